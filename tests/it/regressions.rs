@@ -3,35 +3,23 @@
 use std::fs;
 use std::process::Stdio;
 
+use insta::{allow_duplicates, assert_snapshot};
 use revdeck::domain::{Actor, Disposition, FindingId, FindingStatus, Time, TriageAction};
-use rstest::rstest;
 use serde_json::Value;
 
-use crate::env::{TestEnvironment, err, out};
+use crate::env::{DONE, FINDINGS, INCOMPLETE, TestEnvironment, USAGE, err, lines_with, long_function, out};
 
-const DONE: i32 = 0;
-const FINDINGS: i32 = 1;
-const USAGE: i32 = 2;
-const INCOMPLETE: i32 = 3;
-
-/// Runs revdeck, checks the exit code and returns the standard output and standard error.
+/// Runs revdeck, checks the exit code and returns the normalised standard output and standard error.
 #[track_caller]
 fn run(test: &TestEnvironment, arguments: &[&str], code: i32) -> (String, String) {
     let output = test.revdeck(arguments);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}{}", out(&output), err(&output));
-    (out(&output), err(&output))
+    (test.normalise(&out(&output)), test.normalise(&err(&output)))
 }
 
 #[track_caller]
 fn json(test: &TestEnvironment, arguments: &[&str], code: i32) -> Value {
-    let (text, _) = run(test, &[arguments, &["--format", "json"]].concat(), code);
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
-}
-
-/// Returns a function of 200 lines: a p1 finding.
-fn long_function(name: &str) -> String {
-    let body: String = (0..200).map(|line| format!("    {name}_total = add({name}_total, {name}_{line})\n")).collect();
-    format!("def {name}({name}_total):\n{body}    return {name}_total\n")
+    test.json(&[arguments, &["--format", "json"]].concat(), code)
 }
 
 /// Creates a repository with one p1 finding in `src/long.py` that a review has recorded.
@@ -41,11 +29,6 @@ fn reviewed() -> TestEnvironment {
     test.commit("one finding");
     run(&test, &["review", "--wait"], DONE);
     test
-}
-
-fn user_settings(test: &TestEnvironment, content: &str) {
-    fs::create_dir_all(test.home()).expect("a folder");
-    fs::write(test.home().join("config.toml"), content).expect("settings");
 }
 
 #[test]
@@ -88,7 +71,7 @@ fn concurrent_undos_take_back_one_decision_each() {
     for id in &ids {
         assert_eq!(store.status(id).expect("readable"), FindingStatus::Open, "{id}");
     }
-    assert!(run(&test, &["undo"], DONE).0.contains("nothing to take back"));
+    assert_snapshot!(run(&test, &["undo"], DONE).0, @"nothing to take back");
 }
 
 #[cfg(unix)]
@@ -106,46 +89,40 @@ fn smells_opens_ordinary_files_only() {
     assert!(pipe("folder/pipe.py").success());
     let arguments = ["smells", "link.py", "pipe.py", "/dev/zero", "large.py", "notes.txt", "folder"];
     let (said, told) = run(&test, &arguments, DONE);
-    assert!(said.contains("link.py") && said.contains("2 files"), "{said}");
-    for (name, reason) in [
-        ("pipe.py", "not an ordinary file"),
-        ("/dev/zero", "not an ordinary file"),
-        ("large.py", "larger than max_file_bytes"),
-        ("notes.txt", "no language"),
-        ("folder/pipe.py", "not an ordinary file"),
-        ("folder/large.py", "larger than max_file_bytes"),
-    ] {
-        let line = format!("warning: left out {name}: ");
-        assert!(told.lines().any(|told| told.starts_with(&line) && told.contains(reason)), "{name}: {told}");
-    }
+    assert_snapshot!(said, @"
+    link.py:1-202  p1  LONG_METHOD  Function `good` is 202 code lines long
+    1 finding · 2 files, 1 function
+    ");
+    let mut told: Vec<&str> = told.lines().collect();
+    told.sort_unstable();
+    assert_snapshot!(told.join("\n"), @"
+    warning: left out /dev/zero: it is not an ordinary file
+    warning: left out folder/large.py: it is larger than max_file_bytes, 1000000
+    warning: left out folder/pipe.py: it is not an ordinary file
+    warning: left out large.py: it is larger than max_file_bytes, 1000000
+    warning: left out notes.txt: it is of no language that revdeck reads
+    warning: left out pipe.py: it is not an ordinary file
+    ");
 }
 
-#[rstest]
-#[case::value("fail_on = \"p9\"\nmax_file_bytes = 7000000\n", "fail_on", "\"none\"")]
-#[case::sort("default_scope = 3\nmax_file_bytes = 7000000\n", "default_scope", "\"worktree\"")]
-#[case::threshold("max_file_bytes = 7000000\n[smells.long_method]\nmax_lines = 3\n", "max_lines", "max_code_lines")]
-#[case::threshold_size(
-    "max_file_bytes = 7000000\n[smells.long_method]\nmax_code_lines = 5000000000\n",
-    "max_code_lines",
-    "whole number"
-)]
-#[case::list("max_file_bytes = 7000000\n[smells.magic_numbers]\nallowed = [\"a\"]\n", "allowed", "number")]
-fn a_mistake_in_the_repositorys_settings_is_told_and_passed_over(
-    #[case] content: &str,
-    #[case] key: &str,
-    #[case] allowed: &str,
-) {
+#[test]
+fn a_mistake_in_the_repositorys_settings_is_told_and_passed_over() {
     let test = reviewed();
-    test.write(".revdeck.toml", content);
-    for arguments in [&["review", "--wait", "--commit", "HEAD"][..], &["runs"], &["findings"], &["config", "show"]] {
-        let (_, told) = run(&test, arguments, DONE);
-        if arguments[0] != "findings" {
-            let line = told.lines().find(|line| line.contains(".revdeck.toml:") && line.contains(key));
-            assert!(line.is_some_and(|line| line.contains(allowed)), "{arguments:?}: {told}");
-        }
-    }
-    // The other settings of the file still apply.
-    assert_eq!(json(&test, &["config", "show"], DONE)["settings"]["max_file_bytes"]["value"], 7_000_000);
+    let warning = |content: &str| {
+        test.write(".revdeck.toml", content);
+        run(&test, &["findings"], DONE);
+        let commands = [&["review", "--wait", "--commit", "HEAD"][..], &["runs"], &["config", "show"]];
+        let [first, second, third] = commands.map(|arguments| run(&test, arguments, DONE).1);
+        assert_eq!((&second, &third), (&first, &first));
+        // The other settings of the file still apply.
+        assert_eq!(json(&test, &["config", "show"], DONE)["settings"]["max_file_bytes"]["value"], 7_000_000);
+        first
+    };
+    assert_snapshot!(warning("fail_on = \"p9\"\nmax_file_bytes = 7000000\n"), @r#"warning: ignored: [repo]/.revdeck.toml:1:11: fail_on: "p9" is not allowed; allowed: "p0", "p1", "p2", "p3" or "none""#);
+    assert_snapshot!(warning("default_scope = 3\nmax_file_bytes = 7000000\n"), @r#"warning: ignored: [repo]/.revdeck.toml:1:17: default_scope: has a value of the wrong sort; allowed: "auto", "worktree", "staged", "commit:REV", "range:A..B", "range:A...B", "branch", "branch:BASE" or "all""#);
+    assert_snapshot!(warning("max_file_bytes = 7000000\n[smells.long_method]\nmax_lines = 3\n"), @"warning: ignored: [repo]/.revdeck.toml:3:1: smells.long_method.max_lines: there is no such key; allowed: enabled, max_code_lines");
+    assert_snapshot!(warning("max_file_bytes = 7000000\n[smells.long_method]\nmax_code_lines = 5000000000\n"), @"warning: ignored: [repo]/.revdeck.toml:3:18: smells.long_method.max_code_lines: 5000000000 is out of range; allowed: a whole number up to 4294967295; the default is 60");
+    assert_snapshot!(warning("max_file_bytes = 7000000\n[smells.magic_numbers]\nallowed = [\"a\"]\n"), @"warning: ignored: [repo]/.revdeck.toml:3:12: smells.magic_numbers.allowed: has a value of the sort string in its list; allowed: a list of values of the sort number");
 }
 
 #[test]
@@ -153,16 +130,17 @@ fn a_repositorys_settings_that_are_no_toml_keep_nobody_from_working() {
     let test = reviewed();
     test.write(".revdeck.toml", "fail_on = [\n");
     let (_, told) = run(&test, &["review", "--wait", "--commit", "HEAD", "--fail-on", "p1"], FINDINGS);
-    assert!(told.contains("warning: ignored: ") && told.contains("this is not TOML"), "{told}");
+    assert_snapshot!(told, @"warning: ignored: [repo]/.revdeck.toml:1:12: this is not TOML: unclosed array, expected `]`; close what was opened there: a quote or a bracket is missing");
 }
 
 #[test]
 fn reading_needs_no_settings() {
     let test = reviewed();
-    user_settings(&test, "max_parallel_runs = 0\nascii = true\n");
-    let place = "config.toml:1:21: max_parallel_runs: 0 is out of range";
-    let (_, told) = run(&test, &["review"], USAGE);
-    assert!(told.contains("error: ") && told.contains(place), "{told}");
+    test.settings("max_parallel_runs = 0\nascii = true\n");
+    assert_snapshot!(test.fails(&["review"], USAGE), @"
+    error: [home]/config.toml:1:21: max_parallel_runs: 0 is out of range
+      hint: allowed: a whole number from 1 to 64
+    ");
     for arguments in [
         &["runs"][..],
         &["findings"],
@@ -175,7 +153,9 @@ fn reading_needs_no_settings() {
         &["cancel", "latest", "--reason", "x"],
     ] {
         let (_, told) = run(&test, arguments, DONE);
-        assert!(told.contains("warning: ignored: ") && told.contains(place), "{arguments:?}: {told}");
+        allow_duplicates!(
+            assert_snapshot!(told, @"warning: ignored: [home]/config.toml:1:21: max_parallel_runs: 0 is out of range; allowed: a whole number from 1 to 64")
+        );
     }
     assert_eq!(json(&test, &["config", "show"], DONE)["settings"]["ascii"]["value"], true, "the rest holds");
 }
@@ -183,6 +163,7 @@ fn reading_needs_no_settings() {
 #[test]
 fn a_repository_cannot_switch_off_the_users_gate() {
     let test = reviewed();
+    let mut said = String::new();
     for (own, theirs, code, warned) in [
         ("p1", "none", FINDINGS, true),
         ("p1", "p0", FINDINGS, true),
@@ -190,34 +171,57 @@ fn a_repository_cannot_switch_off_the_users_gate() {
         ("none", "p1", FINDINGS, false),
         ("p0", "p0", DONE, false),
     ] {
-        user_settings(&test, &format!("fail_on = \"{own}\"\n"));
+        test.settings(&format!("fail_on = \"{own}\"\n"));
         test.write(".revdeck.toml", format!("fail_on = \"{theirs}\"\n"));
         let (_, told) = run(&test, &["review", "--wait", "--commit", "HEAD"], code);
-        assert_eq!(told.contains("fail_on: not obeyed"), warned, "{own} {theirs}: {told}");
+        said += &format!("{own} and {theirs}:\n{told}");
+        assert_eq!(told.is_empty(), !warned, "{own} {theirs}: {told}");
     }
+    assert_snapshot!(said, @"
+    p1 and none:
+    warning: [repo]/.revdeck.toml:1:1: fail_on: not obeyed; a repository may only make it stricter than your own value
+    p1 and p0:
+    warning: [repo]/.revdeck.toml:1:1: fail_on: not obeyed; a repository may only make it stricter than your own value
+    p0 and p1:
+    none and p1:
+    p0 and p0:
+    ");
 }
 
-#[rstest]
-#[case::twice("ascii = true\nascii = true\n", "only once")]
-#[case::bare("theme = dark\n", "in quotes")]
-#[case::open("ignored_paths = [\"a\"\n", "bracket is missing")]
-#[case::no_value("theme\n", "equals sign")]
-fn the_hint_fits_what_is_wrong_with_the_toml(#[case] content: &str, #[case] hint: &str) {
+#[test]
+fn the_hint_fits_what_is_wrong_with_the_toml() {
     let test = TestEnvironment::new();
-    user_settings(&test, content);
-    let (_, told) = run(&test, &["review"], USAGE);
-    assert!(told.contains("this is not TOML") && told.contains(hint), "{told}");
+    let error = |content: &str| {
+        test.settings(content);
+        test.fails(&["review"], USAGE)
+    };
+    assert_snapshot!(error("ascii = true\nascii = true\n"), @"
+    error: [home]/config.toml:2:1: this is not TOML: duplicate key
+      hint: each key and each table may stand only once: remove one of them
+    ");
+    assert_snapshot!(error("theme = dark\n"), @r#"
+    error: [home]/config.toml:1:9: this is not TOML: string values must be quoted, expected literal string
+      hint: a value stands behind the equals sign, texts in quotes: key = "text"
+    "#);
+    assert_snapshot!(error("ignored_paths = [\"a\"\n"), @"
+    error: [home]/config.toml:1:21: this is not TOML: unclosed array, expected `]`
+      hint: close what was opened there: a quote or a bracket is missing
+    ");
+    assert_snapshot!(error("theme\n"), @r#"
+    error: [home]/config.toml:1:6: this is not TOML: key with no value, expected `=`
+      hint: a value stands behind the equals sign, texts in quotes: key = "text"
+    "#);
 }
 
 #[test]
 fn a_reuse_leaves_the_runs_own_record_as_it_was() {
     let test = reviewed();
     let first = json(&test, &["show", "latest"], DONE)["run"].clone();
-    let (said, _) = run(&test, &["review", "--wait"], DONE);
     let id = first["run_id"].as_str().expect("an id");
-    let told =
-        said.lines().filter(|line| line.starts_with(&format!("{id} reused, nothing was reviewed again"))).count();
-    assert_eq!(told, 1, "{said}");
+    let output = test.revdeck(&["review", "--wait"]);
+    assert_eq!(output.status.code(), Some(DONE), "{}", err(&output));
+    let said = out(&output).replace(id, "[reused]");
+    assert_snapshot!(lines_with(&said, |line| line.starts_with("[reused] ")), @"[reused] reused, nothing was reviewed again · [reused] has reviewed exactly this; no line of it has changed since");
     test.git(&["commit", "-q", "--amend", "-m", "another message"]);
     run(&test, &["review", "--wait"], DONE);
     let runs = json(&test, &["runs"], DONE);
@@ -229,9 +233,10 @@ fn a_reuse_leaves_the_runs_own_record_as_it_was() {
     assert_eq!((&first["reuse_count"], &after["reuse_count"]), (&Value::from(0), &Value::from(2)));
     let head = test.git(&["rev-parse", "HEAD"]);
     assert_eq!(after["last_reuse_head"], head.trim());
-    assert!(after["last_reuse_reason"].as_str().is_some_and(|reason| reason.contains("has reviewed exactly this")));
+    assert_snapshot!(test.normalise(after["last_reuse_reason"].as_str().expect("a reason")), @"[run] has reviewed exactly this; no line of it has changed since");
     assert!(after["last_reused_at"].is_string());
-    assert!(run(&test, &["show", id], DONE).0.contains("2 times, last "));
+    let (said, _) = run(&test, &["show", id], DONE);
+    assert_snapshot!(lines_with(&said, |line| line.starts_with("  reused ")), @"  reused     2 times, last [duration] ago: [run] has reviewed exactly this; no line of it has changed since");
 }
 
 #[test]
@@ -239,18 +244,20 @@ fn the_doctor_tells_settings_that_mean_nothing() {
     let test = TestEnvironment::new();
     test.write("a.py", "x = 1\n");
     test.commit("a file");
+    let settings_of = |said: &str| lines_with(said, |line| !line.starts_with("ok ") && !line.contains("  terminal "));
     let doctor = |settings: &str, code: i32| {
-        user_settings(&test, settings);
-        run(&test, &["doctor"], code).0
+        test.settings(settings);
+        settings_of(&run(&test, &["doctor"], code).0)
     };
-    assert!(doctor("theme = \"nope\"\n", DONE).contains("there is no theme \"nope\""));
-    assert!(doctor("ignored_paths = [\"[\", \"docs/\"]\n", DONE).contains("ignored_paths: \"[\" is no sound pattern"));
+    assert_snapshot!(doctor("theme = \"nope\"\n", DONE), @r#"notice  settings     1 warning: there is no theme "nope": the colours are those of the dark one"#);
+    assert_snapshot!(doctor("ignored_paths = [\"[\", \"docs/\"]\n", DONE), @r#"notice  settings     1 warning: ignored_paths: "[" is no sound pattern: error parsing glob '[': unclosed character class; missing ']'"#);
     let (_, told) = run(&test, &["review", "--wait"], DONE);
-    assert!(told.contains("warning: ignored_paths: \"[\" is no sound pattern"), "{told}");
-    assert!(doctor("default_reviewer = \"ghost\"\n", USAGE).contains("there is no reviewer named \"ghost\""));
-    user_settings(&test, "");
+    assert_snapshot!(told, @r#"warning: ignored_paths: "[" is no sound pattern: error parsing glob '[': unclosed character class; missing ']'"#);
+    assert_snapshot!(doctor("default_reviewer = \"ghost\"\n", USAGE), @r#"problem reviewers    there is no reviewer named "ghost", the default_reviewer; there are: builtin"#);
+    test.settings("");
     let output = test.command(env!("CARGO_BIN_EXE_revdeck")).arg("doctor").env("REVDECK_BOGUS", "1").output();
-    assert!(out(&output.expect("revdeck starts")).contains("set but not known: REVDECK_BOGUS"));
+    let said = test.normalise(&out(&output.expect("revdeck starts")));
+    assert_snapshot!(settings_of(&said), @"notice  environment  set but not known: REVDECK_BOGUS");
 }
 
 #[test]
@@ -260,10 +267,18 @@ fn a_store_of_a_newer_schema_is_told() {
     let mut info: Value = serde_json::from_slice(&fs::read(&path).expect("readable")).expect("JSON");
     info["version"] = 99.into();
     fs::write(&path, info.to_string()).expect("writable");
+    let mut told = String::new();
     for arguments in [&["doctor"][..], &["store", "verify"]] {
         let (said, _) = run(&test, arguments, DONE);
-        assert!(said.contains("schema 99") && said.contains("not written"), "{arguments:?}: {said}");
+        let schema = lines_with(&said, |line| line.contains("schema 99"));
+        told += &format!("$ revdeck {}\n{schema}\n", arguments.join(" "));
     }
+    assert_snapshot!(told, @"
+    $ revdeck doctor
+    notice  store        [home]/state/review/repo-[hash]/auto-review: 1 run, 1 finding; a newer revdeck made this store (schema 99, this one knows 1): it can be read, not written
+    $ revdeck store verify
+    a newer revdeck made this store (schema 99, this one knows 1): it can be read, not written
+    ");
     assert_eq!(json(&test, &["store", "verify"], DONE)["newer_schema"], 99);
 }
 
@@ -280,11 +295,15 @@ fn a_path_may_be_as_the_current_folder_sees_it() {
         ("src/deep", ".", false),
         ("src/deep", "../../src", true),
     ] {
-        let (said, _) = run(&test, &["-C", folder, "findings", "--path", path], DONE);
-        assert_eq!(said.contains("src/long.py"), found, "{path} in {folder}: {said}");
+        let listed = json(&test, &["-C", folder, "findings", "--path", path], DONE);
+        let paths = listed["findings"].as_array().expect("findings").iter();
+        let paths: Vec<&Value> = paths.map(|finding| &finding["repo_relative_path"]).collect();
+        assert_eq!(paths, if found { vec!["src/long.py"] } else { vec![] }, "{path} in {folder}");
     }
-    let (_, told) = run(&test, &["-C", "src", "findings", "--path", "../../a.py"], USAGE);
-    assert!(told.contains("is not in this repository") && told.contains("paths are relative to"), "{told}");
+    assert_snapshot!(test.fails(&["-C", "src", "findings", "--path", "../../a.py"], USAGE), @r#"
+    error: "../../a.py" is not in this repository
+      hint: paths are relative to the current folder, or to the repository
+    "#);
 }
 
 #[test]
@@ -311,6 +330,11 @@ fn a_skipped_run_says_its_reason_once() {
     assert_eq!(said.matches(reason).count(), 1, "{said}");
 }
 
+/// Returns the problems that `store verify` or `store repair` lists, without the sizes of the store.
+fn problems(said: &str) -> String {
+    lines_with(said, |line| line.starts_with("[home]"))
+}
+
 /// Returns the folder of the store, and the ids of the runs, oldest first.
 fn store_with_runs(test: &TestEnvironment) -> (std::path::PathBuf, Vec<String>) {
     let runs = json(test, &["runs"], DONE);
@@ -335,13 +359,15 @@ fn runs_whose_records_are_lost_are_told_and_made_anew() {
     fs::remove_file(root.join("outputs").join(format!("{}.json", ids[1]))).expect("there");
     fs::remove_file(root.join("outputs").join(format!("{}.json", ids[2]))).expect("there");
     fs::remove_file(root.join("events").join(format!("{}.jsonl", ids[2]))).expect("there");
-    let (said, _) = run(&test, &["store", "verify"], INCOMPLETE);
-    for (id, folder) in ids.iter().zip(["outputs", "events", "locks"]) {
-        let told = said.lines().any(|line| {
-            line.contains(&format!("{folder}/{id}")) && line.contains("is of a run that runs.ndjson does not have")
-        });
-        assert!(told, "{id}: {said}");
-    }
+    let output = test.revdeck(&["store", "verify"]);
+    assert_eq!(output.status.code(), Some(INCOMPLETE), "{}", err(&output));
+    let names = ["[first]", "[second]", "[third]"];
+    let said = ids.iter().zip(names).fold(out(&output), |said, (id, name)| said.replace(id, name));
+    assert_snapshot!(problems(&test.normalise(&said)), @"
+    [home]/state/review/repo-[hash]/auto-review/outputs/[first].json: is of a run that runs.ndjson does not have; repair: the record that it holds is added to runs.ndjson
+    [home]/state/review/repo-[hash]/auto-review/events/[second].jsonl: is of a run that runs.ndjson does not have; repair: a record is made from it and added to runs.ndjson; the run counts as lost
+    [home]/state/review/repo-[hash]/auto-review/locks/[third].lock: is of a run that runs.ndjson does not have; repair: a record without any content is added to runs.ndjson; the run counts as lost
+    ");
     run(&test, &["store", "repair"], DONE);
     run(&test, &["store", "verify"], DONE);
     let after = json(&test, &["runs"], DONE);
@@ -381,7 +407,7 @@ fn an_output_that_is_lost_is_made_anew_from_a_complete_journal() {
         (root.join(format!("outputs/{}.json", ids[0])), root.join(format!("events/{}.jsonl", ids[0])));
     fs::remove_file(&output).expect("there");
     let (said, _) = run(&test, &["store", "verify"], INCOMPLETE);
-    assert!(said.contains("is missing although its run completed; repair: made anew"), "{said}");
+    assert_snapshot!(problems(&said), @"[home]/state/review/repo-[hash]/auto-review/outputs/[run].json: is missing although its run completed; repair: made anew from the run's journal");
     run(&test, &["store", "repair"], DONE);
     run(&test, &["store", "verify"], DONE);
     assert_eq!(json(&test, &["show", &ids[0]], DONE), before);
@@ -391,6 +417,6 @@ fn an_output_that_is_lost_is_made_anew_from_a_complete_journal() {
     let cut: Vec<&str> = text.lines().filter(|line| !line.contains("\"finished\"")).collect();
     fs::write(&journal, cut.join("\n") + "\n").expect("writable");
     let (said, _) = run(&test, &["store", "repair"], INCOMPLETE);
-    assert!(said.contains("the run's journal is not complete either"), "{said}");
+    assert_snapshot!(problems(&said), @"[home]/state/review/repo-[hash]/auto-review/outputs/[run].json: is missing although its run completed; repair: none: the run's journal is not complete either; what it holds is shown");
     assert!(!output.exists());
 }
