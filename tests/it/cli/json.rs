@@ -80,11 +80,11 @@ fn json_has_the_documented_shape() {
     test.write("long.py", long_function("long"));
     test.commit("one finding");
 
-    let started = json(&test, &["review", "--format", "json"], DONE);
+    let started = test.json(&["review", "--format", "json"], DONE);
     has_keys(&started["run"], &RUN_KEYS);
     has_keys(&started["decision"], &["action", "reason", "saved_token_estimate", "supersedes"]);
 
-    let review = json(&test, &["review", "--wait", "--format", "json"], DONE);
+    let review = test.json(&["review", "--wait", "--format", "json"], DONE);
     has_keys(&review, &["run", "findings", "coverage", "rejected", "decision"]);
     has_keys(&review["run"], &RUN_KEYS);
     has_keys(
@@ -111,19 +111,19 @@ fn json_has_the_documented_shape() {
     assert_eq!(finding["repo_relative_path"], "long.py");
     assert_eq!(finding["status"], "open");
 
-    let runs = json(&test, &["runs", "--format", "json"], DONE);
+    let runs = test.json(&["runs", "--format", "json"], DONE);
     has_keys(&list(&runs, "runs")[0], &RUN_KEYS);
-    let findings = json(&test, &["findings", "--format", "json"], DONE);
+    let findings = test.json(&["findings", "--format", "json"], DONE);
     assert_eq!(list(&findings, "findings")[0], *finding);
 
     let id = finding["finding_id"].as_str().expect("an id");
-    let shown = json(&test, &["show", id, "--format", "json"], DONE);
+    let shown = test.json(&["show", id, "--format", "json"], DONE);
     assert_eq!(shown["finding"], *finding);
     assert_eq!(list(&shown, "history").len(), 0);
-    let shown = json(&test, &["show", "latest", "--format", "json"], DONE);
+    let shown = test.json(&["show", "latest", "--format", "json"], DONE);
     has_keys(&shown, &["run", "findings", "coverage"]);
 
-    let smells = json(&test, &["smells", ".", "--format", "json"], DONE);
+    let smells = test.json(&["smells", ".", "--format", "json"], DONE);
     has_keys(&list(&smells, "findings")[0], &FINDING_KEYS);
     assert_eq!(list(&smells, "findings")[0]["first_run_id"], Value::Null);
     let function = &list(&smells, "functions")[0];
@@ -132,11 +132,11 @@ fn json_has_the_documented_shape() {
     has_keys(function, &figures);
     assert_eq!((&function["nloc"], &function["parameters"]), (&202.into(), &1.into()), "{function}");
 
-    let tokens = json(&test, &["tokens", "long.py", "--format", "json"], DONE);
+    let tokens = test.json(&["tokens", "long.py", "--format", "json"], DONE);
     has_keys(&list(&tokens, "files")[0], &["path", "tokens"]);
-    let verified = json(&test, &["store", "verify", "--format", "json"], DONE);
+    let verified = test.json(&["store", "verify", "--format", "json"], DONE);
     has_keys(&verified, &["sound", "files", "lines", "problems"]);
-    let ledger = json(&test, &["ledger", "--format", "json"], DONE);
+    let ledger = test.json(&["ledger", "--format", "json"], DONE);
     has_keys(&ledger, &["ledger", "tokens", "cap", "surfaced"]);
     assert_eq!(list(&ledger, "surfaced").len(), 1);
 }
@@ -155,11 +155,11 @@ fn lists_can_be_filtered() {
         (&["--run", "latest"], vec!["LONG_METHOD", "COMPLEX_FUNCTIONS"]),
         (&["--limit", "1"], vec!["LONG_METHOD"]),
     ] {
-        let found = json(&test, &[&["findings", "--format", "json"], arguments].concat(), DONE);
+        let found = test.json(&[&["findings", "--format", "json"], arguments].concat(), DONE);
         let kinds: Vec<&str> = list(&found, "findings").iter().filter_map(|finding| finding["kind"].as_str()).collect();
         assert_eq!(kinds, expected, "{arguments:?}");
     }
-    let failed = json(&test, &["runs", "--status", "failed,lost", "--format", "json"], DONE);
+    let failed = test.json(&["runs", "--status", "failed,lost", "--format", "json"], DONE);
     assert_eq!(list(&failed, "runs").len(), 0);
 }
 
@@ -175,15 +175,15 @@ fn details_stay_within_their_bytes() {
         let bytes = limit.to_string();
         let text = run(&test, &["details", "latest", "--max-bytes", &bytes], DONE);
         assert!(text.len() <= limit, "{} > {limit}", text.len());
-        let value = json(&test, &["details", "latest", "--max-bytes", &bytes, "--format", "json"], DONE);
+        let value = test.json(&["details", "latest", "--max-bytes", &bytes, "--format", "json"], DONE);
         assert!(value.to_string().len() < limit, "{limit}: {value}");
         let shown = list(&value, "findings").len();
         assert_eq!(value["findings_left_out"], 30 - shown);
     }
-    let all = json(&test, &["details", "latest", "--format", "json"], DONE);
+    let all = test.json(&["details", "latest", "--format", "json"], DONE);
     assert_eq!(list(&all, "findings").len(), 30);
     let id = list(&all, "findings")[3]["finding_id"].as_str().expect("an id").to_owned();
-    let one = json(&test, &["details", "latest", &id, "--format", "json"], DONE);
+    let one = test.json(&["details", "latest", &id, "--format", "json"], DONE);
     assert_eq!(list(&one, "findings").len(), 1);
 }
 
@@ -198,7 +198,7 @@ fn the_ledger_is_silent_or_short() {
     assert!(ledger.contains("<latest ") && ledger.matches("<finding ").count() == 1, "only the p1: {ledger}");
     assert_eq!(run(&test, &["ledger", "--max-tokens", "0"], DONE), "");
     for cap in [40, 120, 160, 200] {
-        let value = json(&test, &["ledger", "--max-tokens", &cap.to_string(), "--format", "json"], DONE);
+        let value = test.json(&["ledger", "--max-tokens", &cap.to_string(), "--format", "json"], DONE);
         assert!(value["tokens"].as_u64().is_some_and(|tokens| tokens <= cap), "{cap}: {value}");
     }
 }

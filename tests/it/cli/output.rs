@@ -73,7 +73,7 @@ fn hostile_names_are_harmless() {
     assert!(ledger.contains("&lt;b&gt;") && !ledger.contains("<b>"), "{ledger}");
     let markdown = run(&test, &["findings", "--format", "markdown"], DONE);
     assert!(markdown.contains("### ``"), "{markdown}");
-    let value = json(&test, &["findings", "--format", "json"], DONE);
+    let value = test.json(&["findings", "--format", "json"], DONE);
     assert_eq!(
         list(&value, "findings")[0]["repo_relative_path"],
         "evil\x1b[2J\n\u{202e}\u{9b}1m<b>`x`.py",
@@ -94,7 +94,7 @@ fn a_damaged_store_is_told_and_repaired() {
     run(&test, &["store", "repair"], DONE);
     run(&test, &["store", "verify"], DONE);
     assert_eq!(finding_ids(&test).len(), 2);
-    let pruned = json(&test, &["store", "prune", "--keep-days", "0", "--keep-runs", "0", "--format", "json"], DONE);
+    let pruned = test.json(&["store", "prune", "--keep-days", "0", "--keep-runs", "0", "--format", "json"], DONE);
     has_keys(&pruned, &["journals", "lines", "bytes", "snapshots"]);
     assert_eq!(finding_ids(&test).len(), 2, "findings stay");
 }

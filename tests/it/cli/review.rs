@@ -30,7 +30,7 @@ fn hunks_that_the_reviewer_cannot_read_are_counted_apart() {
     test.commit("all sorts");
     let text = run(&test, &["review", "--wait"], DONE);
     assert!(text.contains("· 1 file, 1 hunk reviewed, 3 in files left out · 3 left out: "), "{text}");
-    let value = json(&test, &["review", "--wait", "--format", "json"], DONE);
+    let value = test.json(&["review", "--wait", "--format", "json"], DONE);
     for coverage in [&value["coverage"], &value["run"]["coverage"]] {
         let counts = ["hunks_covered", "hunks_total", "hunks_left_out"].map(|name| coverage[name].as_u64());
         assert_eq!(counts, [Some(1), Some(1), Some(3)], "{coverage}");
@@ -212,10 +212,10 @@ fn a_review_of_a_part_is_not_clean_and_no_answer_for_the_next_one() {
     assert!(text.contains("1 finding (1 p1)"), "{text}");
 
     restore();
-    let value = json(&test, &["review", "--wait", "--format", "json"], DONE);
+    let value = test.json(&["review", "--wait", "--format", "json"], DONE);
     assert_eq!(list(&value, "findings").len(), 2);
     assert_eq!(value["run"]["error_class"], Value::Null);
-    let value = json(&test, &["review", "--wait", "--format", "json"], DONE);
+    let value = test.json(&["review", "--wait", "--format", "json"], DONE);
     assert_eq!(value["decision"]["action"], "reuse", "a whole one is an answer: {value}");
 }
 
@@ -226,7 +226,7 @@ fn what_stays_unreadable_is_tried_twice_and_then_only_by_force() {
     test.write("wide.py", wide_function("wide"));
     test.commit("two findings");
     let restore = lose(&test, "wide.py");
-    let ask = |more: &[&str], exit| json(&test, &[&["review", "--wait", "--format", "json"], more].concat(), exit);
+    let ask = |more: &[&str], exit| test.json(&[&["review", "--wait", "--format", "json"], more].concat(), exit);
     assert_eq!(ask(&[], INCOMPLETE)["decision"]["action"], "launch");
     let second = ask(&["--fail-on", "p1"], FINDINGS);
     assert_eq!(second["decision"]["action"], "resume", "the cause may be gone");
@@ -238,7 +238,7 @@ fn what_stays_unreadable_is_tried_twice_and_then_only_by_force() {
     }
     let markdown = run(&test, &["review", "--wait", "--format", "markdown"], INCOMPLETE);
     assert!(markdown.contains("incomplete"), "{markdown}");
-    assert_eq!(list(&json(&test, &["runs", "--format", "json"], DONE), "runs").len(), 2);
+    assert_eq!(list(&test.json(&["runs", "--format", "json"], DONE), "runs").len(), 2);
 
     restore();
     let forced = ask(&["--force"], DONE);
@@ -254,7 +254,7 @@ fn what_another_review_could_not_read_either_is_tried_again() {
     test.write("wide.py", wide_function("wide"));
     test.commit("two findings");
     let restore = lose(&test, "wide.py");
-    let ask = || json(&test, &["review", "--all", "--wait", "--format", "json"], INCOMPLETE);
+    let ask = || test.json(&["review", "--all", "--wait", "--format", "json"], INCOMPLETE);
     let first = ask();
     restore();
     test.write("fine.py", "x = 0\n");
@@ -272,7 +272,7 @@ fn another_file_unreadable_is_another_attempt() {
     test.write("wide.py", wide_function("wide"));
     test.write("fine.py", "x = 0\n");
     test.commit("two findings");
-    let ask = |exit| json(&test, &["review", "--wait", "--format", "json"], exit);
+    let ask = |exit| test.json(&["review", "--wait", "--format", "json"], exit);
     let (restore, _lost) = (lose(&test, "wide.py"), lose(&test, "long.py"));
     ask(INCOMPLETE);
     restore();

@@ -6,10 +6,12 @@ use super::*;
 fn decisions_are_kept_taken_back_and_made_again() {
     let test = reviewed();
     let ids = finding_ids(&test);
-    let status = |id: &str| json(&test, &["show", id, "--format", "json"], DONE)["finding"]["status"].clone();
+    let status = |id: &str| test.json(&["show", id, "--format", "json"], DONE)["finding"]["status"].clone();
 
-    let error = fails(&test, &["triage", &ids[0], "dismissed"], USAGE);
-    assert!(error.contains("reason") && error.contains("hint:"), "{error}");
+    assert_snapshot!(test.fails(&["triage", &ids[0], "dismissed"], USAGE), @"
+    error: a dismissal needs its reason
+      hint: write --reason TEXT: it is kept, and the finding is not raised again
+    ");
     assert_eq!(status(&ids[0]), "open");
 
     run(&test, &["triage", &ids[0], &ids[1], "addressed", "--reason", "rewritten"], DONE);
@@ -38,16 +40,21 @@ fn ids_may_be_shortened_as_long_as_they_are_clear() {
     let short = &ids[0][..8];
     assert!(run(&test, &["show", short], DONE).contains(&ids[0]));
     assert!(run(&test, &["show", &short[2..]], DONE).contains(&ids[0]), "without the f_");
-    let error = fails(&test, &["triage", "f_", "addressed"], USAGE);
+    let output = test.revdeck(&["triage", "f_", "addressed"]);
+    let error = err(&output);
+    assert_eq!(output.status.code(), Some(USAGE), "{error}");
     assert!(ids.iter().all(|id| error.contains(id.as_str())), "{error}");
 
-    let runs = json(&test, &["runs", "--format", "json"], DONE);
+    let runs = test.json(&["runs", "--format", "json"], DONE);
     let id = list(&runs, "runs")[0]["run_id"].as_str().expect("an id").to_owned();
     assert!(run(&test, &["show", &id[..12].to_lowercase()], DONE).contains(&id));
     for unknown in ["ar_00000000000000000000000000", "f_0000000000000000", "ar_zzz", "nonsense", "", "../../etc"] {
-        let error = fails(&test, &["show", unknown], USAGE);
+        let error = test.fails(&["show", unknown], USAGE);
         assert!(error.starts_with("error: ") && error.contains("  hint: "), "{unknown:?}: {error}");
     }
-    let error = fails(&test, &["show", "ar_zzz"], USAGE);
-    assert!(error.contains(&id), "names what there is: {error}");
+    let error = err(&test.revdeck(&["show", "ar_zzz"]));
+    assert_snapshot!(error.replace(&id, "[the run]"), @r#"
+    error: there is no run "ar_zzz" in this repository
+      hint: `revdeck runs` lists them; the newest: [the run]
+    "#);
 }

@@ -30,14 +30,14 @@ fn pause_and_resume_are_wishes_on_record() {
     assert_eq!((after.status, after.updated_at), (before.status, before.updated_at), "the run itself did nothing");
     assert!(run(&test, &["runs"], DONE).contains("paused"));
     assert!(run(&test, &["show", "latest"], DONE).contains("paused"));
-    assert_eq!(json(&test, &["show", "latest", "--format", "json"], DONE)["run"]["paused"], true);
+    assert_eq!(test.json(&["show", "latest", "--format", "json"], DONE)["run"]["paused"], true);
     // The run ends while it is paused: the terminal status counts.
     store.update_run(&working.run, Time::now(), |run| run.status = RunStatus::Cancelled).expect("updated");
     for command in ["pause", "resume"] {
         assert!(run(&test, &[command, "latest"], DONE).contains("has already ended"), "{command}");
     }
     assert!(!run(&test, &["runs"], DONE).contains("paused"));
-    assert_eq!(fails(&test, &["pause", "ar_nothing"], USAGE).lines().count(), 2);
+    assert_eq!(test.fails(&["pause", "ar_nothing"], USAGE).lines().count(), 2);
 }
 
 #[test]
@@ -48,8 +48,10 @@ fn a_reviewer_that_asks_no_model_cannot_pause() {
     let store = test.store();
     let working = write(&store, 1, Fate::Receiving, Time::now()).expect("a run");
     store.update_run(&working.run, Time::now(), |run| run.reviewed_by.name = "builtin".into()).expect("updated");
-    let complaint = fails(&test, &["pause", "latest"], USAGE);
-    assert!(complaint.contains("its reviewer asks no model") && complaint.contains("revdeck cancel"), "{complaint}");
+    assert_snapshot!(test.fails(&["pause", "latest"], USAGE), @"
+    error: the run [run] cannot pause: its reviewer asks no model
+      hint: `revdeck cancel [run] --reason TEXT` ends it
+    ");
     assert!(!store.run(&working.run).expect("read").expect("a run").paused);
 }
 
@@ -68,7 +70,7 @@ fn reports_that_were_set_aside_are_told_with_their_reasons() {
         for command in ["show", "details"] {
             let text = run(&test, &[command, id], DONE);
             assert!(text.contains(counted) && text.contains(reason), "{command} {fate:?}: {text}");
-            let object = json(&test, &[command, id, "--format", "json"], DONE);
+            let object = test.json(&[command, id, "--format", "json"], DONE);
             let rejected = list(&object, "rejected");
             assert_eq!(rejected.len(), count, "{command} {fate:?}");
             has_keys(&rejected[0], &["report", "reason"]);
@@ -94,7 +96,7 @@ fn reports_that_were_set_aside_are_told_with_their_reasons() {
         // The output counts the entries that do not fit.
         let brief = run(&test, &["details", id, "--max-bytes", "900"], DONE);
         assert!(brief.len() <= 900 && brief.contains(counted), "{brief}");
-        let brief = json(&test, &["details", id, "--max-bytes", "1500", "--format", "json"], DONE);
+        let brief = test.json(&["details", id, "--max-bytes", "1500", "--format", "json"], DONE);
         assert!(list(&brief, "rejected").is_empty() && brief["lists_left_out"] == true, "{brief}");
         let markdown = run(&test, &["show", id, "--format", "markdown"], DONE);
         assert!(markdown.contains(&format!("> {counted}")), "{markdown}");

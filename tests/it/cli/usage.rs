@@ -28,7 +28,7 @@ fn wrong_use_ends_with_2(#[case] arguments: &[&str]) {
     let test = TestEnvironment::new();
     test.write("a.py", "x = 1\n");
     test.commit("something");
-    let error = fails(&test, arguments, USAGE);
+    let error = test.fails(arguments, USAGE);
     assert!(error.starts_with("error: "), "{error}");
 }
 
@@ -38,9 +38,13 @@ fn kinds_of_code_are_named_where_another_is_asked_for() {
     test.write("a.py", "x = 1\n");
     test.commit("something");
     for kind in ["task", "diff", "focus", "rules", "patterns", "documentation", "summary", "overview", "nothing"] {
-        let error = fails(&test, &["context", "--kinds", kind], USAGE);
-        let expected = format!("{kind:?} is no kind of code; there are function, type, module, test, window");
-        assert!(error.contains(&expected), "{error}");
+        let error = test.fails(&["context", "--kinds", kind], USAGE);
+        let error = error.replace(&format!("'{kind}'"), "[kind]").replace(&format!("{kind:?}"), "[kind]");
+        allow_duplicates!(assert_snapshot!(error, @"
+        error: invalid value [kind] for '--kinds <KIND>': [kind] is no kind of code; there are function, type, module, test, window
+
+        For more information, try '--help'.
+        "));
     }
     run(&test, &["context", "--kinds", "function,type,module,test,window"], DONE);
 }
@@ -51,6 +55,7 @@ fn one_file_that_cannot_be_read_keeps_no_other_from_being_counted() {
     for path in ["a.py", "c.py"] {
         test.write(path, "x = 1\n");
     }
+    let mut errors = String::new();
     for (files, expected, exit) in [
         (&["a.py", "missing.py", "c.py"][..], "        5  a.py\n        5  c.py\n       10  total\n", 3),
         (&["missing.py", "a.py"], "        5  a.py\n", 3),
@@ -58,12 +63,19 @@ fn one_file_that_cannot_be_read_keeps_no_other_from_being_counted() {
     ] {
         let output = test.revdeck(&[&["tokens"], files].concat());
         assert_eq!((out(&output), output.status.code()), (expected.to_owned(), Some(exit)), "{files:?}");
-        assert_eq!(err(&output).contains("cannot read missing.py: "), exit == 3, "{}", err(&output));
+        errors += &format!("{}:\n{}", files.join(" "), err(&output));
         let output = test.revdeck(&[&["tokens", "--format", "json"], files].concat());
         let counted: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let unreadable = if exit == 3 { serde_json::json!(["missing.py"]) } else { serde_json::json!([]) };
         assert_eq!((&counted["unreadable"], output.status.code()), (&unreadable, Some(exit)), "{counted}");
     }
+    assert_snapshot!(errors, @"
+    a.py missing.py c.py:
+    warning: cannot read missing.py: No such file or directory (os error 2)
+    missing.py a.py:
+    warning: cannot read missing.py: No such file or directory (os error 2)
+    a.py c.py:
+    ");
 }
 
 #[test]
@@ -72,23 +84,28 @@ fn files_that_cannot_be_counted_are_told_one_by_one() {
     test.write("a.py", "x = 1\n");
     let huge = test.repo().join("huge.py");
     fs::File::create(&huge).and_then(|file| file.set_len(256_000_001)).expect("a file with nothing in it");
-    for (path, why) in [
-        ("missing.py", "No such file"),
-        (".", "it is no regular file"),
-        ("/dev/null", "it is no regular file"),
-        ("huge.py", "it has more than 256 MB"),
-    ] {
-        let error = fails(&test, &["tokens", path], USAGE);
-        assert!(error.starts_with(&format!("error: cannot read {path}: {why}")), "{error}");
+    let mut errors = String::new();
+    for path in ["missing.py", ".", "/dev/null", "huge.py"] {
+        errors += &test.fails(&["tokens", path], USAGE);
         let output = test.revdeck(&["tokens", "--format", "json", path]);
         assert_eq!(output.status.code(), Some(3), "{}", err(&output));
-        assert!(err(&output).contains(&format!("cannot read {path}: {why}")), "{}", err(&output));
+        errors += &err(&output);
         let counted: Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let expected = serde_json::json!([[], [path], 0]);
         assert_eq!(serde_json::json!([counted["files"], counted["unreadable"], counted["total_tokens"]]), expected);
         let output = test.revdeck(&["tokens", path, "a.py"]);
         assert_eq!((out(&output), output.status.code()), ("        5  a.py\n".to_owned(), Some(3)), "{path}");
     }
+    assert_snapshot!(errors, @"
+    error: cannot read missing.py: No such file or directory (os error 2)
+    warning: cannot read missing.py: No such file or directory (os error 2)
+    error: cannot read .: it is no regular file
+    warning: cannot read .: it is no regular file
+    error: cannot read /dev/null: it is no regular file
+    warning: cannot read /dev/null: it is no regular file
+    error: cannot read huge.py: it has more than 256 MB
+    warning: cannot read huge.py: it has more than 256 MB
+    ");
 }
 
 #[rstest]
@@ -110,8 +127,10 @@ fn outside_of_a_repository_one_clear_sentence(#[case] arguments: &[&str]) {
         .output()
         .expect("revdeck starts");
     assert_eq!(output.status.code(), Some(USAGE), "{}", err(&output));
-    assert_eq!(err(&output).lines().count(), 2, "{}", err(&output));
-    assert!(err(&output).contains("is not in a git repository\n  hint: "), "{}", err(&output));
+    allow_duplicates!(assert_snapshot!(test.normalise(&err(&output)), @"
+    error: [home] is not in a git repository
+      hint: change into a repository, or make one with `git init`
+    "));
 }
 
 #[test]
@@ -119,20 +138,46 @@ fn without_a_terminal_there_is_a_summary() {
     let test = TestEnvironment::new();
     test.write("a.py", "x = 1\n");
     test.commit("something");
-    let empty = run(&test, &[], DONE);
-    assert!(empty.contains("repo (main) · no findings") && empty.contains("no runs yet"), "{empty}");
-    let test = reviewed();
-    let text = run(&test, &[], DONE);
-    assert!(text.contains("2 findings (1 p1, 1 p3) to decide") && text.contains("LONG_METHOD"), "{text}");
+    assert_snapshot!(test.output(&[], DONE), @"
+    repo (main) · no findings to decide
+
+    no runs yet: `revdeck review` makes a start
+    ");
+    assert_snapshot!(reviewed().output(&[], DONE), @"
+    repo (main) · 2 findings (1 p1, 1 p3) to decide
+
+    [run]  completed  [duration]  commit:[hash]  builtin  1 p1 1 p3  2 files
+
+    f_[id]  p1  open  LONG_METHOD        long.py:1-202  Function `long` is 202 code lines long
+    f_[id]  p3  open  COMPLEX_FUNCTIONS  wide.py:1-2    Function `wide` is complex: 8 parameters
+    ");
 }
 
 #[test]
 fn help_man_and_completions_come_from_the_arguments() {
     let test = TestEnvironment::new();
     let help = run(&test, &["--help"], DONE);
-    assert!(help.contains("130  interrupted") && !help.contains("worker"), "{help}");
+    let (commands, exit_codes) = help.split_once("Exit codes:\n").expect("the exit codes");
+    assert_snapshot!(exit_codes, @r#"
+        0  done
+        1  `review --wait` found a problem at or above --fail-on
+        2  usage or configuration error, or not in a git repository
+        3  the run or command did not complete: do not read this as "no findings"
+      130  interrupted; the review itself continues
+
+    Ids of runs and findings may be shortened to a unique prefix; `latest` is the newest run.
+
+    Environment:
+        REVDECK_HOME       single folder for settings, state, caches and logs (default: the platform's
+        folders)
+        REVDECK_<SETTING>  any key of `revdeck config show` in capitals, with _ for dots:
+        REVDECK_MAX_PARALLEL_RUNS
+        REVDECK_LOG        error, warn, info, debug or trace: write a log file to the logs folder
+        NO_COLOR           disable colours, unless --color always is given
+    "#);
+    assert_eq!(lines_with(commands, |line| line.trim_start().starts_with("worker")), "");
     assert_eq!(run(&test, &["--version"], DONE), format!("revdeck {}\n", env!("CARGO_PKG_VERSION")));
-    assert!(run(&test, &["man"], DONE).contains("Exit codes"));
+    assert_snapshot!(lines_with(&run(&test, &["man"], DONE), |line| line.contains("interrupted")), @"  130  interrupted; the review itself continues");
     let folder = test.home().join("man");
     run(&test, &["man", "--out", folder.to_str().expect("UTF-8")], DONE);
     let mut pages: Vec<_> =
@@ -144,6 +189,7 @@ fn help_man_and_completions_come_from_the_arguments() {
     );
     assert!(!pages.contains(&Ok("revdeck-worker.1".to_owned())), "{pages:?}");
     for shell in ["bash", "zsh", "fish"] {
+        // Only the generator of the scripts knows their whole text.
         assert!(run(&test, &["completions", shell], DONE).contains("review"), "{shell}");
     }
 }
@@ -151,21 +197,21 @@ fn help_man_and_completions_come_from_the_arguments() {
 #[test]
 fn the_doctor_says_what_is_wrong() {
     let test = TestEnvironment::new();
-    let healthy = json(&test, &["doctor", "--format", "json"], DONE);
+    let healthy = test.json(&["doctor", "--format", "json"], DONE);
     assert_eq!(healthy["healthy"], true);
     let names: Vec<&str> = list(&healthy, "checks").iter().filter_map(|check| check["name"].as_str()).collect();
     for name in ["version", "settings", "state", "repository", "store", "terminal", "reviewers"] {
         assert!(names.contains(&name), "{name} in {names:?}");
     }
-    fs::create_dir_all(test.home()).expect("a folder");
-    fs::write(test.home().join("config.toml"), "ascii = 3").expect("a file");
-    let text = run(&test, &["doctor"], USAGE);
-    assert!(text.contains("problem settings") && text.contains("config.toml:1:9"), "{text}");
+    test.settings("ascii = 3");
+    let text = test.output(&["doctor"], USAGE);
+    assert_snapshot!(lines_with(&text, |line| line.starts_with("problem ")), @"problem settings     [home]/config.toml:1:9: ascii: has a value of the wrong sort; allowed: true or false");
 }
 
 #[test]
 fn a_log_is_written_only_when_asked_for() {
     let test = reviewed();
+    // A log has times and the steps of the program: only its presence is checked.
     let logged = |test: &TestEnvironment| {
         let entries = fs::read_dir(test.home().join("logs")).into_iter().flatten().flatten();
         entries.filter_map(|entry| fs::read_to_string(entry.path()).ok()).any(|text| text.contains("started"))
