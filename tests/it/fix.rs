@@ -21,22 +21,16 @@ fn refused(test: &TestEnvironment, arguments: &[&str]) -> String {
     err(&output)
 }
 
-#[track_caller]
-fn json(test: &TestEnvironment, arguments: &[&str], code: i32) -> Value {
-    let text = run(test, arguments, code);
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
-}
-
 /// Returns the ids of the findings on a path, in order.
 fn findings(test: &TestEnvironment, path: &str) -> Vec<String> {
-    let value = json(test, &["findings", "--status", "all", "--format", "json"], 0);
+    let value = test.json(&["findings", "--status", "all", "--format", "json"], 0);
     let all = value["findings"].as_array().cloned().unwrap_or_default();
     let here = all.iter().filter(|finding| finding["repo_relative_path"] == path);
     here.map(|finding| finding["finding_id"].as_str().expect("an id").to_owned()).collect()
 }
 
 fn status_of(test: &TestEnvironment, id: &str) -> String {
-    let value = json(test, &["findings", "--status", "all", "--format", "json"], 0);
+    let value = test.json(&["findings", "--status", "all", "--format", "json"], 0);
     let all = value["findings"].as_array().cloned().unwrap_or_default();
     let found = all.iter().find(|finding| finding["finding_id"] == id).expect("the finding");
     found["status"].as_str().expect("a status").to_owned()
@@ -48,7 +42,7 @@ fn fix(test: &TestEnvironment, ids: &[&str], code: i32) -> Value {
     let mut arguments = vec!["fix"];
     arguments.extend(ids);
     arguments.extend(["--wait", "--format", "json"]);
-    json(test, &arguments, code)["fix"].clone()
+    test.json(&arguments, code)["fix"].clone()
 }
 
 fn id_of(fix: &Value) -> String {

@@ -2,15 +2,11 @@
 
 use serde_json::Value;
 
-use crate::env::{TestEnvironment, err, run};
-
-const DONE: i32 = 0;
-const USAGE: i32 = 2;
+use crate::env::{DONE, TestEnvironment, USAGE, err, run};
 
 #[track_caller]
 fn json(test: &TestEnvironment, arguments: &[&str]) -> Value {
-    let text = run(test, &[arguments, &["--format", "json"]].concat(), DONE);
-    serde_json::from_str(&text).expect("one JSON object")
+    test.json(&[arguments, &["--format", "json"]].concat(), DONE)
 }
 
 /// Returns the lines and kinds of a review's findings that come from a pattern.

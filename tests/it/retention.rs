@@ -7,10 +7,11 @@ use revdeck::domain::{RunId, RunStatus};
 use revdeck::git::Repo;
 use serde_json::Value;
 
+use crate::env::DONE;
 use crate::runner::place::{Place, wait_for};
 
 fn json(place: &Place, arguments: &[&str]) -> Value {
-    serde_json::from_str(&place.revdeck(&[arguments, &["--format", "json"]].concat())).expect("JSON")
+    place.test.json(&[arguments, &["--format", "json"]].concat(), DONE)
 }
 
 fn finding(place: &Place, path: &str) -> String {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rstest::rstest;
 use serde_json::Value;
 
-use super::{findings, fix, gits_own, id_of, json, out, run, status_of};
+use super::{findings, fix, gits_own, id_of, out, run, status_of};
 use crate::env::{TestEnvironment, executable};
 use crate::runner::place::{Place, gone, wait_for};
 
@@ -90,7 +90,7 @@ fn what_a_program_changes_in_the_copy_is_offered_reviewed_and_applied() {
     assert_eq!(gits_own(&test), before);
     // The review of the fix is a run of its own, is marked as such, and judges only the fix.
     let review = made["reviews"][0].as_str().expect("a run").to_owned();
-    let runs = json(&test, &["runs", "--format", "json"], 0);
+    let runs = test.json(&["runs", "--format", "json"], 0);
     let runs = runs["runs"].as_array().expect("runs");
     let of = |id: &str| runs.iter().find(|run| run["run_id"] == id).expect("the run").clone();
     assert_eq!(of(&review)["follow_up_of"], made["fix_id"]);
@@ -163,7 +163,7 @@ fn a_patch_with_a_fault_is_made_again_with_what_its_review_found() {
     assert!(prompt(&test, 1).contains("HARDCODED_CONFIGURATION"), "{}", prompt(&test, 1));
     let patch = run(&test, &["fix", "show", &id_of(&made)], 0);
     assert!(patch.contains("+def f(options):") && !patch.contains("ghp_"), "{patch}");
-    let all = json(&test, &["findings", "--status", "all", "--format", "json"], 0);
+    let all = test.json(&["findings", "--status", "all", "--format", "json"], 0);
     assert_eq!(
         all["findings"].as_array().map(Vec::len),
         Some(1),
@@ -190,14 +190,14 @@ fn a_patch_that_is_made_again_is_being_made_and_has_no_verdict_of_its_own_yet() 
          if [ -e \"$HOME/prompt-1\" ]; then touch \"$HOME/again\"; while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done; fi",
     );
     let home = test.home().parent().expect("a folder").to_owned();
-    let fix_id = id_of(&json(&test, &["fix", &id, "--format", "json"], 0)["fix"]);
+    let fix_id = id_of(&test.json(&["fix", &id, "--format", "json"], 0)["fix"]);
     wait_for("the second attempt", || home.join("again").exists().then_some(()));
-    let listed = json(&test, &["fixes", "--format", "json"], 0);
+    let listed = test.json(&["fixes", "--format", "json"], 0);
     assert_eq!(listed["fixes"][0]["status"], "working", "{listed}");
     run(&test, &["fix", "drop", &fix_id], 0);
     std::fs::write(home.join("go"), "").expect("a file");
     wait_for("the end of the worker", || {
-        let listed = json(&test, &["fixes", "--format", "json"], 0);
+        let listed = test.json(&["fixes", "--format", "json"], 0);
         (listed["fixes"][0]["status"] == "dropped").then_some(())
     });
 }
@@ -205,7 +205,7 @@ fn a_patch_that_is_made_again_is_being_made_and_has_no_verdict_of_its_own_yet() 
 #[test]
 fn a_killed_worker_leaves_nothing_behind_but_its_record() {
     let (test, id) = with_agent(&format!("echo $$ > \"$HOME/running\"; {NARROW}; while true; do sleep 0.05; done"));
-    let started = json(&test, &["fix", &id, "--format", "json"], 0);
+    let started = test.json(&["fix", &id, "--format", "json"], 0);
     let fix_id = id_of(&started["fix"]);
     let running = test.home().parent().expect("a folder").join("running");
     let agent: u32 = wait_for("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
@@ -237,9 +237,9 @@ fn a_killed_worker_leaves_nothing_behind_but_its_record() {
 #[test]
 fn a_fix_that_is_dropped_while_it_is_made_ends() {
     let (test, id) = with_agent(&format!("echo $$ > \"$HOME/running\"; {NARROW}; while true; do sleep 0.05; done"));
-    let fix_id = id_of(&json(&test, &["fix", &id, "--format", "json"], 0)["fix"]);
+    let fix_id = id_of(&test.json(&["fix", &id, "--format", "json"], 0)["fix"]);
     // A second request for the same fix returns the same one.
-    assert_eq!(id_of(&json(&test, &["fix", &id, "--format", "json"], 0)["fix"]), fix_id);
+    assert_eq!(id_of(&test.json(&["fix", &id, "--format", "json"], 0)["fix"]), fix_id);
     let running = test.home().parent().expect("a folder").join("running");
     let agent: u32 = wait_for("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
     run(&test, &["fix", "drop", &fix_id], 0);

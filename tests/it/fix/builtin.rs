@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 
-use super::{UNUSED, USED, findings, fix, gits_own, id_of, json, out, refused, run, status_of};
+use super::{UNUSED, USED, findings, fix, gits_own, id_of, out, refused, run, status_of};
 use crate::env::TestEnvironment;
 
 /// Creates and reviews a repository with this content in `a.py`; returns the id of its finding.
@@ -57,7 +57,7 @@ fn a_suggestion_is_made_applied_and_undone_and_git_sees_nothing_of_it() {
     run(&test, &["fix", "drop", &fix], 0);
     assert!(refused(&test, &["fix", "apply", &fix]).contains("is dropped"));
     assert!(run(&test, &["fixes"], 0).contains("dropped"));
-    assert_eq!(json(&test, &["store", "verify", "--format", "json"], 0)["problems"], serde_json::json!([]));
+    assert_eq!(test.json(&["store", "verify", "--format", "json"], 0)["problems"], serde_json::json!([]));
 }
 
 #[rstest]

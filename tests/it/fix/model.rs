@@ -25,7 +25,7 @@ fn with_model(script: Vec<Turn>, default: &str) -> (TestEnvironment, Model, Stri
     std::fs::write(config(&test), settings).expect("settings");
     run(&test, &["review", "--reviewer", "builtin", "--wait"], 0);
     let ids = findings(&test, "a.py");
-    let titles = super::json(&test, &["findings", "--status", "all", "--format", "json"], 0);
+    let titles = test.json(&["findings", "--status", "all", "--format", "json"], 0);
     let wide = titles["findings"].as_array().expect("findings").iter();
     let wide = wide.filter(|finding| finding["line_start"] == 11).map(|finding| finding["finding_id"].clone()).next();
     let id = wide.unwrap_or_else(|| panic!("{ids:?} {titles}")).as_str().expect("an id").to_owned();
@@ -131,7 +131,7 @@ fn what_a_model_suggests_exactly_needs_no_model_to_be_put_in() {
         "replacement": "    sum = 0.0" }] });
     let (test, model, _) = with_model(vec![says(format!("```json\n{finding}\n```"))], "builtin");
     run(&test, &["review", "--reviewer", "m", "--wait"], 0);
-    let all = super::json(&test, &["findings", "--status", "all", "--format", "json"], 0);
+    let all = test.json(&["findings", "--status", "all", "--format", "json"], 0);
     let all = all["findings"].as_array().expect("findings").clone();
     let id = all.iter().find(|finding| finding["line_start"] == 2).expect("the model's")["finding_id"].clone();
     let asked = model.asked();
@@ -149,7 +149,7 @@ fn a_worker_that_is_killed_while_it_waits_for_a_model_is_noticed() {
     // The model never answers the first request.
     let (test, model, id) = with_model(vec![good(), good()], "builtin");
     model.hold_after(0);
-    let started = super::json(&test, &["fix", &id, "--format", "json"], 0);
+    let started = test.json(&["fix", &id, "--format", "json"], 0);
     let fix_id = id_of(&started["fix"]);
     wait_for("the request", || (model.asked() > 0).then_some(()));
     let worker = rustix::process::Pid::from_raw(worker_of(&fix_id)).expect("an id");
