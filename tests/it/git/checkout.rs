@@ -291,13 +291,13 @@ fn a_large_tree_is_checked_out_whole() {
     assert_eq!((made.files, made.left_out), (count, 0));
     assert_eq!(git(&test, made.folder(), &["status", "--porcelain"]), "");
     drop(made);
-    // No files are left, at whatever moment the checkout is cancelled.
+    // No files are left, at whatever moment the checkout is cancelled. It asks at each of more than 100 folders.
     for patience in [0, 5, 60] {
         let asked = std::cell::Cell::new(0);
         let cancelled = || asked.replace(asked.get() + 1) >= patience;
         let made = open(&test).create_checkout("refs/heads/main", &place(&test, "one"), &[], &cancelled);
         let made = made.expect("no error");
-        assert!(made.is_none() || asked.get() <= patience, "{patience}");
+        assert!(made.is_none(), "{patience}");
         drop(made);
         assert!(!place(&test, "one").exists());
     }

@@ -153,23 +153,22 @@ fn what_does_not_fit_keeps_nothing_smaller_from_being_told() {
         test.write(path, text);
     }
     let mut before = 0;
-    for (budget, expected) in [
-        (130, &["a.rs", "e.md"][..]),
-        (250, &["a.rs", "c.rs", "e.md"]),
-        (700, &["a.rs", "b.rs", "c.rs", "e.md"]),
-        (1_200, &["a.rs", "b.rs", "c.rs", "e.md"]),
-        (2_900, &["a.rs", "b.rs", "c.rs", "d.rs", "e.md"]),
-        (9_000, &["a.rs", "b.rs", "c.rs", "d.rs", "e.md"]),
+    for (budget, expected, is_whole) in [
+        (130, &["a.rs", "e.md"][..], false),
+        (250, &["a.rs", "c.rs", "e.md"], false),
+        (700, &["a.rs", "b.rs", "c.rs", "e.md"], false),
+        (1_200, &["a.rs", "b.rs", "c.rs", "e.md"], false),
+        (2_900, &["a.rs", "b.rs", "c.rs", "d.rs", "e.md"], false),
+        (9_000, &["a.rs", "b.rs", "c.rs", "d.rs", "e.md"], true),
     ] {
         let made = told(&test, "worktree", DiffLimits { budget_tokens: budget, ..ALL });
         let mut files = paths(&made.parts);
         files.dedup();
         assert_eq!(files, expected, "{budget}: {}", made.tokens);
-        assert!(
-            made.over_budget.is_empty() || made.tokens + DiffLimits::MIN_PART_TOKENS > budget,
-            "{} of {budget}",
-            made.tokens
-        );
+        assert_eq!(made.over_budget.is_empty(), is_whole, "{budget}: {:?}", made.over_budget);
+        if !is_whole {
+            assert!(made.tokens + DiffLimits::MIN_PART_TOKENS > budget, "{} of {budget}", made.tokens);
+        }
         assert!(made.tokens > before, "{budget}: {} after {before}", made.tokens);
         before = made.tokens;
     }
