@@ -180,16 +180,16 @@ pub fn load_findings(store: &Store, view: &StoreView, chosen: &[usize]) -> Resul
         let row = view.finding(index);
         if !by_run.contains_key(row.last_run) {
             let id = row.last_run.parse::<RunId>().map_err(|error| CliError::failed(error.to_string()))?;
-            let output = store.output(&id)?.map(|output| output.findings).unwrap_or_default();
+            let reported = store.reported_findings(&id)?;
             by_run.insert(
                 row.last_run,
-                output.into_iter().map(|finding| (finding.finding_id.to_string(), finding)).collect(),
+                reported.into_iter().map(|finding| (finding.finding_id.to_string(), finding)).collect(),
             );
         }
         let found = by_run.get_mut(row.last_run).and_then(|findings| findings.remove(row.id));
-        // Without an output file, the journal of the run may still have the finding.
+        // The finding may stand in the journal of the run only.
         let found = match (found, row.id.parse()) {
-            (None, Ok(id)) => store.finding(&id)?,
+            (None, Ok(id)) => store.finding_in(view, &id)?,
             (found, _) => found,
         };
         if let Some(mut finding) = found {

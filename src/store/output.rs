@@ -3,7 +3,6 @@
 //! Invariant: a finding that this version cannot read, such as a newer kind, hides no other finding.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -39,6 +38,36 @@ struct RawRunOutput<'a> {
     recognised: Vec<crate::domain::FindingAlias>,
 }
 
+/// Returns the findings that this version can read.
+fn parse_findings(parts: &RawRunOutput<'_>) -> Vec<Finding> {
+    parts.findings.iter().filter_map(|finding| serde_json::from_str(finding.get()).ok()).collect()
+}
+
+/// Findings of a journal in the order of their first report, each as it was reported last.
+#[derive(Default)]
+struct ReportedFindings {
+    findings: Vec<Finding>,
+    positions: HashMap<FindingId, usize>,
+}
+
+impl ReportedFindings {
+    fn record(&mut self, finding: Finding) {
+        match self.positions.get(&finding.finding_id) {
+            Some(at) => self.findings[*at] = finding,
+            None => {
+                self.positions.insert(finding.finding_id.clone(), self.findings.len());
+                self.findings.push(finding);
+            }
+        }
+    }
+
+    /// Removes a finding that a second opinion called false.
+    fn retract(&mut self, id: &FindingId) {
+        self.findings.retain(|finding| finding.finding_id != *id);
+        self.positions = self.findings.iter().map(|finding| finding.finding_id.clone()).zip(0..).collect();
+    }
+}
+
 /// Parses an output finding by finding; `None` when the JSON is not an output.
 pub(super) fn parse_output(json: &[u8], record: impl FnOnce() -> Option<RunRecord>) -> Option<RunOutput> {
     if let Ok(output) = serde_json::from_slice(json) {
@@ -46,8 +75,7 @@ pub(super) fn parse_output(json: &[u8], record: impl FnOnce() -> Option<RunRecor
     }
     let parts: RawRunOutput<'_> = serde_json::from_slice(json).ok()?;
     let run = serde_json::from_str(parts.run.get()).ok().or_else(record)?;
-    let findings: Vec<Finding> =
-        parts.findings.iter().filter_map(|finding| serde_json::from_str(finding.get()).ok()).collect();
+    let findings = parse_findings(&parts);
     let mut notes = parts.notes;
     if findings.len() < parts.findings.len() {
         notes.push(format!(
@@ -104,20 +132,12 @@ impl Store {
         }
         let Some(run) = self.run(id)? else { return Ok(None) };
         let mut output = RunOutput::new(run);
-        let mut seen: HashMap<FindingId, usize> = HashMap::new();
+        let mut reported = ReportedFindings::default();
         let mut coverage = Coverage::default();
         let mut carried = Vec::new();
         for entry in self.read_journal(id)? {
             match entry.event {
-                RunEvent::Finding { finding } | RunEvent::Restated { finding, .. } => {
-                    match seen.get(&finding.finding_id) {
-                        Some(at) => output.findings[*at] = *finding,
-                        None => {
-                            seen.insert(finding.finding_id.clone(), output.findings.len());
-                            output.findings.push(*finding);
-                        }
-                    }
-                }
+                RunEvent::Finding { finding } | RunEvent::Restated { finding, .. } => reported.record(*finding),
                 RunEvent::Planned { files, hunks, left_out } => {
                     (coverage.files_total, coverage.hunks_total, coverage.left_out) = (files, hunks, left_out);
                 }
@@ -135,10 +155,7 @@ impl Store {
                 }
                 RunEvent::Note { text } => output.notes.push(text),
                 RunEvent::Failed { summary, .. } => output.notes.push(summary),
-                RunEvent::Judged { finding_id, opinion: Opinion::False, .. } => {
-                    output.findings.retain(|finding| finding.finding_id != finding_id);
-                    seen = output.findings.iter().map(|finding| finding.finding_id.clone()).zip(0..).collect();
-                }
+                RunEvent::Judged { finding_id, opinion: Opinion::False, .. } => reported.retract(&finding_id),
                 RunEvent::Rejected { rejected, .. } => output.rejected.push(*rejected),
                 RunEvent::Judged { .. }
                 | RunEvent::TurnAsked { .. }
@@ -165,7 +182,30 @@ impl Store {
         if coverage.files_total > 0 || coverage.hunks_carried > 0 || coverage.files_covered > 0 {
             output.coverage = coverage;
         }
+        output.findings = reported.findings;
         Ok(Some(output))
+    }
+
+    /// Returns the findings of a run as it reported them: those of [`Store::output`], without looking for the run's
+    /// record, which takes longer the more runs there are.
+    ///
+    /// # Errors
+    /// Returns an error when the output or the journal cannot be read.
+    pub fn reported_findings(&self, id: &RunId) -> Result<Vec<Finding>, StoreError> {
+        if let Some(bytes) = files::read(&self.output_path(id.as_str()))?
+            && let Ok(parts) = serde_json::from_slice::<RawRunOutput<'_>>(&bytes)
+        {
+            return Ok(parse_findings(&parts));
+        }
+        let mut reported = ReportedFindings::default();
+        for entry in self.read_journal(id)? {
+            match entry.event {
+                RunEvent::Finding { finding } | RunEvent::Restated { finding, .. } => reported.record(*finding),
+                RunEvent::Judged { finding_id, opinion: Opinion::False, .. } => reported.retract(&finding_id),
+                _ => {}
+            }
+        }
+        Ok(reported.findings)
     }
 
     /// Returns the coverage of a run that has ended, including carried hunks; `None` when the run has no output.
@@ -196,7 +236,7 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error when the run's output or journal cannot be read.
-    pub fn finding_in(&self, view: &Arc<StoreView>, id: &FindingId) -> Result<Option<Finding>, StoreError> {
+    pub fn finding_in(&self, view: &StoreView, id: &FindingId) -> Result<Option<Finding>, StoreError> {
         let Some(index) = view.finding_index(id.as_str()) else { return Ok(None) };
         let row = view.finding(index);
         let (Ok(first), Ok(last)) = (row.first_run.parse::<RunId>(), row.last_run.parse::<RunId>()) else {

@@ -185,7 +185,9 @@ fn the_life_of_a_run_and_its_findings() {
     assert_eq!(dump(&view), dump(&store.view().expect("a view")));
     let whole = store.finding(&finding_id(6)).expect("read").expect("there");
     assert_eq!((whole.status, whole.title), (FindingStatus::Dismissed, finding(6, 1).title));
-    assert_eq!(store.output(&run_id(1)).expect("read").expect("there").findings.len(), 2);
+    let output = store.output(&run_id(1)).expect("read").expect("there");
+    assert_eq!(output.findings.len(), 2);
+    assert_eq!(store.reported_findings(&run_id(1)).expect("read"), output.findings);
     assert_eq!(store.verify().expect("verified").problems, []);
 
     // A terminal status stays; other fields may change.
@@ -470,7 +472,9 @@ fn words_of_a_newer_version_hide_only_their_own_line() {
     let view = store.view().expect("a view");
     assert_eq!((view.run_count(), ids(&view).len()), (2, 2));
     assert_eq!(view.notices.len(), 3, "{:?}", view.notices);
-    assert_eq!(store.output(&run_id(1)).expect("read").expect("there").findings.len(), 2);
+    let output = store.output(&run_id(1)).expect("read").expect("there");
+    assert_eq!(output.findings.len(), 2);
+    assert_eq!(store.reported_findings(&run_id(1)).expect("read"), output.findings);
     assert_eq!(store.read_journal(&run_id(2)).expect("read")[0].event, RunEvent::Unknown);
     assert_eq!(store.verify().expect("verified").problems, []);
     // A change by this version starts from the newest line, even if it can read only an older one.
