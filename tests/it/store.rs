@@ -122,6 +122,27 @@ fn ids(view: &StoreView) -> Vec<String> {
 }
 
 #[test]
+fn the_findings_of_a_run_are_those_of_its_output_or_of_its_journal() {
+    let place = Place::new();
+    let store = place.store();
+    create(&store, 1, RunStatus::Reviewing);
+    let improved = Finding { title: "said better".into(), ..finding(1, 1) };
+    let events = [
+        RunEvent::Finding { finding: Box::new(finding(1, 1)) },
+        RunEvent::Finding { finding: Box::new(finding(2, 1)) },
+        RunEvent::Finding { finding: Box::new(finding(3, 1)) },
+        RunEvent::Judged { finding_id: finding_id(2), opinion: Opinion::False, reason: "it is guarded".into() },
+        RunEvent::Restated { turn: 2, finding: Box::new(improved.clone()) },
+    ];
+    store.open_journal(&run_id(1)).expect("a journal").append_all(at(1), &events).expect("appended");
+    let from_journal = store.output(&run_id(1)).expect("read").expect("there").findings;
+    assert_eq!(from_journal, [improved, finding(3, 1)]);
+    assert_eq!(store.reported_findings(&run_id(1)).expect("read"), from_journal);
+    finish(&store, 1, &[5, 6]);
+    assert_eq!(store.reported_findings(&run_id(1)).expect("read"), [finding(5, 1), finding(6, 1)]);
+}
+
+#[test]
 fn reading_a_store_that_is_not_there_makes_nothing() {
     let place = Place::new();
     let store = place.store();

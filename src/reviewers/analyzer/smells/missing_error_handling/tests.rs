@@ -55,7 +55,7 @@ package a
 func f() { os.Remove(x) // XXX //~ p2 the error of `os.Remove` is ignored
  }
 //- a.rs
-/// What it is.
+/// Calls `g`.
 fn f() { g().unwrap(); } //~ p3 `unwrap()` on `g()` can panic
 //- a.rs
 fn f() {
