@@ -9,6 +9,7 @@
 //! [`FindingAccumulator`] collects the findings of the run.
 
 mod accumulate;
+mod code_fences;
 pub mod conversation;
 mod dedup;
 mod extract;

@@ -19,7 +19,7 @@ pub(super) const SUGGESTION: &[&str] =
     &["suggestion", "improvement", "recommendation", "suggestedfix", "fix", "remediation", "solution"];
 pub(super) const SUGGESTION_TEXT: &[&str] = &["text", "description", "message", "suggestion", "summary"];
 pub(super) const REPLACEMENT: &[&str] =
-    &["replacement", "replacementcode", "suggestedcode", "fixedcode", "newcode", "improvedcode"];
+    &["replacement", "replacementcode", "replacementtext", "suggestedcode", "fixedcode", "newcode", "improvedcode"];
 pub(super) const REPLACED: &[&str] = &["replaced", "replacedlines", "replacementlines", "replacementrange"];
 pub(super) const KIND: &[&str] =
     &["kind", "codesmelltype", "smelltype", "category", "type", "issuetype", "class", "rule", "ruleid"];
@@ -27,14 +27,44 @@ pub(super) const SEVERITY: &[&str] = &["severity", "level", "severitylevel", "im
 pub(super) const PRIORITY: &[&str] = &["priority"];
 pub(super) const CONFIDENCE: &[&str] = &["confidence", "confidencescore", "confidencelevel", "certainty"];
 
-const START: &[&str] =
-    &["linestart", "startline", "line", "linenumber", "lineno", "firstline", "start", "begin", "from"];
-const END: &[&str] = &["lineend", "endline", "lastline", "end", "to"];
-const RANGE: &[&str] = &["lines", "linerange", "range", "linenumbers"];
-const LOCATION: &[&str] = &["location", "codelocation", "position", "loc", "span"];
+const START: &[&str] = &[
+    "linestart",
+    "startline",
+    "startlinenumber",
+    "startlineno",
+    "firstline",
+    "fromline",
+    "originalstartline",
+    "startlocation",
+    "startposition",
+];
+const END: &[&str] =
+    &["lineend", "endline", "endlinenumber", "endlineno", "lastline", "toline", "endlocation", "endposition"];
+/// Names of a first and last line that may be columns if a line stands beside them.
+const BARE_START: &[&str] = &["start", "begin", "from"];
+const BARE_END: &[&str] = &["end", "to"];
+/// Names of one line. Beside a first line it is the last line, as in GitHub's review comments.
+const LINE: &[&str] = &["line", "linenumber", "lineno", "row", "originalline"];
+const RANGE: &[&str] = &["lines", "linerange", "range", "linenumbers", "region"];
+const LOCATION: &[&str] = &[
+    "location",
+    "codelocation",
+    "position",
+    "positions",
+    "pos",
+    "loc",
+    "span",
+    "spans",
+    "locations",
+    "primarylocation",
+    "physicallocation",
+];
+/// Names of objects that hold the path of a location.
+const FILE_OBJECTS: &[&str] = &["file", "artifactlocation"];
 
-/// Maximum nesting of objects in which lines are searched: `location`, `range`, `start`, `line`.
-const MAX_LINES_DEPTH: usize = 4;
+/// Maximum nesting in which lines and paths are searched. The deepest known form is SARIF's: the report, `locations`,
+/// `physicalLocation`, `region`, and some reserve.
+const MAX_LINES_DEPTH: usize = 6;
 
 /// Maximum size in bytes of a text that is parsed as lines. Not from the literature.
 const MAX_LINES_TEXT_BYTES: usize = 64;
@@ -69,28 +99,95 @@ impl<'v, 'a> ReportFields<'v, 'a> {
 
     /// Returns the path of the object or of its location. A line number may follow the path after a colon.
     pub fn path(&self) -> Option<Cow<'v, str>> {
-        self.text(PATH).or_else(|| {
-            let places = self.values_of(LOCATION).chain(self.values_of(&["file"])).filter_map(as_object);
-            places.filter_map(|place| Self::from_object(place).text(PATH)).next()
-        })
+        self.find_path(MAX_LINES_DEPTH)
     }
 
-    /// Returns the lines of the object, in any of the known forms.
+    fn find_path(&self, depth: usize) -> Option<Cow<'v, str>> {
+        let depth = depth.checked_sub(1)?;
+        let in_place = || {
+            let places = self.values_of(LOCATION).chain(self.values_of(FILE_OBJECTS)).filter_map(first_object);
+            places.filter_map(|place| Self::from_object(place).find_path(depth)).next()
+        };
+        // `src/a.rs:12`
+        let as_place = || self.text(LOCATION).filter(|place| split_path_lines(place.trim()).1.is_some());
+        self.text(PATH).or_else(in_place).or_else(as_place)
+    }
+
+    /// Returns the lines of the object, in any of the known forms. If an object names one line and a range, the range
+    /// is returned.
     pub fn lines(&self) -> Option<LineRange> {
         self.find_lines(MAX_LINES_DEPTH)
     }
 
     fn find_lines(&self, depth: usize) -> Option<LineRange> {
         let depth = depth.checked_sub(1)?;
-        let own = || {
-            let start = self.values_of(START).find_map(|value| parse_lines(value, depth))?;
-            let end = self.values_of(END).find_map(|value| parse_lines(value, depth)).map_or(start.end, |end| end.end);
-            Some(LineRange::new(start.start, end))
+        let first = |names: &[&str]| self.values_of(names).find_map(|value| parse_lines(value, depth));
+        let (mut start, mut end, line) = (first(START), first(END), first(LINE));
+        let (bare_start, bare_end) = (first(BARE_START), first(BARE_END));
+        let has_line = |line: LineRange| {
+            bare_start.is_some_and(|start| start.start <= line.start) && bare_end.is_some_and(|end| line.end <= end.end)
         };
-        own().or_else(|| {
-            self.values_of(RANGE).chain(self.values_of(LOCATION)).find_map(|value| parse_lines(value, depth))
-        })
+        if start.is_none() && line.is_none_or(has_line) {
+            start = bare_start;
+        }
+        if end.is_none() {
+            let fits = |end: &LineRange, line: LineRange| {
+                line.start <= end.end && bare_start.is_none_or(|start| start.start <= line.start)
+            };
+            end = bare_end.filter(|end| line.is_none_or(|line| fits(end, line)));
+        }
+        match (start, end, line) {
+            (Some(start), Some(end), _) => Some(LineRange::new(start.start, end.end)),
+            (None, Some(end), Some(line)) => Some(LineRange::new(line.start, end.end)),
+            (Some(start), None, Some(line)) => Some(LineRange::new(start.start, line.end)),
+            (Some(one), None, None) | (None, None, Some(one)) => {
+                Some(self.find_range(depth).map_or(one, |range| choose_range(one, range)))
+            }
+            // The first line stands in the location, and the end beside it.
+            (None, Some(end), None) => self.find_range(depth).map(|range| match range.count() {
+                1 if range.start < end.end => LineRange::new(range.start, end.end),
+                _ => range,
+            }),
+            // A number alone may be a position in a diff, so it comes last.
+            (None, None, None) => self.find_range(depth).or_else(|| first(LOCATION)),
+        }
     }
+
+    /// Returns the lines of the range or the location in the object.
+    fn find_range(&self, depth: usize) -> Option<LineRange> {
+        let ranges = self.values_of(RANGE).filter_map(|value| parse_slice(value).or_else(|| parse_lines(value, depth)));
+        let places = self.values_of(LOCATION).filter_map(|value| match value {
+            LenientValue::Text(text) => split_path_lines(text.trim()).1,
+            value => Self::from_object(first_object(value)?).find_lines(depth),
+        });
+        ranges.chain(places).next()
+    }
+}
+
+/// Returns the lines of an object that names both one line and a range. A range whose end is directly above the line
+/// counts from 0, as in the language server protocol.
+fn choose_range(line: LineRange, range: LineRange) -> LineRange {
+    match (line.count(), range.count()) {
+        (1, 2..) if range.end.checked_add(1) == Some(line.start) => LineRange::new(range.start + 1, line.end),
+        (1, 2..) => range,
+        _ => line,
+    }
+}
+
+/// Returns the object, or the first object of a list. The other locations of a list may be in other files.
+fn first_object<'v, 'a>(value: &'v LenientValue<'a>) -> Option<&'v LenientObject<'a>> {
+    match value {
+        LenientValue::List(items) => items.iter().find_map(as_object),
+        value => as_object(value),
+    }
+}
+
+/// Parses a range that is written like `10:20`. Elsewhere, a colon separates the line from the column.
+fn parse_slice(value: &LenientValue<'_>) -> Option<LineRange> {
+    let LenientValue::Text(text) = value else { return None };
+    let (start, end) = text.trim().split_once(':')?;
+    let (start, end) = (start.parse().ok()?, end.parse().ok()?);
+    (0 < start && start <= end).then_some(LineRange { start, end })
 }
 
 /// Parses lines (1-based) from a number, a text (`12-15`, `L12`, `lines 12 to 15`), a pair, or an object of these. Line
@@ -114,12 +211,13 @@ fn parse_line(number: f64) -> Option<u32> {
     (number >= 1.0).then_some(number as u32)
 }
 
-/// Parses the first two numbers of a short text.
+/// Parses the first two line numbers of a short text. A number after a colon is a column.
 pub(super) fn parse_line_text(text: &str) -> Option<LineRange> {
     if text.len() > MAX_LINES_TEXT_BYTES {
         return None;
     }
-    let digits = text.split(|c: char| !c.is_ascii_digit()).filter(|digits| !digits.is_empty());
+    let places = text.split(|c: char| !c.is_ascii_digit() && c != ':').map(|place| place.trim_start_matches(':'));
+    let digits = places.filter_map(|place| place.split(':').next().filter(|digits| !digits.is_empty()));
     let mut numbers = digits.map(|digits| digits.parse().unwrap_or(u32::MAX)).filter(|&line| line > 0);
     let start = numbers.next()?;
     Some(LineRange::new(start, numbers.next().unwrap_or(start)))
@@ -148,7 +246,8 @@ pub(super) fn as_object<'v, 'a>(value: &'v LenientValue<'a>) -> Option<&'v Lenie
     }
 }
 
-/// Returns a value as text; a list of texts becomes one text with one line per item.
+/// Returns a value as text; a list of texts becomes one text with one line per item, and an object with a member `text`
+/// counts as that text, as in SARIF.
 pub(super) fn as_text<'v>(value: &'v LenientValue<'_>) -> Option<Cow<'v, str>> {
     match value {
         LenientValue::Text(text) => Some(Cow::Borrowed(text)),
@@ -163,7 +262,11 @@ pub(super) fn as_text<'v>(value: &'v LenientValue<'_>) -> Option<Cow<'v, str>> {
                 .collect();
             Some(lines?.join("\n").into())
         }
-        LenientValue::Null | LenientValue::Bool(_) | LenientValue::Object(_) => None,
+        LenientValue::Object(object) => object.members.iter().find_map(|(name, value)| match value {
+            LenientValue::Text(text) if fold_name(name) == "text" => Some(Cow::Borrowed(text.as_ref())),
+            _ => None,
+        }),
+        LenientValue::Null | LenientValue::Bool(_) => None,
     }
 }
 
@@ -191,7 +294,53 @@ mod tests {
     #[case(r#"{"line": null, "lines": "5"}"#, Some((5, 5)))]
     #[case(r#"{"line": 1e99}"#, Some((u32::MAX, u32::MAX)))]
     #[case(r#"{"line": "99999999999999"}"#, Some((u32::MAX, u32::MAX)))]
-    #[case(r#"{"range": {"range": {"range": {"range": {"range": {"line": 1}}}}}}"#, None)]
+    #[case(r#"{"range": {"range": {"range": {"range": {"range": {"range": {"range": {"line": 1}}}}}}}}"#, None)]
+    // A line and its range.
+    #[case(r#"{"line": 10, "range": {"startLine": 10, "endLine": 90}}"#, Some((10, 90)))]
+    #[case(r#"{"line": 12, "range": {"startLine": "10", "endLine": "20"}}"#, Some((10, 20)))]
+    #[case(r#"{"line": 12, "lines": "10-20"}"#, Some((10, 20)))]
+    #[case(r#"{"line_number": 12, "line_range": [10, 20]}"#, Some((10, 20)))]
+    #[case(r#"{"line": 12, "lines": {"begin": 10, "end": 20}}"#, Some((10, 20)))]
+    #[case(r#"{"line": "12-15", "range": {"startLine": 12, "endLine": 12}}"#, Some((12, 15)))]
+    #[case(r#"{"line": 12, "location": {"file": "a", "start_line": 10, "end_line": 20}}"#, Some((10, 20)))]
+    #[case(r#"{"line": 12, "start_line": 10, "end_line": 20, "range": "1-99"}"#, Some((10, 20)))]
+    #[case(r#"{"start_line": 10, "range": {"start": 10, "end": 20}}"#, Some((10, 20)))]
+    #[case(r#"{"line": 10, "endLine": 20}"#, Some((10, 20)))]
+    // GitHub's review comments end at `line`.
+    #[case(r#"{"start_line": 10, "line": 15}"#, Some((10, 15)))]
+    // Lines of the language server protocol begin at 0.
+    #[case(r#"{"line": 12, "range": {"start": {"line": 11, "character": 0}, "end": {"line": 11, "character": 9}}}"#, Some((12, 12)))]
+    // SARIF, reviewdog, Code Climate, Ruff, Monaco, ESLint, Semgrep.
+    #[case(
+        r#"{"locations": [{"physicalLocation": {"artifactLocation": {"uri": "a"}, "region": {"startLine": 10, "startColumn": 3, "endLine": 20}}}]}"#,
+        Some((10, 20))
+    )]
+    #[case(r#"{"locations": [{"region": {"startLine": 3}}, {"region": {"startLine": 90}}]}"#, Some((3, 3)))]
+    #[case(r#"{"location": {"region": {"startLine": 10, "endLine": 20}}}"#, Some((10, 20)))]
+    #[case(r#"{"location": {"path": "a", "range": {"start": {"line": 10, "column": 2}, "end": {"line": 20}}}}"#, Some((10, 20)))]
+    #[case(r#"{"location": {"path": "a", "lines": {"begin": 10, "end": 20}}}"#, Some((10, 20)))]
+    #[case(r#"{"location": {"positions": {"begin": {"line": 10, "column": 2}, "end": {"line": 20, "column": 2}}}}"#, Some((10, 20)))]
+    #[case(r#"{"location": {"row": 10, "column": 5}, "end_location": {"row": 20, "column": 1}}"#, Some((10, 20)))]
+    #[case(r#"{"startLineNumber": 10, "startColumn": 1, "endLineNumber": 20}"#, Some((10, 20)))]
+    #[case(r#"{"line": 10, "column": 4, "endLine": 20, "endColumn": 7}"#, Some((10, 20)))]
+    #[case(r#"{"start": {"line": 10, "col": 4}, "end": {"line": 20, "col": 7}}"#, Some((10, 20)))]
+    // What may be columns, offsets or a position in a diff.
+    #[case(r#"{"line": 12, "start": 340, "end": 355}"#, Some((12, 12)))]
+    #[case(r#"{"line": 12, "start": 10, "end": 20}"#, Some((10, 20)))]
+    #[case(r#"{"line": 12, "start": 5}"#, Some((12, 12)))]
+    #[case(r#"{"line": 12, "end": 5}"#, Some((12, 12)))]
+    #[case(r#"{"line": 12, "position": 4}"#, Some((12, 12)))]
+    #[case(r#"{"position": 4}"#, Some((4, 4)))]
+    #[case(r#"{"location": "src/a2.rs:10-20"}"#, Some((10, 20)))]
+    #[case(r#"{"line": 12, "location": "src/a2.rs:10-20"}"#, Some((10, 20)))]
+    // Texts with columns.
+    #[case(r#"{"lines": "10:5-20:3"}"#, Some((10, 20)))]
+    #[case(r#"{"line": "10:5"}"#, Some((10, 10)))]
+    #[case(r#"{"lines": "10:20"}"#, Some((10, 20)))]
+    #[case(r#"{"lines": "10:5"}"#, Some((10, 10)))]
+    #[case(r#"{"lines": "lines 10 to 20"}"#, Some((10, 20)))]
+    #[case(r#"{"lines": "10–20"}"#, Some((10, 20)))]
+    #[case(r#"{"end_line": 20}"#, None)]
     fn lines(#[case] json: &str, #[case] expected: Option<(u32, u32)>) {
         let value = LenientJsonReader::new(json).next_value().expect("an object");
         let lines = ReportFields::from_object(as_object(&value).expect("an object")).lines();

@@ -10,6 +10,7 @@ use super::labels;
 use super::lenient_json::LenientValue;
 use crate::domain::text::{is_unsafe, sanitize_line, sanitize_lines};
 use crate::domain::{Confidence, Kind, LineRange, Priority, ReportedProblem};
+use crate::review::code_fences::{FencedSuggestion, find_fenced_blocks, find_suggestion};
 
 // Maximum lengths in characters. Not from the literature: what a user reads, and for code what one finding can be
 // about.
@@ -65,8 +66,9 @@ pub(super) fn parse_report(fields: &ReportFields<'_, '_>, path: &str) -> ReportP
         .or_else(|| first_headline(&explanation))
         .unwrap_or_else(|| kind.word().to_lowercase().replace('_', " "));
     let mut notes = Vec::new();
-    let (suggestion, replacement, replaced) = parse_suggestion(fields, &mut notes);
     let place = fields.lines().or(path_lines);
+    let ReportedSuggestion { words: suggestion, replacement, replaced } =
+        parse_suggestion(fields, &explanation, place, &mut notes);
     ReportParseResult::Report(
         Box::new(ReportedProblem {
             path: sanitize_line(first_chars(path, MAX_PATH_CHARS)).into_owned(),
@@ -84,7 +86,7 @@ pub(super) fn parse_report(fields: &ReportFields<'_, '_>, path: &str) -> ReportP
             },
             title,
             quoted_code: sanitize_lines(
-                truncate_code(strip_fence(&fields.text(QUOTE).unwrap_or_default())),
+                truncate_code(&strip_fence(&fields.text(QUOTE).unwrap_or_default())),
                 TAB_COLUMNS,
             ),
             suggestion: clean_prose(&suggestion),
@@ -131,11 +133,23 @@ fn parse_confidence(value: &LenientValue<'_>) -> Option<Confidence> {
     }
 }
 
-/// Parses the suggestion as text and as code, and the lines that the code replaces.
+/// The suggestion of a report.
+struct ReportedSuggestion<'v> {
+    words: Cow<'v, str>,
+    replacement: Option<String>,
+    /// Lines that the replacement replaces; `None` for the lines of the report.
+    replaced: Option<LineRange>,
+}
+
+/// Parses the suggestion as text and as code, and the lines that the code replaces. Without a field for the code, the
+/// code is that of the suggestion block in the suggestion or the explanation (see [`find_suggestion`]). The texts keep
+/// the block, because the code may turn out not to fit. `place` are the lines of the report.
 fn parse_suggestion<'v>(
     fields: &ReportFields<'v, '_>,
+    explanation: &str,
+    place: Option<LineRange>,
     notes: &mut Vec<&'static str>,
-) -> (Cow<'v, str>, Option<String>, Option<LineRange>) {
+) -> ReportedSuggestion<'v> {
     let nested = fields.values_of(SUGGESTION).find_map(as_object).map(ReportFields::from_object);
     let within = |names| nested.as_ref().and_then(|nested| nested.text(names));
     let words = fields.text(SUGGESTION).or_else(|| within(SUGGESTION_TEXT)).unwrap_or_default();
@@ -148,9 +162,23 @@ fn parse_suggestion<'v>(
         .values_of(REPLACED)
         .find_map(|value| parse_lines(value, 2))
         .or_else(|| nested.as_ref().and_then(ReportFields::lines));
+    let (code, replaced) = match code {
+        Some(code) => (Some(strip_fence(&code).into_owned()), replaced),
+        None => match find_suggestion(&words).or_else(|| find_suggestion(explanation)) {
+            Some(FencedSuggestion { around: (0, 0), code, .. }) => (Some(code), replaced),
+            // Without lines of the report, nothing says what is around them.
+            Some(FencedSuggestion { around: (above, below), code, .. }) => (
+                place.map(|_| code),
+                replaced.or_else(|| {
+                    let lines = place?;
+                    Some(LineRange::new(lines.start.saturating_sub(above), lines.end.saturating_add(below)))
+                }),
+            ),
+            None => (None, None),
+        },
+    };
     let mut replacement = None;
     if let Some(code) = code {
-        let code = strip_fence(&code);
         // Code with invisible characters could hide its effect and must not be applied. A truncated piece of code is no
         // replacement either.
         if code.chars().any(|c| is_unsafe(c) && !matches!(c, '\t' | '\n' | '\r')) {
@@ -158,11 +186,11 @@ fn parse_suggestion<'v>(
         } else if code.len() > MAX_REPLACEMENT_CHARS && code.chars().count() > MAX_REPLACEMENT_CHARS {
             notes.push("its replacement is too long, and is dropped");
         } else {
-            replacement = Some(code.to_owned());
+            replacement = Some(code);
         }
     }
     let replaced = replaced.filter(|_| replacement.is_some());
-    (words, replacement, replaced)
+    ReportedSuggestion { words, replacement, replaced }
 }
 
 /// Returns the first `max` characters.
@@ -180,14 +208,14 @@ fn truncate_code(code: &str) -> &str {
 }
 
 /// Removes the code fence around code.
-fn strip_fence(code: &str) -> &str {
-    let inner = || {
-        let fenced = code.trim();
-        let (opening, rest) = fenced.split_once('\n')?;
-        opening.strip_prefix("```")?;
-        rest.strip_suffix("```").map(|rest| rest.strip_suffix('\n').unwrap_or(rest))
-    };
-    inner().unwrap_or(code)
+fn strip_fence(code: &str) -> Cow<'_, str> {
+    let fenced = code.trim();
+    match find_fenced_blocks(fenced).as_slice() {
+        [block] if block.is_closed && block.span == (0..fenced.len()) => {
+            Cow::Owned(block.code.strip_suffix('\n').unwrap_or(&block.code).to_owned())
+        }
+        _ => Cow::Borrowed(code),
+    }
 }
 
 /// Cleans multi-line text for display and bounds its length.

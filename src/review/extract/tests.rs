@@ -182,6 +182,29 @@ fn reported(path: &str, lines: (u32, u32), title: &str) -> ReportedProblem {
         ..reported("./src/a.ts", (10, 90), "Too long.")
     }
 )]
+#[case::a_line_and_its_range(
+    r#"{"path": "src/a.ts", "line": 10, "codeSmellType": "longMethod", "title": "Too long", "range": {"startLine": 10, "endLine": 90}}"#,
+    ReportedProblem { kind: Kind::LongMethod, ..reported("src/a.ts", (10, 90), "Too long") }
+)]
+#[case::of_sarif(
+    r#"{"ruleId": "race-condition", "level": "error", "message": {"text": "Two threads write `n`."}, "locations": [
+        {"physicalLocation": {"artifactLocation": {"uri": "src/a.ts"}, "region": {"startLine": 10, "endLine": 12}}},
+        {"physicalLocation": {"artifactLocation": {"uri": "src/b.ts"}, "region": {"startLine": 90}}}]}"#,
+    ReportedProblem {
+        kind: Kind::Concurrency,
+        severity: Some(Severity::High),
+        ..reported("src/a.ts", (10, 12), "Two threads write `n`.")
+    }
+)]
+#[case::of_github(
+    r#"{"path": "src/a.ts", "start_line": 10, "line": 12, "side": "RIGHT", "body": "Two threads write `n`."}"#,
+    ReportedProblem { explanation: String::new(), ..reported("src/a.ts", (10, 12), "Two threads write `n`.") }
+)]
+#[case::of_reviewdog(
+    r#"{"message": "err is ignored", "location": {"path": "a/b.go", "range": {"start": {"line": 3, "column": 2}, "end": {"line": 4}}}, "severity": "WARNING", "code": {"value": "errcheck"}}"#,
+    ReportedProblem { severity: Some(Severity::Medium), ..reported("a/b.go", (3, 4), "err is ignored") }
+)]
+#[case::a_place_in_one_text(r#"{"location": "a/b.go:10-20", "title": "x"}"#, reported("a/b.go", (10, 20), "x"))]
 #[case::of_codex(
     r#"{"title": "[P1] Close the file", "body": "It leaks.\nAlways.", "confidence_score": 0.9, "priority": 1,
         "code_location": {"absolute_file_path": "/w/src/a.py", "line_range": {"start": 7, "end": 8}}}"#,
@@ -208,6 +231,47 @@ fn reported(path: &str, lines: (u32, u32), title: &str) -> ReportedProblem {
         replaced: Some(LineRange::new(4, 5)),
         ..reported("a.c", (4, 4), "x")
     }
+)]
+#[case::a_suggestion_block(
+    r#"{"path": "a.c", "range": {"startLine": 4, "endLine": 5}, "line": 4, "title": "x", "improvement": "Check it.\n```suggestion\n\tif (!p)\n\t\treturn;\n```"}"#,
+    ReportedProblem {
+        suggestion: "Check it.\n```suggestion\n    if (!p)\n        return;\n```".into(),
+        replacement: Some("\tif (!p)\n\t\treturn;\n".into()),
+        ..reported("a.c", (4, 5), "x")
+    }
+)]
+#[case::a_suggestion_block_with_carriage_returns(
+    r#"{"path": "a.c", "line": 4, "title": "x", "explanation": "Bad.\r\n````suggestion c\r\n/* ``` */\r\n````\r\n"}"#,
+    ReportedProblem {
+        explanation: "Bad.\n````suggestion c\n/* ``` */\n````".into(),
+        replacement: Some("/* ``` */\n".into()),
+        ..reported("a.c", (4, 4), "x")
+    }
+)]
+#[case::a_suggestion_block_of_gitlab(
+    r#"{"path": "a.c", "line": 4, "title": "x", "suggestion": {"text": "```suggestion:-1+2\ny();\n```"}}"#,
+    ReportedProblem {
+        suggestion: "```suggestion:-1+2\ny();\n```".into(),
+        replacement: Some("y();\n".into()),
+        replaced: Some(LineRange::new(3, 6)),
+        ..reported("a.c", (4, 4), "x")
+    }
+)]
+#[case::a_suggestion_block_beside_a_replacement(
+    r#"{"path": "a.c", "line": 4, "title": "x", "suggestion": "```suggestion\ny();\n```", "replacement": "z();"}"#,
+    ReportedProblem {
+        suggestion: "```suggestion\ny();\n```".into(),
+        replacement: Some("z();".into()),
+        ..reported("a.c", (4, 4), "x")
+    }
+)]
+#[case::a_code_block_is_no_replacement(
+    r#"{"path": "a.c", "line": 4, "title": "x", "improvement": "Like this:\n```c\ny();\n```"}"#,
+    ReportedProblem { suggestion: "Like this:\n```c\ny();\n```".into(), ..reported("a.c", (4, 4), "x") }
+)]
+#[case::a_fenced_replacement_with_more_backticks(
+    r#"{"path": "a.c", "line": 4, "title": "x", "replacement": "````suggestion\r\n/* ``` */\r\n````"}"#,
+    ReportedProblem { replacement: Some("/* ``` */".into()), ..reported("a.c", (4, 4), "x") }
 )]
 #[case::lists_of_lines(
     r#"{"path": "a.c", "title": "x", "code": ["a();", "b();"], "recommendation": ["One.", "Two."]}"#,

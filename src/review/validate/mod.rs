@@ -153,7 +153,10 @@ fn replacement_target(report: &ReportedProblem, claimed: Option<LineRange>, foun
     let Some(claimed) = claimed else { return ReplacementTarget::Lines(report.replaced.unwrap_or(found)) };
     let stated = report.replaced.unwrap_or(claimed);
     if claimed.contains(found) || found.contains(claimed) {
-        return ReplacementTarget::Lines(stated);
+        // More new lines than claimed lines may stand for the whole quote.
+        let new_lines = report.replacement.as_deref().map_or(0, |new| new.lines().count());
+        let is_unclear = report.replaced.is_none() && !claimed.contains(found) && new_lines > claimed.count() as usize;
+        return if is_unclear { ReplacementTarget::Unknown } else { ReplacementTarget::Lines(stated) };
     }
     if claimed.count() != found.count() {
         return ReplacementTarget::Unknown;
@@ -206,6 +209,8 @@ fn build_finding(
     let finding_id = FindingId::from_parts(report.kind.word(), path, &identity, ordinal);
     let (priority, severity) = complete_urgency(report);
     let (suggestion, note) = suggestion::build_suggestion(report, file, place.lines, &place.target);
+    let replacement = suggestion.as_ref().and_then(|suggestion| suggestion.replacement.as_deref());
+    let (_, explanation) = suggestion::remove_suggestion_block(report, replacement);
     let finding = Finding {
         detail_ref: format!("outputs/{run_id}.json#{finding_id}"),
         finding_id,
@@ -216,7 +221,7 @@ fn build_finding(
         confidence: place.confidence,
         kind: report.kind,
         title: report.title.clone(),
-        explanation: report.explanation.clone(),
+        explanation,
         repo_relative_path: path.to_owned(),
         line_start: place.lines.start,
         line_end: place.lines.end,

@@ -1,13 +1,30 @@
 //! Suggestions: validates the replacement of a report and applies replacements to a text.
 
 use super::quote_search::FileText;
+use crate::domain::text::sanitize_lines;
 use crate::domain::{LineRange, ReportedProblem, Suggestion};
+use crate::review::code_fences::{FencedSuggestion, find_suggestion};
 
 /// The lines that a replacement replaces.
 pub(super) enum ReplacementTarget {
     Lines(LineRange),
     /// The code is not at the report's lines, and its new lines are unknown.
     Unknown,
+}
+
+/// Number of columns of a tab in the texts of a report.
+const TAB_COLUMNS: usize = 4;
+
+/// Returns the texts of a report without the suggestion block that holds its replacement: suggestion and explanation.
+/// Without a replacement, or with another one, the texts stay.
+pub(super) fn remove_suggestion_block(report: &ReportedProblem, replacement: Option<&str>) -> (String, String) {
+    let without = |text: &str| -> String {
+        let is_shown = |block: &FencedSuggestion| {
+            replacement.is_some_and(|code| sanitize_lines(code, TAB_COLUMNS).trim_end() == block.code.trim_end())
+        };
+        find_suggestion(text).filter(is_shown).map_or_else(|| text.to_owned(), |block| block.other_text)
+    };
+    (without(&report.suggestion), without(&report.explanation))
 }
 
 /// Returns a report's suggestion for a finding at `place`, and a note if a part was dropped. A replacement stays only
@@ -28,8 +45,9 @@ pub(super) fn build_suggestion(
             (None, Some("the replacement is dropped: it cannot be told which lines it is for".to_owned()))
         }
     };
-    let text = match (report.suggestion.is_empty(), &replacement) {
-        (false, _) => report.suggestion.clone(),
+    let (words, _) = remove_suggestion_block(report, replacement.as_ref().map(|(new, _)| new.as_str()));
+    let text = match (words.is_empty(), &replacement) {
+        (false, _) => words,
         (true, Some((new, lines))) => {
             let verb = if new.is_empty() { "Remove" } else { "Replace" };
             match lines.start == lines.end {

@@ -186,6 +186,12 @@ fn suggestion(text: &str, replacement: Option<&str>, lines: Option<(u32, u32)>) 
 #[case::beyond_the_end((10, 10), "let v10 = 10;", "Do.", Some("x();"), Some((99, 101)), suggestion("Do.", None, None), "the replacement is dropped: lines 99 to 101 are not in the file, which has 100")]
 #[case::the_same((10, 10), "let v10 = 10;", "", Some("    let v10 = 10;\n"), None, None, "the replacement is dropped: it is what stands there")]
 #[case::nothing((10, 10), "let v10 = 10;", "", None, None, None, "")]
+#[case::one_line_of_a_longer_quote((10, 10), "let v10 = 10;\nlet v11 = 11;", "Do.", Some("x();"), None, suggestion("Do.", Some("x();"), None), "")]
+#[case::more_lines_than_claimed((10, 10), "let v10 = 10;\nlet v11 = 11;", "Do.", Some("x();\ny();"), None, suggestion("Do.", None, None), "the replacement is dropped: it cannot be told which lines it is for")]
+#[case::a_block_of_its_own((10, 10), "let v10 = 10;", "```suggestion\nx();\n```", Some("x();\n"), None, suggestion("Replace line 10.", Some("x();\n"), None), "")]
+#[case::a_block_with_tabs((10, 10), "let v10 = 10;", "Do.\n```suggestion\n    x();\n```", Some("\tx();\n"), None, suggestion("Do.", Some("\tx();\n"), None), "")]
+#[case::a_block_that_does_not_fit((10, 10), "let v10 = 10;", "Do.\n```suggestion\nx();\n```", Some("x();\n"), Some((99, 101)), suggestion("Do.\n```suggestion\nx();\n```", None, None), "the replacement is dropped: lines 99 to 101 are not in the file, which has 100")]
+#[case::another_block((10, 10), "let v10 = 10;", "```suggestion\ny();\n```", Some("x();\n"), None, suggestion("```suggestion\ny();\n```", Some("x();\n"), None), "")]
 fn suggestions(
     #[case] lines: (u32, u32),
     #[case] quote: &str,
@@ -201,6 +207,18 @@ fn suggestions(
     report.replaced = replaced.map(|(start, end)| LineRange { start, end });
     let (finding, notes) = expect_finding(&report);
     assert_eq!((finding.suggestion, notes.concat().as_str()), (expected, note));
+}
+
+#[test]
+fn an_explanation_loses_the_block_that_became_the_replacement() {
+    let explained = |replaced: Option<LineRange>| {
+        let mut report = report((10, 10), "let v10 = 10;");
+        report.explanation = "It breaks.\n\n```suggestion\nx();\n```\n\nNow it holds.".into();
+        (report.replacement, report.replaced) = (Some("x();\n".into()), replaced);
+        expect_finding(&report).0.explanation
+    };
+    assert_eq!(explained(None), "It breaks.\nNow it holds.");
+    assert_eq!(explained(Some(LineRange::new(900, 901))), "It breaks.\n\n```suggestion\nx();\n```\n\nNow it holds.");
 }
 
 #[test]

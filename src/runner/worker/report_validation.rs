@@ -68,22 +68,29 @@ impl ReportValidator {
     /// Validates a report. A suggestion keeps only its words if the file would no longer parse with the suggested code.
     pub fn validate(&mut self, report: &ReportedProblem) -> ReportValidation {
         // Secrets that a model was shown or invented must not reach the store either.
-        let report = mask_report(report);
+        let mut report = mask_report(report);
         if self.symbols == SymbolState::NotRead && self.scope.is_outside(&report.path) {
             self.read_symbols();
         }
-        let scope = std::mem::take(&mut self.scope);
-        let run_id = self.run_id.clone();
-        let mut examined = validate_report(&report, &scope, &run_id, |path| self.file(path).map(|file| file.shown));
-        self.scope = scope;
-        if let ReportValidation::Finding { finding, notes } = &mut examined
+        let mut examined = self.validate_in_scope(&report);
+        if let ReportValidation::Finding { finding, .. } = &examined
             && let Some(problem) = self.find_parse_problem(finding)
         {
-            notes.push(problem);
-            if let Some(suggestion) = &mut finding.suggestion {
-                (suggestion.replacement, suggestion.lines) = (None, None);
+            // The texts of the report keep the code that does not become the replacement.
+            (report.replacement, report.replaced) = (None, None);
+            examined = self.validate_in_scope(&report);
+            if let ReportValidation::Finding { notes, .. } = &mut examined {
+                notes.push(problem);
             }
         }
+        examined
+    }
+
+    fn validate_in_scope(&mut self, report: &ReportedProblem) -> ReportValidation {
+        let scope = std::mem::take(&mut self.scope);
+        let run_id = self.run_id.clone();
+        let examined = validate_report(report, &scope, &run_id, |path| self.file(path).map(|file| file.shown));
+        self.scope = scope;
         examined
     }
 

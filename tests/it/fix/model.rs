@@ -145,6 +145,45 @@ fn what_a_model_suggests_exactly_needs_no_model_to_be_put_in() {
 }
 
 #[test]
+fn a_suggestion_block_in_the_words_of_a_model_is_put_in_like_a_replacement() {
+    let report = |line: u32, improvement: &str| {
+        json!({ "path": "a.py", "line": line, "range": { "startLine": line, "endLine": line + 1 }, "codeSmellType": "CORRECTNESS",
+            "severity": "major", "title": format!("line {line} is wrong"), "improvement": improvement })
+    };
+    let fits = report(
+        4,
+        "Skip what has no price:\r\n```suggestion python\r\n        sum += row.price or 0\r\n    print(sum)\r\n```",
+    );
+    let breaks = report(11, "```suggestion\ndef wide(:\n```");
+    let findings = json!({ "findings": [fits, breaks] });
+    let (test, model, _) = with_model(vec![says(format!("```json\n{findings}\n```"))], "builtin");
+    run(&test, &["review", "--reviewer", "m", "--wait"], 0);
+    let all = test.json(&["findings", "--status", "all", "--format", "json"], 0);
+    let all = all["findings"].as_array().expect("findings").clone();
+    let told = |line: u64| {
+        let of_model = |finding: &&Value| finding["line_start"] == line && finding["kind"] == "CORRECTNESS";
+        all.iter().find(of_model).unwrap_or_else(|| panic!("{line}: {all:?}")).clone()
+    };
+    assert_eq!(
+        (told(4)["line_end"].as_u64(), told(4)["suggestion"].clone()),
+        (
+            Some(5),
+            json!({ "text": "Skip what has no price:", "replacement": "        sum += row.price or 0\n    print(sum)\n" })
+        )
+    );
+    // What would not parse is kept as text.
+    assert_eq!(told(11)["suggestion"], json!({ "text": "```suggestion\ndef wide(:\n```" }));
+    let asked = model.asked();
+    let made = fix(&test, &[told(4)["finding_id"].as_str().expect("an id")], 0);
+    assert_eq!((made["reviewer"].as_str(), model.asked()), (Some("builtin"), asked), "{made}");
+    run(&test, &["fix", "apply", "latest"], 0);
+    assert_eq!(
+        std::fs::read_to_string(test.repo().join("a.py")).expect("a file"),
+        CODE.replace("        sum += row.price\n    return sum\n", "        sum += row.price or 0\n    print(sum)\n")
+    );
+}
+
+#[test]
 fn a_worker_that_is_killed_while_it_waits_for_a_model_is_noticed() {
     // The model never answers the first request.
     let (test, model, id) = with_model(vec![good(), good()], "builtin");
