@@ -137,6 +137,7 @@ impl From<RunnerError> for CliError {
             RunnerError::UnknownReviewer { .. } => {
                 Self::usage(message).hint("`revdeck config show` lists the reviewers of your settings")
             }
+            RunnerError::MissingKey(missing) => Self::usage(message).hint(missing.hint()),
             RunnerError::Limits(_) => Self::usage(message).hint("`revdeck config path` says where smells.toml is"),
             RunnerError::EngineStuck { .. } => Self::internal(message),
             RunnerError::Unkillable { .. } => Self::failed(message),

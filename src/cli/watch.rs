@@ -51,6 +51,7 @@ pub fn run(invocation: &Invocation, arguments: &WatchArgs) -> Result<CliExitCode
     let open = Box::new(move |root: &std::path::Path| {
         again.open_runner_at(root, RequiredAssets::Smells).map_err(|error| error.message)
     });
+    let reviewer = runner.watcher().describe_reviewer()?;
     let watch = match RepoWatcher::begin(runner, open)? {
         WatchStart::Watching(watch) => watch,
         WatchStart::Already(watcher) => {
@@ -66,7 +67,9 @@ pub fn run(invocation: &Invocation, arguments: &WatchArgs) -> Result<CliExitCode
             tracing::warn!(?error, "a line is not said");
         }
     };
-    print(&WatchLine { at: ambient.now(), text: watch.describe() });
+    for text in std::iter::once(watch.describe()).chain(reviewer) {
+        print(&WatchLine { at: ambient.now(), text: text::sanitize_line(&text).into_owned() });
+    }
     let end = watch.run(&mut |said| print(said))?;
     let text = match end {
         WatchEnd::Stopped => "ended as asked".to_owned(),

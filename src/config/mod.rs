@@ -27,14 +27,14 @@ pub use layers::{
     EffectiveSetting, LoadedSettings, MistakePolicy, REPOSITORY_FILE, RequiredAssets, SettingOrigin, SettingsSources,
     load_settings,
 };
-pub(crate) use models::{ModelCatalog, ModelFacts, ModelMatch, ToolUse};
+pub(crate) use models::{ModelCatalog, ModelFacts, ModelMatch, ModelPrice, ToolUse};
 pub(crate) use money::Dollars;
 pub use paths::Paths;
 pub use prompts::PromptName;
 pub(crate) use prompts::{Prompt, Prompts};
 pub(crate) use reviewers::ReviewerSettings;
 pub use reviewers::{ApiKeySource, CommandDialect, ReviewerKind};
-pub(crate) use settings::{ColorChoice, EmbeddingSettings, KEYS, RetentionSettings, Settings};
+pub(crate) use settings::{ColorChoice, EmbeddingSettings, KEYS, OpeningMode, RetentionSettings, Settings, WindowSettings};
 pub(crate) use settings_file::{AllowedKeys, overlay_user_file};
 
 /// Loads the user's theme with this name merged over `base` (an embedded theme, or an empty text), as TOML. Returns

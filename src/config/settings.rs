@@ -29,6 +29,18 @@ word_enum!(
     }
 );
 
+word_enum!(
+    /// Handling of changes that nobody has reviewed when the cockpit opens.
+    OpeningMode {
+        /// The built-in reviewer reviews them.
+        Review = "review",
+        /// They are named, and reviewed when the user asks.
+        Offer = "offer",
+        /// Nobody looks for them.
+        Nothing = "nothing",
+    }
+);
+
 setting_table! {
     /// Effective settings.
     Settings at "" {
@@ -48,6 +60,9 @@ setting_table! {
         fail_on: Option<Priority>, Form::FailOn, Repository;
         /// Maximum size of a ledger in `o200k_base` tokens, 0 to 1,200; 0 means no ledger.
         ledger_tokens: usize, Form::Count { min: 0, max: 1200 }, User;
+        /// Handling of changes that nobody has reviewed when the cockpit opens. A reviewer that costs money is never
+        /// started.
+        on_open: OpeningMode, Form::OneOf(OpeningMode::WORDS), User;
         /// Theme of the cockpit: `auto`, or the name of a theme of revdeck or of the user.
         theme: String, Form::Text, User;
         /// True to draw frames and glyphs with ASCII characters only.

@@ -22,7 +22,8 @@
 //! Other modules:
 //! - For watchers, `fingerprint` detects movement without reading files, and `watched_folders` lists the folders to
 //!   watch.
-//! - `listing` lists the paths of a tree; `history` reads the changes of earlier commits.
+//! - `listing` lists the paths of a tree; `history` reads the changes of earlier commits; `new_commits` finds commits that
+//!   no known commit contains.
 //! - [`hooks`] installs the git hook that requests reviews.
 
 mod attributes;
@@ -39,6 +40,7 @@ pub mod hooks;
 mod index;
 mod index_diff;
 mod listing;
+mod new_commits;
 mod objects;
 mod partial_clone;
 mod patch;
@@ -62,6 +64,7 @@ pub(crate) use filter::ContentTraits;
 pub use filter::ReviewFilter;
 pub(crate) use fingerprint::{GitState, WorktreeFingerprint};
 pub(crate) use history::{CommitAncestor, CommitFileChange, CommitFileChangeKind, ModifiedFileBlobs};
+pub(crate) use new_commits::NewCommits;
 pub(crate) use patch::FileEdit;
 pub use snapshot_diff::AlteredFile;
 pub(crate) use watched_folders::{WatchExclusions, WatchedFolders};

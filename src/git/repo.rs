@@ -111,6 +111,11 @@ impl Repo {
         self.head_id().map(|id| id.to_string()).unwrap_or_default()
     }
 
+    /// Returns true if the repository has a working tree.
+    pub(crate) fn has_worktree(&self) -> bool {
+        self.inner.workdir().is_some()
+    }
+
     pub(super) fn head_id(&self) -> Option<Oid> {
         self.inner.head().ok()?.peel_to_commit().ok().map(|commit| commit.id())
     }

@@ -78,10 +78,11 @@ mod worker;
 pub(crate) use conclude::RunCloser;
 pub(crate) use control::RunControl;
 pub(crate) use finding_lifecycle::FindingLifecycle;
-pub(crate) use fixer::{FixError, FixRequest, Fixer};
+pub(crate) use fixer::{FixError, FixMakers, FixRequest, Fixer};
 pub(crate) use indexing::Indexer;
 pub(crate) use launcher::Launcher;
 pub(crate) use launcher::commit_hook::{log_failure, start_commit_review};
+pub(crate) use launcher::opening::{OpeningOutcome, UnreviewedChange};
 pub(crate) use launcher::preview::{BUDGET_RANGE, ContextRequest, ContextTarget, Preview};
 pub(crate) use learning::Learning;
 pub(crate) use learning::learn::LearnError;
@@ -92,6 +93,8 @@ pub(crate) use recovery::Recovery;
 pub(crate) use recovery::reconcile::ReconcileReport;
 pub(crate) use recovery::retention::{RetentionLimits, RetentionReport};
 pub(crate) use reviewer_access::ReviewerAccess;
+pub(crate) use reviewer_access::missing_key::MissingKey;
+pub(crate) use reviewer_access::review_cost::{AutomaticReviewer, CostLimit, ReviewerTerms};
 pub(crate) use reviewer_access::reviewer_probe::{ReviewerProbe, ToolProbe, probe_reviewer};
 pub(crate) use services::{BUILTIN_REVIEWER, Services};
 pub(crate) use watcher::{
@@ -212,6 +215,9 @@ pub enum RunnerError {
         /// Names of all reviewers, separated by commas.
         known: String,
     },
+    /// The key of the reviewer is missing, so that nothing was queued.
+    #[error(transparent)]
+    MissingKey(#[from] MissingKey),
     /// A worker or another detached process could not be started.
     #[error("cannot start the worker {program}: {source}")]
     Spawn {

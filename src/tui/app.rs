@@ -19,7 +19,7 @@ use super::theme::{ColorDepth, Theme};
 use super::views::ViewStack;
 use super::views::fix::FixIndex;
 use crate::domain::{ContextRecord, FindingStatus, RunStatus};
-use crate::runner::{BUILTIN_REVIEWER, WatchState};
+use crate::runner::{BUILTIN_REVIEWER, CostLimit, ReviewerTerms, UnreviewedChange, WatchState};
 use crate::store::{FindingRow, Heartbeat, RunRow, StoreView};
 
 /// Panes of the screen.
@@ -115,6 +115,10 @@ pub struct SessionInfo {
     pub max_turns: u32,
     /// Limits of a run's cost from the settings.
     pub budget: RunBudget,
+    /// Default reviewer and the most that its reviews may cost; `None` before it is known.
+    pub reviewer: Option<ReviewerTerms>,
+    /// True if opening the cockpit has the built-in reviewer review what is new.
+    pub reviews_on_open: bool,
 }
 
 /// Limits of a run's cost; `None` means no limit.
@@ -326,21 +330,23 @@ pub struct App {
     pub notice: Option<Notice>,
     /// Triage decisions in flight, and the reasons given.
     pub decisions: TriageProgress,
-    /// Progress of the review that the cockpit starts by itself if the repository has none.
-    pub first_review: FirstReview,
+    /// Progress of the look for changes that nobody has reviewed.
+    pub opening: OpeningLook,
+    /// Changes that nobody has reviewed, for the review menu.
+    pub offered: Vec<UnreviewedChange>,
 }
 
-/// Progress of the automatic first review.
+/// Progress of the look for changes that nobody has reviewed, once after the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FirstReview {
-    /// Not known yet if a review is needed.
+pub enum OpeningLook {
+    /// The store is not read yet.
     Unknown,
-    /// The first review was requested.
+    /// The look was requested.
     Asked,
-    /// Nothing to review, with the reason.
+    /// Nothing to review in a repository without runs, with the reason.
     Nothing(String),
-    /// The repository has been reviewed before.
-    NotNeeded,
+    /// Changes are reviewed, offered, or not there.
+    Done,
 }
 
 /// Options from which the cockpit is built.
@@ -417,7 +423,8 @@ impl App {
             count: None,
             notice,
             decisions: TriageProgress::default(),
-            first_review: FirstReview::Unknown,
+            opening: OpeningLook::Unknown,
+            offered: Vec::new(),
         }
     }
 
@@ -584,6 +591,24 @@ impl App {
     /// Shows a message above the footer in place of the present one.
     pub fn show_notice(&mut self, tone: NoticeLevel, text: impl Into<String>) {
         self.notice = Some(Notice { level: tone, text: text.into() });
+    }
+
+    /// Shows a message beside the present one, which nobody has read yet; the worse level decides.
+    pub fn append_notice(&mut self, tone: NoticeLevel, text: impl Into<String>) {
+        let text = text.into();
+        let dot = self.display.glyphs.dot;
+        self.notice = Some(match self.notice.take() {
+            Some(Notice { level, text: before }) => {
+                let level = if level == NoticeLevel::Error { level } else { tone };
+                Notice { level, text: format!("{before} {dot} {text}") }
+            }
+            None => Notice { level: tone, text },
+        });
+    }
+
+    /// Returns the default reviewer and its limit if its reviews may cost money.
+    pub fn paid_reviewer(&self) -> Option<&ReviewerTerms> {
+        self.session.reviewer.as_ref().filter(|terms| terms.limit != CostLimit::Nothing)
     }
 
     /// Formats a moment for an age column: the time of day for today, else the date. The text is absolute, so an idle

@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use super::message::{AppCommand, AppMessage, DetailSubject, ReviewReply, Tab, TriageOrder, TriageOrderItem};
+use super::message::{
+    AppCommand, AppMessage, ChosenReviewer, DetailSubject, ReviewReply, Tab, TriageOrder, TriageOrderItem,
+};
 use super::page_loader::PageLoader;
 use super::terminal::MessageSender;
 use super::views::ViewWorkers;
@@ -22,8 +24,8 @@ use crate::config::ClockAndIds;
 use crate::domain::{Actor, Disposition, FindingId, RunId, Scope, Source, TriageAction, WatchMode};
 use crate::policy;
 use crate::runner::{
-    CancelOutcome, FixRequest, PauseOutcome, ReconcileReport, RequestOutcome, ReviewRequest, RunnerError, Services,
-    WatchState, parse_snooze,
+    BUILTIN_REVIEWER, CancelOutcome, FixMakers, FixRequest, PauseOutcome, ReconcileReport, RequestOutcome,
+    ReviewRequest, RunnerError, Services, WatchState, parse_snooze,
 };
 use crate::store::triage::{self, UndoOutcome};
 use crate::store::{Store, StoreChange, StoreError, StoreView, WatcherInfo, WatcherStatus};
@@ -54,7 +56,8 @@ enum PageRequest {
 
 enum RunnerRequest {
     Reconcile,
-    Review(Option<Scope>),
+    Review { scope: Option<Scope>, reviewer: ChosenReviewer },
+    ReviewOnOpen,
     Cancel(RunId),
     Pause(RunId),
     Resume(RunId),
@@ -118,7 +121,10 @@ impl Effects {
             command @ AppCommand::Filter { .. } => self.send_to(&self.filter, command),
             AppCommand::View(request) => self.report_unless(self.views.send(request, view)),
             AppCommand::Triage(order) => self.send_to(&self.writer, order),
-            AppCommand::Review(scope) => self.send_to(&self.runner, RunnerRequest::Review(scope)),
+            AppCommand::Review { scope, reviewer } => {
+                self.send_to(&self.runner, RunnerRequest::Review { scope, reviewer });
+            }
+            AppCommand::ReviewOnOpen => self.send_to(&self.runner, RunnerRequest::ReviewOnOpen),
             AppCommand::Cancel(run) => self.send_to(&self.control, RunnerRequest::Cancel(run)),
             AppCommand::Pause(run) => self.send_to(&self.control, RunnerRequest::Pause(run)),
             AppCommand::Resume(run) => self.send_to(&self.control, RunnerRequest::Resume(run)),
@@ -379,15 +385,22 @@ fn serve_runner_requests(runner: &Services, asks: &Receiver<RunnerRequest>, mess
                 reconciled.trouble.iter().for_each(|trouble| tracing::warn!(%trouble, "not set right"));
                 AppMessage::Reconciled(ReconcileReport { trouble: Vec::new(), ..reconciled }.summary())
             }
-            RunnerRequest::Review(scope) => {
-                let request = ReviewRequest { scope, reviewer: None, source: Source::Cockpit, force: false };
+            RunnerRequest::ReviewOnOpen => AppMessage::Opened {
+                outcome: runner.launcher().review_on_open().map_err(describe_runner_error),
+                terms: runner.reviewers().default_terms().ok(),
+            },
+            RunnerRequest::Review { scope, reviewer } => {
+                let reviewer = match reviewer {
+                    ChosenReviewer::Default => None,
+                    ChosenReviewer::Builtin => Some(BUILTIN_REVIEWER.to_owned()),
+                };
+                let request = ReviewRequest { scope, reviewer, source: Source::Cockpit, force: false };
                 AppMessage::Requested(match runner.launcher().request_review(&request) {
                     Ok(requested) => Ok(ReviewReply {
-                        nothing: matches!(requested.decision.action, policy::ReviewAction::Skip),
                         run: Some(requested.run.run_id.as_str().to_owned()),
                         text: describe_request(&requested),
                     }),
-                    Err(error) => Err(error.to_string()),
+                    Err(error) => Err(describe_runner_error(error)),
                 })
             }
             RunnerRequest::Cancel(run) => {
@@ -412,7 +425,7 @@ fn serve_runner_requests(runner: &Services, asks: &Receiver<RunnerRequest>, mess
                 runner
                     .fixer()
                     .choose_fixer(&findings)
-                    .map(|reviewer| FixPlan { findings, reviewer })
+                    .map(|FixMakers { maker, patch_reviewer }| FixPlan { findings, reviewer: maker, patch_reviewer })
                     .map_err(describe_runner_error),
             ),
             RunnerRequest::Fix(order) => {
@@ -450,7 +463,9 @@ fn toggle_watch(runner: &Services) -> Result<String, String> {
             Ok(format!("watching by looking every so often: {reason}"))
         }
         Ok(WatcherStatus::Known(_) | WatcherStatus::Unknown) => {
-            Ok("watching: what changes is reviewed, also without the cockpit".to_owned())
+            let by = runner.watcher().describe_reviewer().ok().flatten();
+            let by = by.map_or_else(String::new, |by| format!("; {by}"));
+            Ok(format!("watching: what changes is reviewed, also without the cockpit{by}"))
         }
         Ok(WatcherStatus::None) => {
             Err(format!("nobody watches: {} says why", runner.watcher().watch_log_path().display()))
@@ -469,9 +484,10 @@ fn snooze(runner: &Services, text: &str) -> Result<String, String> {
     })
 }
 
-/// Describes an error about a fix, with a hint.
+/// Describes an error, with the next step for the user if there is one.
 fn describe_runner_error(error: RunnerError) -> String {
     match &error {
+        RunnerError::MissingKey(missing) => format!("{error}; {}", missing.hint()),
         RunnerError::Fix(fix) => match fix.hint() {
             Some(hint) => format!("{error}; {hint}"),
             None => error.to_string(),

@@ -9,7 +9,7 @@ use super::page_data::PageData;
 use super::views::fix::{FixIndex, FixOrder, FixPlan};
 use super::views::{ViewReply, ViewRequest};
 use crate::domain::{FindingId, FindingStatus, Fix, RunId, Scope};
-use crate::runner::WatchState;
+use crate::runner::{OpeningOutcome, ReviewerTerms, WatchState};
 use crate::store::triage::UndoOutcome;
 use crate::store::{Heartbeat, StoreView};
 
@@ -83,6 +83,13 @@ pub enum AppMessage {
     View(ViewReply),
     /// Result of a review request.
     Requested(Result<ReviewReply, String>),
+    /// Result of the look for changes that nobody has reviewed.
+    Opened {
+        /// Changes that are reviewed now or offered, or the reason why nobody could look.
+        outcome: Result<OpeningOutcome, String>,
+        /// Default reviewer and the most that its reviews may cost; `None` if that is unknown.
+        terms: Option<ReviewerTerms>,
+    },
     /// Result of a cancel request.
     Cancelled {
         /// Run id.
@@ -128,8 +135,6 @@ pub struct ReviewReply {
     pub run: Option<String>,
     /// Decision in one sentence.
     pub text: String,
-    /// There was nothing to review.
-    pub nothing: bool,
 }
 
 /// Effect to execute outside the state.
@@ -167,8 +172,15 @@ pub enum AppCommand {
     View(ViewRequest),
     /// Stores, undoes or redoes triage decisions.
     Triage(TriageOrder),
-    /// Requests a review of a scope; of the default scope for `None`.
-    Review(Option<Scope>),
+    /// Requests a review.
+    Review {
+        /// Scope; `None` for the default scope.
+        scope: Option<Scope>,
+        /// Reviewer.
+        reviewer: ChosenReviewer,
+    },
+    /// Looks for changes that nobody has reviewed; the built-in reviewer reviews them if the settings say so.
+    ReviewOnOpen,
     /// Cancels a run.
     Cancel(RunId),
     /// Pauses a run.
@@ -198,6 +210,15 @@ pub enum AppCommand {
     Redraw,
     /// Ends the cockpit; `None` when the user quit.
     Quit(Option<ExitCause>),
+}
+
+/// Reviewer of a requested review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChosenReviewer {
+    /// The default reviewer of the settings; it may cost money.
+    Default,
+    /// The built-in reviewer.
+    Builtin,
 }
 
 /// Triage decisions made by one key.

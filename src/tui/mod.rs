@@ -58,7 +58,7 @@ use message::{AppCommand, AppMessage, ExitCause};
 use terminal::{EventSource, MessageSender, Terminal};
 use theme::{Background, ColorDepth, Theme};
 
-use crate::config::{self, ClockAndIds, ColorChoice, Paths, Settings};
+use crate::config::{self, ClockAndIds, ColorChoice, OpeningMode, Paths, Settings};
 use crate::git::{FilterSettings, Repo};
 use crate::runner::Services;
 
@@ -176,6 +176,8 @@ fn load_options(runner: &Services, columns: u16, rows: u16) -> AppOptions {
                 cost: runner.settings.budget.run_cost.map(|cost| cost.as_f64()),
                 tokens: runner.settings.budget.run_tokens,
             },
+            reviewer: None,
+            reviews_on_open: runner.settings.on_open == OpeningMode::Review,
         },
         keymap,
         theme,

@@ -8,7 +8,8 @@ mod window;
 
 use unicode_width::UnicodeWidthStr;
 
-use super::app::{App, FirstReview};
+use super::app::{App, OpeningLook};
+use super::keymap::{Action, KeyContext};
 use super::doc::{Doc, DocLine, DocSpan, wrap_words};
 use super::filter::DEFAULT;
 use super::message::{DetailSubject, Tab};
@@ -58,13 +59,15 @@ pub fn build_page(app: &App, width: usize) -> Doc {
 /// Explains an empty page and what happens next.
 fn render_empty(app: &App, width: usize, doc: &mut Doc) {
     if app.store.view.run_count() == 0 {
-        match &app.first_review {
-            FirstReview::Nothing(why) => {
+        let key = app.keymap.key_of(KeyContext::Global, Action::Review).map_or_else(String::new, |key| key.to_string());
+        match &app.opening {
+            OpeningLook::Nothing(why) => {
                 doc.push(DocLine::styled(Role::Strong, "Nothing to review yet"));
                 doc.push_blank();
                 doc.push_paragraph(Role::Normal, why, width);
                 doc.push_blank();
-                doc.push_paragraph(Role::Muted, "Change or commit something, then press r to review it.", width);
+                let next = format!("Change or commit something, then press {key} to review it.");
+                doc.push_paragraph(Role::Muted, &next, width);
             }
             _ => {
                 doc.push(DocLine::styled(Role::Strong, "Welcome"));
@@ -75,12 +78,16 @@ fn render_empty(app: &App, width: usize, doc: &mut Doc) {
                     width,
                 );
                 doc.push_blank();
-                doc.push_paragraph(
-                    Role::Muted,
-                    "The built-in reviewer works offline and costs nothing: a first review of this repository has been \
-                     asked for, and its findings appear as they come.",
-                    width,
-                );
+                let is_coming = app.session.reviews_on_open && app.offered.is_empty();
+                let next = match is_coming {
+                    true => {
+                        "The built-in reviewer works offline and costs nothing: a first review of this repository has \
+                         been asked for, and its findings appear as they come."
+                            .to_owned()
+                    }
+                    false => format!("Press {key} to review what changed; the menu says what each review may cost."),
+                };
+                doc.push_paragraph(Role::Muted, &next, width);
             }
         }
     } else if app.finding_list.rows.is_empty() {

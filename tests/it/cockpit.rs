@@ -1,5 +1,7 @@
 //! Integration tests: the cockpit in a real pseudo-terminal, with the real binary and a real store.
 
+mod opening;
+
 use std::io::{Read, Write};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};

@@ -577,7 +577,7 @@ fn nothing_of_the_hook_reaches_the_reviewer() {
     let script = format!("#!/bin/sh\nenv > '{}'\ncat > /dev/null\necho '{{\"findings\": []}}'\n", said.display());
     let agent = write(&place, "../agent", script, 0o755);
     place.settings(&format!(
-        "default_reviewer = \"agent\"\n[reviewers.agent]\nkind = \"command\"\ncommand = [\"{}\"]\n",
+        "watch.reviewer = \"agent\"\n[reviewers.agent]\nkind = \"command\"\ncommand = [\"{}\"]\n",
         agent.canonicalize().expect("there").display()
     ));
     place.revdeck(&["hook", "install", "git"]);
@@ -605,6 +605,41 @@ fn nothing_of_the_hook_reaches_the_reviewer() {
     let of_the_hook = ["GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_CONFIG_PARAMETERS"];
     let names = environment.lines().filter_map(|line| Some(line.split_once('=')?.0));
     assert_eq!(names.filter(|name| of_the_hook.contains(name)).collect::<Vec<_>>(), [""; 0], "{environment}");
+}
+
+#[test]
+fn a_default_reviewer_that_may_cost_money_is_not_asked_by_the_hook() {
+    let place = Place::new();
+    let called = place.test.home().join("called");
+    let agent = write(&place, "../agent", format!("#!/bin/sh\ntouch '{}'\n", called.display()), 0o755);
+    place.settings(&format!(
+        "default_reviewer = \"agent\"\n[reviewers.agent]\nkind = \"command\"\ncommand = [\"{}\"]\n",
+        agent.canonicalize().expect("there").display()
+    ));
+    place.revdeck(&["hook", "install", "git"]);
+    let head = commit(&place, "one");
+    assert_eq!(asked(&place, &head).reviewed_by.name, "builtin");
+    assert!(!called.exists());
+}
+
+#[test]
+fn a_missing_key_is_said_once_and_nothing_is_queued() {
+    let place = Place::new();
+    place.settings("watch.reviewer = \"cloud\"\n[reviewers.cloud]\nkind = \"anthropic\"\nmodel = \"m\"\n");
+    place.revdeck(&["hook", "install", "git"]);
+    for name in ["one", "two"] {
+        commit(&place, name);
+        let lines = if name == "one" { 1 } else { 2 };
+        let log = place.test.home().join("logs/hook.log");
+        wait_for("a line in the log", || {
+            fs::read_to_string(&log).ok().filter(|text| text.ends_with('\n') && text.lines().count() == lines)
+        });
+    }
+    assert_eq!(place.runs(), []);
+    let said = place.test.revdeck(&["runs"]);
+    assert_snapshot!(String::from_utf8_lossy(&said.stderr), @"note: the git hook reviews nothing: cloud has no API key: the variable ANTHROPIC_API_KEY is not set; put the key into the environment (export ANTHROPIC_API_KEY=...), or name another source in [reviewers.cloud]: api_key_env or api_key_cmd");
+    let again = place.test.revdeck(&["runs"]);
+    assert_eq!(String::from_utf8_lossy(&again.stderr), "");
 }
 
 #[test]

@@ -103,6 +103,36 @@ fn watched(place: &Place) -> Vec<RunRecord> {
     place.runs().into_iter().filter(|run| run.source == Source::Watch).collect()
 }
 
+#[test]
+fn a_watcher_says_once_that_its_reviewer_has_no_key() {
+    let settings = "watch.reviewer = \"cloud\"\nwatch.quiet_seconds = 9999\n[reviewers.cloud]\nkind = \"anthropic\"\n\
+                    model = \"claude-sonnet-5-5\"\n";
+    let place = place(settings);
+    let mut watching = Watching::start(&place);
+    assert_snapshot!(watching.says_only("reviews, each"), @"cloud reviews, each review at most $1.16");
+    place.commit_modules("one", 1);
+    assert_snapshot!(watching.says_only("nothing is reviewed"), @"nothing is reviewed: cloud has no API key: the variable ANTHROPIC_API_KEY is not set; put the key into the environment (export ANTHROPIC_API_KEY=...), or name another source in [reviewers.cloud]: api_key_env or api_key_cmd");
+    place.commit_modules("two", 1);
+    // Settings are read before each decision.
+    place.settings(&settings.replace("cloud\"\nwatch", "builtin\"\nwatch"));
+    place.commit_modules("three", 1);
+    let lines = watching.read_to("reviewing commit:");
+    assert!(lines.iter().all(|line| !line.contains("nothing is reviewed")), "once: {lines:?}");
+    assert_eq!(watched(&place)[0].reviewed_by.name, "builtin");
+}
+
+#[test]
+fn a_watcher_does_not_ask_a_default_reviewer_that_may_cost_money() {
+    let place = place(&format!(
+        "default_reviewer = \"agent\"\n{COMMITS_ONLY}[reviewers.agent]\nkind = \"command\"\ncommand = [\"false\"]\n"
+    ));
+    let mut watching = Watching::start(&place);
+    assert_snapshot!(watching.says("at no cost"), @"builtin reviews, at no cost: agent may cost money, and reviews by itself only if watch.reviewer names it");
+    place.commit_modules("one", 1);
+    watching.says("reviewing commit:");
+    assert_eq!(watched(&place)[0].reviewed_by.name, "builtin");
+}
+
 fn code(value: u32) -> String {
     format!("def f(x):\n    try:\n        return x * {value}\n    except:\n        pass\n")
 }

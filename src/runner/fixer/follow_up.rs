@@ -34,7 +34,7 @@ impl Fixer<'_> {
         let before = self.services.store.view()?;
         let request = ReviewRequest {
             scope: Some(Scope::Range { from: short_commit(&fix.snapshot_commit), to: short_commit(&fix.fixed_commit) }),
-            reviewer: None,
+            reviewer: self.choose_patch_reviewer(&fix.reviewer).ok(),
             source: fix.source,
             force: true,
         };

@@ -25,6 +25,7 @@ mod model_fixer;
 mod request_fix;
 
 pub(crate) use error::FixError;
+pub(crate) use request_fix::FixMakers;
 
 use crate::domain::{FindingId, Source};
 use crate::runner::Services;

@@ -7,13 +7,22 @@ use crate::domain::{Finding, FindingId, Fix, FixId, FixStatus, RunId, Usage};
 use crate::git::Repo;
 use crate::runner::{BUILTIN_REVIEWER, Fixer, RunnerError, process};
 
+/// Reviewers that work on a fix.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixMakers {
+    /// Name of the reviewer that makes the patch.
+    pub maker: String,
+    /// Name of the reviewer that reviews the patch.
+    pub patch_reviewer: String,
+}
+
 impl Fixer<'_> {
     /// Records the request and starts its worker; does not wait for the fix. If a fix of the same findings is in
     /// progress, returns that fix.
     ///
     /// # Errors
     ///
-    /// If nothing can be fixed, no reviewer can fix it, or the daily budget is used up.
+    /// If nothing can be fixed, no reviewer can fix it, its key is missing, or the daily budget is used up.
     pub fn request_fix(&self, request: &FixRequest) -> Result<Fix, RunnerError> {
         self.reconcile_fixes()?;
         let (findings, run) = self.load_findings_to_fix(&request.findings)?;
@@ -23,6 +32,7 @@ impl Fixer<'_> {
         }
         let reviewer = self.resolve_fixer(request.reviewer.as_deref(), &findings)?;
         let identity = self.services.reviewers().resolve_identity(Some(&reviewer))?;
+        self.services.reviewers().check_key(&identity.reviewer)?;
         if identity.reviewer != BUILTIN_REVIEWER
             && let Some(spent) = self.services.reviewers().check_daily_budget()?
         {
@@ -72,15 +82,25 @@ impl Fixer<'_> {
         Ok(fix)
     }
 
-    /// Returns the name of the reviewer that would fix these findings.
+    /// Returns the names of the reviewers that would fix these findings and review the patch.
     ///
     /// # Errors
     ///
-    /// If nothing can be fixed, or no reviewer can fix it.
-    pub fn choose_fixer(&self, findings: &[FindingId]) -> Result<String, RunnerError> {
+    /// If nothing can be fixed, no reviewer can fix it, or its key is missing.
+    pub fn choose_fixer(&self, findings: &[FindingId]) -> Result<FixMakers, RunnerError> {
         let (findings, _) = self.load_findings_to_fix(findings)?;
         let who = self.resolve_fixer(None, &findings)?;
-        Ok(self.services.reviewers().resolve_identity(Some(&who))?.reviewer)
+        let maker = self.services.reviewers().resolve_identity(Some(&who))?.reviewer;
+        self.services.reviewers().check_key(&maker)?;
+        Ok(FixMakers { patch_reviewer: self.choose_patch_reviewer(&maker)?, maker })
+    }
+
+    /// Returns the reviewer of a patch. A patch that costs nothing is not reviewed for money: its review is by the
+    /// built-in reviewer then.
+    pub(super) fn choose_patch_reviewer(&self, maker: &str) -> Result<String, RunnerError> {
+        let default = &self.services.settings.default_reviewer;
+        let is_unasked = maker == BUILTIN_REVIEWER && !self.services.reviewers().is_free(default)?;
+        Ok(if is_unasked { BUILTIN_REVIEWER.to_owned() } else { default.clone() })
     }
 
     /// Loads the findings, and the newest run whose snapshot contains one of them.

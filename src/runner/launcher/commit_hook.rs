@@ -13,6 +13,7 @@ use crate::domain::{GitOperation, Scope, Source, Time, WatchTrigger, text};
 use crate::git::Repo;
 use crate::policy::NoReviewReason;
 use crate::runner::{Launcher, RequestOutcome, ReviewRequest, RunnerError, process};
+use crate::store::RecoveryNotice;
 
 const HOOK_LOG: &str = "hook.log";
 
@@ -59,7 +60,13 @@ impl Launcher<'_> {
             return Ok(Err(why));
         }
         let scope = Some(Scope::Commit(commit.to_owned()));
-        let reviewer = self.services.settings.watch.reviewer.clone();
-        self.request_review(&ReviewRequest { scope, reviewer, source: Source::Hook, force: false }).map(Ok)
+        let reviewer = Some(self.services.reviewers().automatic_reviewer()?.name);
+        let requested = self.request_review(&ReviewRequest { scope, reviewer, source: Source::Hook, force: false });
+        if let Err(RunnerError::MissingKey(missing)) = &requested {
+            // Nobody reads the log: the next process with a user says it once.
+            let said = format!("the git hook reviews nothing: {missing}; {}", missing.hint());
+            self.services.store.append_notices(&[RecoveryNotice::Repaired { said }])?;
+        }
+        requested.map(Ok)
     }
 }

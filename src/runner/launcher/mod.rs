@@ -2,6 +2,7 @@
 
 pub(super) mod commit_hook;
 pub(super) mod older_run_progress;
+pub(super) mod opening;
 pub(super) mod preview;
 pub(super) mod request;
 pub(super) mod start_workers;

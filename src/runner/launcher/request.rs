@@ -50,8 +50,9 @@ impl Launcher<'_> {
     ///
     /// # Errors
     ///
-    /// If there is no such reviewer or revision, or git or the store fails. A worker that cannot be started is no
-    /// error: the run is recorded and starts with the next command.
+    /// If there is no such reviewer or revision, if a new run is needed and the reviewer's key is missing, or if git or
+    /// the store fails. A worker that cannot be started is no error: the run is recorded and starts with the next
+    /// command.
     pub fn request_review(&self, request: &ReviewRequest) -> Result<RequestOutcome, RunnerError> {
         let identity = self.services.reviewers().resolve_identity(request.reviewer.as_deref())?;
         // Read before the snapshot, because a decision made meanwhile may be about newer code.
@@ -206,7 +207,11 @@ impl Launcher<'_> {
             ReviewAction::Adopt { run } | ReviewAction::Reuse { run } => {
                 self.record_reuse(locked, run, asked, &decision)?
             }
-            ReviewAction::Launch | ReviewAction::Resume { .. } => self.record_new_run(locked, asked, &decision)?,
+            ReviewAction::Launch | ReviewAction::Resume { .. } => {
+                // Only a new run needs the key.
+                self.services.reviewers().check_key(&wish.reviewer)?;
+                self.record_new_run(locked, asked, &decision)?
+            }
         };
         self.notify_older_runs(locked, &decision, &run.run_id);
         if matches!(decision.action, ReviewAction::Reuse { .. }) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::config::{ModelCatalog, ModelFacts, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings};
+use crate::config::{ModelCatalog, ModelFacts, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings, WindowSettings};
 use crate::context::pack::PackedContext;
 use crate::context::tools::{Toolbox, ToolboxSetup};
 use crate::domain::{Finding, RunId, RunRecord, Time, TurnPhase, Usage, content_hash, text};
@@ -25,7 +25,7 @@ use crate::tokens;
 const OPINION_CONTEXT_LINES: u32 = 40;
 /// Longest answer for which the window keeps room, in tokens. Not from the literature: 300 findings, and the reasoning
 /// before them.
-const MAX_ANSWER_TOKENS: u64 = 16_000;
+pub(in crate::runner) const MAX_ANSWER_TOKENS: u64 = 16_000;
 /// Tokens that a provider adds to prompt and messages: 3 tokens each for the system message and for priming the answer
 /// (OpenAI's cookbook, "How to count tokens").
 const PROVIDER_OVERHEAD_TOKENS: u64 = 6;
@@ -308,9 +308,8 @@ impl PromptBuilder<'_> {
             budget.day_cost.map(|cost| (cost.as_f64() - today.cost).max(0.0)),
         ];
         let answer = facts.max_output.min(MAX_ANSWER_TOKENS);
-        let turns = settings.max_turns.unwrap_or(window.max_turns).min(window.max_turns);
         Ok(ConversationLimits {
-            max_turns: turns.max(1),
+            max_turns: max_turns(settings, window),
             window_tokens: window.max_tokens.min(facts.context_window.saturating_sub(answer)),
             output_tokens: answer,
             slide_after_turn: window.slide_after_turn,
@@ -326,6 +325,11 @@ impl PromptBuilder<'_> {
             opinion: settings.critic,
         })
     }
+}
+
+/// Returns the maximum number of turns of a review by this reviewer, at least 1.
+pub(in crate::runner) fn max_turns(settings: &ReviewerSettings, window: &WindowSettings) -> u32 {
+    settings.max_turns.unwrap_or(window.max_turns).min(window.max_turns).max(1)
 }
 
 impl<'a> ReviewerAccess<'a> {

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use crate::config::{ModelCatalog, Settings};
+use crate::config::Settings;
 use crate::domain::{Scope, WatchTrigger};
 use crate::git::GitError;
 use crate::policy::{
     self, AutoReviewInput, AutoReviewRules, AutoReviewVerdict, ChangeSize, DailySpend, NoReviewReason,
 };
 use crate::runner::launcher::request::count_changed_lines;
-use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services, Watcher};
+use crate::runner::{RunnerError, Services, Watcher};
 
 pub(super) fn rules_from_settings(settings: &Settings) -> AutoReviewRules {
     let (watch, budget) = (&settings.watch, &settings.budget);
@@ -94,14 +94,8 @@ impl Watcher<'_> {
 
     /// Returns `true` if the reviewer of watched reviews is free of charge, so that no budget applies.
     fn is_watcher_free(&self) -> Result<bool, RunnerError> {
-        let reviewer = self.services.settings.watch.reviewer.as_deref();
-        let identity = self.services.reviewers().resolve_identity(reviewer)?;
-        match self.services.settings.reviewers.get(&identity.reviewer) {
-            Some(settings) if identity.reviewer != BUILTIN_REVIEWER => {
-                Ok(ModelCatalog::load(&self.services.paths)?.facts_for_reviewer(settings).is_free())
-            }
-            _ => Ok(true),
-        }
+        let reviewers = self.services.reviewers();
+        reviewers.is_free(&reviewers.automatic_reviewer()?.name)
     }
 }
 

@@ -31,7 +31,7 @@ use crate::config::ClockAndIds;
 use crate::domain::{Scope, Source, Time, WatchTrigger, text};
 use crate::git::Repo;
 use crate::policy::{self, AutoReviewInput, AutoReviewVerdict, NoReviewReason, RetryAt, ReviewAction};
-use crate::runner::{ReviewRequest, RunnerError, Services, process};
+use crate::runner::{AutomaticReviewer, CostLimit, MissingKey, ReviewRequest, RunnerError, Services, process};
 use crate::store::{RunLock, Store, StoreError, WatcherInfo, WatcherStatus};
 
 use fs_events::FsEventSource;
@@ -82,6 +82,8 @@ pub struct RepoWatcher {
     /// Time of the next search for new worktrees, and the number of failed searches.
     worktrees_due: Option<(Instant, u32)>,
     pending_lines: Vec<WatchLine>,
+    /// The missing key that was reported last.
+    missing_key: Option<MissingKey>,
     _lock: RunLock,
 }
 
@@ -132,6 +134,26 @@ pub enum TerminalBinding {
     None,
 }
 
+impl Watcher<'_> {
+    /// Describes who reviews automatically and the most that one review may cost; `None` if it costs nothing and no
+    /// other reviewer is the default one.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such reviewer, or `models.toml` cannot be read.
+    pub fn describe_reviewer(&self) -> Result<Option<String>, RunnerError> {
+        let AutomaticReviewer { name, passed_over } = self.services.reviewers().automatic_reviewer()?;
+        let limit = self.services.reviewers().cost_limit(&name)?;
+        Ok(match (passed_over, limit) {
+            (Some(default), _) => Some(format!(
+                "{name} reviews, at no cost: {default} may cost money, and reviews by itself only if watch.reviewer names it"
+            )),
+            (None, CostLimit::Nothing) => None,
+            (None, limit) => Some(format!("{name} reviews, each review {limit}")),
+        })
+    }
+}
+
 impl RepoWatcher {
     /// Takes the lock and starts to watch all worktrees of the repository.
     ///
@@ -169,6 +191,7 @@ impl RepoWatcher {
             common_dir: repo.common_dir(),
             worktrees_due: None,
             pending_lines: Vec::new(),
+            missing_key: None,
             store,
             ambient,
             _lock: lock,
@@ -446,7 +469,11 @@ impl RepoWatcher {
         }
         match verdict {
             AutoReviewVerdict::Review(scope) => {
-                self.request_review(at, &services, pending, scope, now).map_err(in_words)?;
+                match self.request_review(at, &services, pending, scope, now) {
+                    // The environment of this process cannot change: to try again is no use.
+                    Err(RunnerError::MissingKey(missing)) => self.report_missing_key(missing),
+                    asked => asked.map_err(in_words)?,
+                }
                 Ok(MovementFate::No)
             }
             AutoReviewVerdict::NotNow(why) => {
@@ -469,6 +496,14 @@ impl RepoWatcher {
                 };
                 Ok(MovementFate::Until { due, said })
             }
+        }
+    }
+
+    /// Says once that the reviewer has no key.
+    fn report_missing_key(&mut self, missing: MissingKey) {
+        if self.missing_key.as_ref() != Some(&missing) {
+            self.queue_line(format!("nothing is reviewed: {missing}; {}", missing.hint()));
+            self.missing_key = Some(missing);
         }
     }
 
@@ -503,7 +538,7 @@ impl RepoWatcher {
         scope: Scope,
         now: Instant,
     ) -> Result<(), RunnerError> {
-        let reviewer = services.settings.watch.reviewer.clone();
+        let reviewer = Some(services.reviewers().automatic_reviewer()?.name);
         let request = ReviewRequest { scope: Some(scope), reviewer, source: Source::Watch, force: false };
         let requested = services.launcher().request_review(&request)?;
         if pending.movement == WatchTrigger::Worktree {

@@ -143,6 +143,7 @@ impl Worker<'_> {
             RunnerError::UnknownReviewer { .. } | RunnerError::Limits(_) | RunnerError::Config(_) => {
                 ErrorClass::Configuration
             }
+            RunnerError::MissingKey(_) => ErrorClass::Auth,
             RunnerError::Reviewer(error) => error.class,
             RunnerError::Spawn { .. }
             | RunnerError::Unkillable { .. }

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{App, ContextListing, FirstReview, NoticeLevel, Pane, PendingCountKind};
+use super::super::app::{App, ContextListing, NoticeLevel, OpeningLook, Pane, PendingCountKind};
 use super::super::doc;
 use super::super::keymap::{Action, KeyContext};
 use super::super::layout::{MIN_SCREEN_SIZE, PaneArea, ScreenLayout};
@@ -88,8 +88,8 @@ fn describe_scope(run: &RunRow<'_>, app: &App) -> String {
 /// Describes the activity of the headline run, or the idle state: glyph, text, style.
 fn describe_engine(app: &App) -> (&'static str, String, Role) {
     let Some(run) = app.headline_run().filter(|_| app.has_active_runs()) else {
-        let (state, role) = match app.first_review {
-            FirstReview::Asked if app.store.view.run_count() == 0 => ("starting", Role::Working),
+        let (state, role) = match app.opening {
+            OpeningLook::Asked if app.store.view.run_count() == 0 => ("starting", Role::Working),
             _ if !app.store.view.complete && app.store.view.run_count() > 0 => ("loading", Role::Muted),
             _ => ("idle", Role::Muted),
         };

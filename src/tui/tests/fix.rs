@@ -66,12 +66,22 @@ fn a_fix_is_asked_for_with_who_makes_it_and_what_it_may_cost() {
     let findings = planned.expect("a plan is asked for");
     assert_eq!(findings.len(), 2, "the marked ones");
     assert!(orders(&commands).is_empty(), "nothing is started before somebody says yes");
-    let plan = FixPlan { findings: findings.clone(), reviewer: "claude".to_owned() };
+    let plan =
+        FixPlan { findings: findings.clone(), reviewer: "claude".to_owned(), patch_reviewer: "claude".to_owned() };
     send(&mut app, AppMessage::FixPlanned(Ok(plan.clone())));
     let Some(ConfirmView { text, .. }) = app.views.front_as() else { panic!("{:?}", app.views) };
     assert_eq!(text, "Have claude fix 2 findings? It may cost up to $1.00.");
     assert!(press(&mut app, "n").is_empty());
-    send(&mut app, AppMessage::FixPlanned(Ok(FixPlan { reviewer: "builtin".to_owned(), ..plan })));
+    let reviewed = FixPlan { patch_reviewer: "gpt".to_owned(), ..plan.clone() };
+    send(&mut app, AppMessage::FixPlanned(Ok(reviewed)));
+    let Some(ConfirmView { text, .. }) = app.views.front_as() else { panic!("{:?}", app.views) };
+    assert_eq!(
+        text,
+        "Have claude fix 2 findings? It may cost up to $1.00. gpt reviews the patch, with a limit of its own."
+    );
+    assert!(press(&mut app, "n").is_empty());
+    let exact = FixPlan { reviewer: "builtin".to_owned(), patch_reviewer: "builtin".to_owned(), ..plan };
+    send(&mut app, AppMessage::FixPlanned(Ok(exact)));
     let Some(ConfirmView { text, .. }) = app.views.front_as() else { panic!("{:?}", app.views) };
     assert_eq!(text, "Fix 2 findings with exact suggestions? It costs nothing.");
     let commands = press(&mut app, "y");
@@ -195,7 +205,11 @@ fn a_question_about_a_fix_does_not_come_in_the_middle_of_something_else() {
     let mut app = showing(120, 40, view());
     press(&mut app, "f");
     assert!(app.views.front_as::<PromptView>().is_some());
-    let plan = FixPlan { findings: vec![finding_id(1).parse().expect("an id")], reviewer: "builtin".to_owned() };
+    let plan = FixPlan {
+        findings: vec![finding_id(1).parse().expect("an id")],
+        reviewer: "builtin".to_owned(),
+        patch_reviewer: "builtin".to_owned(),
+    };
     send(&mut app, AppMessage::FixPlanned(Ok(plan)));
     assert!(app.views.front_as::<PromptView>().is_some(), "{:?}", app.views);
     press(&mut app, "Esc");

@@ -34,6 +34,8 @@ pub fn app(columns: u16, rows: u16) -> App {
             window_tokens: 70_000,
             max_turns: 20,
             budget: RunBudget::default(),
+            reviewer: None,
+            reviews_on_open: true,
         },
         keymap: Keymap::parse(keymap::DEFAULT).0,
         theme: Theme::builtin_for(Background::Dark, ColorDepth::Indexed256),

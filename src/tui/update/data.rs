@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::super::app::{App, FirstReview, NoticeLevel, Pane, RunEntry};
+use super::super::app::{App, NoticeLevel, OpeningLook, Pane, RunEntry};
 use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter};
 use super::super::message::{AppCommand, DetailSubject, FileListRow, FileListState, Tab};
 use super::super::request_counter::RequestCounter;
@@ -21,15 +21,13 @@ pub fn apply_view(app: &mut App, view: Arc<StoreView>, written: u64, commands: &
     if written >= app.decisions.written && !app.finding_list.overrides.statuses.is_empty() {
         Arc::make_mut(&mut app.finding_list.overrides).statuses.clear();
     }
-    if view.complete && app.first_review == FirstReview::Unknown {
+    if view.complete && app.opening == OpeningLook::Unknown {
         if view.run_count() == 0 {
-            app.first_review = FirstReview::Asked;
             app.panes.focus = Pane::Runs;
             app.panes.list = Pane::Runs;
-            commands.push(AppCommand::Review(None));
-        } else {
-            app.first_review = FirstReview::NotNeeded;
         }
+        app.opening = OpeningLook::Asked;
+        commands.push(AppCommand::ReviewOnOpen);
     }
     request_filter(app, view, commands);
 }

@@ -5,7 +5,7 @@ use super::super::filter;
 use super::super::input::{KeyCode, KeyEvent};
 use super::super::keymap::Action;
 use super::super::line_edit::LineEdit;
-use super::super::message::{AppCommand, DetailSubject, Tab, TriageOrder};
+use super::super::message::{AppCommand, ChosenReviewer, DetailSubject, Tab, TriageOrder};
 use super::super::views::confirm::{ConfirmAction, ConfirmView};
 use super::super::views::prompt::{InputPromptKind, PromptView};
 use super::super::views::{self, KeyPress, fix};
@@ -73,10 +73,12 @@ fn accepts_count(action: Action) -> bool {
     )
 }
 
-pub fn request_review(app: &mut App, scope: Option<Scope>, commands: &mut Vec<AppCommand>) {
+/// Requests a review and takes its scope from the offers.
+pub fn request_review(app: &mut App, scope: Option<Scope>, reviewer: ChosenReviewer, commands: &mut Vec<AppCommand>) {
     let what = scope.as_ref().map_or_else(|| "what changed".to_owned(), ToString::to_string);
+    app.offered.retain(|change| Some(&change.scope) != scope.as_ref());
     app.show_notice(NoticeLevel::Info, format!("asking for a review of {what}{}", app.display.glyphs.ellipsis));
-    commands.push(AppCommand::Review(scope));
+    commands.push(AppCommand::Review { scope, reviewer });
 }
 
 fn open_prompt(app: &mut App, kind: InputPromptKind, line: LineEdit) {

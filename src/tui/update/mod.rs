@@ -18,16 +18,18 @@ pub(crate) use triage::dismiss;
 
 use std::sync::Arc;
 
-use super::app::{App, FirstReview, NoticeLevel, Pane};
+use super::app::{App, NoticeLevel, OpeningLook, Pane};
 use super::doc::{Doc, FollowMode};
 use super::input::TerminalInput;
+use super::keymap::{Action, KeyContext};
 use super::message::{AppCommand, AppMessage, DetailSubject, ExitCause, ReviewReply, Tab};
 use super::page_data::PageData;
 use super::pages;
 use super::theme::{Background, Theme};
 use super::views::fix::FixIndex;
 use super::views::{self, ViewChange, fix};
-use crate::domain::RunId;
+use crate::domain::{RunId, text};
+use crate::runner::{BUILTIN_REVIEWER, OpeningOutcome, ReviewerTerms, UnreviewedChange};
 use crate::store::Heartbeat;
 
 /// Applies a message at time `now` (milliseconds since 1970) and returns the effects to execute.
@@ -57,7 +59,8 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Reported { run, findings } => data::apply_reported(app, run, findings, &mut commands),
         AppMessage::Triaged { order, result, written } => triage::apply_stored(app, &order, result, written),
         AppMessage::Requested(Ok(reply)) => apply_review_reply(app, &reply),
-        AppMessage::Requested(Err(error)) => apply_review_error(app, error),
+        AppMessage::Requested(Err(error)) => app.show_notice(NoticeLevel::Error, format!("no review: {error}")),
+        AppMessage::Opened { outcome, terms } => apply_opening(app, outcome, terms),
         AppMessage::Cancelled { result, .. } => {
             show_outcome(app, result.map_err(|error| format!("not cancelled: {error}")));
         }
@@ -91,21 +94,51 @@ fn apply_background(app: &mut App, background: Background) {
 
 /// Selects the run that answers a review request, and shows the decision.
 fn apply_review_reply(app: &mut App, reply: &ReviewReply) {
-    if app.first_review == FirstReview::Asked && reply.nothing {
-        app.first_review = FirstReview::Nothing(reply.text.clone());
-    }
     if let Some(run) = &reply.run {
         data::select_run(app, run);
     }
-    let first = app.first_review == FirstReview::Asked && !reply.nothing;
-    let note = if first { ": a first review, offline and at no cost" } else { "" };
-    app.show_notice(NoticeLevel::Success, format!("{}{note}", reply.text));
+    app.show_notice(NoticeLevel::Success, reply.text.clone());
 }
 
-fn apply_review_error(app: &mut App, error: String) {
-    app.show_notice(NoticeLevel::Error, format!("no review: {error}"));
-    if app.first_review == FirstReview::Asked {
-        app.first_review = FirstReview::Nothing(error);
+/// Says which changes nobody has reviewed, who reviews them now, and what the default reviewer may cost.
+fn apply_opening(app: &mut App, outcome: Result<OpeningOutcome, String>, terms: Option<ReviewerTerms>) {
+    app.session.reviewer = terms;
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            app.append_notice(NoticeLevel::Error, format!("nothing is reviewed: {error}"));
+            app.opening = OpeningLook::Nothing(error);
+            return;
+        }
+    };
+    let key = app.keymap.key_of(KeyContext::Global, Action::Review).map_or_else(String::new, |key| key.to_string());
+    let list = |changes: &mut dyn Iterator<Item = &UnreviewedChange>| {
+        let texts: Vec<&str> = changes.map(|change| change.text.as_str()).collect();
+        text::sanitize_line(&texts.join(" and ")).into_owned()
+    };
+    let mut said = Vec::new();
+    match outcome.started.as_slice() {
+        [] => {}
+        [(change, run)] if outcome.is_first => {
+            data::select_run(app, run.as_str());
+            said.push(format!("reviewing {}: a first review, offline and at no cost", change.scope));
+        }
+        started => {
+            let what = list(&mut started.iter().map(|(change, _)| change));
+            said.push(format!("nobody has reviewed {what}: {BUILTIN_REVIEWER} does, offline and at no cost"));
+        }
+    }
+    if !outcome.offered.is_empty() {
+        said.push(format!("nobody has reviewed {}: {key} reviews it", list(&mut outcome.offered.iter())));
+    }
+    if let Some(ReviewerTerms { name, limit }) = app.paid_reviewer().filter(|_| !said.is_empty()) {
+        said.push(format!("{key} asks {} ({limit})", text::sanitize_line(name)));
+    }
+    app.opening = outcome.nothing.map_or(OpeningLook::Done, OpeningLook::Nothing);
+    app.offered = outcome.offered;
+    if !said.is_empty() {
+        let dot = app.display.glyphs.dot;
+        app.append_notice(NoticeLevel::Info, said.join(&format!(" {dot} ")));
     }
 }
 

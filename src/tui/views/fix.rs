@@ -40,6 +40,8 @@ pub struct FixPlan {
     pub findings: Vec<FindingId>,
     /// Reviewer that would make the fix.
     pub reviewer: String,
+    /// Reviewer that would review the patch.
+    pub patch_reviewer: String,
 }
 
 impl FixIndex {
@@ -139,7 +141,7 @@ fn build_menu(app: &App, fix: &Fix) -> MenuView {
     // If the patch is already on the screen, the next item is preselected.
     let at =
         usize::from(app.detail.tab == Tab::Fix && items.len() > 1 && matches!(items[0].choice, MenuChoice::ShowFix));
-    MenuView { title: "Fix", items, selected: at }
+    MenuView { title: "Fix".into(), items, selected: at }
 }
 
 /// Asks to undo or redo a step that was a fix: its files and its findings together.
@@ -170,7 +172,12 @@ pub fn confirm_plan(app: &mut App, plan: Result<FixPlan, String>) {
             (None, Some(tokens)) => format!("It may take up to {} tokens.", format_brief(tokens)),
             (None, None) => "Nothing limits what it costs.".to_owned(),
         };
-        format!("Have {} fix {what}? {most}", text::sanitize_line(&plan.reviewer))
+        let reviewed = match plan.patch_reviewer.as_str() {
+            BUILTIN_REVIEWER => String::new(),
+            name if name == plan.reviewer => String::new(),
+            name => format!(" {} reviews the patch, with a limit of its own.", text::sanitize_line(name)),
+        };
+        format!("Have {} fix {what}? {most}{reviewed}", text::sanitize_line(&plan.reviewer))
     };
     app.notice = None;
     confirm_if_idle(

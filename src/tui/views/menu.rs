@@ -1,5 +1,7 @@
 //! Menu: a list of choices.
 
+use std::borrow::Cow;
+
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
@@ -15,14 +17,14 @@ use crate::tui::input::KeyCode;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
-use crate::tui::message::{AppCommand, Tab};
+use crate::tui::message::{AppCommand, ChosenReviewer, Tab};
 use crate::tui::theme::Role;
 use crate::tui::update::{focus_pane, request_review};
 
 /// Open menu.
 #[derive(Debug, Clone)]
 pub struct MenuView {
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     pub items: Vec<MenuItem>,
     pub selected: usize,
 }
@@ -38,7 +40,10 @@ pub struct MenuItem {
 /// Effect of a menu item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MenuChoice {
-    Review(Option<Scope>),
+    Review {
+        scope: Option<Scope>,
+        reviewer: ChosenReviewer,
+    },
     AskCommit,
     AskRange,
     Copy {
@@ -58,7 +63,7 @@ pub enum MenuChoice {
 impl MenuChoice {
     fn run(self, app: &mut App, commands: &mut Vec<AppCommand>) {
         match self {
-            Self::Review(scope) => request_review(app, scope, commands),
+            Self::Review { scope, reviewer } => request_review(app, scope, reviewer, commands),
             Self::AskCommit => {
                 app.views.open(PromptView::new(InputPromptKind::Commit, LineEdit::with_suggestion("HEAD~1")));
             }
@@ -111,8 +116,8 @@ impl View for MenuView {
     fn draw(&self, painter: &mut Painter<'_>, _layout: &ScreenLayout) {
         let label = self.items.iter().map(|item| item.label.width()).max().unwrap_or(0) as u16;
         let hint = self.items.iter().map(|item| item.hint.width()).max().unwrap_or(0) as u16;
-        let width = (label + hint + 12).max(30);
-        let inside = draw_window(painter, width, self.items.len() as u16 + 2, false, self.title);
+        let width = (label + hint + 12).max(self.title.width() as u16 + 6).max(30);
+        let inside = draw_window(painter, width, self.items.len() as u16 + 2, false, &self.title);
         let bar = painter.style(Role::Selected);
         for (row, item) in self.items.iter().enumerate().take(usize::from(inside.height)) {
             let y = inside.y + row as u16;

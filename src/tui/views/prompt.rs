@@ -14,7 +14,7 @@ use crate::tui::input::KeyCode;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
-use crate::tui::message::{AppCommand, TriageOrderItem};
+use crate::tui::message::{AppCommand, ChosenReviewer, TriageOrderItem};
 use crate::tui::theme::Role;
 use crate::tui::update::{data, dismiss, find_row, go_to_row, request_review, search_next};
 
@@ -239,7 +239,7 @@ impl PromptView {
             InputPromptKind::Patterns { .. } => {}
             InputPromptKind::Commit | InputPromptKind::Snooze | InputPromptKind::Export | InputPromptKind::Range
                 if text.is_empty() => {}
-            InputPromptKind::Commit => request_review(app, Some(Scope::Commit(text)), commands),
+            InputPromptKind::Commit => request_review(app, Some(Scope::Commit(text)), ChosenReviewer::Default, commands),
             InputPromptKind::Snooze => commands.push(AppCommand::Snooze(text)),
             InputPromptKind::Export => {
                 commands.push(AppCommand::View(ViewRequest::Knowledge(KnowledgeOrder::Export {
@@ -248,7 +248,7 @@ impl PromptView {
                 })))
             }
             InputPromptKind::Range => match Scope::parse_range(&text) {
-                Some(scope) => request_review(app, Some(scope), commands),
+                Some(scope) => request_review(app, Some(scope), ChosenReviewer::Default, commands),
                 None => app.show_notice(NoticeLevel::Error, format!("{text:?} is no range; write A..B or A...B")),
             },
         }

@@ -135,10 +135,10 @@ fn wrong_settings_are_told_with_their_place() {
       hint: allowed: true or false
     unknown:
     error: [home]/config.toml:1:1: colour: there is no such setting
-      hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, fail_on, ledger_tokens, theme, ascii, color, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [smells]
+      hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, fail_on, ledger_tokens, on_open, theme, ascii, color, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [smells]
     nested:
     error: [home]/config.toml:2:1: window.turns: there is no such setting
-      hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, fail_on, ledger_tokens, theme, ascii, color, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [smells]
+      hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, fail_on, ledger_tokens, on_open, theme, ascii, color, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [smells]
     syntax:
     error: [home]/config.toml:1:9: this is not TOML: string values must be quoted, expected literal string
       hint: a value stands behind the equals sign, texts in quotes: key = "text"
@@ -164,20 +164,19 @@ fn wrong_settings_are_told_with_their_place() {
 }
 
 #[test]
-fn a_reviewer_is_known_by_its_name_and_a_missing_key_is_said() {
+fn a_reviewer_is_known_by_its_name_and_refused_without_its_key() {
     let test = with_settings(
         "[reviewers.cloud]\nkind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"KEY\"\n[reviewers.mine]\nkind = \"builtin\"\n",
         "",
     );
     test.write("a.py", "x = 1\n");
     test.commit("something");
-    let output = test.revdeck(&["review", "--wait", "--reviewer", "cloud"]);
-    let said = test.normalise(&(out(&output) + &err(&output)));
-    assert_eq!(output.status.code(), Some(INCOMPLETE), "{said}");
-    assert_snapshot!(said, @"
-    run [run] is failed: the variable KEY is not set: put the key into it, or use api_key_cmd
-    no findings · 0 files, 0 hunks reviewed
+    assert_snapshot!(test.fails(&["review", "--wait", "--reviewer", "cloud"], USAGE), @"
+    error: cloud has no API key: the variable KEY is not set
+      hint: put the key into the environment (export KEY=...), or name another source in [reviewers.cloud]: api_key_env or api_key_cmd
     ");
+    test.fails(&["review", "--reviewer", "cloud"], USAGE);
+    assert_eq!(test.json(&["runs", "--format", "json"], DONE)["runs"], serde_json::json!([]), "nothing was queued");
     run(&test, &["review", "--wait", "--reviewer", "mine"], DONE);
     assert_snapshot!(test.fails(&["review", "--reviewer", "nobody"], USAGE), @r#"
     error: there is no reviewer named "nobody"

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::agent::{config, worker_of};
-use super::{findings, fix, id_of, out, run, status_of};
+use super::{UNUSED, findings, fix, id_of, out, run, status_of};
 use crate::env::TestEnvironment;
 use crate::llm::server::{Model, Turn, says};
 use crate::runner::place::wait_for;
@@ -73,6 +73,21 @@ fn edits_that_do_not_fit_are_said_back_and_the_ones_that_do_are_a_patch() {
     assert_eq!(status_of(&test, &id), "addressed");
     let spent = std::fs::read_to_string(test.home().join("state/spending.ndjson")).expect("an account");
     assert_eq!(spent.lines().count(), 2, "each answer is paid for: {spent}");
+}
+
+#[test]
+fn an_exact_fix_costs_nothing_and_so_does_its_review() {
+    let (test, model, _) = with_model(Vec::new(), "m");
+    test.write("b.py", UNUSED);
+    test.commit("two");
+    run(&test, &["review", "--reviewer", "builtin", "--wait"], 0);
+    let id = findings(&test, "b.py").into_iter().next().expect("a finding");
+    let made = fix(&test, &[&id], 0);
+    assert_eq!((made["status"].as_str(), made["reviewer"].as_str()), (Some("offered"), Some("builtin")), "{made}");
+    let review = made["reviews"][0].as_str().expect("a review of the patch");
+    let shown = test.json(&["show", review, "--format", "json"], 0);
+    assert_eq!(shown["run"]["reviewer"], "builtin", "{shown}");
+    assert_eq!(model.asked(), 0);
 }
 
 #[test]

@@ -1,0 +1,178 @@
+//! Finds the changes that nobody has reviewed when the cockpit opens, and has the built-in reviewer review them.
+//!
+//! - No other reviewer is ever started here: nobody has asked for it.
+//! - A change counts as reviewed if any reviewer has reviewed, or is reviewing, the same content. A worktree that was
+//!   reviewed and then committed is not reviewed again.
+//! - In a repository without runs, the default scope is the change: nobody has reviewed the history before it.
+
+use std::collections::HashSet;
+
+use crate::config::OpeningMode;
+use crate::domain::{CancelReason, RunId, RunStatus, Scope, Source, text};
+use crate::git::{GitError, NewCommits, Snapshot};
+use crate::policy::ReviewAction;
+use crate::runner::{BUILTIN_REVIEWER, Launcher, ReviewRequest, RunnerError, known_runs};
+use crate::store::{RunRow, StoreView};
+
+/// Maximum number of new commits that are reviewed unasked; more are offered. Not from the literature: a day of a
+/// team. More are a pull of other people's history, whose findings would bury the user's own.
+const MAX_UNASKED_COMMITS: usize = 30;
+/// Maximum number of reviewed commits from which new commits are told apart. The newest count.
+const MAX_KNOWN_COMMITS: usize = 64;
+
+/// Change that nobody has reviewed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreviewedChange {
+    pub scope: Scope,
+    /// Description, such as "2 new commits" or "uncommitted changes in 3 files".
+    pub text: String,
+    /// The change is too large to be reviewed unasked.
+    pub is_large: bool,
+}
+
+/// The outcome of opening the cockpit.
+#[derive(Debug, Clone, Default)]
+pub struct OpeningOutcome {
+    /// No run is known yet in this repository.
+    pub is_first: bool,
+    /// Changes that nobody has reviewed and that are not under review now.
+    pub offered: Vec<UnreviewedChange>,
+    /// Changes that the built-in reviewer reviews now, with their runs.
+    pub started: Vec<(UnreviewedChange, RunId)>,
+    /// Reason why there is nothing to review in a repository without runs.
+    pub nothing: Option<String>,
+}
+
+impl Launcher<'_> {
+    /// Looks for changes that nobody has reviewed and, as the settings say, has the built-in reviewer review them.
+    ///
+    /// # Errors
+    ///
+    /// If a snapshot cannot be taken, or the store cannot be read or written.
+    pub fn review_on_open(&self) -> Result<OpeningOutcome, RunnerError> {
+        let mode = self.services.settings.on_open;
+        if mode == OpeningMode::Nothing {
+            return Ok(OpeningOutcome::default());
+        }
+        let view = self.services.store.runs_view()?;
+        let is_first = view.run_count() == 0;
+        let (unreviewed, nothing) = match is_first {
+            true => self.find_first_change()?,
+            false => (self.find_unreviewed(&view)?, None),
+        };
+        let mut outcome = OpeningOutcome { is_first, nothing, ..OpeningOutcome::default() };
+        for change in unreviewed {
+            if mode == OpeningMode::Offer || change.is_large {
+                outcome.offered.push(change);
+                continue;
+            }
+            let requested = self.request_review(&ReviewRequest {
+                scope: Some(change.scope.clone()),
+                reviewer: Some(BUILTIN_REVIEWER.to_owned()),
+                source: Source::Cockpit,
+                force: false,
+            })?;
+            if matches!(requested.decision.action, ReviewAction::Launch | ReviewAction::Resume { .. }) {
+                outcome.started.push((change, requested.run.run_id));
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Returns the change of the default scope, or the reason why there is nothing to review.
+    fn find_first_change(&self) -> Result<(Vec<UnreviewedChange>, Option<String>), RunnerError> {
+        let scope = self.services.settings.default_scope.clone();
+        let snapshot = match &scope {
+            Some(scope) => self.services.repo.take_snapshot(scope, &self.services.filter()),
+            None => self.services.repo.take_default_snapshot(&self.services.filter()),
+        };
+        match snapshot {
+            Ok(snapshot) if snapshot.change.files.is_empty() => {
+                let reason = match snapshot.change.left_out.len() {
+                    0 => format!("there is nothing to review in {}", snapshot.scope),
+                    left_out => format!(
+                        "there is nothing to review in {}: {} left out",
+                        snapshot.scope,
+                        text::format_count(left_out, "file")
+                    ),
+                };
+                Ok((Vec::new(), Some(reason)))
+            }
+            Ok(snapshot) => {
+                let text = describe_change(&snapshot);
+                Ok((vec![UnreviewedChange { scope: snapshot.scope, text, is_large: false }], None))
+            }
+            // A repository without a commit or without a base has nothing to review yet.
+            Err(error @ (GitError::Unborn { .. } | GitError::NoBase { .. } | GitError::NoMergeBase { .. })) => {
+                Ok((Vec::new(), Some(error.to_string())))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the new commits, then the uncommitted changes, unless somebody has reviewed them.
+    fn find_unreviewed(&self, view: &StoreView) -> Result<Vec<UnreviewedChange>, RunnerError> {
+        let (repo, filter) = (&self.services.repo, self.services.filter());
+        let mut unreviewed = Vec::new();
+        if let Some(NewCommits { count, scope }) = repo.find_new_commits(&known_commits(view))? {
+            let is_large = count > MAX_UNASKED_COMMITS;
+            let is_new = is_large || {
+                let snapshot = repo.take_snapshot(&scope, &filter)?;
+                !snapshot.change.files.is_empty() && !is_reviewed(view, &snapshot)
+            };
+            if is_new {
+                let text = text::format_count(count, "new commit");
+                unreviewed.push(UnreviewedChange { scope, text, is_large });
+            }
+        }
+        if repo.has_worktree() {
+            let snapshot = repo.take_snapshot(&Scope::Worktree, &filter)?;
+            if !snapshot.change.files.is_empty() && !is_reviewed(view, &snapshot) {
+                let text = describe_change(&snapshot);
+                unreviewed.push(UnreviewedChange { scope: Scope::Worktree, text, is_large: false });
+            }
+        }
+        Ok(unreviewed)
+    }
+}
+
+fn describe_change(snapshot: &Snapshot) -> String {
+    match &snapshot.scope {
+        Scope::Worktree => {
+            format!("uncommitted changes in {}", text::format_count(snapshot.change.files.len(), "file"))
+        }
+        scope => scope.to_string(),
+    }
+}
+
+/// Returns `true` if a reviewer has reviewed or is reviewing this content, or a person has stopped its review.
+fn is_reviewed(view: &StoreView, snapshot: &Snapshot) -> bool {
+    known_runs::run_rows(view).any(|row| {
+        let same = row.scope_hash == snapshot.scope_hash && row.diff_fingerprint == snapshot.diff_fingerprint;
+        let stopped = row.reviewer == BUILTIN_REVIEWER && row.cancel_reason == CancelReason::UserStop.word();
+        same && (is_answer(&row) || stopped)
+    })
+}
+
+/// Returns `true` if a run has given an answer about its content, or will.
+fn is_answer(row: &RunRow<'_>) -> bool {
+    match row.status {
+        RunStatus::Completed | RunStatus::Skipped => true,
+        status => !status.is_terminal() && row.cancel_reason.is_empty(),
+    }
+}
+
+/// Returns the tips of reviewed commits, newest first, and HEAD of the oldest run: what it contains is older than the
+/// use of revdeck here.
+fn known_commits(view: &StoreView) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let reviewed = known_runs::run_rows(view).filter(|row| is_answer(row) && !row.is_fix_review());
+    let tips = reviewed.filter_map(|row| match row.scope.parse().ok()? {
+        Scope::Commit(_) | Scope::Range { .. } | Scope::Since { .. } | Scope::Branch(_) => Some(row.snapshot_commit),
+        Scope::All => Some(row.head_commit),
+        Scope::Worktree | Scope::Staged => None,
+    });
+    let oldest = view.run_count().checked_sub(1).map(|oldest| view.run(oldest).head_commit);
+    let tips = tips.filter(|tip| !tip.is_empty() && seen.insert(*tip)).take(MAX_KNOWN_COMMITS);
+    tips.chain(oldest.filter(|head| !head.is_empty())).map(str::to_owned).collect()
+}

@@ -1,0 +1,144 @@
+//! Opening the cockpit: what nobody has reviewed is reviewed at no cost, and nobody who costs money is asked.
+
+use super::{Cockpit, repository};
+use crate::env::{DONE, TestEnvironment, executable, run};
+use crate::llm::server::Model;
+use crate::runner::place::wait_for;
+
+/// Settings of a reviewer with prices that is the default one.
+fn paid(model: &Model, more: &str) -> String {
+    format!(
+        "default_reviewer = \"m\"\n{more}[reviewers.m]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\n\
+         api_key_cmd = \"printf sk-made-up\"\nprice_input = 2.0\nprice_output = 10.0\nmax_output = 8000\n",
+        model.url()
+    )
+}
+
+/// Returns scope and reviewer of each run, oldest first, when all runs have ended.
+fn ended_runs(test: &TestEnvironment) -> Vec<(String, String)> {
+    let runs = wait_for("the end of all runs", || {
+        let listed = test.json(&["runs", "--format", "json"], DONE)["runs"].as_array().cloned().expect("runs");
+        listed.iter().all(|run| run["status"] == "completed").then_some(listed)
+    });
+    let text = |value: &serde_json::Value| value.as_str().expect("text").to_owned();
+    runs.iter().rev().map(|run| (text(&run["scope"]), text(&run["reviewer"]))).collect()
+}
+
+fn short_head(test: &TestEnvironment) -> String {
+    test.git(&["rev-parse", "--short", "HEAD"]).trim().to_owned()
+}
+
+fn by_builtin(scopes: &[&str]) -> Vec<(String, String)> {
+    scopes.iter().map(|scope| ((*scope).to_owned(), "builtin".to_owned())).collect()
+}
+
+fn quit(mut cockpit: Cockpit) {
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+}
+
+#[test]
+fn a_paid_default_reviewer_is_offered_with_its_limit_and_asked_only_by_hand() {
+    let test = repository();
+    let model = Model::start(Vec::new());
+    test.settings(&paid(&model, ""));
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("a first review, offline and at no cost · r asks m (at most $1.08)");
+    assert_eq!(ended_runs(&test), by_builtin(&["worktree"]));
+    assert_eq!(model.asked(), 0);
+    cockpit.press("r");
+    cockpit.wait_for("Review by m, at most $1.08");
+    cockpit.press("\r");
+    wait_for("the model to be asked", || (model.asked() > 0).then_some(()));
+    quit(cockpit);
+}
+
+#[test]
+fn an_agent_counts_as_paid() {
+    let test = repository();
+    let (agent, called) = (test.home().join("agent"), test.home().join("called"));
+    executable(&agent, format!("#!/bin/sh\ntouch '{}'\n", called.display()));
+    test.settings(&format!(
+        "default_reviewer = \"agent\"\n[reviewers.agent]\nkind = \"command\"\ncommand = [\"{}\"]\n",
+        agent.display()
+    ));
+    let cockpit = Cockpit::open(&test);
+    cockpit.wait_for("r asks agent (its price is not known)");
+    assert_eq!(ended_runs(&test), by_builtin(&["worktree"]));
+    assert!(!called.exists());
+    quit(cockpit);
+}
+
+#[test]
+fn coming_back_reviews_new_commits_and_uncommitted_changes_once() {
+    let test = repository();
+    run(&test, &["review", "--commit", "HEAD", "--wait"], DONE);
+    let first = short_head(&test);
+    test.write("more.py", "def more(value, items=[]):\n    return items + [value]\n");
+    test.git(&["add", "more.py"]);
+    test.git(&["commit", "-q", "-m", "Second"]);
+    let second = short_head(&test);
+    let cockpit = Cockpit::open(&test);
+    cockpit.wait_for("nobody has reviewed 1 new commit and uncommitted changes in 1 file: builtin does");
+    let scopes = [format!("commit:{first}"), format!("commit:{second}"), "worktree".to_owned()];
+    let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    assert_eq!(ended_runs(&test), by_builtin(&scopes));
+    quit(cockpit);
+    // The commit has the content of the reviewed worktree.
+    test.commit("Third");
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("History");
+    // The request stands in line behind the look for changes.
+    cockpit.press("r");
+    cockpit.wait_for("Review");
+    cockpit.press("\r");
+    cockpit.wait_for("has been reviewed already");
+    assert_eq!(ended_runs(&test), by_builtin(&scopes));
+    quit(cockpit);
+}
+
+#[test]
+fn what_is_new_is_only_offered_or_not_looked_for() {
+    let test = repository();
+    run(&test, &["review", "--wait"], DONE);
+    test.commit("Second");
+    for number in 0..2 {
+        test.write("job.py", format!("def load(path, items=[]):\n    return items + [path, {number}]\n"));
+        test.commit("More");
+    }
+    let head = short_head(&test);
+    test.settings("on_open = \"nothing\"\n");
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("History");
+    cockpit.press("r");
+    cockpit.wait_for("what changed");
+    cockpit.press("4");
+    cockpit.wait_for(&format!("reviewing commit:{head}"));
+    assert_eq!(ended_runs(&test), by_builtin(&["worktree", &format!("commit:{head}")]));
+    quit(cockpit);
+    test.write("job.py", "def load(path, items=[]):\n    return items + [path]\n");
+    test.settings("on_open = \"offer\"\n");
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("nobody has reviewed uncommitted changes in 1 file: r reviews it");
+    assert_eq!(ended_runs(&test).len(), 2);
+    cockpit.press("r");
+    cockpit.wait_for("by builtin, offline and at no cost");
+    cockpit.press("\r");
+    cockpit.wait_for("reviewing worktree");
+    assert_eq!(ended_runs(&test).len(), 3);
+    quit(cockpit);
+}
+
+#[test]
+fn a_reviewer_without_its_key_is_refused() {
+    let test = repository();
+    test.settings("default_reviewer = \"cloud\"\n[reviewers.cloud]\nkind = \"anthropic\"\nmodel = \"m\"\n");
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("at no cost");
+    cockpit.press("r");
+    cockpit.wait_for("Review by cloud");
+    cockpit.press("\r");
+    cockpit.wait_for("no review: cloud has no API key: the variable ANTHROPIC_API_KEY is not set");
+    assert_eq!(ended_runs(&test), by_builtin(&["worktree"]));
+    quit(cockpit);
+}
