@@ -55,6 +55,7 @@ static LARGE: LazyLock<Arc<StoreView>> = LazyLock::new(|| {
             policy_version: "",
             snapshot_commit: "3fa2c1d09b7e4851aa",
             head_commit: "",
+            matching_head: "",
             worktree: "/repo",
         });
     }

@@ -307,6 +307,7 @@ mod load {
                     policy_version: text(22),
                     snapshot_commit: text(23),
                     head_commit: text(24),
+                    matching_head: text(24),
                     worktree: text(25),
                 });
             }

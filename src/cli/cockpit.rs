@@ -77,6 +77,7 @@ fn print_summary(runner: &Services, look: &crate::report::TextOptions) -> Result
         text::format_counts(&counts)
     );
     let newest: Vec<usize> = (0..view.run_count().min(MAX_LISTED_ROWS)).collect();
+    let newest = runs::list_runs(runner, &view, &newest)?;
     page.push_str(&format!("\n{}", runs::format_runs(look, &view, &newest)));
     if !undecided.is_empty() {
         page.push_str(&format!("\n{}", findings::format_findings(look, &view, &undecided)));

@@ -55,7 +55,7 @@ pub fn run(invocation: &Invocation, arguments: &DetailsArgs) -> Result<CliExitCo
         Err(error) => return Err(error),
     };
     let record = session.store.run(&id)?.ok_or_else(|| show::unreadable_error("run", id.as_str()))?;
-    let mut outcome = RunResult::load(&session.store, record)?;
+    let mut outcome = RunResult::load(&session.repo, &session.store, record, session.ambient.now())?;
     let wanted = match &arguments.finding {
         Some(given) => Some(resolve_id::resolve_finding(&session.store, given)?),
         None => last,
@@ -87,7 +87,7 @@ fn as_text(look: &TextOptions, outcome: &RunResult, max_bytes: usize) -> String 
         n => format!("\n{}\n", text::describe_set_aside(n)),
     };
     let reserved = left_out(outcome.findings.len()).len() + set_aside.len();
-    let mut shown = text::render_run(&look, &outcome.run);
+    let mut shown = text::render_run(&look, &outcome.run, outcome.freshness);
     let summary = format!("  {}\n", text::describe_findings(&look, &outcome.findings, &outcome.coverage));
     if shown.len() + summary.len() + reserved > max_bytes {
         shown = format!("{}  {}\n", outcome.run.run_id, outcome.run.status);

@@ -14,9 +14,9 @@ use crate::domain::{LedgerDelivery, RunRecord, Time, TokenCountPrecision};
 use crate::ledger::{
     Ledger, LedgerClock, LedgerFinding, LedgerRun, LedgerView, MAX_LEDGER_TOKENS, SurfacedState, project_ledger,
 };
-use crate::policy::{Activity, CurrentCode, Freshness, FreshnessSubject, Liveness, derive_freshness};
 use crate::report::json;
-use crate::store::StoreView;
+use crate::runner::FreshnessFacts;
+use crate::store::{Heartbeat, RunRow, StoreView};
 use crate::tokens::{self, Encoding};
 
 /// Arguments of `ledger`.
@@ -33,10 +33,6 @@ pub struct LedgerArgs {
     format: PlainFormat,
 }
 
-/// Age in seconds of the last record up to which a worker counts as active.
-const MAX_RECENT_SECONDS: i64 = 60;
-/// Age in seconds of the last record after which a worker counts as silent: no step of a review takes that long.
-const MAX_QUIET_SECONDS: i64 = 600;
 /// Number of ended runs that are searched for the latest relevant one.
 const MAX_ENDED_RUNS: usize = 20;
 
@@ -107,9 +103,8 @@ fn worktree_path(session: &Session) -> String {
 /// Builds the view of this worktree's runs and undecided findings from the store.
 fn build_ledger_view<'a>(session: &Session, view: &'a StoreView, now: Time) -> Result<LedgerView<'a>, CliError> {
     let worktree = worktree_path(session);
-    let surroundings =
-        WorktreeState { epoch: session.store.epoch()?, branch: session.repo.branch(), head: session.repo.head() };
-    let (mut records, mut ended) = (Vec::new(), 0);
+    let facts = FreshnessFacts::read(&session.repo, &session.store, view)?;
+    let (mut runs, mut ended) = (Vec::new(), 0);
     let mut here = std::collections::HashSet::new();
     for index in 0..view.run_count() {
         let row = view.run(index);
@@ -124,12 +119,9 @@ fn build_ledger_view<'a>(session: &Session, view: &'a StoreView, now: Time) -> R
         ended += usize::from(is_over);
         let Ok(id) = row.id.parse() else { continue };
         let Some(record) = session.store.run(&id)? else { continue };
-        records.push(record);
+        let heartbeat = if row.status.is_working() { session.store.heartbeat(&id) } else { None };
+        runs.push(to_ledger_run(record, &row, heartbeat.as_ref(), &facts, now));
     }
-    // A run of the current epoch knows the current diff fingerprint of its scope.
-    let looks: Vec<_> = records.iter().filter(|run| run.subject.epoch == surroundings.epoch).cloned().collect();
-    let of_run = |run| to_ledger_run(session, run, &looks, &surroundings, now);
-    let mut runs: Vec<LedgerRun> = records.into_iter().map(of_run).collect();
     mark_surfaced(session, &mut runs)?;
     let findings = (0..view.finding_count())
         .map(|index| view.finding(index))
@@ -157,74 +149,25 @@ fn mark_surfaced(session: &Session, runs: &mut [LedgerRun]) -> Result<(), CliErr
     Ok(())
 }
 
-/// Current epoch, branch and HEAD of the worktree.
-struct WorktreeState {
-    epoch: u64,
-    branch: String,
-    head: String,
-}
-
 fn to_ledger_run(
-    session: &Session,
     run: RunRecord,
-    looks: &[RunRecord],
-    place: &WorktreeState,
+    row: &RunRow<'_>,
+    heartbeat: Option<&Heartbeat>,
+    facts: &FreshnessFacts,
     now: Time,
 ) -> LedgerRun {
-    let look =
-        looks.iter().find(|look| look.subject.scope == run.subject.scope && look.subject.branch == run.subject.branch);
-    let freshness =
-        compute_freshness(session, &run, look.map(|look| look.subject.diff_fingerprint.as_str()), place, now);
+    let recorded = Time::from_millisecond(row.updated_ms).unwrap_or(run.updated_at);
+    let beat = heartbeat.map(|heartbeat| heartbeat.last_sign_of_life(now));
     LedgerRun {
         id: run.run_id,
         status: run.status,
         created_at: run.created_at,
-        last_activity: run.updated_at,
+        last_activity: beat.map_or(recorded, |beat| beat.max(recorded)),
         snapshot: run.subject.snapshot_commit,
-        freshness: freshness.word().to_owned(),
+        freshness: facts.derive(row, heartbeat, now).word().to_owned(),
         scope: format_count(run.outcome.coverage.files_total as usize, "file"),
         findings: run.outcome.finding_counts.total(),
         surfaced: SurfacedState::No,
         summary: if run.ending.error_summary.is_empty() { run.outcome.summary } else { run.ending.error_summary },
     }
-}
-
-fn compute_freshness(
-    session: &Session,
-    run: &RunRecord,
-    fingerprint: Option<&str>,
-    place: &WorktreeState,
-    now: Time,
-) -> Freshness {
-    let quiet = now.as_second().saturating_sub(run.updated_at.as_second());
-    let liveness = if run.status.is_terminal() {
-        Liveness::Ended
-    } else if !run.status.is_working() {
-        Liveness::Waiting
-    } else {
-        match session.store.is_live(&run.run_id) {
-            Ok(true) => Liveness::Working(match quiet {
-                ..=MAX_RECENT_SECONDS => Activity::Recent,
-                quiet if quiet <= MAX_QUIET_SECONDS => Activity::Quiet,
-                _ => Activity::Silent,
-            }),
-            Ok(false) => Liveness::Dead,
-            Err(_) => Liveness::Unknown,
-        }
-    };
-    let scope = run.subject.scope.to_string();
-    let superseded_by = run.links.superseded_by.as_ref().map_or(String::new(), ToString::to_string);
-    let target = FreshnessSubject {
-        status: run.status,
-        scope: &scope,
-        branch: &run.subject.branch,
-        head_commit: run.last_matching_head(),
-        epoch: run.subject.epoch,
-        diff_fingerprint: &run.subject.diff_fingerprint,
-        superseded_by: &superseded_by,
-    };
-    // On another branch the same scope means other code.
-    let fingerprint = fingerprint.filter(|_| run.subject.branch == place.branch);
-    let surroundings = CurrentCode { epoch: place.epoch, branch: &place.branch, head_commit: &place.head, fingerprint };
-    derive_freshness(&target, liveness, &surroundings)
 }

@@ -12,11 +12,12 @@ use super::{interrupt, output, runs};
 use crate::config::{RequiredAssets, Settings};
 use crate::domain::{
     Coverage, Finding, FindingId, FindingStatus, Priority, RejectedReport, RunOutput, RunRecord, RunStatus, Scope,
-    Source, SuppressedReport,
+    Source, SuppressedReport, Time,
 };
-use crate::policy::{Decision, ReviewAction};
+use crate::git::Repo;
+use crate::policy::{Decision, Freshness, ReviewAction};
 use crate::report::{TextOptions, json, markdown, text};
-use crate::runner::{RequestOutcome, ReviewRequest, Services};
+use crate::runner::{RequestOutcome, ReviewRequest, Services, read_run_freshness};
 use crate::store::Store;
 
 /// Arguments of `review`.
@@ -117,10 +118,10 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     let requested = runner.launcher().request_review(&request)?;
     runs::print_reconciled(&runner.recovery().take_news());
     if !arguments.wait {
-        return print_started(&look, arguments.format, &requested);
+        return print_started(&runner, &look, arguments.format, &requested);
     }
     let run = wait_for_run(&runner, &requested, &look)?;
-    let result = RunResult::load(&runner.store, run)?;
+    let result = RunResult::load(&runner.repo, &runner.store, run, runner.ambient.now())?;
     output::print(&result.format_with_decision(&look, arguments.format, &requested.decision))?;
     Ok(result.exit_code(fail_on))
 }
@@ -155,14 +156,16 @@ fn decision_to_json(decision: &Decision) -> serde_json::Value {
 }
 
 fn print_started(
+    runner: &Services,
     look: &TextOptions,
     format: OutputFormat,
     requested: &RequestOutcome,
 ) -> Result<CliExitCode, CliError> {
     let RequestOutcome { decision, run, .. } = requested;
     if format == OutputFormat::Json {
+        let freshness = read_run_freshness(&runner.repo, &runner.store, run, runner.ambient.now())?;
         output::print_json(&json::build_versioned([
-            ("run", json::encode_run(run)),
+            ("run", json::encode_run(run, freshness)),
             ("decision", decision_to_json(decision)),
         ]))?;
         return Ok(CliExitCode::Done);
@@ -242,6 +245,8 @@ impl ProgressLine {
 /// Result of a run: record, findings, coverage and reports that were not raised.
 pub struct RunResult {
     pub run: RunRecord,
+    /// Relation of the run to the code at the time of loading.
+    pub freshness: Freshness,
     pub findings: Vec<Finding>,
     pub coverage: Coverage,
     pub notes: Vec<String>,
@@ -252,12 +257,13 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Loads the output of a run and updates the findings to their current status.
+    /// Loads the output of a run, updates the findings to their current status and reads the freshness at `now`.
     ///
     /// # Errors
     ///
     /// Returns an error if the store cannot be read.
-    pub fn load(store: &Store, run: RunRecord) -> Result<Self, CliError> {
+    pub fn load(repo: &Repo, store: &Store, run: RunRecord, now: Time) -> Result<Self, CliError> {
+        let freshness = read_run_freshness(repo, store, &run, now)?;
         let RunOutput { mut findings, coverage, notes, held_back, rejected, .. } =
             store.output(&run.run_id)?.unwrap_or_else(|| RunOutput::new(run.clone()));
         if !findings.is_empty() {
@@ -268,7 +274,7 @@ impl RunResult {
                 }
             }
         }
-        Ok(Self { run, findings, coverage, notes, held_back, rejected })
+        Ok(Self { run, freshness, findings, coverage, notes, held_back, rejected })
     }
 
     fn format_with_decision(&self, look: &TextOptions, format: OutputFormat, decision: &Decision) -> String {
@@ -300,7 +306,8 @@ impl RunResult {
 
     /// Converts the result to the JSON of `show RUN` (see docs/json.md).
     pub fn to_json(&self) -> serde_json::Value {
-        let mut object = json::encode_review(&self.run, &self.findings, &self.coverage, &self.notes, &self.rejected);
+        let mut object =
+            json::encode_review(&self.run, self.freshness, &self.findings, &self.coverage, &self.notes, &self.rejected);
         object["held_back"] = json::encode_held_back(&self.held_back);
         object
     }

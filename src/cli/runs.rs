@@ -9,8 +9,9 @@ use super::session::Invocation;
 use crate::config::RequiredAssets;
 use crate::domain::text::format_count;
 use crate::domain::{RunStatus, Time};
+use crate::policy::Freshness;
 use crate::report::{TextOptions, TextStyle, TextTable, json, text};
-use crate::runner::{ReconcileReport, Services};
+use crate::runner::{FreshnessFacts, ReconcileReport, Services};
 use crate::store::StoreView;
 
 /// Arguments of `runs`.
@@ -68,14 +69,14 @@ pub fn run(invocation: &Invocation, arguments: &RunsArgs) -> Result<CliExitCode,
         .take(limit)
         .collect();
     match arguments.format {
-        PlainFormat::Text => output::print(&format_runs(&look, &view, &chosen))?,
+        PlainFormat::Text => output::print(&format_runs(&look, &view, &list_runs(&runner, &view, &chosen)?))?,
         PlainFormat::Json => {
             let mut runs = Vec::with_capacity(chosen.len());
-            for index in chosen {
-                if let Ok(id) = view.run(index).id.parse()
+            for listed in list_runs(&runner, &view, &chosen)? {
+                if let Ok(id) = view.run(listed.index).id.parse()
                     && let Some(run) = runner.store.run(&id)?
                 {
-                    runs.push(json::encode_run(&run));
+                    runs.push(json::encode_run(&run, listed.freshness));
                 }
             }
             output::print_json(&json::build_versioned([("runs", runs.into())]))?;
@@ -84,8 +85,30 @@ pub fn run(invocation: &Invocation, arguments: &RunsArgs) -> Result<CliExitCode,
     Ok(CliExitCode::Done)
 }
 
-/// Formats the chosen runs (indices into `view`) as a table, or a sentence if there are none.
-pub fn format_runs(look: &TextOptions, view: &StoreView, chosen: &[usize]) -> String {
+/// Run of a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListedRun {
+    /// Index in the view.
+    pub index: usize,
+    pub freshness: Freshness,
+}
+
+/// Derives the freshness of the chosen runs (indices into `view`).
+///
+/// # Errors
+///
+/// Returns an error if the store cannot be read.
+pub fn list_runs(runner: &Services, view: &StoreView, chosen: &[usize]) -> Result<Vec<ListedRun>, CliError> {
+    if chosen.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (facts, now) = (FreshnessFacts::read(&runner.repo, &runner.store, view)?, runner.ambient.now());
+    let freshness = |index| facts.derive_from_store(&runner.store, &view.run(index), now);
+    Ok(chosen.iter().map(|&index| ListedRun { index, freshness: freshness(index) }).collect())
+}
+
+/// Formats the listed runs of `view` as a table, or a sentence if there are none.
+pub fn format_runs(look: &TextOptions, view: &StoreView, chosen: &[ListedRun]) -> String {
     if chosen.is_empty() {
         return match view.run_count() {
             0 => "no runs yet: `revdeck review` makes a start\n".to_owned(),
@@ -96,16 +119,18 @@ pub fn format_runs(look: &TextOptions, view: &StoreView, chosen: &[usize]) -> St
     // Column names appear on a terminal only, so that scripts see nothing but runs.
     if look.width.is_some() {
         table.push_row(
-            ["run", "status", "age", "scope", "reviewer", "findings", "files"].map(|name| (TextStyle::Faint, name)),
+            ["run", "status", "freshness", "age", "scope", "reviewer", "findings", "files"]
+                .map(|name| (TextStyle::Faint, name)),
         );
     }
-    for &index in chosen {
-        let run = view.run(index);
+    for listed in chosen {
+        let run = view.run(listed.index);
         let age = Time::from_millisecond(run.created_ms).map(|moment| look.format_age(moment)).unwrap_or_default();
         let findings = text::format_by_priority(run.counts, " ");
         table.push_row([
             (TextStyle::Plain, run.id),
             (TextStyle::from_run_status(run.status), if run.is_paused() { "paused" } else { run.status.word() }),
+            (TextStyle::from_freshness(listed.freshness), listed.freshness.word()),
             (TextStyle::Faint, &age),
             (TextStyle::Location, run.scope),
             (TextStyle::Plain, run.reviewer),
@@ -127,11 +152,13 @@ mod tests {
         builder.run(RunRow { id: "ar_1", scope: "worktree", reviewer: "builtin", ..nothing.run(0) });
         let view = builder.build();
         let look = |width| TextOptions { color: false, ascii: false, width, now: Time::UNIX_EPOCH };
-        let shown = format_runs(&look(Some(100)), &view, &[0]);
+        let listed = [ListedRun { index: 0, freshness: Freshness::Obsolete }];
+        let shown = format_runs(&look(Some(100)), &view, &listed);
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines.len(), 2, "{shown}");
         assert!(lines[0].starts_with("run ") && lines[0].contains("findings"), "{shown}");
         assert_eq!(lines[0].find("scope"), lines[1].find("worktree"), "{shown}");
-        assert!(format_runs(&look(None), &view, &[0]).starts_with("ar_1"));
+        assert_eq!(lines[0].find("freshness"), lines[1].find("obsolete"), "{shown}");
+        assert!(format_runs(&look(None), &view, &listed).starts_with("ar_1"));
     }
 }

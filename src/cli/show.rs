@@ -41,18 +41,19 @@ pub fn run(invocation: &Invocation, arguments: &ShowArgs) -> Result<CliExitCode,
 
 fn show_run(session: &Session, id: &RunId, format: OutputFormat) -> Result<String, CliError> {
     let record = session.store.run(id)?.ok_or_else(|| unreadable_error("run", id.as_str()))?;
-    let outcome = RunResult::load(&session.store, record)?;
+    let outcome = RunResult::load(&session.repo, &session.store, record, session.ambient.now())?;
     Ok(match format {
         // Nothing was reviewed. The page of the run already gives the reason.
         OutputFormat::Text if outcome.run.status == RunStatus::Skipped => {
-            let mut page = text::render_run(&session.look, &outcome.run);
+            let mut page = text::render_run(&session.look, &outcome.run, outcome.freshness);
             for line in text::list_left_out(&outcome.run, &outcome.coverage) {
                 page.push_str(&format!("  {line}\n"));
             }
             page
         }
         OutputFormat::Text => {
-            format!("{}\n{}", text::render_run(&session.look, &outcome.run), outcome.render(&session.look, format))
+            let page = text::render_run(&session.look, &outcome.run, outcome.freshness);
+            format!("{page}\n{}", outcome.render(&session.look, format))
         }
         OutputFormat::Json | OutputFormat::Markdown => outcome.render(&session.look, format),
     })

@@ -44,10 +44,13 @@ word_enum!(
         UserStop = "user_stop",
         /// Newer code was requested.
         Superseded = "superseded",
+        /// The reviewed commit was rewritten, and the new one shows another change.
         Obsolete = "obsolete",
+        /// The worker died, and no attempts are left.
         DeadProcess = "dead_process",
         /// A spending limit does not allow the next request.
         BudgetExhausted = "budget_exhausted",
+        /// Another live run reviews exactly the same.
         Duplicate = "duplicate",
     }
 );
@@ -92,7 +95,8 @@ impl CancelReason {
     pub fn status(self) -> RunStatus {
         match self {
             Self::Superseded => RunStatus::Superseded,
-            _ => RunStatus::Cancelled,
+            Self::DeadProcess => RunStatus::Lost,
+            Self::UserStop | Self::Obsolete | Self::BudgetExhausted | Self::Duplicate => RunStatus::Cancelled,
         }
     }
 }

@@ -45,6 +45,7 @@ mod objects;
 mod partial_clone;
 mod patch;
 mod path_bytes;
+mod reachability;
 mod regular_file;
 mod repo;
 mod scan;

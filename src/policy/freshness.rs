@@ -1,7 +1,9 @@
 //! Derives the freshness of a run: how it relates to the code as it is now.
 //!
-//! Invariant: nothing here knows when a run began or how long it takes. The time since the worker's last activity
-//! arrives as a class. The caller defines the limits of the classes, and they never end a run.
+//! Invariants:
+//! - Nothing here knows when a run began or how long its review takes. Only the silence of its worker counts, and it
+//!   never ends a run.
+//! - [`derive_freshness`] is the only place that decides: lists, pages, JSON and the ledger show its result.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,15 +29,47 @@ crate::domain::word_enum!(
     }
 );
 
-/// Class of the time since a worker last recorded something.
+impl Freshness {
+    /// Returns what the freshness means, as a part of a sentence.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Current => "it reviews the code as it is",
+            Self::LongRunning => "its worker is in a long step",
+            Self::Inactive => "its worker is alive, but has shown no sign of life for over 10 minutes",
+            Self::Superseded => "a newer run replaces it",
+            Self::Obsolete => "the code has changed since",
+            Self::Lost => "its worker died",
+            Self::Unknown => "the repository has moved since, and nobody has compared the code again",
+        }
+    }
+}
+
+/// Class of a worker's silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Activity {
-    /// At most about a minute.
+    /// The worker has recorded something a moment ago.
     Recent,
-    /// Longer than an ordinary step of this reviewer.
+    /// The worker is in a long step and shows signs of life: bytes of an answer arrive, or a tool runs.
     Quiet,
-    /// Longer than any step should take.
+    /// The worker shows no sign of life for longer than any step should take.
     Silent,
+}
+
+impl Activity {
+    /// Seconds since the last record up to which a worker counts as active; ordinary steps are shorter.
+    pub const MAX_RECENT_SECONDS: i64 = 60;
+    /// Seconds without a sign of life after which a worker counts as silent; no step of a review is silent for longer.
+    pub const MAX_QUIET_SECONDS: i64 = 600;
+
+    /// Classifies a worker by the seconds since its last record and since its last heartbeat. `None` if it has no
+    /// heartbeat. A heartbeat is a sign of life, but no record: while an answer streams, the worker is in a long step.
+    pub fn classify(recorded_ago: i64, heartbeat_ago: Option<i64>) -> Self {
+        match recorded_ago.min(heartbeat_ago.unwrap_or(i64::MAX)) {
+            _ if recorded_ago <= Self::MAX_RECENT_SECONDS => Self::Recent,
+            ..=Self::MAX_QUIET_SECONDS => Self::Quiet,
+            _ => Self::Silent,
+        }
+    }
 }
 
 /// State of a run's worker, from the run's lock and record.
@@ -65,6 +99,8 @@ pub struct FreshnessSubject<'a> {
     pub diff_fingerprint: &'a str,
     /// Id of the run that replaces it. Empty if there is none.
     pub superseded_by: &'a str,
+    /// True if the run was ended because its commit was rewritten.
+    pub is_obsolete: bool,
 }
 
 /// Code in the run's worktree as it is now.
@@ -77,13 +113,18 @@ pub struct CurrentCode<'a> {
     pub fingerprint: Option<&'a str>,
 }
 
-/// Derives how a run relates to the code as it is now. Checked first are reasons that end its claim (superseded, lost), then the current content of its scope. The worker's activity counts only if the run is not obsolete.
-pub fn derive_freshness(target: &FreshnessSubject<'_>, liveness: Liveness, now: &CurrentCode<'_>) -> Freshness {
+/// Derives how a run relates to the code as it is now. Checked first are reasons that end its claim (superseded, lost,
+/// obsolete), then the current content of its scope. The worker's activity counts only if the run is not obsolete.
+/// `now` is `None` if the run's worktree is gone or cannot be read.
+pub fn derive_freshness(target: &FreshnessSubject<'_>, liveness: Liveness, now: Option<&CurrentCode<'_>>) -> Freshness {
     if target.status == RunStatus::Superseded || !target.superseded_by.is_empty() {
         return Freshness::Superseded;
     }
     if target.status == RunStatus::Lost || liveness == Liveness::Dead {
         return Freshness::Lost;
+    }
+    if target.is_obsolete {
+        return Freshness::Obsolete;
     }
     match compare_code(target, now) {
         Freshness::Obsolete => Freshness::Obsolete,
@@ -99,13 +140,14 @@ pub fn derive_freshness(target: &FreshnessSubject<'_>, liveness: Liveness, now: 
 
 /// Compares the code that the run reviewed with the scope's current code: by fingerprint if there is one, else by
 /// branch, HEAD and epoch.
-fn compare_code(target: &FreshnessSubject<'_>, now: &CurrentCode<'_>) -> Freshness {
+fn compare_code(target: &FreshnessSubject<'_>, now: Option<&CurrentCode<'_>>) -> Freshness {
     match target.scope.parse() {
         // Commits and ranges never change.
         Ok(Scope::Commit(_) | Scope::Range { .. } | Scope::Since { .. }) => return Freshness::Current,
         Ok(Scope::Worktree | Scope::Staged | Scope::Branch(_) | Scope::All) => {}
         Err(_) => return Freshness::Unknown,
     }
+    let Some(now) = now else { return Freshness::Unknown };
     match now.fingerprint {
         Some(fingerprint) if fingerprint == target.diff_fingerprint => Freshness::Current,
         Some(_) => Freshness::Obsolete,
@@ -132,6 +174,7 @@ mod tests {
         epoch: 4,
         diff_fingerprint: "diff",
         superseded_by: "",
+        is_obsolete: false,
     };
     const NOW: CurrentCode<'static> = CurrentCode { epoch: 4, branch: "main", head_commit: "h1", fingerprint: None };
     const WORKING: FreshnessSubject<'static> = FreshnessSubject { status: RunStatus::Reviewing, ..TARGET };
@@ -173,6 +216,8 @@ mod tests {
     #[case::silent(WORKING, Liveness::Working(Activity::Silent), NOW, Inactive)]
     #[case::silent_is_not_lost(WORKING, Liveness::Working(Activity::Silent), MOVED, Inactive)]
     #[case::busy_on_old_code(WORKING, Liveness::Working(Activity::Recent), COMMITTED, Obsolete)]
+    #[case::rewritten(FreshnessSubject { scope: "commit:h0", is_obsolete: true, ..TARGET }, Liveness::Ended, NOW, Obsolete)]
+    #[case::rewritten_while_it_is_reviewed(FreshnessSubject { scope: "commit:h0", is_obsolete: true, ..WORKING }, Liveness::Working(Activity::Recent), NOW, Obsolete)]
     #[case::lock_not_readable(WORKING, Liveness::Unknown, NOW, Unknown)]
     fn table(
         #[case] target: FreshnessSubject<'_>,
@@ -180,6 +225,30 @@ mod tests {
         #[case] now: CurrentCode<'_>,
         #[case] expected: Freshness,
     ) {
-        assert_eq!(derive_freshness(&target, liveness, &now), expected);
+        assert_eq!(derive_freshness(&target, liveness, Some(&now)), expected);
+    }
+
+    #[rstest]
+    #[case::moving_scope(TARGET, Unknown)]
+    #[case::fixed_scope(FreshnessSubject { scope: "commit:h0", ..TARGET }, Current)]
+    #[case::superseded(FreshnessSubject { superseded_by: "ar_x", ..TARGET }, Superseded)]
+    fn without_a_worktree(#[case] target: FreshnessSubject<'_>, #[case] expected: Freshness) {
+        assert_eq!(derive_freshness(&target, Liveness::Ended, None), expected);
+    }
+
+    /// Seconds since the last record and since the last heartbeat, and the class.
+    #[rstest]
+    #[case::just_recorded(0, None, Activity::Recent)]
+    #[case::clock_went_back(-90, None, Activity::Recent)]
+    #[case::a_minute(60, None, Activity::Recent)]
+    #[case::long_step(61, None, Activity::Quiet)]
+    #[case::ten_minutes_without_heartbeat(600, None, Activity::Quiet)]
+    #[case::silent(601, None, Activity::Silent)]
+    #[case::streaming_for_eleven_minutes(660, Some(1), Activity::Quiet)]
+    #[case::streaming_for_a_day(86_400, Some(600), Activity::Quiet)]
+    #[case::stream_has_stopped(1_260, Some(601), Activity::Silent)]
+    #[case::heartbeat_of_the_future(660, Some(-5), Activity::Quiet)]
+    fn silence(#[case] recorded_ago: i64, #[case] heartbeat_ago: Option<i64>, #[case] expected: Activity) {
+        assert_eq!(Activity::classify(recorded_ago, heartbeat_ago), expected);
     }
 }

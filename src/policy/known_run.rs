@@ -120,6 +120,16 @@ impl KnownRun<'_> {
             && self.reasoning_effort == request.reasoning_effort
     }
 
+    /// Returns true if a reviewer receives the same code and the same instructions in both runs.
+    pub(super) fn is_equivalent_run(&self, other: &KnownRun<'_>) -> bool {
+        self.scope_hash == other.scope_hash
+            && self.diff_fingerprint == other.diff_fingerprint
+            && self.policy_version == other.policy_version
+            && self.reviewer == other.reviewer
+            && self.model == other.model
+            && self.reasoning_effort == other.reasoning_effort
+    }
+
     /// Returns true if the run is active in the request's lineage with other code. `scope` is the text form of the
     /// request's scope.
     pub fn is_older_sibling(&self, request: &LaunchRequest, scope: &str) -> bool {

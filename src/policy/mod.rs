@@ -12,6 +12,7 @@
 //! | is a request a run of its own? | [`decide()`] | scope, content, reviewer, model, effort, prompts; active runs |
 //! | may an older run finish? | [`supersede::judge_older_run`] | delivered and valid hunks, `policy.finish_from` |
 //! | which hunks need not be sent? | [`carry::carry_over`] | keys of hunks, and hunks reviewed with the same profile |
+//! | is a live run still needed? | [`find_needless_runs`] | its commit and the history; live runs with equal content |
 //! | does a run still show the current code? | [`derive_freshness`] | snapshot, head, epoch, lock, activity; no age |
 //! | which status does a finding get? | [`next_status`] | observations of a run in code that it covered |
 //!
@@ -39,6 +40,7 @@ mod finding_match;
 mod freshness;
 mod known_run;
 mod lifecycle;
+mod needless_runs;
 mod run_authority;
 pub mod supersede;
 mod suppression;
@@ -57,5 +59,6 @@ pub(crate) use lifecycle::{
     ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, ReviewObservation, SilentRun, confirms_fix,
     find_resolution, may_set, needs_reason, next_status,
 };
+pub(crate) use needless_runs::{LiveRun, NeedlessVerdict, ReviewedCommit, find_needless_runs};
 pub(crate) use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority};
 pub(crate) use suppression::{MuteOffer, PriorCoverage, ReviewerProfile, is_late, list_mute_offers, may_mute};

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::FindingHistory;
 use crate::domain::{Coverage, Finding, RejectedReport, RunRecord, SCHEMA_VERSION, SuppressedReport};
+use crate::policy::Freshness;
 
 /// Run keys that serialization omits when they are empty.
 const OPTIONAL_RUN_KEYS: [&str; 12] = [
@@ -29,9 +30,10 @@ const OPTIONAL_RUN_KEYS: [&str; 12] = [
 /// Run keys that serialization omits when no later request reused the run.
 const RUN_REUSE_KEYS: [&str; 3] = ["last_reused_at", "last_reuse_reason", "last_reuse_head"];
 
-/// Encodes a run with every key. The coverage lists (`files`, `left_out`, `carried`) are removed.
-pub fn encode_run(run: &RunRecord) -> Value {
+/// Encodes a run with every key and its freshness. The coverage lists (`files`, `left_out`, `carried`) are removed.
+pub fn encode_run(run: &RunRecord, freshness: Freshness) -> Value {
     let mut value = to_object(run);
+    value.insert("freshness".to_owned(), json!(freshness));
     for key in OPTIONAL_RUN_KEYS.into_iter().chain(RUN_REUSE_KEYS) {
         value.entry(key).or_insert(Value::Null);
     }
@@ -86,13 +88,14 @@ pub fn encode_rejected(rejected: &RejectedReport) -> Value {
 /// Encodes the output of `review --wait` and `show RUN`: `run`, `findings`, `coverage`, `notes`, `rejected`.
 pub fn encode_review(
     record: &RunRecord,
+    freshness: Freshness,
     findings: &[Finding],
     covered: &Coverage,
     notes: &[String],
     set_aside: &[RejectedReport],
 ) -> Value {
     build_versioned([
-        ("run", encode_run(record)),
+        ("run", encode_run(record, freshness)),
         ("findings", findings.iter().map(encode_finding).collect()),
         ("coverage", encode_coverage(covered)),
         ("notes", json!(notes)),

@@ -10,6 +10,7 @@ use crate::domain::{
     Coverage, Disposition, Finding, FindingCounts, FindingStatus, OmittedFile, Priority, RejectedReport,
     ReportedProblem, RunRecord, RunStatus,
 };
+use crate::policy::Freshness;
 
 /// Renders the findings of a run by file, then a line with counts and coverage.
 pub fn render_review(
@@ -249,8 +250,16 @@ fn describe_reuse(look: &TextOptions, run: &RunRecord) -> String {
     }
 }
 
+/// Describes the freshness of a run: `current`, or another word with its meaning.
+pub fn describe_freshness(freshness: Freshness) -> String {
+    match freshness {
+        Freshness::Current => freshness.word().to_owned(),
+        other => format!("{other}: {}", other.describe()),
+    }
+}
+
 /// Renders a run for `show`.
-pub fn render_run(look: &TextOptions, run: &RunRecord) -> String {
+pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> String {
     let mut text = format!(
         "{}  {}\n",
         look.paint(TextStyle::Strong, run.run_id.as_str()),
@@ -268,6 +277,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord) -> String {
                 .trim()
                 .to_owned(),
         ),
+        ("freshness", describe_freshness(freshness)),
         ("asked", format!("{} ago by {} ({})", look.format_age(run.created_at), run.owner, run.source)),
         ("decision", run.decision.clone()),
         ("reused", describe_reuse(look, run)),

@@ -4,6 +4,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use crate::domain::{FindingStatus, Priority, RunStatus, Time};
+use crate::policy::Freshness;
 
 /// Options for text output: a terminal, a pipe or a file.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,6 +58,15 @@ impl TextStyle {
             RunStatus::Pending | RunStatus::Snapshotting | RunStatus::Reviewing | RunStatus::Resolving => {
                 TextStyle::Notice
             }
+        }
+    }
+
+    pub fn from_freshness(freshness: Freshness) -> Self {
+        match freshness {
+            Freshness::Current | Freshness::LongRunning => TextStyle::Plain,
+            Freshness::Inactive => TextStyle::Notice,
+            Freshness::Lost => TextStyle::Bad,
+            Freshness::Superseded | Freshness::Obsolete | Freshness::Unknown => TextStyle::Faint,
         }
     }
 

@@ -66,6 +66,19 @@ impl Heartbeat {
     /// Size limit of the file in bytes; revdeck does not write larger files.
     const MAX_FILE_BYTES: u64 = 16 * 1024;
 
+    /// Returns the time of the worker's last sign of life as seen at `now`. A worker that waits on purpose, because it
+    /// is paused or backs off until a time, shows signs of life all the time.
+    pub fn last_sign_of_life(&self, now: Time) -> Time {
+        let moved = self.last_byte_at.map_or(self.since, |byte| byte.max(self.since));
+        match &self.state {
+            HeartbeatState::Paused => now,
+            HeartbeatState::BackingOff { until, .. } => moved.max(now.min(*until)),
+            HeartbeatState::Preparing | HeartbeatState::Waiting | HeartbeatState::Receiving | HeartbeatState::Tools => {
+                moved
+            }
+        }
+    }
+
     fn parse(json: &[u8]) -> Option<Self> {
         let mut pulse: Self = serde_json::from_slice(json).ok()?;
         pulse.tail = last_bytes(&text::sanitize_lines(&pulse.tail, 1)).to_owned();
@@ -327,6 +340,32 @@ mod tests {
         writer.add_received_bytes(at(6), 5);
         writer.add_received_bytes(at(-90_000), 5);
         assert_eq!(store.heartbeat(&run).map(|pulse| pulse.last_byte_at), Some(Some(at(-90_000))));
+    }
+
+    #[test]
+    fn a_sign_of_life_is_a_byte_a_change_of_state_or_a_wait_on_purpose() {
+        let waits = |until| HeartbeatState::BackingOff { reason: "rate limited".into(), until: at(until) };
+        // State, time of its start, time of the last byte, and the last sign of life at 900,000 ms.
+        for (state, since, byte, sign) in [
+            (HeartbeatState::Waiting, 10_000, None, 10_000),
+            (HeartbeatState::Receiving, 10_000, Some(899_000), 899_000),
+            (HeartbeatState::Tools, 20_000, Some(10_000), 20_000),
+            (HeartbeatState::Paused, 10_000, None, 900_000),
+            (waits(950_000), 10_000, None, 900_000),
+            (waits(30_000), 10_000, None, 30_000),
+        ] {
+            let pulse = Heartbeat {
+                turn: 1,
+                state: state.clone(),
+                since: at(since),
+                last_byte_at: byte.map(at),
+                bytes: 0,
+                tail: String::new(),
+                cost: 0.0,
+                tokens: Usage::default(),
+            };
+            assert_eq!(pulse.last_sign_of_life(at(900_000)), at(sign), "{state:?}");
+        }
     }
 
     #[test]

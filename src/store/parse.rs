@@ -51,6 +51,8 @@ pub(super) struct RunLine<'a> {
     #[serde(borrow, default)]
     pub(super) head_commit: Cow<'a, str>,
     #[serde(borrow, default)]
+    pub(super) last_reuse_head: Cow<'a, str>,
+    #[serde(borrow, default)]
     pub(super) superseded_by: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(super) cancel_reason: Option<Cow<'a, str>>,

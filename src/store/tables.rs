@@ -43,6 +43,7 @@ pub(super) struct PackedRun {
     scope_hash: u32,
     policy_version: u32,
     head_commit: u32,
+    matching_head: u32,
     worktree: u32,
     diff_fingerprint: TextSpan,
     snapshot_commit: TextSpan,
@@ -51,7 +52,7 @@ pub(super) struct PackedRun {
     pub(super) settled: u8,
     /// 1 while a person has paused the run.
     paused: u8,
-    unused: u8,
+    unused: [u8; 5],
 }
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -146,7 +147,7 @@ impl StoreTables {
             status: line.status as u8,
             settled: old.settled,
             paused: u8::from(line.paused),
-            unused: 0,
+            unused: [0; 5],
             epoch: line.epoch,
             created_ms: line.created_at.as_millisecond(),
             updated_ms: line.updated_at.as_millisecond(),
@@ -168,6 +169,10 @@ impl StoreTables {
             scope_hash: text.intern(&line.scope_hash),
             policy_version: text.intern(&line.prompt_policy_version),
             head_commit: text.intern(&line.head_commit),
+            matching_head: text.intern(match line.last_reuse_head.is_empty() {
+                true => &line.head_commit,
+                false => &line.last_reuse_head,
+            }),
             worktree: text.intern(&line.worktree),
             diff_fingerprint: text.replace(old.diff_fingerprint, &line.diff_fingerprint),
             snapshot_commit: text.replace(old.snapshot_commit, &line.snapshot_commit),
@@ -311,6 +316,7 @@ impl StoreTables {
             policy_version: text.get_interned(column.policy_version),
             snapshot_commit: text.get(column.snapshot_commit),
             head_commit: text.get_interned(column.head_commit),
+            matching_head: text.get_interned(column.matching_head),
             worktree: text.get_interned(column.worktree),
         }
     }
@@ -341,7 +347,7 @@ impl StoreTables {
             status: row.status as u8,
             settled: 1,
             paused: u8::from(row.paused),
-            unused: 0,
+            unused: [0; 5],
             epoch: row.epoch,
             created_ms: row.created_ms,
             updated_ms: row.updated_ms,
@@ -363,6 +369,7 @@ impl StoreTables {
             scope_hash: text.intern(row.scope_hash),
             policy_version: text.intern(row.policy_version),
             head_commit: text.intern(row.head_commit),
+            matching_head: text.intern(row.matching_head),
             worktree: text.intern(row.worktree),
             diff_fingerprint: text.push(row.diff_fingerprint),
             snapshot_commit: text.push(row.snapshot_commit),

@@ -19,7 +19,8 @@ use super::theme::{ColorDepth, Theme};
 use super::views::ViewStack;
 use super::views::fix::FixIndex;
 use crate::domain::{ContextRecord, FindingStatus, RunStatus};
-use crate::runner::{BUILTIN_REVIEWER, CostLimit, ReviewerTerms, UnreviewedChange, WatchState};
+use crate::policy::Freshness;
+use crate::runner::{BUILTIN_REVIEWER, CostLimit, FreshnessFacts, ReviewerTerms, UnreviewedChange, WatchState};
 use crate::store::{FindingRow, Heartbeat, RunRow, StoreView};
 
 /// Panes of the screen.
@@ -202,6 +203,8 @@ pub struct StoreState {
     pub view: Arc<StoreView>,
     /// Heartbeats of the working runs, by run id.
     pub pulses: Vec<(String, Heartbeat)>,
+    /// Facts from which the freshness of the runs is derived.
+    pub freshness: Arc<FreshnessFacts>,
     /// State of the watcher and of the snooze.
     pub watch: WatchState,
     /// All fixes.
@@ -295,6 +298,8 @@ pub struct DetailPane {
     pub loading: Option<(DetailSubject, Tab)>,
     /// The page may be outdated: it is read again and stays on the screen until the reply arrives.
     pub stale: bool,
+    /// Freshness of the shown run, as `doc` says it.
+    pub freshness: Option<Freshness>,
 }
 
 /// State of the cockpit.
@@ -417,6 +422,7 @@ impl App {
                 context_listing: ContextListing::Sent,
                 loading: None,
                 stale: false,
+                freshness: None,
             },
             views: ViewStack::default(),
             search: String::new(),
@@ -464,6 +470,12 @@ impl App {
             DetailSubject::Run(id) => self.store.view.run_index(id).map(|index| self.store.view.run(index)),
             DetailSubject::File { .. } | DetailSubject::Finding(_) | DetailSubject::Nothing => None,
         }
+    }
+
+    /// Returns the freshness of a run at the time of the last message.
+    pub fn run_freshness(&self, run: &RunRow<'_>) -> Freshness {
+        let now = jiff::Timestamp::from_millisecond(self.now).unwrap_or_default();
+        self.store.freshness.derive(run, self.pulse(run.id), now)
     }
 
     /// Returns the number of rows above the page, out of `height`, that show the activity of the run. They do not

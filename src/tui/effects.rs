@@ -22,10 +22,11 @@ use super::views::ViewWorkers;
 use super::views::fix::{FixIndex, FixOrder, FixPlan};
 use crate::config::ClockAndIds;
 use crate::domain::{Actor, Disposition, FindingId, RunId, Scope, Source, TriageAction, WatchMode};
+use crate::git::Repo;
 use crate::policy;
 use crate::runner::{
-    BUILTIN_REVIEWER, CancelOutcome, FixMakers, FixRequest, PauseOutcome, ReconcileReport, RequestOutcome,
-    ReviewRequest, RunnerError, Services, WatchState, parse_snooze,
+    BUILTIN_REVIEWER, CancelOutcome, FixMakers, FixRequest, FreshnessFacts, PauseOutcome, ReconcileReport,
+    RequestOutcome, ReviewRequest, RunnerError, Services, WatchState, parse_snooze,
 };
 use crate::store::triage::{self, UndoOutcome};
 use crate::store::{Store, StoreChange, StoreError, StoreView, WatcherInfo, WatcherStatus};
@@ -80,6 +81,7 @@ impl Effects {
         let written = Arc::new(AtomicU64::new(0));
         let views = ViewWorkers::start(&runner, zone, &messages);
         let store = runner.store.clone();
+        let repo = runner.repo.reopen().ok();
         let (reader, reads) = channel();
         let (writer, orders) = channel();
         let (asker, asks) = channel();
@@ -87,7 +89,7 @@ impl Effects {
         let send = messages.clone();
         let counter = Arc::clone(&written);
         let watched = store.clone();
-        spawn_worker("store", messages.clone(), move || follow_store(&watched, &counter, &send));
+        spawn_worker("store", messages.clone(), move || follow_store(repo.as_ref(), &watched, &counter, &send));
         let send = messages.clone();
         spawn_worker("pages", messages.clone(), move || serve_pages(loader, &reads, &send));
         let send = messages.clone();
@@ -205,8 +207,8 @@ impl WatchStateNotifier {
     }
 }
 
-/// Sends the store's state, and again after every change.
-fn follow_store(store: &Store, written: &AtomicU64, messages: &MessageSender) {
+/// Sends the store's state, and again after every change. Without `repo`, no freshness is known.
+fn follow_store(repo: Option<&Repo>, store: &Store, written: &AtomicU64, messages: &MessageSender) {
     let teller = Arc::new(WatchStateNotifier {
         store: store.clone(),
         messages: messages.clone(),
@@ -215,12 +217,13 @@ fn follow_store(store: &Store, written: &AtomicU64, messages: &MessageSender) {
     });
     let mut tail = store.open_tail();
     let mut known: Option<Arc<StoreView>> = None;
+    let mut facts = FreshnessFacts::default();
     let mut fixes = 0;
     let (mut working, mut pulses) = (Vec::new(), Vec::new());
     let mut changed = StoreChange::Store;
     loop {
         if changed == StoreChange::Store {
-            if !read_view(store, written, messages, &mut known) {
+            if !read_view((repo, store), written, messages, (&mut known, &mut facts)) {
                 return;
             }
             working = known.as_deref().map_or_else(Vec::new, working_runs);
@@ -249,13 +252,28 @@ fn working_runs(view: &StoreView) -> Vec<RunId> {
     rows.filter(|run| run.status.is_working()).filter_map(|run| run.id.parse().ok()).collect()
 }
 
-/// Reads the changes of the store and sends the new view. Returns false if the receiver is gone.
-fn read_view(store: &Store, written: &AtomicU64, messages: &MessageSender, known: &mut Option<Arc<StoreView>>) -> bool {
+/// Reads the changes of the store and sends the new view, after the facts about the freshness of its runs. Returns
+/// false if the receiver is gone.
+fn read_view(
+    (repo, store): (Option<&Repo>, &Store),
+    written: &AtomicU64,
+    messages: &MessageSender,
+    (known, facts): (&mut Option<Arc<StoreView>>, &mut FreshnessFacts),
+) -> bool {
     let before = written.load(Ordering::Acquire);
     let read = match known.as_ref() {
         None => store.view(),
         Some(view) => store.refresh_view(view),
     };
+    if let (Ok(view), Some(repo)) = (&read, repo)
+        && let Ok(now) = FreshnessFacts::read(repo, store, view)
+        && now != *facts
+    {
+        facts.clone_from(&now);
+        if messages.send(AppMessage::Freshness(Arc::new(now))).is_err() {
+            return false;
+        }
+    }
     match read {
         Ok(view) if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &view)) => true,
         Ok(view) => {

@@ -3,6 +3,7 @@
 use super::activity::ActivityState;
 use crate::domain::{FindingStatus, RunStatus};
 use crate::knowledge::pattern::{PatternOrigin, PatternStance};
+use crate::policy::Freshness;
 
 /// Set of glyphs, each one column wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,6 +127,20 @@ impl Glyphs {
             S::Superseded => ("↑", "^"),
             S::Skipped => ("–", "-"),
             S::Lost => ("!", "!"),
+        };
+        if self.ascii { ascii } else { unicode }
+    }
+
+    /// Returns the glyph for the freshness of a run.
+    pub fn freshness(&self, freshness: Freshness) -> &'static str {
+        let (unicode, ascii) = match freshness {
+            Freshness::Current => (" ", " "),
+            Freshness::LongRunning => ("…", "~"),
+            Freshness::Inactive => ("!", "!"),
+            Freshness::Superseded => ("↑", "^"),
+            Freshness::Obsolete => ("≠", "#"),
+            Freshness::Lost => ("✗", "x"),
+            Freshness::Unknown => ("?", "?"),
         };
         if self.ascii { ascii } else { unicode }
     }

@@ -9,7 +9,7 @@ use super::page_data::PageData;
 use super::views::fix::{FixIndex, FixOrder, FixPlan};
 use super::views::{ViewReply, ViewRequest};
 use crate::domain::{FindingId, FindingStatus, Fix, RunId, Scope};
-use crate::runner::{OpeningOutcome, ReviewerTerms, WatchState};
+use crate::runner::{FreshnessFacts, OpeningOutcome, ReviewerTerms, WatchState};
 use crate::store::triage::UndoOutcome;
 use crate::store::{Heartbeat, StoreView};
 
@@ -36,6 +36,8 @@ pub enum AppMessage {
     },
     /// Heartbeats of the working runs, by run id.
     Pulses(Vec<(String, Heartbeat)>),
+    /// Facts from which the freshness of the runs is derived; sent before the view whose runs they describe.
+    Freshness(Arc<FreshnessFacts>),
     /// The store cannot be read, or not completely.
     StoreTrouble(String),
     /// Rows that match the filter.

@@ -136,6 +136,17 @@ impl Role {
             S::Lost => Self::Lost,
         }
     }
+
+    /// Returns the role of a freshness.
+    pub fn from_freshness(freshness: crate::policy::Freshness) -> Self {
+        use crate::policy::Freshness as F;
+        match freshness {
+            F::Current => Self::Faint,
+            F::LongRunning | F::Superseded | F::Obsolete | F::Unknown => Self::Muted,
+            F::Inactive => Self::Warn,
+            F::Lost => Self::Lost,
+        }
+    }
 }
 
 /// Number of colours of the terminal.

@@ -57,6 +57,8 @@ impl Launcher<'_> {
     pub fn review_commit(&self, commit: &str) -> Result<Result<RequestOutcome, NoReviewReason>, RunnerError> {
         process::ignore_the_terminal();
         if let Some(why) = self.services.watcher().reason_not_to_review(WatchTrigger::Commit)? {
+            // The commit may have come in place of one that is under review.
+            self.settle_needless_or_log();
             return Ok(Err(why));
         }
         let scope = Some(Scope::Commit(commit.to_owned()));

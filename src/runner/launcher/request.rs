@@ -73,6 +73,8 @@ impl Launcher<'_> {
             }
         };
         self.services.findings().settle_answered_request(&requested, &snapshot);
+        // After the decision, because a review of a rewritten commit may have been adopted by the request.
+        self.settle_needless_of_view(&view);
         // Also if this request needs no worker, because an earlier run may still need one.
         if let Err(error) = self.start_requested(&requested, &view) {
             tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");

@@ -109,6 +109,7 @@ impl Recovery<'_> {
                 }
             }
         }
+        self.services.launcher().settle_needless_of_view(&view);
         let news: Vec<RecoveryNotice> = recovered.iter().filter_map(RecoveredRun::news).collect();
         if let Err(error) = self.services.store.append_notices(&news) {
             tracing::warn!(%error, "nobody will be told what was settled");
@@ -186,6 +187,15 @@ impl Recovery<'_> {
                 return Ok(RunStatus::Pending);
             }
             RecoveryDecision::Lose { cause } => {
+                let saved = describe_saved(journal);
+                // Before the end, so that the output contains it. If this process dies now, the run is lost all the
+                // same.
+                self.services.store.with_lock(|locked| {
+                    locked.annotate_run(run, |record| {
+                        record.ending.cancel_reason = Some(CancelReason::DeadProcess);
+                        record.ending.cancel_note = format!("{cause}; {saved}");
+                    })
+                })?;
                 let mut outcome = journal.to_outcome(RunStatus::Lost, cause);
                 outcome.failure = Some((ErrorClass::WorkerDied, cause.clone()));
                 self.services.closer().conclude_run(run, &mut outcome, record.usage.phase_timings)?;
@@ -218,6 +228,18 @@ impl Recovery<'_> {
                 .append_all(self.services.ambient.now(), &[note, RunEvent::Finished { status }])?;
         }
         Ok(())
+    }
+}
+
+/// Describes what a dead run leaves: `4 findings and 5 of 9 hunks are kept`.
+fn describe_saved(journal: &JournalState) -> String {
+    let findings = text::format_count(journal.finding_count(), "finding");
+    let covered: usize = journal.covered().iter().map(|file| file.hunks.len()).sum();
+    match journal.planned {
+        Some(planned) => {
+            format!("{findings} and {covered} of {} are kept", text::format_count(planned.hunks as usize, "hunk"))
+        }
+        None => format!("{findings} kept"),
     }
 }
 

@@ -401,6 +401,7 @@ impl RepoWatcher {
 
     fn look_at_worktree(&mut self, at: usize, now: Instant) {
         let ground = &mut self.worktrees[at];
+        let before = ground.stance.head.clone();
         let looked = ground.check_for_movement(now).and_then(|found| ground.settle_git_movement(now).map(|()| found));
         match looked {
             Ok(LookResult::Nothing) => {}
@@ -410,6 +411,22 @@ impl RepoWatcher {
                 tracing::warn!(%error, "a worktree cannot be looked at");
                 ground.retry_later(now);
             }
+        }
+        let ground = &self.worktrees[at];
+        if ground.stance.head != before {
+            self.settle_needless_runs(at);
+        }
+    }
+
+    /// Ends or adopts the reviews of commits that the last movement of HEAD has rewritten, and says so.
+    fn settle_needless_runs(&mut self, at: usize) {
+        match (self.open)(&self.worktrees[at].root) {
+            Ok(services) => {
+                for settled in services.launcher().settle_needless_or_log() {
+                    self.queue_line(format!("{} {}", settled.run, settled.text));
+                }
+            }
+            Err(error) => tracing::warn!(error, "runs that nobody needs any more go on"),
         }
     }
 

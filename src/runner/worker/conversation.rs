@@ -219,7 +219,11 @@ impl RunWorker<'_> {
             }
             self.buffer.push(RunEvent::Resumed);
         }
-        if let Some(reason) = self.cancel_watch.check() {
+        // The commit may have been rewritten since the last request, without any other process that noticed.
+        let needless = self.services.launcher().settle_needless_or_log();
+        let is_needless = needless.iter().any(|settled| settled.run == run);
+        let reason = if is_needless { self.cancel_watch.check_now() } else { self.cancel_watch.check() };
+        if let Some(reason) = reason {
             return Ok(Some(ConversationEvent::CancelAsked(reason)));
         }
         let free = talk.opened.facts.is_free();

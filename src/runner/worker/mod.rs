@@ -463,6 +463,11 @@ impl<'a> CancelWatch<'a> {
         {
             return self.answer.get();
         }
+        self.check_now()
+    }
+
+    /// Checks like [`CancelWatch::check`], however short ago the last check was.
+    pub(in crate::runner) fn check_now(&self) -> Option<CancelReason> {
         self.looked.set(Some(Instant::now()));
         // The next check may be able to read the file.
         let Ok(size) = std::fs::metadata(&self.file).map(|metadata| metadata.len()) else { return None };

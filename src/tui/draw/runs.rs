@@ -8,6 +8,7 @@ use super::super::theme::Role;
 use super::frame;
 use super::painter::Painter;
 use crate::domain::{Priority, RunStatus};
+use crate::policy::Freshness;
 use crate::store::RunRow;
 
 /// Column heading for [`draw_counts`].
@@ -24,19 +25,35 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let bar = frame::pane_selection_style(painter, Pane::Runs);
     let cursor = app.run_list.cursor;
     let visible = app.run_list.entries.iter().skip(cursor.offset).take(usize::from(body.height));
-    // The column is shown only if a visible run used tokens.
-    let has_tokens = visible.clone().any(|entry| app.store.view.run(entry.index as usize).tokens > 0);
+    let rows = || visible.clone().map(|entry| app.store.view.run(entry.index as usize));
+    let columns = OptionalColumns {
+        tokens: rows().any(|run| run.tokens > 0),
+        freshness_sign: rows().any(|run| app.run_freshness(&run) != Freshness::Current),
+    };
     for ((at, entry), y) in visible.enumerate().zip(body.y..) {
         let line = Rect::new(body.x, y, body.width, 1);
         if cursor.offset + at == cursor.selected {
             painter.fill(line, bar);
             painter.set_overlay_style(Some(bar));
         }
-        draw_run(painter, entry, line, has_tokens);
+        draw_run(painter, entry, line, columns);
         painter.set_overlay_style(None);
     }
     painter.draw_scroll_thumb(body, cursor.offset, app.run_list.entries.len());
 }
+
+/// Columns that are drawn only if a visible run has something for them.
+#[derive(Debug, Clone, Copy)]
+struct OptionalColumns {
+    tokens: bool,
+    /// A sign instead of the word, where the word does not fit.
+    freshness_sign: bool,
+}
+
+/// Width of the longest freshness word with a gap.
+const FRESHNESS_WIDTH: u16 = 13;
+/// Columns that the freshness leaves for the scope at least: `worktree` with the number of folded runs.
+const MIN_SCOPE_WIDTH: u16 = 13;
 
 /// Draws the title with the number of runs; `+` says that the store has more.
 fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
@@ -52,7 +69,7 @@ fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
 }
 
 /// Draws a run in `line`, which is one row high.
-fn draw_run(painter: &mut Painter<'_>, entry: &RunEntry, line: Rect, has_tokens: bool) {
+fn draw_run(painter: &mut Painter<'_>, entry: &RunEntry, line: Rect, columns: OptionalColumns) {
     let app = painter.app;
     let run = app.store.view.run(entry.index as usize);
     let (sign, word, role) = app.run_state(&run);
@@ -64,12 +81,31 @@ fn draw_run(painter: &mut Painter<'_>, entry: &RunEntry, line: Rect, has_tokens:
     painter.draw_text(left, line.y, 1, sign, role);
     left += 2;
     let mut rest = Rect::new(left, line.y, line.right().saturating_sub(left), 1);
-    draw_columns(painter, &run, &mut rest, has_tokens);
+    draw_columns(painter, &run, &mut rest, columns.tokens);
     if rest.width >= 24 {
         painter.draw_text(rest.x, rest.y, 11, word, role);
         rest = Rect::new(rest.x + 12, rest.y, rest.width - 12, 1);
     }
+    draw_freshness(painter, &run, &mut rest, columns.freshness_sign);
     draw_scope(painter, entry, &run, rest);
+}
+
+/// Draws the freshness as a word, or as a sign if there is no room for the word. Takes the drawn columns off `rest`.
+fn draw_freshness(painter: &mut Painter<'_>, run: &RunRow<'_>, rest: &mut Rect, sign: bool) {
+    let freshness = painter.app.run_freshness(run);
+    let role = Role::from_freshness(freshness);
+    let width = match rest.width >= FRESHNESS_WIDTH + MIN_SCOPE_WIDTH {
+        true => {
+            painter.draw_text(rest.x, rest.y, FRESHNESS_WIDTH - 1, freshness.word(), role);
+            FRESHNESS_WIDTH
+        }
+        false if sign && rest.width > MIN_SCOPE_WIDTH / 2 => {
+            painter.draw_text(rest.x, rest.y, 1, painter.app.display.glyphs.freshness(freshness), role);
+            2
+        }
+        false => 0,
+    };
+    *rest = Rect::new(rest.x + width, rest.y, rest.width - width, 1);
 }
 
 /// Draws the columns from the right edge: counts, tokens, time, reviewer. A column that does not fit is dropped. Takes

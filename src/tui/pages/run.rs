@@ -10,6 +10,7 @@ use super::{
     NAMES, count_digits, format_dollars, format_reported_location, format_thousands, priority_label, short_commit,
 };
 use crate::domain::{JournalEntry, Priority, RejectedReport, RunRecord, RunStatus, Scope, Usage, text};
+use crate::report::text::describe_freshness;
 use crate::store::RunRow;
 
 /// Greatest number of left-out files that are listed, so that they do not push the findings off the page.
@@ -239,6 +240,9 @@ fn render_about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
             doc.push_field(name, NAMES, Role::Normal, value, width);
         }
     };
+    if let Some(row) = find_list_row(app, run) {
+        field("freshness", &describe_freshness(app.run_freshness(&row)));
+    }
     let reviewer = if run.reviewed_by.model.is_empty() {
         run.reviewed_by.name.clone()
     } else {

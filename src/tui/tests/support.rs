@@ -9,6 +9,7 @@ use crate::domain::{
     Actor, Confidence, Disposition, Finding, FindingStatus, Kind, Priority, RunStatus, Severity, Suggestion, Time,
     TriageAction,
 };
+use crate::runner::FreshnessFacts;
 use crate::store::triage::UndoOutcome;
 use crate::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
 use crate::tui::app::{App, AppOptions, RunBudget, SessionInfo};
@@ -85,6 +86,7 @@ pub fn run_row(id: &str) -> RunRow<'_> {
         policy_version: "",
         snapshot_commit: "3fa2c1d09b7e4851aa",
         head_commit: "",
+        matching_head: "",
         worktree: "/repo",
     }
 }
@@ -236,6 +238,14 @@ pub fn send(app: &mut App, message: AppMessage) -> Vec<AppCommand> {
 /// Creates an app that shows a view.
 pub fn showing(columns: u16, rows: u16, view: Arc<StoreView>) -> App {
     let mut app = app(columns, rows);
+    let working: Vec<String> = (0..view.run_count())
+        .map(|index| view.run(index))
+        .filter(|run| run.status.is_working())
+        .map(|run| run.id.to_owned())
+        .collect();
+    let working: Vec<&str> = working.iter().map(String::as_str).collect();
+    let facts = FreshnessFacts::for_worktree(1, "/repo", "main", "", &working);
+    send(&mut app, AppMessage::Freshness(Arc::new(facts)));
     send(&mut app, AppMessage::StoreRead { view, written: 0 });
     app
 }

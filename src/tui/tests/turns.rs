@@ -1,5 +1,7 @@
 //! Tests runs that talk to a model, read from journals in a store: turns, activity, keys.
 
+use std::sync::Arc;
+
 use insta::assert_snapshot;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -9,6 +11,7 @@ use crate::domain::{
     Disposition, JournalEntry, OmissionReason, OmittedFile, RunEvent, RunId, Time, TurnPhase, WindowUse,
 };
 use crate::git::FilterSettings;
+use crate::runner::FreshnessFacts;
 use crate::store::{RepoInfo, Store};
 use crate::tui::app::{App, Pane, RunBudget};
 use crate::tui::doc::FoldKey;
@@ -60,6 +63,10 @@ impl TurnsFixture {
     /// Sends the messages that the threads would send after a change of the store.
     pub(super) fn refresh(&mut self, app: &mut App) {
         let view = self.store.view().expect("a view");
+        let live = |written: &&(Fate, Written)| self.store.is_live(&written.1.run).expect("a lock");
+        let working: Vec<&str> = self.written.iter().filter(live).map(|(_, written)| written.run.as_str()).collect();
+        let facts = FreshnessFacts::for_worktree(0, "", "fix/sessions", "", &working);
+        send(app, AppMessage::Freshness(Arc::new(facts)));
         let commands = send(app, AppMessage::StoreRead { view, written: 0 });
         self.carry_out(app, commands);
         self.beat(app);

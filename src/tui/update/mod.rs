@@ -52,6 +52,13 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         }
         AppMessage::View(reply) => views::apply_reply(app, reply, &mut commands),
         AppMessage::Pulses(pulses) => apply_pulses(app, pulses),
+        AppMessage::Freshness(facts) => {
+            app.store.freshness = facts;
+            if app.store.view.run_count() == 0 {
+                // The first view follows at once; until then there is no page to build.
+                return commands;
+            }
+        }
         AppMessage::StoreTrouble(text) => app.store.trouble = Some(text),
         AppMessage::Filtered { serial, view, rows } => data::apply_filtered(app, serial, view, rows),
         AppMessage::Loaded { subject, tab, loaded } => show_loaded_page(app, subject, tab, loaded),
@@ -200,8 +207,9 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
         commands.push(AppCommand::LoadFiles { run });
     }
     let width = app.layout().body(Pane::Detail).map_or(0, |area| area.width);
-    if width != app.detail.width && width > 0 {
-        app.detail.width = width;
+    let freshness = app.subject_run().map(|run| app.run_freshness(&run));
+    if (width != app.detail.width && width > 0) || freshness != app.detail.freshness {
+        (app.detail.width, app.detail.freshness) = (width, freshness);
         rebuild_page(app);
     }
     // The rows above the page change with the run's activity.

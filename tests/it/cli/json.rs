@@ -22,9 +22,10 @@ const FINDING_KEYS: [&str; 17] = [
     "reported_at",
 ];
 
-const RUN_KEYS: [&str; 49] = [
+const RUN_KEYS: [&str; 50] = [
     "run_id",
     "status",
+    "freshness",
     "created_at",
     "updated_at",
     "source",

@@ -146,7 +146,7 @@ fn without_a_terminal_there_is_a_summary() {
     assert_snapshot!(reviewed().output(&[], DONE), @"
     repo (main) · 2 findings (1 p1, 1 p3) to decide
 
-    [run]  completed  [duration]  commit:[hash]  builtin  1 p1 1 p3  2 files
+    [run]  completed  current  [duration]  commit:[hash]  builtin  1 p1 1 p3  2 files
 
     f_[id]  p1  open  LONG_METHOD        long.py:1-202  Function `long` is 202 code lines long
     f_[id]  p3  open  COMPLEX_FUNCTIONS  wide.py:1-2    Function `wide` is complex: 8 parameters

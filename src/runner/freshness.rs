@@ -1,0 +1,192 @@
+//! Loads the facts from which [`crate::policy::derive_freshness`] derives the freshness of runs: one look at git, the
+//! epoch and the locks for a whole list of runs. Deriving needs no further IO, so a screen can do it while it draws.
+
+use std::collections::BTreeMap;
+
+use crate::domain::{CancelReason, RunId, RunRecord, RunStatus, Time};
+use crate::git::Repo;
+use crate::policy::{Activity, CurrentCode, Freshness, FreshnessSubject, Liveness, derive_freshness};
+use crate::runner::known_runs::run_rows;
+use crate::store::{Heartbeat, RunRow, Store, StoreError, StoreView};
+
+/// State of the repository and of its workers at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FreshnessFacts {
+    /// Counter of the repository's movements.
+    epoch: u64,
+    /// Branch and HEAD by worktree; a worktree that is gone or cannot be read is missing.
+    worktrees: BTreeMap<String, WorktreeHead>,
+    /// Scopes that a run of the current epoch has compared.
+    compared: Vec<ComparedScope>,
+    /// State of the lock of each working run, by run id.
+    locks: BTreeMap<String, LockState>,
+}
+
+/// Branch and HEAD of a worktree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct WorktreeHead {
+    /// Short name; empty when HEAD is detached.
+    branch: String,
+    /// Id of the commit; empty when HEAD is unborn.
+    commit: String,
+}
+
+/// Content of a scope in the current epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ComparedScope {
+    scope: String,
+    branch: String,
+    worktree: String,
+    /// HEAD at the comparison; with another HEAD, the scope shows another change.
+    head: String,
+    fingerprint: String,
+}
+
+/// State of a run's lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LockState {
+    Held,
+    Free,
+    Unknown,
+}
+
+impl FreshnessFacts {
+    /// Reads the facts for the runs of a view. A part that cannot be read makes the affected runs `unknown`.
+    ///
+    /// # Errors
+    ///
+    /// If the epoch cannot be read.
+    pub fn read(repo: &Repo, store: &Store, view: &StoreView) -> Result<Self, StoreError> {
+        let epoch = store.epoch()?;
+        let root = repo.root().to_string_lossy().into_owned();
+        let mut facts = Self { epoch, ..Self::default() };
+        facts.worktrees.insert(root.clone(), WorktreeHead { branch: repo.branch(), commit: repo.head() });
+        let mut others = Vec::new();
+        for row in run_rows(view) {
+            if row.worktree != root && !row.worktree.is_empty() && !others.contains(&row.worktree) {
+                others.push(row.worktree);
+            }
+            if row.epoch == epoch && !row.diff_fingerprint.is_empty() {
+                facts.compared.push(ComparedScope {
+                    scope: row.scope.to_owned(),
+                    branch: row.branch.to_owned(),
+                    worktree: row.worktree.to_owned(),
+                    head: row.matching_head.to_owned(),
+                    fingerprint: row.diff_fingerprint.to_owned(),
+                });
+            }
+            if row.status.is_working() {
+                facts.locks.insert(row.id.to_owned(), LockState::read(store, row.id));
+            }
+        }
+        facts.read_other_worktrees(repo, &others);
+        Ok(facts)
+    }
+
+    /// Builds facts of one worktree whose workers all live, for tests of what shows a run.
+    #[cfg(test)]
+    pub fn for_worktree(epoch: u64, worktree: &str, branch: &str, commit: &str, working: &[&str]) -> Self {
+        let head = WorktreeHead { branch: branch.to_owned(), commit: commit.to_owned() };
+        Self {
+            epoch,
+            worktrees: BTreeMap::from([(worktree.to_owned(), head)]),
+            compared: Vec::new(),
+            locks: working.iter().map(|run| ((*run).to_owned(), LockState::Held)).collect(),
+        }
+    }
+
+    /// Reads the heads of those other worktrees of runs that still belong to the repository.
+    fn read_other_worktrees(&mut self, repo: &Repo, wanted: &[&str]) {
+        if wanted.is_empty() {
+            return;
+        }
+        for root in repo.worktrees() {
+            let name = root.to_string_lossy();
+            if wanted.contains(&name.as_ref())
+                && let Ok(other) = Repo::open_worktree(&root)
+            {
+                let head = WorktreeHead { branch: other.branch(), commit: other.head() };
+                self.worktrees.insert(name.into_owned(), head);
+            }
+        }
+    }
+
+    /// Derives the freshness of a run at `now`. `heartbeat` is the last heartbeat of its worker; without it, only the
+    /// run's records are signs of life.
+    pub fn derive(&self, run: &RunRow<'_>, heartbeat: Option<&Heartbeat>, now: Time) -> Freshness {
+        let subject = FreshnessSubject {
+            status: run.status,
+            scope: run.scope,
+            branch: run.branch,
+            head_commit: run.matching_head,
+            epoch: run.epoch,
+            diff_fingerprint: run.diff_fingerprint,
+            superseded_by: run.superseded_by,
+            is_obsolete: run.cancel_reason == CancelReason::Obsolete.word(),
+        };
+        let head = self.worktrees.get(run.worktree);
+        let fingerprint = |head: &str| {
+            let same = |seen: &&ComparedScope| {
+                [&seen.scope, &seen.branch, &seen.worktree, &seen.head].map(String::as_str)
+                    == [run.scope, run.branch, run.worktree, head]
+            };
+            self.compared.iter().find(same).map(|seen| seen.fingerprint.as_str())
+        };
+        let now_there = head.map(|head| CurrentCode {
+            epoch: self.epoch,
+            branch: &head.branch,
+            head_commit: &head.commit,
+            // On another branch the same scope means other code.
+            fingerprint: if head.branch == run.branch { fingerprint(&head.commit) } else { None },
+        });
+        derive_freshness(&subject, self.liveness(run, heartbeat, now), now_there.as_ref())
+    }
+
+    /// Derives the freshness of a run like [`FreshnessFacts::derive`], with the heartbeat that the store has now.
+    pub fn derive_from_store(&self, store: &Store, run: &RunRow<'_>, now: Time) -> Freshness {
+        let beats = run.status.is_working().then(|| run.id.parse::<RunId>().ok()).flatten();
+        self.derive(run, beats.and_then(|id| store.heartbeat(&id)).as_ref(), now)
+    }
+
+    fn liveness(&self, run: &RunRow<'_>, heartbeat: Option<&Heartbeat>, now: Time) -> Liveness {
+        match self.locks.get(run.id) {
+            _ if run.status == RunStatus::Pending => Liveness::Waiting,
+            _ if run.status.is_terminal() => Liveness::Ended,
+            Some(LockState::Free) => Liveness::Dead,
+            None | Some(LockState::Unknown) => Liveness::Unknown,
+            // A person paused it: its silence is wanted.
+            Some(LockState::Held) if run.is_paused() => Liveness::Working(Activity::Recent),
+            Some(LockState::Held) => {
+                let ago = |ms: i64| now.as_millisecond().saturating_sub(ms) / 1000;
+                let beat = heartbeat.map(|beat| ago(beat.last_sign_of_life(now).as_millisecond()));
+                Liveness::Working(Activity::classify(ago(run.updated_ms), beat))
+            }
+        }
+    }
+}
+
+impl LockState {
+    fn read(store: &Store, run: &str) -> Self {
+        let Ok(id) = run.parse::<RunId>() else { return Self::Unknown };
+        match store.is_live(&id) {
+            Ok(true) => Self::Held,
+            Ok(false) => Self::Free,
+            Err(error) => {
+                tracing::warn!(run, %error, "the lock of a run cannot be asked");
+                Self::Unknown
+            }
+        }
+    }
+}
+
+/// Reads the freshness of one run.
+///
+/// # Errors
+///
+/// If the store cannot be read.
+pub fn read_run_freshness(repo: &Repo, store: &Store, run: &RunRecord, now: Time) -> Result<Freshness, StoreError> {
+    // Only the complete view contains the last lines of the journals of working runs.
+    let view = if run.status.is_working() { store.view()? } else { store.runs_view()? };
+    let Some(index) = view.run_index(run.run_id.as_str()) else { return Ok(Freshness::Unknown) };
+    Ok(FreshnessFacts::read(repo, store, &view)?.derive_from_store(store, &view.run(index), now))
+}

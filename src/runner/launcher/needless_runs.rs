@@ -1,0 +1,190 @@
+//! Ends live runs that nobody needs any more, or lets them go on as the review of a rewritten commit.
+//!
+//! - An amended or rebased commit ends its review, unless a new commit shows exactly the same change: then the review
+//!   goes on as the review of that commit.
+//! - Two live runs with equal content can only arise from a race, for example when a run whose worker seemed dead goes
+//!   on. The one with less progress ends.
+//! - What a run has found until then is kept, as at every end.
+
+use std::path::Path;
+
+use crate::domain::{CancelReason, RunId, RunRecord, RunStatus, Scope};
+use crate::git::Repo;
+use crate::policy::{self, LiveRun, NeedlessVerdict, ReviewedCommit};
+use crate::runner::{Launcher, RunnerError, known_runs};
+use crate::store::{LockedStore, RunRow, StoreView};
+
+/// Maximum number of new commits that are searched for the one with the same change. Not from the literature: each
+/// costs a comparison of two trees, and a longer rebase is worth a new review.
+const MAX_COMPARED_COMMITS: usize = 50;
+
+/// A live run that was found needless, in one line for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeedlessRun {
+    /// Id of the run.
+    pub run: RunId,
+    /// Sentence without the id, for example `ends: its commit 1a2b3c4 was rewritten`.
+    pub text: String,
+}
+
+impl Launcher<'_> {
+    /// Looks at the live runs of a view, and ends or adopts those that are not needed as they are. A view that is
+    /// slightly old does no harm: each run is looked at again before it is changed.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read or written.
+    fn settle_needless_runs(&self, view: &StoreView) -> Result<Vec<NeedlessRun>, RunnerError> {
+        let mut settled = Vec::new();
+        let live = self.collect_live_runs(view)?;
+        for (run, verdict) in policy::find_needless_runs(&live) {
+            let changed = self.services.store.with_lock_as(|locked| self.carry_out(locked, &run, &verdict))?;
+            settled.extend(changed.map(|text| NeedlessRun { run, text }));
+        }
+        Ok(settled)
+    }
+
+    /// Ends or adopts the live runs that are not needed as they are. Returns what was done. Only logs a failure: the
+    /// next process tries again.
+    pub(in crate::runner) fn settle_needless_or_log(&self) -> Vec<NeedlessRun> {
+        match self.services.store.runs_view() {
+            Ok(view) => self.settle_needless_of_view(&view),
+            Err(error) => {
+                tracing::warn!(%error, "runs that nobody needs any more go on");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Works as [`Launcher::settle_needless_or_log`], with a view that was just read.
+    pub(in crate::runner) fn settle_needless_of_view(&self, view: &StoreView) -> Vec<NeedlessRun> {
+        self.settle_needless_runs(view).unwrap_or_else(|error| {
+            tracing::warn!(%error, "runs that nobody needs any more go on");
+            Vec::new()
+        })
+    }
+
+    fn collect_live_runs<'a>(&self, view: &'a StoreView) -> Result<Vec<LiveRun<'a>>, RunnerError> {
+        let rows: Vec<RunRow<'_>> = known_runs::run_rows(view)
+            .filter(|row| !row.status.is_terminal() && row.cancel_reason.is_empty() && !row.is_fix_review())
+            .collect();
+        let mut live = Vec::new();
+        for row in &rows {
+            let (commit, has_twin) = (self.look_for_commit(row), rows.iter().any(|other| is_twin(row, other)));
+            if commit == ReviewedCommit::Standing && !has_twin {
+                continue;
+            }
+            let mut run = known_runs::known_run_from_row(row);
+            run.liveness = self.services.check_liveness(row);
+            let mut one = LiveRun { run, commit, delivered: 0, is_wanted_twice: false };
+            // Only twins are compared by their progress.
+            if has_twin
+                && let Ok(id) = row.id.parse::<RunId>()
+                && let Some(record) = self.services.store.run(&id)?
+            {
+                one.is_wanted_twice = record.full || record.is_paused();
+                one.delivered = self.count_delivered(&record)?;
+            }
+            live.push(one);
+        }
+        Ok(live)
+    }
+
+    fn count_delivered(&self, record: &RunRecord) -> Result<u32, RunnerError> {
+        if record.attempt == 0 {
+            return Ok(0);
+        }
+        let journal = self.services.replay_journal(&record.run_id)?;
+        let hunks: usize = journal.covered().iter().map(|file| file.hunks.len()).sum();
+        Ok(u32::try_from(hunks).unwrap_or(u32::MAX))
+    }
+
+    /// Compares the commit of a run with the history. What cannot be read proves nothing.
+    fn look_for_commit(&self, row: &RunRow<'_>) -> ReviewedCommit {
+        if !matches!(row.scope.parse(), Ok(Scope::Commit(_) | Scope::Range { .. } | Scope::Since { .. })) {
+            return ReviewedCommit::Standing;
+        }
+        let Ok(repo) = Repo::open_worktree(Path::new(row.worktree)) else { return ReviewedCommit::Standing };
+        let holds = |commit: &str| repo.is_reachable(commit).unwrap_or(true);
+        // In the middle of a rebase, commits are missing that it will bring.
+        let moving = repo.operation().is_some();
+        if moving || holds(row.snapshot_commit) || (row.matching_head != row.head_commit && holds(row.matching_head)) {
+            return ReviewedCommit::Standing;
+        }
+        // A commit that somebody asked for by its id, without it being in the history, was not rewritten since.
+        if !repo.is_in_history(row.snapshot_commit, row.head_commit) {
+            return ReviewedCommit::Standing;
+        }
+        let same = matches!(row.scope.parse(), Ok(Scope::Commit(_))).then(|| self.find_same_change(&repo, row));
+        same.flatten().map_or(ReviewedCommit::Rewritten, ReviewedCommit::RewrittenAs)
+    }
+
+    /// Finds the commit that came in place of a run's commit and shows exactly the same change.
+    fn find_same_change(&self, repo: &Repo, row: &RunRow<'_>) -> Option<String> {
+        let filter = self.services.filter();
+        let commits = repo.commits_since(row.head_commit, MAX_COMPARED_COMMITS).ok()?;
+        commits.into_iter().find(|commit| {
+            let snapshot = repo.take_snapshot(&Scope::Commit(commit.clone()), &filter);
+            snapshot.is_ok_and(|snapshot| {
+                snapshot.diff_fingerprint == row.diff_fingerprint && snapshot.scope_hash == row.scope_hash
+            })
+        })
+    }
+
+    /// Carries out a verdict, unless the run has ended or was asked to end meanwhile. Returns what was done.
+    fn carry_out(
+        &self,
+        locked: &LockedStore<'_>,
+        run: &RunId,
+        verdict: &NeedlessVerdict,
+    ) -> Result<Option<String>, RunnerError> {
+        let Some(record) = self.services.store.run(run)? else { return Ok(None) };
+        if record.status.is_terminal() || record.ending.cancel_reason.is_some() {
+            return Ok(None);
+        }
+        let old = short_commit(&record.subject.snapshot_commit);
+        let (reason, note) = match verdict {
+            NeedlessVerdict::Adopt { commit } => {
+                let text = format!("{old} was rewritten as {}, which shows the same change", short_commit(commit));
+                locked.annotate_run(run, |record| {
+                    record.reuse.count = record.reuse.count.saturating_add(1);
+                    record.reuse.adopted_count = record.reuse.adopted_count.saturating_add(1);
+                    record.reuse.last_at = Some(self.services.ambient.now());
+                    record.reuse.last_reason.clone_from(&text);
+                    record.reuse.last_head.clone_from(commit);
+                })?;
+                return Ok(Some(format!("goes on: {text}")));
+            }
+            NeedlessVerdict::Obsolete => {
+                (CancelReason::Obsolete, format!("{old} is in no branch any more: it was rewritten"))
+            }
+            NeedlessVerdict::DuplicateOf(other) => {
+                (CancelReason::Duplicate, format!("{other} reviews exactly the same and is further"))
+            }
+        };
+        let asked = locked.update_run(run, self.services.ambient.now(), |record| {
+            record.ending.cancel_reason = Some(reason);
+            record.ending.cancel_note.clone_from(&note);
+            if let NeedlessVerdict::DuplicateOf(other) = verdict {
+                record.links.reused_from = Some(other.clone());
+            }
+        })?;
+        if asked.status == RunStatus::Pending {
+            self.services.closer().end_pending_run(locked, &asked)?;
+        }
+        Ok(Some(format!("ends: {note}")))
+    }
+}
+
+/// Returns true if another live run reviews the same code with the same instructions.
+fn is_twin(one: &RunRow<'_>, other: &RunRow<'_>) -> bool {
+    one.id != other.id
+        && one.diff_fingerprint == other.diff_fingerprint
+        && one.scope_hash == other.scope_hash
+        && one.policy_version == other.policy_version
+        && (one.reviewer, one.model, one.reasoning_effort) == (other.reviewer, other.model, other.reasoning_effort)
+}
+
+fn short_commit(commit: &str) -> &str {
+    commit.get(..7).unwrap_or(commit)
+}
