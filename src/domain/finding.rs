@@ -228,11 +228,4 @@ impl Finding {
     pub fn lines(&self) -> super::LineRange {
         super::LineRange::new(self.line_start, self.line_end)
     }
-
-    /// Returns true if both reports of one run describe the same problem: same path, same kind, overlapping lines.
-    pub fn is_duplicate_of(&self, other: &Self) -> bool {
-        self.kind == other.kind
-            && self.repo_relative_path == other.repo_relative_path
-            && self.lines().overlaps(other.lines())
-    }
 }

@@ -79,7 +79,7 @@ id!(
 );
 id!(
     /// Id of a finding: `f_` and the first 16 hexadecimal digits of a hash over kind, path, anchored code and
-    /// ordinal.
+    /// ordinal, or over the id of another problem of that kind at the same code and a number.
     FindingId, "finding", "f_", "f_3b1f0c9d2a7e4851", (16..=16)
 );
 id!(
@@ -114,6 +114,26 @@ impl FindingId {
         let ordinal = ordinal.to_le_bytes();
         let hash = content_hash([kind.as_bytes(), path.as_bytes(), normal.as_bytes(), &ordinal]);
         Self(format!("f_{}", &hash[..16]))
+    }
+
+    /// Maximum number of problems of one kind with the same code, beyond which reports share an id. Chosen for revdeck:
+    /// more problems at one place are not told apart by words.
+    pub const MAX_VARIANTS: u32 = 8;
+
+    /// Returns the id of the nth problem of the same kind at the same code (0-based). The first one has the id itself.
+    pub fn variant(&self, n: u32) -> Self {
+        match n {
+            0 => self.clone(),
+            n => Self(format!("f_{}", &content_hash([self.0.as_bytes(), b"variant", &n.to_le_bytes()])[..16])),
+        }
+    }
+
+    /// Returns true if both ids stand for different problems of one kind at the same code.
+    pub fn is_variant_of(&self, other: &Self) -> bool {
+        self != other && {
+            let has = |base: &Self, id: &Self| (1..Self::MAX_VARIANTS).any(|n| base.variant(n) == *id);
+            has(self, other) || has(other, self)
+        }
     }
 }
 
@@ -151,5 +171,18 @@ mod tests {
         assert_ne!(here, FindingId::from_parts("MAGIC_NUMBERS", "a.rs", "let x = 43;", 0));
         assert_ne!(here, FindingId::from_parts("MAGIC_NUMBERS", "b.rs", "let x = 42;", 0));
         assert_ne!(here, FindingId::from_parts("MAGIC_NUMBERS", "a.rs", "let x = 42;", 1));
+    }
+
+    #[test]
+    fn problems_at_the_same_code_have_ids_of_their_own() {
+        let first = FindingId::from_parts("CORRECTNESS", "a.rs", "x[i + 1]", 0);
+        let variants: std::collections::BTreeSet<_> = (0..FindingId::MAX_VARIANTS).map(|n| first.variant(n)).collect();
+        assert_eq!(variants.len(), FindingId::MAX_VARIANTS as usize);
+        assert_eq!(first.variant(0), first);
+        assert!(first.variant(2).as_str().parse::<FindingId>().is_ok());
+        let other = FindingId::from_parts("CORRECTNESS", "b.rs", "x[i + 1]", 0);
+        let is_variant = |a: &FindingId, b: &FindingId| (a.is_variant_of(b), b.is_variant_of(a));
+        assert_eq!(is_variant(&first, &first.variant(1)), (true, true));
+        assert_eq!((is_variant(&first, &other), is_variant(&first, &first)), ((false, false), (false, false)));
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use super::anchor::AnchorLocation;
-use crate::domain::{Finding, Kind, LineRange};
+use crate::domain::{Finding, FindingId, Kind, LineRange};
 
 /// Minimum share of common words in two titles, in percent of all their words, to mean the same problem if the lines do
 /// not decide.
@@ -18,6 +18,7 @@ const MAX_EXTRA_LINES: u32 = 3;
 /// Earlier finding that a report may match.
 #[derive(Debug, Clone, Copy)]
 pub struct MatchCandidate<'a> {
+    pub id: &'a FindingId,
     pub kind: Kind,
     pub title: &'a str,
     /// Number of lines of its anchor.
@@ -54,6 +55,10 @@ fn score_likeness(report: &Finding, earlier: &MatchCandidate<'_>) -> Option<u32>
     let lines = report.lines();
     let shared = count_shared_lines(place, lines);
     if path != report.repo_relative_path || shared == 0 {
+        return None;
+    }
+    // The report was compared with this finding before, and is another problem of the same code.
+    if report.finding_id.is_variant_of(earlier.id) {
         return None;
     }
     let spot = match earlier.stand {
@@ -108,7 +113,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::domain::{Confidence, FindingId, FindingStatus, Priority, RunId, Severity, Time};
+    use crate::domain::{Confidence, FindingStatus, Priority, RunId, Severity, Time};
 
     fn report(path: &str, start: u32, end: u32, title: &str) -> Finding {
         let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A".parse().expect("an id");
@@ -166,8 +171,15 @@ mod tests {
         let report = report("a", start, end, title);
         let lines = stand.place().map_or(1, |(_, lines)| bounded_length(lines)).min(20);
         for (is_dismissed, expected) in [(false, open), (true, dismissed)] {
-            let earlier =
-                MatchCandidate { kind: Kind::Correctness, title: TITLE, lines, stand: &stand, dismissed: is_dismissed };
+            let id = FindingId::from_parts("X", "a", TITLE, 99);
+            let earlier = MatchCandidate {
+                id: &id,
+                kind: Kind::Correctness,
+                title: TITLE,
+                lines,
+                stand: &stand,
+                dismissed: is_dismissed,
+            };
             let other = MatchCandidate { kind: Kind::Api, ..earlier };
             assert_eq!(
                 match_earlier_findings(&[&report], &[other, earlier]),
@@ -180,11 +192,30 @@ mod tests {
     #[test]
     fn each_is_one_and_the_best_pair_goes_first() {
         let (near, far) = (unchanged("a", 10, 14), unchanged("a", 12, 16));
-        let earlier =
-            |stand| MatchCandidate { kind: Kind::Correctness, title: TITLE, lines: 5, stand, dismissed: false };
+        let id = FindingId::from_parts("X", "a", TITLE, 99);
+        let earlier = |stand| MatchCandidate {
+            id: &id,
+            kind: Kind::Correctness,
+            title: TITLE,
+            lines: 5,
+            stand,
+            dismissed: false,
+        };
         let reports = [report("a", 12, 16, "x"), report("a", 10, 14, "x"), report("a", 11, 15, "x")];
         let reports: Vec<&Finding> = reports.iter().collect();
         assert_eq!(match_earlier_findings(&reports, &[earlier(&near), earlier(&far)]), [Some(1), Some(0), None]);
         assert_eq!(match_earlier_findings(&reports, &[]), [None, None, None]);
+    }
+
+    #[test]
+    fn another_problem_of_the_same_code_is_not_the_earlier_one() {
+        let stand = unchanged("a", 10, 14);
+        let mut other = report("a", 10, 14, TITLE);
+        let id = other.finding_id.clone();
+        let earlier =
+            MatchCandidate { id: &id, kind: Kind::Correctness, title: TITLE, lines: 5, stand: &stand, dismissed: true };
+        assert_eq!(match_earlier_findings(&[&other], &[earlier]), [Some(0)]);
+        other.finding_id = id.variant(1);
+        assert_eq!(match_earlier_findings(&[&other], &[earlier]), [None]);
     }
 }

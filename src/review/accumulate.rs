@@ -41,7 +41,7 @@ const MAX_EXPLANATION_CHARS: usize = 4_000;
 /// sentences.
 const MAX_ALSO_CHARS: usize = 300;
 
-/// The heading before another problem of the same kind at the same place.
+/// The heading before a report of the same kind at the same place that may be another problem.
 const ALSO_HEADING: &str = "\n\nAlso reported here: ";
 
 /// The result of adding a report.
@@ -64,9 +64,28 @@ pub struct FindingAccumulator {
     by_place: HashMap<(String, Kind), FindingLineIndex>,
 }
 
-/// The findings of one kind in one file: from first line and index to last line. No two findings share a line, because
-/// the later one would be a duplicate.
-type FindingLineIndex = BTreeMap<(u32, usize), u32>;
+/// The findings of one kind in one file.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct FindingLineIndex {
+    /// From first line and index to last line.
+    by_start: BTreeMap<(u32, usize), u32>,
+    /// The greatest difference of last and first line.
+    longest: u32,
+}
+
+impl FindingLineIndex {
+    fn insert(&mut self, finding: &Finding, index: usize) {
+        self.longest = self.longest.max(finding.line_end.saturating_sub(finding.line_start));
+        self.by_start.insert((finding.line_start, index), finding.line_end);
+    }
+
+    /// Returns the indices of the findings with a line from `first` to `last`, from the bottom up.
+    fn overlapping(&self, first: u32, last: u32) -> impl Iterator<Item = usize> {
+        let from = first.saturating_sub(self.longest).min(last);
+        let row = self.by_start.range((from, 0)..=(last, usize::MAX)).rev();
+        row.filter(move |(_, end)| **end >= first).map(|(&(_, index), _)| index)
+    }
+}
 
 #[derive(Debug, Clone, PartialEq)]
 struct AccumulatedFinding {
@@ -91,13 +110,13 @@ impl FindingAccumulator {
     /// Adds a report. It repeats a known finding in any of these cases:
     ///
     /// - The ids are equal.
-    /// - Path and kind are equal, and the lines overlap.
+    /// - Path and kind are equal, the lines overlap, and the words do not clearly describe two problems.
     /// - Path, kind and code are equal, at most 10 lines apart.
     /// - Path and kind are equal and half of the words are common, at most 3 lines apart. A twin kind, like
     ///   `MISSING_ERROR_HANDLING` and `ERROR_HANDLING`, counts as equal here.
     ///
     /// The finding keeps the stronger priority, severity and confidence, the fuller text, and the suggestion that can
-    /// be applied. For two different problems of one kind at one place, it keeps both texts.
+    /// be applied. If the words leave open whether two reports at one place are one problem, it keeps both texts.
     pub fn admit(&mut self, finding: &Finding) -> Admission {
         let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
         let known = self.by_id.get(&finding.finding_id).copied().or_else(|| self.find_match(finding, &words));
@@ -107,12 +126,29 @@ impl FindingAccumulator {
             self.insert(finding);
             return Admission::New;
         };
-        let merged = merge_findings(before, finding, before_words.compare(&words));
+        let mut merged = merge_findings(before, finding, before_words.compare(&words));
+        if self.blurs_neighbour(before, &merged) {
+            (merged.title, merged.explanation) = (before.title.clone(), before.explanation.clone());
+        }
         if merged == *before {
             return Admission::Repeated(merged.finding_id);
         }
         self.replace(&merged);
         Admission::Restated(Box::new(merged))
+    }
+
+    /// Returns `true` if a new text of a finding would no longer tell it apart from another finding at its place.
+    fn blurs_neighbour(&self, before: &Finding, merged: &Finding) -> bool {
+        if (&before.title, &before.explanation) == (&merged.title, &merged.explanation) {
+            return false;
+        }
+        let words = |finding: &Finding| FindingWords::from_finding(finding, main_explanation(&finding.explanation));
+        let (old, new) = (words(before), words(merged));
+        self.findings_near(before, before.kind, 0).filter_map(|index| self.known.get(index)).any(|other| {
+            let is_apart =
+                |words: &FindingWords| words.compare(&other.words).distinct.separates(before, &other.finding);
+            other.finding.finding_id != before.finding_id && is_apart(&old) && !is_apart(&new)
+        })
     }
 
     /// Returns all findings, sorted by priority, then by place.
@@ -147,7 +183,7 @@ impl FindingAccumulator {
     fn insert(&mut self, finding: &Finding) {
         let index = self.known.len();
         self.by_id.insert(finding.finding_id.clone(), index);
-        self.line_index(finding).insert((finding.line_start, index), finding.line_end);
+        self.line_index(finding).insert(finding, index);
         self.known.push(AccumulatedFinding {
             finding: finding.clone(),
             words: FindingWords::from_finding(finding, main_explanation(&finding.explanation)),
@@ -160,8 +196,8 @@ impl FindingAccumulator {
         let Some(known) = self.known.get_mut(index) else { return };
         let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
         let before = std::mem::replace(known, AccumulatedFinding { finding: finding.clone(), words }).finding;
-        self.line_index(&before).remove(&(before.line_start, index));
-        self.line_index(finding).insert((finding.line_start, index), finding.line_end);
+        self.line_index(&before).by_start.remove(&(before.line_start, index));
+        self.line_index(finding).insert(finding, index);
     }
 
     fn line_index(&mut self, finding: &Finding) -> &mut FindingLineIndex {
@@ -174,11 +210,7 @@ impl FindingAccumulator {
         let lines = finding.lines();
         let (first, last) = (lines.start.saturating_sub(reach), lines.end.saturating_add(reach));
         let row = self.by_place.get(&(finding.repo_relative_path.clone(), kind));
-        row.into_iter()
-            .flat_map(move |row| row.range(..=(last, usize::MAX)).rev())
-            .take_while(move |(_, end)| **end >= first)
-            .take(MAX_CANDIDATES)
-            .map(|(&(_, index), _)| index)
+        row.into_iter().flat_map(move |row| row.overlapping(first, last)).take(MAX_CANDIDATES)
     }
 
     /// Returns the known finding that a report repeats.
@@ -194,7 +226,8 @@ impl FindingAccumulator {
         let (of_kind, apart) = (known.kind == finding.kind, known.lines().distance(finding.lines()));
         let in_other_words = likeness.alike && apart <= MAX_REWORDED_DISTANCE;
         let moved = likeness.same_code && !likeness.told_apart && apart <= MAX_MOVED_DISTANCE;
-        let same = if of_kind { apart == 0 || moved || in_other_words } else { in_other_words };
+        let at_one_place = apart == 0 && !likeness.distinct.separates(known, finding);
+        let same = if of_kind { at_one_place || (apart > 0 && moved) || in_other_words } else { in_other_words };
         same.then_some(MatchScore {
             alike: likeness.alike,
             of_kind,
@@ -206,7 +239,7 @@ impl FindingAccumulator {
 }
 
 /// Returns an explanation without the other problems at its place.
-fn main_explanation(explanation: &str) -> &str {
+pub(super) fn main_explanation(explanation: &str) -> &str {
     explanation.split(ALSO_HEADING).next().unwrap_or_default()
 }
 

@@ -1,6 +1,7 @@
 //! Deduplicates the reports of a run and keeps its findings.
 //!
-//! Two reports of a run are duplicates if path and kind are equal and their lines overlap; the stronger report stays.
+//! Two reports of a run are duplicates if path and kind are equal, their lines overlap, and their words do not clearly
+//! describe two problems; the stronger report stays.
 //! The verdict on a report depends only on the findings that *earlier* units had accepted: reports of one unit are
 //! first compared with each other, and a superseded finding still counts against weaker reports. Therefore a journal
 //! that ends inside a unit leads to the same findings when the unit is reviewed again.
@@ -8,6 +9,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::accumulate::main_explanation;
+use super::similarity::FindingWords;
 use crate::domain::{Confidence, Finding, FindingId, Kind, Priority, Severity};
 
 /// The verdict on a report.
@@ -27,24 +30,40 @@ pub struct FindingDeduplicator {
     ids: HashMap<FindingId, usize>,
     by_place: HashMap<(String, Kind), IntervalsByStrength>,
     standing: usize,
+    /// Number of findings that are not superseded; no kind has 0.
+    standing_by_kind: BTreeMap<Kind, u32>,
 }
 
-/// The findings of one kind in one file. Two findings of the same strength never overlap, because the later one would
-/// be a duplicate. Therefore the intervals of each strength (there are few) are sorted and disjoint.
-type IntervalsByStrength = BTreeMap<FindingStrength, BTreeMap<u32, LineInterval>>;
+/// The findings of one kind in one file, by strength.
+type IntervalsByStrength = BTreeMap<FindingStrength, IntervalRow>;
 
-/// The last line and the index in [`FindingDeduplicator::seen`]; the first line is the key.
-#[derive(Debug, Clone, Copy)]
-struct LineInterval {
-    end: u32,
-    index: usize,
+/// Maximum number of overlapping findings with which a report is compared. Not from the literature: more findings at one
+/// place cannot be distinguished anyway.
+const MAX_COMPARED: usize = 64;
+
+/// Findings of one strength.
+#[derive(Debug, Clone, Default)]
+struct IntervalRow {
+    /// From first line and index in [`FindingDeduplicator::seen`] to last line.
+    by_start: BTreeMap<(u32, usize), u32>,
+    /// The greatest difference of last and first line.
+    longest: u32,
 }
 
-/// Returns the intervals that overlap the lines of a finding, the last interval first.
-fn overlapping_intervals(row: &BTreeMap<u32, LineInterval>, finding: &Finding) -> impl Iterator<Item = LineInterval> {
-    let from = finding.line_start;
-    // An invalid range (end before start) overlaps nothing; the engine rejects it.
-    row.range(..=finding.line_end).rev().map(|(_, interval)| *interval).take_while(move |interval| interval.end >= from)
+impl IntervalRow {
+    fn insert(&mut self, finding: &Finding, index: usize) {
+        self.longest = self.longest.max(finding.line_end.saturating_sub(finding.line_start));
+        self.by_start.insert((finding.line_start, index), finding.line_end);
+    }
+
+    /// Returns the indices of the findings that overlap the lines of a finding, from the bottom up.
+    fn overlapping(&self, finding: &Finding) -> impl Iterator<Item = usize> {
+        let from = finding.line_start;
+        // An invalid range (end before start) overlaps nothing; the engine rejects it.
+        let first = from.saturating_sub(self.longest).min(finding.line_end);
+        let row = self.by_start.range((first, 0)..=(finding.line_end, usize::MAX)).rev();
+        row.filter(move |(_, end)| **end >= from).map(|(&(_, index), _)| index).take(MAX_COMPARED)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -74,15 +93,17 @@ impl FindingDeduplicator {
         }
         let place = (finding.repo_relative_path.clone(), finding.kind);
         let (here, strength) = (self.by_place.entry(place).or_default(), strength(finding));
-        if here.range(strength..).any(|(_, row)| overlapping_intervals(row, finding).next().is_some()) {
+        let seen = &self.seen;
+        let is_same = |index: &usize| seen.get(*index).is_some_and(|seen| is_one_problem(&seen.finding, finding));
+        if here.range(strength..).any(|(_, row)| row.overlapping(finding).any(|index| is_same(&index))) {
             return DedupVerdict::Duplicate;
         }
-        let weaker = here.range(..strength).flat_map(|(_, row)| overlapping_intervals(row, finding));
-        let weaker: Vec<usize> = weaker.map(|weaker| weaker.index).collect();
-        let interval = LineInterval { end: finding.line_end, index: self.seen.len() };
-        here.entry(strength).or_default().insert(finding.line_start, interval);
+        let weaker = here.range(..strength).flat_map(|(_, row)| row.overlapping(finding)).filter(is_same);
+        let weaker: Vec<usize> = weaker.collect();
+        here.entry(strength).or_default().insert(finding, self.seen.len());
         weaker.into_iter().for_each(|index| self.mark_superseded(index));
         self.standing += 1;
+        *self.standing_by_kind.entry(finding.kind).or_default() += 1;
         self.ids.insert(finding.finding_id.clone(), self.seen.len());
         self.seen.push(AdmittedFinding { finding: finding.clone(), standing: AdmittedState::Stands });
         DedupVerdict::Accepted
@@ -107,6 +128,11 @@ impl FindingDeduplicator {
             && std::mem::replace(&mut seen.standing, AdmittedState::GaveWay) == AdmittedState::Stands
         {
             self.standing -= 1;
+            let kind = seen.finding.kind;
+            if let Some(count) = self.standing_by_kind.get_mut(&kind) {
+                *count = count.saturating_sub(1);
+            }
+            self.standing_by_kind.retain(|_, count| *count > 0);
         }
     }
 
@@ -141,6 +167,29 @@ impl FindingDeduplicator {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Returns the number of findings that are not superseded, by the word of their kind.
+    pub fn count_by_kind(&self) -> BTreeMap<String, u32> {
+        self.standing_by_kind.iter().map(|(kind, count)| (kind.word().to_owned(), *count)).collect()
+    }
+}
+
+/// Counts findings by the word of their kind.
+pub(super) fn count_by_kind<'f>(findings: impl IntoIterator<Item = &'f Finding>) -> BTreeMap<String, u32> {
+    let mut kinds = BTreeMap::new();
+    for finding in findings {
+        *kinds.entry(finding.kind.word().to_owned()).or_default() += 1;
+    }
+    kinds
+}
+
+/// Returns `true` unless the ids or the words of two overlapping reports of one kind say that they are two problems.
+fn is_one_problem(one: &Finding, other: &Finding) -> bool {
+    if one.finding_id.is_variant_of(&other.finding_id) {
+        return false;
+    }
+    let words = |finding: &Finding| FindingWords::from_finding(finding, main_explanation(&finding.explanation));
+    !words(one).compare(&words(other)).distinct.separates(one, other)
 }
 
 /// Sorts findings by priority, then by place.
@@ -182,7 +231,9 @@ mod tests {
         let mut seen: Vec<(&Finding, bool)> = Vec::new();
         let mut verdicts = Vec::new();
         for report in reports {
-            let overlaps = |other: &Finding| other.is_duplicate_of(report);
+            let overlaps = |other: &Finding| {
+                other.kind == report.kind && other.lines().overlaps(report.lines()) && is_one_problem(other, report)
+            };
             if seen.iter().any(|(other, _)| overlaps(other) && strength(other) >= strength(report)) {
                 verdicts.push(DedupVerdict::Duplicate);
                 continue;
@@ -203,6 +254,7 @@ mod tests {
                 .map(|(number, &(start, more, priority))| {
                     let mut report = finding("a.rs", start, start + more, priority);
                     report.finding_id = FindingId::from_parts("LONG_METHOD", "a.rs", &number.to_string(), 0);
+                    report.title = ["Off by one", "Lock is kept", "Hard to read"][number % 3].to_owned();
                     report
                 })
                 .collect();
@@ -227,7 +279,7 @@ mod tests {
             .map(|line| {
                 place
                     .values()
-                    .map(|row| overlapping_intervals(row, &finding("a.rs", line * 2, line * 2, 2)).count())
+                    .map(|row| row.overlapping(&finding("a.rs", line * 2, line * 2, 2)).count())
                     .sum::<usize>()
             })
             .sum();
@@ -256,6 +308,32 @@ mod tests {
         assert_eq!(critic.admit(&finding("b.rs", 1, 5, 2)), DedupVerdict::Accepted);
         assert_eq!(critic.admit(&moved), DedupVerdict::Duplicate);
         assert_eq!(critic.len(), 3);
+    }
+
+    #[test]
+    fn two_problems_on_one_line_stay_and_the_stronger_report_of_each_replaces_the_weaker() {
+        let report = |title: &str, priority: u8| {
+            let mut report = finding("a.rs", 5, 5, priority);
+            report.finding_id = FindingId::from_parts("CORRECTNESS", "a.rs", title, 0);
+            (report.kind, report.title) = (Kind::Correctness, title.to_owned());
+            report
+        };
+        let mut critic = FindingDeduplicator::default();
+        let verdicts = ["Off by one", "Lock is never given back", "Reads past the end", "Mutex is kept"]
+            .iter()
+            .zip([2, 1, 1, 2])
+            .map(|(title, priority)| critic.admit(&report(title, priority)));
+        let (yes, no) = (DedupVerdict::Accepted, DedupVerdict::Duplicate);
+        assert_eq!(verdicts.collect::<Vec<_>>(), [yes, yes, yes, no]);
+        let titles: Vec<String> = critic.findings().into_iter().map(|finding| finding.title).collect();
+        assert_eq!(titles.len(), 2);
+        assert_eq!(
+            titles
+                .iter()
+                .filter(|title| ["Lock is never given back", "Reads past the end"].contains(&title.as_str()))
+                .count(),
+            2
+        );
     }
 
     #[test]

@@ -1,6 +1,11 @@
-//! Computes the similarity of two findings from the word sets of their titles, explanations and quoted code.
+//! Computes the similarity of two findings from the words and concepts of their titles and explanations, and from their
+//! quoted code.
+//!
+//! There are three answers to whether two reports describe one problem: they say the same, they clearly describe two
+//! problems, or the words do not decide. Where they do not decide, the place does.
 
-use crate::domain::Finding;
+use super::defect_concepts::ConceptSet;
+use crate::domain::{Finding, Kind};
 
 /// Minimum similarity (Jaccard index in thousandths) at which titles or texts say the same. Not from the literature:
 /// "null check missing for user" and "user is not checked for null" have 600, two problems with one common phrase about
@@ -10,6 +15,22 @@ const MIN_SIMILARITY: u32 = 500;
 /// Minimum similarity (Jaccard index in thousandths) of almost equal code. Not from the literature: one word in a line
 /// differs.
 const MIN_CODE_SIMILARITY: u32 = 800;
+
+/// Minimum similarity (Jaccard index in thousandths) of two titles without their names at which they are one sentence
+/// about two things. Not from the literature: "the error of `read` is ignored" and "the error of `write` is ignored".
+const MIN_SIBLING_SIMILARITY: u32 = 600;
+
+/// Similarity (Jaccard index in thousandths) from which different concepts do not make two problems. Not from the
+/// literature: two of five words are common; two problems with the same empty words have 300.
+const MAX_DISTINCT_SIMILARITY: u32 = 400;
+
+/// Similarity (Jaccard index in thousandths) from which texts without concepts are not two problems. Not from the
+/// literature: hardly more than the name of the function is common.
+const MAX_UNRELATED_SIMILARITY: u32 = 100;
+
+/// Minimum number of words of a text without concepts that clearly says something else. Not from the literature: a
+/// sentence.
+const MIN_UNRELATED_WORDS: usize = 8;
 
 /// Maximum number of words that are compared. Not from the literature: a long explanation.
 const MAX_COMPARED_WORDS: usize = 400;
@@ -27,6 +48,13 @@ pub(super) struct FindingWords {
     text: Vec<u32>,
     /// Names and numbers in the title.
     telling: Vec<u32>,
+    /// Names in the title; numbers, too, where the number is the problem.
+    subjects: Vec<u32>,
+    /// Words of the title that are no names and no numbers.
+    sentence: Vec<u32>,
+    title_concepts: ConceptSet,
+    /// Concepts of title and explanation.
+    concepts: ConceptSet,
     code: Vec<u32>,
 }
 
@@ -37,24 +65,62 @@ pub(super) struct FindingSimilarity {
     pub alike: bool,
     /// Both titles contain names or numbers, and have none in common.
     pub told_apart: bool,
+    /// The words clearly describe two problems.
+    pub distinct: ProblemDistinction,
     pub same_code: bool,
     /// Jaccard index in thousandths.
     pub similarity: u32,
 }
 
+/// The reason why two reports describe two problems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ProblemDistinction {
+    /// They describe one problem, or the words do not decide.
+    None,
+    /// The titles are one sentence about two things.
+    Siblings,
+    /// The texts are about different defects.
+    Unrelated,
+}
+
+impl ProblemDistinction {
+    /// Returns `true` if two overlapping reports of one kind are two findings. A smell of a function contains the smells
+    /// of the functions inside, so two such smells must have the same lines.
+    pub fn separates(self, one: &Finding, other: &Finding) -> bool {
+        match self {
+            Self::None => false,
+            Self::Siblings => !one.kind.is_smell() || one.lines() == other.lines(),
+            Self::Unrelated => true,
+        }
+    }
+}
+
 impl FindingWords {
     /// Collects the words of a finding; its explanation is given separately.
     pub fn from_finding(finding: &Finding, explanation: &str) -> Self {
-        let title = hash_words(&finding.title);
+        Self::from_texts(finding.kind, &finding.title, explanation, &finding.quoted_code)
+    }
+
+    /// Collects the words of a report.
+    pub fn from_texts(kind: Kind, title: &str, explanation: &str, code: &str) -> Self {
+        let (title_text, title) = (title, hash_words(title));
         let mut text = hash_words(explanation);
         text.extend(&title);
+        let telling = hash_names(title_text);
+        let sentence = hash_words(&remove_names(title_text));
+        let title_concepts = ConceptSet::from_text(title_text);
+        let counts_numbers = kind == Kind::MagicNumbers;
         Self {
+            subjects: to_sorted_set(
+                telling.iter().filter(|(_, is_number)| counts_numbers || !is_number).map(|(name, _)| *name),
+            ),
+            sentence: to_sorted_set(sentence),
+            concepts: title_concepts.union(ConceptSet::from_text(explanation)),
+            title_concepts,
             text: to_sorted_set(text),
             title: to_sorted_set(title),
-            telling: to_sorted_set(hash_names(&finding.title)),
-            code: to_sorted_set(
-                finding.quoted_code.split(|c: char| !is_word_char(c)).filter(|word| !word.is_empty()).map(hash_word),
-            ),
+            telling: to_sorted_set(telling.into_iter().map(|(name, _)| name)),
+            code: to_sorted_set(code.split(|c: char| !is_word_char(c)).filter(|word| !word.is_empty()).map(hash_word)),
         }
     }
 
@@ -65,9 +131,38 @@ impl FindingWords {
         FindingSimilarity {
             alike: similarity >= MIN_SIMILARITY && !told_apart,
             told_apart,
+            distinct: self.distinguish(other),
             same_code: jaccard_permille(&self.code, &other.code) >= MIN_CODE_SIMILARITY,
             similarity,
         }
+    }
+
+    /// Decides whether two reports clearly describe two problems.
+    fn distinguish(&self, other: &Self) -> ProblemDistinction {
+        let has_other_subject = !self.subjects.is_empty()
+            && !other.subjects.is_empty()
+            && count_common(&self.subjects, &other.subjects) == 0;
+        if has_other_subject && jaccard_permille(&self.sentence, &other.sentence) >= MIN_SIBLING_SIMILARITY {
+            return ProblemDistinction::Siblings;
+        }
+        let similarity = jaccard_permille(&self.title, &other.title).max(jaccard_permille(&self.text, &other.text));
+        let is_unrelated = match (self.main_concepts(), other.main_concepts()) {
+            (one, another) if one.is_empty() || another.is_empty() => {
+                similarity < MAX_UNRELATED_SIMILARITY && self.text.len().min(other.text.len()) >= MIN_UNRELATED_WORDS
+            }
+            // The cause in one report may be the effect in the other.
+            (one, another) => {
+                similarity < MAX_DISTINCT_SIMILARITY
+                    && !one.overlaps(other.concepts)
+                    && !another.overlaps(self.concepts)
+            }
+        };
+        if is_unrelated { ProblemDistinction::Unrelated } else { ProblemDistinction::None }
+    }
+
+    /// Returns the concepts of the title, or of the whole text if the title has none.
+    fn main_concepts(&self) -> ConceptSet {
+        if self.title_concepts.is_empty() { self.concepts } else { self.title_concepts }
     }
 }
 
@@ -97,19 +192,43 @@ fn stem(word: &str) -> &str {
     endings.iter().find_map(|ending| word.strip_suffix(ending).filter(|stem| stem.len() >= 3)).unwrap_or(word)
 }
 
-/// Hashes the names in a title: words in backticks, with digits or underscores, or with a capital inside.
-fn hash_names(title: &str) -> Vec<u32> {
+/// Splits a title into words, each with its class.
+fn classify_words(title: &str) -> impl Iterator<Item = (&str, TitleWord)> {
     let quoted = title
         .split('`')
         .enumerate()
         .flat_map(|(index, part)| part.split(|c: char| !is_word_char(c)).map(move |word| (index % 2 == 1, word)));
-    let names = quoted.filter(|(quoted, word)| {
-        !word.is_empty()
-            && (*quoted
-                || word.chars().skip(1).any(|c| c.is_uppercase()) && word.contains(char::is_lowercase)
-                || word.contains(|c: char| c.is_ascii_digit() || c == '_'))
-    });
-    names.map(|(_, word)| hash_word(word)).collect()
+    quoted.filter(|(_, word)| !word.is_empty()).map(|(quoted, word)| {
+        let has_inner_capital = word.chars().skip(1).any(|c| c.is_uppercase()) && word.contains(char::is_lowercase);
+        let class = if word.chars().all(|c| c.is_ascii_digit()) {
+            TitleWord::Number
+        } else if quoted || has_inner_capital || word.contains(|c: char| c.is_ascii_digit() || c == '_') {
+            TitleWord::Name
+        } else {
+            TitleWord::Plain
+        };
+        (word, class)
+    })
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TitleWord {
+    Plain,
+    /// A word in backticks, with digits or underscores, or with a capital inside.
+    Name,
+    Number,
+}
+
+/// Hashes the names and numbers in a title. The flag is true for numbers.
+fn hash_names(title: &str) -> Vec<(u32, bool)> {
+    let names = classify_words(title).filter(|(_, class)| *class != TitleWord::Plain);
+    names.map(|(word, class)| (hash_word(word), class == TitleWord::Number)).collect()
+}
+
+/// Returns the words of a title that are no names and no numbers.
+fn remove_names(title: &str) -> String {
+    let plain = classify_words(title).filter(|(_, class)| *class == TitleWord::Plain).map(|(word, _)| word);
+    plain.collect::<Vec<_>>().join(" ")
 }
 
 /// Computes FNV-1a, which is the same on every machine. Nobody gains anything from a collision.
@@ -134,6 +253,7 @@ mod tests {
 
     use super::*;
     use crate::review::unit_engine::tests::finding;
+    use ProblemDistinction::{None as Together, Siblings, Unrelated};
 
     fn words_of(title: &str, explanation: &str, code: &str) -> FindingWords {
         let mut finding = finding("a.rs", 1, 1, 2);
@@ -176,5 +296,99 @@ mod tests {
     #[case("", "", false)]
     fn codes(#[case] one: &str, #[case] other: &str, #[case] same: bool) {
         assert_eq!(words_of("", "", one).compare(&words_of("", "", other)).same_code, same);
+    }
+
+    /// Pairs of reports about one line. A text is a title, and after a bar an explanation.
+    #[rstest]
+    // One problem in other words.
+    #[case::bounds("Off by one", "Wrong bound", Together)]
+    #[case::bounds_and_effect("Loop runs one step too far", "Reads past the end of `items`", Together)]
+    #[case::null("`user` may be null", "Missing None check before the dereference", Together)]
+    #[case::leak("File handle is never closed", "Descriptor leaks when parsing fails", Together)]
+    #[case::leak_of_a_connection("Connection is not released", "Pool runs dry | The connection stays open.", Together)]
+    #[case::injection("SQL built by string concatenation", "Query is open to injection", Together)]
+    #[case::race("Counter is incremented without a lock", "Data race on `counter`", Together)]
+    #[case::overflow("Sum may exceed u32", "Integer overflow in `total`", Together)]
+    #[case::errors("The error of `write` is ignored", "A failed `write` goes unnoticed", Together)]
+    #[case::secret("Password is written to the log", "Credentials are exposed in log output", Together)]
+    #[case::traversal("Path traversal", "`name` with `..` leaves the upload folder", Together)]
+    #[case::retry("Retry loop never ends on 429", "Infinite loop when the server throttles", Together)]
+    #[case::time("Naive datetime is compared with UTC", "Timezone of `start` is lost", Together)]
+    #[case::arguments(
+        "Arguments are swapped",
+        "`resize` is called with width and height in the wrong order | The parameters are height, width.",
+        Together
+    )]
+    #[case::cause_and_effect(
+        "Off by one in the loop | The last index is out of range, so it panics.",
+        "Panics on an empty list | `items[len]` is read.",
+        Together
+    )]
+    #[case::figures("Function `f` is 60 lines long", "Function `f` is 61 lines long", Together)]
+    #[case::figures_without_names("Function is 60 lines long", "Function is 61 lines long", Together)]
+    #[case::one_names_it("The result is ignored", "The result of `read` is ignored", Together)]
+    #[case::names_of_one_problem("`parse` may panic on empty input", "`unwrap` on the first byte", Together)]
+    #[case::nothing_known("Surprising outcome", "Hard to follow", Together)]
+    #[case::empty("", "", Together)]
+    // Two problems.
+    #[case::bound_and_lock("Wrong bound", "Lock kept over an await", Unrelated)]
+    #[case::bound_and_leak("Off by one", "File handle leaks", Unrelated)]
+    #[case::injection_and_leak("SQL injection through `name`", "Connection is never closed", Unrelated)]
+    #[case::injection_and_permission(
+        "Query is built from user input",
+        "Any caller may delete | Permission of the user is not looked at.",
+        Unrelated
+    )]
+    #[case::null_and_time("`user` may be null", "Timezone of `created` is lost", Unrelated)]
+    #[case::overflow_and_stale("Sum overflows", "Cache is stale after the update", Unrelated)]
+    #[case::secret_and_hash(
+        "Token is written to the log",
+        "MD5 is no password hash for this | It is predictable.",
+        Together
+    )]
+    #[case::encoding_and_retry("Decodes as latin1, not utf", "Retries for ever", Unrelated)]
+    #[case::path_and_crypt("Path leaves the upload folder", "Predictable random numbers", Unrelated)]
+    #[case::condition_and_leak("Condition is inverted", "Descriptor leaks", Unrelated)]
+    #[case::redirect_and_random("Open redirect to any host", "Nonce is reused | It is predictable.", Unrelated)]
+    #[case::tests_and_docs("Test asserts nothing", "Docstring names the old default", Unrelated)]
+    #[case::await_and_division("Promise is not awaited", "Divides by zero for no rows", Unrelated)]
+    #[case::siblings("The error of `read` is ignored", "The error of `write` is ignored", Siblings)]
+    #[case::siblings_of_null("`user` may be null", "`account` may be null", Siblings)]
+    #[case::siblings_unused("unused import `os`", "unused import `sys`", Siblings)]
+    #[case::unrelated_without_concepts(
+        "Discount applies before tax | Customers in Norway pay less than the law demands of the shop.",
+        "Wrong plural | Swedish needs another ending behind numerals above two, which nobody wrote.",
+        Unrelated
+    )]
+    fn distinctions(#[case] one: &str, #[case] other: &str, #[case] expected: ProblemDistinction) {
+        let words = |text: &str| {
+            let (title, explanation) = text.split_once(" | ").unwrap_or((text, ""));
+            words_of(title, explanation, "")
+        };
+        let (one, other) = (words(one), words(other));
+        assert_eq!(one.compare(&other).distinct, expected, "{one:?}\n{other:?}");
+        assert_eq!(other.compare(&one).distinct, expected);
+    }
+
+    #[test]
+    fn numbers_tell_magic_numbers_apart_and_smells_only_on_the_same_lines() {
+        let number = |kind: Kind, lines: (u32, u32), title: &str| {
+            let mut finding = finding("a.rs", lines.0, lines.1, 2);
+            (finding.kind, finding.title) = (kind, title.to_owned());
+            finding
+        };
+        let separates = |one: &Finding, other: &Finding| {
+            let words = |finding: &Finding| FindingWords::from_finding(finding, "");
+            words(one).compare(&words(other)).distinct.separates(one, other)
+        };
+        for (kind, lines, expected) in [
+            (Kind::MagicNumbers, (3, 3), true),
+            (Kind::MagicNumbers, (3, 4), false),
+            (Kind::LongMethod, (3, 3), false),
+            (Kind::Correctness, (3, 4), false),
+        ] {
+            let one = number(kind, (3, 3), "42 is not explained");
+            assert_eq!(separates(&one, &number(kind, lines, "17 is not explained")), expected, "{kind} {lines:?}");
+        }
     }
 }

@@ -123,6 +123,52 @@ fn a_model_reviews_with_tools_and_what_it_says_is_held_against_the_code() {
 }
 
 #[test]
+fn two_problems_on_one_line_are_two_findings_and_keep_their_ids_in_any_order() {
+    let place = place_with_change(40);
+    let answer = |titles: &[&str]| {
+        let findings: Vec<Value> = titles.iter().map(|title| finding(3, title)).collect();
+        says(format!("```json\n{}\n```", json!({ "findings": findings })))
+    };
+    let model = Model::start(vec![
+        answer(&["Query is open to SQL injection", "Connection is never closed"]),
+        answer(&["Descriptor leaks", "User input is concatenated into SQL"]),
+        answer(&["Connection is never closed"]),
+    ]);
+    settings(&place, &model, "");
+    let reviewed = |arguments: &[&str]| -> Vec<(String, String)> {
+        let run = place.review(&[&["--reviewer", "m", "--wait"], arguments].concat());
+        let output = place.output(&run).expect("an output");
+        let mut found: Vec<(String, String)> =
+            output.findings.iter().map(|finding| (finding.title.clone(), finding.finding_id.to_string())).collect();
+        found.sort();
+        let journal = place.events(&run);
+        let last = journal.iter().rev().find_map(|event| match event {
+            RunEvent::FinalCodeSmellsSummary { total_issues, issues_by_type, .. } => {
+                Some((*total_issues, issues_by_type.clone()))
+            }
+            _ => None,
+        });
+        let number = found.len() as u32;
+        assert_eq!(last, Some((number, [("CORRECTNESS".to_owned(), number)].into())));
+        found
+    };
+    let first = reviewed(&[]);
+    assert_eq!(first.iter().map(|(title, _)| title.as_str()).collect::<Vec<_>>(), [
+        "Connection is never closed",
+        "Query is open to SQL injection"
+    ]);
+    let (leak, injection) = (first[0].1.clone(), first[1].1.clone());
+    assert_ne!(leak, injection);
+    assert_eq!(reviewed(&["--force"]), [
+        ("Descriptor leaks".to_owned(), leak.clone()),
+        ("User input is concatenated into SQL".to_owned(), injection.clone())
+    ]);
+    // The dismissal of one problem holds back no other problem of its line.
+    place.revdeck(&["triage", &injection, "dismissed", "--reason", "false positive"]);
+    assert_eq!(reviewed(&["--force"]), [("Connection is never closed".to_owned(), leak)]);
+}
+
+#[test]
 fn our_count_of_a_request_is_within_a_hundredth_of_what_is_billed() {
     let place = place_with_change(300);
     let model = Model::start(long_review());

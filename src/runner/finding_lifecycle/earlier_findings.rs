@@ -208,10 +208,17 @@ impl FindingSettlement<'_> {
         let mut renamed = |finding: &mut Finding| -> bool {
             let Some(old) = ground.old_name(&finding.repo_relative_path) else { return false };
             let id = |ordinal| FindingId::from_parts(finding.kind.word(), old, &finding.quoted_code, ordinal);
-            let found = (0..MAX_ORDINALS).map(id).find_map(|id| {
-                let known = known.iter().find(|known| known.id == id)?;
-                taken.insert(id).then_some(known)
-            });
+            let ids: HashSet<FindingId> = (0..MAX_ORDINALS)
+                .map(id)
+                .flat_map(|id| (0..FindingId::MAX_VARIANTS).map(move |n| id.variant(n)))
+                .filter(|id| !taken.contains(id))
+                .collect();
+            // Of several problems of the same code, the one with the same title; else the first one.
+            let mut same = known.iter().filter(|known| ids.contains(&known.id));
+            let found = same.clone().find(|known| known.title == finding.title).or_else(|| same.next());
+            if let Some(known) = found {
+                taken.insert(known.id.clone());
+            }
             if let Some(known) = found {
                 self.reuse_id(finding, known);
             }
@@ -230,6 +237,7 @@ impl FindingSettlement<'_> {
         let earlier: Vec<MatchCandidate<'_>> = left
             .iter()
             .map(|known| MatchCandidate {
+                id: &known.id,
                 kind: known.kind,
                 title: &known.title,
                 lines: known.lines.count(),

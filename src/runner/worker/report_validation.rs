@@ -2,14 +2,18 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use crate::domain::{Finding, LineRange, ReportedProblem, RunId, RunRecord};
+use crate::domain::{Finding, FindingId, LineRange, ReportedProblem, RunId, RunRecord};
 use crate::git::{Changeset, Repo};
 use crate::index::chunk::chunk_file;
 use crate::masking::Mask;
-use crate::review::{FileText, ReportValidation, ScopeLines, apply_replacement, validate_report};
+use crate::review::{
+    FileText, FindingIdentities, ProblemText, ReportValidation, ScopeLines, apply_replacement, validate_report,
+};
 use crate::reviewers::analyzer;
 use crate::runner::{RunnerError, Services};
+use crate::store::{Store, StoreView};
 use crate::syntax::language::Language;
 
 /// Maximum number of files in the cache.
@@ -27,6 +31,10 @@ pub(in crate::runner) struct ReportValidator {
     scope: ScopeLines,
     symbols: SymbolState,
     files: HashMap<String, Option<SnapshotFile>>,
+    identities: FindingIdentities,
+    /// The store, and its state when the review began: the findings of earlier runs.
+    store: Store,
+    earlier: Arc<StoreView>,
 }
 
 /// States whether the names of changed symbols are loaded.
@@ -48,7 +56,7 @@ impl ReportValidator {
     ///
     /// # Errors
     ///
-    /// If the repository cannot be opened.
+    /// If the repository or the store cannot be opened.
     pub fn new(services: &Services, record: &RunRecord, change: &Changeset) -> Result<Self, RunnerError> {
         let lines = |file: &crate::git::FileChange| -> Vec<LineRange> {
             file.hunks.iter().map(|hunk| hunk.new_range()).collect()
@@ -62,6 +70,9 @@ impl ReportValidator {
             scope: scope.with_roots([root, record.subject.worktree.clone()]),
             symbols: SymbolState::NotRead,
             files: HashMap::new(),
+            identities: FindingIdentities::default(),
+            earlier: services.store.view()?,
+            store: services.store.clone(),
         })
     }
 
@@ -82,6 +93,9 @@ impl ReportValidator {
             if let ReportValidation::Finding { notes, .. } = &mut examined {
                 notes.push(problem);
             }
+        }
+        if let ReportValidation::Finding { finding, .. } = &mut examined {
+            self.identities.assign(finding, |id| load_earlier(&self.store, &self.earlier, id));
         }
         examined
     }
@@ -135,6 +149,14 @@ impl ReportValidator {
         self.files.insert(path.to_owned(), file.clone());
         file
     }
+}
+
+/// Returns the words of a finding of an earlier run. If its output cannot be read, only the title is known.
+fn load_earlier(store: &Store, view: &StoreView, id: &FindingId) -> Option<ProblemText> {
+    let row = view.finding(view.finding_index(id.as_str())?);
+    let finding = store.finding_in(view, id).ok().flatten();
+    let explanation = finding.map(|finding| finding.explanation).unwrap_or_default();
+    Some(ProblemText { title: row.title.to_owned(), explanation })
 }
 
 fn load_file(path: &str, bytes: &[u8]) -> SnapshotFile {

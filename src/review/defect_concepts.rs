@@ -1,0 +1,155 @@
+//! Recognises what a report is about from its words: bounds, locks, leaks, injection and so on.
+//!
+//! Reports of one problem often share no word ("off by one", "reads past the end"), and neither do reports of two
+//! problems. Concepts tell them apart. They are chosen for revdeck from reports of models; a word may stand in several
+//! rows, and rows are merged rather than split, because a missing concept only keeps two reports together.
+
+/// A set of concepts, one bit for each row of [`CONCEPTS`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct ConceptSet(u32);
+
+impl ConceptSet {
+    /// Returns the concepts of a text.
+    pub fn from_text(text: &str) -> Self {
+        let words = normalize_words(text);
+        let mut found = 0;
+        for (row, concept) in CONCEPTS.iter().enumerate() {
+            if concept.split(", ").any(|word| contains_word(&words, word)) {
+                found |= 1 << row;
+            }
+        }
+        Self(found)
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub fn overlaps(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Words of each concept in lower case, with commas between them. A word that ends with `*` also stands for longer words;
+/// several words stand for the phrase.
+const CONCEPTS: [&str; 24] = [
+    // Bounds of loops, slices and buffers.
+    "off by one, bound*, out of range, past the end, beyond the end, overrun, overread, fencepost, too far, one \
+     too many, one too few, one step, last element, first element, index*, iterat*, buffer*, slice*",
+    // Missing values.
+    "null*, none, nil, undefined, dereference*, optional*, missing value, absent, uninitiali*",
+    // Numbers: overflow, truncation, precision, division.
+    "overflow*, underflow*, truncat*, wraps, wrap around, narrowing, cast*, precision, round*, float*, divi*, \
+     zero, negative, signed, unsigned, exceed*",
+    // Locks, races and order of threads.
+    "lock*, mutex*, deadlock*, race*, racy, thread*, synchron*, atomic*, concurren*, guard*, semaphore*, \
+     simultaneous*, interleav*",
+    // Resources that are not given back.
+    "leak*, close, closed, closes, closing, unclosed, release, released, dispose*, descriptor*, file handle*, \
+     free, freed, cleanup, clean up, stays open, pool*, unsubscrib*",
+    // Errors that are lost or end the program.
+    "error*, exception*, ignor*, swallow*, unnoticed, unhandled, unchecked, discard*, panic*, crash*, abort*, \
+     unwrap*, throw*, rejection*, fail*, propagat*",
+    // Input that becomes code.
+    "inject*, sql, query, queries, concatenat*, interpolat*, escap*, saniti*, parameteri*, xss, shell, eval, \
+     html, template*, quot*",
+    // Paths under foreign control.
+    "traversal, path*, directory, symlink*, folder*, outside the, upload*",
+    // Who may do what.
+    "permission*, authori*, authenti*, access, admin, role, roles, privilege*, owner*, login, session*, csrf, \
+     unauth*, caller may",
+    // Secrets in the wrong place.
+    "secret*, password*, credential*, token*, api key, private key, plaintext, plain text, sensitive, leaks into, \
+     expos*, redact*, personal data",
+    // Weak cryptography.
+    "md5, sha1, hash, hashed, hashing, cipher*, crypt*, encrypt*, random*, predictable, salt*, iv, nonce, \
+     certificate*, tls",
+    // Work without need.
+    "slow, quadratic, n 1, every iteration, each iteration, in a loop, per row, repeatedly, again and again, \
+     copies, copied, copy, clone*, allocat*, cache, cached, memory, performance, expensive, inefficien*, batch*",
+    // Waiting.
+    "timeout*, time out, times out, hang*, retry, retries, retried, backoff, forever, infinite, never ends, \
+     endless, block*",
+    // Asynchronous code.
+    "await*, async*, promise*, future*, callback*, event loop",
+    // Conditions and branches.
+    "condition*, negat*, invert*, comparison, compares, operator*, boolean, always true, always false, branch*, \
+     equality, assign*, short circuit*",
+    // Time and dates.
+    "timezone*, time zone, utc, daylight, date*, clock*, calendar, leap, epoch",
+    // Text and encodings.
+    "encod*, decod*, utf, unicode, charset, byte order, locale, case sensitive, newline*, whitespace",
+    // Arguments, contracts and types of an interface.
+    "argument*, parameter*, swapped, signature, contract, breaking, incompatible, caller*, return type, renamed, \
+     public api, schema, wire format",
+    // State that is stale, shared or lost.
+    "stale, invalidat*, outdated, shared state, global*, mutable, mutat*, reset*, lost update, overwrit*, \
+     duplicate*, twice",
+    // Untrusted data that becomes objects.
+    "deseriali*, pickle*, yaml, untrusted, xml, xxe, prototype pollution",
+    // Requests to foreign addresses.
+    "ssrf, redirect*, url, urls, host, address*, cors, origin",
+    // Tests.
+    "test, tests, tested, untested, assert*, coverage, flaky, mock*, fixture*",
+    // Documentation and messages.
+    "doc, docs, docstring*, documentation, comment*, readme, typo*, misspell*, wording, log message",
+    // Size and structure.
+    "long, too many lines, complex*, nest*, god class, does too much, responsibilit*, unused, dead code, \
+     unreachable",
+];
+
+/// Returns the words of a text in lower case, each between two spaces. Names (with underscores or inner capitals) are
+/// left out: they tell where a problem is, not which.
+fn normalize_words(text: &str) -> String {
+    let mut words = String::with_capacity(text.len() + 2);
+    words.push(' ');
+    for word in text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()) {
+        let is_camel = word.chars().skip(1).any(char::is_uppercase) && word.chars().any(char::is_lowercase);
+        if word.contains('_') || is_camel {
+            continue;
+        }
+        words.push_str(&word.to_lowercase());
+        words.push(' ');
+    }
+    words
+}
+
+fn contains_word(words: &str, word: &str) -> bool {
+    let (word, is_prefix) = word.strip_suffix('*').map_or((word, false), |word| (word, true));
+    memchr::memmem::find_iter(words.as_bytes(), word.as_bytes()).any(|at| {
+        let begins = at > 0 && words.as_bytes().get(at - 1) == Some(&b' ');
+        begins && (is_prefix || words.as_bytes().get(at + word.len()) == Some(&b' '))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_lower_case_and_every_row_is_reached() {
+        assert!(CONCEPTS.len() <= 32, "a concept is a bit");
+        for (row, concept) in CONCEPTS.iter().enumerate() {
+            for word in concept.split(", ") {
+                let text = word.trim_end_matches('*');
+                assert_eq!(text, text.to_lowercase());
+                assert_ne!(ConceptSet::from_text(text).0 & (1 << row), 0, "{word}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_and_parts_of_words_are_no_concepts() {
+        for text in ["", "`token_count` is wrong", "`readLock` is wrong", "the clock-like block", "unlocked"] {
+            let found = ConceptSet::from_text(text);
+            assert!(!found.overlaps(ConceptSet::from_text("mutex")), "{text}: {found:?}");
+            assert!(!found.overlaps(ConceptSet::from_text("secret")), "{text}: {found:?}");
+        }
+        assert!(ConceptSet::from_text("`token_count` is wrong").is_empty());
+        assert!(ConceptSet::from_text("`unwrap()` here").overlaps(ConceptSet::from_text("It PANICS.")));
+    }
+}

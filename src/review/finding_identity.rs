@@ -1,0 +1,135 @@
+//! Gives each of several different problems of one kind at the same code an id of its own.
+//!
+//! The id of a finding comes from its kind, its path and its code. Two different defects on one line would share it. The
+//! first one keeps it, and each further one gets a [variant](FindingId::variant). In later runs the texts of the known
+//! findings decide which id a report gets, so the order of the reports does not matter.
+
+use std::collections::HashMap;
+
+use super::accumulate::main_explanation;
+use super::similarity::{FindingWords, ProblemDistinction};
+use crate::domain::{Finding, FindingId};
+
+/// Maximum number of texts of one problem that are compared. Not from the literature: further texts add no new words.
+const MAX_TEXTS: usize = 4;
+
+/// The words of a finding of an earlier run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProblemText {
+    /// Title on one line.
+    pub title: String,
+    /// Explanation; empty if it cannot be read.
+    pub explanation: String,
+}
+
+/// The texts of the problems that are known, by id.
+#[derive(Debug, Clone, Default)]
+pub struct FindingIdentities {
+    known: HashMap<FindingId, Vec<FindingWords>>,
+}
+
+impl FindingIdentities {
+    /// Sets the id of a finding whose id comes from its code. A known problem keeps its id, and a problem that clearly
+    /// differs from all known problems at its code gets the next free one. `earlier` returns the words of the finding of an
+    /// earlier run; it is called for ids that no report of this run had before.
+    pub fn assign(&mut self, finding: &mut Finding, mut earlier: impl FnMut(&FindingId) -> Option<ProblemText>) {
+        let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
+        let of_earlier = |text: ProblemText| {
+            FindingWords::from_texts(finding.kind, &text.title, main_explanation(&text.explanation), "")
+        };
+        let base = finding.finding_id.clone();
+        let (mut best, mut free) = (None, None);
+        for n in 0..FindingId::MAX_VARIANTS {
+            let id = base.variant(n);
+            let known =
+                self.known.entry(id.clone()).or_insert_with(|| earlier(&id).map(of_earlier).into_iter().collect());
+            if known.is_empty() {
+                free = Some(id);
+                break;
+            }
+            let compared = known.iter().map(|known| known.compare(&words));
+            let alike = compared.filter(|compared| compared.distinct == ProblemDistinction::None);
+            if let Some(similarity) = alike.map(|compared| compared.similarity).max()
+                && best.as_ref().is_none_or(|(most, _)| similarity > *most)
+            {
+                best = Some((similarity, id));
+            }
+        }
+        let id = best.map(|(_, id)| id).or(free).unwrap_or(base);
+        let texts = self.known.entry(id.clone()).or_default();
+        if texts.len() < MAX_TEXTS && !texts.contains(&words) {
+            texts.push(words);
+        }
+        if id != finding.finding_id {
+            finding.detail_ref = finding.detail_ref.replace(finding.finding_id.as_str(), id.as_str());
+            finding.finding_id = id;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Kind;
+    use crate::review::unit_engine::tests::finding;
+
+    fn report(title: &str, explanation: &str) -> Finding {
+        let mut told = finding("a.rs", 10, 10, 2);
+        told.finding_id = FindingId::from_parts("CORRECTNESS", "a.rs", "query(name)?;", 0);
+        told.detail_ref = format!("outputs/RUN.json#{}", told.finding_id);
+        (told.kind, told.title, told.explanation) = (Kind::Correctness, title.to_owned(), explanation.to_owned());
+        told
+    }
+
+    /// Reviews with these reports, and returns the number of the variant of each.
+    fn review(known: &mut Vec<Finding>, reports: &[(&str, &str)]) -> Vec<u32> {
+        let base = report("", "").finding_id;
+        let mut identities = FindingIdentities::default();
+        let mut variants = Vec::new();
+        let before = known.clone();
+        for (title, explanation) in reports {
+            let mut told = report(title, explanation);
+            identities.assign(&mut told, |id| {
+                let known = before.iter().find(|known| known.finding_id == *id)?;
+                Some(ProblemText { title: known.title.clone(), explanation: known.explanation.clone() })
+            });
+            assert!(told.detail_ref.ends_with(told.finding_id.as_str()), "{}", told.detail_ref);
+            let variant = (0..FindingId::MAX_VARIANTS).find(|n| base.variant(*n) == told.finding_id);
+            variants.push(variant.expect("a variant"));
+            known.retain(|known| known.finding_id != told.finding_id);
+            known.push(told);
+        }
+        variants
+    }
+
+    const INJECTION: (&str, &str) = ("SQL injection through `name`", "");
+    const INJECTION_AGAIN: (&str, &str) = ("The query is concatenated from user input", "");
+    const LEAK: (&str, &str) = ("Connection is never closed", "");
+    const LEAK_AGAIN: (&str, &str) = ("Descriptor leaks", "");
+    const TIME: (&str, &str) = ("Timezone is lost", "");
+
+    #[test]
+    fn a_single_problem_keeps_the_id_of_its_code() {
+        let mut known = Vec::new();
+        assert_eq!(review(&mut known, &[INJECTION]), [0]);
+        assert_eq!(review(&mut known, &[INJECTION_AGAIN]), [0]);
+        assert_eq!(review(&mut known, &[("Looks odd", "")]), [0], "unclear words are no second problem");
+    }
+
+    #[test]
+    fn two_problems_keep_their_ids_in_any_order() {
+        let mut known = Vec::new();
+        assert_eq!(review(&mut known, &[INJECTION, LEAK, INJECTION_AGAIN, LEAK_AGAIN]), [0, 1, 0, 1]);
+        assert_eq!(review(&mut known, &[LEAK_AGAIN, INJECTION_AGAIN]), [1, 0]);
+        assert_eq!(review(&mut known, &[TIME, LEAK]), [2, 1]);
+        assert_eq!(review(&mut known, &[LEAK, TIME, INJECTION]), [1, 2, 0]);
+    }
+
+    #[test]
+    fn a_second_problem_does_not_take_the_id_of_the_first_one_when_that_is_not_reported() {
+        let mut known = Vec::new();
+        assert_eq!(review(&mut known, &[INJECTION]), [0]);
+        assert_eq!(review(&mut known, &[LEAK]), [1]);
+        assert_eq!(review(&mut known, &[LEAK_AGAIN, INJECTION]), [1, 0]);
+    }
+}
