@@ -276,7 +276,15 @@ pub fn write(store: &Store, number: u32, fate: Fate, now: Time) -> Result<Writte
         )?;
         let new = reported(turn, &run, done, &mut findings, &mut rejected, &mut journal)?;
         let total = findings.len() as u32;
-        journal.append(done, RunEvent::CodeSmellsAccumulated { new_issues: new, total_issues: total, turn })?;
+        journal.append(
+            done,
+            RunEvent::CodeSmellsAccumulated {
+                new_issues: new,
+                total_issues: total,
+                turn,
+                issues_by_type: Default::default(),
+            },
+        )?;
         for (name, arguments, outcome, tokens, result) in tools_of(turn) {
             let (name, arguments, result) = (name.to_owned(), arguments.to_owned(), result.to_owned());
             journal.append(done, RunEvent::ToolAnswered { turn, name, arguments, outcome, tokens, result })?;

@@ -284,17 +284,21 @@ pub enum RunEvent {
         /// Model's reason for the verdict.
         reason: String,
     },
-    /// Summary after every answer: the number of new findings and of all findings.
+    /// Summary after every answer of a model, and after every unit of the built-in reviewer: the number of new findings
+    /// and of all findings.
     CodeSmellsAccumulated {
-        /// Number of findings that this answer added.
+        /// Number of findings that this answer or unit added.
         #[serde(rename = "newIssues")]
         new_issues: u32,
-        /// Number of all findings of the conversation, including known findings of earlier runs.
+        /// Number of all findings so far; in a conversation including known findings of earlier runs.
         #[serde(rename = "totalIssues")]
         total_issues: u32,
-        /// Turn of the answer, from 1.
+        /// Turn of the answer, or number of the unit, from 1.
         #[serde(rename = "loop")]
         turn: u32,
+        /// Number of all findings so far by the word of their kind; empty in journals of older versions.
+        #[serde(rename = "issuesByType", default, skip_serializing_if = "BTreeMap::is_empty")]
+        issues_by_type: BTreeMap<String, u32>,
     },
     /// Messages slid out of the window.
     SlidingWindowApplied {
@@ -308,12 +312,12 @@ pub enum RunEvent {
         #[serde(rename = "messagesKept")]
         messages_kept: u32,
     },
-    /// Summary at the end of a conversation.
+    /// Summary at the end of a run.
     FinalCodeSmellsSummary {
         /// Number of findings, without those that a second opinion called false.
         #[serde(rename = "totalIssues")]
         total_issues: u32,
-        /// Number of turns.
+        /// Number of turns, or of units of the built-in reviewer.
         loops: u32,
         /// Number of findings by the word of their kind.
         #[serde(rename = "issuesByType")]

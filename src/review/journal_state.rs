@@ -40,6 +40,10 @@ pub struct JournalState {
     pub failure: Option<(ErrorClass, String)>,
     pub finished: Option<RunStatus>,
     pub spent: RunCost,
+    /// Number of turns or units whose findings are recorded.
+    pub(super) rounds: u32,
+    /// True if the journal has the summary at the end of the run.
+    pub(super) is_summarized: bool,
 }
 
 impl JournalState {
@@ -105,6 +109,8 @@ impl JournalState {
                         state.rejected.push((**rejected).clone());
                     }
                 }
+                RunEvent::CodeSmellsAccumulated { turn, .. } => state.rounds = state.rounds.max(*turn),
+                RunEvent::FinalCodeSmellsSummary { .. } => state.is_summarized = true,
                 RunEvent::Phase { .. }
                 | RunEvent::Judged { .. }
                 | RunEvent::Unanswered { .. }
@@ -112,9 +118,7 @@ impl JournalState {
                 | RunEvent::Surrounded { .. }
                 | RunEvent::Waiting { .. }
                 | RunEvent::ToolAnswered { .. }
-                | RunEvent::CodeSmellsAccumulated { .. }
                 | RunEvent::SlidingWindowApplied { .. }
-                | RunEvent::FinalCodeSmellsSummary { .. }
                 | RunEvent::Paused
                 | RunEvent::Resumed
                 | RunEvent::Unknown => {}
@@ -157,6 +161,15 @@ impl JournalState {
 
     pub fn carried(&self) -> &[CarriedFile] {
         &self.carried
+    }
+
+    /// Returns the summary for the end of the journal; `None` if the journal has it already.
+    pub fn final_summary(&self) -> Option<RunEvent> {
+        (!self.is_summarized).then(|| RunEvent::FinalCodeSmellsSummary {
+            total_issues: to_u32(self.critic.len()),
+            loops: self.rounds,
+            issues_by_type: self.critic.count_by_kind(),
+        })
     }
 
     /// Returns the coverage as far as the journal shows it. Files that were not reached count only in the totals, and

@@ -110,8 +110,8 @@ impl UnitEngine {
             effects.push(UnitEffect::Append(event));
         }
         match self.journal.cancel_asked {
-            Some(reason) => effects.push(self.finish(reason.status(), Some(reason))),
-            None => effects.push(self.next_effect()),
+            Some(reason) => effects.extend(self.finish(reason.status(), Some(reason))),
+            None => effects.extend(self.next_effects()),
         }
         effects
     }
@@ -140,11 +140,12 @@ impl UnitEngine {
         let left_out: HashMap<&str, OmissionReason> =
             report.left_out.iter().map(|file| (file.path.as_str(), file.reason)).collect();
         let read: HashSet<&str> = report.read.iter().map(|file| file.path.as_str()).collect();
-        let mut silent = Vec::new();
+        let (mut silent, mut new_issues) = (Vec::new(), 0);
         for &index in &unit.files {
             let file = &self.plan.files[index];
             for &finding in by_path.get(file.path.as_str()).into_iter().flatten() {
                 if self.journal.critic.admit(finding) == DedupVerdict::Accepted {
+                    new_issues += 1;
                     effects.push(UnitEffect::Append(RunEvent::Finding { finding: Box::new(finding.clone()) }));
                 }
             }
@@ -176,7 +177,14 @@ impl UnitEngine {
             self.journal.add_note(text.clone());
             effects.push(UnitEffect::Append(RunEvent::Note { text }));
         }
-        effects.push(self.next_effect());
+        self.journal.rounds += 1;
+        effects.push(UnitEffect::Append(RunEvent::CodeSmellsAccumulated {
+            new_issues,
+            total_issues: to_u32(self.journal.critic.len()),
+            turn: self.journal.rounds,
+            issues_by_type: self.journal.critic.count_by_kind(),
+        }));
+        effects.extend(self.next_effects());
         effects
     }
 
@@ -220,19 +228,21 @@ impl UnitEngine {
                 }
             }
         }
-        effects.push(self.next_effect());
+        effects.extend(self.next_effects());
         effects
     }
 
     fn cancel(&mut self, reason: CancelReason) -> Vec<UnitEffect> {
-        vec![UnitEffect::Append(RunEvent::CancelAsked { reason }), self.finish(reason.status(), Some(reason))]
+        let mut effects = vec![UnitEffect::Append(RunEvent::CancelAsked { reason })];
+        effects.extend(self.finish(reason.status(), Some(reason)));
+        effects
     }
 
     /// Returns the next unit, or the end. The run fails if the reviewer failed and nothing at all was covered.
-    fn next_effect(&mut self) -> UnitEffect {
+    fn next_effects(&mut self) -> Vec<UnitEffect> {
         if let Some(unit) = self.units.pop() {
             self.current_unit = Some(unit.clone());
-            return UnitEffect::CallReviewer(unit);
+            return vec![UnitEffect::CallReviewer(unit)];
         }
         let journal = &self.journal;
         let none = journal.covered.is_empty() && journal.carried.is_empty() && journal.critic.is_empty();
@@ -244,8 +254,9 @@ impl UnitEngine {
         self.finish(status, None)
     }
 
-    fn finish(&mut self, status: RunStatus, cancel: Option<CancelReason>) -> UnitEffect {
+    fn finish(&mut self, status: RunStatus, cancel: Option<CancelReason>) -> Vec<UnitEffect> {
         self.stage = UnitStage::Over;
+        let mut effects: Vec<UnitEffect> = self.journal.final_summary().into_iter().map(UnitEffect::Append).collect();
         let findings = self.journal.findings();
         let counts = FindingCounts::from_findings(&findings);
         let coverage = self.coverage();
@@ -254,7 +265,7 @@ impl UnitEngine {
         if let (Some((_, text)), RunStatus::Completed) = (&failure, status) {
             notes.push(format!("a part of the review failed: {text}"));
         }
-        UnitEffect::Finish(Box::new(ReviewOutcome {
+        effects.push(UnitEffect::Finish(Box::new(ReviewOutcome {
             status,
             summary: summarize_run(status, &counts, &coverage),
             findings,
@@ -265,7 +276,8 @@ impl UnitEngine {
             failure: failure.filter(|_| status == RunStatus::Failed),
             cancel,
             spent: RunCost::default(),
-        }))
+        })));
+        effects
     }
 
     fn coverage(&self) -> Coverage {

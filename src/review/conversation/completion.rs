@@ -7,6 +7,7 @@ use crate::domain::{
     CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, OmissionReason, OmittedFile, RunEvent,
     RunStatus, text,
 };
+use crate::review::dedup::count_by_kind;
 use crate::review::journal_state::to_u32;
 use crate::review::{ReviewOutcome, summarize_run};
 
@@ -102,13 +103,4 @@ impl ConversationEngine {
         coverage.set_carried(&self.plan.carried);
         coverage
     }
-}
-
-/// Counts the findings of each kind.
-fn count_by_kind(findings: &[Finding]) -> BTreeMap<String, u32> {
-    let mut kinds = BTreeMap::new();
-    for finding in findings {
-        *kinds.entry(finding.kind.word().to_owned()).or_default() += 1;
-    }
-    kinds
 }

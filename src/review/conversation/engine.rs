@@ -10,6 +10,7 @@ use crate::domain::{
     LineRange, RejectedReport, ReportedProblem, RunEvent, RunStatus, StopReason, SummaryAuthor, ToolCall, ToolOutcome,
     ToolSpec, TurnPhase, Usage, WindowUse, text,
 };
+use crate::review::dedup::count_by_kind;
 use crate::review::journal_state::to_u32;
 use crate::review::{
     Admission, ExtractedReports, FindingAccumulator, PlannedFile, ReportValidation, ReviewOutcome, ReviewPlan, RunCost,
@@ -710,6 +711,7 @@ impl ConversationEngine {
             new_issues: fresh,
             total_issues: to_u32(self.accumulated.len()),
             turn: self.turn,
+            issues_by_type: count_by_kind(self.accumulated.iter()),
         }));
         if reported > 0 || self.extracted.lists > 0 {
             self.reporting = ReportingHistory::Findings;

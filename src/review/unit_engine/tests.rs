@@ -110,6 +110,12 @@ fn names(effects: &[UnitEffect]) -> Vec<String> {
             UnitEffect::Append(RunEvent::Note { text }) => format!("note {text}"),
             UnitEffect::Append(RunEvent::Failed { summary, .. }) => format!("failure {summary}"),
             UnitEffect::Append(RunEvent::CancelAsked { reason }) => format!("cancel {reason}"),
+            UnitEffect::Append(RunEvent::CodeSmellsAccumulated { new_issues, total_issues, turn, issues_by_type }) => {
+                format!("unit {turn}: {new_issues} of {total_issues} {issues_by_type:?}")
+            }
+            UnitEffect::Append(RunEvent::FinalCodeSmellsSummary { total_issues, loops, issues_by_type }) => {
+                format!("summary {total_issues} in {loops} {issues_by_type:?}")
+            }
             UnitEffect::Append(other) => format!("{other:?}"),
             UnitEffect::CallReviewer(unit) => format!("review {:?} {:?}", unit.kind, unit.files),
             UnitEffect::Finish(outcome) => format!("finish {}", outcome.summary),
@@ -128,15 +134,26 @@ fn findings_are_recorded_before_their_file_is_covered() {
     let report = read(&[0, 1], vec![finding("f1.rs", 2, 4, 2), finding("f0.rs", 1, 3, 1)]);
     assert_eq!(
         names(&engine.handle(UnitEvent::Reported(report))),
-        ["finding f0.rs:1", "covered f0.rs", "finding f1.rs:2", "covered f1.rs", "review EachFile [2]"]
+        [
+            "finding f0.rs:1",
+            "covered f0.rs",
+            "finding f1.rs:2",
+            "covered f1.rs",
+            "unit 1: 2 of 2 {\"LONG_METHOD\": 2}",
+            "review EachFile [2]",
+        ]
     );
     assert_eq!(
         names(&engine.handle(UnitEvent::Reported(read(&[2], Vec::new())))),
-        ["covered f2.rs", "review CrossFile [0, 1, 2]"]
+        ["covered f2.rs", "unit 2: 0 of 2 {\"LONG_METHOD\": 2}", "review CrossFile [0, 1, 2]"]
     );
     assert_eq!(
         names(&engine.handle(UnitEvent::Reported(UnitReport::default()))),
-        ["finish 2 findings in 3 files: 1 p1, 1 p2; 1 file left out"]
+        [
+            "unit 3: 0 of 2 {\"LONG_METHOD\": 2}",
+            "summary 2 in 3 {\"LONG_METHOD\": 2}",
+            "finish 2 findings in 3 files: 1 p1, 1 p2; 1 file left out",
+        ]
     );
     assert_eq!(engine.handle(UnitEvent::Reported(UnitReport::default())), []);
 }
@@ -163,6 +180,7 @@ fn what_cannot_be_true_is_set_aside_and_said() {
             "note set aside \"elsewhere.rs:1\" in elsewhere.rs: the file is not in scope",
             "note set aside \"f0.rs:0\" in f0.rs: lines 0 to 2 are no lines",
             "note set aside \"f0.rs:9\" in f0.rs: line 11 is beyond its end at line 10",
+            "unit 1: 1 of 1 {\"LONG_METHOD\": 1}",
             "review CrossFile [0]",
         ]
     );
@@ -180,6 +198,7 @@ fn a_file_of_which_nothing_was_said_is_not_covered() {
             "finding f1.rs:1",
             "covered f1.rs",
             "note f0.rs: the reviewer did not say that it read this file",
+            "unit 1: 1 of 1 {\"LONG_METHOD\": 1}",
             "review CrossFile [0, 1]",
         ]
     );
@@ -231,7 +250,15 @@ fn a_run_that_covered_nothing_because_of_failures_has_failed() {
     start(&mut engine, plan(1, 1));
     engine.handle(UnitEvent::Failed { class: ErrorClass::Git, summary: "gone".into() });
     let effects = engine.handle(UnitEvent::Reported(UnitReport::default()));
-    let [UnitEffect::Finish(outcome)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(
+        names(&effects),
+        [
+            "unit 1: 0 of 0 {}",
+            "summary 0 in 1 {}",
+            "finish failed: no file was reviewed; 2 files not reached or left out"
+        ]
+    );
+    let Some(UnitEffect::Finish(outcome)) = effects.last() else { panic!("{effects:?}") };
     assert_eq!(outcome.status, RunStatus::Failed);
     assert_eq!(outcome.failure, Some((ErrorClass::Git, "gone".into())));
 }
@@ -247,7 +274,12 @@ fn a_cancelled_run_keeps_what_it_found_and_says_what_it_did_not_reach() {
         start(&mut engine, plan(2, 1));
         engine.handle(UnitEvent::Reported(read(&[0], vec![finding("f0.rs", 1, 1, 2)])));
         let effects = engine.handle(UnitEvent::CancelAsked(reason));
-        let [UnitEffect::Append(RunEvent::CancelAsked { .. }), UnitEffect::Finish(outcome)] = &effects[..] else {
+        let [
+            UnitEffect::Append(RunEvent::CancelAsked { .. }),
+            UnitEffect::Append(RunEvent::FinalCodeSmellsSummary { total_issues: 1, loops: 1, .. }),
+            UnitEffect::Finish(outcome),
+        ] = &effects[..]
+        else {
             panic!("{effects:?}")
         };
         assert_eq!((outcome.status, outcome.findings.len(), outcome.cancel), (status, 1, Some(reason)));
@@ -296,10 +328,15 @@ proptest! {
         let script = UnitScript { plan: plan(4, unit_files), files, whole };
         let mut journal = Vec::new();
         let (expected, _) = script.run(&mut journal);
+        let summary = |journal: &[RunEvent]| -> Vec<RunEvent> {
+            journal.iter().filter(|event| matches!(event, RunEvent::FinalCodeSmellsSummary { .. })).cloned().collect()
+        };
+        prop_assert_eq!(summary(&journal).len(), 1);
         for (cut, _) in journal.iter().enumerate() {
             let mut cut_once = journal[..cut].to_vec();
             let (outcome, _) = script.run(&mut cut_once);
             prop_assert_eq!(&outcome, &expected, "cut at {}", cut);
+            prop_assert_eq!(summary(&cut_once).len(), 1, "cut at {}", cut);
             prop_assert_eq!(JournalState::from_events(&cut_once).findings(), expected.findings.clone());
         }
         // A run may die several times, and an older journal may be cut again.

@@ -221,11 +221,10 @@ impl Recovery<'_> {
         cause: &str,
     ) -> Result<(), RunnerError> {
         if replayed.finished.is_none() {
-            let note = RunEvent::Note { text: cause.to_owned() };
-            self.services
-                .store
-                .open_journal(run)?
-                .append_all(self.services.ambient.now(), &[note, RunEvent::Finished { status }])?;
+            let mut events = vec![RunEvent::Note { text: cause.to_owned() }];
+            events.extend(replayed.final_summary());
+            events.push(RunEvent::Finished { status });
+            self.services.store.open_journal(run)?.append_all(self.services.ambient.now(), &events)?;
         }
         Ok(())
     }

@@ -231,6 +231,10 @@ impl<'a> RunWorker<'a> {
         self.timings.resolve_ms += elapsed_ms(reviewed, self.now());
         let status = outcome.status;
         let concluded = self.services.closer().conclude_run(&run, &mut outcome, self.timings)?;
+        // A reviewer that could not begin has left no summary.
+        if status == RunStatus::Failed {
+            self.buffer.extend(self.services.replay_journal(&run)?.final_summary());
+        }
         self.buffer.push(RunEvent::Finished { status });
         self.flush()?;
         if self.services.learning().may_learn_from(&concluded) {

@@ -1,10 +1,14 @@
 //! Renders entries of a run's journal: time, one word, and a text that wraps.
 
+use std::collections::BTreeMap;
+
 use super::super::app::App;
 use super::super::doc::{Doc, DocLine, wrap_words};
 use super::super::theme::Role;
 use super::{format_reported_location, priority_label};
-use crate::domain::{CarriedFile, ChatResponse, ContextRecord, Finding, JournalEntry, RejectedReport, RunEvent, text};
+use crate::domain::{
+    CarriedFile, ChatResponse, ContextRecord, Finding, JournalEntry, Kind, RejectedReport, RunEvent, text,
+};
 
 /// Width of the column of words.
 const WORDS: usize = 12;
@@ -74,16 +78,17 @@ fn summarize_event(event: &RunEvent) -> EventSummary {
         E::Repeated { title, line_start, .. } => ("repeated", Role::Muted, format!("line {line_start}: {title}")),
         E::Rejected { rejected, .. } => ("rejected", Role::Warn, describe_rejection(rejected)),
         E::Judged { opinion, reason, .. } => ("judged", Role::Muted, format!("{opinion}: {reason}")),
-        E::CodeSmellsAccumulated { new_issues, total_issues, .. } => {
-            ("findings", Role::Muted, format!("{new_issues} new, {total_issues} in all"))
+        E::CodeSmellsAccumulated { new_issues, total_issues, issues_by_type, .. } => {
+            let kinds = describe_kinds(issues_by_type);
+            ("findings", Role::Muted, format!("{new_issues} new, {total_issues} in all{kinds}"))
         }
         E::SlidingWindowApplied { messages_removed, messages_kept, .. } => {
             let removed = format_amount(*messages_removed, "message");
             ("window", Role::Muted, format!("{removed} slid out, {messages_kept} kept"))
         }
-        E::FinalCodeSmellsSummary { total_issues, loops, .. } => {
-            let text = format!("{} in {}", format_amount(*total_issues, "finding"), format_amount(*loops, "turn"));
-            ("summary", Role::Muted, text)
+        E::FinalCodeSmellsSummary { total_issues, loops, issues_by_type } => {
+            let (found, turns) = (format_amount(*total_issues, "finding"), format_amount(*loops, "turn"));
+            ("summary", Role::Muted, format!("{found} in {turns}{}", describe_kinds(issues_by_type)))
         }
         E::OutOfMemory { parsing } => {
             let files = text::format_count(parsing.len(), "file");
@@ -94,6 +99,15 @@ fn summarize_event(event: &RunEvent) -> EventSummary {
         E::Unknown => ("?", Role::Faint, "an entry of a newer revdeck".to_owned()),
     };
     EventSummary { word, role, text }
+}
+
+/// Names the kinds with their numbers, the most frequent first; empty for none.
+fn describe_kinds(counts: &BTreeMap<String, u32>) -> String {
+    let mut kinds: Vec<(&String, &u32)> = counts.iter().collect();
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let label = |word: &str| word.parse::<Kind>().map_or_else(|_| word.to_owned(), |kind| kind.label().to_owned());
+    let kinds: Vec<String> = kinds.into_iter().map(|(word, count)| format!("{count} {}", label(word))).collect();
+    if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) }
 }
 
 fn describe_plan(files: u32, hunks: u32, left_out: usize) -> String {
@@ -188,6 +202,21 @@ mod tests {
         r#"{"event":"final_code_smells_summary","totalIssues":1,"loops":5,"issuesByType":{}}"#,
         "summary",
         "1 finding in 5 turns"
+    )]
+    #[case::summary_by_kind(
+        r#"{"event":"final_code_smells_summary","totalIssues":4,"loops":1,"issuesByType":{"DEAD_CODE":1,"LONG_METHOD":2,"OF_LATER":1}}"#,
+        "summary",
+        "4 findings in 1 turn: 2 long method, 1 dead code, 1 OF_LATER"
+    )]
+    #[case::accumulated(
+        r#"{"event":"code_smells_accumulated","newIssues":1,"totalIssues":3,"loop":2,"issuesByType":{"SECURITY":3}}"#,
+        "findings",
+        "1 new, 3 in all: 3 security"
+    )]
+    #[case::accumulated_by_an_older_version(
+        r#"{"event":"code_smells_accumulated","newIssues":0,"totalIssues":3,"loop":2}"#,
+        "findings",
+        "0 new, 3 in all"
     )]
     #[case::paused(r#"{"event":"paused"}"#, "paused", "nothing is asked until it is resumed")]
     #[case::of_a_newer_version(r#"{"event":"invented_later"}"#, "?", "an entry of a newer revdeck")]
