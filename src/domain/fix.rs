@@ -95,6 +95,9 @@ pub struct Fix {
     /// If true, nothing is learned from the fix: its requester opted out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub private: bool,
+    /// True if a reviewer answered and its last patch failed the check: its edits did not fit, or changed nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unfit: bool,
     /// Findings to fix.
     pub findings: Vec<FindingId>,
     /// Findings in `findings` that the patch does not address.
@@ -162,6 +165,17 @@ impl Fix {
     pub fn fixed_findings(&self) -> impl Iterator<Item = &FindingId> {
         let left_out = |id: &FindingId| self.left_out.iter().any(|unfixed| unfixed.finding_id == *id);
         self.findings.iter().filter(move |id| !left_out(id))
+    }
+
+    /// Returns the findings about which the end of the fix says something: its patch was applied and undone, was
+    /// dropped by a person, or failed its check. A fix that ended for another reason says nothing.
+    pub fn setback_findings(&self) -> Vec<&FindingId> {
+        match self.status {
+            FixStatus::Undone => self.fixed_findings().collect(),
+            FixStatus::Dropped if !self.files.is_empty() => self.fixed_findings().collect(),
+            FixStatus::Failed if self.unfit => self.findings.iter().collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// Returns true if applying began and did not finish, because the worker or the cockpit died.

@@ -67,10 +67,47 @@ pub(super) fn append_events(folder: &Path, lines: &[PatternEvent]) -> Result<(),
     files::append(&path, &bytes, SyncPolicy::Later)
 }
 
+/// Returns the time of the first event of a kind that the log still has; `None` if there is none.
+///
+/// # Errors
+///
+/// Fails if the log cannot be read.
+pub(super) fn first_event_at(folder: &Path, kind: PatternEventKind) -> Result<Option<Time>, StoreError> {
+    for path in [folder.join("metrics.1.jsonl"), metrics_path(folder)] {
+        let text = files::read(&path)?.unwrap_or_default();
+        let mut events = text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+        if let Some(event) = events.find(|event: &PatternEvent| event.event == kind) {
+            return Ok(Some(event.at));
+        }
+    }
+    Ok(None)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::knowledge::test_support::time_at_day;
+
+    #[test]
+    fn the_first_event_of_a_kind_is_found_in_both_files() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let event = |day: i64, event: PatternEventKind| PatternEvent {
+            at: time_at_day(day),
+            event,
+            language: "go".to_owned(),
+            pattern: PatternId::from_forms("go", "a", "b"),
+            count: 1,
+        };
+        let first = |kind| first_event_at(folder.path(), kind).expect("readable");
+        assert_eq!(first(PatternEventKind::Learned), None);
+        let events = [(1, PatternEventKind::Matched), (2, PatternEventKind::Learned), (3, PatternEventKind::Learned)];
+        append_events(folder.path(), &events.map(|(day, kind)| event(day, kind))).expect("written");
+        assert_eq!(first(PatternEventKind::Learned), Some(time_at_day(2)));
+        std::fs::rename(metrics_path(folder.path()), folder.path().join("metrics.1.jsonl")).expect("renamed");
+        append_events(folder.path(), &[event(4, PatternEventKind::Learned)]).expect("written");
+        assert_eq!(first(PatternEventKind::Learned), Some(time_at_day(2)));
+        assert_eq!(first(PatternEventKind::Muted), None);
+    }
 
     #[test]
     fn the_files_stay_small() {

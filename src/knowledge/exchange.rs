@@ -294,6 +294,7 @@ fn check_pattern(raw: &RawValue, now: Time) -> Result<(Language, Pattern), Impor
         instruction: String::new(),
         evidence: claimed.evidence,
         origin: if curated.is_some() { PatternOrigin::Base } else { PatternOrigin::Imported },
+        setbacks: 0,
         counts: claimed.counts.0,
         here: PatternCount::default(),
         // A wrong clock must not make a pattern recent forever.

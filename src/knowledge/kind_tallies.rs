@@ -17,6 +17,11 @@ use crate::syntax::language::Language;
 /// Number of dismissals from which new findings of the kind are lowered. With five dismissals of five findings, the
 /// lower bound of the dismissed share is above a half at 95 % confidence (Wilson: 0.57).
 pub const MIN_DISMISSALS: u32 = 5;
+/// Minimum number of real dismissals among them.
+const MIN_REAL_DISMISSALS: u32 = 3;
+/// Number of fixes that failed their check, were dropped or were undone that weigh as much as a dismissal: a fix may be
+/// wrong where the finding is right.
+const SETBACKS_PER_DISMISSAL: u32 = 3;
 /// Minimum number of files among the dismissals; one unusual file says nothing about others.
 pub const MIN_FILES: usize = 2;
 
@@ -27,6 +32,8 @@ word_enum!(
         Dismissed = "dismissed",
         /// The finding is right: it was addressed, or a fix for it was applied.
         Addressed = "addressed",
+        /// A fix for the finding failed its check, was dropped or was undone.
+        SetBack = "set_back",
     }
 );
 
@@ -49,6 +56,9 @@ pub struct KindTally {
     pub dismissed: u32,
     #[serde(default)]
     pub addressed: u32,
+    /// Number of findings whose fix failed its check, was dropped or was undone.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub setbacks: u32,
     /// Salted digests of the files with dismissals: the first [`MIN_FILES`] distinct ones.
     #[serde(default)]
     pub files: BTreeSet<u32>,
@@ -62,6 +72,10 @@ pub struct KindTally {
     pub(super) rest: Map<String, Value>,
 }
 
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 /// Tallies by kind.
 pub type KindTallies = BTreeMap<Kind, KindTally>;
 
@@ -69,7 +83,11 @@ impl KindTally {
     /// Returns the number of dismissals if they lower new findings of the kind: the kind is always dismissed, often
     /// enough and in enough files. `None` otherwise.
     pub fn lowering_dismissals(&self) -> Option<u32> {
-        let is_always = self.addressed == 0 && self.dismissed >= MIN_DISMISSALS && self.files.len() >= MIN_FILES;
+        let weight = self.dismissed.saturating_add(self.setbacks / SETBACKS_PER_DISMISSAL);
+        let is_always = self.addressed == 0
+            && self.dismissed >= MIN_REAL_DISMISSALS
+            && weight >= MIN_DISMISSALS
+            && self.files.len() >= MIN_FILES;
         (is_always && !self.muted).then_some(self.dismissed)
     }
 
@@ -77,6 +95,7 @@ impl KindTally {
         let counted = match verdict {
             FindingVerdict::Dismissed => &mut self.dismissed,
             FindingVerdict::Addressed => &mut self.addressed,
+            FindingVerdict::SetBack => &mut self.setbacks,
         };
         *counted = counted.saturating_add(1);
         if verdict == FindingVerdict::Dismissed && self.files.len() < MIN_FILES {
@@ -90,12 +109,27 @@ impl KindTally {
 mod tests {
     use rstest::rstest;
 
-    use super::FindingVerdict::{Addressed, Dismissed};
+    use super::FindingVerdict::{Addressed, Dismissed, SetBack};
     use super::*;
 
     #[rstest]
     #[case::always(&[(Dismissed, 1), (Dismissed, 1), (Dismissed, 2), (Dismissed, 3), (Dismissed, 1)], Some(5))]
     #[case::too_few(&[(Dismissed, 1), (Dismissed, 1), (Dismissed, 2), (Dismissed, 3)], None)]
+    #[case::three_setbacks_are_a_dismissal(
+        &[(Dismissed, 1), (Dismissed, 1), (Dismissed, 2), (Dismissed, 3), (SetBack, 1), (SetBack, 2), (SetBack, 3)],
+        Some(4)
+    )]
+    #[case::two_setbacks_are_none(
+        &[(Dismissed, 1), (Dismissed, 1), (Dismissed, 2), (Dismissed, 3), (SetBack, 1), (SetBack, 2)],
+        None
+    )]
+    #[case::setbacks_alone(
+        &[
+            (SetBack, 1), (SetBack, 2), (SetBack, 3), (SetBack, 4), (SetBack, 5), (SetBack, 6), (SetBack, 7), (SetBack, 8),
+            (SetBack, 9), (SetBack, 10), (Dismissed, 1), (Dismissed, 2),
+        ],
+        None
+    )]
     #[case::one_file(&[(Dismissed, 1), (Dismissed, 1), (Dismissed, 1), (Dismissed, 1), (Dismissed, 1)], None)]
     #[case::one_was_right(
         &[(Dismissed, 1), (Dismissed, 1), (Addressed, 4), (Dismissed, 2), (Dismissed, 3), (Dismissed, 1)],

@@ -154,6 +154,10 @@ pub struct Pattern {
     /// Outcomes by month, for example `2026-11`; the newest 24 months.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub months: BTreeMap<String, MonthlyOutcomes>,
+    /// Number of fixes on this machine that failed their check, were dropped or were undone, for findings that the
+    /// pattern raised or with the edit of the pattern. Not exported.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub setbacks: u32,
     /// Other kinds of findings that the same edit fixed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<Kind>,
@@ -178,6 +182,10 @@ impl PatternCount {
             failures: self.failures.max(other.failures),
         }
     }
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// Truncates a time to the day in UTC.
@@ -219,6 +227,7 @@ impl Pattern {
             last_seen: Time::UNIX_EPOCH,
             last_matched: None,
             months: BTreeMap::new(),
+            setbacks: 0,
             related: Vec::new(),
             group: None,
             muted: false,

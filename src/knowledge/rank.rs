@@ -5,7 +5,7 @@
 //! Confidence is the mean of a Beta distribution (A. Gelman et al., "Bayesian Data Analysis", 3rd ed. 2013, section
 //! 2.4). The prior depends on the evidence; each success and each failure is one trial. A repeated sighting counts as
 //! a part of a trial, and all of them together as a few trials, like all outcomes of other machines: they are a hint,
-//! which the outcomes on this machine outweigh. The displayed lower bound is Wilson's, computed from the outcomes
+//! which the outcomes on this machine outweigh. A fix that failed, was dropped or was undone is a third of a failure. The displayed lower bound is Wilson's, computed from the outcomes
 //! alone.
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,9 @@ pub const MIN_REPEATED_CONFIDENCE: f64 = 0.65;
 pub const MIN_WATCHED_CONFIDENCE: f64 = 0.45;
 /// Number of sightings required by [`MIN_REPEATED_CONFIDENCE`].
 pub const MIN_OCCURRENCES: u32 = 3;
+/// Weight in trials of a fix that failed its check, was dropped or was undone: a third of a dismissal, because the fix may
+/// be wrong where the finding is right.
+const SETBACK_WEIGHT: f64 = 1.0 / 3.0;
 /// Number of days after which a pattern that was not seen again counts half as recent: about two releases.
 const HALF_LIFE_DAYS: f64 = 180.0;
 /// Maximum weight in trials of all repeated sightings, and of all outcomes of other machines. Six failures on this
@@ -140,7 +143,8 @@ pub fn assess_pattern(pattern: &Pattern, now: Time) -> PatternAssessment {
     let elsewhere = (outcomes - right_here - wrong_here).max(0.0);
     let share = if elsewhere > MAX_OCCURRENCE_WEIGHT { MAX_OCCURRENCE_WEIGHT / elsewhere } else { 1.0 };
     let right = right_here + (raised - right_here).max(0.0) * share;
-    let wrong = wrong_here + (missed - wrong_here).max(0.0) * share;
+    let set_back = f64::from(pattern.setbacks) * SETBACK_WEIGHT;
+    let wrong = wrong_here + (missed - wrong_here).max(0.0) * share + set_back;
     let confidence = (successes + again + right) / (successes + failures + again + right + wrong);
     // A curated pattern needs no sightings.
     let is_usual = pattern.evidence == PatternEvidence::Curated || count.frequency >= MIN_OCCURRENCES;
@@ -317,6 +321,18 @@ mod tests {
         let standing = assess_pattern(&with(evidence, frequency, successes, failures), time_at_day(0));
         assert!((standing.confidence - confidence).abs() < 1e-4, "{standing:?}");
         assert_eq!(standing.inclusion, inclusion, "{standing:?}");
+    }
+
+    #[test]
+    fn three_fixes_that_came_to_nothing_weigh_as_much_as_a_dismissal() {
+        let assess = |failures: u32, setbacks: u32| {
+            let pattern = Pattern { setbacks, ..with(PatternEvidence::Curated, 0, 0, failures) };
+            assess_pattern(&pattern, time_at_day(0))
+        };
+        let [none, one, three, dismissed] = [(0, 0), (0, 1), (0, 3), (1, 0)].map(|(f, s)| assess(f, s).confidence);
+        assert!(none > one && one > dismissed, "{none} {one} {dismissed}");
+        assert!((three - dismissed).abs() < 1e-9, "{three} {dismissed}");
+        assert_eq!(assess(0, 3).success_rate, None, "they are no outcome of a finding");
     }
 
     #[test]

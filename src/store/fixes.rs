@@ -219,6 +219,7 @@ mod tests {
             updated_at: Time::UNIX_EPOCH,
             source: Source::Cli,
             private: false,
+            unfit: false,
             findings: Vec::new(),
             left_out: Vec::new(),
             run_id: "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id"),

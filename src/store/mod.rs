@@ -26,7 +26,7 @@
 //! | `latest_records` | latest records of all runs |
 //! | `fixes` | fixes, their patches, and the original file contents |
 //! | `spending` | costs of paid answers |
-//! | `pending_lessons` | dispositions that the knowledge base has not learned from yet |
+//! | `pending_lessons` | dispositions and fixes that the knowledge base has not learned from yet |
 //! | `parse`, `chunked_columns`, `tables`, `live_journal` | parsing lines into rows; tables that are cheap to clone |
 //! | `load`, `checkpoint`, `view` | building a [`StoreView`] from files, with a checkpoint file for speed |
 //! | `tail` | waiting for changes |
@@ -72,7 +72,7 @@ pub use heartbeat::{HeartbeatState, HeartbeatWriter};
 pub use journal::JournalFollower;
 pub use journal::JournalWriter;
 pub use latest_dispositions::LatestDispositions;
-pub use pending_lessons::PendingLessons;
+pub use pending_lessons::{PendingFixes, PendingLessons};
 pub use prune::PruneReport;
 pub use recovery_notices::{Leftover, RecoveryNotice};
 pub use spending::PaidAnswer;

@@ -1,13 +1,16 @@
-//! Reads the dispositions that the knowledge base has not learned from yet; the file `learned` holds the offset in
-//! `triage.ndjson` up to which learning is done.
+//! Reads the dispositions and the fixes that the knowledge base has not learned from yet; the files `learned` and
+//! `learned_fixes` hold the offsets in `triage.ndjson` and `fixes.ndjson` up to which learning is done.
 //!
 //! Invariant: a line written while learning was refused is never learned from, whatever the settings say later.
+
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, ExistingPolicy, SyncPolicy};
 use super::{Store, StoreError, lines};
-use crate::domain::Disposition;
+use crate::domain::{Disposition, Fix, FixId};
 
 /// A disposition as a line of the file.
 #[derive(Serialize)]
@@ -40,7 +43,56 @@ pub struct PendingLessons {
     pub more: bool,
 }
 
+/// Fixes that are not learned from yet.
+#[derive(Debug, Default)]
+pub struct PendingFixes {
+    /// The last state of each fix that changed, without those from which nothing may be learned.
+    pub changed: Vec<Fix>,
+    /// Byte offset in `fixes.ndjson` at which the read started.
+    pub start: u64,
+    /// Byte offset after the last line, for [`Store::mark_fixes_learned`].
+    pub end: u64,
+}
+
 impl Store {
+    /// Returns the fixes that changed since the last [`Store::mark_fixes_learned`].
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
+    pub fn pending_fixes(&self) -> Result<PendingFixes, StoreError> {
+        let path = self.fixes_path();
+        let Some(file) = files::open_read(&path)? else { return Ok(PendingFixes::default()) };
+        let length = files::length(&file).map_err(StoreError::io("read the length of", &path))?;
+        let start = read_offset(&self.learned_fixes_path(), length)?;
+        let mut changed: BTreeMap<FixId, Fix> = BTreeMap::new();
+        let end = lines::read_forwards(&file, start, |_, line| {
+            if let Ok(fix) = serde_json::from_slice::<Fix>(line) {
+                changed.insert(fix.fix_id.clone(), fix);
+            }
+        })
+        .map_err(StoreError::io("read", &path))?;
+        let changed = changed.into_values().filter(|fix| !fix.private).collect();
+        Ok(PendingFixes { changed, start, end })
+    }
+
+    /// Marks the lines before this offset in `fixes.ndjson` as learned. A greater offset set by another process is kept.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked, read or written.
+    pub fn mark_fixes_learned(&self, end: u64) -> Result<(), StoreError> {
+        self.with_lock(|_| {
+            let path = self.learned_fixes_path();
+            if read_offset(&path, self.fixes_bytes())? >= end {
+                return Ok(());
+            }
+            write_offset(&path, end)
+        })
+    }
+
+    fn learned_fixes_path(&self) -> std::path::PathBuf {
+        self.root.join("learned_fixes")
+    }
+
     /// Returns the dispositions since the last [`Store::mark_learned`], at most `most`.
     ///
     /// # Errors
@@ -72,24 +124,32 @@ impl Store {
             if self.learned_offset(self.triage_bytes()?)? >= end {
                 return Ok(());
             }
-            let text = format!("{end}\n");
-            files::write_beside(&self.learned_path(), ExistingPolicy::Replace, SyncPolicy::Later, |file| {
-                std::io::Write::write_all(file, text.as_bytes())
-            })
+            write_offset(&self.learned_path(), end)
         })
     }
 
     /// Returns the learned offset for a file of `length` bytes.
     fn learned_offset(&self, length: u64) -> Result<u64, StoreError> {
-        let said =
-            files::read(&self.learned_path())?.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse().ok());
-        // A file shorter than the offset is another file.
-        Ok(said.filter(|place| *place <= length).unwrap_or(0))
+        read_offset(&self.learned_path(), length)
     }
 
     fn learned_path(&self) -> std::path::PathBuf {
         self.root.join("learned")
     }
+}
+
+/// Returns the offset in a file, for data of `length` bytes.
+fn read_offset(path: &Path, length: u64) -> Result<u64, StoreError> {
+    let said = files::read(path)?.and_then(|bytes| String::from_utf8(bytes).ok()?.trim().parse().ok());
+    // A file shorter than the offset is another file.
+    Ok(said.filter(|place| *place <= length).unwrap_or(0))
+}
+
+fn write_offset(path: &Path, offset: u64) -> Result<(), StoreError> {
+    let text = format!("{offset}\n");
+    files::write_beside(path, ExistingPolicy::Replace, SyncPolicy::Later, |file| {
+        std::io::Write::write_all(file, text.as_bytes())
+    })
 }
 
 #[cfg(test)]

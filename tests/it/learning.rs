@@ -111,6 +111,47 @@ fn a_finding_that_was_fixed_teaches_the_edit_and_a_dismissal_the_shape() {
 }
 
 #[test]
+fn a_fix_that_was_undone_or_dropped_is_a_doubt_and_no_dismissal() {
+    let life = Life::new();
+    let kinds = || {
+        let listed = life.place.revdeck(&["knowledge", "list", "--language", "python", "--format", "json"]);
+        let listed: Value = serde_json::from_str(&listed).expect("JSON");
+        let kinds = listed["kinds"].as_array().expect("kinds").iter();
+        kinds
+            .map(|kind| {
+                let count = |key: &str| kind[key].as_u64().expect("a number");
+                (kind["kind"].as_str().expect("a kind").to_owned(), count("setbacks"), count("dismissed"))
+            })
+            .collect::<Vec<_>>()
+    };
+    let unused = |name: &str| format!("import os\n\n\ndef {name}(value):\n    return not value\n");
+    for (name, end) in [("one", "undo"), ("two", "drop"), ("three", "drop")] {
+        let path = format!("{name}.py");
+        life.write(&path, &unused(name));
+        let id = finding_in(&life, &path);
+        life.place.revdeck(&["fix", id.as_str(), "--wait"]);
+        match end {
+            "undo" => {
+                life.place.revdeck(&["fix", "apply", "latest"]);
+                life.place.revdeck(&["fix", "undo", "latest"]);
+            }
+            _ if name == "three" => {
+                life.write(".revdeck.toml", "[learning]\nenabled = false\n");
+                life.place.revdeck(&["fix", "drop", "latest"]);
+                std::fs::remove_file(life.place.test.repo().join(".revdeck.toml")).expect("removed");
+            }
+            _ => drop(life.place.revdeck(&["fix", "drop", "latest"])),
+        }
+    }
+    another_review(&life, "calm");
+    // The third fix was dropped while learning was off.
+    assert_eq!(kinds(), [("DEAD_CODE".to_owned(), 2, 0)]);
+    another_review(&life, "again");
+    assert_eq!(kinds(), [("DEAD_CODE".to_owned(), 2, 0)], "each fix counts once");
+    assert!(learned(&life.place, "false_alarm").is_empty(), "and teaches no pattern");
+}
+
+#[test]
 fn who_opts_out_teaches_nothing_also_later() {
     let life = Life::new();
     let id = unreachable(&life, "a.py", "one");

@@ -10,6 +10,7 @@ mod import;
 mod learn;
 mod list;
 mod mute;
+mod overview;
 mod pattern_output;
 mod show;
 mod stats;
@@ -39,7 +40,8 @@ addressed findings, applied fixes, dismissals, the history (on request) and impo
 `learning.enabled = false` in your settings or in a repository's .revdeck.toml, or --no-learning, disables learning.
 
 A pattern is used once its confidence is 0.85, or 0.65 if it was seen three times or is curated; from 0.45 it is \
-watched. Addressed findings raise the confidence, dismissed findings lower it.
+watched. Addressed findings raise the confidence, dismissed findings lower it. A fix that failed its check, was dropped or was \
+undone lowers it by a third of a dismissal.
 
 Dismissals also count by kind and language: after five dismissed findings in two or more files, and none addressed, \
 new findings of the kind are one priority lower. `list` shows the kinds; `forget` and `mute` accept them as \
@@ -47,10 +49,12 @@ python/LONG_METHOD. Kinds belong to this machine and are not exported.";
 
 /// Arguments of `knowledge`.
 #[derive(Debug, Args)]
-#[command(long_about = ABOUT_PATTERNS)]
+#[command(long_about = ABOUT_PATTERNS, args_conflicts_with_subcommands = true)]
 pub struct KnowledgeArgs {
     #[command(subcommand)]
-    command: KnowledgeCommand,
+    command: Option<KnowledgeCommand>,
+    #[command(flatten)]
+    overview: overview::KnowledgeOverviewArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -80,31 +84,40 @@ enum KnowledgeCommand {
     Wipe(wipe::KnowledgeWipeArgs),
 }
 
-/// Runs `revdeck knowledge`.
+/// Runs `revdeck knowledge`; without a subcommand, it prints an overview.
 ///
 /// # Errors
 ///
 /// Returns the error of the subcommand.
 pub fn run(invocation: &Invocation, arguments: &KnowledgeArgs) -> Result<CliExitCode, CliError> {
     let cache = KnowledgeCache::open(&invocation.paths.knowledge);
-    let done = match &arguments.command {
-        KnowledgeCommand::List(arguments) => list::run(invocation, &cache, arguments),
-        KnowledgeCommand::Show(arguments) => show::run(invocation, &cache, arguments),
-        #[cfg(feature = "eval")]
-        KnowledgeCommand::Evaluate(arguments) => evaluate::run(invocation, arguments),
-        KnowledgeCommand::Export(arguments) => export::run(&cache, arguments),
-        KnowledgeCommand::Import(arguments) => import::run(invocation, &cache, arguments),
-        KnowledgeCommand::Learn(arguments) => learn::run(invocation, &cache, arguments),
-        KnowledgeCommand::Forget(arguments) => forget::run(invocation, &cache, arguments),
-        KnowledgeCommand::Mute(arguments) => mute::run(invocation, &cache, arguments, MuteAction::Mute),
-        KnowledgeCommand::Unmute(arguments) => mute::run(invocation, &cache, arguments, MuteAction::Unmute),
-        KnowledgeCommand::Stats(arguments) => stats::run(invocation, &cache, arguments),
-        KnowledgeCommand::Wipe(arguments) => wipe::run(&cache, arguments),
-    };
+    let done = run_command(invocation, &cache, arguments);
     for notice in cache.take_notices() {
         output::print_note(&format!("warning: {notice}"));
     }
     done
+}
+
+fn run_command(
+    invocation: &Invocation,
+    cache: &KnowledgeCache,
+    arguments: &KnowledgeArgs,
+) -> Result<CliExitCode, CliError> {
+    let Some(command) = &arguments.command else { return overview::run(invocation, cache, &arguments.overview) };
+    match command {
+        KnowledgeCommand::List(arguments) => list::run(invocation, cache, arguments),
+        KnowledgeCommand::Show(arguments) => show::run(invocation, cache, arguments),
+        #[cfg(feature = "eval")]
+        KnowledgeCommand::Evaluate(arguments) => evaluate::run(invocation, arguments),
+        KnowledgeCommand::Export(arguments) => export::run(cache, arguments),
+        KnowledgeCommand::Import(arguments) => import::run(invocation, cache, arguments),
+        KnowledgeCommand::Learn(arguments) => learn::run(invocation, cache, arguments),
+        KnowledgeCommand::Forget(arguments) => forget::run(invocation, cache, arguments),
+        KnowledgeCommand::Mute(arguments) => mute::run(invocation, cache, arguments, MuteAction::Mute),
+        KnowledgeCommand::Unmute(arguments) => mute::run(invocation, cache, arguments, MuteAction::Unmute),
+        KnowledgeCommand::Stats(arguments) => stats::run(invocation, cache, arguments),
+        KnowledgeCommand::Wipe(arguments) => wipe::run(cache, arguments),
+    }
 }
 
 /// Returns the text style and the current time. Needs no repository.

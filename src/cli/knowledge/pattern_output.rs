@@ -6,6 +6,7 @@ use crate::domain::{Kind, Time};
 use crate::knowledge::kind_tallies::KindTally;
 use crate::knowledge::pattern::Pattern;
 use crate::knowledge::rank;
+use crate::knowledge::totals::KnowledgeTotals;
 use crate::syntax::language::Language;
 
 /// Converts a pattern to JSON with every documented key, including its current confidence.
@@ -34,6 +35,7 @@ pub fn pattern_to_json(pattern: &Pattern, now: Time) -> Value {
         ("months", json!({})),
         ("related", json!([])),
         ("group", Value::Null),
+        ("setbacks", json!(0)),
         ("muted", json!(false)),
     ] {
         object.entry(key).or_insert(nothing);
@@ -46,6 +48,17 @@ pub fn pattern_to_json(pattern: &Pattern, now: Time) -> Value {
     Value::Object(object)
 }
 
+/// Converts totals to JSON with their rates, and with the language unless they are of all languages.
+pub fn totals_to_json(figures: &KnowledgeTotals, language: Option<&str>) -> Value {
+    let mut value = json!(figures);
+    let (success_rate, at_least) = figures.rates();
+    (value["success_rate"], value["at_least"]) = (json!(success_rate), json!(at_least));
+    if let Some(language) = language {
+        value["language"] = language.into();
+    }
+    value
+}
+
 /// Converts the counts of a kind to JSON.
 pub fn kind_to_json(language: Language, kind: Kind, tally: &KindTally) -> Value {
     json!({
@@ -53,6 +66,7 @@ pub fn kind_to_json(language: Language, kind: Kind, tally: &KindTally) -> Value 
         "kind": kind,
         "dismissed": tally.dismissed,
         "addressed": tally.addressed,
+        "setbacks": tally.setbacks,
         "lowered": tally.lowering_dismissals().is_some(),
         "muted": tally.muted,
         "last_seen": tally.last_seen,

@@ -1,7 +1,7 @@
 //! `revdeck knowledge stats`: prints the number of patterns and their success rates by language.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{load_look, pattern_output};
 use crate::cli::args::PlainFormat;
@@ -19,16 +19,6 @@ pub struct KnowledgeStatsArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
-}
-
-fn totals_to_json(figures: &KnowledgeTotals, language: Option<&str>) -> Value {
-    let mut value = json!(figures);
-    let (success_rate, at_least) = figures.rates();
-    (value["success_rate"], value["at_least"]) = (json!(success_rate), json!(at_least));
-    if let Some(language) = language {
-        value["language"] = language.into();
-    }
-    value
 }
 
 /// Runs `revdeck knowledge stats`.
@@ -55,9 +45,9 @@ pub fn run(
     }
     if arguments.format == PlainFormat::Json {
         let languages: Vec<Value> =
-            languages.iter().map(|(name, figures)| totals_to_json(figures, Some(name))).collect();
+            languages.iter().map(|(name, figures)| pattern_output::totals_to_json(figures, Some(name))).collect();
         output::print_json(&json::build_versioned([
-            ("totals", totals_to_json(&all, None)),
+            ("totals", pattern_output::totals_to_json(&all, None)),
             ("languages", languages.into()),
         ]))?;
         return Ok(CliExitCode::Done);

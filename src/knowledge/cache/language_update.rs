@@ -27,6 +27,8 @@ word_enum!(
         Success = "success",
         /// The finding was dismissed; for a false alarm: addressed.
         Failure = "failure",
+        /// A fix for the finding failed its check, was dropped or was undone.
+        Setback = "setback",
     }
 );
 
@@ -54,7 +56,7 @@ pub struct PatternOutcome {
     pub language: Language,
     pub pattern: PatternId,
     pub outcome: PatternOutcomeKind,
-    /// Id of the finding. It counts once per pattern and outcome.
+    /// Id of the finding, or of the fix for a setback. It counts once per pattern and outcome.
     pub source: String,
 }
 
@@ -254,12 +256,20 @@ impl LanguageUpdate<'_> {
 
     /// Counts the outcome of a finding.
     fn count_outcome(&mut self, id: &PatternId, outcome: PatternOutcomeKind) {
+        if outcome == PatternOutcomeKind::Setback {
+            if let Some(pattern) = self.entry(id) {
+                pattern.setbacks = pattern.setbacks.saturating_add(1);
+                self.is_changed = true;
+            }
+            return;
+        }
         let month = self.now.strftime("%Y-%m").to_string();
         if let Some(pattern) = self.entry(id) {
             let month: &mut MonthlyOutcomes = pattern.months.entry(month).or_default();
             match outcome {
                 PatternOutcomeKind::Success => month.successes = month.successes.saturating_add(1),
                 PatternOutcomeKind::Failure => month.failures = month.failures.saturating_add(1),
+                PatternOutcomeKind::Setback => {}
             }
             while pattern.months.len() > MAX_MONTHS {
                 pattern.months.pop_first();
@@ -268,10 +278,11 @@ impl LanguageUpdate<'_> {
         self.update_count(id, |count| match outcome {
             PatternOutcomeKind::Success => count.successes = count.successes.saturating_add(1),
             PatternOutcomeKind::Failure => count.failures = count.failures.saturating_add(1),
+            PatternOutcomeKind::Setback => {}
         });
         let event = match outcome {
             PatternOutcomeKind::Success => PatternEventKind::Succeeded,
-            PatternOutcomeKind::Failure => PatternEventKind::Failed,
+            PatternOutcomeKind::Failure | PatternOutcomeKind::Setback => PatternEventKind::Failed,
         };
         self.log_event(event, id, 1);
     }
@@ -317,6 +328,7 @@ impl LanguageUpdate<'_> {
                 && pattern.counts.is_empty()
                 && !pattern.muted
                 && pattern.last_matched.is_none()
+                && pattern.setbacks == 0
         };
         self.document.patterns.retain(|_, pattern| !says_nothing(pattern));
         let base: BTreeSet<&PatternId> =

@@ -143,6 +143,7 @@ impl KnowledgeCache {
                         counts,
                         last_matched: known.last_matched,
                         months: known.months,
+                        setbacks: known.setbacks,
                         muted: known.muted,
                         ..merged
                     };
@@ -159,6 +160,15 @@ impl KnowledgeCache {
             kinds: document.kinds,
             forgotten: document.forgotten,
         })
+    }
+
+    /// Returns the time at which the first pattern was learned on this machine, as far as the event log reaches back.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log cannot be read.
+    pub fn learning_since(&self) -> Result<Option<Time>, KnowledgeError> {
+        Ok(event_log::first_event_at(&self.folder, PatternEventKind::Learned)?)
     }
 
     /// Counts observations and creates patterns for new ones.

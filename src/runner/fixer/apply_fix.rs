@@ -102,6 +102,8 @@ impl Fixer<'_> {
         let fix = self.change_fix(id, |fix| {
             fix.status = FixStatus::Undone;
             fix.touched.clear();
+            // A decision that is made while learning is off is never learned from.
+            fix.private |= !self.services.settings.learning.enabled;
         })?;
         self.record_decisions(&fix, FindingStatus::Open)?;
         Ok(fix)
@@ -118,6 +120,7 @@ impl Fixer<'_> {
             status if fix.is_half_applied() => refused = Some((status, "it is half applied: apply or undo it first")),
             FixStatus::Working | FixStatus::Reviewing | FixStatus::Offered | FixStatus::Undone => {
                 fix.status = FixStatus::Dropped;
+                fix.private |= !self.services.settings.learning.enabled;
             }
             FixStatus::Dropped => {}
             status => refused = Some((status, "there is nothing to drop")),

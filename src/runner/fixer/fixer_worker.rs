@@ -157,6 +157,18 @@ impl Fixer<'_> {
         }
     }
 
+    /// Records the costs of an attempt whose edits failed the check.
+    pub(super) fn record_unfit_attempt(&self, material: &FixMaterial, made: FixAttempt, why: String) -> FixFailure {
+        let recorded = self.update_working_fix(&material.fix.fix_id, |fix| {
+            add_costs(fix, &made, 0);
+            fix.unfit = true;
+        });
+        match recorded {
+            Ok(_) => FixFailure::Reason(why),
+            Err(error) => error,
+        }
+    }
+
     /// Ends a fix that cannot continue. Offers the patch of an earlier attempt, if there is one.
     fn fail_fix(&self, id: &FixId, reason: &str) -> Result<(), RunnerError> {
         self.services.store.update_fix(id, self.services.ambient.now(), |fix| {
@@ -230,7 +242,11 @@ impl Fixer<'_> {
             Some(_) => None,
         };
         if let Some(reason) = trouble {
-            self.update_working_fix(&fix.fix_id, |fix| add_costs(fix, &made, took_ms))?;
+            self.update_working_fix(&fix.fix_id, |fix| {
+                add_costs(fix, &made, took_ms);
+                // An exact suggestion that no longer fits only says that the code has changed.
+                fix.unfit = fix.reviewer != BUILTIN_REVIEWER;
+            })?;
             return Err(FixFailure::Reason(reason));
         }
         let files = patch.paths.iter().zip(files.unwrap_or_default()).map(|(path, file)| FileDiffStat {
@@ -243,6 +259,7 @@ impl Fixer<'_> {
         self.update_working_fix(&fix.fix_id, |fix| {
             add_costs(fix, &made, took_ms);
             fix.status = FixStatus::Reviewing;
+            fix.unfit = false;
             fix.verdict.clear();
             fix.files = files;
             fix.patch_hash = content_hash([patch.text.as_slice()]);

@@ -86,7 +86,7 @@ impl Fixer<'_> {
             }
         }
         let why = format!("its edits do not fit: {}", text::sanitize_line(&why));
-        Err(self.record_failed_attempt(material, made, why))
+        Err(self.record_unfit_attempt(material, made, why))
     }
 
     /// Reads the files that contain the findings, as text.

@@ -47,6 +47,7 @@ impl Fixer<'_> {
             updated_at: now,
             source: request.source,
             private: !self.services.settings.learning.enabled,
+            unfit: false,
             findings: request.findings.clone(),
             left_out: Vec::new(),
             run_id: run.run_id,

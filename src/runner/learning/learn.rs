@@ -9,6 +9,8 @@
 //! - A dismissed finding that [may be grave](crate::domain::Kind::is_never_lowered) teaches nothing, because knowledge
 //!   must not hide it.
 //! - Decisions about smells of the built-in reviewer also count by kind of smell.
+//! - A fix that failed its check, was dropped or was undone counts against the pattern that raised its findings, against
+//!   the patterns of its edits, and by kind of smell. It weighs a third of a dismissal and teaches no new pattern.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,7 +25,7 @@ use crate::knowledge::cache::{KnowledgeCache, LearningSummary, PatternOutcome, P
 use crate::knowledge::error::KnowledgeError;
 use crate::knowledge::kind_tallies::{FindingVerdict, KindVerdict};
 use crate::knowledge::pattern::PatternEvidence;
-use crate::runner::prompt::pattern_queries::{FormLesson, PatternQueries};
+use crate::runner::prompt::pattern_queries::{EditLesson, FormLesson, PatternQueries};
 use crate::runner::{BUILTIN_REVIEWER, Learning, Services};
 use crate::store::{StoreError, StoreView};
 use crate::syntax::language::Language;
@@ -38,8 +40,10 @@ pub struct LearningReport {
     /// Number of findings with decisions.
     pub findings: usize,
     pub learned: LearningSummary,
-    /// Number of outcomes for findings that learned patterns had raised.
+    /// Number of outcomes for findings that learned patterns had raised, and of setbacks of patterns.
     pub outcomes: usize,
+    /// Number of fixes that failed their check, were dropped or were undone.
+    pub fixes: usize,
     /// `true` if there are more decisions to read.
     pub more: bool,
 }
@@ -65,22 +69,30 @@ impl Learning<'_> {
         // The last decision about a finding counts.
         let last: BTreeMap<&FindingId, &Disposition> =
             lessons.decided.iter().map(|line| (&line.finding_id, line)).collect();
-        if !last.is_empty() {
+        let fixes = self.services.store.pending_fixes()?;
+        let set_back: Vec<&Fix> = fixes.changed.iter().filter(|fix| !fix.setback_findings().is_empty()).collect();
+        if !last.is_empty() || !set_back.is_empty() {
             let mut lesson = DecisionReader::new(self.services)?;
             for line in last.values() {
                 lesson.read_decision(line)?;
+            }
+            for fix in &set_back {
+                lesson.read_setback(fix)?;
             }
             let (observations, outcomes) =
                 lesson.queries.run_queries(&|commit, path| read_text(&self.services.repo, commit, path));
             lesson.outcomes.extend(outcomes);
             let now = self.services.ambient.now();
-            taught.findings = last.len();
+            (taught.findings, taught.fixes) = (last.len(), set_back.len());
             taught.learned = cache.learn(&observations, now)?;
             taught.outcomes = cache.record_outcomes(&lesson.outcomes, now)?;
             cache.record_verdicts(&lesson.judged, now)?;
         }
         if lessons.end != lessons.start {
             self.services.store.mark_learned(lessons.end)?;
+        }
+        if fixes.end != fixes.start {
+            self.services.store.mark_fixes_learned(fixes.end)?;
         }
         Ok(taught)
     }
@@ -110,7 +122,7 @@ impl Learning<'_> {
     /// Learns like [`crate::runner::Learning::learn`], for a worker: only logs a failure.
     pub(in crate::runner) fn learn_after_run(&self) {
         match self.learn(&KnowledgeCache::open(&self.services.paths.knowledge)) {
-            Ok(taught) if taught.findings > 0 => tracing::info!(?taught, "learned"),
+            Ok(taught) if taught.findings + taught.fixes > 0 => tracing::info!(?taught, "learned"),
             Ok(_) => {}
             Err(error) => tracing::warn!(%error, "nothing was learned"),
         }
@@ -181,7 +193,8 @@ impl<'a> DecisionReader<'a> {
                 };
                 if let Some(finding) = then {
                     self.query_no_false_alarm(&finding, &before);
-                    self.queries.query_edits(&finding, [&before, &after], PatternEvidence::Applied, said.at);
+                    let lesson = EditLesson::Fixed { evidence: PatternEvidence::Applied, at: said.at };
+                    self.queries.query_edits(&finding, [&before, &after], lesson);
                 }
             }
             (FindingStatus::Addressed, Actor::Engine) => {
@@ -190,11 +203,44 @@ impl<'a> DecisionReader<'a> {
                 if let Some(before) = placed {
                     self.query_no_false_alarm(&finding, &before);
                     if let Some(after) = self.snapshot_of_run(said.run_id.as_ref()) {
-                        self.queries.query_edits(&finding, [&before, &after], PatternEvidence::Addressed, said.at);
+                        let lesson = EditLesson::Fixed { evidence: PatternEvidence::Addressed, at: said.at };
+                        self.queries.query_edits(&finding, [&before, &after], lesson);
                     }
                 }
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Reads the end of a fix that came to nothing.
+    fn read_setback(&mut self, fix: &Fix) -> Result<(), StoreError> {
+        let before = Some(fix.snapshot_commit.as_str());
+        for id in fix.setback_findings() {
+            let then = self.services.store.finding_in_run(&fix.run_id, id)?;
+            let finding = match then {
+                Some(finding) => finding,
+                None => match self.services.store.finding_in(&self.view, id)? {
+                    Some(finding) => finding,
+                    None => continue,
+                },
+            };
+            if let Some(pattern) = &finding.pattern
+                && let Some(language) = self.file_language(before, &finding)
+            {
+                self.outcomes.push(PatternOutcome {
+                    language,
+                    pattern: pattern.clone(),
+                    outcome: PatternOutcomeKind::Setback,
+                    source: fix.fix_id.to_string(),
+                });
+            }
+            self.record_judgement(&finding, before, FindingVerdict::SetBack);
+            // The edits of a patch that failed its check are not kept.
+            if fix.status != FixStatus::Failed && !fix.fixed_commit.is_empty() {
+                let lesson = EditLesson::SetBack { fix: fix.fix_id.to_string() };
+                self.queries.query_edits(&finding, [&fix.snapshot_commit, &fix.fixed_commit], lesson);
+            }
         }
         Ok(())
     }

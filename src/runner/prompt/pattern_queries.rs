@@ -28,6 +28,15 @@ pub(in crate::runner) enum FormLesson {
     NoFalseAlarm,
 }
 
+/// The lesson of the edits near a finding.
+#[derive(Debug, Clone)]
+pub(in crate::runner) enum EditLesson {
+    /// The edits fixed the finding.
+    Fixed { evidence: PatternEvidence, at: Time },
+    /// A fix with the edits was dropped or undone; `fix` is its id.
+    SetBack { fix: String },
+}
+
 /// A query about one finding.
 #[derive(Debug)]
 struct FindingQuery<T> {
@@ -55,7 +64,7 @@ pub(in crate::runner) struct PatternQueries {
     /// By path and commit.
     forms: QueriesByFile<(String, String), FormLesson>,
     /// By path and the commits before and after.
-    edits: QueriesByFile<(String, [String; 2]), (PatternEvidence, Time)>,
+    edits: QueriesByFile<(String, [String; 2]), EditLesson>,
 }
 
 impl PatternQueries {
@@ -66,9 +75,9 @@ impl PatternQueries {
     }
 
     /// Adds a query for the edits between two commits that are about a finding.
-    pub fn query_edits(&mut self, finding: &Finding, commits: [&str; 2], evidence: PatternEvidence, at: Time) {
+    pub fn query_edits(&mut self, finding: &Finding, commits: [&str; 2], lesson: EditLesson) {
         let files = (finding.repo_relative_path.clone(), commits.map(str::to_owned));
-        self.edits.entry(files).or_default().push(FindingQuery::new(finding, (evidence, at)));
+        self.edits.entry(files).or_default().push(FindingQuery::new(finding, lesson));
     }
 
     /// Runs all queries and returns the observations and the outcomes for known patterns.
@@ -105,18 +114,26 @@ impl PatternQueries {
                     end.saturating_add(MAX_EDIT_DISTANCE),
                 );
                 for edit in edits.iter().filter(|edit| edit.lines.overlaps(near)) {
-                    let (evidence, at) = about.what;
-                    observations.push(PatternObservation {
-                        language,
-                        stance: PatternStance::Mistake,
-                        broken: edit.broken.clone(),
-                        fixed: edit.fixed.clone(),
-                        edit: edit.edit,
-                        kind: about.kind,
-                        evidence,
-                        source: about.source.clone(),
-                        at,
-                    });
+                    let (broken, fixed) = (edit.broken.clone(), edit.fixed.clone());
+                    match &about.what {
+                        EditLesson::Fixed { evidence, at } => observations.push(PatternObservation {
+                            language,
+                            stance: PatternStance::Mistake,
+                            broken,
+                            fixed,
+                            edit: edit.edit,
+                            kind: about.kind,
+                            evidence: *evidence,
+                            source: about.source.clone(),
+                            at: *at,
+                        }),
+                        EditLesson::SetBack { fix } => outcomes.push(PatternOutcome {
+                            language,
+                            pattern: PatternId::from_forms(language.name(), &broken.to_string(), &fixed.to_string()),
+                            outcome: PatternOutcomeKind::Setback,
+                            source: fix.clone(),
+                        }),
+                    }
                 }
             }
         }
@@ -191,7 +208,7 @@ mod tests {
         for n in 0..40 {
             let about = finding(n, 2);
             asked.query_form(&about, "old", if n == 0 { FormLesson::NoFalseAlarm } else { FormLesson::FalseAlarm(at) });
-            asked.query_edits(&about, ["old", "new"], PatternEvidence::Applied, at);
+            asked.query_edits(&about, ["old", "new"], EditLesson::Fixed { evidence: PatternEvidence::Applied, at });
         }
         let (observations, outcomes) = asked.run_queries(&text);
         assert_eq!(*read.borrow(), ["old a.py", "old a.py", "new a.py"]);
@@ -212,8 +229,21 @@ mod tests {
         };
         for (line, expected) in [(2, false), (8, false), (9, true), (11, true)] {
             let mut asked = PatternQueries::default();
-            asked.query_edits(&finding(1, line), ["old", "new"], PatternEvidence::Applied, Time::UNIX_EPOCH);
-            assert_eq!(!asked.run_queries(&text).0.is_empty(), expected, "line {line}");
+            let lesson = EditLesson::Fixed { evidence: PatternEvidence::Applied, at: Time::UNIX_EPOCH };
+            asked.query_edits(&finding(1, line), ["old", "new"], lesson);
+            let (fixed, none) = asked.run_queries(&text);
+            assert_eq!((!fixed.is_empty(), none.len()), (expected, 0), "line {line}");
+            // The same edits of a fix that was undone count against their patterns.
+            let mut asked = PatternQueries::default();
+            asked.query_edits(&finding(1, line), ["old", "new"], EditLesson::SetBack { fix: "fx_1".to_owned() });
+            let (none, set_back) = asked.run_queries(&text);
+            let id = |one: &PatternObservation| {
+                PatternId::from_forms("python", &one.broken.to_string(), &one.fixed.to_string())
+            };
+            assert_eq!(
+                (none.len(), set_back.iter().map(|one| one.pattern.clone()).collect::<Vec<_>>()),
+                (0, fixed.iter().map(id).collect())
+            );
         }
     }
 }
