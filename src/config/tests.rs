@@ -96,7 +96,9 @@ fn every_setting_reaches_its_field() {
         let before = load_with(base, "").expect("sound").settings;
         let loaded = load_with(&format!("{base}{} = {}\n", key.name, other_value(key.form)), "").expect(key.name);
         let is_other = loaded.entries.iter().any(|entry| entry.key == key.name && entry.value != default.value);
-        assert!(loaded.settings != before || !is_other, "{} changes nothing", key.name);
+        if is_other {
+            assert_ne!(loaded.settings, before, "{} changes nothing", key.name);
+        }
     }
 }
 
@@ -204,7 +206,11 @@ fn every_field_of_a_reviewer_can_be_set_is_documented_and_shown_with_its_place()
             SettingValue::Flag(flag) => flag.to_string(),
             SettingValue::List(list) => format!("{list:?}"),
         };
-        assert!(shown == expected || *name == "ca_file" && shown.ends_with("home/other"), "{name}: {shown}");
+        match *name {
+            // A relative path starts in the folder of the settings.
+            "ca_file" => assert!(shown.ends_with("home/other"), "{name}: {shown}"),
+            _ => assert_eq!(shown, expected, "{name}"),
+        }
     }
 }
 
@@ -269,12 +275,12 @@ fn what_a_reviewer_cannot_mean_is_told_with_its_place() {
         (&format!("{model}context_window = 5000\nmax_output = 5000"), "max_output: leaves no room", "less than"),
         (&format!("{model}fallback = \"b\""), "4:1: reviewers.a.fallback: there is no reviewer named \"b\"", "none"),
         (&format!("{model}fallback = \"builtin\""), "fallback: the built-in reviewer takes nothing over", "none"),
-        (&format!("{model}fallback = \"a\""), "fallback: leads back to itself: a -> a", "circle"),
+        (&format!("{model}fallback = \"a\""), "fallback: leads back to itself: a -> a", ""),
         (&format!("{model}surprise = 1"), "4:1: reviewers.a.surprise: there is no key", "idle_timeout"),
     ] {
         let error = reviewer(lines).expect_err(lines);
         let (told, hint) = (error.to_string(), error.hint());
-        assert!(told.contains(problem) && (hint.contains(allowed) || allowed == "circle"), "{told}; {hint}");
+        assert!(told.contains(problem) && hint.contains(allowed), "{told}; {hint}");
     }
     let error = load_with("[reviewers.builtin]\nkind = \"ollama\"\nmodel = \"m\"\n", "").expect_err("a name in use");
     assert!(error.to_string().contains("the name stands for the built-in reviewer"), "{error}");

@@ -141,7 +141,9 @@ mod tests {
         assert!(pieces[1].text.contains(overview), "{}", &*pieces[1].text);
         assert!(pieces[0].text.contains(documents) && !pieces[0].text.contains("a/b0/"), "{}", &*pieces[0].text);
         let words: usize = pieces.iter().map(|piece| piece.text.split_whitespace().count()).sum();
-        assert!(need == Need::Filler || words as u32 <= budget / OUTLINE_BUDGET_DIVISOR);
+        if need != Need::Filler {
+            assert!(words as u32 <= budget / OUTLINE_BUDGET_DIVISOR, "{words} words");
+        }
     }
 
     #[test]

@@ -63,7 +63,9 @@ mod tests {
     fn a_long_task_keeps_its_beginning(#[case] text: &str, #[case] most: u32, #[case] expected: &str) {
         let told = fit_task_text(text, most, &words);
         assert!(told.starts_with(expected), "{told:?}");
-        assert!(words(&told) as u32 <= most || expected.is_empty());
+        if !expected.is_empty() {
+            assert!(words(&told) as u32 <= most, "{told:?}");
+        }
     }
 
     /// A change of a lock file and a change of code.

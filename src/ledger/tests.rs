@@ -149,7 +149,9 @@ fn what_is_said_and_what_is_not() {
             .filter(|name| *name != "details")
             .collect();
         assert_eq!(said, expected, "{name}: {text}");
-        assert!(text.is_empty() || is_well_formed(&text), "{name}: {text}");
+        if !text.is_empty() {
+            assert!(is_well_formed(&text), "{name}: {text}");
+        }
     }
 }
 
