@@ -10,7 +10,7 @@ use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{self, Invocation, read_variable};
-use crate::config::{KEYS, LoadedSettings, ModelCatalog, Prompts, RequiredAssets};
+use crate::config::{ConfigError, KEYS, LoadedSettings, ModelCatalog, Prompts, RequiredAssets, UserGuidelines};
 use crate::domain::text::{format_count, sanitize_line};
 use crate::git::Repo;
 use crate::report::{TextOptions, TextStyle, json};
@@ -110,6 +110,9 @@ pub fn run(invocation: &Invocation, arguments: &DoctorArgs) -> Result<CliExitCod
         if let Some(error) = error {
             check(name, CheckStatus::Bad, format!("{error}; {}", error.hint()));
         }
+    }
+    if let Some((verdict, text)) = judge_guidelines(&UserGuidelines::load(&invocation.paths)) {
+        check("guidelines", verdict, text);
     }
     if let Ok(loaded) = &settings {
         for (verdict, text) in reviewers::judge_reviewers(&loaded.settings, &models.unwrap_or_default()) {
@@ -215,6 +218,18 @@ fn judge_store(invocation: &Invocation, repo: &Repo) -> (CheckStatus, String) {
             }
         }
         Err(error) => (CheckStatus::Bad, format_error(&error.into())),
+    }
+}
+
+/// Names the user's constitution and rules; `None` if there are none.
+fn judge_guidelines(loaded: &Result<UserGuidelines, ConfigError>) -> Option<(CheckStatus, String)> {
+    match loaded {
+        Ok(own) if own.is_empty() => None,
+        Ok(own) => {
+            let paths: Vec<String> = own.documents().map(|document| document.path.display().to_string()).collect();
+            Some((CheckStatus::Good, format!("for all repositories: {}", paths.join(", "))))
+        }
+        Err(error) => Some((CheckStatus::Bad, format!("{error}; {}", error.hint()))),
     }
 }
 

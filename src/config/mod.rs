@@ -17,6 +17,7 @@ mod reviewers;
 mod settings;
 mod settings_file;
 mod strictness;
+mod user_guidelines;
 #[cfg(test)]
 mod tests;
 
@@ -36,6 +37,7 @@ pub(crate) use reviewers::ReviewerSettings;
 pub use reviewers::{ApiKeySource, CommandDialect, ReviewerKind};
 pub(crate) use settings::{ColorChoice, EmbeddingSettings, KEYS, OpeningMode, RetentionSettings, Settings, WindowSettings};
 pub(crate) use settings_file::{AllowedKeys, overlay_user_file};
+pub(crate) use user_guidelines::UserGuidelines;
 
 /// Loads the user's theme with this name merged over `base` (an embedded theme, or an empty text), as TOML. Returns
 /// `None` if the user has no such theme.

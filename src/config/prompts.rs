@@ -113,7 +113,7 @@ pub enum Prompt<'a> {
     Task {
         /// Reviewed scope in words.
         scope: &'a str,
-        /// The project's review guidelines; may be empty.
+        /// The user's and the project's review guidelines; may be empty.
         rules: &'a str,
         /// Learned patterns; may be empty.
         patterns: &'a str,

@@ -1,12 +1,12 @@
-//! Collects the texts that a model receives in addition to the code around a change: the constitution, the project's
-//! rules, learned patterns, and the change itself. Reviews and `revdeck context` use the same code.
+//! Collects the texts that a model receives in addition to the code around a change: the user's constitution and rules,
+//! those of the project, learned patterns, and the change itself. Reviews and `revdeck context` use the same code.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::config::{PromptName, Prompts};
+use crate::config::{PromptName, Prompts, UserGuidelines};
 use crate::context::builder::{TASK_BUDGET_DIVISOR, standalone_piece};
 use crate::context::diff_parts::{DiffLimits, DiffParts, build_diff_parts, is_secret};
-use crate::context::guidelines::{Guidelines, collect_guidelines};
+use crate::context::guidelines::{ExternalDocument, Guidelines, collect_guidelines, quote_documents};
 use crate::context::omitted_files::list_omitted_files;
 use crate::context::pack::{ContextPiece, Need, SectionKind};
 use crate::context::project_documents::{Constitution, list_project_documents, quote_constitution};
@@ -120,8 +120,17 @@ impl PromptTokenLimits {
     }
 }
 
+/// Labels of the user's documents for a model.
+const USER_CONSTITUTION_LABEL: &str =
+    "The user's constitution for all repositories, which holds where the project's documents say otherwise";
+const USER_RULES_LABEL: &str =
+    "The user's rules for all repositories, which hold where the project's documents say otherwise";
+
 /// The collected texts.
 pub(in crate::runner) struct PromptMaterial {
+    /// The user's constitution and rules for all repositories.
+    user_constitution: Option<Guidelines>,
+    user_rules: Option<Guidelines>,
     constitution: Option<Constitution>,
     pub rules: Option<Guidelines>,
     /// The learned patterns; empty if there are none or the prompt does not use them.
@@ -148,6 +157,12 @@ impl PromptBuilder<'_> {
         let paths = change.files.iter().map(|file| &file.path).chain(of_task.iter().map(|given| &given.path));
         let paths: Vec<&str> = paths.chain(wish.focus.iter().map(|focus| &focus.path)).map(String::as_str).collect();
         let commit = &record.subject.snapshot_commit;
+        let [user_constitution, user_rules] = self.quote_user_documents(sizes, &count, mask);
+        let left = |limit: u64, used: &Option<Guidelines>| {
+            limit.saturating_sub(used.as_ref().map_or(0, |used| count(&used.text)))
+        };
+        let rules_left = left(sizes.rules, &user_rules);
+        let constitution_left = left(sizes.constitution, &user_constitution);
         let rules = wish.options.documentation.then(|| {
             let documents = self
                 .services
@@ -155,9 +170,9 @@ impl PromptBuilder<'_> {
                 .list_tree(commit)
                 .map(|listing| list_project_documents(&listing))
                 .unwrap_or_default();
-            collect_guidelines(&self.services.repo, commit, &paths, &documents, sizes.rules, &count, mask)
+            collect_guidelines(&self.services.repo, commit, &paths, &documents, rules_left, &count, mask)
         });
-        let constitution = quote_constitution(&self.services.repo, commit, sizes.constitution, &count, mask);
+        let constitution = quote_constitution(&self.services.repo, commit, constitution_left, &count, mask);
         let mut patterns = String::new();
         if prompts.has_placeholder(PromptName::Task, "patterns") {
             patterns = self.render_hints(subject, sizes.patterns, &count);
@@ -170,6 +185,8 @@ impl PromptBuilder<'_> {
             besides = list_omitted_files(&left_out, &change.moved, sizes.omitted_files, &count, mask);
         }
         let mut gathered = PromptMaterial {
+            user_constitution,
+            user_rules,
             constitution,
             rules: rules.flatten(),
             patterns,
@@ -179,6 +196,29 @@ impl PromptBuilder<'_> {
         };
         gathered.material = self.build_change_material(subject, sizes, &gathered);
         gathered
+    }
+
+    /// Quotes the user's constitution and the user's rules, which apply to all repositories.
+    fn quote_user_documents(
+        &self,
+        sizes: &PromptTokenLimits,
+        count: &dyn Fn(&str) -> u64,
+        mask: Mask,
+    ) -> [Option<Guidelines>; 2] {
+        // The identity of the reviewer was resolved with the same files, so an error was told before.
+        let own = UserGuidelines::load(&self.services.paths).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the user's rules are left out");
+            UserGuidelines::default()
+        });
+        let parts = [
+            (own.constitution.as_slice(), USER_CONSTITUTION_LABEL, sizes.constitution),
+            (own.rules.as_slice(), USER_RULES_LABEL, sizes.rules),
+        ];
+        parts.map(|(documents, label, budget)| {
+            let documents: Vec<_> =
+                documents.iter().map(|own| ExternalDocument { name: &own.name, text: &own.text }).collect();
+            quote_documents(&documents, label, budget, count, mask)
+        })
     }
 
     /// Returns the text of the change, in the tokens that the other parts leave.
@@ -209,10 +249,18 @@ impl PromptBuilder<'_> {
 }
 
 impl PromptMaterial {
-    /// Returns the constitution and the rules as one text.
+    /// Returns the constitutions and the rules as one text, the user's first.
     pub fn rules_text(&self) -> String {
         let rules = self.rules.as_ref().map(|rules| rules.text.as_str());
-        self.constitution().into_iter().chain(rules).collect::<Vec<_>>().join("\n")
+        let own = self.user_documents().map(|(told, _)| told.text.as_str());
+        own.chain(self.constitution()).chain(rules).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns the user's documents, each with its name for a person.
+    fn user_documents(&self) -> impl Iterator<Item = (&Guidelines, &'static str)> {
+        let constitution = self.user_constitution.iter().map(|told| (told, "your constitution for all repositories"));
+        let rules = self.user_rules.iter().map(|told| (told, "your rules for all repositories"));
+        constitution.chain(rules).filter(|(told, _)| !told.text.is_empty())
     }
 
     fn constitution(&self) -> Option<&str> {
@@ -223,10 +271,18 @@ impl PromptMaterial {
     pub fn notes(&self) -> Vec<String> {
         let cut = self.constitution.as_ref().filter(|told| self.includes_rules && !told.is_whole);
         let said = cut.map(|told| match told.text.is_empty() {
-            true => "nothing of the constitution is told: there is no room for it",
-            false => "of the constitution only the beginning is told: it is over its part of the budget",
+            true => "nothing of the constitution is told: there is no room for it".to_owned(),
+            false => "of the constitution only the beginning is told: it is over its part of the budget".to_owned(),
         });
-        said.into_iter().map(str::to_owned).collect()
+        let own = [(&self.user_constitution, "constitution"), (&self.user_rules, "rules")];
+        let own = own.into_iter().filter_map(|(told, name)| {
+            let told = told.as_ref().filter(|told| self.includes_rules && !told.is_whole)?;
+            Some(match told.text.is_empty() {
+                true => format!("nothing of your {name} for all repositories is told: there is no room"),
+                false => format!("of your {name} for all repositories only the beginning is told: over the budget"),
+            })
+        });
+        own.chain(said).collect()
     }
 
     /// Returns the paths of the included documents.
@@ -249,7 +305,11 @@ impl PromptMaterial {
     fn side_pieces(&self) -> Vec<ContextPiece> {
         let mut pieces = Vec::new();
         if self.includes_rules {
-            let rules = |text: &str, reason| required_piece(SectionKind::Rules, text, reason);
+            let rules = |text: &str, reason: &str| required_piece(SectionKind::Rules, text, reason);
+            for (told, name) in self.user_documents() {
+                let sources: Vec<_> = told.sources.iter().map(|source| text::sanitize_line(source)).collect();
+                pieces.push(rules(&told.text, &format!("{name}: {}", sources.join(", "))));
+            }
             pieces.extend(self.constitution().map(|text| rules(text, "the constitution, pinned")));
             pieces.extend(self.rules.as_ref().map(|told| rules(&told.text, "the project's rules")));
         }

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::config::{ModelCatalog, ModelFacts, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings, WindowSettings};
+use crate::config::{
+    ModelCatalog, ModelFacts, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings, UserGuidelines,
+    WindowSettings,
+};
 use crate::context::pack::PackedContext;
 use crate::context::tools::{Toolbox, ToolboxSetup};
 use crate::domain::{Finding, RunId, RunRecord, Time, TurnPhase, Usage, content_hash, text};
@@ -84,7 +87,9 @@ impl<'a> ReviewerAccess<'a> {
             self.services.settings.context.tokens > 0
         );
         let version = self.load_prompts()?.version();
-        Ok(content_hash([version.as_bytes(), switches.as_bytes()]).chars().take(16).collect())
+        let own = UserGuidelines::load(&self.services.paths)?.version();
+        let parts = [version.as_bytes(), switches.as_bytes()].into_iter().chain(own.as_deref().map(str::as_bytes));
+        Ok(content_hash(parts).chars().take(16).collect())
     }
 
     pub(in crate::runner) fn load_prompts(&self) -> Result<Prompts, RunnerError> {
