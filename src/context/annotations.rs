@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use super::builder::standalone_piece;
 use super::file_analysis::FileAnalyzer;
-use super::history_cache::RepoHistory;
 use super::pack::{
     ContextPiece, ContextSection, LastChange, Need, PackedContext, SectionKind, TokenCounter, UntestedFunction,
 };
-use super::retrieve::history::{PastFile, PathId, find_last_touch};
 use super::retrieve::task::{RetrievalTask, old_line_range};
 use super::test_coverage::{LineCoverage, TestCoverage};
 use super::text::format_path;
+use crate::context::retrieve::line_history::find_last_touch;
 use crate::domain::text::format_count;
 use crate::domain::{LineRange, Time};
 use crate::git::Repo;
 use crate::index::chunk::{ChunkKind, Declaration};
+use crate::index::history::{PastFile, PathId};
+use crate::index::history_cache::RepoHistory;
 use crate::masking::Mask;
 use crate::syntax::facts::is_test_path;
 
@@ -256,6 +257,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::index::history_cache::tests::HistoryFixture;
 
     #[test]
     fn functions_that_no_test_reaches_are_told_in_few_words_whatever_they_are_called() {
@@ -304,5 +306,19 @@ mod tests {
         let found: Vec<String> =
             find_cut_declarations(&declared, LineRange::new(start, end)).into_iter().map(|part| part.name).collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn no_more_of_the_past_is_looked_at_than_there_is_time_for() {
+        let sample = HistoryFixture::new(5);
+        let repo = sample.repo();
+        let known = sample.read();
+        let before = known.ancestors(&sample.tip());
+        let changed = |line: u32, most: usize| {
+            let mut changes = LastChangeLookup::new(&repo, (&known, &before), ["main.rs"].into_iter(), most);
+            changes.find_for_lines("main.rs", LineRange::new(line, line)).map(|change| change.commit)
+        };
+        assert_eq!(changed(2, 2), Some(sample.tip()));
+        assert_eq!((changed(1, usize::MAX), changed(1, 9)), (known.commit(4).map(str::to_owned), None));
     }
 }

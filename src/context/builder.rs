@@ -34,7 +34,6 @@ pub(crate) use self::code_pieces::{build_code_pieces, is_likely, standalone_piec
 pub(crate) use self::select_step::TASK_BUDGET_DIVISOR;
 #[cfg(doc)]
 use self::{query_step::SearchSpace, rank_step::RankedCode, select_step::Selection};
-use super::document_store::DocumentStore;
 use super::embeddings::EmbeddingScorer;
 use super::file_analysis::FileAnalyzer;
 use super::pack::{ContextFilter, ContextPiece, PackedContext, SectionKind, TokenCounter};
@@ -42,6 +41,7 @@ use super::retrieve::task::{GivenFile, RetrievalTask};
 use crate::domain::Encoding;
 use crate::git::{GitError, Repo};
 use crate::index::Index;
+use crate::index::document_store::DocumentStore;
 use crate::syntax::facts::is_test_path;
 use crate::tokens::TokenCountCache;
 

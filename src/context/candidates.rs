@@ -8,13 +8,13 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::document_store::AuthoredFilter;
 use super::mentions::MentionedFiles;
-use super::retrieve::history::{History, MAX_FILES_PER_COMMIT};
 use super::retrieve::paths::{folder, folder_proximity, subject};
 use super::retrieve::task::RetrievalTask;
-use super::retrieve::words::identifiers;
 use crate::git::TreeFile;
+use crate::index::document_store::AuthoredFilter;
+use crate::index::history::{History, MAX_FILES_PER_COMMIT};
+use crate::index::vocabulary::identifiers;
 use crate::index::{FileId, Index, IndexCompleteness, IndexError, split_words};
 
 /// Maximum number of files to read and rank: about 100 ms of work.

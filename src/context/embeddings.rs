@@ -217,12 +217,12 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::context::retrieve::document::Document;
     use crate::context::retrieve::factors::FileFactors;
-    use crate::context::retrieve::history::Touch;
     use crate::context::retrieve::masked_text::MaskedFile;
     use crate::context::retrieve::task::{Focus, GivenFile, GivenFileHunk};
-    use crate::context::retrieve::words::Vocabulary;
+    use crate::index::document::Document;
+    use crate::index::history::Touch;
+    use crate::index::vocabulary::Vocabulary;
 
     /// A repository with one file, and its folder.
     fn sample(text: &str) -> (tempfile::TempDir, Repo, HashMap<String, String>) {

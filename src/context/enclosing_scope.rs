@@ -14,7 +14,6 @@ use super::annotations::{find_cut_declarations, format_title_note};
 use super::builder::standalone_piece;
 use super::file_analysis::FileAnalyzer;
 use super::pack::{ContextPiece, Need, SectionKind, TokenCounter};
-use super::retrieve::SourceFile;
 use super::retrieve::masked_text::PassageTexts;
 use super::retrieve::task::{GivenFile, GivenFileHunk, old_line_range};
 use super::retrieve::unified_diff;
@@ -22,6 +21,7 @@ use super::text::{find_max_fitting, format_path};
 use crate::domain::LineRange;
 use crate::git::Hunk;
 use crate::index::chunk::{ChunkKind, Declaration};
+use crate::index::document_store::SourceFile;
 use crate::masking::Mask;
 
 /// Maximum number of hunks to look at, the largest first, and of declarations whose hidden lines are shown.

@@ -12,10 +12,7 @@ use std::slice;
 use std::sync::Arc;
 
 use super::background_map::BackgroundMap;
-use super::document_store::read_text;
 use super::import_resolver::ImportResolver;
-use super::retrieve::SourceFile;
-use super::retrieve::document::Document;
 use super::retrieve::masked_text::{MaskedFile, PassageTexts};
 use super::text::{BlobText, escape_unsafe};
 use crate::domain::{Encoding, LineRange};
@@ -24,6 +21,9 @@ use crate::index::Index;
 use crate::index::chunk;
 use crate::index::chunk::{ChunkExtent, ChunkKind, Declaration, FileSyntax};
 use crate::index::codec::{PackedReader, PackedWriter};
+use crate::index::document::Document;
+use crate::index::document_store::SourceFile;
+use crate::index::document_store::read_text;
 use crate::index::fact_store::{FactKey, FactStore};
 use crate::masking::Mask;
 use crate::parallel;
@@ -394,7 +394,7 @@ fn decode_syntax(bytes: &[u8]) -> Option<FileSyntax> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::retrieve::words::Vocabulary;
+    use crate::index::vocabulary::Vocabulary;
 
     const TEXT: &str = "fn walk() {\n    // Why.\n    step();\n}\n";
 

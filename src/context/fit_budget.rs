@@ -176,12 +176,12 @@ mod tests {
     use super::*;
     use crate::context::builder::standalone_piece;
     use crate::context::pack::{ExclusionReason, ScoreExplanation, SectionKind, SharedText, pack};
-    use crate::context::retrieve::document::Document;
     use crate::context::retrieve::factors::FileFactors;
     use crate::context::retrieve::masked_text::MaskedFile;
-    use crate::context::retrieve::words::Vocabulary;
     use crate::domain::Encoding;
     use crate::git::Repo;
+    use crate::index::document::Document;
+    use crate::index::vocabulary::Vocabulary;
 
     const TEXT: &str = "\
 /// First.

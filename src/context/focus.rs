@@ -6,12 +6,12 @@
 use super::builder::standalone_piece;
 use super::file_analysis::FileAnalyzer;
 use super::pack::{ContextPiece, Need, PackedContext, SectionKind, TokenCounter};
-use super::retrieve::SourceFile;
-use super::retrieve::document::Document;
 use super::retrieve::masked_text::PassageTexts;
 use super::retrieve::task::Focus;
 use super::text::find_max_fitting;
 use crate::domain::LineRange;
+use crate::index::document::Document;
+use crate::index::document_store::SourceFile;
 
 /// Maximum length of a token in bytes. Longer tokens are very rare.
 const MAX_TOKEN_BYTES: usize = 16;
@@ -98,7 +98,7 @@ mod tests {
 
     use super::*;
     use crate::context::retrieve::masked_text::MaskedFile;
-    use crate::context::retrieve::words::Vocabulary;
+    use crate::index::vocabulary::Vocabulary;
 
     fn words(text: &str) -> usize {
         text.split_whitespace().count()

@@ -59,10 +59,10 @@ mod tests {
 
     use super::*;
     use crate::context::pack::SectionKind;
-    use crate::context::retrieve::document::{Document, Passage};
     use crate::context::retrieve::factors::{FileFactors, PassageFactors};
     use crate::context::retrieve::masked_text::MaskedFile;
-    use crate::context::retrieve::words::Vocabulary;
+    use crate::index::document::{Document, Passage};
+    use crate::index::vocabulary::Vocabulary;
 
     /// Returns a file with one passage of ten lines for each value: the score of the change's words in it.
     fn file(hits: &[f32]) -> RankedFile {

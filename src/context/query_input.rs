@@ -8,15 +8,15 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-use super::document_store::read_text;
-use super::retrieve::document::Document;
-use super::retrieve::history::Touch;
-use super::retrieve::paths::is_code;
 use super::retrieve::task::{GivenFile, GivenFileHunk, MAX_GIVEN_FILES};
-use super::retrieve::words::Vocabulary;
 use crate::domain::OmissionReason;
 use crate::git::{ChangeKind, Changeset, DiffLine, EntryKind, FileChange, GitError, Hunk, LineOrigin, Repo};
+use crate::index::document::Document;
+use crate::index::document_store::read_text;
+use crate::index::history::Touch;
+use crate::index::vocabulary::Vocabulary;
 use crate::masking::secret_files::is_secret_file;
+use crate::syntax::facts::is_code_path;
 
 /// Maximum number of deleted files to read, and of declarations to take from each file.
 const MAX_DELETED_FILES: usize = 100;
@@ -53,7 +53,7 @@ pub fn build_query_input(
     let renamed = renamed.filter(|path| !known.contains(path.as_str()));
     given.extend(renamed.map(|path| GivenFile { path: path.clone(), touch: Touch::Deleted, hunks: Vec::new() }));
     let deleted = change.left_out.iter().filter(|file| file.reason == OmissionReason::Deleted);
-    let deleted = deleted.filter(|file| is_code(&file.path) && !is_secret_file(&file.path));
+    let deleted = deleted.filter(|file| is_code_path(&file.path) && !is_secret_file(&file.path));
     given.extend(deleted.take(MAX_DELETED_FILES).map(|file| describe_deleted_file(repo, base, &file.path)));
     given.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(given)

@@ -70,12 +70,12 @@ mod tests {
 
     use super::*;
     use crate::context::pack::ScoreExplanation;
-    use crate::context::retrieve::document::Document;
     use crate::context::retrieve::factors::FileFactors;
     use crate::context::retrieve::masked_text::MaskedFile;
-    use crate::context::retrieve::words::Vocabulary;
     use crate::context::text::BlobText;
     use crate::index::chunk::parse_syntax;
+    use crate::index::document::Document;
+    use crate::index::vocabulary::Vocabulary;
     use crate::masking::Mask;
     use crate::syntax::source::Parsers;
 

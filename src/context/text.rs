@@ -5,15 +5,13 @@ use std::borrow::Cow;
 
 use crate::domain::LineRange;
 use crate::domain::text::{format_count, is_unsafe};
-use crate::git::{GitError, Repo};
+use crate::git::{GitError, Repo, is_binary};
 use crate::masking::Mask;
 
 /// Maximum size of a file that is shown or searched, in bytes. Larger files are not written by people.
 pub const MAX_TEXT_BYTES: u64 = 4 << 20;
 /// Maximum length of a shown line, in characters: ten rows of a screen. Longer lines are cut.
 pub const MAX_LINE_CHARS: usize = 500;
-/// Number of bytes in which a NUL makes a file binary, as in git.
-const BINARY_PROBE_BYTES: usize = 8000;
 
 /// Masked text of a file, by lines. Lines are 1-based as in git: a last line without a line end counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,11 +72,6 @@ impl BlobText {
     pub fn as_str(&self) -> &str {
         &self.text
     }
-}
-
-/// Returns true if the first 8,000 bytes contain a NUL.
-pub fn is_binary(content: &[u8]) -> bool {
-    memchr::memchr(0, content.get(..BINARY_PROBE_BYTES).unwrap_or(content)).is_some()
 }
 
 /// Escapes characters of a line that control a terminal or display misleadingly: `\u{1b}`, `\u{202e}`. Tabs stay.

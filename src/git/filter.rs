@@ -251,9 +251,8 @@ pub struct ContentTraits {
 
 impl ContentTraits {
     pub fn from_content(content: &[u8]) -> Self {
-        let head = content.get(..BINARY_CHECK_BYTES).unwrap_or(content);
         Self {
-            has_nul: memchr::memchr(0, head).is_some(),
+            has_nul: is_binary(content),
             has_generated_marker: has_generated_marker(content),
             has_long_lines: has_long_lines(content),
         }
@@ -269,6 +268,11 @@ impl ContentTraits {
         let has = |bit: u8| bits & 1 << bit != 0;
         (bits < 8).then(|| Self { has_nul: has(0), has_generated_marker: has(1), has_long_lines: has(2) })
     }
+}
+
+/// Returns true if the first 8,000 bytes contain a NUL, as git decides.
+pub fn is_binary(content: &[u8]) -> bool {
+    memchr::memchr(0, content.get(..BINARY_CHECK_BYTES).unwrap_or(content)).is_some()
 }
 
 fn is_vendored(path: &[u8]) -> bool {

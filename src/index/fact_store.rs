@@ -10,8 +10,8 @@
 //!
 //! | namespace | facts | folder |
 //! |---|---|---|
-//! | `documents` | words and lines of files, see `context::document_store` | repository |
-//! | `past` | changes of commits, see `context::history_cache` | repository |
+//! | `documents` | words and lines of files, see [`super::document_store`] | repository |
+//! | `past` | changes of commits, see [`super::history_cache`] | repository |
 //! | `texts` | syntax and masked passages, see `context::file_analysis` | repository |
 //! | `coverage` | parsed reports of test coverage | repository |
 //! | `vectors-…` | embedding vectors of one model, see `context::embeddings` | all repositories |

@@ -9,8 +9,12 @@
 pub(crate) mod chunk;
 pub(crate) mod codec;
 pub(crate) mod disk;
+pub(crate) mod document;
+pub(crate) mod document_store;
 pub(crate) mod fact_store;
 mod fingerprints;
+pub(crate) mod history;
+pub(crate) mod history_cache;
 mod index_file;
 pub(crate) mod interner;
 mod postings;
@@ -19,6 +23,7 @@ mod sealed_file;
 mod segment;
 mod segment_builder;
 mod view;
+pub(crate) mod vocabulary;
 mod words;
 
 use std::ops::ControlFlow;

@@ -78,6 +78,22 @@ impl FileFacts {
     }
 }
 
+/// Extensions of code files that have no parser here.
+const CODE_EXTENSIONS: [&str; 65] = [
+    "asm", "astro", "clj", "cljc", "cljs", "cmake", "coffee", "cr", "cu", "cuh", "d", "dart", "el", "elm", "erl", "ex",
+    "exs", "f90", "fs", "fsx", "glsl", "gql", "gradle", "graphql", "groovy", "hlsl", "hrl", "hs", "jl", "kt", "kts",
+    "lisp", "lua", "m", "metal", "ml", "mli", "mm", "move", "nim", "nix", "pas", "pl", "pm", "proto", "ps1", "purs",
+    "r", "rkt", "s", "scala", "scm", "sol", "sql", "sv", "svelte", "swift", "tcl", "tf", "thrift", "v", "vhd", "vue",
+    "wgsl", "zig",
+];
+
+/// Returns true if the path is that of a code file.
+pub fn is_code_path(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    Language::detect(path, b"").is_some() || CODE_EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str())
+}
+
 /// Returns whether a path is one of test code, by its file name or one of its folders: `tests/`, `test_x.py`,
 /// `x_test.go`, `x.spec.ts`, `XTest.java`, `x_spec.rb`, `x.unittest.cpp`, `testutil.rs`, `__tests__/`. Folders of
 /// benchmarks and fixtures count too.

@@ -4,15 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use super::{BuildError, ContextBuilder, MAX_HISTORY_COMMITS, SplitTask};
 use crate::context::candidates::{CandidateSearch, choose_candidates};
-use crate::context::document_store::{AuthoredFilter, DocumentStore, list_code_files};
 use crate::context::enclosing_scope::likely_paths;
 use crate::context::file_analysis::FileVersion;
-use crate::context::history_cache::RepoHistory;
 use crate::context::mentions::{MentionedFiles, Mentions};
-use crate::context::retrieve::SourceFile;
 use crate::domain::text::format_count;
 use crate::git::{EntryKind, TreeFile, TreeListing};
 use crate::index::IndexCompleteness;
+use crate::index::document_store::{AuthoredFilter, DocumentStore, SourceFile, list_code_files};
+use crate::index::history_cache::RepoHistory;
 use crate::masking::secret_files::is_secret_file;
 
 /// Files and history that are searched for a task.

@@ -8,10 +8,11 @@ use super::{BuildError, ContextBuilder, SplitTask};
 use crate::context::file_analysis::FileVersion;
 use crate::context::import_resolver::ImportResolver;
 use crate::context::retrieve::weights::RankingWeights;
-use crate::context::retrieve::words::Vocabulary;
-use crate::context::retrieve::{RankedFile, RankingInput, SourceFile, rank_files, rerank};
+use crate::context::retrieve::{RankedFile, RankingInput, rank_files, rerank};
 use crate::context::score;
 use crate::domain::text::{format_count, sanitize_line};
+use crate::index::document_store::SourceFile;
+use crate::index::vocabulary::Vocabulary;
 
 /// Files and passages by probability.
 pub(super) struct RankedCode {

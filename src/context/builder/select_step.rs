@@ -15,13 +15,13 @@ use crate::context::pack::{ContextFilter, ContextPiece, Need, SectionKind, Untes
 use crate::context::project_documents::list_project_documents;
 use crate::context::repo_outline::{ProjectDocuments, build_repo_outline};
 use crate::context::retrieve::RankedFile;
-use crate::context::retrieve::words::Vocabulary;
 use crate::context::summaries::build_summaries;
 use crate::context::task_text::fit_task_text;
 use crate::context::test_coverage::CoverageReports;
 use crate::domain::LineRange;
 use crate::domain::text::sanitize_line;
 use crate::index::chunk::MAX_TOKENS_PER_CHUNK;
+use crate::index::vocabulary::Vocabulary;
 
 /// Maximum tokens of the focus, and of the code that encloses the change if there is no focus. Each is also limited to
 /// the budget divided by [`FOCUS_BUDGET_DIVISOR`], an eighth. The pieces marked in a file that the task mentions have

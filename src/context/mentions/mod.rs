@@ -12,11 +12,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 pub(crate) use pieces::{MentionQuery, mark_files};
 
-use super::retrieve::SourceFile;
 use super::retrieve::paths::folder;
 use super::retrieve::unified_diff;
-use super::retrieve::words::Vocabulary;
 use crate::git::TreeFile;
+use crate::index::document_store::SourceFile;
+use crate::index::vocabulary::Vocabulary;
 use crate::index::{Index, IndexCompleteness, IndexError};
 
 /// Most paths and most names that are looked up, first ones first; most tasks have only a few.
@@ -266,7 +266,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::context::retrieve::document::Document;
+    use crate::index::document::Document;
 
     #[rstest]
     #[case("src/a.rs", "src/a.rs")]

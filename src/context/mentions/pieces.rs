@@ -7,17 +7,18 @@ use std::sync::Arc;
 use super::{Mention, MentionedFiles};
 use crate::context::file_analysis::FileAnalyzer;
 use crate::context::pack::{ContextPiece, Need, ScoreExplanation, SectionKind, TokenCounter};
-use crate::context::retrieve::document::Document;
+use crate::context::retrieve::RankedFile;
 use crate::context::retrieve::task::RetrievalTask;
 use crate::context::retrieve::weights::RankingWeights;
-use crate::context::retrieve::words::Vocabulary;
-use crate::context::retrieve::{RankedFile, SourceFile};
 use crate::context::score;
 use crate::context::text::slice_lines;
 use crate::context::units::{classify_unit, sort_declarations};
 use crate::context::utility::FileUtility;
 use crate::domain::LineRange;
 use crate::index::chunk::Declaration;
+use crate::index::document::Document;
+use crate::index::document_store::SourceFile;
+use crate::index::vocabulary::Vocabulary;
 use crate::syntax::facts::is_test_path;
 
 /// Marks the best pieces of each file that is mentioned by its path, up to `most` tokens per file, and always at least

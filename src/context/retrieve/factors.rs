@@ -146,7 +146,7 @@ factors!(
         /// Same figures of the neighbouring passages.
         beside_words,
         beside_past,
-        /// Changes of the passage's lines by earlier commits; see [`super::history::LineHistory`].
+        /// Changes of the passage's lines by earlier commits; see [`super::line_history::LineHistory`].
         past,
         past_together,
         past_alike,

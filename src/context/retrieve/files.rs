@@ -5,12 +5,12 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::document::Document;
 use super::factors::{FileFactors, to_figure};
-use super::history::{History, MAX_FILES_PER_COMMIT, PathId, fingerprint};
 use super::paths::{extension, folder, folder_proximity, is_generic_name, is_test, subject};
 use super::task::{IdfTable, Query, WORD_ROLES, WordRole};
-use super::words::{Vocabulary, Word, WordMap};
+use crate::index::document::Document;
+use crate::index::history::{History, MAX_FILES_PER_COMMIT, PathId, fingerprint};
+use crate::index::vocabulary::{Vocabulary, Word, WordMap};
 use crate::parallel;
 
 /// File that may be relevant.

@@ -59,9 +59,9 @@ pub fn add_importing_factors(
 mod tests {
     use std::sync::Arc;
 
-    use super::super::document::Document;
-    use super::super::words::Vocabulary;
     use super::*;
+    use crate::index::document::Document;
+    use crate::index::vocabulary::Vocabulary;
 
     #[test]
     fn both_directions_count_by_the_root_of_how_many_there_are() {

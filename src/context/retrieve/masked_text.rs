@@ -6,9 +6,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::document::{Document, Passage};
-use super::words::identifiers;
 use crate::domain::LineRange;
+use crate::index::document::{Document, Passage};
+use crate::index::vocabulary::identifiers;
 
 /// Concatenated texts with their token counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -8,11 +8,10 @@
 //! - The ranking is pure: no clock, no randomness. The same files, history and task give the same ranking.
 //! - No figure and no score is ever NaN.
 
-pub(crate) mod document;
 pub(crate) mod factors;
 mod files;
-pub(crate) mod history;
 mod imports;
+pub(crate) mod line_history;
 pub(crate) mod masked_text;
 mod passages;
 pub(crate) mod paths;
@@ -21,36 +20,26 @@ pub mod task;
 mod tests;
 pub(crate) mod unified_diff;
 pub mod weights;
-pub(crate) mod words;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use document::{Document, Passage};
+use crate::index::document::{Document, Passage};
+use crate::index::document_store::SourceFile;
+use crate::index::history::{History, PathId};
+use crate::index::vocabulary::Vocabulary;
 use factors::{FileFactors, PassageFactors};
 use files::{CandidateFile, CommitRelation};
-use history::{FileCommit, History, compute_line_history};
+use line_history::{FileCommit, compute_line_history};
 use masked_text::MaskedFile;
 use passages::{ExampleLines, PassageInput, PassageQuery, compute_passage_factors};
 use task::{Focus, GivenDocument, IdfTable, Query, RetrievalTask};
 use weights::{Calibration, RankingWeights};
-use words::Vocabulary;
 
 use crate::parallel;
 
 /// Number of leading files whose passages are ranked.
 const MAX_LEADING_FILES: usize = 100;
-
-/// File that the ranking considers.
-#[derive(Debug, Clone)]
-pub struct SourceFile {
-    /// Path relative to the repository root.
-    pub path: String,
-    /// Blob id in hexadecimal.
-    pub blob: String,
-    /// Words, names and passages of the file.
-    pub document: Arc<Document>,
-}
 
 /// Inputs of the ranking.
 pub struct RankingInput<'a> {
@@ -314,7 +303,7 @@ fn collect_file_commits<'a>(
 ) -> HashMap<usize, Vec<FileCommit<'a>>> {
     let history = sources.history;
     let paths = files.iter().enumerate().filter_map(|(number, file)| Some((history.find_path(&file.path)?, number)));
-    let numbers: HashMap<history::PathId, usize> = paths.collect();
+    let numbers: HashMap<PathId, usize> = paths.collect();
     let mut pasts: HashMap<usize, Vec<FileCommit<'a>>> = HashMap::new();
     history.walk(sources.ancestors, |age, commit, moves| {
         let Some(relation) = relations.get(age) else { return };

@@ -2,11 +2,12 @@
 //!
 //! - Pure. Figures compare passages of one file, not passages of different files.
 
-use super::document::{Document, Passage};
 use super::factors::{PassageFactors, to_figure};
-use super::history::{LineHistory, Touch};
+use super::line_history::LineHistory;
 use super::task::{GivenDocument, IdfTable, Query, old_line_range};
-use super::words::{Vocabulary, Word, WordMap};
+use crate::index::document::{Document, Passage};
+use crate::index::history::Touch;
+use crate::index::vocabulary::{Vocabulary, Word, WordMap};
 
 /// Most lines that passages are compared with.
 const MAX_EXAMPLE_LINES: usize = 400;

@@ -1,20 +1,4 @@
-//! Classifies paths: code, tests, file extension and subject.
-
-use crate::syntax::language::Language;
-
-/// Extensions of code files that have no parser here.
-const CODE_EXTENSIONS: [&str; 65] = [
-    "asm", "astro", "clj", "cljc", "cljs", "cmake", "coffee", "cr", "cu", "cuh", "d", "dart", "el", "elm", "erl", "ex",
-    "exs", "f90", "fs", "fsx", "glsl", "gql", "gradle", "graphql", "groovy", "hlsl", "hrl", "hs", "jl", "kt", "kts",
-    "lisp", "lua", "m", "metal", "ml", "mli", "mm", "move", "nim", "nix", "pas", "pl", "pm", "proto", "ps1", "purs",
-    "r", "rkt", "s", "scala", "scm", "sol", "sql", "sv", "svelte", "swift", "tcl", "tf", "thrift", "v", "vhd", "vue",
-    "wgsl", "zig",
-];
-
-/// Returns true if the path is that of a code file.
-pub fn is_code(path: &str) -> bool {
-    Language::detect(path, b"").is_some() || CODE_EXTENSIONS.contains(&extension(path).to_ascii_lowercase().as_str())
-}
+//! Classifies paths: tests, file extension and subject.
 
 /// Returns the file extension, which stands for the language.
 pub fn extension(path: &str) -> &str {

@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::document::Document;
-use super::history::Touch;
-use super::words::{Vocabulary, Word, WordMap, split_identifier};
 use crate::git::Hunk;
+use crate::index::document::Document;
+use crate::index::history::Touch;
+use crate::index::vocabulary::{Vocabulary, Word, WordMap};
+use crate::index::vocabulary::split_identifier;
 
 /// Most words per role; the rarest are kept.
 const MAX_WORDS_PER_ROLE: usize = 200;
@@ -377,7 +378,7 @@ impl Query {
             }
         }
         for line in text.lines() {
-            for name in super::words::identifiers(line) {
+            for name in crate::index::vocabulary::identifiers(line) {
                 for part in split_identifier(name) {
                     *counts.entry(vocabulary.intern(&part)).or_default() += 2.0;
                 }

@@ -6,15 +6,18 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use rstest::rstest;
 
-use super::document::Document;
-use super::history::{FileCommit, History, PastCommit, PastFile, PathId, Touch, compute_line_history, find_last_touch};
+use super::line_history::{FileCommit, compute_line_history, find_last_touch};
 use super::masked_text::MaskedFile;
 use super::task::{Focus, GivenFile, GivenFileHunk, RetrievalTask};
 use super::weights::RankingWeights;
-use super::words::{Vocabulary, identifiers, split_identifier};
-use super::{RankedFile, RankingInput, SourceFile, rank_files};
+use super::{RankedFile, RankingInput, rank_files};
 use crate::domain::LineRange;
 use crate::git::Hunk;
+use crate::index::document::Document;
+use crate::index::document_store::SourceFile;
+use crate::index::history::{History, PastCommit, PastFile, PathId, Touch};
+use crate::index::vocabulary::Vocabulary;
+use crate::index::vocabulary::{identifiers, split_identifier};
 
 fn hunk(old_start: u32, old_lines: u32, new_start: u32, new_lines: u32) -> Hunk {
     Hunk { old_start, old_lines, new_start, new_lines }

@@ -1,10 +1,10 @@
 //! Finds the changes that the unified diffs inside a task's text describe.
 
-use super::history::Touch;
 use super::task::{GivenFile, GivenFileHunk, old_line_range};
 use crate::domain::Hunk;
 use crate::domain::patch::PatchLineKind;
 use crate::domain::unified_diff::{DiffItem, DiffItemAt, HunkLine, parse_diff_lines, parse_file_name};
+use crate::index::history::Touch;
 
 /// Returns the changes in a text; empty without a diff. Malformed parts are skipped.
 pub fn parse_unified_diff(text: &str) -> Vec<GivenFile> {

@@ -12,12 +12,12 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::{ToolError, quote};
-use crate::context::retrieve::paths::is_code;
 use crate::context::symlinks;
 use crate::context::text::{escape_fences, escape_unsafe};
 use crate::domain::text::path_from_bytes;
 use crate::git::{Changeset, EntryKind, Repo, TreeFile, TreeListing, TreeListingEntry};
 use crate::masking::secret_files::is_secret_file;
+use crate::syntax::facts::is_code_path;
 
 /// Longest path in bytes.
 const MAX_PATH_BYTES: usize = 4096;
@@ -68,7 +68,7 @@ impl VisibleFiles {
     /// Returns the visible code files, sorted by path.
     pub fn code_files(&self) -> Vec<TreeFile> {
         let is_code = |entry: &&TreeListingEntry| {
-            entry.kind == EntryKind::File && is_code(&entry.path) && self.withheld_reason(entry).is_none()
+            entry.kind == EntryKind::File && is_code_path(&entry.path) && self.withheld_reason(entry).is_none()
         };
         let file = |entry: &TreeListingEntry| TreeFile { path: entry.path.clone(), blob: entry.id.clone() };
         self.entries.iter().filter(is_code).map(file).collect()

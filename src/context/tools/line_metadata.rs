@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use super::files::VisibleFiles;
 use crate::context::annotations::{LastChangeLookup, describe_coverage, describe_last_change};
 use crate::context::builder::MAX_HISTORY_COMMITS;
-use crate::context::history_cache::RepoHistory;
 use crate::context::query_input::history_tip;
 use crate::context::test_coverage::{CoverageReports, TestCoverage};
 use crate::domain::LineRange;
 use crate::git::{Repo, TreeFile};
+use crate::index::history_cache::RepoHistory;
 
 /// Most past hunks that are examined per call; takes about a tenth of a second.
 const MAX_HUNKS: usize = 20_000_000;

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use super::ToolError;
 use super::files::VisibleFiles;
 use super::index_prefilter::IndexPrefilter;
-use crate::context::text::{MAX_TEXT_BYTES, is_binary};
+use crate::context::text::MAX_TEXT_BYTES;
 use crate::domain::text::format_count;
-use crate::git::{Repo, TreeListingEntry};
+use crate::git::{Repo, TreeListingEntry, is_binary};
 
 /// Bytes that one call reads at most; takes about five seconds (measured with 100,000 packed files).
 pub const MAX_SCAN_BYTES: u64 = 512 << 20;

@@ -5,23 +5,23 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use crate::context::builder::{MAX_HISTORY_COMMITS, build_code_pieces, is_likely};
-use crate::context::document_store::{AuthoredFilter, DocumentStore, list_code_files, read_text};
 use crate::context::file_analysis::{FileAnalyzer, FileVersion};
 use crate::context::fit_budget::PackInput;
-use crate::context::history_cache::RepoHistory;
 use crate::context::import_resolver::ImportResolver;
 use crate::context::keyword_snippets;
 use crate::context::pack::PackedContext;
 use crate::context::project_documents::list_project_documents;
 use crate::context::repo_outline::{ProjectDocuments, build_repo_outline};
-use crate::context::retrieve::history::Touch;
 use crate::context::retrieve::masked_text::MaskedFile;
-use crate::context::retrieve::paths::is_code;
 use crate::context::retrieve::task::{GivenFile, GivenFileHunk, RetrievalTask};
 use crate::context::retrieve::weights::RankingWeights;
-use crate::context::retrieve::{RankedFile, RankingInput, SourceFile, rank_files};
+use crate::context::retrieve::{RankedFile, RankingInput, rank_files};
 use crate::git::{CommitAncestor, CommitFileChange, CommitFileChangeKind, GitError, Repo, TreeFile, TreeListing};
 use crate::index::chunk::{FileSyntax, parse_syntax};
+use crate::index::document_store::{AuthoredFilter, DocumentStore, SourceFile, list_code_files, read_text};
+use crate::index::history::Touch;
+use crate::index::history_cache::RepoHistory;
+use crate::syntax::facts::is_code_path;
 use crate::syntax::source::Parsers;
 use crate::tokens::{Encoding, count_tokens};
 
@@ -272,7 +272,7 @@ pub fn join_added_lines(given: &GivenFile) -> String {
 
 /// Builds a case from a commit. `None` if the commit does not qualify.
 fn build_case(repo: &Repo, commit: &str) -> Result<Option<RetrievalCase>, GitError> {
-    let changes = repo.commit_changes(commit, *MODIFIED_FILES_PER_CASE.end(), &is_code)?.changes;
+    let changes = repo.commit_changes(commit, *MODIFIED_FILES_PER_CASE.end(), &is_code_path)?.changes;
     let is_modified =
         |change: &&CommitFileChange| change.kind == CommitFileChangeKind::Modified && !change.hunks.is_empty();
     let mut modified: Vec<&CommitFileChange> = changes.iter().filter(is_modified).collect();

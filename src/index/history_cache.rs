@@ -9,14 +9,14 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::slice;
 
-use super::retrieve::history::{
-    History, MAX_FILES_PER_COMMIT, MAX_WORDS_PER_COMMIT, PastCommit, PastFile, Touch, fingerprint,
-};
-use super::retrieve::paths::is_code;
-use super::retrieve::words::identifiers;
 use crate::git::{CommitAncestor, CommitFileChange, CommitFileChangeKind, GitError, Hunk, Repo};
 use crate::index::codec::{PackedReader, PackedWriter};
 use crate::index::fact_store::{FactKey, FactStore};
+use crate::index::history::{
+    History, MAX_FILES_PER_COMMIT, MAX_WORDS_PER_COMMIT, PastCommit, PastFile, Touch, fingerprint,
+};
+use crate::index::vocabulary::identifiers;
+use crate::syntax::facts::is_code_path;
 
 /// Largest cache in bytes; a history of 3,000 commits takes about one megabyte.
 const MAX_CACHE_BYTES: u64 = 32 << 20;
@@ -227,7 +227,7 @@ impl CachedCommit {
         if cancelled() {
             return (Self::from_changes(ancestor, Vec::new()), 1);
         }
-        match repo.commit_changes(&ancestor.commit, MAX_FILES_PER_COMMIT, &is_code) {
+        match repo.commit_changes(&ancestor.commit, MAX_FILES_PER_COMMIT, &is_code_path) {
             Ok(past) => (Self::from_changes(ancestor, past.changes), past.missing),
             Err(_) => (Self::from_changes(ancestor, Vec::new()), 1),
         }
@@ -318,22 +318,20 @@ fn unpack_commits(bytes: &[u8]) -> Option<Vec<CachedCommit>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::fs;
     use std::path::PathBuf;
 
     use super::*;
-    use crate::context::annotations::LastChangeLookup;
-    use crate::domain::LineRange;
 
     /// A repository in which each commit changes one line of a file.
-    struct HistoryFixture {
+    pub(crate) struct HistoryFixture {
         folder: tempfile::TempDir,
         git: git2::Repository,
     }
 
     impl HistoryFixture {
-        fn new(commits: usize) -> Self {
+        pub(crate) fn new(commits: usize) -> Self {
             let folder = tempfile::tempdir().expect("a folder");
             let git = git2::Repository::init_bare(folder.path().join("a.git")).expect("a repository");
             git.set_head("refs/heads/main").expect("a branch to be");
@@ -367,8 +365,12 @@ mod tests {
             self.git.commit(None, &who, &who, "a", &tree, &parents).expect("a commit").to_string()
         }
 
-        fn tip(&self) -> String {
+        pub(crate) fn tip(&self) -> String {
             self.git.head().expect("a head").target().expect("a commit").to_string()
+        }
+
+        pub(crate) fn repo(&self) -> Repo {
+            Repo::discover(self.git.path()).expect("a repository")
         }
 
         fn object(&self, number: usize) -> PathBuf {
@@ -378,8 +380,8 @@ mod tests {
             self.git.path().join("objects").join(folder).join(name)
         }
 
-        fn read(&self) -> RepoHistory {
-            let repo = Repo::discover(self.git.path()).expect("a repository");
+        pub(crate) fn read(&self) -> RepoHistory {
+            let repo = self.repo();
             RepoHistory::read(&repo, &self.tip(), 100, Some(&self.folder.path().join("kept")), &|| false)
                 .expect("a history")
         }
@@ -418,7 +420,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_had_by_itself_where_it_is_all() {
         let sample = HistoryFixture::new(3);
-        let repo = Repo::discover(sample.git.path()).expect("a repository");
+        let repo = sample.repo();
         let folder = sample.folder.path().join("kept");
         let kept = || RepoHistory::read_cached(&repo, &sample.tip(), 100, &folder);
         assert!(kept().is_none());
@@ -433,27 +435,13 @@ mod tests {
     }
 
     #[test]
-    fn no_more_of_the_past_is_looked_at_than_there_is_time_for() {
-        let sample = HistoryFixture::new(5);
-        let repo = Repo::discover(sample.git.path()).expect("a repository");
-        let known = sample.read();
-        let before = known.ancestors(&sample.tip());
-        let changed = |line: u32, most: usize| {
-            let mut changes = LastChangeLookup::new(&repo, (&known, &before), ["main.rs"].into_iter(), most);
-            changes.find_for_lines("main.rs", LineRange::new(line, line)).map(|change| change.commit)
-        };
-        assert_eq!(changed(2, 2), Some(sample.tip()));
-        assert_eq!((changed(1, usize::MAX), changed(1, 9)), (known.commit(4).map(str::to_owned), None));
-    }
-
-    #[test]
     fn what_is_kept_serves_the_histories_of_older_commits() {
         let sample = HistoryFixture::new(3);
         let older = sample.tip();
         (3..5).for_each(|number| drop(sample.commit(number)));
         sample.read();
         fs::remove_file(sample.object(1)).expect("an object that is gone");
-        let repo = Repo::discover(sample.git.path()).expect("a repository");
+        let repo = sample.repo();
         let kept = sample.folder.path().join("kept");
         let read = RepoHistory::read(&repo, &older, 100, Some(&kept), &|| false).expect("a history");
         assert_eq!(hunks(&read), [1; 3]);
@@ -466,7 +454,7 @@ mod tests {
         (3..6).for_each(|number| drop(sample.commit(number)));
         let side = sample.commit_on(6, &[&fork]);
         let merge = sample.commit_on(7, &[&sample.tip(), &side]);
-        let repo = Repo::discover(sample.git.path()).expect("a repository");
+        let repo = sample.repo();
         for (limit, folder) in [(100, "whole"), (6, "cut")] {
             let folder = sample.folder.path().join(folder);
             let mut tip = merge.clone();

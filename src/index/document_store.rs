@@ -9,15 +9,15 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::retrieve::SourceFile;
-use super::retrieve::document::Document;
-use super::retrieve::paths::is_code;
-use super::retrieve::words::Vocabulary;
-use super::text::is_binary;
-use crate::git::{ContentTraits, EntryKind, FilterSettings, GitError, Repo, ReviewFilter, TreeFile, TreeListing};
+use crate::git::{
+    ContentTraits, EntryKind, FilterSettings, GitError, Repo, ReviewFilter, TreeFile, TreeListing, is_binary,
+};
+use crate::index::document::Document;
 use crate::index::fact_store::{FactKey, FactStore};
+use crate::index::vocabulary::Vocabulary;
 use crate::masking::Mask;
 use crate::masking::secret_files::is_secret_file;
+use crate::syntax::facts::is_code_path;
 
 /// Largest file in bytes that is searched; larger files are not written by hand.
 const MAX_FILE_BYTES: u64 = 1 << 20;
@@ -29,6 +29,17 @@ const MAX_CACHE_BYTES: u64 = 64 << 20;
 /// Version of the record's fields outside the document. Increase it with every change of these fields or of the
 /// detection of generated files.
 const RECORD_VERSION: &str = "2";
+
+/// File of a tree with its document.
+#[derive(Debug, Clone)]
+pub struct SourceFile {
+    /// Path relative to the repository root.
+    pub path: String,
+    /// Blob id in hexadecimal.
+    pub blob: String,
+    /// Words, names and passages of the file.
+    pub document: Arc<Document>,
+}
 
 /// Documents by blob, with their vocabulary.
 #[derive(Debug, Default)]
@@ -170,7 +181,7 @@ impl DocumentStore {
 pub fn list_code_files(listing: &TreeListing, changed: &HashSet<&str>) -> Vec<TreeFile> {
     let files = listing.entries.iter().filter(|entry| {
         entry.kind == EntryKind::File
-            && is_code(&entry.path)
+            && is_code_path(&entry.path)
             && !is_secret_file(&entry.path)
             && (!entry.is_ignored || changed.contains(entry.path.as_str()))
     });
