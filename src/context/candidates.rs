@@ -14,7 +14,7 @@ use super::retrieve::task::RetrievalTask;
 use crate::git::TreeFile;
 use crate::index::document_store::AuthoredFilter;
 use crate::index::history::{History, MAX_FILES_PER_COMMIT};
-use crate::index::vocabulary::identifiers;
+use crate::index::words::identifiers;
 use crate::index::{FileId, Index, IndexCompleteness, IndexError, split_words};
 
 /// Maximum number of files to read and rank: about 100 ms of work.

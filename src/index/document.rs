@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::vocabulary::{MAX_LINE_BYTES, Vocabulary, Word, identifiers};
+use super::vocabulary::{Vocabulary, Word};
+use super::words::{MAX_LINE_BYTES, identifiers};
 use crate::index::codec::{PackedReader, PackedWriter};
 
 /// Longest passage in lines. Measured with 5, 8, 10 and 16: shorter passages find fewer relevant lines for the same

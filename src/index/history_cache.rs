@@ -15,7 +15,7 @@ use crate::index::fact_store::{FactKey, FactStore};
 use crate::index::history::{
     History, MAX_FILES_PER_COMMIT, MAX_WORDS_PER_COMMIT, PastCommit, PastFile, Touch, fingerprint,
 };
-use crate::index::vocabulary::identifiers;
+use crate::index::words::identifiers;
 use crate::syntax::facts::is_code_path;
 
 /// Largest cache in bytes; a history of 3,000 commits takes about one megabyte.

@@ -11,7 +11,7 @@ use crate::reviewers::analyzer::FINGERPRINT_VERSION;
 
 /// Format version. Increase the upper number with every change of the file contents, of the cutting into chunks, or of
 /// the splitting into words.
-const VERSION: u64 = 7 << 32 | FINGERPRINT_VERSION as u64;
+const VERSION: u64 = 8 << 32 | FINGERPRINT_VERSION as u64;
 
 /// Name that a damaged file gets, so that the next refresh detects and reports the damage.
 pub const DAMAGED_FILE_NAME: &str = "damaged";

@@ -5,6 +5,12 @@
 //!   objects of a commit.
 //! - Readers never wait for a refresh.
 //! - A damaged or outdated index file is never fatal: it is rebuilt.
+//!
+//! Postings ([`Index::files_with`]) and documents ([`document::Document`]) share one tokenizer ([`words`]), but not one
+//! store: postings say for every file of a tree which words it has, documents say for the at most 1,000 candidates of
+//! one question which words stand on which line. Keeping documents in the segments would make a cold index at least an
+//! eighth slower (1.0 s of processor time for a million lines, beside 8 s) and 18 MB larger, for lines that are mostly
+//! never read.
 
 pub(crate) mod chunk;
 pub(crate) mod codec;
@@ -24,7 +30,7 @@ mod segment;
 mod segment_builder;
 mod view;
 pub(crate) mod vocabulary;
-mod words;
+pub(crate) mod words;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

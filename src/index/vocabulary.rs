@@ -1,16 +1,12 @@
-//! Splits code into identifiers and their parts, and maps them to small numbers while one query is answered.
+//! Maps identifiers and their parts to small numbers while one query is answered.
 //!
 //! - A number is valid only for the [`Vocabulary`] that returned it.
 //! - The same texts in the same order get the same numbers.
 
 use std::ops::Range;
 
-use crate::index::interner::Interner;
-
-/// Longest identifier in bytes; a longer word is data.
-const MAX_IDENTIFIER_BYTES: usize = 80;
-/// Longest line that is read, in bytes; a longer line is data.
-pub const MAX_LINE_BYTES: usize = 2_000;
+use super::interner::Interner;
+use super::words::{for_each_part, identifiers};
 
 /// Number of an identifier or of a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -107,59 +103,7 @@ impl Vocabulary {
     }
 }
 
-/// Iterates over the identifiers of a line, without numbers and single characters. A line that is too long to be code
-/// has none.
-pub fn identifiers(line: &str) -> impl Iterator<Item = &str> {
-    let line = if line.len() <= MAX_LINE_BYTES { line } else { "" };
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii();
-    line.split(move |c: char| !is_word(c)).filter(|word| {
-        (2..=MAX_IDENTIFIER_BYTES).contains(&word.len()) && !word.starts_with(|c: char| c.is_ascii_digit())
-    })
-}
-
 /// Returns true if an identifier is its only part.
 fn is_single_part(identifier: &str) -> bool {
     identifier.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-}
-
-/// Returns the lower-case parts of `camelCase`, `PascalCase`, `HTTPServer` and `snake_case`.
-pub fn split_identifier(identifier: &str) -> Vec<String> {
-    let mut parts = Vec::new();
-    for_each_part(identifier, |part| parts.push(part.to_owned()));
-    parts
-}
-
-fn for_each_part(identifier: &str, mut tell: impl FnMut(&str)) {
-    let mut part = String::with_capacity(identifier.len());
-    let (mut before, mut is_none): (Option<char>, bool) = (None, true);
-    let mut tell_it = |part: &mut String| {
-        if !part.is_empty() {
-            tell(part);
-            part.clear();
-            is_none = false;
-        }
-    };
-    let mut rest = identifier.chars().peekable();
-    while let Some(c) = rest.next() {
-        if c == '_' {
-            before = None;
-            tell_it(&mut part);
-            continue;
-        }
-        let begins = c.is_uppercase()
-            && before
-                .is_some_and(|before| !before.is_uppercase() || rest.peek().is_some_and(|next| next.is_lowercase()));
-        if begins {
-            tell_it(&mut part);
-        }
-        match c.is_ascii() {
-            true => part.push(c.to_ascii_lowercase()),
-            false => part.extend(c.to_lowercase()),
-        }
-        before = Some(c);
-    }
-    tell_it(&mut part);
-    if is_none {
-        tell(&identifier.to_lowercase());
-    }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::domain::LineRange;
 use crate::index::document::{Document, Passage};
-use crate::index::vocabulary::identifiers;
+use crate::index::words::identifiers;
 
 /// Concatenated texts with their token counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use crate::index::document::Document;
 use crate::index::document_store::SourceFile;
 use crate::index::history::{History, PastCommit, PastFile, PathId, Touch};
 use crate::index::vocabulary::Vocabulary;
-use crate::index::vocabulary::{identifiers, split_identifier};
+use crate::index::words::{identifiers, split_identifier};
 
 fn hunk(old_start: u32, old_lines: u32, new_start: u32, new_lines: u32) -> Hunk {
     Hunk { old_start, old_lines, new_start, new_lines }
