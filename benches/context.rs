@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use revdeck::context::builder::{ContextOptions, ContextQuery, build_context};
+use revdeck::context::builder::{ContextOptions, ContextQuery, READ_EVERYTHING, build_context};
 use revdeck::context::diff_parts::DiffLimits;
 use revdeck::context::query_input::{build_query_input, history_tip};
 use revdeck::context::retrieve::task::RetrievalTask;
@@ -73,6 +73,7 @@ fn measure(path: &Path, budget: u32) -> Result<(), Failure> {
             index: Some(&index.index),
             meaning: None,
             cancelled: &|| false,
+            time_left: READ_EVERYTHING,
         };
         build_context(&repo, question)?;
         took.push(began.elapsed());

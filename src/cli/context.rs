@@ -17,7 +17,7 @@ use super::{output, repo_path};
 use crate::config::RequiredAssets;
 use crate::context::builder::ContextOptions;
 use crate::context::escape_unsafe;
-use crate::context::pack::{ContextSection, PackedContext, SectionKind};
+use crate::context::pack::{ContextSection, PackedContext, PartialSources, ReadShare, SectionKind};
 use crate::context::retrieve::task::Focus;
 use crate::domain::{LineRange, Scope, text};
 use crate::report::{TextOptions, TextStyle, TextTable, json};
@@ -118,8 +118,8 @@ pub fn run(invocation: &Invocation, arguments: &ContextArgs) -> Result<CliExitCo
         PlainFormat::Text if arguments.explain => output::print(&explain(&look, &preview))?,
         PlainFormat::Text => output::print(&sanitize_text(&preview.packed.text()))?,
     }
-    if let Some(commit) = &preview.unindexed {
-        runner.indexer().spawn_indexer(commit);
+    if let Some(sources) = &preview.unread {
+        runner.indexer().spawn_indexer(sources);
     }
     Ok(CliExitCode::Done)
 }
@@ -231,7 +231,7 @@ fn as_json(Preview { packed, reviewer, encoding, .. }: &Preview) -> Value {
             "start_line": function.lines.start, "end_line": function.lines.end,
         })
     });
-    json::build_versioned([
+    let own = [
         ("reviewer", json!(reviewer)),
         ("encoding", json!(encoding.name())),
         ("approximate", json!(encoding.is_approximate())),
@@ -246,7 +246,15 @@ fn as_json(Preview { packed, reviewer, encoding, .. }: &Preview) -> Value {
         ("excluded", count_excluded(packed)),
         ("untested", untested.collect()),
         ("notes", json!(packed.notes)),
-    ])
+    ];
+    let partial = (!packed.partial.is_whole()).then(|| ("partial", partial_to_json(packed.partial)));
+    json::build_versioned(own.into_iter().chain(partial))
+}
+
+fn partial_to_json(PartialSources { commits, files }: PartialSources) -> Value {
+    let share = |share: Option<ReadShare>| share.map(|share| json!({"read": share.read, "of": share.total}));
+    let shares = [("commits", share(commits)), ("files", share(files))];
+    shares.into_iter().filter_map(|(name, share)| Some((name.to_owned(), share?))).collect()
 }
 
 /// Counts the omitted pieces by reason, including pieces that filters removed before packing.

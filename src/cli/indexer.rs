@@ -1,10 +1,12 @@
-//! `revdeck indexer COMMIT` (hidden): indexes the tree of a commit. `revdeck context` starts it, never a user.
+//! `revdeck indexer COMMIT` (hidden): indexes the tree of a commit and reads its history. `revdeck context` starts it,
+//! never a user.
 
 use clap::Args;
 
 use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
 use crate::config::RequiredAssets;
+use crate::context::read_ahead::ContextSources;
 use crate::runner::limit_memory;
 
 /// Arguments of `indexer`.
@@ -12,6 +14,9 @@ use crate::runner::limit_memory;
 pub struct IndexerArgs {
     /// Full id of the commit
     commit: String,
+    /// Full id of the commit whose history is read [default: COMMIT]
+    #[arg(long, value_name = "COMMIT")]
+    history: Option<String>,
 }
 
 /// Runs `revdeck indexer`.
@@ -23,6 +28,7 @@ pub fn run(invocation: &Invocation, arguments: &IndexerArgs) -> Result<CliExitCo
     // Before any thread starts.
     limit_memory();
     let (runner, _) = invocation.open_session(RequiredAssets::None)?.into_runner();
-    runner.indexer().run_indexer(&arguments.commit);
+    let history = arguments.history.as_ref().unwrap_or(&arguments.commit).clone();
+    runner.indexer().run_indexer(&ContextSources { tree: arguments.commit.clone(), history });
     Ok(CliExitCode::Done)
 }

@@ -208,6 +208,8 @@ setting_table! {
     ContextSettings at "context." {
         /// Maximum tokens of context; 0 turns it off.
         tokens: u32, Form::Count { min: 0, max: 130_000 }, User;
+        /// Seconds that a context spends at most on reading history and files that no cache holds; 0 reads neither.
+        reading_seconds: u64, Form::Count { min: 0, max: 600 }, User;
     }
     besides {
         /// Embedding server; `None` turns embeddings off.

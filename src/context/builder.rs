@@ -9,7 +9,8 @@
 //!
 //! Invariants:
 //! - All text comes from one tree and the history behind it, and it is masked.
-//! - The same question has the same answer.
+//! - The same question has the same answer once the caches hold what it needs; before that, [`PackedContext::partial`]
+//!   says what is missing.
 //! - Missing inputs (index, history, guidelines) lower the quality, but never fail the review.
 
 mod code_pieces;
@@ -23,9 +24,12 @@ mod select_step;
 mod asked;
 #[cfg(test)]
 mod cancelled;
+#[cfg(test)]
+mod partial;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
+use std::time::Duration;
 
 use ignore::gitignore::Gitignore;
 use thiserror::Error;
@@ -36,7 +40,7 @@ pub(crate) use self::select_step::TASK_BUDGET_DIVISOR;
 use self::{query_step::SearchSpace, rank_step::RankedCode, select_step::Selection};
 use super::embeddings::EmbeddingScorer;
 use super::file_analysis::FileAnalyzer;
-use super::pack::{ContextFilter, ContextPiece, PackedContext, SectionKind, TokenCounter};
+use super::pack::{ContextFilter, ContextPiece, PackedContext, PartialSources, SectionKind, TokenCounter};
 use super::retrieve::task::{GivenFile, RetrievalTask};
 use crate::domain::Encoding;
 use crate::git::{GitError, Repo};
@@ -117,10 +121,16 @@ pub struct ContextQuery<'a> {
     pub index: Option<&'a Index>,
     /// Scorer for the meaning of code. Without it, this signal is missing.
     pub meaning: Option<&'a EmbeddingScorer>,
-    /// Returns true once the answer is not needed any more, and then always. It is called for every file and every
-    /// commit.
+    /// Returns true once the answer is not needed any more, and then always. It is called every few files and commits.
     pub cancelled: &'a dyn Fn() -> bool,
+    /// Returns the time that is left for reading history and files that no cache holds; it never grows. Half of it is
+    /// for the history. What is not read in time is missing from the context; see [`PackedContext::partial`].
+    /// [`READ_EVERYTHING`] sets no limit.
+    pub time_left: &'a dyn Fn() -> Duration,
 }
+
+/// Value of [`ContextQuery::time_left`] for a context that is worth any wait.
+pub const READ_EVERYTHING: &dyn Fn() -> Duration = &|| Duration::MAX;
 
 /// Builds the context. `None` after cancellation; facts derived until then stay in the caches.
 ///
@@ -140,6 +150,7 @@ pub fn build_context(repo: &Repo, mut question: ContextQuery<'_>) -> Result<Opti
         count: &|text| counts.count_tokens(text),
         notes: Vec::new(),
         filtered: BTreeMap::new(),
+        partial: PartialSources::default(),
     };
     let built = builder.build(&task, leading_pieces, &mut library);
     library.close();
@@ -199,6 +210,8 @@ struct ContextBuilder<'a> {
     notes: Vec<String>,
     /// Number of excluded files and pieces by filter.
     filtered: BTreeMap<ContextFilter, u32>,
+    /// Sources that were read only in part.
+    partial: PartialSources,
 }
 
 impl<'a> ContextBuilder<'a> {

@@ -45,17 +45,40 @@ pub struct CandidateSearch<'a> {
     pub ancestors: &'a [usize],
 }
 
+impl CandidateSearch<'_> {
+    /// Returns true for a file that the task is about, or that its text mentions.
+    pub fn is_certain(&self, path: &str) -> bool {
+        self.task.paths().chain(self.mentioned.paths()).any(|known| known == path)
+    }
+}
+
 /// Selects the files to read.
 pub fn choose_candidates(
     files: Vec<TreeFile>,
     own: &mut AuthoredFilter<'_>,
     search: &CandidateSearch<'_>,
 ) -> FileSelection {
-    let CandidateSearch { task, mentioned: named, index, history, ancestors } = *search;
-    let most = max_files(index.map(Index::completeness));
+    let most = max_files(search.index.map(Index::completeness));
     if files.len() <= most {
         return FileSelection { files: own.retain_by_name(files), skipped: Vec::new() };
     }
+    let mut chosen = FileSelection::default();
+    // To check all files would take longer than to read the selected ones.
+    for file in sort_by_relevance(files, search) {
+        match chosen.files.len() < most {
+            true if own.is_authored_by_name(&file.path) => chosen.files.push(file),
+            true => {}
+            false => chosen.skipped.push(file),
+        }
+    }
+    chosen.files.sort_by(|a, b| a.path.cmp(&b.path));
+    chosen
+}
+
+/// Sorts files by what is known of them without reading them, best first: the task's own, mentioned ones, others by
+/// score.
+pub fn sort_by_relevance(files: Vec<TreeFile>, search: &CandidateSearch<'_>) -> Vec<TreeFile> {
+    let CandidateSearch { task, mentioned: named, index, history, ancestors } = *search;
     let mut scores = score_by_location(&files, task, history, ancestors);
     if let Some(index) = index {
         // A damaged index is rebuilt by the next refresh. Until then, history and paths must do.
@@ -77,17 +100,7 @@ pub fn choose_candidates(
         })
         .collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.path.cmp(&b.1.path)));
-    let mut chosen = FileSelection::default();
-    // To check all files would take longer than to read the selected ones.
-    for (_, file) in order {
-        match chosen.files.len() < most {
-            true if own.is_authored_by_name(&file.path) => chosen.files.push(file),
-            true => {}
-            false => chosen.skipped.push(file),
-        }
-    }
-    chosen.files.sort_by(|a, b| a.path.cmp(&b.path));
-    chosen
+    order.into_iter().map(|(_, file)| file).collect()
 }
 
 /// Returns the maximum number of files to select. Files that are missing from a partial index have no known words, so

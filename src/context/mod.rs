@@ -26,6 +26,7 @@ pub(crate) mod omitted_files;
 pub(crate) mod pack;
 pub mod project_documents;
 pub mod query_input;
+pub(crate) mod read_ahead;
 pub(crate) mod repo_outline;
 pub mod retrieve;
 mod score;

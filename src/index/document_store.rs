@@ -3,6 +3,8 @@
 //! - A generated file has a document only on request.
 //! - A cached document equals a newly read one, including the numbers of its words.
 //! - No document is cached of a file that contains a key, because the key may be one of its words.
+//! - The words of documents are numbered in the order of [`DocumentStore::read`], whatever was prepared before it and on
+//!   however many threads.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -17,6 +19,7 @@ use crate::index::fact_store::{FactKey, FactStore};
 use crate::index::vocabulary::Vocabulary;
 use crate::masking::Mask;
 use crate::masking::secret_files::is_secret_file;
+use crate::parallel;
 use crate::syntax::facts::is_code_path;
 
 /// Largest file in bytes that is searched; larger files are not written by hand.
@@ -26,6 +29,8 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 const MAX_WORDS_PER_QUESTION: u64 = 12_000_000;
 /// Largest cache in bytes: documents of three million lines.
 const MAX_CACHE_BYTES: u64 = 64 << 20;
+/// Number of files that are prepared between two checks whether to stop; takes 5 to 20 ms.
+const FILES_PER_BATCH: usize = 32;
 /// Version of the record's fields outside the document. Increase it with every change of these fields or of the
 /// detection of generated files.
 const RECORD_VERSION: &str = "2";
@@ -46,7 +51,30 @@ pub struct SourceFile {
 pub struct DocumentStore {
     pub vocabulary: Vocabulary,
     blobs: HashMap<String, BlobDocument>,
+    /// Prepared records that are not in the cache, by blob.
+    prepared: HashMap<String, Vec<u8>>,
     cache: FactStore,
+}
+
+/// Record of a blob before it is known at which path it is needed.
+enum PreparedRecord {
+    NotText,
+    Text {
+        looks: ContentTraits,
+        /// Packed document.
+        document: Vec<u8>,
+        has_secret: bool,
+    },
+}
+
+impl PreparedRecord {
+    fn from_content(content: &[u8]) -> Self {
+        let Some(text) = to_text(content) else { return Self::NotText };
+        let mut vocabulary = Vocabulary::default();
+        let document = Document::read(&text, &mut vocabulary).pack(&vocabulary);
+        let looks = ContentTraits::from_content(text.as_bytes());
+        Self::Text { looks, document, has_secret: has_secret(&text) }
+    }
 }
 
 /// Cached knowledge about a blob.
@@ -62,6 +90,80 @@ impl DocumentStore {
     /// Opens the store with the document cache in `folder`.
     pub fn open(folder: Option<&Path>) -> Self {
         Self { cache: FactStore::open(folder, "documents", MAX_CACHE_BYTES), ..Self::default() }
+    }
+
+    /// Returns the files whose records are neither in the cache nor prepared.
+    pub fn find_unknown(&self, files: &[TreeFile]) -> Vec<TreeFile> {
+        files.iter().filter(|file| !self.is_known(&file.blob)).cloned().collect()
+    }
+
+    fn is_known(&self, blob: &str) -> bool {
+        self.blobs.contains_key(blob) || self.prepared.contains_key(blob) || self.cache.contains(record_key(blob))
+    }
+
+    /// Reads files on several threads, so that [`DocumentStore::read`] finds their records, in the order of `files`
+    /// until `stopped` returns true. Returns the paths of the files that were not looked at.
+    pub fn prepare(
+        &mut self,
+        repo: &Repo,
+        files: &[TreeFile],
+        own: &mut AuthoredFilter<'_>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Vec<String> {
+        for (number, batch) in files.chunks(FILES_PER_BATCH).enumerate() {
+            if stopped() {
+                let rest = files.iter().skip(number * FILES_PER_BATCH).filter(|file| !self.is_known(&file.blob));
+                return rest.map(|file| file.path.clone()).collect();
+            }
+            let read = |file: &TreeFile| read_small_blob(repo, &file.blob).ok();
+            let contents: Vec<Option<Option<Vec<u8>>>> = batch.iter().map(read).collect();
+            let to_record = |content: &Option<Vec<u8>>| match content {
+                Some(content) => PreparedRecord::from_content(content),
+                None => PreparedRecord::NotText,
+            };
+            let records = parallel::map(&contents, |content| content.as_ref().map(to_record));
+            for (file, record) in batch.iter().zip(records) {
+                // A blob that git does not have may come later.
+                if let Some(record) = record {
+                    self.keep_prepared(file, record, own);
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// Like [`DocumentStore::prepare`], but ends once the cache is half full: more documents would replace those that
+    /// contexts use.
+    pub fn prepare_within_cache(
+        &mut self,
+        repo: &Repo,
+        files: &[TreeFile],
+        own: &mut AuthoredFilter<'_>,
+        stopped: &dyn Fn() -> bool,
+    ) {
+        for batch in files.chunks(FILES_PER_BATCH) {
+            if stopped() || self.cache.bytes() >= MAX_CACHE_BYTES / 2 {
+                return;
+            }
+            self.prepare(repo, batch, own, stopped);
+        }
+    }
+
+    /// Keeps a prepared record in the form of [`DocumentStore::load_document`].
+    fn keep_prepared(&mut self, file: &TreeFile, record: PreparedRecord, own: &mut AuthoredFilter<'_>) {
+        let (bytes, may_be_cached) = match record {
+            PreparedRecord::NotText => (Vec::new(), true),
+            PreparedRecord::Text { looks, .. } if !own.is_authored(&file.path, looks) => (vec![looks.to_bits()], true),
+            PreparedRecord::Text { looks, document, has_secret } => {
+                ([vec![looks.to_bits()], document].concat(), !has_secret)
+            }
+        };
+        let key = record_key(&file.blob);
+        if may_be_cached && self.cache.has_room(bytes.len()) {
+            self.cache.insert(key, bytes);
+        } else {
+            self.prepared.insert(file.blob.clone(), bytes);
+        }
     }
 
     /// Returns the documents of files. Leaves out files that are not text, are too large, cannot be read, or do not
@@ -116,10 +218,11 @@ impl DocumentStore {
         blob: &str,
         own: &mut AuthoredFilter<'_>,
     ) -> Option<Arc<Document>> {
-        let key = FactKey::from_parts(&["document", RECORD_VERSION, Document::VERSION, blob]);
+        let key = record_key(blob);
         let (mut text, mut is_kept) = (None, true);
         if !self.blobs.contains_key(blob) {
-            let known = match self.cache.get(key).and_then(|bytes| self.unpack_record(&bytes, path, own)) {
+            let record = self.prepared.remove(blob).or_else(|| self.cache.get(key));
+            let known = match record.and_then(|bytes| self.unpack_record(&bytes, path, own)) {
                 Some(known) => known,
                 None => {
                     is_kept = false;
@@ -234,18 +337,29 @@ fn has_secret(text: &str) -> bool {
     text.contains("PRIVATE KEY-----") || matches!(Mask::On.mask_key_shapes(text), Cow::Owned(_))
 }
 
+fn record_key(blob: &str) -> FactKey {
+    FactKey::from_parts(&["document", RECORD_VERSION, Document::VERSION, blob])
+}
+
 /// Reads the text of a blob; `None` if it is not text or is too large.
 ///
 /// # Errors
 /// Fails if git does not have the blob.
 pub fn read_text(repo: &Repo, blob: &str) -> Result<Option<String>, GitError> {
+    Ok(read_small_blob(repo, blob)?.and_then(|content| to_text(&content).map(Cow::into_owned)))
+}
+
+/// Reads a blob; `None` if it is too large.
+fn read_small_blob(repo: &Repo, blob: &str) -> Result<Option<Vec<u8>>, GitError> {
     if repo.blob_size(blob)? > MAX_FILE_BYTES {
         return Ok(None);
     }
-    let content = repo.blob(blob)?;
-    Ok((!is_binary(&content)).then(|| {
-        String::from_utf8(content).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-    }))
+    repo.blob(blob).map(Some)
+}
+
+/// Decodes a text; `None` if the content is not text.
+fn to_text(content: &[u8]) -> Option<Cow<'_, str>> {
+    (!is_binary(content)).then(|| String::from_utf8_lossy(content))
 }
 
 #[cfg(test)]
@@ -313,5 +427,74 @@ mod tests {
                 assert_eq!(read, ["asked.rs", "b.json", "c.rs", "own/a.rs"], "{is_backwards} {folder:?}");
             }
         }
+    }
+
+    #[test]
+    fn files_that_were_prepared_are_those_that_are_read() {
+        const KEY: &str = concat!("AKI", "AQ3EGRVZ7TNWLXJ5D");
+        let folder = tempfile::tempdir().expect("a folder");
+        let git = git2::Repository::init_bare(folder.path()).expect("a repository");
+        let repo = Repo::discover(folder.path()).expect("a repository");
+        let file = |path: String, text: &[u8]| TreeFile { path, blob: git.blob(text).expect("a blob").to_string() };
+        let code = |number: usize| format!("use other;\n\nfn own_{number}() {{\n    shared(Größe, {number});\n}}\n");
+        let mut files: Vec<TreeFile> =
+            (0..FILES_PER_BATCH * 2).map(|number| file(format!("{number:03}.rs"), code(number).as_bytes())).collect();
+        files.push(file("key.rs".to_owned(), format!("let key = \"{KEY}\";\n").as_bytes()));
+        files.push(file("made.rs".to_owned(), b"// @generated\nfn made() {}\n"));
+        files.push(file("none.rs".to_owned(), b"\0"));
+        files
+            .push(TreeFile { path: "gone.rs".to_owned(), blob: "0123456789012345678901234567890123456789".to_owned() });
+        let words = |library: &DocumentStore| -> Vec<String> {
+            library.vocabulary.words().map(|word| library.vocabulary.name(word).to_owned()).collect()
+        };
+        let backwards: Vec<TreeFile> = files.iter().rev().cloned().collect();
+        let mut own = AuthoredFilter::without_attributes(&|_| false);
+        let mut plain = DocumentStore::default();
+        let expected = plain.read(&repo, files.clone(), &mut own);
+        assert_eq!(expected.len(), FILES_PER_BATCH * 2 + 1);
+        for kept in [None, Some(folder.path().join("kept"))] {
+            let mut library = DocumentStore::open(kept.as_deref());
+            assert_eq!(library.find_unknown(&files).len(), files.len());
+            assert_eq!(library.prepare(&repo, &backwards, &mut own, &|| false), Vec::<String>::new());
+            let left: Vec<String> = library.find_unknown(&files).into_iter().map(|file| file.path).collect();
+            assert_eq!(left, ["gone.rs"]);
+            let read = library.read(&repo, files.clone(), &mut own);
+            let count = |files: &[SourceFile]| files.iter().map(|file| file.document.counts.len()).collect::<Vec<_>>();
+            assert_eq!(count(&read), count(&expected));
+            assert_eq!(words(&library), words(&plain));
+            let line = |files: &[SourceFile]| {
+                files.iter().map(|file| file.document.line_words(3).to_vec()).collect::<Vec<_>>()
+            };
+            assert_eq!(line(&read), line(&expected));
+            library.close();
+            let library = DocumentStore::open(kept.as_deref());
+            let left: Vec<String> = library.find_unknown(&files).into_iter().map(|file| file.path).collect();
+            match kept {
+                // A file with a key is in no cache.
+                Some(_) => assert_eq!(left, ["key.rs", "gone.rs"]),
+                None => assert_eq!(left.len(), files.len()),
+            }
+        }
+    }
+
+    #[test]
+    fn files_that_are_not_read_in_time_are_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let git = git2::Repository::init_bare(folder.path()).expect("a repository");
+        let repo = Repo::discover(folder.path()).expect("a repository");
+        let file = |number: usize| TreeFile {
+            path: format!("{number:03}.rs"),
+            blob: git.blob(format!("fn own_{number}() {{}}\n").as_bytes()).expect("a blob").to_string(),
+        };
+        let files: Vec<TreeFile> = (0..FILES_PER_BATCH + 2).map(file).collect();
+        let looks = std::cell::Cell::new(0);
+        let stopped = || looks.replace(looks.get() + 1) > 0;
+        let mut own = AuthoredFilter::without_attributes(&|_| false);
+        let mut library = DocumentStore::default();
+        let late = library.prepare(&repo, &files, &mut own, &stopped);
+        let rest: Vec<&str> = files[FILES_PER_BATCH..].iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(late, rest);
+        let unknown: Vec<String> = library.find_unknown(&files).into_iter().map(|file| file.path).collect();
+        assert_eq!(unknown, rest);
     }
 }

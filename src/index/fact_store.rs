@@ -129,12 +129,21 @@ impl FactStore {
         self.pending.borrow().contains_key(&key) || self.entries.contains_key(&key)
     }
 
+    /// Returns the size of all facts in bytes, those on disk and the new ones.
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.file.length()).sum::<u64>() + self.pending_bytes.get()
+    }
+
+    /// Returns true if [`FactStore::insert`] takes a fact of `bytes` bytes.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        self.pending_bytes.get() + bytes as u64 <= self.max_bytes
+    }
+
     /// Adds a fact, which [`FactStore::close`] writes if there is a folder. Ignores a fact that would exceed the size
     /// limit of new facts.
     pub fn insert(&self, key: FactKey, bytes: Vec<u8>) {
-        let with_it = self.pending_bytes.get() + bytes.len() as u64;
-        if with_it <= self.max_bytes {
-            self.pending_bytes.set(with_it);
+        if self.has_room(bytes.len()) {
+            self.pending_bytes.set(self.pending_bytes.get() + bytes.len() as u64);
             self.pending.borrow_mut().insert(key, bytes);
         }
     }

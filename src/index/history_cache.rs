@@ -4,10 +4,15 @@
 //! - A cached record depends only on immutable commits, so it is correct or unreadable, never outdated.
 //! - A commit whose objects git does not have is not cached, because they may arrive later.
 //! - Without a folder everything is read from git.
+//! - Reading can be stopped. Commits read before that are cached, so the next reading goes on behind them.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::slice;
+use std::sync::{Mutex, PoisonError};
+
+use rayon::ThreadPool;
 
 use crate::git::{CommitAncestor, CommitFileChange, CommitFileChangeKind, GitError, Hunk, Repo};
 use crate::index::codec::{PackedReader, PackedWriter};
@@ -16,6 +21,7 @@ use crate::index::history::{
     History, MAX_FILES_PER_COMMIT, MAX_WORDS_PER_COMMIT, PastCommit, PastFile, Touch, fingerprint,
 };
 use crate::index::words::identifiers;
+use crate::parallel;
 use crate::syntax::facts::is_code_path;
 
 /// Largest cache in bytes; a history of 3,000 commits takes about one megabyte.
@@ -24,11 +30,29 @@ const MAX_CACHE_BYTES: u64 = 32 << 20;
 const RECORD_VERSION: &str = "2";
 /// Most commits above a cached history; the cache is searched only from the newest commits.
 const MAX_COMMITS_ABOVE_CACHED: usize = 200;
+/// Number of commits between two checks whether to stop; takes 5 to 50 ms.
+const COMMITS_PER_BATCH: usize = 16;
+
+/// Share of the wanted commits that a history holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum HistoryCompleteness {
+    /// All of them, as far as git has their objects.
+    #[default]
+    Whole,
+    /// Reading was stopped before all of them were read.
+    Part {
+        /// Number of commits that were read.
+        commits: u32,
+        /// Number of wanted commits.
+        total: u32,
+    },
+}
 
 /// History of a commit with its ancestors.
 #[derive(Debug, Default)]
 pub struct RepoHistory {
     pub history: History,
+    pub completeness: HistoryCompleteness,
     /// Position of each commit in the history.
     numbers: HashMap<String, usize>,
     /// Commit id of each position in the history.
@@ -52,8 +76,8 @@ struct CachedCommitFile {
 }
 
 impl RepoHistory {
-    /// Reads the code changes of up to `limit` commits: `tip` and its ancestors. After `cancelled` returns true, the
-    /// remaining commits have no changes; commits read before that are cached.
+    /// Reads the code changes of up to `limit` commits: `tip` and its ancestors. After `stopped` returns true, only the
+    /// cached ones of the remaining commits have their changes; see [`RepoHistory::completeness`].
     ///
     /// # Errors
     /// Fails if `tip` is not a commit. A failure of the cache in `folder` costs only time.
@@ -62,24 +86,28 @@ impl RepoHistory {
         tip: &str,
         limit: usize,
         folder: Option<&Path>,
-        cancelled: &dyn Fn() -> bool,
+        stopped: &dyn Fn() -> bool,
     ) -> Result<Self, GitError> {
-        let kept = HistoryCache { cache: FactStore::open(folder, "past", MAX_CACHE_BYTES), limit, cancelled };
-        let entries =
-            match extend_cached_history(repo, tip, &kept, &|ancestor| Some(kept.read_commit(repo, ancestor).0)) {
-                Some(entries) => entries,
-                None => walk_history(repo, tip, &kept)?,
-            };
+        let kept = HistoryCache::open(folder, limit, stopped);
+        let read = |above| Some(kept.read_commits(repo, above, HashMap::new()).0);
+        let entries = match extend_cached_history(repo, tip, &kept, &read) {
+            Some(entries) => entries,
+            None => walk_history(repo, tip, &kept)?,
+        };
+        let (total, unread) = (entries.len() as u32, kept.unread.get());
         kept.cache.close();
-        Ok(Self::from_cached_commits(entries))
+        let completeness = match unread {
+            0 => HistoryCompleteness::Whole,
+            unread => HistoryCompleteness::Part { commits: total.saturating_sub(unread), total },
+        };
+        Ok(Self { completeness, ..Self::from_cached_commits(entries) })
     }
 
     /// Returns the same history if it is completely cached; compares no commits.
     pub fn read_cached(repo: &Repo, tip: &str, limit: usize, folder: &Path) -> Option<Self> {
-        let kept =
-            HistoryCache { cache: FactStore::open(Some(folder), "past", MAX_CACHE_BYTES), limit, cancelled: &|| false };
-        extend_cached_history(repo, tip, &kept, &|ancestor| kept.load_commit(&ancestor.commit))
-            .map(Self::from_cached_commits)
+        let kept = HistoryCache::open(Some(folder), limit, &|| false);
+        let load = |above: Vec<CommitAncestor>| above.iter().map(|above| kept.load_commit(&above.commit)).collect();
+        extend_cached_history(repo, tip, &kept, &load).map(Self::from_cached_commits)
     }
 
     fn from_cached_commits(entries: Vec<CachedCommit>) -> Self {
@@ -127,10 +155,17 @@ impl RepoHistory {
 struct HistoryCache<'a> {
     cache: FactStore,
     limit: usize,
-    cancelled: &'a dyn Fn() -> bool,
+    stopped: &'a dyn Fn() -> bool,
+    /// Number of commits that were not read because reading was stopped.
+    unread: Cell<u32>,
 }
 
-impl HistoryCache<'_> {
+impl<'a> HistoryCache<'a> {
+    fn open(folder: Option<&Path>, limit: usize, stopped: &'a dyn Fn() -> bool) -> Self {
+        let cache = FactStore::open(folder, "past", MAX_CACHE_BYTES);
+        Self { cache, limit, stopped, unread: Cell::new(0) }
+    }
+
     fn history_key(&self, tip: &str) -> FactKey {
         FactKey::from_parts(&["past", RECORD_VERSION, tip, &self.limit.to_string()])
     }
@@ -151,17 +186,75 @@ impl HistoryCache<'_> {
         unpack_commits(&self.cache.get(Self::commit_key(commit))?)?.pop()
     }
 
-    /// Returns the changes of a commit and the number of objects that git does not have. Single commits are cached
-    /// because other histories, also of older tips, contain them.
-    fn read_commit(&self, repo: &Repo, ancestor: CommitAncestor) -> (CachedCommit, u32) {
-        if let Some(entry) = self.load_commit(&ancestor.commit) {
-            return (entry, 0);
+    /// Returns the changes of commits, from `known`, the cache or git, and the number of objects that could not be read.
+    /// Single commits are cached because other histories, also of older tips, contain them.
+    fn read_commits(
+        &self,
+        repo: &Repo,
+        ancestors: Vec<CommitAncestor>,
+        mut known: HashMap<String, CachedCommit>,
+    ) -> (Vec<CachedCommit>, u32) {
+        let load = |ancestor: &CommitAncestor| known.remove(&ancestor.commit);
+        let mut entries: Vec<Option<CachedCommit>> = ancestors.iter().map(load).collect();
+        for (entry, ancestor) in entries.iter_mut().zip(&ancestors).filter(|(entry, _)| entry.is_none()) {
+            *entry = self.load_commit(&ancestor.commit);
         }
-        let (entry, missing) = CachedCommit::read(repo, ancestor, self.cancelled);
-        if missing == 0 {
-            self.cache.insert(Self::commit_key(&entry.ancestor.commit), pack_commits(slice::from_ref(&entry)));
+        let unknown: Vec<usize> = (0..entries.len()).filter(|at| entries[*at].is_none()).collect();
+        let reader = CommitReader::new(repo, unknown.len());
+        let mut missing = 0;
+        for (number, batch) in unknown.chunks(COMMITS_PER_BATCH).enumerate() {
+            if (self.stopped)() {
+                self.unread.set((unknown.len() - number * COMMITS_PER_BATCH) as u32);
+                break;
+            }
+            let wanted: Vec<&CommitAncestor> = batch.iter().map(|at| &ancestors[*at]).collect();
+            for (at, (entry, lacks)) in batch.iter().zip(reader.read(repo, &wanted)) {
+                if lacks == 0 {
+                    self.cache.insert(Self::commit_key(&entry.ancestor.commit), pack_commits(slice::from_ref(&entry)));
+                }
+                missing += lacks;
+                entries[*at] = Some(entry);
+            }
         }
-        (entry, missing)
+        let without_changes = |(entry, ancestor): (Option<CachedCommit>, CommitAncestor)| {
+            entry.unwrap_or_else(|| CachedCommit::from_changes(ancestor, Vec::new()))
+        };
+        let entries = entries.into_iter().zip(ancestors).map(without_changes).collect();
+        (entries, missing + self.unread.get())
+    }
+}
+
+/// Reads commits from git, many of them on several threads, each with its own open repository.
+struct CommitReader {
+    /// Repositories that no thread uses. Empty if the commits are few: to open a repository takes as long as to read
+    /// some commits.
+    idle: Mutex<Vec<Repo>>,
+}
+
+impl CommitReader {
+    fn new(repo: &Repo, commits: usize) -> Self {
+        let threads =
+            if commits > COMMITS_PER_BATCH { parallel::pool().map_or(0, ThreadPool::current_num_threads) } else { 0 };
+        Self { idle: Mutex::new((0..threads).map_while(|_| repo.reopen().ok()).collect()) }
+    }
+
+    /// Returns the changes of each commit with the number of objects that git does not have.
+    fn read(&self, repo: &Repo, commits: &[&CommitAncestor]) -> Vec<(CachedCommit, u32)> {
+        let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let read_there = |ancestor: &&CommitAncestor| {
+            let repo = lock().pop()?;
+            let read = CachedCommit::read(&repo, ancestor);
+            lock().push(repo);
+            Some(read)
+        };
+        let is_alone = lock().is_empty();
+        let read = if is_alone { Vec::new() } else { parallel::map(commits, read_there) };
+        let read = read.into_iter().chain(std::iter::repeat_with(|| None));
+        commits
+            .iter()
+            .zip(read)
+            .map(|(ancestor, read)| read.unwrap_or_else(|| CachedCommit::read(repo, ancestor)))
+            .collect()
     }
 }
 
@@ -171,7 +264,7 @@ fn extend_cached_history(
     repo: &Repo,
     tip: &str,
     kept: &HistoryCache<'_>,
-    read: &dyn Fn(CommitAncestor) -> Option<CachedCommit>,
+    read: &dyn Fn(Vec<CommitAncestor>) -> Option<Vec<CachedCommit>>,
 ) -> Option<Vec<CachedCommit>> {
     let mut above: Vec<CommitAncestor> = Vec::new();
     let mut commit = tip.to_owned();
@@ -187,7 +280,7 @@ fn extend_cached_history(
             return None;
         }
     };
-    let mut entries = above.into_iter().map(read).collect::<Option<Vec<CachedCommit>>>()?;
+    let mut entries = read(above)?;
     entries.extend(base);
     entries.truncate(kept.limit);
     Some(entries)
@@ -201,20 +294,14 @@ fn walk_history(repo: &Repo, tip: &str, kept: &HistoryCache<'_>) -> Result<Vec<C
         .take(MAX_COMMITS_ABOVE_CACHED)
         .find_map(|ancestor| kept.load_history(&ancestor.commit))
         .unwrap_or_default();
-    let mut base: HashMap<String, CachedCommit> =
+    let base: HashMap<String, CachedCommit> =
         base.into_iter().map(|entry| (entry.ancestor.commit.clone(), entry)).collect();
     let is_cut_short = ancestors.len() < kept.limit && {
         let known: HashSet<&str> = ancestors.iter().map(|ancestor| ancestor.commit.as_str()).collect();
         ancestors.iter().flat_map(|ancestor| &ancestor.parents).any(|parent| !known.contains(parent.as_str()))
     };
-    let mut missing = u32::from(is_cut_short);
-    let mut entries = Vec::with_capacity(ancestors.len());
-    for ancestor in ancestors {
-        let (entry, lacks) =
-            base.remove(&ancestor.commit).map_or_else(|| kept.read_commit(repo, ancestor), |entry| (entry, 0));
-        missing += lacks;
-        entries.push(entry);
-    }
+    let (entries, missing) = kept.read_commits(repo, ancestors, base);
+    let missing = missing + u32::from(is_cut_short);
     if missing == 0 {
         kept.store_history(tip, &entries);
     }
@@ -223,13 +310,10 @@ fn walk_history(repo: &Repo, tip: &str, kept: &HistoryCache<'_>) -> Result<Vec<C
 
 impl CachedCommit {
     /// Reads the changes of a commit and the number of objects that git does not have.
-    fn read(repo: &Repo, ancestor: CommitAncestor, cancelled: &dyn Fn() -> bool) -> (Self, u32) {
-        if cancelled() {
-            return (Self::from_changes(ancestor, Vec::new()), 1);
-        }
+    fn read(repo: &Repo, ancestor: &CommitAncestor) -> (Self, u32) {
         match repo.commit_changes(&ancestor.commit, MAX_FILES_PER_COMMIT, &is_code_path) {
-            Ok(past) => (Self::from_changes(ancestor, past.changes), past.missing),
-            Err(_) => (Self::from_changes(ancestor, Vec::new()), 1),
+            Ok(past) => (Self::from_changes(ancestor.clone(), past.changes), past.missing),
+            Err(_) => (Self::from_changes(ancestor.clone(), Vec::new()), 1),
         }
     }
 
@@ -466,5 +550,39 @@ pub(crate) mod tests {
                 tip = sample.commit_on(number, &[&tip]);
             }
         }
+    }
+
+    #[test]
+    fn a_history_that_is_stopped_says_what_it_has_and_the_next_one_goes_on() {
+        const COMMITS: usize = 3 * COMMITS_PER_BATCH + 5;
+        let sample = HistoryFixture::new(COMMITS);
+        let (repo, tip) = (sample.repo(), sample.tip());
+        let folder = sample.folder.path().join("kept");
+        let read_batches = |batches: usize| {
+            let looks = Cell::new(0);
+            let stopped = || looks.replace(looks.get() + 1) >= batches;
+            RepoHistory::read(&repo, &tip, 100, Some(&folder), &stopped).expect("a history")
+        };
+        let part = |batches: usize| HistoryCompleteness::Part {
+            commits: (batches * COMMITS_PER_BATCH) as u32,
+            total: COMMITS as u32,
+        };
+        let first = read_batches(0);
+        assert_eq!((first.completeness, hunks(&first)), (part(0), Vec::new()));
+        // Each reading finds the commits of those before it.
+        for known in 1..=3 {
+            let read = read_batches(1);
+            let count = known * COMMITS_PER_BATCH;
+            assert_eq!((read.completeness, hunks(&read)), (part(known), vec![1; count]));
+            assert_eq!(read.ancestors(&tip).len(), count);
+            assert!(RepoHistory::read_cached(&repo, &tip, 100, &folder).is_none(), "a part is not kept as the whole");
+        }
+        let whole = read_batches(9);
+        assert_eq!(whole.completeness, HistoryCompleteness::Whole);
+        let expected = RepoHistory::read(&repo, &tip, 100, None, &|| false).expect("a history");
+        assert_eq!(whole.history.commits, expected.history.commits);
+        assert_eq!((&whole.numbers, &whole.parents), (&expected.numbers, &expected.parents));
+        // Nothing is read any more, so nothing can be stopped.
+        assert_eq!(read_batches(0).completeness, HistoryCompleteness::Whole);
     }
 }

@@ -116,7 +116,7 @@ pub fn encode_held_back(held: &[SuppressedReport]) -> Value {
 }
 
 /// Builds an object whose first key is `version`.
-pub fn build_versioned<const N: usize>(parts: [(&str, Value); N]) -> Value {
+pub fn build_versioned<'a>(parts: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
     let mut object = Map::new();
     object.insert("version".to_owned(), json!(SCHEMA_VERSION));
     object.extend(parts.into_iter().map(|(key, value)| (key.to_owned(), value)));

@@ -1,7 +1,8 @@
-//! Builds the index of a snapshot in the background: on a separate thread while a review waits for its model, after a
-//! built-in review that had to read many unchanged files, or in a separate process after a context request that found
-//! no index.
+//! Builds the index of a snapshot in the background, and reads its history and documents into the caches: on separate
+//! threads while a review waits for its model, after a built-in review that had to read many unchanged files, or in a
+//! separate process after a context request that found no index or could not read everything in time.
 //!
+//! - A context waits for history and files at most as long as the setting `context.reading_seconds` says.
 //! - Nobody waits for the index longer than [`MAX_INDEX_WAIT`]; the end of a run waits for one file at most.
 //! - A failure is logged and never fails the review.
 //! - Files that were indexed before a stop stay indexed for the next time.
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crate::context::read_ahead::{ContextSources, read_ahead};
 use crate::index::{Index, IndexCompleteness, IndexError, IndexProgress, RefreshReport};
 use crate::reviewers::analyzer::FingerprintSource;
 use crate::runner::launcher::start_workers;
@@ -44,9 +46,16 @@ pub(super) struct IndexReadiness {
     pub repaired: Option<String>,
     /// The reason why there will be no index.
     pub hindrance: Option<String>,
+    /// When a context stops reading what no cache holds; `None` for never.
+    deadline: Option<Instant>,
 }
 
 impl IndexReadiness {
+    /// Returns the time that is left for reading what no cache holds.
+    pub fn time_left(&self) -> Duration {
+        self.deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
     /// Returns the reason why searches read files one by one, if they do.
     pub fn note(&self) -> Option<&str> {
         match self.index.as_ref().map(Index::completeness) {
@@ -74,6 +83,27 @@ pub(super) struct BackgroundIndexing {
     thread: Option<JoinHandle<Result<RefreshReport, IndexError>>>,
 }
 
+/// Reading of history and documents in the background. Dropping it stops the reading.
+pub(super) struct BackgroundReading {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<bool>>,
+}
+
+impl BackgroundReading {
+    /// Stops the reading. Returns `true` if everything was read.
+    pub fn stop(mut self) -> bool {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().is_some_and(|thread| thread.join().unwrap_or(false))
+    }
+}
+
+impl Drop for BackgroundReading {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        drop(self.thread.take().map(JoinHandle::join));
+    }
+}
+
 /// Service that opens and fills the repository index.
 #[derive(Clone, Copy)]
 pub struct Indexer<'a> {
@@ -84,6 +114,11 @@ impl Indexer<'_> {
     /// Returns the folder of the repository's index.
     fn index_folder(&self) -> PathBuf {
         self.services.paths.index_folder(&self.services.repo.key())
+    }
+
+    /// Returns the folder of the repository's other caches.
+    fn cache_folder(&self) -> PathBuf {
+        self.services.paths.history_folder(&self.services.repo.key())
     }
 
     /// Opens the index for a commit's tree.
@@ -98,7 +133,8 @@ impl Indexer<'_> {
     /// Opens the index for a commit's tree. If the index is of another recent tree, waits up to [`MAX_INDEX_WAIT`],
     /// which is usually enough to index the difference.
     pub(super) fn prepare_index(&self, commit: &str, cancelled: &dyn Fn() -> bool) -> IndexReadiness {
-        let mut ready = IndexReadiness { index: self.open_index(commit), ..IndexReadiness::default() };
+        let deadline = Instant::now().checked_add(Duration::from_secs(self.services.settings.context.reading_seconds));
+        let mut ready = IndexReadiness { index: self.open_index(commit), deadline, ..IndexReadiness::default() };
         if ready.index.as_ref().is_some_and(|index| index.completeness() == IndexCompleteness::Other) {
             ready.indexing = self.start_indexing(commit);
             if let Some(refreshed) = ready.indexing.as_mut().and_then(|indexing| indexing.wait(cancelled)) {
@@ -146,9 +182,18 @@ impl Indexer<'_> {
         }
     }
 
-    /// Starts a separate process that indexes the rest of a commit's tree for later requests.
-    pub fn spawn_indexer(&self, commit: &str) {
-        let arguments = ["indexer", commit];
+    /// Reads history and documents after a review whose context could not wait for all of them. Nobody waits for it.
+    pub(super) fn read_ahead_after_review(&self, sources: &ContextSources) {
+        let began = Instant::now();
+        let stopped = || began.elapsed() >= MAX_INDEXING_TIME;
+        if let Err(error) = read_ahead(&self.services.repo, sources, &self.cache_folder(), &stopped) {
+            tracing::warn!(%error, "the next context reads the history by itself");
+        }
+    }
+
+    /// Starts a separate process that reads the rest of a context's sources for later requests.
+    pub fn spawn_indexer(&self, sources: &ContextSources) {
+        let arguments = ["indexer", &sources.tree, "--history", &sources.history];
         match process::spawn_detached(
             &self.services.repo,
             &self.services.paths,
@@ -163,9 +208,22 @@ impl Indexer<'_> {
     }
 
     /// Runs the command `revdeck indexer COMMIT`.
-    pub fn run_indexer(&self, commit: &str) {
+    pub fn run_indexer(&self, sources: &ContextSources) {
         process::ignore_the_terminal();
-        self.index_after_review(commit);
+        self.index_after_review(&sources.tree);
+        self.read_ahead_after_review(sources);
+    }
+
+    /// Starts to read history and documents. Returns `None` if that is impossible.
+    pub(super) fn start_reading_ahead(&self, sources: &ContextSources) -> Option<BackgroundReading> {
+        let failed = |error: &dyn std::fmt::Display| tracing::warn!(%error, "the history is not read ahead");
+        let repo = self.services.repo.reopen().inspect_err(|error| failed(error)).ok()?;
+        let (folder, stop) = (self.cache_folder(), Arc::new(AtomicBool::new(false)));
+        let (wanted, stopped) = (sources.clone(), Arc::clone(&stop));
+        let read = move || read_ahead(&repo, &wanted, &folder, &|| stopped.load(Ordering::Relaxed)).unwrap_or(false);
+        let thread = std::thread::Builder::new().name("read-ahead".to_owned()).spawn(read);
+        let thread = thread.inspect_err(|error| failed(error)).ok()?;
+        Some(BackgroundReading { stop, thread: Some(thread) })
     }
 
     /// Starts to index a commit's tree. Returns `None` if that is impossible.

@@ -9,7 +9,7 @@ use insta::{allow_duplicates, assert_snapshot};
 use revdeck::config::Paths;
 use revdeck::git::Repo;
 use revdeck::index::{Index, IndexCompleteness};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::env::{DONE, TestEnvironment, USAGE, err, files_below, lines_with};
 use crate::runner::place::wait_for;
@@ -337,6 +337,35 @@ fn the_first_context_of_a_repository_has_it_indexed_for_the_next() {
     let is_whole = |index: Index| (index.completeness() == IndexCompleteness::Whole).then_some(());
     wait_for("the index", || Index::open(&folder, &repo, &commit).ok().flatten().and_then(is_whole));
     assert_eq!(said(), "");
+}
+
+#[test]
+fn a_context_says_what_was_not_read_in_time_and_the_next_one_has_it() {
+    let test = shop();
+    for number in 0..3 {
+        test.write(
+            "src/price.py",
+            format!("class PriceList:\n    def lookup_price(self, item):\n        return {number}\n"),
+        );
+        test.write("other/part_7.py", format!("def walk_7(road):\n    return road.next_{number}\n"));
+        test.commit("Prices");
+    }
+    let ask = || test.json(&["context", "commit:HEAD", "--format", "json"], DONE);
+    let ask_when_whole = |what: &str| {
+        wait_for(what, || Some(ask()).filter(|context| context.get("partial").is_none() && notes(context).is_empty()))
+    };
+    test.settings("[context]\nreading_seconds = 0\n");
+    let first = ask();
+    assert_eq!(first["partial"], json!({"commits": {"read": 0, "of": 3}, "files": {"read": 2, "of": 43}}));
+    assert_snapshot!(notes(&first), @r"
+    this repository is not indexed yet: until that is done in the background, searches look at files one by one
+    only 0 of 3 commits of the history were read in time (context.reading_seconds): the next context has more
+    only 2 of 43 files of code were read in time (context.reading_seconds): the next context has more
+    ");
+    let later = ask_when_whole("the rest");
+    fs::remove_dir_all(test.home().join("cache")).expect("caches");
+    test.settings("[context]\nreading_seconds = 600\n");
+    assert_eq!(ask_when_whole("the index"), later);
 }
 
 #[test]

@@ -65,6 +65,7 @@ impl ContextTestRepo {
             index: None,
             meaning: None,
             cancelled: &|| false,
+            time_left: READ_EVERYTHING,
         };
         build_context(&self.repo, question).expect("a repository").expect("a context")
     }

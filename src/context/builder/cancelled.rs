@@ -51,17 +51,18 @@ fn a_context_ends_at_the_first_look_after_nobody_waits_for_it() {
             index: None,
             meaning: None,
             cancelled: &cancelled,
+            time_left: READ_EVERYTHING,
         };
         build_context(&repo, question).expect("a repository that can be read")
     };
     assert!(until(usize::MAX).is_some());
     let all = looks.get();
-    // Three commits, four files that are read and masked, and the checks in between.
-    assert!(all > 3 + 4 + 3, "{all}");
+    // A batch of commits, a batch of files to read, four files that are read and masked, and the checks in between.
+    assert!(all > 1 + 1 + 4 + 3, "{all}");
     for most in 0..all {
         assert!(until(most).is_none(), "{most} of {all}");
     }
     // The commits are skipped, and no file is read.
     until(0);
-    assert_eq!(looks.get(), 4);
+    assert_eq!(looks.get(), 2);
 }

@@ -47,7 +47,9 @@ impl ContextBuilder<'_> {
         packed.untested = selection.untested;
         self.check_cancelled()?;
         annotate_last_change(&mut packed, self.repo, (&space.history, &space.ancestors), &task.changed_paths());
-        packed.notes = self.notes;
+        packed.notes = self.partial.notes();
+        packed.notes.append(&mut self.notes);
+        packed.partial = self.partial;
         packed.filtered = self.filtered;
         Ok(packed)
     }

@@ -3,15 +3,16 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{BuildError, ContextBuilder, MAX_HISTORY_COMMITS, SplitTask};
-use crate::context::candidates::{CandidateSearch, choose_candidates};
+use crate::context::candidates::{CandidateSearch, choose_candidates, sort_by_relevance};
 use crate::context::enclosing_scope::likely_paths;
 use crate::context::file_analysis::FileVersion;
 use crate::context::mentions::{MentionedFiles, Mentions};
+use crate::context::pack::ReadShare;
 use crate::domain::text::format_count;
 use crate::git::{EntryKind, TreeFile, TreeListing};
 use crate::index::IndexCompleteness;
 use crate::index::document_store::{AuthoredFilter, DocumentStore, SourceFile, list_code_files};
-use crate::index::history_cache::RepoHistory;
+use crate::index::history_cache::{HistoryCompleteness, RepoHistory};
 use crate::masking::secret_files::is_secret_file;
 
 /// Files and history that are searched for a task.
@@ -60,9 +61,7 @@ impl ContextBuilder<'_> {
         let question = self.question;
         let tree = self.list_tree(task)?;
         self.prefetch_enclosing_lines(task, &tree);
-        let history =
-            RepoHistory::read(self.repo, question.history, MAX_HISTORY_COMMITS, question.folder, question.cancelled)?;
-        self.check_cancelled()?;
+        let history = self.read_history()?;
         let ancestors = history.ancestors(question.history);
         let mentions = Mentions::parse(&task.task.text);
         let mentioned = mentions.resolve_in_tree(&tree.code_files, question.index);
@@ -70,6 +69,19 @@ impl ContextBuilder<'_> {
         self.read_files(task, &mut space, library)?;
         mentions.resolve_declared(&mut space.mentioned, &space.files, &library.vocabulary);
         Ok(space)
+    }
+
+    /// Reads the history, for at most half of the time that is left.
+    fn read_history(&mut self) -> Result<RepoHistory, BuildError> {
+        let question = self.question;
+        let kept_for_files = (question.time_left)() / 2;
+        let stopped = || (question.cancelled)() || (question.time_left)() <= kept_for_files;
+        let history = RepoHistory::read(self.repo, question.history, MAX_HISTORY_COMMITS, question.folder, &stopped)?;
+        self.check_cancelled()?;
+        if let HistoryCompleteness::Part { commits, total } = history.completeness {
+            self.partial.commits = Some(ReadShare { read: commits, total });
+        }
+        Ok(history)
     }
 
     fn list_tree(&self, task: &SplitTask) -> Result<SearchedTree, BuildError> {
@@ -119,7 +131,8 @@ impl ContextBuilder<'_> {
                 "only {looked_at} of {all} of code were looked at: the index of all of them is not ready"
             ));
         }
-        let (files, unread) = library.read_within(self.repo, chosen.files, &mut authored, question.cancelled);
+        let in_time = self.prepare_files(chosen.files, library, &mut authored, &search)?;
+        let (files, unread) = library.read_within(self.repo, in_time, &mut authored, question.cancelled);
         self.check_cancelled()?;
         if unread > 0 {
             let files = format_count(unread, "file");
@@ -132,5 +145,30 @@ impl ContextBuilder<'_> {
         drop(authored);
         (space.files, space.focus_files) = (files, focus_files);
         Ok(())
+    }
+
+    /// Reads the files that no cache holds, best first, until the time is over. Returns the files to search: all but
+    /// those that were not read in time. The task's own files are always among them.
+    fn prepare_files(
+        &mut self,
+        mut files: Vec<TreeFile>,
+        library: &mut DocumentStore,
+        authored: &mut AuthoredFilter<'_>,
+        search: &CandidateSearch<'_>,
+    ) -> Result<Vec<TreeFile>, BuildError> {
+        let (question, total) = (self.question, files.len());
+        let unknown = library.find_unknown(&files);
+        if unknown.is_empty() {
+            return Ok(files);
+        }
+        let unknown = sort_by_relevance(unknown, search);
+        let stopped = || (question.cancelled)() || (question.time_left)().is_zero();
+        let late: HashSet<String> = library.prepare(self.repo, &unknown, authored, &stopped).into_iter().collect();
+        self.check_cancelled()?;
+        files.retain(|file| !late.contains(&file.path) || search.is_certain(&file.path));
+        if files.len() < total {
+            self.partial.files = Some(ReadShare { read: files.len() as u32, total: total as u32 });
+        }
+        Ok(files)
     }
 }

@@ -218,6 +218,42 @@ pub struct ExcludedPiece {
     pub reason: ExclusionReason,
 }
 
+/// Sources that were read only in part, because reading took too long.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PartialSources {
+    /// Commits of the history; `None` if all wanted commits were read.
+    pub commits: Option<ReadShare>,
+    /// Files of code; `None` if all chosen files were read.
+    pub files: Option<ReadShare>,
+}
+
+/// Part of a source that was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadShare {
+    /// Number of elements that were read.
+    pub read: u32,
+    /// Number of elements that were wanted.
+    pub total: u32,
+}
+
+impl PartialSources {
+    /// Returns true if all sources were read.
+    pub fn is_whole(&self) -> bool {
+        self.commits.is_none() && self.files.is_none()
+    }
+
+    /// Returns a note for each source that was read in part.
+    pub fn notes(&self) -> Vec<String> {
+        let note = |share: Option<ReadShare>, noun: &str, source: &str| {
+            let ReadShare { read, total } = share?;
+            let all = format_count(total as usize, noun);
+            Some(format!("only {read} of {all} of {source} were read in time (context.reading_seconds): the next context has more"))
+        };
+        let notes = [note(self.commits, "commit", "the history"), note(self.files, "file", "code")];
+        notes.into_iter().flatten().collect()
+    }
+}
+
 /// Result of packing.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PackedContext {
@@ -236,6 +272,8 @@ pub struct PackedContext {
     pub filtered: BTreeMap<ContextFilter, u32>,
     /// Notes about missing inputs, one line each.
     pub notes: Vec<String>,
+    /// Sources that were read only in part.
+    pub partial: PartialSources,
 }
 
 impl PackedContext {
@@ -324,6 +362,7 @@ pub fn pack_unless_cancelled(
             untested: Vec::new(),
             filtered: BTreeMap::new(),
             notes: Vec::new(),
+            partial: PartialSources::default(),
         });
     }
 }

@@ -10,14 +10,14 @@ use std::ops::RangeInclusive;
 use crate::config::{ModelCatalog, ReviewerKind, ReviewerSettings};
 use crate::context::diff_parts::DiffLimits;
 use crate::context::pack::PackedContext;
+use crate::context::read_ahead::ContextSources;
 use crate::domain::{Encoding, RunRecord, Scope, Source};
 use crate::git::Changeset;
-use crate::index::Index;
 use crate::masking::Mask;
 use crate::review::{PlannedFile, ReviewPlan};
 use crate::reviewers::chat::ToolSupport;
-use crate::runner::indexing::BackgroundIndexing;
-use crate::runner::prompt::code_context::{ContextTaskInput, list_withheld};
+use crate::runner::indexing::{BackgroundIndexing, IndexReadiness};
+use crate::runner::prompt::code_context::{ContextTaskInput, context_sources, list_withheld};
 use crate::runner::prompt::prompt_material::{PromptMaterial, PromptSubject, PromptTokenLimits};
 use crate::runner::reviewer_access::model_reviewer::TaskReviewer;
 use crate::runner::{BUILTIN_REVIEWER, Launcher, ReviewRequest, RunnerError};
@@ -57,8 +57,8 @@ pub struct Preview {
     pub reviewer: Option<String>,
     /// The encoding in which tokens are counted.
     pub encoding: Encoding,
-    /// The commit whose tree the index does not cover completely; see [`crate::runner::Indexer::spawn_indexer`].
-    pub unindexed: Option<String>,
+    /// The sources that the index and the caches do not cover completely; see [`crate::runner::Indexer::spawn_indexer`].
+    pub unread: Option<ContextSources>,
 }
 
 /// The reviewer for which a preview is made.
@@ -90,7 +90,7 @@ impl Launcher<'_> {
             Some(budget) => {
                 let subject = PromptSubject::new(&record, &change, &plan, (facts.encoding, mask), &|| false);
                 let budget = budget.clamp(*BUDGET_RANGE.start(), *BUDGET_RANGE.end());
-                self.pack_within(budget, &subject, (ready.index.as_ref(), wish))?
+                self.pack_within(budget, &subject, (&ready, wish))?
             }
             None => {
                 let tools =
@@ -107,9 +107,10 @@ impl Launcher<'_> {
         }
         packed.notes.splice(0..0, note);
         let late = ready.indexing.take().and_then(BackgroundIndexing::stop);
-        let unindexed = (late.is_none() && ready.is_incomplete()).then_some(record.subject.snapshot_commit);
+        let is_unread = (late.is_none() && ready.is_incomplete()) || !packed.partial.is_whole();
+        let unread = is_unread.then(|| context_sources(&record));
         packed.notes.extend(ready.repaired.or(late.and_then(|refreshed| refreshed.repaired)));
-        Ok(Preview { packed, reviewer: name, encoding: facts.encoding, unindexed })
+        Ok(Preview { packed, reviewer: name, encoding: facts.encoding, unread })
     }
 
     /// Packs all texts of a request into one budget.
@@ -117,7 +118,7 @@ impl Launcher<'_> {
         &self,
         budget: u32,
         subject: &PromptSubject<'_>,
-        (index, wish): (Option<&Index>, &ContextTaskInput),
+        (ready, wish): (&IndexReadiness, &ContextTaskInput),
     ) -> Result<PackedContext, RunnerError> {
         let sizes = PromptTokenLimits::for_budget(budget, &wish.text, subject.encoding);
         let mut gathered = self.services.prompts().gather_prompt_material(
@@ -131,7 +132,7 @@ impl Launcher<'_> {
                 subject,
                 (budget, gathered.pieces(usize::MAX)),
                 gathered.documents(),
-                (index, wish),
+                (ready, wish),
             )
         };
         let mut packed = pack(&gathered);

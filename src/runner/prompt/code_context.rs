@@ -10,12 +10,15 @@ use crate::context::builder::{ContextOptions, ContextQuery, build_context};
 use crate::context::diff_parts::DiffLimits;
 use crate::context::pack::{ContextPiece, ContextSection, ExcludedPiece, PackedContext, SectionKind, pack};
 use crate::context::query_input::{build_query_input, history_tip};
+use crate::context::read_ahead::ContextSources;
 use crate::context::retrieve::{task, unified_diff};
 use crate::domain::text::sanitize_line;
-use crate::domain::{ContextRecord, ContextRecordSection, FileCoverage, LineRange, OmittedFile};
+use crate::domain::{
+    ContextRecord, ContextRecordSection, FileCoverage, LineRange, OmittedFile, ReviewSubject, RunRecord,
+};
 use crate::git::GitError;
-use crate::index::Index;
 use crate::runner::PromptBuilder;
+use crate::runner::indexing::IndexReadiness;
 use crate::runner::prompt::pattern_hints;
 use crate::runner::prompt::prompt_material::PromptSubject;
 use crate::runner::reviewer_access::reviewer_identity::open_embeddings;
@@ -68,7 +71,7 @@ impl PromptBuilder<'_> {
         subject: &PromptSubject<'_>,
         (budget, front): (u32, Vec<ContextPiece>),
         told: &[String],
-        (index, wish): (Option<&Index>, &ContextTaskInput),
+        (ready, wish): (&IndexReadiness, &ContextTaskInput),
     ) -> PackedContext {
         let front_alone = |note: String| {
             let packed = pack(&front, budget, &|text| tokens::count_tokens(subject.encoding, text));
@@ -79,7 +82,7 @@ impl PromptBuilder<'_> {
         }
         // Files are untrusted: if their analysis panics, only this context is lost.
         let packed = catch_unwind(AssertUnwindSafe(|| {
-            self.try_pack_code_context(subject, (budget, front.clone()), told, (index, wish))
+            self.try_pack_code_context(subject, (budget, front.clone()), told, (ready, wish))
         }));
         match packed {
             Ok(Ok(packed)) => packed.unwrap_or_default(),
@@ -96,7 +99,7 @@ impl PromptBuilder<'_> {
         subject: &PromptSubject<'_>,
         (budget, front): (u32, Vec<ContextPiece>),
         told: &[String],
-        (index, wish): (Option<&Index>, &ContextTaskInput),
+        (ready, wish): (&IndexReadiness, &ContextTaskInput),
     ) -> Result<Option<PackedContext>, GitError> {
         let PromptSubject { record, change, ref open, encoding, cancelled, .. } = *subject;
         let mut given = build_query_input(&self.services.repo, &record.subject.base_commit, change, &|path| {
@@ -120,14 +123,21 @@ impl PromptBuilder<'_> {
             encoding,
             options: wish.options.clone(),
             folder: Some(&folder),
-            index,
+            index: ready.index.as_ref(),
             meaning: meaning.as_ref().and_then(|meaning| meaning.as_ref().ok()),
             cancelled,
+            time_left: &|| ready.time_left(),
         };
         let Some(mut packed) = build_context(&self.services.repo, question)? else { return Ok(None) };
         packed.notes.extend(meaning.and_then(Result::err).map(|error| format!("without what code means: {error}")));
         Ok(Some(packed))
     }
+}
+
+/// Returns the sources of the context of a run.
+pub(in crate::runner) fn context_sources(record: &RunRecord) -> ContextSources {
+    let ReviewSubject { base_commit, snapshot_commit, .. } = &record.subject;
+    ContextSources { tree: snapshot_commit.clone(), history: history_tip(base_commit, snapshot_commit).to_owned() }
 }
 
 /// Lists the parts of a change that are not sent, one line for each reason.

@@ -234,8 +234,8 @@ impl PromptBuilder<'_> {
                 fixed: task.fixed_tokens() + words + task.known_tokens(),
                 diff: material.tokens.min(task.limits.part_tokens()),
             };
-            let (budget, index) = (room.budget(most), ready.index.as_ref());
-            packed = self.pack_code_context(&subject, (budget, Vec::new()), gathered.documents(), (index, wish));
+            let budget = room.budget(most);
+            packed = self.pack_code_context(&subject, (budget, Vec::new()), gathered.documents(), (ready, wish));
             packed.notes.splice(0..0, ready.note().filter(|_| budget > 0).map(str::to_owned));
             told.context = packed.text();
         } else {

@@ -20,8 +20,8 @@ use crate::review::conversation::{
 };
 use crate::review::{JournalState, ReportValidation, ReviewOutcome, ReviewPlan};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
-use crate::runner::indexing::{BackgroundIndexing, IndexReadiness};
-use crate::runner::prompt::code_context::{ContextTaskInput, summarize_packed};
+use crate::runner::indexing::{BackgroundIndexing, BackgroundReading, IndexReadiness};
+use crate::runner::prompt::code_context::{ContextTaskInput, context_sources, summarize_packed};
 use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, PreparedTask};
 use crate::runner::worker::report_validation::ReportValidator;
 use crate::runner::worker::{CancelWatch, RunWorker};
@@ -39,6 +39,8 @@ struct ConversationResources {
     pulse: HeartbeatWriter,
     /// The index for the tools, while it is being built.
     indexing: Option<BackgroundIndexing>,
+    /// History and documents for the next context, while they are being read.
+    reading: Option<BackgroundReading>,
 }
 
 impl RunWorker<'_> {
@@ -95,6 +97,7 @@ impl RunWorker<'_> {
         let IndexReadiness { index, mut indexing, repaired, .. } = ready;
         self.buffer.extend(repaired.map(|text| RunEvent::Note { text }));
         if !cancelled() && !events().any(|event| matches!(event, RunEvent::Surrounded { .. })) {
+            self.buffer.extend(packed.partial.notes().into_iter().map(|text| RunEvent::Note { text }));
             self.buffer.push(RunEvent::Surrounded { context: Box::new(summarize_packed(&packed)) });
         }
         match index.filter(|index| index.completeness() == IndexCompleteness::Whole) {
@@ -102,15 +105,19 @@ impl RunWorker<'_> {
             None if is_indexed && indexing.is_none() => indexing = self.services.indexer().start_indexing(&commit),
             None => {}
         }
+        let sources = (!packed.partial.is_whole()).then(|| context_sources(&self.record));
+        let reading = sources.as_ref().and_then(|sources| self.services.indexer().start_reading_ahead(sources));
         let bench = ReportValidator::new(self.services, &self.record, change)?;
         let pulse = self.services.store.start_heartbeat(&self.record.run_id, self.now());
-        let mut talk = ConversationResources { opened, tools, bench, pulse, indexing };
+        let mut talk = ConversationResources { opened, tools, bench, pulse, indexing, reading };
         let mut recorded = ResumeLog::from_events(events());
         let mut dialog = ConversationEngine::new();
         let mut outcome = self.run_effects(&mut dialog, task, &mut recorded, &mut talk)?;
         if let Some(refreshed) = talk.indexing.take().and_then(BackgroundIndexing::stop) {
             self.accept_index(refreshed);
         }
+        let is_read = talk.reading.take().is_some_and(BackgroundReading::stop);
+        self.unread = sources.filter(|_| !is_read);
         self.record_spending(&dialog, &mut talk)?;
         // Includes the notes of the runner and of earlier attempts.
         outcome.notes = self.services.replay_journal(&self.record.run_id)?.notes;

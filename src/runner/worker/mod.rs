@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::context::read_ahead::ContextSources;
 use crate::domain::{
     CancelReason, ErrorClass, Finding, FindingId, JournalEntry, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus,
     Time,
@@ -80,8 +81,12 @@ impl Worker<'_> {
         if may_learn {
             self.services.learning().learn_after_run();
         }
-        if let Some(commit) = worked? {
-            self.services.indexer().index_after_review(&commit);
+        let rest = worked?;
+        if let Some(commit) = &rest.unindexed {
+            self.services.indexer().index_after_review(commit);
+        }
+        if let Some(sources) = &rest.unread {
+            self.services.indexer().read_ahead_after_review(sources);
         }
         recovered.map(drop)
     }
@@ -175,6 +180,15 @@ pub(in crate::runner) struct RunWorker<'a> {
     failure: Option<(ErrorClass, String)>,
     /// Bytes of unindexed files that the reviewer had to read.
     unknown_bytes: u64,
+    /// Sources of the context that were not read completely.
+    pub(in crate::runner) unread: Option<ContextSources>,
+}
+
+/// Work for the next review that a run leaves to its worker.
+struct WorkAfterRun {
+    /// Commit of the snapshot, if more of its files should be indexed.
+    unindexed: Option<String>,
+    unread: Option<ContextSources>,
 }
 
 impl<'a> RunWorker<'a> {
@@ -192,11 +206,12 @@ impl<'a> RunWorker<'a> {
             timings,
             failure: None,
             unknown_bytes: 0,
+            unread: None,
         })
     }
 
-    /// Executes the run. Returns the snapshot's commit if more of its files should be indexed for the next review.
-    fn execute(mut self) -> Result<Option<String>, RunnerError> {
+    /// Executes the run. Returns what should be read for the next review.
+    fn execute(mut self) -> Result<WorkAfterRun, RunnerError> {
         let run = self.record.run_id.clone();
         let began = self.now();
         let started = RunEvent::Started { attempt: self.record.attempt, worker: std::process::id() };
@@ -240,7 +255,9 @@ impl<'a> RunWorker<'a> {
         if self.services.learning().may_learn_from(&concluded) {
             self.services.learning().record_matches(&concluded.subject.snapshot_commit, &outcome.findings);
         }
-        Ok((self.unknown_bytes > indexing::MIN_UNKNOWN_BYTES).then_some(self.record.subject.snapshot_commit))
+        let is_unindexed = self.unknown_bytes > indexing::MIN_UNKNOWN_BYTES;
+        let unindexed = is_unindexed.then_some(self.record.subject.snapshot_commit);
+        Ok(WorkAfterRun { unindexed, unread: self.unread })
     }
 
     /// Records which files an earlier attempt was parsing when it ran out of memory, and keeps this process from parsing

@@ -117,6 +117,40 @@ fn the_first_request_has_a_caller_of_the_changed_function_from_a_file_that_did_n
 }
 
 #[test]
+fn a_review_does_not_wait_for_the_history_and_reads_it_while_the_model_answers() {
+    let place = shop();
+    let model = Model::start(vec![calls(&[finish()]), calls(&[finish()])]);
+    let time = |seconds: u32| settings(&place, &model, &format!("[context]\nreading_seconds = {seconds}"));
+    time(0);
+    let run = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
+    let of_reading = |text: &str| text.starts_with("only ") && text.contains("context.reading_seconds");
+    let said = |run: &RunId| -> Vec<String> {
+        let notes = place.events(run).into_iter().filter_map(|event| match event {
+            RunEvent::Note { text } => Some(text).filter(|text| of_reading(text)),
+            _ => None,
+        });
+        notes.collect()
+    };
+    let expected = ["commit of the history", "files of code"];
+    let is_said = |notes: &[String]| notes.len() == 2 && notes.iter().zip(expected).all(|(note, of)| note.contains(of));
+    assert!(is_said(&said(&run)), "{:?}", said(&run));
+    let notes = &told(&place, &run)[0].notes;
+    assert_eq!(notes.iter().filter(|note| of_reading(note)).count(), 2, "{notes:?}");
+    assert!(!task(&model, 0).contains(CALLER), "the store was not read");
+    // Still without time of its own, the next context has all that was read behind the first.
+    wait_for("the rest", || {
+        let asked = ["context", "worktree", "--reviewer", "m", "--format", "json"];
+        let context: Value = serde_json::from_str(&place.revdeck(&asked)).expect("JSON");
+        context.get("partial").is_none().then_some(())
+    });
+    place.test.write("src/more.py", "more = 1\n");
+    let next = place.review(&["--reviewer", "m", "--worktree", "--wait", "--force"]);
+    assert_eq!(said(&next), [""; 0]);
+    let last = model.requests().len() - 1;
+    assert!(task(&model, last).contains(CALLER), "{}", task(&model, last));
+}
+
+#[test]
 fn it_can_be_switched_off() {
     let place = shop();
     let model = Model::start(vec![calls(&[finish()])]);

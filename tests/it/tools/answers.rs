@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use revdeck::context::builder::{ContextOptions, ContextQuery, build_context};
+use revdeck::context::builder::{ContextOptions, ContextQuery, READ_EVERYTHING, build_context};
 use revdeck::context::query_input::history_tip;
 use revdeck::context::retrieve::task::RetrievalTask;
 use revdeck::context::tools::{Tool, Toolbox};
@@ -265,6 +265,7 @@ fn keep_history(test: &TestEnvironment, folder: &Path) {
         index: None,
         meaning: None,
         cancelled: &|| false,
+        time_left: READ_EVERYTHING,
     };
     build_context(&repo, question).expect("a repository that can be read").expect("in whole");
 }
