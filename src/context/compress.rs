@@ -256,10 +256,13 @@ fn is_directive(text: &str) -> bool {
 /// Minimum size of a removed body, in bytes. A shorter body has no more tokens than the mark that replaces it.
 const MIN_BODY_BYTES: usize = 48;
 
+/// Text that stands for a removed body between its braces, in languages without another one.
+const BODY_MARK_IN_BRACES: &str = " /* left out */";
+
 /// Returns true if a body contains more than comments and Python docstrings.
 fn body_has_code(source: &ParsedFile<'_>, body: NodeIndex, kinds: &CompressibleKinds) -> bool {
-    let is_text =
-        |node: &Node| source.language == Language::Python && source.text_prefix(node, 1).starts_with(['"', '\'']);
+    let may_be_text = conventions(source.language).body_may_be_text;
+    let is_text = |node: &Node| may_be_text && source.text_prefix(node, 1).starts_with(['"', '\'']);
     let mut inside = source.children(body).map(|at| &source.nodes[at]);
     inside.any(|node| node.is_named() && !kinds.comments.contains(node.kind) && !is_text(node))
 }
@@ -267,6 +270,7 @@ fn body_has_code(source: &ParsedFile<'_>, body: NodeIndex, kinds: &CompressibleK
 /// Finds the function bodies that can be removed.
 fn find_body_cuts(source: &ParsedFile<'_>, kinds: &CompressibleKinds) -> Vec<TextCut> {
     let facts = FileFacts::from_parsed(source);
+    let conventions = conventions(source.language);
     let mut bodies = Vec::new();
     for function in &facts.functions {
         let mut children = source.children(function.node);
@@ -277,19 +281,15 @@ fn find_body_cuts(source: &ParsedFile<'_>, kinds: &CompressibleKinds) -> Vec<Tex
             continue;
         }
         let (start, end) = (body.start as usize, body.end as usize);
-        let cut = match (text.strip_prefix('{'), text.ends_with('}')) {
-            (Some(_), true) => {
-                let instead = if source.language == Language::Bash { " : left out;" } else { " /* left out */" };
-                TextCut { start: start + 1, end: end - 1, replacement: instead }
+        if text.starts_with('{') && text.ends_with('}') {
+            let replacement = conventions.body_mark_in_braces.as_deref().unwrap_or(BODY_MARK_IN_BRACES);
+            bodies.push(TextCut { start: start + 1, end: end - 1, replacement });
+        } else if let Some(replacement) = conventions.body_mark.as_deref() {
+            // A body on one line stays if the code after it would become part of the mark.
+            if !conventions.body_mark_ends_line || body.end_row < source.nodes[function.node].end_row {
+                bodies.push(TextCut { start, end, replacement });
             }
-            _ if source.language == Language::Python => TextCut { start, end, replacement: "...  # left out" },
-            // A body on one line stays: the code after it would become part of the comment.
-            _ if source.language == Language::Ruby && body.end_row < source.nodes[function.node].end_row => {
-                TextCut { start, end, replacement: "# left out" }
-            }
-            _ => continue,
-        };
-        bodies.push(cut);
+        }
     }
     bodies
 }

@@ -46,6 +46,60 @@ pub struct Conventions {
     pub test_classes: Vec<String>,
     /// Texts in the head of a test class, such as the name of its base.
     pub test_bases: Vec<String>,
+    /// Attributes and annotations of test code.
+    pub test_attributes: Vec<String>,
+    pub test_attribute_form: TestAttributeForm,
+    /// Text that stands for a removed body between its braces, if the usual comment is none in this language.
+    pub body_mark_in_braces: Option<String>,
+    /// Text that stands for a removed body without braces; `None` if such a body stays.
+    pub body_mark: Option<String>,
+    /// True if nothing may follow [`Self::body_mark`] on its line.
+    pub body_mark_ends_line: bool,
+    /// True if a string in a body documents it and is no code.
+    pub body_may_be_text: bool,
+    pub module_variables: ModuleVariableForm,
+}
+
+/// How an attribute tells that it marks test code.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestAttributeForm {
+    /// One of its words is listed.
+    #[default]
+    Word,
+    /// It contains a listed text, after which a short one must end.
+    Prefix,
+    /// The last name of its path is listed, or it is a `cfg` for tests.
+    Path,
+}
+
+/// How a language declares the variables that outlive calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModuleVariableForm {
+    /// It has none.
+    #[default]
+    None,
+    /// `static mut`.
+    StaticMut,
+    /// An assignment outside of classes and functions.
+    Assignments,
+    /// An assignment of a shell script that belongs to no command.
+    ShellAssignments,
+    /// `let` and `const` at the top of a script.
+    ScriptDeclarations,
+    /// A declaration that lists its names.
+    ListedNames,
+    /// Fields with the modifier `static`.
+    StaticFields,
+    /// C declarators at file scope.
+    Declarators,
+    /// Properties outside of objects, or of the only object of its kind.
+    Properties,
+    /// Names with a sigil: `$x`, `@@x`.
+    Sigils,
+    /// `global $x`, and properties with the modifier `static`.
+    GlobalStatements,
 }
 
 /// Returns the conventions of a language.

@@ -1,6 +1,6 @@
 //! Reads the parts of declarations: names, receivers, parameters, fields, and marks of test code.
 
-use super::conventions::conventions;
+use super::conventions::{TestAttributeForm, conventions};
 use super::language::Language;
 use super::node_kinds::{self, NodeKinds};
 use super::source::{Node, NodeIndex, ParsedFile};
@@ -408,35 +408,26 @@ pub(super) fn is_doc_string(source: &ParsedFile<'_>, spec: &NodeKinds, index: No
         }
 }
 
+/// Maximum length of a mark that must not be the start of a longer name, in bytes: `@Before`, but not `@BeforeEach`.
+const MAX_SHORT_MARK_BYTES: usize = 7;
+
 /// Returns whether an attribute or annotation marks the next item as test code.
 pub(super) fn is_test_attribute(source: &ParsedFile<'_>, node: &Node) -> bool {
     let text = source.text(node);
-    match source.language {
-        Language::Rust => {
+    let conventions = conventions(source.language);
+    let is_listed = |word: &str| conventions.test_attributes.iter().any(|known| known == word);
+    match conventions.test_attribute_form {
+        TestAttributeForm::Path => {
             let inner = text.trim_start_matches(['#', '!', '[']).trim_end_matches(']');
             let path = inner.split(['(', '=']).next().unwrap_or("").trim();
             let last = path.rsplit("::").next().unwrap_or(path);
-            matches!(last, "test" | "rstest" | "bench" | "test_case" | "quickcheck" | "proptest" | "wasm_bindgen_test")
-                || (last == "cfg" && inner.contains("test") && !inner.contains("not(test"))
+            is_listed(last) || (last == "cfg" && inner.contains("test") && !inner.contains("not(test"))
         }
-        Language::Java => [
-            "@Test",
-            "@ParameterizedTest",
-            "@RepeatedTest",
-            "@BeforeEach",
-            "@AfterEach",
-            "@Before",
-            "@After",
-            "@Benchmark",
-        ]
-        .iter()
-        .any(|mark| {
-            text.match_indices(mark)
-                .any(|(at, _)| !text[at + mark.len()..].starts_with(|c: char| c.is_alphanumeric()) || mark.len() > 7)
+        TestAttributeForm::Prefix => conventions.test_attributes.iter().any(|mark| {
+            let is_end = |rest: &str| !rest.starts_with(char::is_alphanumeric) || mark.len() > MAX_SHORT_MARK_BYTES;
+            text.match_indices(&**mark).any(|(at, _)| is_end(&text[at + mark.len()..]))
         }),
-        _ => ["Test", "Fact", "Theory", "TestMethod", "TestCase", "SetUp", "TestFixture", "TestClass", "Benchmark"]
-            .iter()
-            .any(|word| text.split(|c: char| !c.is_alphanumeric()).any(|part| part == *word)),
+        TestAttributeForm::Word => text.split(|c: char| !c.is_alphanumeric()).any(is_listed),
     }
 }
 

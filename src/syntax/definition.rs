@@ -16,9 +16,13 @@
 //! | `patterns` | learned patterns | `ROLE_NAMES` in `knowledge::abstraction` |
 //! | `strings` | HARDCODED_CONFIGURATION | `StringNodeRole` |
 //!
-//! Three sections hold more than kinds by role: `fields` for grammars that name few fields ([`super::field_rules`]),
-//! `conventions` for habits that no grammar shows ([`Conventions`]), and `copies` for the lexer of the search for copies
-//! ([`CopyRules`]).
+//! Five sections hold more than kinds by role: `fields` for grammars that name few fields ([`super::field_rules`]),
+//! `conventions` for habits that no grammar shows ([`Conventions`]), `imports` for the text of an import
+//! ([`ImportRules`]), `copies` for the lexer of the search for copies ([`CopyRules`]), and `vocabulary` for the words
+//! that a learned pattern may hold (a test reads it).
+//!
+//! The kinds of the group `comments` have the role `comment` in every section whose reader knows it; a section lists only
+//! what it takes for a comment besides.
 //!
 //! Kinds of a section are named nodes, and anonymous nodes in sections that end with `_tokens`. Tests hold every kind
 //! against its grammar and every role against its reader.
@@ -31,6 +35,7 @@ use serde::Deserialize;
 use super::conventions::Conventions;
 use super::copy_rules::CopyRules;
 use super::field_rules::FieldSection;
+use super::import_rules::ImportRules;
 use super::language::Language;
 use super::node_kinds::FunctionNesting;
 
@@ -84,9 +89,23 @@ pub(super) struct Sections {
     pub conventions: Conventions,
     #[serde(default)]
     pub copies: CopyRules,
+    #[serde(default)]
+    pub imports: ImportRules,
+    #[cfg(test)]
+    #[serde(default)]
+    vocabulary: Vocabulary,
     /// Sections for [`super::role_map::RoleMap`], by name.
     #[serde(flatten)]
     pub roles: HashMap<String, KindsByRole>,
+}
+
+/// Words of a language, written by hand and not from its grammar: the section `vocabulary`.
+#[cfg(test)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Vocabulary {
+    /// Keywords and the other words of the grammar.
+    keywords: Vec<String>,
 }
 
 /// Node kinds that several readers look for: the section `kinds`. An empty group means that the language has none.
@@ -172,6 +191,12 @@ pub(super) fn head(language: Language) -> &'static LanguageHead {
 /// Returns the groups of node kinds of a language.
 pub fn kind_groups(language: Language) -> &'static KindGroups {
     &sections(language).kinds
+}
+
+/// Returns the keywords of a language and the other words in its grammar, from a list that is written by hand.
+#[cfg(test)]
+pub fn vocabulary(language: Language) -> &'static [String] {
+    &sections(language).vocabulary.keywords
 }
 
 /// Returns the sections of a language.

@@ -17,6 +17,7 @@ pub(crate) mod declarations;
 pub(crate) mod definition;
 pub(crate) mod facts;
 mod field_rules;
+pub(crate) mod import_rules;
 pub mod language;
 pub(crate) mod metrics;
 pub(crate) mod node_kinds;

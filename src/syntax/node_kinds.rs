@@ -6,6 +6,8 @@ use serde::Deserialize;
 use super::definition::{self, PerLanguage};
 use super::language::Language;
 use super::role_map::RoleMap;
+#[cfg(feature = "eval")]
+use super::source::KindSet;
 use super::source::fields;
 
 pub(super) type KindFlags = u64;
@@ -192,6 +194,13 @@ impl NodeKinds {
     pub fn flags(&self, kind: u16) -> KindFlags {
         self.flags.get(kind)
     }
+}
+
+/// Returns the kinds of comments as the metrics know them, first lines of scripts included.
+#[cfg(feature = "eval")]
+pub fn comment_kinds(language: Language) -> KindSet {
+    let kinds = NodeKinds::for_language(language);
+    KindSet::from_ids(language, |kind| kinds.flags(kind) & COMMENT != 0)
 }
 
 #[cfg(test)]

@@ -10,6 +10,9 @@ use serde::de::value::{Error, StrDeserializer};
 use super::definition;
 use super::language::Language;
 
+/// Role that the kinds of the group `comments` have in each section whose reader knows it.
+const COMMENT_ROLE: &str = "comment";
+
 /// Role of each node kind of a grammar. A lookup reads one element of an array.
 #[derive(Debug)]
 pub struct RoleMap<R> {
@@ -18,7 +21,8 @@ pub struct RoleMap<R> {
 
 impl<R: Copy + Default> RoleMap<R> {
     /// Builds the map from a section that lists each kind under at most one role. The roles are the variants of the
-    /// enum `R` as serde names them; other kinds have the default role.
+    /// enum `R` as serde names them; other kinds have the default role. Comments need not be listed: the kinds of the group
+    /// `comments` have the role `comment`, if `R` has it.
     ///
     /// # Panics
     ///
@@ -54,7 +58,12 @@ impl<R: Copy + Default> RoleMap<R> {
     ) -> Self {
         let fail = |problem: String| -> ! { panic!("{language:?}, section [{section}]: {problem}") };
         let mut by_name: HashMap<&str, R> = HashMap::new();
-        for (name, kinds) in definition::sections(language).roles.get(section).into_iter().flatten() {
+        let is_named = !section.ends_with("_tokens");
+        let listed = definition::sections(language).roles.get(section);
+        let comments = listed.filter(|_| is_named).map(|_| (COMMENT_ROLE, &definition::kind_groups(language).comments));
+        let listed = listed.into_iter().flatten().map(|(name, kinds)| (name.as_str(), kinds));
+        // A section whose reader knows no comments has no such role.
+        for (name, kinds) in listed.chain(comments.filter(|(name, _)| parse(name).is_some())) {
             let Some(role) = parse(name) else { fail(format!("unknown role {name:?}")) };
             for kind in kinds {
                 let merged = by_name.get(kind.as_str()).map_or(Some(role), |&other| merge(other, role));
@@ -63,7 +72,6 @@ impl<R: Copy + Default> RoleMap<R> {
             }
         }
         let grammar = language.grammar();
-        let is_named = !section.ends_with("_tokens");
         let role = |id: u16| {
             let kind = grammar.node_kind_for_id(id).filter(|_| grammar.node_kind_is_named(id) == is_named)?;
             by_name.get(kind).copied()

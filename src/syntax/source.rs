@@ -148,11 +148,16 @@ impl KindSet {
     /// anonymous nodes are written as in the code (`"&&"`).
     pub fn new<S: AsRef<str>>(language: Language, names: &[S]) -> Self {
         let grammar = language.grammar();
-        let mut bits = vec![0u64; grammar.node_kind_count().div_ceil(64)];
-        for id in 0..grammar.node_kind_count() {
-            if grammar.node_kind_for_id(id as u16).is_some_and(|kind| names.iter().any(|name| name.as_ref() == kind)) {
-                bits[id / 64] |= 1 << (id % 64);
-            }
+        let is_named = |kind: &str| names.iter().any(|name| name.as_ref() == kind);
+        Self::from_ids(language, |id| grammar.node_kind_for_id(id).is_some_and(is_named))
+    }
+
+    /// Builds the set of the kind ids for which `has` returns true.
+    pub fn from_ids(language: Language, has: impl Fn(u16) -> bool) -> Self {
+        let count = language.grammar().node_kind_count();
+        let mut bits = vec![0u64; count.div_ceil(64)];
+        for id in (0..count).filter(|id| has(*id as u16)) {
+            bits[id / 64] |= 1 << (id % 64);
         }
         Self(bits)
     }

@@ -5,11 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use super::ngram::NumberMap;
 use crate::knowledge::abstraction::{AbstractionDetail, CodeSiteKind, visit_sites};
 use crate::syntax::definition::kind_groups;
+use crate::syntax::node_kinds::comment_kinds;
 use crate::syntax::language::Language;
 use crate::syntax::source::{KindSet, Node, ParsedFile};
-
-/// Node kinds of comments in all supported grammars.
-const COMMENTS: &[&str] = &["comment", "line_comment", "block_comment", "html_comment", "hash_bang_line"];
 
 /// Index of a form.
 pub type FormNumber = u32;
@@ -46,7 +44,7 @@ struct LeafKinds {
 fn leaf_kinds(language: Language) -> &'static LeafKinds {
     static ALL: std::sync::LazyLock<Vec<LeafKinds>> = std::sync::LazyLock::new(|| {
         let kinds = |language| LeafKinds {
-            comments: KindSet::new(language, COMMENTS),
+            comments: comment_kinds(language),
             names: KindSet::new(language, &kind_groups(language).names),
         };
         Language::ALL.map(kinds).into()

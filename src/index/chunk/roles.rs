@@ -26,7 +26,8 @@ pub enum OutlineRole {
     TestScope,
     /// Belongs to the single declaration that it contains.
     Wrapper,
-    /// Belongs to the declaration that follows it.
+    /// Belongs to the declaration that follows it, as comments do.
+    #[serde(alias = "comment")]
     Leading,
     Function,
     Class,

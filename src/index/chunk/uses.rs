@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::roles::OutlineRoles;
-use crate::syntax::language::Language;
+use crate::syntax::import_rules::{ImportForm, import_rules};
 use crate::syntax::source::{NodeIndex, ParsedFile};
 
 /// Length of an identifier in bytes.
@@ -118,51 +118,35 @@ fn parse_identifier(text: &str) -> Option<(u32, &str)> {
 
 /// Adds the imports of an import statement.
 fn add_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex, imports: &mut Vec<String>) {
-    let fields = &roles.fields;
-    let node = &source.nodes[at];
+    let (fields, rules) = (&roles.fields, import_rules(source.language));
     let text_in = |field: u16| source.child_by_field(at, field).map(|child| source.text(&source.nodes[child]));
-    let text = source.text_prefix(node, MAX_IMPORT_BYTES * 8);
-    match source.language {
-        Language::Rust => expand_braces(strip_keywords(text, &["pub", "use", "extern", "crate"]), "::", imports),
-        Language::Php => expand_braces(strip_keywords(text, &["use", "function", "const"]), "\\", imports),
-        Language::Java => imports.push(
-            strip_whitespace(strip_keywords(text, &["import", "static"]).trim_end_matches(';'))
-                .trim_end_matches(".*")
-                .to_owned(),
-        ),
-        Language::Kotlin => {
-            let path = text.trim_start_matches("import").split(" as ").next().unwrap_or_default();
-            imports.push(strip_whitespace(path.trim_end_matches(';')).trim_end_matches(".*").to_owned());
+    let text = strip_keywords(source.text_prefix(&source.nodes[at], MAX_IMPORT_BYTES * 8), &rules.keywords);
+    let first = imports.len();
+    match rules.form {
+        ImportForm::Braces => match &rules.rename {
+            Some(sign) => expand_braces(&text.replace(&**sign, " as "), &rules.separator, imports),
+            None => expand_braces(text, &rules.separator, imports),
+        },
+        ImportForm::Path => {
+            let path = text.split(" as ").next().unwrap_or_default().trim_end_matches(';');
+            imports.push(strip_whitespace(path.split_once('=').map_or(path, |(_, path)| path)));
         }
-        // `import struct Module.Type`.
-        Language::Swift => imports.extend(text.split_whitespace().last().map(str::to_owned)),
-        Language::Scala => {
-            let first = imports.len();
-            expand_braces(&strip_keywords(text, &["import"]).replace("=>", " as "), ".", imports);
-            for import in imports.iter_mut().skip(first) {
-                let package =
-                    import.trim_end_matches("._").trim_end_matches(".*").trim_end_matches(".given").to_owned();
-                *import = package;
-            }
+        ImportForm::LastWord => imports.extend(text.split_whitespace().last().map(str::to_owned)),
+        ImportForm::ModuleAndNames => add_module_and_names(source, roles, at, imports),
+        ImportForm::Field => imports.extend(text_in(fields.path).map(|path| strip_quotes(path).to_owned())),
+        ImportForm::Source => {
+            let source_text = text_in(fields.source).or_else(|| first_string(source, roles, at));
+            imports.extend(source_text.map(|name| strip_quotes(name).to_owned()));
         }
-        Language::CSharp => {
-            let name = strip_keywords(text, &["global", "using", "static", "unsafe"]).trim_end_matches(';');
-            imports.push(strip_whitespace(name.split_once('=').map_or(name, |(_, name)| name)));
-        }
-        Language::Python => add_python_imports(source, roles, at, imports),
-        Language::C | Language::Cpp | Language::Go => {
-            imports.extend(text_in(fields.path).map(|path| strip_quotes(path).to_owned()));
-        }
-        _ => imports.extend(
-            text_in(fields.source)
-                .or_else(|| first_string(source, roles, at))
-                .map(|name| strip_quotes(name).to_owned()),
-        ),
+    }
+    for import in &mut imports[first..] {
+        let package = rules.wildcards.iter().fold(import.as_str(), |path, all| path.trim_end_matches(&**all));
+        import.truncate(package.len());
     }
 }
 
-/// Adds Python imports: `from a.b import c, d as e` gives `a.b.c` and `a.b.d`.
-fn add_python_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex, imports: &mut Vec<String>) {
+/// Adds a module with names: `from a.b import c, d as e` gives `a.b.c` and `a.b.d`.
+fn add_module_and_names(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex, imports: &mut Vec<String>) {
     let fields = &roles.fields;
     let module = source
         .child_by_field(at, fields.module_name)
@@ -186,45 +170,33 @@ fn add_python_imports(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeInd
 /// Returns the file that a call imports: `require("x")`, `require_relative "x"`, `source x`.
 fn import_from_call(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex) -> Option<String> {
     const MAX_CALLEE_BYTES: usize = 24;
-    let fields = &roles.fields;
-    let start_in = |field: u16| {
-        source
-            .child_by_field(at, field)
-            .map(|child| source.text_prefix(&source.nodes[child], MAX_CALLEE_BYTES))
-            .unwrap_or_default()
-    };
-    match source.language {
-        Language::JavaScript | Language::TypeScript | Language::Tsx => {
-            matches!(start_in(fields.function), "require" | "import").then_some(())?;
-            Some(strip_quotes(first_string(source, roles, source.child_by_field(at, fields.arguments)?)?).to_owned())
-        }
-        Language::Ruby => {
-            let method = start_in(fields.method);
-            matches!(method, "require" | "require_relative" | "load" | "autoload").then_some(())?;
-            let name = strip_quotes(first_string(source, roles, source.child_by_field(at, fields.arguments)?)?);
-            let is_bare = method == "require_relative" && !name.starts_with('.');
-            Some(if is_bare { format!("./{name}") } else { name.to_owned() })
-        }
-        Language::Php => Some(strip_quotes(first_string(source, roles, at)?).trim_start_matches('/').to_owned()),
-        Language::Bash => {
-            matches!(start_in(fields.name), "source" | ".").then_some(())?;
-            let argument = source.children(at).find(|&child| source.nodes[child].field == fields.argument)?;
-            Some(strip_quotes(source.text(&source.nodes[argument])).to_owned())
-        }
-        _ => None,
+    let (fields, rules) = (&roles.fields, import_rules(source.language));
+    if rules.any_call {
+        return Some(strip_quotes(first_string(source, roles, at)?).trim_start_matches('/').to_owned());
     }
+    let callee = [fields.function, fields.method, fields.name].into_iter().find_map(|f| source.child_by_field(at, f))?;
+    let callee = source.text_prefix(&source.nodes[callee], MAX_CALLEE_BYTES);
+    let has = |names: &[String]| names.iter().any(|name| name == callee);
+    let is_relative = has(&rules.relative_calls);
+    (is_relative || has(&rules.calls)).then_some(())?;
+    let argument = match source.child_by_field(at, fields.arguments) {
+        Some(arguments) => first_string(source, roles, arguments)?,
+        None => source.text(&source.nodes[source.child_by_field(at, fields.argument)?]),
+    };
+    let name = strip_quotes(argument);
+    Some(if is_relative && !name.starts_with('.') { format!("./{name}") } else { name.to_owned() })
 }
 
 /// Returns the module named by `export ... from "x"` or `mod x;`.
 fn import_from_module(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex) -> Option<String> {
     let fields = &roles.fields;
-    match source.language {
-        Language::Rust => {
-            let name =
-                source.child_by_field(at, fields.name).filter(|_| source.child_by_field(at, fields.body).is_none())?;
-            Some(format!("self::{}", source.text(&source.nodes[name])))
+    let text_in = |field: u16| source.child_by_field(at, field).map(|child| source.text(&source.nodes[child]));
+    match &import_rules(source.language).child_modules {
+        Some(start) => {
+            let name = text_in(fields.name).filter(|_| source.child_by_field(at, fields.body).is_none())?;
+            Some(format!("{start}{name}"))
         }
-        _ => Some(strip_quotes(source.text(&source.nodes[source.child_by_field(at, fields.source)?])).to_owned()),
+        None => Some(strip_quotes(text_in(fields.source)?).to_owned()),
     }
 }
 
@@ -249,14 +221,14 @@ fn strip_whitespace(text: &str) -> String {
 
 /// Returns the text after the leading keywords `words`. A visibility in parentheses, as in `pub(crate)`, counts as a
 /// keyword.
-fn strip_keywords<'t>(text: &'t str, words: &[&str]) -> &'t str {
+fn strip_keywords<'t>(text: &'t str, words: &[String]) -> &'t str {
     let mut rest = text.trim_start();
     'words: loop {
         if let Some((_, inner)) = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
             rest = inner.trim_start();
         }
         for word in words {
-            if let Some(next) = rest.strip_prefix(word)
+            if let Some(next) = rest.strip_prefix(&**word)
                 && next.starts_with(|c: char| c.is_whitespace() || c == '(')
             {
                 rest = next.trim_start();

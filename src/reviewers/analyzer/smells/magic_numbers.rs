@@ -19,7 +19,7 @@ use crate::syntax::conventions::{Conventions, conventions};
 use crate::syntax::definition::PerLanguage;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
-use crate::syntax::source::{NodeIndex, ParsedFile};
+use crate::syntax::source::{Node, NodeIndex, ParsedFile};
 
 /// MAGIC_NUMBERS in the registry.
 pub const SMELL: SmellDefinition = SmellDefinition { kind: Kind::MagicNumbers, check, growth: GrowthComparison::None };
@@ -81,6 +81,14 @@ enum NamingVerdict {
     Calculated,
     /// The name belongs to a larger expression.
     Unexplained,
+}
+
+/// Arguments of the call that takes a number.
+struct OtherArguments {
+    /// Number of arguments, with the number itself.
+    count: usize,
+    /// True if all others consist of literals and constants.
+    all_constant: bool,
 }
 
 struct UnexplainedNumber<'a> {
@@ -297,34 +305,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         if self.conventions.collection_calls.iter().any(|known| known == callee) {
             return None;
         }
-        let mut count = 0;
-        let mut all_constant = true;
-        for argument in source.children(parent).filter(|&argument| source.nodes[argument].is_named()) {
-            if self.role(argument) == LiteralRole::Comment {
-                continue;
-            }
-            count += 1;
-            if argument != child && !self.is_constant(argument) {
-                all_constant = false;
-            }
-            // `strncmp(name, "file:", 5)`: the number is the length of the text next to it.
-            let text = match self.role(argument) {
-                // The text may be behind a cast.
-                LiteralRole::Transparent => source.nodes[argument + 1..source.nodes[argument].end_index as usize]
-                    .iter()
-                    .find(|node| self.roles.role(node.kind) == LiteralRole::Text),
-                LiteralRole::Text => Some(&source.nodes[argument]),
-                _ => None,
-            };
-            if argument != child
-                && let Some(text) = text
-            {
-                let inside = f64::from(text.end - text.start) - 2.0;
-                if (value - inside).abs() <= 1.0 {
-                    return None;
-                }
-            }
-        }
+        let OtherArguments { count, all_constant } = self.read_other_arguments(parent, child, value)?;
         let limits = self.limits;
         let is_bare = callee == head && callee.starts_with(char::is_lowercase);
         if count == 1 && is_bare && self.conventions.indices_look_like_calls {
@@ -349,6 +330,36 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         *pure = *pure && all_constant && is_type;
         *usage = Some(NumberUse::Argument);
         Some(())
+    }
+
+    /// Reads the arguments of a call besides the one with the number; `None` if the number is the length of a text among
+    /// them: `strncmp(name, "file:", 5)`.
+    fn read_other_arguments(&self, list: NodeIndex, child: NodeIndex, value: f64) -> Option<OtherArguments> {
+        let source = self.source;
+        let mut others = OtherArguments { count: 0, all_constant: true };
+        for argument in source.children(list).filter(|&argument| source.nodes[argument].is_named()) {
+            if self.role(argument) == LiteralRole::Comment {
+                continue;
+            }
+            others.count += 1;
+            if argument == child {
+                continue;
+            }
+            others.all_constant &= self.is_constant(argument);
+            let text = match self.role(argument) {
+                // The text may be behind a cast.
+                LiteralRole::Transparent => source.nodes[argument + 1..source.nodes[argument].end_index as usize]
+                    .iter()
+                    .find(|node| self.roles.role(node.kind) == LiteralRole::Text),
+                LiteralRole::Text => Some(&source.nodes[argument]),
+                _ => None,
+            };
+            let is_length = |text: &Node| (value - (f64::from(text.end - text.start) - 2.0)).abs() <= 1.0;
+            if text.is_some_and(is_length) {
+                return None;
+            }
+        }
+        Some(others)
     }
 
     /// Decides if a construct that gives names explains a number in it.

@@ -1,7 +1,7 @@
 //! Collects the variables that a file declares outside of functions and that could change, per language.
 
 use super::module_variables::{ModuleVariable, ModuleVariableCollector, ModuleVariableKind};
-use crate::syntax::conventions::conventions;
+use crate::syntax::conventions::{ModuleVariableForm, conventions};
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
 use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
@@ -11,35 +11,40 @@ use crate::syntax::source::{NodeIndex, ParsedFile};
 impl ModuleVariableCollector<'_, '_> {
     pub(super) fn collect_declarations(&mut self) {
         let source = self.source;
+        let form = conventions(source.language).module_variables;
         for (index, node) in source.nodes.iter().enumerate() {
-            let role = self.roles.role(node.kind);
             if node.is_error() {
                 continue;
             }
-            match source.language {
-                Language::Ruby => self.collect_ruby(index),
-                Language::Php => self.collect_php(index),
-                _ => {}
+            match form {
+                ModuleVariableForm::None => return,
+                ModuleVariableForm::Sigils => self.collect_sigil(index),
+                ModuleVariableForm::GlobalStatements => self.collect_global_statement(index),
+                _ => match self.roles.role(node.kind) {
+                    role @ (SmellNodeRole::Declarator | SmellNodeRole::Assignment)
+                        if self.enclosing_function(index).is_none() =>
+                    {
+                        self.collect_by_form(form, role, index)
+                    }
+                    _ => {}
+                },
             }
-            let interesting = matches!(role, SmellNodeRole::Declarator | SmellNodeRole::Assignment);
-            if !interesting || self.enclosing_function(index).is_some() {
-                continue;
-            }
-            match (source.language, role) {
-                (Language::Rust, SmellNodeRole::Declarator) => self.collect_rust(index),
-                (Language::Python, SmellNodeRole::Assignment) => self.collect_python(index),
-                (Language::JavaScript | Language::TypeScript | Language::Tsx, SmellNodeRole::Declarator) => {
-                    self.collect_script(index)
-                }
-                (Language::Go, SmellNodeRole::Declarator) => self.collect_go(index),
-                (Language::Java | Language::CSharp, SmellNodeRole::Declarator) => self.collect_static_field(index),
-                (Language::C | Language::Cpp, SmellNodeRole::Declarator) => self.collect_c(index),
-                (Language::Bash, SmellNodeRole::Assignment) => self.collect_bash(index),
-                (Language::Kotlin | Language::Scala | Language::Swift, SmellNodeRole::Declarator) => {
-                    self.collect_property(index)
-                }
-                _ => {}
-            }
+        }
+    }
+
+    /// Collects a declaration or an assignment outside of functions.
+    fn collect_by_form(&mut self, form: ModuleVariableForm, role: SmellNodeRole, index: NodeIndex) {
+        let is_declarator = role == SmellNodeRole::Declarator;
+        match form {
+            ModuleVariableForm::StaticMut if is_declarator => self.collect_static_mut(index),
+            ModuleVariableForm::Assignments if !is_declarator => self.collect_assignment(index),
+            ModuleVariableForm::ShellAssignments if !is_declarator => self.collect_shell_assignment(index),
+            ModuleVariableForm::ScriptDeclarations if is_declarator => self.collect_script(index),
+            ModuleVariableForm::ListedNames if is_declarator => self.collect_listed_names(index),
+            ModuleVariableForm::StaticFields if is_declarator => self.collect_static_field(index),
+            ModuleVariableForm::Declarators if is_declarator => self.collect_declarator(index),
+            ModuleVariableForm::Properties if is_declarator => self.collect_property(index),
+            _ => {}
         }
     }
 
@@ -77,7 +82,7 @@ impl ModuleVariableCollector<'_, '_> {
         });
     }
 
-    fn collect_rust(&mut self, index: NodeIndex) {
+    fn collect_static_mut(&mut self, index: NodeIndex) {
         let (source, kinds) = (self.source, &self.roles.kinds);
         let is_mut = source.children(index).any(|child| kinds.mutable_specifier.is(source.nodes[child].kind));
         if kinds.static_item.is(source.nodes[index].kind)
@@ -88,7 +93,7 @@ impl ModuleVariableCollector<'_, '_> {
         }
     }
 
-    fn collect_python(&mut self, index: NodeIndex) {
+    fn collect_assignment(&mut self, index: NodeIndex) {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
         let Some(left) = source.child_by_field(index, fields.left) else { return };
         if !kinds.identifier.is(source.nodes[left].kind) || self.is_inside_class(index) {
@@ -133,7 +138,7 @@ impl ModuleVariableCollector<'_, '_> {
         self.add_variable(ModuleVariableKind::Module, name, !is_const, container);
     }
 
-    fn collect_go(&mut self, index: NodeIndex) {
+    fn collect_listed_names(&mut self, index: NodeIndex) {
         let (source, fields) = (self.source, self.roles.fields);
         let names = source.children(index).filter(|&child| source.nodes[child].field == fields.name);
         for name in names.collect::<Vec<_>>() {
@@ -166,7 +171,7 @@ impl ModuleVariableCollector<'_, '_> {
         self.add_variable(ModuleVariableKind::Static, name, !fixed, container);
     }
 
-    fn collect_c(&mut self, index: NodeIndex) {
+    fn collect_declarator(&mut self, index: NodeIndex) {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
         let node = &source.nodes[index];
         if !kinds.declaration.is(node.kind) {
@@ -269,7 +274,7 @@ impl ModuleVariableCollector<'_, '_> {
         }
     }
 
-    fn collect_bash(&mut self, index: NodeIndex) {
+    fn collect_shell_assignment(&mut self, index: NodeIndex) {
         let source = self.source;
         let parent = source.nodes[index].parent;
         let Some(name) = source.child_by_field(index, self.roles.fields.name) else { return };
@@ -279,7 +284,7 @@ impl ModuleVariableCollector<'_, '_> {
         }
     }
 
-    fn collect_ruby(&mut self, index: NodeIndex) {
+    fn collect_sigil(&mut self, index: NodeIndex) {
         let (source, kinds) = (self.source, &self.roles.kinds);
         let node = &source.nodes[index];
         if kinds.class_variable.is(node.kind) {
@@ -306,7 +311,7 @@ impl ModuleVariableCollector<'_, '_> {
         }
     }
 
-    fn collect_php(&mut self, index: NodeIndex) {
+    fn collect_global_statement(&mut self, index: NodeIndex) {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
         let node = &source.nodes[index];
         let name_in =
