@@ -37,7 +37,6 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::domain::OmittedFile;
 use crate::git::{GitError, Repo};
 use crate::index::chunk::FileSyntax;
 
@@ -163,7 +162,8 @@ pub struct Index {
     completeness: IndexCompleteness,
     segments: Vec<Segment>,
     files: Vec<IndexedFileLocation>,
-    left_out: Vec<OmittedFile>,
+    /// Number of files of the tree that are not indexed on purpose.
+    left_out: u32,
     /// For each segment, the [`FileId`] number of each of its files; [`NO_NUMBER`] for files
     /// outside this tree.
     numbers: Vec<Vec<u32>>,
@@ -231,12 +231,12 @@ impl Index {
             false => IndexCompleteness::Part { files: view.files.len() as u32, total: view.total },
         };
         let numbers = segments.iter().map(|segment| vec![NO_NUMBER; segment.files().len()]).collect();
-        let mut index = Self { completeness: reach, segments, files: Vec::new(), left_out: Vec::new(), numbers };
+        let mut index = Self { completeness: reach, segments, files: Vec::new(), left_out: 0, numbers };
         for [at, number] in view.files {
             let segment = index.segments.get(at as usize).ok_or_else(damaged)?;
             let file = segment.file(number).ok_or_else(damaged)?;
             match file.left_out() {
-                Some(reason) => index.left_out.push(OmittedFile { path: segment.path(file).to_owned(), reason }),
+                Some(_) => index.left_out += 1,
                 None => {
                     if let Some(known) = index.numbers[at as usize].get_mut(number as usize) {
                         *known = index.files.len() as u32;
@@ -258,7 +258,7 @@ impl Index {
     }
 
     fn known_file_count(&self) -> u32 {
-        (self.files.len() + self.left_out.len()) as u32
+        self.files.len() as u32 + self.left_out
     }
 
     /// Iterates over the indexed files, sorted by path.
@@ -308,12 +308,6 @@ impl Index {
             declarations: segment.declarations(record)?.iter().map(|row| row.to_declaration(words)).collect(),
             imports: segment.imports(record)?.iter().map(|import| words.get(*import).to_owned()).collect(),
         }))
-    }
-
-    /// Returns the files of the tree that are not indexed, each with the reason, sorted by path. Symbolic links and
-    /// submodules are not listed.
-    pub fn left_out(&self) -> &[OmittedFile] {
-        &self.left_out
     }
 
     /// Returns the files that declare `name`, sorted by path.

@@ -1,4 +1,4 @@
-//! Removes the caches of repositories that no longer exist.
+//! Removes the caches of repositories that no longer exist, and files of formats that nothing reads any more.
 //!
 //! - Only caches are removed, and they can be built again.
 //! - The caches of a repository that is known to exist stay, however long nobody used them.
@@ -16,9 +16,17 @@ use crate::store::Store;
 /// Minimum age of a cache that is removed, by its last write. It is long because a disk may be unmounted for a while.
 const MIN_UNUSED_AGE: Duration = Duration::from_secs(30 * 86_400);
 
-/// Removes the caches of missing repositories and returns the number of removed folders. A folder that cannot be
-/// removed stays.
+/// Suffix of the files that held embedding vectors before they became facts (`vectors-…`).
+const OLD_VECTORS_SUFFIX: &str = ".vectors";
+
+/// Removes the caches of missing repositories and the files of old formats, and returns the number of removed folders
+/// and files. What cannot be removed stays.
 pub(in crate::runner) fn sweep_caches(paths: &Paths, now: Time) -> usize {
+    remove_orphans(paths, now) + remove_old_formats(paths)
+}
+
+/// Removes the caches of missing repositories and returns their number.
+fn remove_orphans(paths: &Paths, now: Time) -> usize {
     let is_old = |folder: &Path| {
         let age = last_written(folder).ok().and_then(|last| SystemTime::from(now).duration_since(last).ok());
         age.is_some_and(|age| age > MIN_UNUSED_AGE)
@@ -35,6 +43,23 @@ pub(in crate::runner) fn sweep_caches(paths: &Paths, now: Time) -> usize {
         }
     }
     removed
+}
+
+/// Removes the files of old formats and returns their number.
+fn remove_old_formats(paths: &Paths) -> usize {
+    let is_old = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        let key = name.to_str().and_then(|name| name.strip_suffix(OLD_VECTORS_SUFFIX));
+        key.is_some_and(|key| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_hexdigit()))
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+    };
+    let entries = fs::read_dir(paths.vectors_folder()).into_iter().flatten().flatten();
+    let removed = entries.filter(is_old).map(|entry| fs::remove_file(entry.path())).inspect(|removed| {
+        if let Err(error) = removed {
+            tracing::warn!(%error, "a cache file of an old format stays");
+        }
+    });
+    removed.filter(Result::is_ok).count()
 }
 
 /// Returns the last modification time of a folder and the files directly inside it.
@@ -99,6 +124,31 @@ mod tests {
         folder.set_modified(SystemTime::UNIX_EPOCH).expect("a time");
         assert_eq!(sweep_caches(&paths, now), 1);
         assert!(paths.index_folder("00000000000000af").exists() && there.exists());
+    }
+
+    #[test]
+    fn files_of_old_formats_go_at_once_and_all_others_stay() {
+        let home = tempfile::tempdir().expect("a folder");
+        let paths = Paths::from_home(home.path());
+        let now: Time = "2026-07-01T00:00:00Z".parse().expect("a time");
+        let folder = paths.vectors_folder();
+        fs::create_dir_all(folder.join("00aa.vectors")).expect("a folder");
+        let names =
+            ["0123456789abcdef01234567.vectors", "vectors-0123-4567", ".vectors", "my.vectors", "ab.vectors.bak"];
+        names.iter().for_each(|name| fs::write(folder.join(name), "old").expect("a file"));
+        let outside = home.path().join("00bb.vectors");
+        fs::write(&outside, "not ours").expect("a file");
+        std::os::unix::fs::symlink(&outside, folder.join("00cc.vectors")).expect("a link");
+        assert_eq!(sweep_caches(&paths, now), 1);
+        let mut left: Vec<String> = fs::read_dir(&folder)
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+            .collect();
+        left.sort();
+        let expected =
+            [".vectors", "00aa.vectors", "00cc.vectors", "ab.vectors.bak", "my.vectors", "vectors-0123-4567"];
+        assert_eq!((left, outside.exists()), (expected.map(str::to_owned).into(), true));
+        assert_eq!(sweep_caches(&paths, now), 0);
     }
 
     #[test]
