@@ -77,9 +77,11 @@ impl From<GitError> for CliError {
     fn from(error: GitError) -> Self {
         let exit = match error {
             // The repository or the disk failed; the arguments were right.
-            GitError::Index { .. } | GitError::Io { .. } | GitError::Git { .. } | GitError::PartialClone { .. } => {
-                CliExitCode::Incomplete
-            }
+            GitError::Blocking { .. }
+            | GitError::Index { .. }
+            | GitError::Io { .. }
+            | GitError::Git { .. }
+            | GitError::PartialClone { .. } => CliExitCode::Incomplete,
             _ => CliExitCode::Usage,
         };
         Self { message: error.to_string(), hint: error.hint(), exit, report: None }

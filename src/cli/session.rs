@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::args::{ColorWhen, GlobalArgs};
 use super::error::CliError;
@@ -177,6 +178,7 @@ impl Invocation {
     fn open_in_repo(&self, repo: Repo, texts: RequiredAssets, mistakes: MistakePolicy) -> Result<Session, CliError> {
         let root = repo.root();
         let loaded = self.load_layers(Some(&root), texts, mistakes)?;
+        let repo = repo.with_git_patience(Duration::from_secs(loaded.settings.git_seconds));
         let learning = if loaded.settings.learning.enabled { LearningPolicy::Allowed } else { LearningPolicy::Refused };
         let store = open_store(&repo, &self.paths)?.with_learning(learning);
         let ambient = self.clock_and_ids()?;

@@ -1,6 +1,9 @@
 //! `revdeck watch`: reviews changes automatically and prints one line per action. `--status` and `--stop` act on the
 //! running watcher of the repository.
 
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
 use clap::Args;
 use jiff::tz::TimeZone;
 use serde_json::json;
@@ -14,6 +17,11 @@ use crate::domain::{Time, WatchMode, text};
 use crate::report::json::build_versioned;
 use crate::runner::{RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState};
 use crate::store::WatcherStatus;
+
+/// Time for the last line of a watcher that hangs.
+const MAX_LAST_LINE_TIME: Duration = Duration::from_millis(100);
+/// Last line of a watcher that was asked to end.
+const STOPPED: &str = "ended as asked";
 
 /// Arguments of `watch`.
 #[derive(Debug, Args)]
@@ -59,24 +67,38 @@ pub fn run(invocation: &Invocation, arguments: &WatchArgs) -> Result<CliExitCode
             return Ok(CliExitCode::Done);
         }
     };
-    let signals = watch.end_on_signals(leash);
-    signals.map_err(|error| CliError::failed(format!("cannot listen to signals: {error}")))?;
-    let print = |said: &WatchLine| {
-        // The reviews continue after the reader of the pipe has gone.
-        if let Err(error) = output::print(&format_line(said, leash)) {
-            tracing::warn!(?error, "a line is not said");
-        }
+    let end_process = move || {
+        // The watcher may hang because nobody reads its output.
+        let (sender, printed) = channel();
+        let line = WatchLine { at: ambient.now(), text: STOPPED.to_owned() };
+        std::thread::spawn(move || {
+            print_line(&line, leash);
+            sender.send(())
+        });
+        let _ = printed.recv_timeout(MAX_LAST_LINE_TIME);
+        std::process::exit(CliExitCode::Done as i32);
     };
+    let ambient = invocation.clock_and_ids()?;
+    let signals = watch.end_on_signals(leash, end_process);
+    signals.map_err(|error| CliError::failed(format!("cannot listen to signals: {error}")))?;
+    let print = |said: &WatchLine| print_line(said, leash);
     for text in std::iter::once(watch.describe()).chain(reviewer) {
         print(&WatchLine { at: ambient.now(), text: text::sanitize_line(&text).into_owned() });
     }
     let end = watch.run(&mut |said| print(said))?;
     let text = match end {
-        WatchEnd::Stopped => "ended as asked".to_owned(),
+        WatchEnd::Stopped => STOPPED.to_owned(),
         WatchEnd::Gone(path) => format!("ended: {} is no longer there", text::sanitize_line(&path.to_string_lossy())),
     };
     print(&WatchLine { at: ambient.now(), text });
     Ok(CliExitCode::Done)
+}
+
+fn print_line(said: &WatchLine, leash: TerminalBinding) {
+    // The reviews continue after the reader of the pipe has gone.
+    if let Err(error) = output::print(&format_line(said, leash)) {
+        tracing::warn!(?error, "a line is not said");
+    }
 }
 
 /// Formats a message with the time of day, and with the date if the watcher is detached.

@@ -55,6 +55,8 @@ setting_table! {
         ignored_paths: Vec<String>, Form::Patterns, Repository;
         /// Size limit of a changed file in bytes; larger files are omitted as oversized.
         max_file_bytes: u64, Form::Count { min: 1, max: 1_000_000_000 }, Repository;
+        /// Seconds that git, and a program that git starts, may write nothing before both are ended, 1 to 86,400.
+        git_seconds: u64, Form::Count { min: 1, max: 86_400 }, User;
         /// Least urgent priority with which `review --wait` exits with 1; `None` for never.
         #[serde(deserialize_with = "none_if_no_value")]
         fail_on: Option<Priority>, Form::FailOn, Repository;

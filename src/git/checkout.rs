@@ -34,7 +34,7 @@ use rayon::prelude::*;
 
 use super::index::MODE_GITLINK;
 use super::trees::{TreeLeaf, leaf_from_entry};
-use super::{GitError, Repo, path_bytes};
+use super::{GitError, Repo, path_bytes, regular_file};
 use crate::domain::text;
 use crate::parallel;
 
@@ -241,7 +241,7 @@ fn init_repository(folder: &Path, objects: &Path, tip: Oid, shallow: &Path) -> R
         ("HEAD", head.as_bytes()),
     ];
     // The file with the boundary of a shallow clone prevents git from looking for earlier commits.
-    let shallow = fs::read(shallow).unwrap_or_default();
+    let shallow = regular_file::read_linked(shallow).unwrap_or_default();
     if !shallow.is_empty() {
         files.push(("shallow", &shallow));
     }

@@ -114,6 +114,14 @@ pub enum GitError {
         /// Root of the repository.
         path: PathBuf,
     },
+    /// An entry that may block whoever opens it stands in the place of a file of git.
+    #[error("{} is {what}, not a file: whoever reads it may wait for ever", path.display())]
+    Blocking {
+        /// Path of the entry.
+        path: PathBuf,
+        /// Kind of the entry, such as "a named pipe".
+        what: &'static str,
+    },
     /// A path that revdeck does not read or write for a fix: a link, a path in a git dir, or another repository.
     #[error("{} is not touched: {why}", path.display())]
     NotTouched {
@@ -185,6 +193,7 @@ impl GitError {
                 "`git fetch --refetch --no-filter` makes it a full clone, while its remote can be reached".to_owned()
             }
             Self::UnknownRevision { .. } => "`git log --oneline --all` shows the commits there are".to_owned(),
+            Self::Blocking { .. } => "move it away; git itself would wait for it as well".to_owned(),
             Self::Unborn { .. } => "review the working tree, or commit first".to_owned(),
             Self::NoBase { .. } => "name the base yourself, as in `--branch origin/develop`".to_owned(),
             Self::NoMergeBase { .. } => {

@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 
 use git2::{Oid, Repository, RepositoryState};
 
+use super::blocking_files::{check_git_dir, open_repository};
 use super::index::GitIndex;
 use super::scan::{StatusEntry, scan_worktree};
 use super::watched_folders::WatchExclusions;
-use super::{GitError, Repo, path_bytes};
+use super::{DEFAULT_GIT_PATIENCE, GitError, Repo, path_bytes, regular_file};
 use crate::domain::{GitOperation, Scope, WatchTrigger};
 
 /// State of git in a working tree.
@@ -52,7 +53,8 @@ const REFLOG_TAIL_BYTES: u64 = 4096;
 
 /// Opens the repository that `GIT_DIR` names, if `worktree` is its worktree.
 fn open_from_environment(worktree: &Path) -> Option<Repository> {
-    std::env::var_os("GIT_DIR").filter(|value| !value.is_empty())?;
+    let git_dir = std::env::var_os("GIT_DIR").filter(|value| !value.is_empty())?;
+    check_git_dir(Path::new(&git_dir)).ok()?;
     let named = Repository::open_from_env().ok()?;
     let is_its = named.workdir()?.canonicalize().ok()? == worktree.canonicalize().ok()?;
     is_its.then_some(named)
@@ -65,11 +67,12 @@ impl Repo {
     /// # Errors
     /// Returns an error when no repository can be opened.
     pub fn open_worktree(worktree: &Path) -> Result<Self, GitError> {
-        let failed = |error| GitError::from_git2("open the repository", worktree, error);
-        let inner =
-            Repository::open(worktree).or_else(|error| open_from_environment(worktree).ok_or_else(|| failed(error)))?;
+        let inner = match open_repository(worktree) {
+            Err(failed @ GitError::Git { .. }) => open_from_environment(worktree).ok_or(failed)?,
+            other => other?,
+        };
         let index = inner.path().join("index");
-        Ok(Self { inner, index })
+        Ok(Self { inner, index, git_patience: DEFAULT_GIT_PATIENCE })
     }
 
     /// Returns the git dir of this working tree alone, with symbolic links resolved.
@@ -84,7 +87,7 @@ impl Repo {
         let main = match self.inner.path() == self.inner.commondir() {
             // `GIT_WORK_TREE` may set another worktree.
             true => self.inner.workdir().map(Path::to_owned),
-            false => Repository::open(self.common_dir()).ok().and_then(|main| main.workdir().map(Path::to_owned)),
+            false => open_repository(&self.common_dir()).ok().and_then(|main| main.workdir().map(Path::to_owned)),
         };
         let linked = self.inner.worktrees().ok();
         let names = linked.iter().flat_map(|names| names.iter()).filter_map(|name| name.ok().flatten());
@@ -158,13 +161,14 @@ impl Repo {
 
     /// Returns the id of the commit at the tip of a local branch.
     pub fn local_branch_tip(&self, branch: &str) -> Option<String> {
+        self.check_revision(branch).ok()?;
         let branch = self.inner.find_branch(branch, git2::BranchType::Local).ok()?;
         branch.get().peel_to_commit().ok().map(|commit| commit.id().to_string())
     }
 
     /// Returns the action in the last line of HEAD's reflog, if the line belongs to the commit `head`.
     fn last_reflog_action(&self, head: &str) -> Option<String> {
-        let mut file = std::fs::File::open(self.inner.path().join("logs").join("HEAD")).ok()?;
+        let mut file = regular_file::open_linked(&self.inner.path().join("logs").join("HEAD")).ok()?;
         let length = file.metadata().ok()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(REFLOG_TAIL_BYTES))).ok()?;
         let mut tail = Vec::new();

@@ -1,28 +1,192 @@
 //! Runs the git program for tasks that libgit2 does not support: filter programs and missing objects of a partial
 //! clone.
 //!
-//! Invariant: git never waits for user input.
+//! Invariants:
+//! - git never waits for user input.
+//! - git, and every program that git starts, ends when git has written nothing for the time limit. The error names the
+//!   program that git waited for.
 
-use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
+use std::io::{self, Read, Write as _};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use thiserror::Error;
+
+use super::process_tree;
 use crate::domain::text::sanitize_line;
 
-/// Runs a command with `input` on its standard input and returns its output.
+/// Time that git may be silent, when no setting says otherwise. A filter program takes seconds for a file of the size
+/// that is reviewed.
+pub const DEFAULT_GIT_PATIENCE: Duration = Duration::from_secs(60);
+/// Interval of the checks whether git has ended although a program that it started keeps the pipes open.
+const EXIT_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// Time for the last output after git has ended.
+const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// Processes of git that run now, for [`end_all`].
+static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// The reason why git gave no result.
+#[derive(Debug, Error)]
+pub enum GitCommandError {
+    /// The program could not be started.
+    #[error("git cannot be run: {0}")]
+    NotStarted(#[from] io::Error),
+    /// git wrote nothing for the time limit and was ended, with all programs that it had started.
+    #[error("git {task} was ended, as for {} s nothing came from {waiting_for} (setting git_seconds)", patience.as_secs())]
+    Silent {
+        /// Subcommand, such as "hash-object".
+        task: String,
+        /// The program that git waited for, or git itself.
+        waiting_for: String,
+        /// Time limit.
+        patience: Duration,
+        /// Standard output until then.
+        output: Vec<u8>,
+    },
+}
+
+impl From<GitCommandError> for io::Error {
+    fn from(error: GitCommandError) -> Self {
+        match error {
+            GitCommandError::NotStarted(error) => error,
+            silent @ GitCommandError::Silent { .. } => Self::new(io::ErrorKind::TimedOut, silent.to_string()),
+        }
+    }
+}
+
+/// A piece of git's output.
+enum OutputPiece {
+    Output(Vec<u8>),
+    Errors(Vec<u8>),
+    /// One of the two pipes is closed.
+    Closed,
+}
+
+/// Removes a process from [`RUNNING`] on drop.
+struct RunningGit(u32);
+
+impl RunningGit {
+    fn register(child: &Child) -> Self {
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(child.id());
+        Self(child.id())
+    }
+}
+
+impl Drop for RunningGit {
+    fn drop(&mut self) {
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|number| *number != self.0);
+    }
+}
+
+/// Ends every git process that this process has started, with the programs that git started. For a process that is
+/// about to end while one of its threads waits for git.
+pub fn end_all() {
+    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    running.into_iter().for_each(process_tree::kill);
+}
+
+/// Runs the git subcommand `task` with `input` on its standard input and returns its output. Each byte of output gives
+/// git another `patience`.
 ///
 /// # Errors
-/// Returns an error when the command cannot be started or its output cannot be read.
-pub fn run_with_input(mut command: Command, input: Vec<u8>) -> std::io::Result<Output> {
+/// Returns an error when git cannot be started, or is silent for `patience`.
+pub fn run_with_input(
+    mut command: Command,
+    task: &str,
+    input: Vec<u8>,
+    patience: Duration,
+) -> Result<Output, GitCommandError> {
     command.env("GIT_TERMINAL_PROMPT", "0").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
-    // The input is written on a separate thread, because both pipes may be full at the same time.
-    let writer = child.stdin.take().map(|mut stdin| std::thread::spawn(move || stdin.write_all(&input)));
-    let output = child.wait_with_output()?;
-    if let Some(writer) = writer {
-        // The write fails when a command ends before it read all input; this is not an error.
-        let _ = writer.join();
+    let running = RunningGit::register(&child);
+    // The input is written on a separate thread, because both pipes may be full at the same time. The write fails when
+    // a command ends before it read all input; this is not an error.
+    if let Some(mut stdin) = child.stdin.take() {
+        std::thread::spawn(move || stdin.write_all(&input));
     }
-    Ok(output)
+    let (sender, pieces) = channel();
+    if let Some(stdout) = child.stdout.take() {
+        forward(stdout, OutputPiece::Output, sender.clone());
+    }
+    if let Some(stderr) = child.stderr.take() {
+        forward(stderr, OutputPiece::Errors, sender);
+    }
+    let mut output = Output { status: ExitStatus::default(), stdout: Vec::new(), stderr: Vec::new() };
+    let ended = collect_output(&mut child, &pieces, patience, &mut output);
+    if let Some(status) = ended? {
+        output.status = status;
+        return Ok(output);
+    }
+    let waiting_for = process_tree::name_waited_for(child.id());
+    process_tree::kill(child.id());
+    let _ = child.wait();
+    drop(running);
+    let waiting_for = waiting_for.map_or_else(|| "it".to_owned(), |name| format!("the program {name:?}"));
+    Err(GitCommandError::Silent { task: task.to_owned(), waiting_for, patience, output: output.stdout })
+}
+
+/// Forwards a pipe in pieces from a separate thread.
+fn forward(mut pipe: impl Read + Send + 'static, piece: fn(Vec<u8>) -> OutputPiece, to: Sender<OutputPiece>) {
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; 64 * 1024];
+        loop {
+            match pipe.read(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(read) if read > 0 => {
+                    if to.send(piece(buffer[..read].to_vec())).is_err() {
+                        return;
+                    }
+                }
+                _ => {
+                    let _ = to.send(OutputPiece::Closed);
+                    return;
+                }
+            }
+        }
+    });
+}
+
+/// Collects the output until git has ended; returns `None` when git is silent for `patience`.
+fn collect_output(
+    child: &mut Child,
+    pieces: &Receiver<OutputPiece>,
+    patience: Duration,
+    output: &mut Output,
+) -> io::Result<Option<ExitStatus>> {
+    let mut deadline = Instant::now() + patience;
+    let mut open_pipes = 2;
+    let mut status = None;
+    while open_pipes > 0 && Instant::now() < deadline {
+        match pieces.recv_timeout(EXIT_CHECK_INTERVAL) {
+            Ok(OutputPiece::Output(bytes)) => output.stdout.extend(bytes),
+            Ok(OutputPiece::Errors(bytes)) => output.stderr.extend(bytes),
+            Ok(OutputPiece::Closed) => open_pipes -= 1,
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                if status.is_none() {
+                    status = child.try_wait()?;
+                    // A program in the background, such as a credential cache, may keep the pipes open for ever.
+                    if status.is_some() {
+                        deadline = Instant::now() + LAST_OUTPUT_TIMEOUT;
+                    }
+                }
+                continue;
+            }
+        }
+        if status.is_none() {
+            deadline = Instant::now() + patience;
+        }
+    }
+    while status.is_none() && Instant::now() < deadline {
+        status = child.try_wait()?;
+        if status.is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    Ok(status)
 }
 
 /// Returns the reason of a failure as a single line: the first `fatal:` message, else the first `error:` message, else
@@ -33,4 +197,37 @@ pub fn error_message(errors: &[u8]) -> String {
     let begins = |word: &'static str| lines().find_map(move |line| line.strip_prefix(word));
     let words = begins("fatal: ").or_else(|| begins("error: ")).or_else(|| lines().next_back());
     sanitize_line(words.unwrap_or("git failed and does not say why")).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(line: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", line]);
+        command
+    }
+
+    #[test]
+    fn silence_ends_at_the_limit_and_names_the_program() {
+        let command = shell("echo one; sleep 1000; echo two");
+        let error = run_with_input(command, "hash-object", Vec::new(), Duration::from_secs(1)).expect_err("silence");
+        let GitCommandError::Silent { output, .. } = &error else { panic!("{error}") };
+        assert_eq!(output, b"one\n");
+        assert_eq!(
+            error.to_string(),
+            "git hash-object was ended, as for 1 s nothing came from the program \"sleep 1000\" (setting git_seconds)"
+        );
+    }
+
+    #[test]
+    fn output_buys_time_and_a_program_left_behind_takes_none() {
+        let begun = Instant::now();
+        // Each line comes within the limit; all lines together do not.
+        let command = shell("for n in 1 2 3 4; do sleep 0.4; echo $n; done; sleep 60 & exit 3");
+        let output = run_with_input(command, "fetch", b"unread".to_vec(), Duration::from_secs(1)).expect("an end");
+        assert_eq!((output.stdout.as_slice(), output.status.code()), (b"1\n2\n3\n4\n".as_slice(), Some(3)));
+        assert!(begun.elapsed() < Duration::from_secs(30));
+    }
 }

@@ -88,7 +88,7 @@ pub fn match_rules(rules: &Gitignore, path: &[u8], is_folder: bool) -> Option<bo
 
 /// Reads a rule file; an unreadable file has no rules, as in git.
 fn read_shared_rules(file: &Path, ignore_case: bool) -> Gitignore {
-    parse_rules(&std::fs::read(file).unwrap_or_default(), ignore_case)
+    parse_rules(&regular_file::read_linked(file).unwrap_or_default(), ignore_case)
 }
 
 /// Reads the `.gitignore` of a folder. Only a regular file is read, because the path may lead to another kind of entry.

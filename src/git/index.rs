@@ -11,7 +11,7 @@ use std::process::Command;
 
 use git2::Oid;
 
-use super::GitError;
+use super::{DEFAULT_GIT_PATIENCE, GitError, git_command, regular_file};
 use crate::domain::text::path_from_bytes;
 
 /// Mode of an index entry for a submodule.
@@ -90,7 +90,7 @@ impl GitIndex {
     /// Returns an error when the file cannot be read, is damaged, or has an unknown version.
     pub fn read(path: &Path, git_dir: &Path) -> Result<Self, GitError> {
         let error = |source| GitError::Io { action: "read the index", path: path.to_owned(), source };
-        let mut file = match std::fs::File::open(path) {
+        let mut file = match regular_file::open_linked(path) {
             Ok(file) => file,
             Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(other) => return Err(error(other)),
@@ -302,13 +302,12 @@ fn join_split_index(path: &Path, git_dir: &Path) -> Result<Vec<u8>, GitError> {
     let folder = tempfile::tempdir().map_err(io("make a folder to put together the split index"))?;
     let copy: PathBuf = folder.path().join("index");
     std::fs::copy(path, &copy).map_err(io("copy the split index"))?;
-    let output = Command::new("git")
-        .arg("--git-dir")
-        .arg(git_dir)
-        .args(["update-index", "--no-split-index", "--force-write-index"])
-        .env("GIT_INDEX_FILE", &copy)
-        .output()
-        .map_err(io("run git to put together the split index"))?;
+    let mut command = Command::new("git");
+    // Neither a monitor nor a hook is of use for a copy.
+    command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).arg("--git-dir").arg(git_dir);
+    command.args(["update-index", "--no-split-index", "--force-write-index"]).env("GIT_INDEX_FILE", &copy);
+    let output = git_command::run_with_input(command, "update-index", Vec::new(), DEFAULT_GIT_PATIENCE)
+        .map_err(|error| io("run git to put together the split index")(error.into()))?;
     if !output.status.success() {
         let what = format!("git could not put the split index together: {}", String::from_utf8_lossy(&output.stderr));
         return Err(GitError::Index { path: path.to_owned(), what });

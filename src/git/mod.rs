@@ -24,9 +24,12 @@
 //!   watch.
 //! - `listing` lists the paths of a tree; `history` reads the changes of earlier commits; `new_commits` finds commits that
 //!   no known commit contains.
+//! - `git_command` runs the git program under a time limit, `process_tree` ends what it started, and `blocking_files`
+//!   refuses pipes in the places of git's files.
 //! - [`hooks`] installs the git hook that requests reviews.
 
 mod attributes;
+mod blocking_files;
 mod changeset;
 mod checkout;
 mod collect_changes;
@@ -46,6 +49,7 @@ mod partial_clone;
 mod patch;
 mod path_bytes;
 mod reachability;
+pub(crate) mod process_tree;
 mod regular_file;
 mod repo;
 mod scan;
@@ -63,6 +67,7 @@ pub(crate) use collect_changes::{CollectError, CollectLimits};
 pub use error::GitError;
 pub use filter::ReviewFilter;
 pub(crate) use filter::{ContentTraits, is_binary};
+pub(crate) use git_command::{DEFAULT_GIT_PATIENCE, end_all as end_git_programs};
 pub(crate) use fingerprint::{GitState, WorktreeFingerprint};
 pub(crate) use history::{CommitAncestor, CommitFileChange, CommitFileChangeKind, ModifiedFileBlobs};
 pub(crate) use new_commits::NewCommits;
@@ -73,6 +78,7 @@ pub(crate) use worktree::{FilePermissions, Worktree, WorktreeFile};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::domain::{OmittedFile, Scope};
 
@@ -81,6 +87,8 @@ pub struct Repo {
     inner: git2::Repository,
     /// Path of the index file of this working tree.
     index: PathBuf,
+    /// Time that the git program may be silent.
+    git_patience: Duration,
 }
 
 /// Settings that decide which changed files are reviewed.

@@ -2,6 +2,7 @@
 
 use git2::Oid;
 
+use super::blocking_files::open_repository;
 use super::trees::leaf_at;
 use super::{EntryKind, GitError, Repo, TreeFile, path_bytes};
 
@@ -11,8 +12,8 @@ impl Repo {
     /// # Errors
     /// Returns an error when the repository cannot be opened.
     pub fn reopen(&self) -> Result<Self, GitError> {
-        let inner = git2::Repository::open(self.inner.path()).map_err(self.git_error("open the repository"))?;
-        Ok(Self { inner, index: self.index.clone() })
+        let inner = open_repository(self.inner.path())?;
+        Ok(Self { inner, index: self.index.clone(), git_patience: self.git_patience })
     }
 
     /// Returns the id of a commit's tree in hexadecimal.

@@ -40,8 +40,10 @@ impl Repo {
             }
             None => drop(command.args(["ls-tree", "-r"]).arg(tip.to_string())),
         }
-        let output = git_command::run_with_input(command, Vec::new())
-            .map_err(|error| failed(format!("git cannot be run: {error}")))?;
+        // git is silent while it fetches what a tree needs.
+        let patience = self.git_patience * 5;
+        let output = git_command::run_with_input(command, "diff-tree", Vec::new(), patience)
+            .map_err(|error| failed(error.to_string()))?;
         match output.status.success() {
             true => Ok(()),
             false => Err(failed(format!("git cannot fetch it: {}", git_command::error_message(&output.stderr)))),
@@ -83,8 +85,11 @@ impl Repo {
         command.args([
             "-c",
             "fetch.negotiationAlgorithm=noop",
+            "-c",
+            "core.hooksPath=/dev/null",
             "fetch",
-            "--quiet",
+            // The progress shows that git does not hang.
+            "--progress",
             "--no-tags",
             "--no-write-fetch-head",
         ]);
@@ -97,8 +102,8 @@ impl Repo {
         ]);
         command.arg("--").arg(remote);
         let lines: String = ids.iter().map(|id| format!("{id}\n")).collect();
-        let output = git_command::run_with_input(command, lines.into_bytes())
-            .map_err(|error| format!("git cannot be run: {error}"))?;
+        let output = git_command::run_with_input(command, "fetch", lines.into_bytes(), self.git_patience)
+            .map_err(|error| error.to_string())?;
         match output.status.success() {
             true => Ok(()),
             false => Err(format!("git cannot fetch from {remote}: {}", git_command::error_message(&output.stderr))),

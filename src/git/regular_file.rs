@@ -1,5 +1,5 @@
-//! Reads files of a worktree that other programs may change at the same time. Symbolic links are not followed, and a
-//! pipe does not block.
+//! Reads files that other programs may change at the same time, and only regular files: opening a named pipe or
+//! reading a device may take for ever.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,12 +8,24 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Opens a regular file.
+/// Opens a regular file; a symbolic link is not followed.
 ///
 /// # Errors
 /// Returns an error when the path is missing or leads to a folder, a pipe or a symbolic link.
 pub fn open(path: &Path) -> io::Result<File> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    open_with(path, OFlags::NOFOLLOW)
+}
+
+/// Opens a regular file, also through symbolic links.
+///
+/// # Errors
+/// Returns an error when the path is missing or leads to a folder, a pipe or a device.
+pub fn open_linked(path: &Path) -> io::Result<File> {
+    open_with(path, OFlags::empty())
+}
+
+fn open_with(path: &Path, flags: OFlags) -> io::Result<File> {
+    let flags = (flags | OFlags::NONBLOCK).bits() as i32;
     let file = File::options().read(true).custom_flags(flags).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
@@ -26,7 +38,19 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// Returns an error when the file cannot be opened or read.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    read_to_end(open(path)?)
+}
+
+/// Reads a whole file like [`open_linked`].
+///
+/// # Errors
+/// Returns an error when the file cannot be opened or read.
+pub fn read_linked(path: &Path) -> io::Result<Vec<u8>> {
+    read_to_end(open_linked(path)?)
+}
+
+fn read_to_end(mut file: File) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    open(path)?.read_to_end(&mut content)?;
+    file.read_to_end(&mut content)?;
     Ok(content)
 }

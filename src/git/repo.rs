@@ -1,10 +1,12 @@
 //! Opens a repository and returns its identity, HEAD, and the refs that protect snapshots from `git gc`.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use git2::{ErrorClass, ErrorCode, Oid, Repository};
 
-use super::{GitError, Repo, path_bytes};
+use super::blocking_files::check_git_dir;
+use super::{DEFAULT_GIT_PATIENCE, GitError, Repo, path_bytes};
 use crate::domain::RunId;
 
 /// Ref prefix of kept snapshots; the ref's last part is the run id.
@@ -24,8 +26,17 @@ impl Repo {
         git2::opts::strict_hash_verification(false);
         let git_dir = path_from_environment("GIT_DIR");
         let opened = match &git_dir {
-            Some(_) => Repository::open_from_env(),
-            None => Repository::discover(folder),
+            Some(path) => {
+                check_git_dir(path)?;
+                Repository::open_from_env()
+            }
+            None => match Repository::discover_path(folder, std::iter::empty::<&Path>()) {
+                Ok(path) => {
+                    check_git_dir(&path)?;
+                    Repository::open(path)
+                }
+                Err(error) => Err(error),
+            },
         };
         let inner = opened.map_err(|error| match (error.code(), error.class()) {
             (ErrorCode::NotFound, _) => match git_dir {
@@ -44,7 +55,13 @@ impl Repo {
             Some(path) => inner.workdir().unwrap_or_else(|| inner.path()).join(path),
             None => inner.path().join("index"),
         };
-        Ok(Self { inner, index })
+        Ok(Self { inner, index, git_patience: DEFAULT_GIT_PATIENCE })
+    }
+
+    /// Returns the repository with another limit for the time in which the git program, and what it starts, writes
+    /// nothing.
+    pub fn with_git_patience(self, git_patience: Duration) -> Self {
+        Self { git_patience, ..self }
     }
 
     /// Returns the repository key: 16 hexadecimal digits, hashed from the common git dir, so that linked worktrees

@@ -61,6 +61,7 @@ impl Repo {
         if matches!(text, "HEAD" | "@") && self.head_id().is_none() {
             return Err(GitError::Unborn { path: self.root() });
         }
+        self.check_revision(text)?;
         let unknown = || GitError::UnknownRevision { text: text.to_owned(), path: self.root() };
         let object = self.inner.revparse_single(text).map_err(|_| unknown())?;
         object.peel_to_commit().map_err(|_| unknown())
@@ -106,9 +107,15 @@ impl Repo {
         let branch = self.branch();
         let mut tried = Vec::new();
         let mut itself = None;
+        let is_readable = |name: &str| self.check_revision(name).is_ok();
         let local = self.inner.find_branch(&branch, BranchType::Local).ok();
-        let upstream = local.and_then(|local| local.upstream().ok()).and_then(|upstream| shorthand(upstream.get()));
-        let origin_head = self.inner.find_reference("refs/remotes/origin/HEAD").ok();
+        // The name of the upstream comes from the settings; its reference is opened to get the short name.
+        let upstream = local
+            .filter(|local| is_readable(&self.upstream_name(local)))
+            .and_then(|local| local.upstream().ok())
+            .and_then(|upstream| shorthand(upstream.get()));
+        let origin_head = Some("refs/remotes/origin/HEAD").filter(|name| is_readable(name));
+        let origin_head = origin_head.and_then(|name| self.inner.find_reference(name).ok());
         let origin_head = origin_head.and_then(|head| head.resolve().ok()).and_then(|head| shorthand(&head));
         let named = ["main", "master", "origin/main", "origin/master"].map(|name| Some(name.to_owned()));
         tried.push("its upstream".to_owned());
@@ -131,8 +138,16 @@ impl Repo {
         itself.ok_or_else(|| GitError::NoBase { tried, path: self.root() })
     }
 
+    /// Returns the full name of a branch's upstream; empty when there is none.
+    fn upstream_name(&self, branch: &git2::Branch<'_>) -> String {
+        let name = branch.get().name().unwrap_or_default();
+        let upstream = self.inner.branch_upstream_name(name).ok();
+        upstream.and_then(|name| name.as_str().ok().map(str::to_owned)).unwrap_or_default()
+    }
+
     /// Returns the commit of a local or remote branch; tags of that name are ignored.
     fn branch_tip(&self, name: &str) -> Option<Oid> {
+        self.check_revision(name).ok()?;
         let local = self.inner.find_branch(name, BranchType::Local);
         let branch = local.or_else(|_| self.inner.find_branch(name, BranchType::Remote)).ok()?;
         branch.get().peel_to_commit().ok().map(|commit| commit.id())

@@ -11,7 +11,7 @@ use super::index::GitIndex;
 use super::index_diff::diff_index_to_head;
 use super::scope::ResolvedScope;
 use super::worktree_capture::{BlobWriteMode, TreeOverlay, UncommittedChanges};
-use super::{FilterSettings, GitError, Repo, Snapshot, trees};
+use super::{FilterSettings, GitError, Repo, Snapshot, regular_file, trees};
 use crate::domain::text::path_from_bytes;
 use crate::domain::{OmittedFile, Scope};
 
@@ -141,9 +141,9 @@ impl Repo {
 
     /// Returns a note when `tip` has parents that a shallow clone does not contain.
     fn note_shallow_history(&self, tip: Oid) -> Vec<String> {
-        let cut = std::fs::read_to_string(self.inner.commondir().join("shallow")).unwrap_or_default();
+        let cut = regular_file::read_linked(&self.inner.commondir().join("shallow")).unwrap_or_default();
         let id = tip.to_string();
-        match cut.lines().any(|line| line.trim() == id) {
+        match String::from_utf8_lossy(&cut).lines().any(|line| line.trim() == id) {
             true => vec![format!(
                 "the history is cut off at {} (a shallow clone), so that all of it counts as new; \
                  `git fetch --deepen 1` brings what is before it",

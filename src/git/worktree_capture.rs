@@ -8,26 +8,26 @@
 //! - A file that is replaced during the capture is not an error: the worktree is scanned again, and after the last scan
 //!   the path counts as deleted.
 
+mod external_filters;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use git2::{ObjectType, Oid};
 
 use super::attributes::{AttributeLookup, AttributeName, AttributeState};
+use super::blocking_files::open_repository;
 use super::changeset::{UnstoredPath, UnstoredReason};
 use super::gitignore::SharedIgnoreRules;
 use super::index::{GitIndex, IndexEntryFlag, MODE_GITLINK};
 use super::index_diff::diff_index_to_head;
 use super::scan::{StatSettings, StatusEntry, WorktreeEntryKind, scan_worktree};
 use super::trees::{MODE_EXECUTABLE, MODE_FILE, MODE_SYMLINK, TreeLeaf, leaf_at};
-use super::{GitError, Repo, git_command, path_bytes, regular_file};
-use crate::domain::text::path_from_bytes;
+use super::{GitError, Repo, path_bytes, regular_file};
 use crate::parallel;
 
 /// Minimum number of files for hashing on several threads; below it, a single thread was faster in measurements.
@@ -93,8 +93,8 @@ impl Repo {
         let overlay =
             diff_index_to_head(&self.inner, &index, head.as_ref()).map_err(self.git_error("compare index and HEAD"))?;
         let mut frozen = UncommittedChanges { overlay, ..UncommittedChanges::default() };
-        let above = std::fs::read(self.inner.commondir().join("info").join("attributes")).ok();
-        let below = config.attributes_file.as_ref().and_then(|file| std::fs::read(file).ok());
+        let above = regular_file::read_linked(&self.inner.commondir().join("info").join("attributes")).ok();
+        let below = config.attributes_file.as_ref().and_then(|file| regular_file::read_linked(file).ok());
         let source = {
             let root = root.clone();
             move |folder: &[u8]| regular_file::read(&path_bytes::join_path(&root, folder).join(".gitattributes")).ok()
@@ -321,7 +321,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
         if folder.join(".git").symlink_metadata().is_err() {
             return;
         }
-        let head = git2::Repository::open(&folder).ok().and_then(|sub| sub.refname_to_id("HEAD").ok());
+        let head = open_repository(&folder).ok().and_then(|sub| sub.refname_to_id("HEAD").ok());
         if let Some(id) = head.filter(|id| *id != recorded) {
             self.changes.overlay.insert(path.to_vec(), Some(TreeLeaf { mode: MODE_GITLINK, id }));
         }
@@ -361,6 +361,12 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
                 true => hashes.next(),
                 false => None,
             };
+            if candidate.clean != CleanFilter::Unfiltered
+                && let Some(attributes) = self.blocking_attributes(&candidate.path)
+            {
+                self.leave_out(candidate, &format!("{attributes} is not a file"));
+                continue;
+            }
             let id = match (candidate.clean, known) {
                 (CleanFilter::External, _) => {
                     by_git.push(candidate);
@@ -384,29 +390,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
             }
             self.record_hash(candidate, id)?;
         }
-        let together = self.hash_with_git(&by_git);
-        for (place, candidate) in by_git.into_iter().enumerate() {
-            let hashed = match &together {
-                Ok(ids) => ids.get(place).copied().ok_or_else(String::new),
-                // When git refuses a file, the other files are hashed separately.
-                Err(_) => self.hash_with_git(&[candidate]).and_then(|ids| ids.first().copied().ok_or_else(String::new)),
-            };
-            let id = match hashed {
-                Ok(id) => Ok(id),
-                // If only line ends would be converted and git fails, the file is stored unconverted.
-                Err(_) if candidate.clean == CleanFilter::LineEnds => self.hash_unfiltered(candidate),
-                // An unconverted file may contain data that its filter keeps out of the repository.
-                Err(refused) if self.current_status(candidate) == CandidateStatus::Unchanged => {
-                    let path = path_from_bytes(&candidate.path);
-                    self.changes.notes.push(format!("{path} is left out as git would not add it: {refused}"));
-                    self.record_unstored(candidate.path.clone(), UnstoredReason::Unreadable);
-                    continue;
-                }
-                Err(refused) => Err(git2::Error::from_str(&refused)),
-            };
-            self.record_hash(candidate, id)?;
-        }
-        Ok(())
+        self.hash_by_git(&by_git)
     }
 
     fn hash_unfiltered(&self, candidate: &HashCandidate) -> Result<Oid, git2::Error> {
@@ -488,53 +472,10 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
         regular_file::open(&file).map_err(from_io_error)?;
         self.repo.inner.blob_path(&file)
     }
-
-    /// Hashes files with `git hash-object`, which runs filter programs. Returns git's error message on failure.
-    fn hash_with_git(&self, candidates: &[&HashCandidate]) -> Result<Vec<Oid>, String> {
-        if candidates.is_empty() {
-            return Ok(Vec::new());
-        }
-        for candidate in candidates {
-            // Opening first rejects a pipe, on which git would block.
-            regular_file::open(&path_bytes::join_path(self.root, &candidate.path))
-                .map_err(|error| error.to_string())?;
-        }
-        let mut command = Command::new("git");
-        // A warning about line ends must not fail the command.
-        command.args(["-c", "core.safecrlf=false"]);
-        command.arg("--git-dir").arg(self.repo.inner.path()).arg("--work-tree").arg(self.root).arg("hash-object");
-        if matches!(self.write_mode, BlobWriteMode::WriteObjects { .. }) {
-            command.arg("-w");
-        }
-        command.arg("--stdin-paths").current_dir(self.root).env("GIT_INDEX_FILE", &self.repo.index);
-        let lines: Vec<u8> = candidates.iter().flat_map(|candidate| quote_path(&candidate.path)).collect();
-        let output =
-            git_command::run_with_input(command, lines).map_err(|error| format!("git cannot be run: {error}"))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let ids: Vec<Oid> = text.lines().map_while(|line| Oid::from_str(line).ok()).collect();
-        if output.status.success() && ids.len() == candidates.len() {
-            return Ok(ids);
-        }
-        Err(git_command::error_message(&output.stderr))
-    }
 }
 
 fn from_io_error(error: std::io::Error) -> git2::Error {
     git2::Error::from_str(&error.to_string())
-}
-
-/// Formats a path as an input line for git, with C-style quotes and escapes.
-fn quote_path(path: &[u8]) -> Vec<u8> {
-    let mut line = vec![b'"'];
-    for byte in path {
-        match byte {
-            b'"' | b'\\' => line.extend([b'\\', *byte]),
-            b'\n' => line.extend(b"\\n"),
-            _ => line.push(*byte),
-        }
-    }
-    line.extend(b"\"\n");
-    line
 }
 
 /// Computes the blob ids of the unconverted files, on several threads when there are many files.

@@ -124,7 +124,7 @@ pub enum AppMessage {
 /// Cause of an exit without a key press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitCause {
-    /// SIGTERM or SIGINT.
+    /// SIGTERM, SIGINT or SIGQUIT.
     Terminated,
     /// SIGHUP: the terminal is gone.
     HungUp,

@@ -44,7 +44,7 @@ use std::time::Duration;
 
 use crossterm::Command as _;
 use crossterm::clipboard::CopyToClipboard;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
 pub use draw::draw;
 pub(crate) use page_data::LedgerText;
@@ -75,7 +75,7 @@ pub struct Cockpit {
 pub enum CockpitExit {
     /// The user quit.
     Quit,
-    /// SIGTERM, SIGINT or SIGHUP.
+    /// SIGTERM, SIGINT, SIGQUIT or SIGHUP.
     Signal,
 }
 
@@ -261,7 +261,7 @@ fn should_query_background(app: &App) -> bool {
 }
 
 fn listen_to_signals(mailbox: MessageSender) -> io::Result<()> {
-    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGHUP, SIGWINCH])?;
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGWINCH])?;
     std::thread::Builder::new().name(format!("{}signals", effects::WORKER)).spawn(move || {
         for signal in signals.forever() {
             let message = match signal {

@@ -1,6 +1,7 @@
 //! Acquires and restores the terminal.
 //!
-//! - The terminal is restored after [`Terminal::release`], a panic of the main thread, SIGTERM or SIGHUP.
+//! - The terminal is restored after [`Terminal::release`], a panic of the main thread, SIGTERM, SIGINT, SIGQUIT
+//!   or SIGHUP.
 //! - The event loop reads the terminal itself: an editor for which the loop waits gets all input, and a key press
 //!   does not pass through another thread.
 

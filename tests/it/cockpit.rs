@@ -194,7 +194,7 @@ fn a_first_start_reviews_shows_decides_undoes_and_leaves_the_terminal_as_it_was(
 
 #[test]
 fn signals_give_the_terminal_back() {
-    for name in ["TERM", "HUP"] {
+    for name in ["TERM", "HUP", "QUIT"] {
         let test = repository();
         let mut cockpit = Cockpit::open(&test);
         cockpit.wait_for("completed");

@@ -13,6 +13,7 @@ mod fit_weights;
 mod fix;
 mod freshness;
 mod git;
+mod hang;
 mod hook;
 mod http;
 mod knowledge;

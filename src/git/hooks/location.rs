@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::blocking_files::is_blocking;
 use super::super::{GitError, Repo, git_command, path_bytes};
 use super::block::{self, BlockSearch, HookLanguage};
 use super::{HOOK_NAME, HookError};
@@ -57,7 +58,8 @@ impl Repo {
         let root = self.worktree_root()?;
         let mut command = std::process::Command::new("git");
         command.arg("-C").arg(&root).args(["rev-parse", "--git-path", "hooks"]);
-        let output = git_command::run_with_input(command, Vec::new()).map_err(|source| HookError::NoGit { source })?;
+        let output = git_command::run_with_input(command, "rev-parse", Vec::new(), self.git_patience)
+            .map_err(|error| HookError::NoGit { source: error.into() })?;
         if !output.status.success() {
             return Err(HookError::Refused { path: root, what: git_command::error_message(&output.stderr) });
         }
@@ -69,7 +71,8 @@ impl Repo {
     fn hooks_path_origin(&self) -> Option<String> {
         let mut command = std::process::Command::new("git");
         command.arg("-C").arg(self.root()).args(["config", "--show-origin", "--get", "core.hooksPath"]);
-        let output = git_command::run_with_input(command, Vec::new()).ok().filter(|output| output.status.success())?;
+        let output = git_command::run_with_input(command, "config", Vec::new(), self.git_patience).ok()?;
+        let output = Some(output).filter(|output| output.status.success())?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         said.split('\t').next().map(|origin| origin.trim_start_matches("file:").to_owned())
     }
@@ -95,7 +98,9 @@ impl Repo {
             let in_worktree = real.starts_with(&root)
                 && !real.starts_with(self.common_dir())
                 && !real.starts_with(resolved_git_dir(self));
-            in_worktree && !self.inner.is_path_ignored(file).unwrap_or(false)
+            // libgit2 opens each `.gitignore` above the file.
+            let is_readable = file.ancestors().all(|folder| !is_blocking(&folder.join(".gitignore")));
+            in_worktree && !(is_readable && self.inner.is_path_ignored(file).unwrap_or(false))
         };
         let place =
             |manager, file: PathBuf, language| HookLocation { is_shared: is_shared(&file), manager, file, language };

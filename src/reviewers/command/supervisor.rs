@@ -34,6 +34,8 @@ use rustix::process::{
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::git::process_tree;
+
 /// Time that a program has to end after SIGTERM.
 pub const TERMINATE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time that killed processes may take to disappear.
@@ -218,7 +220,7 @@ fn reap_all(leader: Pid) -> bool {
 }
 
 fn signal_all(leader: Pid, signal: Signal) {
-    let descendants = descendants();
+    let descendants = process_tree::descendants(rustix::process::getpid());
     if descendants.is_empty() {
         let _ = kill_process_group(leader, signal);
     }
@@ -234,36 +236,6 @@ fn inherit_orphans() {
 
 #[cfg(not(target_os = "linux"))]
 fn inherit_orphans() {}
-
-/// Returns all descendants of this process, as `/proc` lists them.
-#[cfg(target_os = "linux")]
-fn descendants() -> Vec<Pid> {
-    let mut parents: Vec<(Pid, Pid)> = Vec::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(process) = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw)
-        else {
-            continue;
-        };
-        // The format is `12 (name) S 1 ...`; the name may contain any character, even brackets.
-        let Ok(status) = std::fs::read(entry.path().join("stat")) else { continue };
-        let after = memchr::memrchr(b')', &status).and_then(|at| status.get(at + 1..)).unwrap_or_default();
-        let parent = String::from_utf8_lossy(after).split_whitespace().nth(1).and_then(|word| word.parse().ok());
-        parents.extend(parent.and_then(Pid::from_raw).map(|parent| (process, parent)));
-    }
-    let mut found = vec![rustix::process::getpid()];
-    let mut next = 0;
-    while let Some(&parent) = found.get(next) {
-        found.extend(parents.iter().filter(|(_, of)| *of == parent).map(|(process, _)| *process));
-        next += 1;
-    }
-    found.remove(0);
-    found
-}
-
-#[cfg(not(target_os = "linux"))]
-fn descendants() -> Vec<Pid> {
-    Vec::new()
-}
 
 #[cfg(test)]
 mod tests {

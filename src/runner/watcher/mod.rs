@@ -29,7 +29,7 @@ use jiff::tz::TimeZone;
 
 use crate::config::ClockAndIds;
 use crate::domain::{Scope, Source, Time, WatchTrigger, text};
-use crate::git::Repo;
+use crate::git::{self, Repo};
 use crate::policy::{self, AutoReviewInput, AutoReviewVerdict, NoReviewReason, RetryAt, ReviewAction};
 use crate::runner::{AutomaticReviewer, CostLimit, MissingKey, ReviewRequest, RunnerError, Services, process};
 use crate::store::{RunLock, Store, StoreError, WatcherInfo, WatcherStatus};
@@ -44,6 +44,8 @@ const MAX_SLEEP: Duration = Duration::from_secs(60);
 /// Maximum difference between wall clock and monotonic clock. A larger difference means that the machine slept or the
 /// clock was set.
 const MAX_CLOCK_DRIFT: Duration = Duration::from_secs(5);
+/// Time that a watcher has to end by itself after a signal: people wait for it at a prompt.
+const MAX_STOP_TIME: Duration = Duration::from_millis(700);
 /// Delay before a failed verdict is tried again; doubled each time.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
 /// Maximum number of failed tries.
@@ -211,12 +213,18 @@ impl RepoWatcher {
         WatchStopper(Arc::clone(&self.queue))
     }
 
-    /// Ends the watcher on SIGINT and SIGTERM, and with [`TerminalBinding::Terminal`] also on SIGHUP.
+    /// Ends the watcher on SIGINT and SIGTERM, and with [`TerminalBinding::Terminal`] also on SIGHUP. If the watcher has
+    /// not ended after [`MAX_STOP_TIME`], because git or a file system hangs, the programs that git started are killed
+    /// and `end_process` is called, which must end the process. The kernel releases the watcher's lock then.
     ///
     /// # Errors
     ///
     /// If the signal handlers or their thread cannot be created.
-    pub fn end_on_signals(&self, leash: TerminalBinding) -> std::io::Result<()> {
+    pub fn end_on_signals(
+        &self,
+        leash: TerminalBinding,
+        end_process: impl Fn() + Send + 'static,
+    ) -> std::io::Result<()> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let stopper = self.stopper();
@@ -224,6 +232,10 @@ impl RepoWatcher {
             for signal in signals.forever() {
                 if signal != SIGHUP || leash == TerminalBinding::Terminal {
                     stopper.stop();
+                    // A watcher that ends in time takes this thread with it.
+                    std::thread::sleep(MAX_STOP_TIME);
+                    git::end_git_programs();
+                    end_process();
                 }
             }
         };
