@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::*;
+use crate::domain::text::path_from_bytes;
 
 const WRITE_MODE: BlobWriteMode = BlobWriteMode::WriteObjects { max_file_bytes: 1 << 20 };
 
