@@ -44,6 +44,7 @@ static LARGE: LazyLock<Arc<StoreView>> = LazyLock::new(|| {
             files_covered: 12,
             hunks_total: 31,
             hunks_covered: 31,
+            incomplete: false,
             attempt: 1,
             paused: false,
             epoch: 1,

@@ -296,6 +296,7 @@ mod load {
                     files_covered: number(15) as u32,
                     hunks_total: number(16) as u32,
                     hunks_covered: number(17) as u32,
+                    incomplete: false,
                     attempt: number(18) as u32,
                     paused: false,
                     epoch: 0,

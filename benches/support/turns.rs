@@ -360,7 +360,7 @@ fn answered(turn: u32) -> (ChatResponse, f64) {
         input,
         cached: if turn > 1 { input * 3 / 4 } else { 0 },
         output: 310 + u64::from(turn) * 97 % 1_400,
-        reasoning: 0,
+        ..Usage::default()
     };
     let calls = tools_of(turn)
         .into_iter()

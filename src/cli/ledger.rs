@@ -158,7 +158,12 @@ fn to_ledger_run(
 ) -> LedgerRun {
     let recorded = Time::from_millisecond(row.updated_ms).unwrap_or(run.updated_at);
     let beat = heartbeat.map(|heartbeat| heartbeat.last_sign_of_life(now));
+    let incomplete = match run.is_incomplete() {
+        true => run.outcome.coverage.describe_gaps().unwrap_or_else(|| run.ending.error_summary.clone()),
+        false => String::new(),
+    };
     LedgerRun {
+        incomplete,
         id: run.run_id,
         status: run.status,
         created_at: run.created_at,

@@ -9,10 +9,10 @@ use super::args::OutputFormat;
 use super::error::{CliError, CliExitCode};
 use super::session::{Invocation, Session};
 use super::{interrupt, output, runs};
-use crate::config::{RequiredAssets, Settings};
+use crate::config::{RequiredAssets, SettingOrigin, Settings};
 use crate::domain::{
-    Coverage, Finding, FindingId, FindingStatus, Priority, RejectedReport, RunOutput, RunRecord, RunStatus, Scope,
-    Source, SuppressedReport, Time,
+    Coverage, ErrorClass, Finding, FindingId, FindingStatus, OmissionReason, Priority, RejectedReport, RunOutput,
+    RunRecord, RunStatus, Scope, Source, SuppressedReport, Time,
 };
 use crate::git::Repo;
 use crate::policy::{Decision, Freshness, ReviewAction};
@@ -20,9 +20,17 @@ use crate::report::{TextOptions, json, markdown, text};
 use crate::runner::{RequestOutcome, ReviewRequest, Services, read_run_freshness};
 use crate::store::Store;
 
+/// Exit codes of `review --wait`, for its help.
+const EXIT_CODES: &str = "\
+Exit codes with --wait:
+  0  all that should be reviewed was reviewed
+  1  a finding of the priority of --fail-on, or a more urgent one, stands
+  2  a mistake in the command or the settings
+  3  the review did not complete, or left a part out that --allow-unreviewed does not name";
+
 /// Arguments of `review`.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("scope").multiple(false))]
+#[command(group = ArgGroup::new("scope").multiple(false), after_help = EXIT_CODES)]
 pub struct ReviewArgs {
     /// Review uncommitted changes, including untracked files
     #[arg(long, group = "scope")]
@@ -58,6 +66,10 @@ pub struct ReviewArgs {
     /// this
     #[arg(long, value_name = "P", requires = "wait", value_parser = parse_priority)]
     fail_on: Option<FailOn>,
+    /// With --wait: parts of the change that may stay unreviewed without exit code 3, by reason (turn_limit, binary,
+    /// generated, ...); see docs/policy.md
+    #[arg(long, value_name = "KIND,...", requires = "wait", value_delimiter = ',')]
+    allow_unreviewed: Option<Vec<OmissionReason>>,
 }
 
 /// Value of `--fail-on`: a priority, or `none`, which overrides the settings.
@@ -113,7 +125,7 @@ fn resolve_reviewer(settings: &Settings, asked: Option<&str>) -> Result<String, 
 pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_session(RequiredAssets::Smells)?;
     let request = build_request(&session, arguments)?;
-    let fail_on = arguments.fail_on.map_or(session.loaded.settings.fail_on, |FailOn(priority)| priority);
+    let allowed = arguments.allow_unreviewed.clone().unwrap_or_else(|| session.loaded.settings.allow_unreviewed.clone());
     let (runner, look) = session.into_runner();
     let requested = runner.launcher().request_review(&request)?;
     runs::print_reconciled(&runner.recovery().take_news());
@@ -121,15 +133,29 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
         return print_started(&runner, &look, arguments.format, &requested);
     }
     let run = wait_for_run(&runner, &requested, &look)?;
+    let subject = &run.subject;
+    let settings = runner.settings_for(&subject.base_commit, &subject.snapshot_commit);
+    // A change may make the gate of the repository stricter, but not looser.
+    let fail_on = arguments.fail_on.map_or(settings.fail_on.max(runner.settings.fail_on), |FailOn(priority)| priority);
     let result = RunResult::load(&runner.repo, &runner.store, run, runner.ambient.now())?;
     output::print(&result.format_with_decision(&look, arguments.format, &requested.decision))?;
-    Ok(result.exit_code(fail_on))
+    Ok(result.exit_code(fail_on, &allowed))
 }
 
 fn build_request(session: &Session, arguments: &ReviewArgs) -> Result<ReviewRequest, CliError> {
     let settings = &session.loaded.settings;
+    let mut scope = arguments.scope()?;
+    if scope.is_none() {
+        scope.clone_from(&settings.default_scope);
+        let mut origins = session.loaded.entries.iter().filter(|entry| entry.key == "default_scope");
+        // A change must not choose which change a gate looks at.
+        if arguments.fail_on.is_some() && origins.any(|entry| matches!(entry.origin, SettingOrigin::Repository(_))) {
+            output::print_note("note: default_scope of the repository is not obeyed with --fail-on");
+            scope = None;
+        }
+    }
     Ok(ReviewRequest {
-        scope: arguments.scope()?.or_else(|| settings.default_scope.clone()),
+        scope,
         reviewer: Some(resolve_reviewer(settings, arguments.reviewer.as_deref())?),
         source: Source::Cli,
         force: arguments.force,
@@ -322,20 +348,26 @@ impl RunResult {
         }
     }
 
-    /// Returns true if no part of the run failed and every file could be read.
-    fn is_complete(&self) -> bool {
-        self.run.ending.error_class.is_none() && self.coverage.unreadable_paths().next().is_none()
+    /// Returns true if no part of the run failed and nothing stayed unreviewed but for `allowed` reasons.
+    fn is_complete(&self, allowed: &[OmissionReason]) -> bool {
+        // The error of the class `reviewer` names unreadable files, which are gaps, too.
+        let failed = match self.run.ending.error_class {
+            Some(ErrorClass::Reviewer) => !allowed.contains(&OmissionReason::Unreadable),
+            other => other.is_some(),
+        };
+        !failed && self.coverage.gaps_besides(allowed).is_empty()
     }
 
-    /// Returns the exit code. An incomplete run never yields [`CliExitCode::Done`]. Dismissed findings do not count;
-    /// findings that are only claimed as fixed do, because the report is about the code as it is.
-    fn exit_code(&self, fail_on: Option<Priority>) -> CliExitCode {
+    /// Returns the exit code. An incomplete run never yields [`CliExitCode::Done`], unless all of its gaps have an
+    /// `allowed` reason. Dismissed findings do not count; findings that are only claimed as fixed do, because the report
+    /// is about the code as it is.
+    fn exit_code(&self, fail_on: Option<Priority>, allowed: &[OmissionReason]) -> CliExitCode {
         let stands = |status: FindingStatus| status.is_undecided() || status == FindingStatus::Addressed;
         let urgent =
             |finding: &&Finding| stands(finding.status) && fail_on.is_some_and(|limit| finding.priority <= limit);
         match self.run.status {
             RunStatus::Completed if self.findings.iter().any(|finding| urgent(&finding)) => CliExitCode::Findings,
-            RunStatus::Completed | RunStatus::Skipped if self.is_complete() => CliExitCode::Done,
+            RunStatus::Completed | RunStatus::Skipped if self.is_complete(allowed) => CliExitCode::Done,
             _ => CliExitCode::Incomplete,
         }
     }

@@ -9,12 +9,13 @@ use super::args::{ColorWhen, GlobalArgs};
 use super::error::CliError;
 use super::output;
 use crate::config::{
-    self, ClockAndIds, ColorChoice, LoadedSettings, MistakePolicy, Paths, RequiredAssets, SettingsSources,
+    self, ClockAndIds, ColorChoice, LoadedSettings, MistakePolicy, Paths, RepositorySource, RequiredAssets,
+    SettingsSources,
 };
 use crate::domain::Time;
 use crate::git::Repo;
 use crate::report::TextOptions;
-use crate::runner::{Services, open_store};
+use crate::runner::{RepositoryRules, Services, open_store};
 use crate::store::{LearningPolicy, Store};
 use crate::tui;
 
@@ -29,6 +30,8 @@ pub struct Invocation {
 pub struct Session {
     pub paths: Paths,
     pub loaded: LoadedSettings,
+    /// Settings for each change, with those of the repository at the change's base.
+    pub rules: RepositoryRules,
     pub repo: Repo,
     pub store: Store,
     pub ambient: ClockAndIds,
@@ -67,7 +70,7 @@ impl Invocation {
     ///
     /// Returns an error if a settings file cannot be read or holds an invalid value.
     pub fn load_settings(&self, worktree: Option<&Path>, texts: RequiredAssets) -> Result<LoadedSettings, CliError> {
-        let loaded = self.load_layers(worktree, texts, MistakePolicy::Refuse)?;
+        let loaded = self.load_layers(worktree.into(), texts, MistakePolicy::Refuse)?;
         for warning in &loaded.warnings {
             output::print_note(&format!("warning: {warning}"));
         }
@@ -76,7 +79,7 @@ impl Invocation {
 
     fn load_layers(
         &self,
-        worktree: Option<&Path>,
+        repository: RepositorySource<'_>,
         texts: RequiredAssets,
         mistakes: MistakePolicy,
     ) -> Result<LoadedSettings, CliError> {
@@ -100,7 +103,7 @@ impl Invocation {
         }
         let inputs = SettingsSources {
             paths: &self.paths,
-            worktree,
+            repository,
             environment: &read_variable,
             flags: &flags,
             texts,
@@ -153,7 +156,7 @@ impl Invocation {
         worktree: Option<&Path>,
         texts: RequiredAssets,
     ) -> Result<LoadedSettings, CliError> {
-        let loaded = self.load_layers(worktree, texts, MistakePolicy::Warn)?;
+        let loaded = self.load_layers(worktree.into(), texts, MistakePolicy::Warn)?;
         for warning in &loaded.warnings {
             output::print_note(&format!("warning: {warning}"));
         }
@@ -171,19 +174,40 @@ impl Invocation {
         Ok(session.into_runner().0)
     }
 
+    /// Returns the source of the settings for each change. Mistakes in them were reported when the session was opened.
+    fn repository_rules(&self, root: &Path, loaded: &LoadedSettings) -> RepositoryRules {
+        let (invocation, path) = (self.clone(), root.join(config::REPOSITORY_FILE));
+        let settings = Arc::new(loaded.settings.clone());
+        RepositoryRules::new(move |text| {
+            let source = match &text {
+                Some(text) => RepositorySource::Text { path: &path, text },
+                None => RepositorySource::None,
+            };
+            let loaded = invocation.load_layers(source, RequiredAssets::Smells, MistakePolicy::Warn);
+            loaded.map_or_else(
+                |error| {
+                    tracing::warn!(error = %error.message, "the settings at the base of a change cannot be read");
+                    Arc::clone(&settings)
+                },
+                |loaded| Arc::new(loaded.settings),
+            )
+        })
+    }
+
     fn open_current(&self, texts: RequiredAssets, mistakes: MistakePolicy) -> Result<Session, CliError> {
         self.open_in_repo(Repo::discover(&Self::current_folder()?)?, texts, mistakes)
     }
 
     fn open_in_repo(&self, repo: Repo, texts: RequiredAssets, mistakes: MistakePolicy) -> Result<Session, CliError> {
         let root = repo.root();
-        let loaded = self.load_layers(Some(&root), texts, mistakes)?;
+        let loaded = self.load_layers(RepositorySource::Worktree(&root), texts, mistakes)?;
         let repo = repo.with_git_patience(Duration::from_secs(loaded.settings.git_seconds));
         let learning = if loaded.settings.learning.enabled { LearningPolicy::Allowed } else { LearningPolicy::Refused };
         let store = open_store(&repo, &self.paths)?.with_learning(learning);
         let ambient = self.clock_and_ids()?;
         let look = detect_look(&loaded, ambient.now());
-        Ok(Session { paths: self.paths.clone(), loaded, repo, store, ambient, look })
+        let rules = self.repository_rules(&root, &loaded);
+        Ok(Session { paths: self.paths.clone(), loaded, rules, repo, store, ambient, look })
     }
 }
 
@@ -213,7 +237,7 @@ pub fn detect_look(loaded: &LoadedSettings, now: Time) -> TextOptions {
 impl Session {
     /// Splits the session into a runner, which handles requests, and the text style.
     pub fn into_runner(self) -> (Services, TextOptions) {
-        let Self { paths, loaded, repo, store, ambient, look } = self;
-        (Services { repo, store, settings: Arc::new(loaded.settings), paths, ambient }, look)
+        let Self { paths, loaded, rules, repo, store, ambient, look } = self;
+        (Services { repo, store, settings: Arc::new(loaded.settings), rules, paths, ambient }, look)
     }
 }

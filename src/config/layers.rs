@@ -24,8 +24,8 @@ pub const REPOSITORY_FILE: &str = ".revdeck.toml";
 pub struct SettingsSources<'a> {
     /// Folders with the user's files.
     pub paths: &'a Paths,
-    /// Working tree, if any.
-    pub worktree: Option<&'a Path>,
+    /// Source of the repository's file.
+    pub repository: RepositorySource<'a>,
     /// Looks up an environment variable; returns its value if it is set.
     pub environment: &'a dyn Fn(&str) -> Option<String>,
     /// Key, flag and value of each flag.
@@ -34,6 +34,38 @@ pub struct SettingsSources<'a> {
     pub texts: RequiredAssets,
     /// Policy for mistakes in the user's own settings.
     pub mistakes: MistakePolicy,
+}
+
+/// Source of the repository's settings file.
+#[derive(Debug, Clone, Copy)]
+pub enum RepositorySource<'a> {
+    /// No file is read.
+    None,
+    /// The file in the root folder of a working tree.
+    Worktree(&'a Path),
+    /// The text of a file in a commit.
+    Text {
+        /// Path that messages name.
+        path: &'a Path,
+        /// Content of the file.
+        text: &'a str,
+    },
+}
+
+impl<'a> From<Option<&'a Path>> for RepositorySource<'a> {
+    fn from(worktree: Option<&'a Path>) -> Self {
+        worktree.map_or(Self::None, Self::Worktree)
+    }
+}
+
+impl RepositorySource<'_> {
+    fn read(self) -> Result<Option<SettingsFile>, ConfigError> {
+        match self {
+            Self::None => Ok(None),
+            Self::Worktree(root) => SettingsFile::read(root.join(REPOSITORY_FILE), SymlinkPolicy::Refuse),
+            Self::Text { path, text } => SettingsFile::from_text(path, text).map(Some),
+        }
+    }
 }
 
 /// Policy for mistakes in the user's own settings. A mistake in the repository's file is always a warning, because
@@ -160,12 +192,10 @@ pub fn load_settings(inputs: SettingsSources<'_>) -> Result<LoadedSettings, Conf
             Err(error) => loading.report_mistake(SettingsLayer::User, error)?,
         }
     }
-    if let Some(worktree) = inputs.worktree {
-        match SettingsFile::read(worktree.join(REPOSITORY_FILE), SymlinkPolicy::Refuse) {
-            Ok(Some(repository)) => loading.apply_file(&repository, SettingsLayer::Repository)?,
-            Ok(None) => {}
-            Err(error) => loading.report_mistake(SettingsLayer::Repository, error)?,
-        }
+    match inputs.repository.read() {
+        Ok(Some(repository)) => loading.apply_file(&repository, SettingsLayer::Repository)?,
+        Ok(None) => {}
+        Err(error) => loading.report_mistake(SettingsLayer::Repository, error)?,
     }
     for (index, key) in KEYS.iter().enumerate() {
         let variable = key.environment_variable();

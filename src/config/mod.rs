@@ -25,7 +25,8 @@ pub(crate) use clock::ClockAndIds;
 pub(crate) use error::ConfigError;
 pub(crate) use keys::{SettingKey, SettingValue, Trust};
 pub use layers::{
-    EffectiveSetting, LoadedSettings, MistakePolicy, REPOSITORY_FILE, RequiredAssets, SettingOrigin, SettingsSources,
+    EffectiveSetting, LoadedSettings, MistakePolicy, REPOSITORY_FILE, RepositorySource, RequiredAssets, SettingOrigin,
+    SettingsSources,
     load_settings,
 };
 pub(crate) use models::{ModelCatalog, ModelFacts, ModelMatch, ModelPrice, ToolUse};

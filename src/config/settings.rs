@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use super::keys::{SettingKey, SettingType as Form, SettingValue, setting_table};
 use super::reviewers::EMBEDDING_WORDS;
 use super::{Dollars, ReviewerKind, ReviewerSettings, SettingOrigin};
-use crate::domain::{Priority, QuietHours, Scope, WatchTrigger, word_enum};
+use crate::domain::{OmissionReason, Priority, QuietHours, Scope, WatchTrigger, word_enum};
 
 word_enum!(
     /// When commands print in color.
@@ -60,6 +60,8 @@ setting_table! {
         /// Least urgent priority with which `review --wait` exits with 1; `None` for never.
         #[serde(deserialize_with = "none_if_no_value")]
         fail_on: Option<Priority>, Form::FailOn, Repository;
+        /// Reasons for which a part of a change may stay unreviewed although `review --wait` must be complete.
+        allow_unreviewed: Vec<OmissionReason>, Form::AnyOf(OmissionReason::WORDS), User;
         /// Maximum size of a ledger in `o200k_base` tokens, 0 to 1,200; 0 means no ledger.
         ledger_tokens: usize, Form::Count { min: 0, max: 1200 }, User;
         /// Handling of changes that nobody has reviewed when the cockpit opens. A reviewer that costs money is never

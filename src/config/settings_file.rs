@@ -63,6 +63,19 @@ impl SettingsFile {
         }
     }
 
+    /// Creates a file from its text.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text is larger than `MAX_SETTINGS_BYTES`.
+    pub fn from_text(path: &Path, text: &str) -> Result<Self, ConfigError> {
+        if text.len() as u64 > MAX_SETTINGS_BYTES {
+            let problem = format!("it is larger than {MAX_SETTINGS_BYTES} bytes");
+            return Err(ConfigError::NotAFile { path: path.to_owned(), problem });
+        }
+        Ok(Self { path: path.to_owned(), text: text.to_owned() })
+    }
+
     /// Parses the file to a table with source positions.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ fn load_with(user: &str, repository: &str) -> Result<LoadedSettings, ConfigError
     let paths = Paths::from_home(&home);
     load_settings(SettingsSources {
         paths: &paths,
-        worktree: Some(&worktree),
+        repository: RepositorySource::Worktree(&worktree),
         environment: &|_| None,
         flags: &[],
         texts: RequiredAssets::All,

@@ -83,9 +83,11 @@ pub fn build_diff_parts(
     let mut waiting: Option<(usize, DiffPartCutter<'_>)> = None;
     let mut tried = 0;
     for file in files {
-        let leave_out = |reason| OmittedFile { path: file.path.clone(), reason };
+        let leave_out = |reason| OmittedFile::new(&file.path, reason);
         if is_secret(file) {
-            left_out.push(leave_out(OmissionReason::Secret));
+            // A file whose name says so only on one side is put out of sight by its move.
+            let hidden = file.old_path.as_deref().is_some_and(|old| is_secret_file(old) != is_secret_file(&file.path));
+            left_out.push(OmittedFile { hidden, ..leave_out(OmissionReason::Secret) });
             continue;
         }
         tried += usize::from(waiting.is_some());
@@ -97,10 +99,13 @@ pub fn build_diff_parts(
         let rows = match diff::build_diff_rows(repo, file, measure.context_lines, mask) {
             Ok(rows) => select_blocks(rows, |hunk| is_open(file, hunk)),
             Err(unread) => {
-                left_out.push(leave_out(match unread {
-                    ReadTextError::TooLarge(_) => OmissionReason::Oversized,
-                    ReadTextError::Git(_) => OmissionReason::Unreadable,
-                }));
+                // The settings allow a file of this size.
+                left_out.push(match unread {
+                    ReadTextError::TooLarge(_) => {
+                        OmittedFile { hidden: true, ..leave_out(OmissionReason::Oversized) }
+                    }
+                    ReadTextError::Git(_) => leave_out(OmissionReason::Unreadable),
+                });
                 continue;
             }
         };

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     fn left_out(files: &[(&str, OmissionReason)]) -> Vec<OmittedFile> {
-        files.iter().map(|(path, reason)| OmittedFile { path: (*path).to_owned(), reason: *reason }).collect()
+        files.iter().map(|(path, reason)| OmittedFile::new(*path, *reason)).collect()
     }
 
     /// Counts each byte as a token.
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn many_files_are_counted_and_the_budget_holds() {
         let files: Vec<OmittedFile> =
-            (0..100).map(|n| OmittedFile { path: format!("{n:02}.rs"), reason: OmissionReason::Deleted }).collect();
+            (0..100).map(|n| OmittedFile::new(format!("{n:02}.rs"), OmissionReason::Deleted)).collect();
         let most = list_with_byte_tokens(&files, 10_000);
         assert!(most.lines().count() == 42 && most.ends_with("deleted 39.rs\nand 60 more\n"), "{most}");
         assert_eq!(list_with_byte_tokens(&files, 60), "Also changed, and not shown:\ndeleted 00.rs\nand 99 more\n");

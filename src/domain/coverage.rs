@@ -1,7 +1,8 @@
 //! Defines coverage: the hunks that a run showed to its reviewer, and the omitted files with their reasons.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -44,8 +45,11 @@ impl LineRange {
     }
 }
 
-/// Reason why a changed file was not reviewed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// Maximum number of files that are named in a description of gaps.
+const MAX_NAMED_FILES: usize = 3;
+
+/// Reason why a changed file, or a part of it, was not reviewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OmissionReason {
     /// Marked `linguist-generated`, or its first lines say that it is generated.
@@ -81,12 +85,95 @@ pub enum OmissionReason {
     Unreadable,
     /// The run ended before it reached the file.
     NotReached,
+    /// The turns of the run were used up before the reviewer had seen the file.
+    TurnLimit,
+    /// The budget was reached before the reviewer had seen the file.
+    Budget,
+    /// The reviewer's answers about the file broke off or were cut at their longest length.
+    BrokenAnswer,
+    /// The change does not fit into the reviewer's window.
+    Window,
 }
 
 impl OmissionReason {
-    /// Returns true if the file should have been reviewed and was not.
+    /// All reasons, in the order of their declaration.
+    pub const ALL: [Self; 20] = [
+        Self::Generated,
+        Self::Vendored,
+        Self::LockFile,
+        Self::Minified,
+        Self::Binary,
+        Self::Oversized,
+        Self::Submodule,
+        Self::Symlink,
+        Self::NoContentChange,
+        Self::Deleted,
+        Self::Ignored,
+        Self::UnsupportedLanguage,
+        Self::Secret,
+        Self::TooComplex,
+        Self::Unreadable,
+        Self::NotReached,
+        Self::TurnLimit,
+        Self::Budget,
+        Self::BrokenAnswer,
+        Self::Window,
+    ];
+
+    /// The words of [`Self::ALL`], in the same order.
+    pub const WORDS: &'static [&'static str] = &{
+        let (mut words, mut at) = ([""; Self::ALL.len()], 0);
+        while at < words.len() {
+            words[at] = Self::ALL[at].word();
+            at += 1;
+        }
+        words
+    };
+
+    /// Returns the word for this reason in files, in JSON and on the command line.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Generated => "generated",
+            Self::Vendored => "vendored",
+            Self::LockFile => "lock_file",
+            Self::Minified => "minified",
+            Self::Binary => "binary",
+            Self::Oversized => "oversized",
+            Self::Submodule => "submodule",
+            Self::Symlink => "symlink",
+            Self::NoContentChange => "no_content_change",
+            Self::Deleted => "deleted",
+            Self::Ignored => "ignored",
+            Self::UnsupportedLanguage => "unsupported_language",
+            Self::Secret => "secret",
+            Self::TooComplex => "too_complex",
+            Self::Unreadable => "unreadable",
+            Self::NotReached => "not_reached",
+            Self::TurnLimit => "turn_limit",
+            Self::Budget => "budget",
+            Self::BrokenAnswer => "broken_answer",
+            Self::Window => "window",
+        }
+    }
+
+    /// Returns true if the file should have been reviewed and was not, whatever the change did to it.
     pub fn is_gap(self) -> bool {
-        matches!(self, Self::Unreadable | Self::NotReached)
+        self == Self::Unreadable || self.is_early_end()
+    }
+
+    /// Returns true if the run ended before the reviewer had seen the file, so that a new run can go on with it.
+    pub fn is_early_end(self) -> bool {
+        matches!(self, Self::NotReached | Self::TurnLimit | Self::Budget | Self::BrokenAnswer | Self::Window)
+    }
+}
+
+impl FromStr for OmissionReason {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|reason| reason.word() == text).ok_or_else(|| {
+            format!("{text:?} is none of {}", Self::WORDS.join(", "))
+        })
     }
 }
 
@@ -109,6 +196,10 @@ impl fmt::Display for OmissionReason {
             OmissionReason::TooComplex => "too complex to parse",
             OmissionReason::Unreadable => "unreadable",
             OmissionReason::NotReached => "not reached",
+            OmissionReason::TurnLimit => "turn limit",
+            OmissionReason::Budget => "budget reached",
+            OmissionReason::BrokenAnswer => "answers broke off",
+            OmissionReason::Window => "too large for the window",
         })
     }
 }
@@ -120,6 +211,32 @@ pub struct OmittedFile {
     pub path: String,
     /// Cause of the omission.
     pub reason: OmissionReason,
+    /// True if the change itself puts the file out of sight: the base of the change would have reviewed it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
+}
+
+impl OmittedFile {
+    /// Creates an omission that the base of the change makes too.
+    pub fn new(path: impl Into<String>, reason: OmissionReason) -> Self {
+        Self { path: path.into(), reason, hidden: false }
+    }
+
+    /// Returns true if the file should have been reviewed and was not.
+    pub fn is_gap(&self) -> bool {
+        self.hidden || self.reason.is_gap()
+    }
+}
+
+/// Part of a change that should have been reviewed and was not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CoverageGap {
+    /// Cause of the gap.
+    pub reason: OmissionReason,
+    /// Number of files that were not reviewed, or only in part.
+    pub files: u32,
+    /// Number of hunks that were not reviewed; 0 if the hunks of these files are not known.
+    pub hunks: u32,
 }
 
 /// Reviewed file with its changed lines on the new side.
@@ -179,6 +296,12 @@ pub struct Coverage {
     pub hunks_left_out: u32,
     /// Number of added lines shown to the reviewer.
     pub lines_covered: u32,
+    /// True if there are gaps. Records of older versions do not have it, see [`Coverage::is_incomplete`].
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
+    /// Parts that should have been reviewed and were not, by reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<CoverageGap>,
     /// Shown hunks by file.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileCoverage>,
@@ -193,7 +316,7 @@ pub struct Coverage {
 impl Coverage {
     /// Removes a planned file with `hunks` hunks from the files to review.
     pub fn omit_file(&mut self, file: OmittedFile, hunks: u32) {
-        if !file.reason.is_gap() {
+        if !file.is_gap() {
             self.hunks_total = self.hunks_total.saturating_sub(hunks);
             self.hunks_left_out = self.hunks_left_out.saturating_add(hunks);
         }
@@ -202,7 +325,7 @@ impl Coverage {
 
     /// Returns the number of files that were to be reviewed, including files with a gap.
     pub fn reviewable_file_count(&self) -> u32 {
-        let out = self.left_out.iter().filter(|file| !file.reason.is_gap()).count();
+        let out = self.left_out.iter().filter(|file| !file.is_gap()).count();
         self.files_total.saturating_sub(u32::try_from(out).unwrap_or(u32::MAX))
     }
 
@@ -210,6 +333,103 @@ impl Coverage {
     pub fn unreadable_paths(&self) -> impl Iterator<Item = &str> {
         let unreadable = self.left_out.iter().filter(|file| file.reason == OmissionReason::Unreadable);
         unreadable.map(|file| file.path.as_str())
+    }
+
+    /// Computes the gaps from the lists. `planned` yields each file to review with its number of hunks; `early_end` is
+    /// the reason of hunks that were not reviewed in files that the lists do not call left out.
+    pub fn set_gaps<'a>(&mut self, planned: impl IntoIterator<Item = (&'a str, usize)>, early_end: OmissionReason) {
+        let mut reviewed: HashMap<&str, usize> = HashMap::new();
+        for file in self.reviewed_files() {
+            *reviewed.entry(&file.path).or_default() += file.hunks.len();
+        }
+        let left_out: HashMap<&str, &OmittedFile> =
+            self.left_out.iter().map(|file| (file.path.as_str(), file)).collect();
+        let mut gaps: BTreeMap<OmissionReason, (u32, u32)> = BTreeMap::new();
+        let mut add = |reason, hunks: usize| {
+            let gap = gaps.entry(reason).or_default();
+            *gap = (gap.0.saturating_add(1), gap.1.saturating_add(u32::try_from(hunks).unwrap_or(u32::MAX)));
+        };
+        let mut is_planned = HashSet::new();
+        for (path, hunks) in planned {
+            is_planned.insert(path);
+            let missing = hunks.saturating_sub(reviewed.get(path).copied().unwrap_or(0));
+            match left_out.get(path) {
+                Some(file) if file.is_gap() => add(file.reason, missing),
+                None if missing > 0 => add(early_end, missing),
+                _ => {}
+            }
+        }
+        for file in self.left_out.iter().filter(|file| file.is_gap() && !is_planned.contains(file.path.as_str())) {
+            add(file.reason, 0);
+        }
+        self.gaps = gaps.into_iter().map(|(reason, (files, hunks))| CoverageGap { reason, files, hunks }).collect();
+        self.incomplete = !self.gaps.is_empty();
+    }
+
+    /// Returns true if something should have been reviewed and was not. Records of older versions tell it by their
+    /// counts.
+    pub fn is_incomplete(&self) -> bool {
+        self.incomplete || !self.gaps.is_empty() || self.missing_hunks() > 0 || self.left_out.iter().any(OmittedFile::is_gap)
+    }
+
+    /// Returns the number of hunks that were to be reviewed and were not.
+    pub fn missing_hunks(&self) -> u32 {
+        self.hunks_total.saturating_sub(self.hunks_covered.saturating_add(self.hunks_carried))
+    }
+
+    /// Returns the gaps whose reason is not in `allowed`. A record of an older version has one gap at most: its missing
+    /// hunks are not reached.
+    pub fn gaps_besides(&self, allowed: &[OmissionReason]) -> Vec<CoverageGap> {
+        let old = CoverageGap {
+            reason: OmissionReason::NotReached,
+            files: self.files_total.saturating_sub(self.files_covered.saturating_add(self.files_carried)),
+            hunks: self.missing_hunks(),
+        };
+        let old = (self.gaps.is_empty() && self.is_incomplete()).then_some(old);
+        self.gaps.iter().copied().chain(old).filter(|gap| !allowed.contains(&gap.reason)).collect()
+    }
+
+    /// Returns true if hunks were not reviewed only because the run ended early, so that a new run can go on.
+    pub fn has_early_end(&self) -> bool {
+        self.gaps_besides(&[]).iter().any(|gap| gap.reason.is_early_end())
+    }
+
+    /// Returns the number of files that the change itself puts out of sight.
+    pub fn hidden_file_count(&self) -> u32 {
+        let hidden = self.gaps.iter().filter(|gap| !gap.reason.is_gap());
+        hidden.fold(0, |sum, gap| sum.saturating_add(gap.files))
+    }
+
+    /// Describes the gaps: `139 of 1,168 hunks reviewed (turn limit)`, or `1 file not reviewed: src/pay.py (binary)`.
+    /// Returns `None` without gaps.
+    pub fn describe_gaps(&self) -> Option<String> {
+        let gaps = self.gaps_besides(&[]);
+        let (cut, kept): (Vec<&CoverageGap>, Vec<&CoverageGap>) =
+            gaps.iter().partition(|gap| gap.reason.is_early_end());
+        let mut parts = Vec::new();
+        if !cut.is_empty() {
+            let reviewed = self.hunks_covered.saturating_add(self.hunks_carried);
+            let noun = if self.hunks_total == 1 { "hunk" } else { "hunks" };
+            let reasons: Vec<String> = cut.iter().map(|gap| gap.reason.to_string()).collect();
+            let (reviewed, total) = (group_digits(reviewed), group_digits(self.hunks_total));
+            parts.push(format!("{reviewed} of {total} {noun} reviewed ({})", reasons.join(", ")));
+        }
+        let files = kept.iter().fold(0_u32, |sum, gap| sum.saturating_add(gap.files));
+        if files > 0 {
+            let named = self.left_out.iter().filter(|file| file.is_gap() && !file.reason.is_early_end());
+            let named: Vec<String> = named
+                .take(MAX_NAMED_FILES)
+                .map(|file| format!("{} ({})", super::text::sanitize_line(&file.path), file.reason))
+                .collect();
+            let more = (files as usize).saturating_sub(named.len());
+            let listed = match (named.is_empty(), more) {
+                (true, _) => kept.iter().map(|gap| gap.reason.to_string()).collect::<Vec<_>>().join(", "),
+                (false, 0) => named.join(", "),
+                (false, more) => format!("{} and {more} more", named.join(", ")),
+            };
+            parts.push(format!("{} not reviewed: {listed}", format_count(files as usize, "file")));
+        }
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     /// Returns the counts without the lists, as stored in a run record.
@@ -262,4 +482,69 @@ impl Coverage {
 
 fn is_zero(count: &u32) -> bool {
     *count == 0
+}
+
+/// Formats a number with commas between groups of three digits.
+fn group_digits(n: u32) -> String {
+    let digits = n.to_string();
+    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, hunks: usize) -> FileCoverage {
+        let hunks = (1..=hunks as u32).map(|line| LineRange::new(line * 10, line * 10)).collect();
+        FileCoverage { path: path.into(), hunks, keys: Vec::new() }
+    }
+
+    #[test]
+    fn gaps_are_what_should_have_been_reviewed() {
+        let mut coverage = Coverage {
+            files_total: 5,
+            hunks_total: 9,
+            hunks_covered: 4,
+            files: vec![file("a", 2), file("b", 2)],
+            left_out: vec![
+                OmittedFile::new("Cargo.lock", OmissionReason::LockFile),
+                OmittedFile::new("c", OmissionReason::TurnLimit),
+                OmittedFile { hidden: true, ..OmittedFile::new("d", OmissionReason::Binary) },
+            ],
+            ..Coverage::default()
+        };
+        coverage.set_gaps([("a", 2), ("b", 5), ("c", 2)], OmissionReason::TurnLimit);
+        let gap = |reason, files, hunks| CoverageGap { reason, files, hunks };
+        assert_eq!(coverage.gaps, [gap(OmissionReason::Binary, 1, 0), gap(OmissionReason::TurnLimit, 2, 5)]);
+        let said = "4 of 9 hunks reviewed (turn limit); 1 file not reviewed: d (binary)";
+        assert_eq!(coverage.describe_gaps().as_deref(), Some(said));
+        assert_eq!((coverage.has_early_end(), coverage.hidden_file_count()), (true, 1));
+        assert_eq!(coverage.gaps_besides(&[OmissionReason::TurnLimit]), [gap(OmissionReason::Binary, 1, 0)]);
+        let record = coverage.without_lists();
+        let said = "4 of 9 hunks reviewed (turn limit); 1 file not reviewed: binary";
+        assert_eq!(record.describe_gaps().as_deref(), Some(said), "a record has no lists");
+    }
+
+    #[test]
+    fn a_record_of_an_older_version_tells_its_gaps_by_its_counts() {
+        let old: Coverage = serde_json::from_value(serde_json::json!({
+            "files_total": 40, "files_covered": 3, "hunks_total": 1168, "hunks_covered": 138, "hunks_carried": 1,
+        }))
+        .expect("a coverage");
+        assert_eq!(old.describe_gaps().as_deref(), Some("139 of 1,168 hunks reviewed (not reached)"));
+        assert!(old.is_incomplete() && old.has_early_end());
+        let whole = Coverage { hunks_covered: 1_167, ..old };
+        assert!(!whole.is_incomplete() && whole.describe_gaps().is_none());
+        let written = serde_json::to_value(&whole).expect("JSON");
+        assert!(written.get("incomplete").is_none() && written.get("gaps").is_none(), "{written}");
+    }
+
+    #[test]
+    fn every_reason_has_one_word() {
+        for reason in OmissionReason::ALL {
+            assert_eq!(serde_json::to_value(reason).expect("JSON"), reason.word());
+            assert_eq!(reason.word().parse(), Ok(reason));
+        }
+    }
 }

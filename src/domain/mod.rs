@@ -29,7 +29,7 @@ mod wilson;
 
 pub use chat::{ChatMessage, ChatRequest, ChatResponse, StopReason, ToolCall, ToolSpec};
 pub use context_record::{ContextRecord, ContextRecordSection};
-pub use coverage::{CarriedFile, Coverage, FileCoverage, LineRange, OmissionReason, OmittedFile};
+pub use coverage::{CarriedFile, Coverage, CoverageGap, FileCoverage, LineRange, OmissionReason, OmittedFile};
 pub use event::{InterruptedParse, JournalEntry, Opinion, RunEvent, ToolOutcome, TurnPhase, WindowUse};
 pub(crate) use finding::word_enum;
 pub use finding::{Confidence, Finding, FindingStatus, Priority, Severity, Suggestion};

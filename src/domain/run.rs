@@ -19,7 +19,7 @@ word_enum!(
         Reviewing = "reviewing",
         /// The review is over, and its findings are being settled.
         Resolving = "resolving",
-        /// The review ended by itself; with an error class it covers only a part.
+        /// The review ended by itself; with an error class, or with gaps in its coverage, it covers only a part.
         Completed = "completed",
         /// The review failed; its findings until then are kept.
         Failed = "failed",
@@ -113,7 +113,7 @@ impl RunStatus {
     }
 }
 
-/// Token counts as the provider reported them; all 0 for the built-in reviewer.
+/// Token counts as the provider reported them, or estimated where it did not; all 0 for the built-in reviewer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
@@ -125,6 +125,9 @@ pub struct Usage {
     pub output: u64,
     /// Tokens of reasoning; 0 where the provider counts them as output.
     pub reasoning: u64,
+    /// True if a part was estimated, because the provider did not report it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 impl Usage {
@@ -140,6 +143,7 @@ impl std::ops::AddAssign for Usage {
         self.cached = self.cached.saturating_add(more.cached);
         self.output = self.output.saturating_add(more.output);
         self.reasoning = self.reasoning.saturating_add(more.reasoning);
+        self.estimated |= more.estimated;
     }
 }
 
@@ -469,6 +473,15 @@ impl RunRecord {
     /// Returns true if the run waits for a person to resume it.
     pub fn is_paused(&self) -> bool {
         self.paused && !self.status.is_terminal()
+    }
+
+    /// Returns true if the run ended by itself, or was skipped, and did not review all that it should have.
+    pub fn is_incomplete(&self) -> bool {
+        match self.status {
+            RunStatus::Completed => self.ending.error_class.is_some() || self.outcome.coverage.is_incomplete(),
+            RunStatus::Skipped => self.outcome.coverage.incomplete,
+            _ => false,
+        }
     }
 
     /// Returns the newest HEAD at which the run is known to match the code.

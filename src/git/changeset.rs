@@ -4,12 +4,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use git2::{Blob, Delta, DiffFindOptions, DiffOptions, ErrorCode, Odb, Oid, Patch, Repository, Tree};
+use git2::{Blob, Delta, DiffFindOptions, DiffOptions, ErrorCode, Oid, Patch, Repository, Tree};
 
-use super::filter::{ReviewFilter, count_lines};
-use super::index::MODE_GITLINK;
-use super::trees::{self, MODE_SYMLINK, TreeDelta, TreeLeaf};
-use super::{ChangeKind, Changeset, DiffLine, FileChange, FilterSettings, GitError, Hunk, LineOrigin, Repo};
+use super::change_filter::{ChangeFilter, ChangeVerdict, RulesTree};
+use super::filter::count_lines;
+use super::trees::{self, TreeDelta, TreeLeaf};
+use super::{
+    ChangeKind, Changeset, DiffLine, FileChange, FilterRules, FilterSettings, GitError, Hunk, LineOrigin, Repo,
+};
 use crate::domain::text::path_from_bytes;
 use crate::domain::{OmissionReason, OmittedFile};
 
@@ -44,6 +46,16 @@ impl UnstoredReason {
     }
 }
 
+/// Result of comparing two commits.
+pub(super) struct CommitComparison {
+    pub change: Changeset,
+    /// The entries of `change.left_out` that the tree does not contain.
+    pub unstored: Vec<OmittedFile>,
+    pub differences: Vec<TreeDelta>,
+    /// Settings that apply to the change.
+    pub filter: FilterSettings,
+}
+
 /// Origin of an added file: the file it was renamed or copied from.
 pub(super) struct RenameSource {
     pub kind: ChangeKind,
@@ -64,21 +76,20 @@ impl Repo {
         &self,
         base: &str,
         snapshot: &str,
-        filter: &FilterSettings,
+        filter: &dyn FilterRules,
     ) -> Result<Changeset, GitError> {
         let base = if base.is_empty() { None } else { Some(self.commit_id(base)?) };
-        let (change, _) = self.compare_commits(base, self.commit_id(snapshot)?, filter)?;
-        Ok(change)
+        Ok(self.compare_commits(base, self.commit_id(snapshot)?, filter, &[])?.change)
     }
 
-    /// Compares two commits; returns the change and the raw tree deltas. Fetches missing objects of a partial clone
-    /// first.
+    /// Compares two commits; `extra` is added to the files left out. Fetches missing objects of a partial clone first.
     pub(super) fn compare_commits(
         &self,
         base: Option<Oid>,
         tip: Oid,
-        filter: &FilterSettings,
-    ) -> Result<(Changeset, Vec<TreeDelta>), GitError> {
+        rules: &dyn FilterRules,
+        extra: &[UnstoredPath],
+    ) -> Result<CommitComparison, GitError> {
         let failed = self.git_error("compare two trees");
         let tree = |id| self.inner.find_commit(id).and_then(|commit| commit.tree());
         let trees = || {
@@ -95,11 +106,14 @@ impl Repo {
             other => other,
         }
         .map_err(failed)?;
+        let tree = self.rules_tree(base, tip).map_err(failed)?;
         if let Some(remote) = promisor {
-            self.fetch_contents(&differences, &new, &remote)?;
+            self.fetch_contents(&differences, &tree, &remote)?;
         }
-        let change = self.build_changeset(old.as_ref(), new, &differences, filter).map_err(failed)?;
-        Ok((change, differences))
+        let filter = tree.resolve(&self.inner, rules);
+        let (change, unstored) =
+            self.build_changeset((old.as_ref(), &new), (&differences, extra), (tree, &filter)).map_err(failed)?;
+        Ok(CommitComparison { change, unstored, differences, filter })
     }
 
     /// Opens only the object database. Without a worktree, an index and settings, only objects can influence a
@@ -110,14 +124,13 @@ impl Repo {
         Ok(objects)
     }
 
-    /// Builds the change from the deltas of two trees.
+    /// Builds the change from the deltas of two trees. Returns it with the entries for `extra`, which it contains.
     fn build_changeset(
         &self,
-        old: Option<&Tree>,
-        new: Tree,
-        differences: &[TreeDelta],
-        filter: &FilterSettings,
-    ) -> Result<Changeset, git2::Error> {
+        (old, new): (Option<&Tree>, &Tree),
+        (differences, extra): (&[TreeDelta], &[UnstoredPath]),
+        (tree, filter): (RulesTree<'_>, &FilterSettings),
+    ) -> Result<(Changeset, Vec<OmittedFile>), git2::Error> {
         let objects = self.objects_only_repository()?;
         let mut sources = match find_rename_sources(
             &objects,
@@ -137,29 +150,37 @@ impl Repo {
             .collect();
         let odb = self.inner.odb()?;
         let mut change = Changeset::default();
-        let mut judge = self.review_filter_for_tree(new, filter);
+        let mut judge = ChangeFilter::new(self, (&objects, &odb), tree, filter);
+        judge.note_deleted(differences, &moved)?;
         for difference in differences {
             let path = path_from_bytes(&difference.path);
             let Some(new) = difference.new else {
                 if !moved.contains(&difference.path) {
-                    change.left_out.push(OmittedFile { path, reason: OmissionReason::Deleted });
+                    change.left_out.push(OmittedFile::new(path, OmissionReason::Deleted));
                 }
                 continue;
             };
             let source = sources.remove(&difference.path);
             let before = source.as_ref().filter(|source| source.kind == ChangeKind::Renamed);
             let before = before.map(|source| path_from_bytes(&source.path));
-            match compare_file(&objects, &odb, difference, new, source, &mut judge)? {
+            match compare_file(&objects, difference, new, source, &mut judge)? {
                 Ok(file) => change.files.push(file),
-                Err(reason) => {
+                Err((reason, hidden)) => {
                     change.moved.extend(before.map(|before| (path.clone(), before)));
-                    change.left_out.push(OmittedFile { path, reason });
+                    change.left_out.push(OmittedFile { hidden, ..OmittedFile::new(path, reason) });
                 }
             }
         }
+        let mut unstored = Vec::with_capacity(extra.len());
+        for extra in extra {
+            let reason = extra.reason.to_left_out_reason();
+            let hidden = judge.judge_unstored(&extra.path, reason)?;
+            unstored.push(OmittedFile { hidden, ..OmittedFile::new(path_from_bytes(&extra.path), reason) });
+        }
+        change.left_out.extend(unstored.iter().cloned());
         change.files.sort_by(|a, b| a.path.cmp(&b.path));
         change.left_out.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(change)
+        Ok((change, unstored))
     }
 
     /// Returns the diff lines of a changed file, with `context` unchanged lines around each hunk.
@@ -305,20 +326,19 @@ pub(super) fn find_rename_sources(
     Ok(sources)
 }
 
-/// Compares a changed file and returns its hunks, or the reason why it is left out.
+/// Compares a changed file and returns its hunks, or the reason why it is left out and whether the change itself puts it
+/// out of sight.
 fn compare_file(
     objects: &Repository,
-    odb: &Odb,
     difference: &TreeDelta,
     new: TreeLeaf,
     source: Option<RenameSource>,
-    judge: &mut ReviewFilter,
-) -> Result<Result<FileChange, OmissionReason>, git2::Error> {
-    match new.mode {
-        MODE_GITLINK => return Ok(Err(OmissionReason::Submodule)),
-        MODE_SYMLINK => return Ok(Err(OmissionReason::Symlink)),
-        _ => {}
-    }
+    judge: &mut ChangeFilter,
+) -> Result<Result<FileChange, (OmissionReason, bool)>, git2::Error> {
+    let moved_from = source.as_ref().filter(|source| source.kind == ChangeKind::Renamed);
+    let known = moved_from.map(|source| (source.path.as_slice(), source.leaf));
+    let known = known.or_else(|| difference.old.map(|old| (difference.path.as_slice(), old)));
+    let verdict = judge.judge(&difference.path, new, known)?;
     let before = source.as_ref().map(|source| source.leaf).or(difference.old).filter(|old| old.is_file());
     let kind = match (&source, difference.old) {
         (Some(source), _) => source.kind,
@@ -327,30 +347,25 @@ fn compare_file(
     };
     // An exact copy is as new as a written file, so it has no old side.
     let before = before.filter(|old| kind != ChangeKind::Copied || old.id != new.id);
-    if before.is_some_and(|old| old.id == new.id) {
-        return Ok(Err(OmissionReason::NoContentChange));
-    }
-    if let Some(reason) = judge.check_name(&difference.path) {
-        return Ok(Err(reason));
-    }
-    // `compare_commits` has fetched the objects of a partial clone already, so a missing object is lost or damaged.
-    let Ok((size, _)) = odb.read_header(new.id) else { return Ok(Err(OmissionReason::Unreadable)) };
-    if judge.is_oversized(size as u64) {
-        return Ok(Err(OmissionReason::Oversized));
-    }
-    let Ok(content) = objects.find_blob(new.id) else { return Ok(Err(OmissionReason::Unreadable)) };
-    if let Some(reason) = judge.check_content(&difference.path, content.content()) {
-        return Ok(Err(reason));
-    }
+    let is_same = before.is_some_and(|old| old.id == new.id);
+    let before = match verdict {
+        ChangeVerdict::LeaveOut { reason, hidden } if hidden || !is_same => return Ok(Err((reason, hidden))),
+        ChangeVerdict::LeaveOut { .. } | ChangeVerdict::Review if is_same => {
+            return Ok(Err((OmissionReason::NoContentChange, false)));
+        }
+        ChangeVerdict::ReviewWhole => None,
+        ChangeVerdict::LeaveOut { .. } | ChangeVerdict::Review => before,
+    };
+    let Ok(content) = objects.find_blob(new.id) else { return Ok(Err((OmissionReason::Unreadable, false))) };
     let hunks = match before {
         None => whole_file_hunk(content.content()),
         Some(old) => match objects.find_blob(old.id) {
             Ok(old) => diff_blobs(&old, &content)?,
-            Err(_) => return Ok(Err(OmissionReason::Unreadable)),
+            Err(_) => return Ok(Err((OmissionReason::Unreadable, false))),
         },
     };
     if hunks.is_empty() {
-        return Ok(Err(OmissionReason::NoContentChange));
+        return Ok(Err((OmissionReason::NoContentChange, false)));
     }
     Ok(Ok(FileChange {
         path: path_from_bytes(&difference.path),

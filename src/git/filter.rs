@@ -1,7 +1,7 @@
 //! Decides which changed files a review leaves out, by name, git attributes and content.
 //!
-//! Attributes are read from the snapshot's own tree, not from the worktree, `info/attributes` or the user's settings,
-//! so that a later check leaves out the same files. Linguist attributes take precedence over rules by name.
+//! Attributes are read from a tree, for a change that of its base, not from the worktree, `info/attributes` or the user's
+//! settings, so that a later check leaves out the same files. Linguist attributes take precedence over rules by name.
 
 use ignore::gitignore::Gitignore;
 
@@ -119,6 +119,17 @@ const CODE_EXTENSIONS: &[&str] = &[
     "sh", "swift", "ts", "tsx", "vue", "zig",
 ];
 
+/// Origin of an omission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OmissionCause {
+    /// The settings or the attributes name the file.
+    Rule,
+    /// The file's name, or that of a folder.
+    Name,
+    /// The file's content or size.
+    Content,
+}
+
 /// Function that returns the `.gitattributes` content of a folder.
 type AttributeSource<'a> = Box<dyn FnMut(&[u8]) -> Option<Vec<u8>> + 'a>;
 
@@ -136,12 +147,13 @@ impl Repo {
     /// Returns an error when the commit cannot be read.
     pub fn review_filter(&self, commit: &str, filter: &FilterSettings) -> Result<ReviewFilter<'_>, GitError> {
         let tree = self.find_commit(commit)?.tree().map_err(self.git_error("read a commit"))?;
-        Ok(self.review_filter_for_tree(tree, filter))
+        Ok(self.review_filter_for_tree(Some(tree), filter))
     }
 
+    /// Returns the filter with the attributes of a tree; without a tree, no attributes apply.
     pub(super) fn review_filter_for_tree<'a>(
         &'a self,
-        tree: git2::Tree<'a>,
+        tree: Option<git2::Tree<'a>>,
         filter: &FilterSettings,
     ) -> ReviewFilter<'a> {
         let source: AttributeSource<'a> = Box::new(move |folder: &[u8]| {
@@ -149,7 +161,7 @@ impl Repo {
                 true => b".gitattributes".to_vec(),
                 false => [folder, b"/.gitattributes"].concat(),
             };
-            let entry = super::trees::leaf_at(&self.inner, &tree, &path)?;
+            let entry = super::trees::leaf_at(&self.inner, tree.as_ref()?, &path)?;
             Some(self.inner.find_blob(entry.id).ok()?.content().to_vec())
         });
         ReviewFilter {
@@ -172,12 +184,12 @@ impl ReviewFilter<'_> {
         let path = super::path_bytes::from_text(path).pop().unwrap_or_default();
         let size = || self.is_oversized(content.len() as u64).then_some(OmissionReason::Oversized);
         let oversized = size();
-        self.check_name(&path).or(oversized).or_else(|| self.check_content(&path, content))
+        self.check_name(&path).map(|(reason, _)| reason).or(oversized).or_else(|| self.check_content(&path, content))
     }
 
     /// Does the same as [`ReviewFilter::left_out_reason`], from the name and the attributes only.
     pub fn left_out_reason_by_name(&mut self, path: &str) -> Option<OmissionReason> {
-        self.check_name(&super::path_bytes::from_text(path).pop().unwrap_or_default())
+        self.check_name(&super::path_bytes::from_text(path).pop().unwrap_or_default()).map(|(reason, _)| reason)
     }
 
     /// Does the same as [`ReviewFilter::left_out_reason`], from the traits of the content and the attributes only.
@@ -190,9 +202,9 @@ impl ReviewFilter<'_> {
     }
 
     /// Checks the settings, the attributes and the name, without reading the file.
-    pub(super) fn check_name(&mut self, path: &[u8]) -> Option<OmissionReason> {
+    pub(super) fn check_name(&mut self, path: &[u8]) -> Option<(OmissionReason, OmissionCause)> {
         if self.ignored.matched_path_or_any_parents(path_bytes::to_path(path), false).is_ignore() {
-            return Some(OmissionReason::Ignored);
+            return Some((OmissionReason::Ignored, OmissionCause::Rule));
         }
         let [generated, vendored, diff] =
             self.attributes.get(path, [AttributeName::Generated, AttributeName::Vendored, AttributeName::Diff]);
@@ -201,27 +213,27 @@ impl ReviewFilter<'_> {
         let lower = name.to_ascii_lowercase();
         let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| lower.ends_with(suffix));
         if generated == AttributeState::Set {
-            return Some(OmissionReason::Generated);
+            return Some((OmissionReason::Generated, OmissionCause::Rule));
         }
         if vendored == AttributeState::Set {
-            return Some(OmissionReason::Vendored);
+            return Some((OmissionReason::Vendored, OmissionCause::Rule));
         }
         if diff == AttributeState::Unset {
-            return Some(OmissionReason::Binary);
+            return Some((OmissionReason::Binary, OmissionCause::Rule));
         }
         if generated != AttributeState::Unset && LOCK_FILES.contains(&name.as_ref()) {
-            return Some(OmissionReason::LockFile);
+            return Some((OmissionReason::LockFile, OmissionCause::Name));
         }
-        if vendored != AttributeState::Unset && is_vendored(path) {
-            return Some(OmissionReason::Vendored);
+        if vendored != AttributeState::Unset && find_vendor_folder(path).is_some() {
+            return Some((OmissionReason::Vendored, OmissionCause::Name));
         }
         if generated == AttributeState::Unset {
             return None;
         }
         if ends(MINIFIED_SUFFIXES) {
-            return Some(OmissionReason::Minified);
+            return Some((OmissionReason::Minified, OmissionCause::Name));
         }
-        ends(GENERATED_SUFFIXES).then_some(OmissionReason::Generated)
+        ends(GENERATED_SUFFIXES).then_some((OmissionReason::Generated, OmissionCause::Name))
     }
 
     /// Checks the content of a file that passed the check of its name.
@@ -275,15 +287,22 @@ pub fn is_binary(content: &[u8]) -> bool {
     memchr::memchr(0, content.get(..BINARY_CHECK_BYTES).unwrap_or(content)).is_some()
 }
 
-fn is_vendored(path: &[u8]) -> bool {
-    let mut parts = path.split(|byte| *byte == b'/');
+/// Returns the outermost folder of third-party code that the path is in, without a slash at its end.
+pub(super) fn find_vendor_folder(path: &[u8]) -> Option<&[u8]> {
+    let mut start = 0;
     // The last part is the file name.
-    parts.next_back();
-    parts.any(|part| VENDOR_FOLDERS.iter().any(|folder| folder.as_bytes() == part))
+    for end in memchr::memchr_iter(b'/', path) {
+        let part = path.get(start..end).unwrap_or_default();
+        if VENDOR_FOLDERS.iter().any(|folder| folder.as_bytes() == part) {
+            return path.get(..end);
+        }
+        start = end + 1;
+    }
+    None
 }
 
 /// Returns true for a code file, where long lines indicate minified code.
-fn is_code(path: &[u8]) -> bool {
+pub(super) fn is_code(path: &[u8]) -> bool {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
     let ending = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default().to_ascii_lowercase();
     name.len() != ending.len() && CODE_EXTENSIONS.iter().any(|known| known.as_bytes() == ending)

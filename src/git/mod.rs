@@ -11,7 +11,8 @@
 //! - `index_diff` compares the index with HEAD; `worktree_capture` hashes and stores the changed files.
 //! - `trees` writes the tree; `changeset` compares the tree with the base commit; `partial_clone` has git fetch the
 //!   missing objects of a partial clone.
-//! - `filter` selects the changed files that a review leaves out.
+//! - `filter` selects the changed files that a review leaves out; `change_filter` finds those that the change itself puts
+//!   out of sight, by the rules of its base.
 //! - `snapshot_diff` lists the files that differ between two snapshots.
 //!
 //! Modules, from a snapshot back to files:
@@ -30,6 +31,7 @@
 
 mod attributes;
 mod blocking_files;
+mod change_filter;
 mod changeset;
 mod checkout;
 mod collect_changes;
@@ -98,6 +100,20 @@ pub struct FilterSettings {
     pub max_file_bytes: u64,
     /// Globs in `.gitignore` syntax; matching files are left out.
     pub ignored_paths: Vec<String>,
+}
+
+/// Source of the settings for a change, some of which stand in the repository itself. They are read from the base of the
+/// change, so that a change cannot choose what is reviewed of it.
+pub trait FilterRules {
+    /// Returns the settings for a change. `read_base` returns the content of a file of the base by its path, relative to
+    /// the root; `None` if the base is not known or has no such regular file.
+    fn settings_at(&self, read_base: &mut dyn FnMut(&str) -> Option<Vec<u8>>) -> FilterSettings;
+}
+
+impl FilterRules for FilterSettings {
+    fn settings_at(&self, _: &mut dyn FnMut(&str) -> Option<Vec<u8>>) -> FilterSettings {
+        self.clone()
+    }
 }
 
 /// The reviewed code as an immutable git tree, with its changes against the base commit.

@@ -50,6 +50,16 @@ impl Repo {
         Ok(None)
     }
 
+    /// Returns the content of a regular file in a commit; `None` for a missing path and for anything else.
+    ///
+    /// # Errors
+    /// Returns an error when the commit cannot be read.
+    pub fn regular_file_at(&self, commit: &str, path: &str) -> Result<Option<Vec<u8>>, GitError> {
+        let tree = self.find_commit(commit)?.tree().map_err(self.git_error("read a commit"))?;
+        let leaf = leaf_at(&self.inner, &tree, path.as_bytes()).filter(|leaf| leaf.is_file());
+        Ok(leaf.and_then(|leaf| Some(self.inner.find_blob(leaf.id).ok()?.content().to_vec())))
+    }
+
     /// Lists the regular files of a commit by path, without symbolic links and submodules, under the limits of
     /// [`Repo::list_tree`]. [`Repo::review_filter`] tells which of these files a review leaves out.
     ///

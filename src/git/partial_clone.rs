@@ -6,9 +6,10 @@
 use std::collections::{BTreeSet, HashSet};
 use std::process::Command;
 
-use git2::{Odb, OdbLookupFlags, Oid, Tree};
+use git2::{Odb, OdbLookupFlags, Oid};
 
-use super::trees::{TreeDelta, leaf_at};
+use super::change_filter::RulesTree;
+use super::trees::TreeDelta;
 use super::{GitError, Repo, git_command};
 
 impl Repo {
@@ -50,8 +51,13 @@ impl Repo {
         }
     }
 
-    /// Fetches the contents of a change and the `.gitattributes` files that apply to it, if they are missing.
-    pub(super) fn fetch_contents(&self, differences: &[TreeDelta], new: &Tree, remote: &str) -> Result<(), GitError> {
+    /// Fetches the contents of a change and the `.gitattributes` files of `rules` that apply to it, if they are missing.
+    pub(super) fn fetch_contents(
+        &self,
+        differences: &[TreeDelta],
+        rules: &RulesTree<'_>,
+        remote: &str,
+    ) -> Result<(), GitError> {
         let odb = self.inner.odb().map_err(self.git_error("read the object database"))?;
         let mut wanted = changed_blobs(differences);
         let mut folders: HashSet<&[u8]> = HashSet::new();
@@ -59,8 +65,9 @@ impl Repo {
             let slashes = memchr::memchr_iter(b'/', &difference.path).map(|at| at + 1);
             folders.extend([0].into_iter().chain(slashes).filter_map(|at| difference.path.get(..at)));
         }
-        let attributes = folders.into_iter().map(|folder| [folder, b".gitattributes"].concat());
-        wanted.extend(attributes.filter_map(|path| Some(leaf_at(&self.inner, new, &path)?.id)));
+        let attributes: Vec<Vec<u8>> =
+            folders.into_iter().map(|folder| [folder, b".gitattributes"].concat()).collect();
+        wanted.extend(rules.rule_blobs(&self.inner, attributes.iter().map(Vec::as_slice)));
         let absent = retain_missing(&odb, wanted);
         if absent.is_empty() {
             return Ok(());

@@ -6,14 +6,13 @@
 
 use git2::{Oid, Signature, Time, Tree};
 
-use super::changeset::UnstoredPath;
+use super::changeset::{CommitComparison, UnstoredPath};
 use super::index::GitIndex;
 use super::index_diff::diff_index_to_head;
 use super::scope::ResolvedScope;
 use super::worktree_capture::{BlobWriteMode, TreeOverlay, UncommittedChanges};
-use super::{FilterSettings, GitError, Repo, Snapshot, regular_file, trees};
-use crate::domain::text::path_from_bytes;
-use crate::domain::{OmittedFile, Scope};
+use super::{FilterRules, FilterSettings, GitError, Repo, Snapshot, regular_file, trees};
+use crate::domain::Scope;
 
 /// Author and committer of snapshot commits. The name is fixed so that the same content gives the same commit id for
 /// every user.
@@ -40,11 +39,11 @@ impl Repo {
     ///
     /// # Errors
     /// Returns an error when the worktree or the commits cannot be read, or the snapshot objects cannot be written.
-    pub fn take_default_snapshot(&self, filter: &FilterSettings) -> Result<Snapshot, GitError> {
+    pub fn take_default_snapshot(&self, filter: &dyn FilterRules) -> Result<Snapshot, GitError> {
         if self.inner.workdir().is_none() {
             return self.take_snapshot(&Scope::Commit("HEAD".to_owned()), filter);
         }
-        let frozen = self.capture_worktree(BlobWriteMode::WriteObjects { max_file_bytes: filter.max_file_bytes })?;
+        let frozen = self.capture_contents(filter)?;
         match self.head_id() {
             Some(_) if !frozen.is_dirty() => self.take_snapshot(&Scope::Commit("HEAD".to_owned()), filter),
             head => self.snapshot_uncommitted(frozen, head, Scope::Worktree, filter),
@@ -56,23 +55,21 @@ impl Repo {
     /// # Errors
     /// Returns an error when `scope` cannot be resolved, when the staged scope has unmerged paths, or when git objects
     /// cannot be read or written.
-    pub fn take_snapshot(&self, scope: &Scope, filter: &FilterSettings) -> Result<Snapshot, GitError> {
+    pub fn take_snapshot(&self, scope: &Scope, filter: &dyn FilterRules) -> Result<Snapshot, GitError> {
         match self.resolve_scope(scope)? {
             ResolvedScope::Commits { base, tip, scope } => {
                 let notes = if base.is_none() { self.note_shallow_history(tip) } else { Vec::new() };
                 self.build_snapshot(base, tip, scope, filter, (Vec::new(), notes))
             }
             ResolvedScope::Worktree => {
-                let frozen =
-                    self.capture_worktree(BlobWriteMode::WriteObjects { max_file_bytes: filter.max_file_bytes })?;
+                let frozen = self.capture_contents(filter)?;
                 self.snapshot_uncommitted(frozen, self.head_id(), Scope::Worktree, filter)
             }
             ResolvedScope::All if self.inner.workdir().is_none() => {
                 self.build_snapshot(None, self.commit_id("HEAD")?, Scope::All, filter, Default::default())
             }
             ResolvedScope::All => {
-                let frozen =
-                    self.capture_worktree(BlobWriteMode::WriteObjects { max_file_bytes: filter.max_file_bytes })?;
+                let frozen = self.capture_contents(filter)?;
                 self.snapshot_uncommitted(frozen, None, Scope::All, filter)
             }
             ResolvedScope::Staged => {
@@ -97,13 +94,19 @@ impl Repo {
         }
     }
 
+    /// Captures the worktree and stores the contents of changed files.
+    fn capture_contents(&self, filter: &dyn FilterRules) -> Result<UncommittedChanges, GitError> {
+        let FilterSettings { max_file_bytes, .. } = self.filter_at_head(filter)?;
+        self.capture_worktree(BlobWriteMode::WriteObjects { max_file_bytes })
+    }
+
     /// Writes the snapshot commit for captured changes and builds the snapshot's record.
     fn snapshot_uncommitted(
         &self,
         frozen: UncommittedChanges,
         base: Option<Oid>,
         scope: Scope,
-        filter: &FilterSettings,
+        filter: &dyn FilterRules,
     ) -> Result<Snapshot, GitError> {
         let tip = self.write_snapshot_commit(&frozen.overlay)?;
         self.build_snapshot(base, tip, scope, filter, (frozen.unstored, frozen.notes))
@@ -141,9 +144,7 @@ impl Repo {
 
     /// Returns a note when `tip` has parents that a shallow clone does not contain.
     fn note_shallow_history(&self, tip: Oid) -> Vec<String> {
-        let cut = regular_file::read_linked(&self.inner.commondir().join("shallow")).unwrap_or_default();
-        let id = tip.to_string();
-        match String::from_utf8_lossy(&cut).lines().any(|line| line.trim() == id) {
+        match self.is_history_cut_at(tip) {
             true => vec![format!(
                 "the history is cut off at {} (a shallow clone), so that all of it counts as new; \
                  `git fetch --deepen 1` brings what is before it",
@@ -153,37 +154,44 @@ impl Repo {
         }
     }
 
+    /// Returns true when a shallow clone does not contain the parents of `tip`.
+    pub(super) fn is_history_cut_at(&self, tip: Oid) -> bool {
+        let cut = regular_file::read_linked(&self.inner.commondir().join("shallow")).unwrap_or_default();
+        let id = tip.to_string();
+        String::from_utf8_lossy(&cut).lines().any(|line| line.trim() == id)
+    }
+
     /// Builds the snapshot's record: the change from `base` to `tip` and its fingerprint.
     fn build_snapshot(
         &self,
         base: Option<Oid>,
         tip: Oid,
         scope: Scope,
-        filter: &FilterSettings,
+        rules: &dyn FilterRules,
         (extra, notes): (Vec<UnstoredPath>, Vec<String>),
     ) -> Result<Snapshot, GitError> {
-        let (mut change, raw) = self.compare_commits(base, tip, filter)?;
-        let diff_fingerprint = self.compute_diff_fingerprint(&raw, &extra, filter)?;
-        let unseen = extra.iter();
-        let unseen = unseen
-            .map(|extra| OmittedFile { path: path_from_bytes(&extra.path), reason: extra.reason.to_left_out_reason() });
-        let unseen: Vec<OmittedFile> = unseen.collect();
-        change.left_out.extend(unseen.iter().cloned());
-        change.left_out.sort_by(|a, b| a.path.cmp(&b.path));
+        let CommitComparison { change, unstored, differences, filter } =
+            self.compare_commits(base, tip, rules, &extra)?;
+        let diff_fingerprint = self.compute_diff_fingerprint(&differences, &extra, &filter)?;
         Ok(Snapshot {
             base_commit: base.map(|id| id.to_string()).unwrap_or_default(),
             snapshot_commit: tip.to_string(),
             head_commit: self.head(),
             branch: self.branch(),
             worktree: self.root(),
-            scope_hash: scope_hash(&scope, filter),
+            scope_hash: scope_hash(&scope, &filter),
             scope,
             diff_fingerprint,
             change,
-            unstored: unseen,
+            unstored,
             notes,
         })
     }
+}
+
+/// Returns true for a commit that [`Repo::take_snapshot`] made.
+pub(super) fn is_snapshot_commit(commit: &git2::Commit<'_>) -> bool {
+    commit.author().email_bytes() == SNAPSHOT_EMAIL.as_bytes() && commit.message_bytes() == SNAPSHOT_MESSAGE.as_bytes()
 }
 
 /// Hashes the settings that decide, besides the change itself, what is reviewed. Returns hexadecimal.

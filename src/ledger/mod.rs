@@ -50,6 +50,8 @@ pub struct LedgerRun {
     pub freshness: String,
     /// Short description of the scope, such as `4 files`.
     pub scope: String,
+    /// Gaps of a completed run, such as `139 of 1,168 hunks reviewed (turn limit)`; empty without gaps.
+    pub incomplete: String,
     /// Number of reported findings.
     pub findings: u32,
     /// State of the result's delivery to an assistant.
@@ -181,7 +183,7 @@ enum ElementSubject<'a> {
 }
 
 /// Returns the newest ended run, if its result still matters. Superseded and skipped runs do not count. A run without
-/// undecided findings matters only if it failed or was lost, or if it is current and was not surfaced yet.
+/// undecided findings matters only if it failed, was lost or is incomplete, or if it is current and was not surfaced yet.
 fn select_latest_run<'a>(view: &'a LedgerView<'_>) -> Option<&'a LedgerRun> {
     let newest = view
         .runs
@@ -190,7 +192,7 @@ fn select_latest_run<'a>(view: &'a LedgerView<'_>) -> Option<&'a LedgerRun> {
         .max_by_key(|run| (run.created_at, &run.id))?;
     let undecided = view.findings.iter().any(|finding| finding.status.is_undecided());
     let news = newest.surfaced == SurfacedState::No && newest.freshness == "current";
-    let broken = matches!(newest.status, RunStatus::Failed | RunStatus::Lost);
+    let broken = matches!(newest.status, RunStatus::Failed | RunStatus::Lost) || !newest.incomplete.is_empty();
     ((newest.findings > 0 && undecided) || news || broken).then_some(newest)
 }
 
@@ -222,8 +224,13 @@ fn render_latest_run(run: &LedgerRun) -> String {
         SurfacedState::Yes => "true",
         SurfacedState::No => "false",
     };
+    let incomplete = match run.incomplete.as_str() {
+        "" => String::new(),
+        gaps => format!(" incomplete=\"{}\"", escape_attribute(gaps, MAX_SUMMARY_CHARS)),
+    };
     format!(
-        "  <latest run=\"{}\" status=\"{}\" snapshot=\"{}\" findings=\"{}\" surfaced=\"{surfaced}\" summary=\"{}\"/>\n",
+        "  <latest run=\"{}\" status=\"{}\"{incomplete} snapshot=\"{}\" findings=\"{}\" surfaced=\"{surfaced}\" \
+         summary=\"{}\"/>\n",
         run.id,
         run.status,
         short_commit(&run.snapshot),

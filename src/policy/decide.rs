@@ -18,9 +18,9 @@
 //! | an active equivalent run | adopts it |
 //! | an equivalent run that has reviewed everything | reuses it |
 //! | an equivalent run that is partial, and another attempt would give the same or is not left | reuses it |
-//! | an automatic request, and its last equivalent run was stopped by a person or has no attempts left | is skipped |
+//! | an automatic request, and its last equivalent run was stopped by a person, has no attempts left or came to nothing | is skipped |
 //! | an equivalent run that was lost, failed or is partial, with attempts left | resumes it and counts the attempt |
-//! | anything else | is launched; unchanged hunks of earlier runs are carried over, see [`super::carry`] |
+//! | anything else, also an equivalent run that ended early | is launched; unchanged hunks of earlier runs are carried over, see [`super::carry`] |
 //!
 //! A request that is adopted or reused has no record of its own. The record of the run that answers it holds its
 //! reason, its HEAD and the saved tokens. A skipped duplicate points to the run that it duplicates. Only a duplicate
@@ -29,7 +29,7 @@
 use crate::domain::{RunId, RunStatus, Scope, Source};
 
 use super::decision_reason::{DecisionReason, describe_older_runs, describe_wait};
-use super::known_run::{CancelRequest, KnownRun, Resumable, ReviewExtent, is_moving_scope};
+use super::known_run::{CancelRequest, KnownRun, Resumable, ReviewExtent, RunAdvance, is_moving_scope};
 use super::supersede::{FinishRule, SupersedeVerdict, judge_older_run};
 
 /// Maximum number of worker starts. A lost or failed run is resumed only below this number of attempts.
@@ -233,19 +233,22 @@ impl<'a> RequestCase<'a> {
             ReviewExtent::Partial if run.attempt >= MAX_ATTEMPTS => {
                 DecisionReason::StaysPartial { run: run.id, attempt: run.attempt }
             }
-            ReviewExtent::Partial | ReviewExtent::Whole => return None,
+            ReviewExtent::OutOfSight { files } => DecisionReason::ReviewedInSight { run: run.id, files },
+            ReviewExtent::Partial | ReviewExtent::Unfinished { .. } | ReviewExtent::Whole => return None,
         };
         Some(Answer::new(ReviewAction::Reuse { run: id }, reason, self.estimate_saving(run)))
     }
 
-    /// Skips an automatic request that repeats a run which a person stopped or which has no attempts left.
+    /// Skips an automatic request that repeats a run which a person stopped, which has no attempts left, or which
+    /// reviewed nothing before it ended early.
     fn skip_repeated(&self) -> Option<Answer<'a>> {
         if self.request.asker != Requester::Automatic {
             return None;
         }
         let (run, id) = self.find_newest(|run| run.status != RunStatus::Skipped && run.status.is_terminal())?;
         let stopped = run.status == RunStatus::Cancelled && run.ending == CancelRequest::StoppedByPerson;
-        let used_up = run.has_ended_early() && run.attempt >= MAX_ATTEMPTS;
+        let stuck = matches!(run.extent, ReviewExtent::Unfinished { progress: RunAdvance::None, .. });
+        let used_up = stuck || run.has_ended_early() && run.attempt >= MAX_ATTEMPTS;
         if !(stopped || used_up) {
             return None;
         }
@@ -257,14 +260,17 @@ impl<'a> RequestCase<'a> {
     /// Resumes the newest run that ended early, if it can go on and has attempts left.
     fn resume_ended(&self) -> Option<Answer<'a>> {
         let (run, id) = self.find_newest(|run| run.has_ended_early())?;
-        if run.attempt >= MAX_ATTEMPTS || run.resumable == Resumable::No {
+        if run.attempt >= MAX_ATTEMPTS || run.resumable == Resumable::No || run.is_unfinished() {
             return None;
         }
         Some(Answer::new(ReviewAction::Resume { from: id }, DecisionReason::TakesOver { run }, run.tokens))
     }
 
     fn launch(&self) -> Answer<'a> {
-        let reason = match self.find_newest(|run| run.has_ended_early()) {
+        let reason = match self.find_newest(|run| run.has_ended_early() || run.is_unfinished()) {
+            Some((&KnownRun { id, extent: ReviewExtent::Unfinished { reviewed, hunks, .. }, .. }, _)) => {
+                DecisionReason::GoesOn { run: id, reviewed, hunks }
+            }
             Some((run, _)) if run.resumable == Resumable::No => DecisionReason::CannotGoOn { run: run.id },
             Some((run, _)) => DecisionReason::OutOfAttempts { run: run.id },
             None => DecisionReason::NoEquivalentRun,

@@ -34,6 +34,17 @@ pub(super) enum DecisionReason<'a> {
         run: &'a str,
         files: u32,
     },
+    /// The run has reviewed all but files that the change itself puts out of sight.
+    ReviewedInSight {
+        run: &'a str,
+        files: u32,
+    },
+    /// The run ended early, and the new run carries over what it reviewed.
+    GoesOn {
+        run: &'a str,
+        reviewed: u32,
+        hunks: u32,
+    },
     /// A part of the review failed in the last attempt.
     StaysPartial {
         run: &'a str,
@@ -81,6 +92,14 @@ impl fmt::Display for DecisionReason<'_> {
                 let stay = if files == 1 { "stays" } else { "stay" };
                 let files = format_count(files as usize, "file");
                 write!(f, "{run} has reviewed all but {files} that {stay} unreadable; `--force` tries again")
+            }
+            Self::ReviewedInSight { run, files } => {
+                let files = format_count(files as usize, "file");
+                write!(f, "{run} has reviewed all but {files} that the change puts out of sight")
+            }
+            Self::GoesOn { run, reviewed, hunks } => {
+                let hunks = format_count(hunks as usize, "hunk");
+                write!(f, "{run} has reviewed {reviewed} of {hunks}; this run goes on with the rest")
             }
             Self::StaysPartial { run, attempt } => {
                 write!(f, "{run} could review only a part, in attempt {attempt}; `--force` begins anew")
@@ -158,6 +177,14 @@ mod tests {
         DecisionReason::Duplicate { run: "ar_1", stopped: false },
         "a duplicate: ar_1 was about exactly this and ended early in its last attempt; ask for it yourself to have it \
          reviewed"
+    )]
+    #[case(
+        DecisionReason::ReviewedInSight { run: "ar_1", files: 1 },
+        "ar_1 has reviewed all but 1 file that the change puts out of sight"
+    )]
+    #[case(
+        DecisionReason::GoesOn { run: "ar_1", reviewed: 139, hunks: 1168 },
+        "ar_1 has reviewed 139 of 1168 hunks; this run goes on with the rest"
     )]
     #[case(
         DecisionReason::OutOfAttempts { run: "ar_1" },

@@ -39,7 +39,7 @@ pub struct KnownRun<'a> {
     pub epoch: u64,
     /// State of a request to end the run.
     pub ending: CancelRequest,
-    /// Extent of the review. Meaningful only for a completed run.
+    /// Extent of the review. Meaningful only for a completed run, and for a run that its budget ended.
     pub extent: ReviewExtent,
     /// Number of recorded findings.
     pub findings: u32,
@@ -72,11 +72,35 @@ pub enum ReviewExtent {
     Whole,
     /// A part of the review failed. The recorded part can be taken over.
     Partial,
+    /// The run ended early: its turns, its budget or its window were used up, or its answers broke off. A new run goes on
+    /// with the rest.
+    Unfinished {
+        /// Number of reviewed hunks, including carried hunks.
+        reviewed: u32,
+        /// Number of hunks to review.
+        hunks: u32,
+        /// Whether the run itself reviewed anything.
+        progress: RunAdvance,
+    },
+    /// Complete except for files that the change itself puts out of sight. A new run would not see them either.
+    OutOfSight {
+        /// Number of hidden files.
+        files: u32,
+    },
     /// Complete except for unreadable files. The attempt it resumed from could not read exactly the same files.
     StaysUnread {
         /// Number of unreadable files.
         files: u32,
     },
+}
+
+/// Tells whether a run reviewed anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunAdvance {
+    /// The run reviewed at least one hunk.
+    Some,
+    /// The run reviewed nothing; another run may fare no better.
+    None,
 }
 
 /// State of a run that ended early: can it be resumed?
@@ -109,6 +133,12 @@ impl KnownRun<'_> {
         matches!(self.status, RunStatus::Lost | RunStatus::Failed)
             || (self.status == RunStatus::Completed && self.extent != ReviewExtent::Whole)
             || (self.status.is_working() && self.liveness == Liveness::Dead)
+    }
+
+    /// Returns true if the run ended early and a new run can go on with the rest.
+    pub(super) fn is_unfinished(&self) -> bool {
+        matches!(self.status, RunStatus::Completed | RunStatus::Cancelled)
+            && matches!(self.extent, ReviewExtent::Unfinished { .. })
     }
 
     pub(super) fn is_equivalent_to(&self, request: &LaunchRequest) -> bool {

@@ -80,7 +80,13 @@ pub fn decide_authority(
         _ if !related => None,
         _ if mine < its => (run.head != place.head).then_some(RunAuthority::CommittedFiles),
         (_, ReviewExtent::Whole) => Some(RunAuthority::Everywhere),
-        (_, ReviewExtent::Partial | ReviewExtent::StaysUnread { .. }) => Some(RunAuthority::Covered),
+        (
+            _,
+            ReviewExtent::Partial
+            | ReviewExtent::Unfinished { .. }
+            | ReviewExtent::OutOfSight { .. }
+            | ReviewExtent::StaysUnread { .. },
+        ) => Some(RunAuthority::Covered),
     }
 }
 

@@ -46,6 +46,9 @@ pub fn encode_run(run: &RunRecord, freshness: Freshness) -> Value {
             timings.entry(key).or_insert(Value::Null);
         }
     }
+    if let Some(Value::Object(tokens)) = value.get_mut("tokens") {
+        tokens.entry("estimated").or_insert_with(|| json!(false));
+    }
     for key in ["paused", "full", "private"] {
         value.entry(key).or_insert_with(|| json!(false));
     }
@@ -54,8 +57,16 @@ pub fn encode_run(run: &RunRecord, freshness: Freshness) -> Value {
         coverage.remove("files");
         coverage.remove("left_out");
         coverage.remove("carried");
+        add_gap_keys(coverage, run.outcome.coverage.is_incomplete());
     }
+    value.insert("incomplete".to_owned(), json!(run.is_incomplete()));
     Value::Object(value)
+}
+
+/// Adds the keys about gaps. Records of older versions do not say by themselves that they are incomplete.
+fn add_gap_keys(coverage: &mut Map<String, Value>, incomplete: bool) {
+    coverage.insert("incomplete".to_owned(), json!(incomplete));
+    coverage.entry("gaps").or_insert_with(|| json!([]));
 }
 
 /// Encodes a finding with every key.
@@ -73,6 +84,7 @@ pub fn encode_coverage(coverage: &Coverage) -> Value {
     for key in ["files", "left_out", "carried"] {
         value.entry(key).or_insert_with(|| json!([]));
     }
+    add_gap_keys(&mut value, coverage.is_incomplete());
     Value::Object(value)
 }
 

@@ -22,8 +22,11 @@ pub fn render_review(
     let mut page = format!("## Review of {}\n\n", format_code_span(&run.subject.scope.to_string()));
     if run.status != RunStatus::Completed {
         page.push_str(&format!("**{}**\n\n", escape(&text::describe_ending(&without_color(look), run))));
-    } else if run.ending.error_class.is_some() {
-        page.push_str(&format!("**incomplete: {}**\n\n", escape(&run.ending.error_summary)));
+    }
+    if run.is_incomplete()
+        && let Some(said) = text::describe_incomplete(run, coverage)
+    {
+        page.push_str(&format!("**{}**\n\n", escape(&said)));
     }
     page.push_str(&format!("{}\n\n", escape(&text::describe_findings(&without_color(look), findings, coverage))));
     let left_out = text::list_left_out(run, coverage);

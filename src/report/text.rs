@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use super::text_style::{TextOptions, TextStyle};
 use crate::domain::text::{format_count, sanitize_line, sanitize_lines};
 use crate::domain::{
-    Coverage, Disposition, Finding, FindingCounts, FindingStatus, OmittedFile, Priority, RejectedReport,
-    ReportedProblem, RunRecord, RunStatus,
+    Coverage, Disposition, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Priority,
+    RejectedReport, ReportedProblem, RunRecord, RunStatus,
 };
 use crate::policy::Freshness;
 
@@ -31,8 +31,10 @@ pub fn render_review(
     }
     if run.status != RunStatus::Completed {
         text.push_str(&format!("{}\n", describe_ending(look, run)));
-    } else if run.ending.error_class.is_some() {
-        let said = format!("incomplete: {}", sanitize_line(&run.ending.error_summary));
+    }
+    if run.is_incomplete()
+        && let Some(said) = describe_incomplete(run, coverage)
+    {
         text.push_str(&format!("{}\n", look.paint(TextStyle::Bad, look.wrap(&said, 0).trim_end())));
     }
     text.push_str(&format!("{}\n", describe_findings(look, findings, coverage)));
@@ -80,17 +82,20 @@ pub fn format_reported_location(report: &ReportedProblem) -> String {
     }
 }
 
-/// Lists the files that a skipped run left out, at most 20 by name. Returns nothing for other runs: there the
-/// summary's count is enough.
+/// Lists the files that a skipped run left out, at most 20 by name. For other runs, for which the summary's count is
+/// enough, lists only the files that the change itself puts out of sight.
 pub fn list_left_out(run: &RunRecord, coverage: &Coverage) -> Vec<String> {
     const MAX_NAMED_FILES: usize = 20;
-    if run.status != RunStatus::Skipped {
-        return Vec::new();
-    }
-    let named = coverage.left_out.iter().take(MAX_NAMED_FILES);
-    let mut lines: Vec<String> = named.map(|file| format!("{}: {}", sanitize_line(&file.path), file.reason)).collect();
+    let is_skipped = run.status == RunStatus::Skipped;
+    let named = || coverage.left_out.iter().filter(|file| is_skipped || file.hidden);
+    let describe = |file: &OmittedFile| {
+        let hidden = if file.hidden { "; the change itself puts it out of sight" } else { "" };
+        format!("{}: {}{hidden}", sanitize_line(&file.path), file.reason)
+    };
+    let mut lines: Vec<String> = named().take(MAX_NAMED_FILES).map(describe).collect();
     // A record keeps only the first files of a very long list.
-    match (coverage.files_total as usize).saturating_sub(lines.len()) {
+    let total = if is_skipped { coverage.files_total as usize } else { named().count() };
+    match total.saturating_sub(lines.len()) {
         0 => {}
         more => lines.push(format!("and {more} more")),
     }
@@ -214,6 +219,26 @@ fn describe_left_out(files: &[OmittedFile]) -> String {
     format!("{} left out: {}", files.len(), reasons.join(", "))
 }
 
+/// Describes in one line why a completed or skipped run did not review all that it should have: `incomplete: 139 of 1,168 hunks
+/// reviewed (turn limit)`. Returns `None` for a run without gaps.
+pub fn describe_incomplete(run: &RunRecord, coverage: &Coverage) -> Option<String> {
+    let error = run.ending.error_class.map(|_| sanitize_line(&run.ending.error_summary).into_owned());
+    // The error names the files that could not be read.
+    let unread = error.is_some() && coverage.gaps.iter().all(|gap| gap.reason == OmissionReason::Unreadable);
+    let gaps = if unread { None } else { coverage.describe_gaps() };
+    let parts: Vec<String> = gaps.into_iter().chain(error).collect();
+    (!parts.is_empty()).then(|| format!("incomplete: {}", parts.join("; ")))
+}
+
+/// Returns the word for the status of a run in a list, with its style.
+pub fn run_status_word(status: RunStatus, paused: bool, incomplete: bool) -> (TextStyle, &'static str) {
+    match (paused, incomplete) {
+        (true, _) => (TextStyle::from_run_status(status), "paused"),
+        (_, true) => (TextStyle::Bad, "incomplete"),
+        _ => (TextStyle::from_run_status(status), status.word()),
+    }
+}
+
 /// Describes the status of a run that is not completed, in one line.
 pub fn describe_ending(look: &TextOptions, run: &RunRecord) -> String {
     let mut said = format!("run {} is {}", run.run_id, run.status);
@@ -260,11 +285,9 @@ pub fn describe_freshness(freshness: Freshness) -> String {
 
 /// Renders a run for `show`.
 pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> String {
-    let mut text = format!(
-        "{}  {}\n",
-        look.paint(TextStyle::Strong, run.run_id.as_str()),
-        look.paint(TextStyle::from_run_status(run.status), if run.is_paused() { "paused" } else { run.status.word() })
-    );
+    let (style, word) = run_status_word(run.status, run.is_paused(), run.is_incomplete());
+    let mut text =
+        format!("{}  {}\n", look.paint(TextStyle::Strong, run.run_id.as_str()), look.paint(style, word));
     let commit = |id: &str| id.get(..12).unwrap_or(id).to_owned();
     let usage = run.usage.tokens.total();
     let timing = &run.usage.phase_timings;
@@ -292,7 +315,11 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
                 timing.queued_ms, timing.snapshot_ms, timing.review_ms, timing.resolve_ms
             ),
         ),
-        ("tokens", if usage > 0 { format!("{usage}, {:.4} USD", run.usage.cost) } else { String::new() }),
+        ("tokens", match (usage, run.usage.tokens.estimated) {
+            (0, _) => String::new(),
+            (_, true) => format!("~{usage} (estimated), {:.4} USD", run.usage.cost),
+            (_, false) => format!("{usage}, {:.4} USD", run.usage.cost),
+        }),
         (
             "waits for",
             run.links
@@ -312,6 +339,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
             "error",
             run.ending.error_class.map(|class| format!("{class}: {}", run.ending.error_summary)).unwrap_or_default(),
         ),
+        ("incomplete", describe_incomplete(run, &run.outcome.coverage).filter(|_| run.is_incomplete()).map_or_else(String::new, |said| said.trim_start_matches("incomplete: ").to_owned())),
         // The summary of a skipped run repeats its decision.
         ("summary", if run.outcome.summary == run.decision { String::new() } else { run.outcome.summary.clone() }),
     ] {

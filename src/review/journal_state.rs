@@ -134,7 +134,7 @@ impl JournalState {
 
     /// Adds a file of the plan that the reviewer left out or could not read.
     pub(super) fn leave_out(&mut self, file: OmittedFile, hunks: u32) {
-        if !file.reason.is_gap() {
+        if !file.is_gap() {
             self.hunks_left_out = self.hunks_left_out.saturating_add(hunks);
         }
         self.left_out.push(file);

@@ -1,7 +1,7 @@
 //! Summarizes a run's result in one sentence.
 
 use crate::domain::text::format_count;
-use crate::domain::{Coverage, FindingCounts, Priority, RunStatus};
+use crate::domain::{Coverage, FindingCounts, OmissionReason, Priority, RunStatus};
 
 /// Returns a sentence like `3 findings in 4 files: 1 p1, 2 p3`, including files that were not reviewed and carried
 /// hunks.
@@ -37,6 +37,10 @@ pub fn summarize_run(status: RunStatus, counts: &FindingCounts, coverage: &Cover
         text.push_str(&format!("; {} of {hunks} carried over", coverage.hunks_carried));
     }
     match status {
+        // The files that could not be read are named by the run's failure.
+        RunStatus::Completed if coverage.gaps.iter().any(|gap| gap.reason != OmissionReason::Unreadable) => {
+            format!("incomplete: {}; {text}", coverage.describe_gaps().unwrap_or_default())
+        }
         RunStatus::Completed => text,
         status => format!("{status}: {text}"),
     }

@@ -56,6 +56,8 @@ pub struct UnitEngine {
     plan: ReviewPlan,
     /// Number of hunks in the plan, including carried hunks.
     hunks: u32,
+    /// Number of hunks of each planned file, including carried hunks.
+    hunk_counts: Vec<(String, usize)>,
     journal: JournalState,
     /// Paths of the plan that are covered, carried over or left out.
     done: HashSet<String>,
@@ -94,7 +96,8 @@ impl UnitEngine {
         self.stage = UnitStage::Reviewing;
         self.plan = plan;
         self.journal = journal;
-        self.hunks = to_u32(self.plan.files.iter().map(|file| file.hunks.len()).sum());
+        self.hunk_counts = self.plan.files.iter().map(|file| (file.path.clone(), file.hunks.len())).collect();
+        self.hunks = to_u32(self.hunk_counts.iter().map(|(_, hunks)| hunks).sum());
         let covered = self.journal.covered.iter().map(|file| &file.path);
         self.done = covered.chain(self.journal.left_out.iter().map(|file| &file.path)).cloned().collect();
         self.exclude_carried();
@@ -137,8 +140,8 @@ impl UnitEngine {
         for finding in &findings {
             by_path.entry(&finding.repo_relative_path).or_default().push(finding);
         }
-        let left_out: HashMap<&str, OmissionReason> =
-            report.left_out.iter().map(|file| (file.path.as_str(), file.reason)).collect();
+        let left_out: HashMap<&str, &OmittedFile> =
+            report.left_out.iter().map(|file| (file.path.as_str(), file)).collect();
         let read: HashSet<&str> = report.read.iter().map(|file| file.path.as_str()).collect();
         let (mut silent, mut new_issues) = (Vec::new(), 0);
         for &index in &unit.files {
@@ -151,22 +154,21 @@ impl UnitEngine {
             }
             if unit.kind == ReviewUnitKind::EachFile && self.done.insert(file.path.clone()) {
                 let path = file.path.as_str();
-                let reason = match left_out.get(path) {
+                let left_out = match left_out.get(path) {
                     None if read.contains(path) => None,
                     None => {
                         silent.push(format!("{path}: the reviewer did not say that it read this file"));
-                        Some(OmissionReason::Unreadable)
+                        Some(OmittedFile::new(path, OmissionReason::Unreadable))
                     }
-                    Some(&reason) => Some(reason),
+                    Some(&left_out) => Some(left_out.clone()),
                 };
-                effects.push(UnitEffect::Append(match reason {
+                effects.push(UnitEffect::Append(match left_out {
                     None => {
                         self.journal.covered.push(file.coverage());
                         RunEvent::Covered { file: file.coverage() }
                     }
-                    Some(reason) => {
-                        let (left_out, hunks) =
-                            (OmittedFile { path: file.path.clone(), reason }, to_u32(file.hunks.len()));
+                    Some(left_out) => {
+                        let hunks = to_u32(file.hunks.len());
                         self.journal.leave_out(left_out.clone(), hunks);
                         RunEvent::LeftOut { file: left_out, hunks }
                     }
@@ -222,7 +224,7 @@ impl UnitEngine {
             for &index in &unit.files {
                 let PlannedFile { path, hunks, .. } = &self.plan.files[index];
                 if self.done.insert(path.clone()) {
-                    let file = OmittedFile { path: path.clone(), reason: OmissionReason::Unreadable };
+                    let file = OmittedFile::new(path, OmissionReason::Unreadable);
                     self.journal.leave_out(file.clone(), to_u32(hunks.len()));
                     effects.push(UnitEffect::Append(RunEvent::LeftOut { file, hunks: to_u32(hunks.len()) }));
                 }
@@ -259,7 +261,7 @@ impl UnitEngine {
         let mut effects: Vec<UnitEffect> = self.journal.final_summary().into_iter().map(UnitEffect::Append).collect();
         let findings = self.journal.findings();
         let counts = FindingCounts::from_findings(&findings);
-        let coverage = self.coverage();
+        let coverage = self.coverage(cancel);
         let failure = self.journal.failure.clone();
         let mut notes = self.journal.notes.clone();
         if let (Some((_, text)), RunStatus::Completed) = (&failure, status) {
@@ -280,13 +282,13 @@ impl UnitEngine {
         effects
     }
 
-    fn coverage(&self) -> Coverage {
+    fn coverage(&self, cancel: Option<CancelReason>) -> Coverage {
         let mut coverage = self.journal.coverage();
         let covered: HashSet<&str> = self.journal.covered.iter().map(|file| file.path.as_str()).collect();
         coverage.files_total = to_u32(self.plan.files.len() + self.plan.left_out.len());
         // Counted from the plan, because journals of older versions do not count left-out hunks.
         let out: HashSet<&str> =
-            coverage.left_out.iter().filter(|file| !file.reason.is_gap()).map(|file| file.path.as_str()).collect();
+            coverage.left_out.iter().filter(|file| !file.is_gap()).map(|file| file.path.as_str()).collect();
         let hunks = |left_out: bool| {
             let files = self.plan.files.iter().filter(|file| out.contains(file.path.as_str()) == left_out);
             to_u32(files.map(|file| file.hunks.len()).sum())
@@ -301,9 +303,14 @@ impl UnitEngine {
                 .files
                 .iter()
                 .filter(|file| !self.done.contains(&file.path))
-                .map(|file| OmittedFile { path: file.path.clone(), reason: OmissionReason::NotReached }),
+                .map(|file| OmittedFile::new(&file.path, OmissionReason::NotReached)),
         );
         coverage.set_carried(&self.journal.carried);
+        let early_end = match cancel {
+            Some(CancelReason::BudgetExhausted) => OmissionReason::Budget,
+            _ => OmissionReason::NotReached,
+        };
+        coverage.set_gaps(self.hunk_counts.iter().map(|(path, hunks)| (path.as_str(), *hunks)), early_end);
         coverage
     }
 }

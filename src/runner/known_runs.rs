@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::domain::{CancelReason, RunId, RunOutput, RunRecord, RunStatus};
-use crate::policy::{Activity, CancelRequest, KnownRun, Liveness, Resumable, ReviewExtent};
+use crate::policy::{Activity, CancelRequest, KnownRun, Liveness, Resumable, ReviewExtent, RunAdvance};
 use crate::runner::{RunnerError, Services};
 use crate::store::{RunRow, StoreView};
 
@@ -26,7 +26,10 @@ pub(super) fn known_run_from_row<'a>(row: &RunRow<'a>) -> KnownRun<'a> {
         attempt: row.attempt,
         epoch: row.epoch,
         ending: run_ending(row.cancel_reason),
-        extent: if row.error_class.is_empty() { ReviewExtent::Whole } else { ReviewExtent::Partial },
+        extent: match row.error_class.is_empty() && !row.incomplete {
+            true => ReviewExtent::Whole,
+            false => ReviewExtent::Partial,
+        },
         findings: row.counts.iter().sum(),
         tokens: row.tokens,
         superseded_by: row.superseded_by,
@@ -66,10 +69,20 @@ impl Services {
         }
     }
 
-    /// Computes how much of its task a completed run has done, compared with the attempt that it resumed.
+    /// Computes how much of its task a run has done that completed or that its budget ended, compared with the attempt
+    /// that it resumed.
     pub(super) fn compute_extent(&self, record: &RunRecord) -> Result<ReviewExtent, RunnerError> {
+        let coverage = &record.outcome.coverage;
+        if coverage.has_early_end() && record.ending.error_class.is_none() {
+            return Ok(ReviewExtent::Unfinished {
+                reviewed: coverage.hunks_covered.saturating_add(coverage.hunks_carried),
+                hunks: coverage.hunks_total,
+                progress: if coverage.hunks_covered > 0 { RunAdvance::Some } else { RunAdvance::None },
+            });
+        }
         if record.ending.error_class.is_none() {
-            return Ok(ReviewExtent::Whole);
+            let files = coverage.hidden_file_count();
+            return Ok(if files > 0 { ReviewExtent::OutOfSight { files } } else { ReviewExtent::Whole });
         }
         let Some(from) = &record.links.resumed_from else { return Ok(ReviewExtent::Partial) };
         let (Some(before), Some(now)) = (self.store.output(from)?, self.store.output(&record.run_id)?) else {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::config::{ClockAndIds, Paths, Settings};
 use crate::domain::RunId;
-use crate::git::{FilterSettings, Repo};
+use crate::git::Repo;
 use crate::review::JournalState;
 use crate::runner::{
-    FindingLifecycle, Fixer, Indexer, Launcher, Learning, PromptBuilder, Recovery, ReviewerAccess, RunCloser,
-    RunControl, Watcher, Worker,
+    FindingLifecycle, Fixer, Indexer, Launcher, Learning, PromptBuilder, Recovery, RepositoryRules, ReviewerAccess,
+    RunCloser, RunControl, Watcher, Worker,
 };
 use crate::store::{Store, StoreError};
 
@@ -21,6 +21,8 @@ pub struct Services {
     pub repo: Repo,
     pub store: Store,
     pub settings: Arc<Settings>,
+    /// Settings that the reviewed repository takes part in, for each change.
+    pub rules: RepositoryRules,
     pub paths: Paths,
     pub ambient: ClockAndIds,
 }
@@ -94,13 +96,5 @@ impl Services {
     pub(crate) fn replay_journal(&self, run: &RunId) -> Result<JournalState, StoreError> {
         let entries = self.store.read_journal(run)?;
         Ok(JournalState::from_events(entries.iter().map(|entry| &entry.event)))
-    }
-
-    /// Returns the settings that leave files out of reviews.
-    pub(crate) fn filter(&self) -> FilterSettings {
-        FilterSettings {
-            max_file_bytes: self.settings.max_file_bytes,
-            ignored_paths: self.settings.ignored_paths.clone(),
-        }
     }
 }

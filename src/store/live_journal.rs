@@ -81,7 +81,7 @@ impl LiveJournal {
             }
             "left_out" => {
                 let file = event.file.and_then(|file| serde_json::from_str::<OmittedFile>(file.get()).ok());
-                if file.is_some_and(|file| !file.reason.is_gap()) {
+                if file.is_some_and(|file| !file.is_gap()) {
                     self.hunks_left_out = self.hunks_left_out.saturating_add(event.hunks);
                 }
             }

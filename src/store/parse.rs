@@ -18,6 +18,15 @@ pub(super) struct CoverageCountsLine {
     pub(super) files_covered: u32,
     pub(super) hunks_total: u32,
     pub(super) hunks_covered: u32,
+    hunks_carried: u32,
+    pub(super) incomplete: bool,
+}
+
+impl CoverageCountsLine {
+    /// Returns true if something should have been reviewed and was not. Lines of older versions tell it by their counts.
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.incomplete || self.hunks_covered.saturating_add(self.hunks_carried) < self.hunks_total
+    }
 }
 
 /// A line of `runs.ndjson`.

@@ -27,6 +27,9 @@ pub struct PaidAnswer {
     pub tokens: u64,
     /// Cost in US dollars; 0 when the price is unknown.
     pub cost: f64,
+    /// True if the tokens are estimated, because the provider did not report them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub estimated: bool,
 }
 
 /// Total spending since a given time.
@@ -101,7 +104,7 @@ mod tests {
         for (turn, time) in (1..).zip(times) {
             // The second run pays the second and the fourth answer.
             let run_id = runs[(turn as usize + 1) % 2].clone();
-            let paid = PaidAnswer { at: at(time), run_id, turn, reviewer: "m".to_owned(), tokens: 100, cost: 0.5 };
+            let paid = PaidAnswer { at: at(time), run_id, turn, reviewer: "m".to_owned(), tokens: 100, cost: 0.5, estimated: false };
             spending.append(&paid).expect("appended");
         }
         std::fs::write(folder.path().join("spending.ndjson"), {
@@ -128,6 +131,7 @@ mod tests {
             reviewer: "m".to_owned(),
             tokens: 1,
             cost: 0.0,
+            estimated: false,
         };
         let line = serde_json::to_string(&paid).expect("a line") + "\n";
         let (first, rest) = line.split_at(line.len() / 2);

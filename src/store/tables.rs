@@ -52,7 +52,9 @@ pub(super) struct PackedRun {
     pub(super) settled: u8,
     /// 1 while a person has paused the run.
     paused: u8,
-    unused: [u8; 5],
+    /// 1 when the run completed or was skipped and did not review all that it should have.
+    incomplete: u8,
+    unused: [u8; 4],
 }
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -147,7 +149,12 @@ impl StoreTables {
             status: line.status as u8,
             settled: old.settled,
             paused: u8::from(line.paused),
-            unused: [0; 5],
+            incomplete: u8::from(match line.status {
+                RunStatus::Completed => line.coverage.is_incomplete(),
+                RunStatus::Skipped => line.coverage.incomplete,
+                _ => false,
+            }),
+            unused: [0; 4],
             epoch: line.epoch,
             created_ms: line.created_at.as_millisecond(),
             updated_ms: line.updated_at.as_millisecond(),
@@ -305,6 +312,7 @@ impl StoreTables {
             files_covered: column.files_covered,
             hunks_total: column.hunks_total,
             hunks_covered: column.hunks_covered,
+            incomplete: column.incomplete != 0,
             attempt: column.attempt,
             paused: column.paused != 0,
             epoch: column.epoch,
@@ -347,7 +355,8 @@ impl StoreTables {
             status: row.status as u8,
             settled: 1,
             paused: u8::from(row.paused),
-            unused: [0; 5],
+            incomplete: u8::from(row.incomplete),
+            unused: [0; 4],
             epoch: row.epoch,
             created_ms: row.created_ms,
             updated_ms: row.updated_ms,

@@ -45,6 +45,8 @@ pub struct RunRow<'a> {
     pub hunks_total: u32,
     /// Number of hunks that the reviewer has covered so far.
     pub hunks_covered: u32,
+    /// True when the run completed or was skipped with gaps in its coverage.
+    pub incomplete: bool,
     /// Number of workers so far, including those of the run that it resumes; 0 before the first.
     pub attempt: u32,
     /// True when a person paused the run; meaningless for a run that has ended.
@@ -79,6 +81,11 @@ impl RunRow<'_> {
     /// Returns true when the run waits for a person to resume it.
     pub fn is_paused(&self) -> bool {
         self.paused && !self.status.is_terminal()
+    }
+
+    /// Returns true when the run ended by itself, or was skipped, and did not review all that it should have.
+    pub fn is_incomplete(&self) -> bool {
+        self.incomplete || self.status == RunStatus::Completed && !self.error_class.is_empty()
     }
 
     /// Returns true for a review of a fix's patch, which revdeck starts by itself.

@@ -3,6 +3,7 @@
 
 use super::app::App;
 use super::theme::Role;
+use crate::domain::RunStatus;
 use crate::store::{Heartbeat, HeartbeatState, RunRow};
 
 /// Silence, in milliseconds, after which a response stream counts as stalled. Providers that keep a connection
@@ -60,7 +61,10 @@ impl App {
 
     /// Returns glyph, word and style of a run's state in a list.
     pub fn run_state(&self, run: &RunRow<'_>) -> (&'static str, &'static str, Role) {
-        let status = (self.display.glyphs.run_status(run.status), run.status.word(), Role::from_run_status(run.status));
+        let status = match run.is_incomplete() {
+            true => (self.display.glyphs.run_status(RunStatus::Failed), "incomplete", Role::Warn),
+            false => (self.display.glyphs.run_status(run.status), run.status.word(), Role::from_run_status(run.status)),
+        };
         match self.run_activity(run).map(|live| live.state) {
             Some(mode @ ActivityState::Paused) => {
                 (self.display.glyphs.activity(mode), "paused", Role::from_activity(mode))

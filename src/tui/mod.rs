@@ -59,7 +59,7 @@ use terminal::{EventSource, MessageSender, Terminal};
 use theme::{Background, ColorDepth, Theme};
 
 use crate::config::{self, ClockAndIds, ColorChoice, OpeningMode, Paths, Settings};
-use crate::git::{FilterSettings, Repo};
+use crate::git::Repo;
 use crate::runner::{FreshnessFacts, Services};
 
 /// Parts from which the cockpit is built.
@@ -129,16 +129,13 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     listen_to_signals(mailbox.clone())?;
     let root = runner.repo.root();
     let repo = Repo::discover(&root).ok();
-    let filter = FilterSettings {
-        max_file_bytes: runner.settings.max_file_bytes,
-        ignored_paths: runner.settings.ignored_paths.clone(),
-    };
-    let loader = page_loader::PageLoader::new(runner.store.clone(), repo, filter, ledger);
+    let loader = page_loader::PageLoader::new(runner.store.clone(), repo, Box::new(runner.filter()), ledger);
     // A separate runner, so that a cancel request does not wait until a snapshot is taken.
     let control = Repo::discover(&root).ok().map(|repo| Services {
         repo,
         store: runner.store.clone(),
         settings: Arc::clone(&runner.settings),
+        rules: runner.rules.clone(),
         paths: runner.paths.clone(),
         ambient: ClockAndIds::system(),
     });

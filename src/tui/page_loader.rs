@@ -14,7 +14,7 @@ use super::page_data::{
 };
 use super::turns::TurnHistory;
 use crate::domain::{Finding, FindingId, FindingStatus, RunId, RunRecord, Scope, text};
-use crate::git::{Changeset, FileChange, FilterSettings, LineOrigin, Repo};
+use crate::git::{Changeset, FileChange, FilterRules, LineOrigin, Repo};
 use crate::policy;
 use crate::store::{JournalFollower, Store, StoreView};
 
@@ -45,7 +45,7 @@ pub struct PageLoader {
     pub store: Store,
     /// `None` if the repository cannot be opened a second time; then pages have no code.
     pub repo: Option<Repo>,
-    pub filter: FilterSettings,
+    pub filter: Box<dyn FilterRules + Send>,
     pub ledger: LedgerSource,
     pub highlighter: Highlighter,
     files: RecentCache<Vec<String>>,
@@ -56,7 +56,7 @@ pub struct PageLoader {
 }
 
 impl PageLoader {
-    pub fn new(store: Store, repo: Option<Repo>, filter: FilterSettings, ledger: LedgerSource) -> Self {
+    pub fn new(store: Store, repo: Option<Repo>, filter: Box<dyn FilterRules + Send>, ledger: LedgerSource) -> Self {
         Self {
             store,
             repo,
@@ -337,7 +337,7 @@ impl PageLoader {
         if let Some((_, change)) = self.changes.iter().find(|(known, _)| *known == key) {
             return Some(Arc::clone(change));
         }
-        let change = Arc::new(self.repo.as_ref()?.compute_changeset(&key.0, &key.1, &self.filter).ok()?);
+        let change = Arc::new(self.repo.as_ref()?.compute_changeset(&key.0, &key.1, self.filter.as_ref()).ok()?);
         self.changes.truncate(MAX_CACHED - 1);
         self.changes.push_front((key, Arc::clone(&change)));
         Some(change)
@@ -398,6 +398,10 @@ pub fn reason_label(reason: crate::domain::OmissionReason) -> &'static str {
         R::TooComplex => "too complex",
         R::Unreadable => "unreadable",
         R::NotReached => "not reached",
+        R::TurnLimit => "turn limit",
+        R::Budget => "budget reached",
+        R::BrokenAnswer => "answers broke off",
+        R::Window => "too large for the window",
     }
 }
 

@@ -58,7 +58,7 @@ echo '{"type":"turn.completed","usage":{"input_tokens":9,"cached_input_tokens":5
     assert_eq!(program.dialect, CommandDialect::Codex);
     let response = place.open(program).respond(&request("x"), &mut Watcher::default()).expect("an answer");
     assert_eq!(response.text, "{\"findings\":[1]}\n\n{\"findings\":[2]}");
-    assert_eq!(response.usage, Usage { input: 9, cached: 5, output: 3, reasoning: 1 });
+    assert_eq!(response.usage, Usage { input: 9, cached: 5, output: 3, reasoning: 1, ..Usage::default() });
     assert_eq!((response.stop, response.model.as_str()), (StopReason::Done, "gpt-x"));
     let arguments = place.read("arguments");
     assert!(arguments.starts_with("exec\n--json\n--sandbox\nread-only\n"), "{arguments}");

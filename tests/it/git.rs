@@ -710,8 +710,9 @@ fn a_partial_clone_fetches_what_it_reviews_and_nothing_else() {
     test.write("moved.rs", "one\ntwo\nthree\nfour\nfive\n");
     test.write("a.rs", "1\n");
     test.write("old/deep/b.rs", "b\n");
-    test.commit("one");
     test.write("new/.gitattributes", "gen.rs linguist-generated\n");
+    test.commit("one");
+    test.write("new/.gitattributes", "gen.rs -linguist-generated\n");
     test.write("new/gen.rs", "g\n");
     std::fs::remove_file(test.repo().join("moved.rs")).expect("removed");
     test.write("new/moved.rs", "one\ntwo\n3\nfour\nfive\n");

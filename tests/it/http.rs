@@ -7,4 +7,5 @@ mod samples;
 mod secrets;
 pub mod server;
 mod surroundings;
+mod no_usage;
 mod trouble;

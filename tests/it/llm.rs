@@ -4,6 +4,7 @@ mod budget;
 mod carry;
 mod context;
 mod figures;
+mod incomplete;
 mod scenarios;
 pub mod server;
 

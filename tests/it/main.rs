@@ -12,6 +12,7 @@ mod env;
 mod fit_weights;
 mod fix;
 mod freshness;
+mod gate;
 mod git;
 mod hang;
 mod hook;

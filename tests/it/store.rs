@@ -179,7 +179,7 @@ fn the_life_of_a_run_and_its_findings() {
     journal.append(at(8_000), RunEvent::Covered { file }).expect("appends");
 
     for (path, reason) in [("a.txt", OmissionReason::UnsupportedLanguage), ("b.rs", OmissionReason::Unreadable)] {
-        let file = OmittedFile { path: path.into(), reason };
+        let file = OmittedFile::new(path, reason);
         journal.append(at(8_000), RunEvent::LeftOut { file, hunks: 1 }).expect("appends");
     }
 

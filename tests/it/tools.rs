@@ -42,6 +42,7 @@ fn toolbox_with(test: &TestEnvironment, scope: &str, mask: Mask, folder: Option<
     let frozen = reviewer::ReviewedSnapshot {
         run_id: "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id"),
         commit: snapshot.snapshot_commit.clone(),
+        base: Some(snapshot.base_commit.clone()).filter(|base| !base.is_empty()),
         filter: filter(),
     };
     let other = Repo::discover(&test.repo()).expect("a repository");

@@ -204,9 +204,9 @@ fn costs_are_those_of_the_list(
     #[case] expected: f64,
 ) {
     let price = ModelCatalog::default().resolve_facts(model, "other").0.price.expect("a price");
-    let cost = price.cost(&Usage { input, cached, output, reasoning: 0 });
+    let cost = price.cost(&Usage { input, cached, output, ..Usage::default() });
     assert!((cost - expected).abs() < 1e-9, "{cost} is not {expected}");
-    let thinking = price.cost(&Usage { input, cached, output: 0, reasoning: output });
+    let thinking = price.cost(&Usage { input, cached, reasoning: output, ..Usage::default() });
     assert!((thinking - expected).abs() < 1e-9, "thinking costs as output");
 }
 

@@ -22,7 +22,7 @@ use crate::config::{ClockAndIds, Paths, Settings};
 use crate::domain::{Finding, FindingStatus, RunEvent, RunId, RunOutput, RunRecord, RunStatus, Source};
 use crate::git::{GitError, Repo};
 use crate::policy::ReviewAction;
-use crate::runner::{BUILTIN_REVIEWER, ReviewRequest, RunnerError, Services, open_store, process};
+use crate::runner::{BUILTIN_REVIEWER, RepositoryRules, ReviewRequest, RunnerError, Services, open_store, process};
 use crate::store::StoreError;
 use rng::SplitMix64;
 use sandbox::{ReplayCommit, ReplaySandbox, TRUNK, TouchedPath};
@@ -153,8 +153,9 @@ fn open_runner(desk: &ReplaySandbox, home: &Path) -> Result<Services, ReplayErro
     let repo = Repo::discover(desk.folder())?;
     let paths = Paths::from_home(home);
     let store = open_store(&repo, &paths)?;
-    let settings = Settings::default();
-    Ok(Services { repo, store, settings: Arc::new(settings), paths, ambient: ClockAndIds::system() })
+    let settings = Arc::new(Settings::default());
+    let rules = RepositoryRules::fixed(Arc::clone(&settings));
+    Ok(Services { repo, store, settings, rules, paths, ambient: ClockAndIds::system() })
 }
 
 /// A session that is being replayed.

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 
 use crate::context::diff_parts::{DiffLimits, DiffPart, build_diff_parts};
 use crate::domain::{LineRange, RunOutput, RunRecord};
-use crate::git::{FilterSettings, GitError, Repo};
+use crate::git::{GitError, Repo};
 use crate::masking::Mask;
+use crate::runner::RepositoryRules;
 use crate::tokens::{Encoding, count_tokens};
 
 /// Small parts, so that a part is one hunk or a few lines of a large hunk.
@@ -19,13 +20,13 @@ const DIFF_MEASURE: DiffLimits =
 /// Counts tokens and caches the counts.
 pub(super) struct TokenMeter<'a> {
     repo: &'a Repo,
-    filter: FilterSettings,
+    filter: RepositoryRules,
     /// By base and snapshot.
     full: HashMap<(String, String), u64>,
 }
 
 impl<'a> TokenMeter<'a> {
-    pub fn new(repo: &'a Repo, filter: FilterSettings) -> Self {
+    pub fn new(repo: &'a Repo, filter: RepositoryRules) -> Self {
         Self { repo, filter, full: HashMap::new() }
     }
 

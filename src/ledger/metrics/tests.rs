@@ -44,7 +44,7 @@ fn resumed_from(number: u8) -> RunLinks {
 }
 
 fn run_with_tokens(number: u8, input: u64, cost: f64) -> RunRecord {
-    let tokens = Usage { input, cached: 1, output: 10, reasoning: 5 };
+    let tokens = Usage { input, cached: 1, output: 10, reasoning: 5, ..Usage::default() };
     change(run(number), |run| {
         run.reviewed_by.name = "deep".into();
         run.usage = RunUsage { tokens, cost, window_peak: input, ..RunUsage::default() };
@@ -175,7 +175,7 @@ fn sums_are_the_sums_of_the_records_and_unknown_is_not_zero() {
     let free = change(run(1), |run| run.usage.saved_token_estimate = 700);
     let metrics = measure_all(&[run_with_tokens(3, 2_000, 0.0), run_with_tokens(2, 1_000, 0.25), free]);
     let totals = &metrics.totals;
-    assert_eq!(totals.tokens, Usage { input: 3_000, cached: 2, output: 20, reasoning: 10 });
+    assert_eq!(totals.tokens, Usage { input: 3_000, cached: 2, output: 20, reasoning: 10, ..Usage::default() });
     assert_eq!((totals.tokens_spent, totals.tokens_saved), (3_030, 700));
     assert_eq!((totals.cost, totals.runs_without_price), (0.25, 1));
     let costs: Vec<Option<f64>> = metrics.runs.iter().map(|run| run.cost).collect();

@@ -55,6 +55,42 @@ fn run(id: &'static str, status: RunStatus) -> KnownRun<'static> {
     }
 }
 
+/// Returns a run that ended early after it reviewed so many of 40 hunks.
+fn unfinished(id: &'static str, reviewed: u32, progress: RunAdvance) -> KnownRun<'static> {
+    KnownRun {
+        extent: ReviewExtent::Unfinished { reviewed, hunks: 40, progress },
+        resumable: Resumable::No,
+        ..run(id, RunStatus::Completed)
+    }
+}
+
+#[test]
+fn a_run_that_ended_early_is_never_reused_and_the_next_one_goes_on() {
+    let decided = decide(&request(), &[unfinished(A, 7, RunAdvance::Some)]);
+    assert_eq!(decided.action, ReviewAction::Launch);
+    assert_eq!(decided.reason, format!("{A} has reviewed 7 of 40 hunks; this run goes on with the rest"));
+    let budget = KnownRun { status: RunStatus::Cancelled, ..unfinished(A, 7, RunAdvance::Some) };
+    assert_eq!(decide(&request(), &[budget]).action, ReviewAction::Launch);
+    let later = run(B, RunStatus::Completed);
+    assert_eq!(decide(&request(), &[unfinished(A, 7, RunAdvance::Some), later]).action, ReviewAction::Reuse { run: id(B) });
+}
+
+#[test]
+fn an_automatic_request_goes_on_as_long_as_runs_get_anywhere() {
+    let automatic = LaunchRequest { asker: Requester::Automatic, ..request() };
+    assert_eq!(decide(&automatic, &[unfinished(A, 7, RunAdvance::Some)]).action, ReviewAction::Launch);
+    assert_eq!(decide(&automatic, &[unfinished(A, 7, RunAdvance::None)]).action, ReviewAction::Skip);
+    assert_eq!(decide(&request(), &[unfinished(A, 7, RunAdvance::None)]).action, ReviewAction::Launch);
+}
+
+#[test]
+fn files_out_of_sight_are_not_seen_by_another_run_either() {
+    let hidden = KnownRun { extent: ReviewExtent::OutOfSight { files: 1 }, ..run(A, RunStatus::Completed) };
+    let decided = decide(&request(), &[hidden]);
+    assert_eq!(decided.action, ReviewAction::Reuse { run: id(A) });
+    assert_eq!(decided.reason, format!("{A} has reviewed all but 1 file that the change puts out of sight"));
+}
+
 fn id(text: &str) -> RunId {
     text.parse().expect("an id")
 }

@@ -17,9 +17,12 @@ impl ConversationEngine {
         let open = self.delivery.open_paths().len();
         if open > 0 {
             let files = text::format_count(open, "file");
-            effects.push(
-                self.note(format!("the turns were used up: {files} not or only in part put before the reviewer")),
-            );
+            let cause = match self.early_end(None, false) {
+                OmissionReason::BrokenAnswer => "the answers broke off",
+                OmissionReason::Window => "the change does not fit into the window",
+                _ => "the turns were used up",
+            };
+            effects.push(self.note(format!("{cause}: {files} not or only in part put before the reviewer")));
             effects.extend(self.record_partial_files());
         }
         if let Some(priority) = self.window.limits().opinion {
@@ -60,7 +63,7 @@ impl ConversationEngine {
             issues_by_type: count_by_kind(&findings),
         };
         let counts = FindingCounts::from_findings(&findings);
-        let coverage = self.coverage();
+        let coverage = self.coverage(self.early_end(cancel, failure.is_some()));
         let mut summary = summarize_run(status, &counts, &coverage);
         if let Some((_, text)) = &failure {
             summary = format!("failed: {text}; {} kept", text::format_count(findings.len(), "finding"));
@@ -80,14 +83,27 @@ impl ConversationEngine {
         vec![ConversationEffect::Append(last), ConversationEffect::Finish(Box::new(outcome))]
     }
 
-    fn coverage(&self) -> Coverage {
+    /// Returns the reason why hunks were not reviewed, if there are any.
+    fn early_end(&self, cancel: Option<CancelReason>, failed: bool) -> OmissionReason {
+        match cancel {
+            Some(CancelReason::BudgetExhausted) => OmissionReason::Budget,
+            Some(_) => OmissionReason::NotReached,
+            None if failed => OmissionReason::NotReached,
+            None if self.last_answer_cut => OmissionReason::BrokenAnswer,
+            None if self.turn >= self.window.limits().max_turns => OmissionReason::TurnLimit,
+            None => OmissionReason::Window,
+        }
+    }
+
+    /// Returns the coverage; `early_end` is the reason of hunks that were not reviewed.
+    fn coverage(&self, early_end: OmissionReason) -> Coverage {
         let covered: BTreeMap<&str, &FileCoverage> =
             self.covered.iter().map(|file| (file.path.as_str(), file)).collect();
         let mut left_out = self.plan.left_out.clone();
         let open = self.plan.open_files();
         let not_reached = open.iter().filter(|file| !covered.contains_key(file.path.as_str()));
         left_out.extend(
-            not_reached.map(|file| OmittedFile { path: file.path.clone(), reason: OmissionReason::NotReached }),
+            not_reached.map(|file| OmittedFile::new(&file.path, early_end)),
         );
         let mut coverage = Coverage {
             files_total: to_u32(self.plan.files.len() + self.plan.left_out.len()),
@@ -101,6 +117,7 @@ impl ConversationEngine {
             ..Coverage::default()
         };
         coverage.set_carried(&self.plan.carried);
+        coverage.set_gaps(self.plan.files.iter().map(|file| (file.path.as_str(), file.hunks.len())), early_end);
         coverage
     }
 }

@@ -8,7 +8,7 @@ use super::{ConversationLimits, FINISH_TOOL, PromptTokenCounter, REPORT_FINDINGS
 use crate::domain::{
     CancelReason, ChatMessage, ChatRequest, ChatResponse, DiffPart, ErrorClass, FileCoverage, Finding, FindingId,
     LineRange, RejectedReport, ReportedProblem, RunEvent, RunStatus, StopReason, SummaryAuthor, ToolCall, ToolOutcome,
-    ToolSpec, TurnPhase, Usage, WindowUse, text,
+    ToolSpec, TurnPhase, WindowUse, text,
 };
 use crate::review::dedup::count_by_kind;
 use crate::review::journal_state::to_u32;
@@ -294,6 +294,8 @@ pub struct ConversationEngine {
     pub(super) calls: Vec<ToolCall>,
     /// Number of consecutive unusable answers.
     pub(super) bad_answers: u32,
+    /// True if the last answer broke off or was cut at its longest length.
+    pub(super) last_answer_cut: bool,
     /// States whether the model has ever reported findings in structured form.
     reporting: ReportingHistory,
     shrunk: WindowShrink,
@@ -348,6 +350,7 @@ impl ConversationEngine {
             extracted: ExtractedReports::default(),
             calls: Vec::new(),
             bad_answers: 0,
+            last_answer_cut: false,
             reporting: ReportingHistory::Nothing,
             shrunk: WindowShrink::NotYet,
             opinions: VecDeque::new(),
@@ -569,9 +572,11 @@ impl ConversationEngine {
         took_ms: u64,
         cost: Option<f64>,
     ) -> Vec<ConversationEffect> {
-        match response.usage == Usage::default() {
-            true => response.usage = self.window.estimate_usage(&response),
-            false => self.window.calibrate(&response.usage),
+        match response.usage.total() {
+            // A journal of an older version.
+            0 => response.usage = self.window.estimate_usage(&response),
+            _ if response.usage.estimated => {}
+            _ => self.window.calibrate(&response.usage),
         }
         self.extracted = extract_reports(&response);
         let mut effects = vec![self.record_answer(&response, first_ms, took_ms, cost)];
@@ -731,6 +736,7 @@ impl ConversationEngine {
         let mut effects = Vec::new();
         let cut = matches!(response.stop, StopReason::Length)
             || (response.stop == StopReason::Interrupted && response.calls.is_empty());
+        self.last_answer_cut = cut;
         if !cut {
             for file in self.delivery.mark_answered() {
                 self.covered.push(file.clone());

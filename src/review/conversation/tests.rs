@@ -81,7 +81,7 @@ fn call(name: &str, arguments: impl Into<String>) -> ToolCall {
 }
 
 fn answer(text: &str, calls: Vec<ToolCall>, stop: StopReason) -> ChatResponse {
-    let usage = Usage { input: 0, cached: 0, output: 100, reasoning: 0 };
+    let usage = Usage { output: 100, ..Usage::default() };
     ChatResponse { text: text.to_owned(), calls, opaque: Vec::new(), stop, usage, model: "m-1".to_owned() }
 }
 

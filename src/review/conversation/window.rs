@@ -149,6 +149,7 @@ impl ConversationWindow {
         Usage {
             input: self.scale_tokens(self.request_tokens).saturating_add_signed(self.offset),
             output: self.scale_tokens(output),
+            estimated: true,
             ..Usage::default()
         }
     }

@@ -42,7 +42,7 @@ fn plan(files: usize, unit_files: usize) -> ReviewPlan {
                 added_lines: 20,
             })
             .collect(),
-        left_out: vec![OmittedFile { path: "Cargo.lock".into(), reason: OmissionReason::LockFile }],
+        left_out: vec![OmittedFile::new("Cargo.lock", OmissionReason::LockFile)],
         unit_files,
         has_whole_unit: true,
     }
@@ -210,7 +210,7 @@ fn hunks_of_files_that_the_reviewer_leaves_out_are_not_its_to_cover() {
     let mut engine = UnitEngine::new();
     start(&mut engine, plan(4, 3));
     let left_out = [(1, UnsupportedLanguage), (2, Unreadable)]
-        .map(|(index, reason)| OmittedFile { path: format!("f{index}.rs"), reason });
+        .map(|(index, reason)| OmittedFile::new(format!("f{index}.rs"), reason));
     let mut report = read(&[0], Vec::new());
     report.left_out = left_out.to_vec();
     let effects = engine.handle(UnitEvent::Reported(report));

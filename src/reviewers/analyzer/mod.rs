@@ -16,7 +16,9 @@ pub use findings::to_findings;
 pub use folder::FolderReport;
 pub(crate) use smells::duplicate_code::search::{FINGERPRINT_VERSION, FingerprintSource, file_fingerprints};
 pub use smells::hardcoded_configuration::FileRedactor;
-pub(crate) use smells::hardcoded_configuration::{ValueQuoting, find_key_shapes, find_named_secrets, needs_parsing};
+pub(crate) use smells::hardcoded_configuration::{
+    ValueQuoting, find_key_shapes, find_named_secrets, find_text_secrets, needs_parsing,
+};
 
 use std::fmt;
 use std::sync::Arc;

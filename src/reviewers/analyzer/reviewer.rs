@@ -21,7 +21,7 @@ use crate::domain::{
     ErrorClass, Finding, LineRange, OmissionReason, OmittedFile, ReviewUnitKind, ReviewedFile, RunId, Time, UnitReport,
     content_hash, text::format_count,
 };
-use crate::git::{FileChange, FilterSettings, GitError, Repo, TreeFile};
+use crate::git::{ChangeKind, FileChange, FilterSettings, GitError, Repo, TreeFile};
 use crate::reviewers::{Reviewer, ReviewerError};
 use crate::syntax::ParseFailure;
 use crate::syntax::facts::FileFacts;
@@ -64,6 +64,8 @@ pub struct ReviewedSnapshot {
     pub run_id: RunId,
     /// Commit whose tree is reviewed.
     pub commit: String,
+    /// Commit that the change is compared with, or that has its settings; `None` if it is cut off by a shallow clone.
+    pub base: Option<String>,
     /// Filter that excludes files from a review; it also limits the files that are searched for copies.
     pub filter: FilterSettings,
 }
@@ -80,7 +82,12 @@ pub struct BuiltinReviewer {
 /// Result of the review of one file.
 enum FileOutcome {
     Reviewed { findings: Vec<Finding>, lines: u32 },
-    LeftOut { reason: OmissionReason, note: Option<String> },
+    LeftOut {
+        reason: OmissionReason,
+        note: Option<String>,
+        /// True if the base of the change was reviewable.
+        hidden: bool,
+    },
 }
 
 impl FileOutcome {
@@ -90,13 +97,15 @@ impl FileOutcome {
 
     fn from_error(why: ParseFailure) -> Self {
         match why {
-            ParseFailure::UnknownLanguage => Self::LeftOut { reason: OmissionReason::UnsupportedLanguage, note: None },
-            ParseFailure::TooComplex => Self::LeftOut { reason: OmissionReason::TooComplex, note: None },
-            ParseFailure::OutOfMemory => {
-                Self::LeftOut { reason: OmissionReason::TooComplex, note: Some(why.to_string()) }
-            }
-            ParseFailure::Failed => Self::LeftOut { reason: OmissionReason::Unreadable, note: Some(why.to_string()) },
+            ParseFailure::UnknownLanguage => Self::left_out(OmissionReason::UnsupportedLanguage, None),
+            ParseFailure::TooComplex => Self::left_out(OmissionReason::TooComplex, None),
+            ParseFailure::OutOfMemory => Self::left_out(OmissionReason::TooComplex, Some(why.to_string())),
+            ParseFailure::Failed => Self::left_out(OmissionReason::Unreadable, Some(why.to_string())),
         }
+    }
+
+    fn left_out(reason: OmissionReason, note: Option<String>) -> Self {
+        Self::LeftOut { reason, note, hidden: false }
     }
 }
 
@@ -117,9 +126,9 @@ fn build_report(files: &[FileChange], done: Vec<(usize, FileOutcome)>) -> UnitRe
                 report.findings.extend(findings);
                 report.read.push(ReviewedFile { path, lines });
             }
-            FileOutcome::LeftOut { reason, note } => {
+            FileOutcome::LeftOut { reason, note, hidden } => {
                 report.notes.extend(note.map(|note| format!("{path}: {note}")));
-                report.left_out.push(OmittedFile { path, reason });
+                report.left_out.push(OmittedFile { hidden, ..OmittedFile::new(path, reason) });
             }
         }
     }
@@ -218,7 +227,7 @@ impl BuiltinReviewer {
         let text = match self.blob(&file.new_blob) {
             Ok(text) => text,
             Err(error) => {
-                return FileOutcome::LeftOut { reason: OmissionReason::Unreadable, note: Some(error.to_string()) };
+                return FileOutcome::left_out(OmissionReason::Unreadable, Some(error.to_string()));
             }
         };
         let old = || {
@@ -230,7 +239,29 @@ impl BuiltinReviewer {
                 findings: self.build_findings(&smells, &file.path, &text),
                 lines: count_lines(&text),
             },
-            Err(why) => FileOutcome::from_error(why),
+            Err(why) => match FileOutcome::from_error(why) {
+                FileOutcome::LeftOut { reason, note, .. } => {
+                    let hidden = self.is_hidden(parsers, file, reason);
+                    FileOutcome::LeftOut { reason, note, hidden }
+                }
+                reviewed => reviewed,
+            },
+        }
+    }
+
+    /// Returns true if the change itself keeps a file from being analyzed: the base could be, or has no such file.
+    fn is_hidden(&self, parsers: &mut Parsers, file: &FileChange, reason: OmissionReason) -> bool {
+        let old_path = file.old_path.as_deref().filter(|_| file.kind == ChangeKind::Renamed).unwrap_or(&file.path);
+        let old = || self.repo().file_at(self.snapshot.base.as_deref()?, old_path).ok().flatten();
+        match reason {
+            OmissionReason::TooComplex => old().is_none_or(|old| {
+                let language = Language::detect(old_path, &old);
+                language.is_none_or(|language| parsers.parse(old_path, language, &old).is_ok())
+            }),
+            // An extension tells the language, whatever the content is.
+            OmissionReason::UnsupportedLanguage if old_path == file.path && has_extension(old_path) => false,
+            OmissionReason::UnsupportedLanguage => old().is_some_and(|old| Language::detect(old_path, &old).is_some()),
+            _ => false,
         }
     }
 
@@ -379,6 +410,10 @@ fn list_searched_files(repo: &Repo, commit: &str, filter: &FilterSettings) -> Re
     Ok(files)
 }
 
+fn has_extension(path: &str) -> bool {
+    std::path::Path::new(path).extension().is_some()
+}
+
 /// Returns the lines that a change added or changed.
 fn added_lines(file: &FileChange) -> Vec<LineRange> {
     file.hunks.iter().filter(|hunk| hunk.new_lines > 0).map(|hunk| hunk.new_range()).collect()
@@ -395,7 +430,6 @@ fn to_reviewer_error(error: GitError) -> ReviewerError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::git::ChangeKind;
 
     #[test]
     fn a_file_that_no_thread_gave_back_is_left_out_and_said() {
@@ -413,7 +447,7 @@ mod tests {
         let report = build_report(&files, vec![(2, reviewed(7)), (0, reviewed(5))]);
         let read: Vec<_> = report.read.iter().map(|file| (file.path.as_str(), file.lines)).collect();
         assert_eq!(read, [("a.rs", 5), ("c.rs", 7)]);
-        assert_eq!(report.left_out, [OmittedFile { path: "b.rs".into(), reason: OmissionReason::Unreadable }]);
+        assert_eq!(report.left_out, [OmittedFile::new("b.rs", OmissionReason::Unreadable)]);
         assert!(report.notes.len() == 1 && report.notes[0].starts_with("b.rs: "), "{:?}", report.notes);
     }
 

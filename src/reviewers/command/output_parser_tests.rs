@@ -79,7 +79,7 @@ fn parse_output(dialect: CommandDialect, output: &[u8], size: usize) -> (AgentOu
 }
 
 fn usage(input: u64, cached: u64, output: u64, reasoning: u64) -> Usage {
-    Usage { input, cached, output, reasoning }
+    Usage { input, cached, output, reasoning, ..Usage::default() }
 }
 
 /// Returns the text that was reported on the way.

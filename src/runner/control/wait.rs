@@ -115,7 +115,7 @@ impl LiveProgress {
                     self.files_covered += 1;
                     self.hunks_covered += u32::try_from(file.hunks.len()).unwrap_or(u32::MAX);
                 }
-                RunEvent::LeftOut { file, hunks } if !file.reason.is_gap() => {
+                RunEvent::LeftOut { file, hunks } if !file.is_gap() => {
                     self.hunks_left_out = self.hunks_left_out.saturating_add(hunks);
                 }
                 RunEvent::Finding { finding } => self.counts.add(finding.priority),

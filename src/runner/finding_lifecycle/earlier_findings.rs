@@ -66,7 +66,7 @@ impl FindingSettlement<'_> {
         let mine = self.sight();
         ((own + 1)..self.view.run_count()).find(|&index| {
             let row = self.view.run(index);
-            let whole = row.status == RunStatus::Completed && row.error_class.is_empty();
+            let whole = row.status == RunStatus::Completed && row.error_class.is_empty() && !row.incomplete;
             whole
                 && row.branch == mine.branch
                 && row.worktree == mine.worktree

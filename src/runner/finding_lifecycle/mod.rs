@@ -86,7 +86,7 @@ impl FindingLifecycle<'_> {
         if let Some(fix) = &run.follow_up_of {
             return Ok(hold_back::hold_back_all(outcome, fix));
         }
-        let whole = outcome.status == RunStatus::Completed && outcome.failure.is_none();
+        let whole = outcome.status == RunStatus::Completed && outcome.failure.is_none() && !outcome.coverage.is_incomplete();
         let extent = if whole { ReviewExtent::Whole } else { ReviewExtent::Partial };
         FindingSettlement::new(self.services, run, outcome.status, extent)?.settle(outcome)
     }
@@ -223,7 +223,9 @@ impl<'a> FindingSettlement<'a> {
                     return (Some(ReviewObservation::NotRaised), None);
                 }
                 let recheck = recheck.get_or_insert_with(|| {
-                    Recheck::new(&self.services.settings.smells, self.services.learning().learned_rules())
+                    let subject = &self.run.subject;
+                    let settings = self.services.settings_for(&subject.base_commit, &subject.snapshot_commit);
+                    Recheck::new(&settings.smells, self.services.learning().learned_rules())
                 });
                 let reported = || self.services.store.finding_in(&self.view, &known.id);
                 let problem = (*lines, known.lines.count());

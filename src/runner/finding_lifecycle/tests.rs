@@ -14,6 +14,7 @@ use crate::domain::{
 };
 use crate::git::Repo;
 use crate::review::summarize_run;
+use crate::runner::RepositoryRules;
 use crate::store::{RepoInfo, Store};
 
 struct LifecycleFixture {
@@ -53,7 +54,9 @@ impl LifecycleFixture {
         let paths = Paths::from_home(&folder.path().join("home"));
         let store = Store::open(&paths.state, info).expect("a store");
         let ambient = ClockAndIds::fixed("2026-03-04T05:06:07Z".parse().expect("a moment"), Duration::from_secs(1));
-        let services = Services { repo, store, settings: Arc::new(Settings::default()), paths, ambient };
+        let settings = Arc::new(Settings::default());
+        let rules = RepositoryRules::fixed(Arc::clone(&settings));
+        let services = Services { repo, store, settings, rules, paths, ambient };
         Self { folder, services }
     }
 

@@ -7,6 +7,7 @@ use super::fixer_worker::{FixAttempt, FixFailure, FixMaterial};
 use crate::config::{ModelCatalog, ModelFacts};
 use crate::domain::{ChatRequest, ChatResponse, Fix, FixId};
 use crate::reviewers::chat::{Chat, ChatObserver, ChatProgress};
+use crate::runner::reviewer_access::usage_estimate::fill_missing_usage;
 use crate::runner::{Fixer, RunnerError, Services};
 use crate::store::PaidAnswer;
 
@@ -72,10 +73,11 @@ impl Fixer<'_> {
             self.check_fix_budget(&material.fix, made)?;
         }
         let mut watch = wanted;
-        let response = chat.respond(request, &mut watch).map_err(|error| match error.cancelled {
+        let mut response = chat.respond(request, &mut watch).map_err(|error| match error.cancelled {
             true => FixFailure::Dropped,
             false => FixFailure::Reason(error.summary),
         })?;
+        fill_missing_usage(request, &mut response, facts.encoding);
         let cost = facts.price.as_ref().map_or(0.0, |price| price.cost(&response.usage));
         made.requests += 1;
         let paid = PaidAnswer {
@@ -86,6 +88,7 @@ impl Fixer<'_> {
             reviewer: material.fix.reviewer.clone(),
             tokens: response.usage.total(),
             cost,
+            estimated: response.usage.estimated,
         };
         if !free && let Err(error) = self.services.reviewers().spending().append(&paid) {
             tracing::warn!(fix = %material.fix.fix_id, %error, "what was paid is missing from the account of the day");

@@ -1,10 +1,11 @@
 //! Turns a request into a decision, and perhaps a run, in one step under the store's lock.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{
-    CancelReason, Coverage, Fix, ReviewSubject, RunEnding, RunEvent, RunId, RunLinks, RunOutcome, RunRecord, RunReuse,
+    CancelReason, Coverage, Fix, OmissionReason, ReviewSubject, RunEnding, RunEvent, RunId, RunLinks, RunOutcome, RunRecord, RunReuse,
     RunReviewer, RunStatus, RunUsage,
 };
 use crate::git::Snapshot;
@@ -12,6 +13,7 @@ use crate::policy::supersede::{FinishRule, SupersedeVerdict};
 use crate::policy::{self, Decision, KnownRun, Liveness, Resumable, ReviewAction, ReviewExtent};
 use crate::runner::launcher::start_workers::PendingRun;
 use crate::runner::reviewer_access::reviewer_identity::ReviewerIdentity;
+use crate::runner::worker::left_out_scan::LeftOutScan;
 use crate::runner::{Launcher, RequestOutcome, ReviewRequest, ReviewerAccess, RunnerError, known_runs, process};
 use crate::store::{LockedStore, StoreError, StoreView};
 
@@ -54,10 +56,9 @@ impl Launcher<'_> {
     /// the store fails. A worker that cannot be started is no error: the run is recorded and starts with the next
     /// command.
     pub fn request_review(&self, request: &ReviewRequest) -> Result<RequestOutcome, RunnerError> {
-        let identity = self.services.reviewers().resolve_identity(request.reviewer.as_deref())?;
         // Read before the snapshot, because a decision made meanwhile may be about newer code.
         let triage_bytes = self.services.store.triage_bytes()?;
-        let snapshot = self.take_snapshot(request)?;
+        let (snapshot, identity) = self.take_snapshot(request)?;
         let wish = self.build_policy_request(request, &identity, &snapshot);
         let asked =
             RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: None };
@@ -89,9 +90,8 @@ impl Launcher<'_> {
         request: &ReviewRequest,
         fix: &Fix,
     ) -> Result<RunRecord, RunnerError> {
-        let identity = self.services.reviewers().resolve_identity(request.reviewer.as_deref())?;
         let triage_bytes = self.services.store.triage_bytes()?;
-        let snapshot = self.take_snapshot(request)?;
+        let (snapshot, identity) = self.take_snapshot(request)?;
         let wish = self.build_policy_request(request, &identity, &snapshot);
         let wish = policy::LaunchRequest {
             scope_hash: format!("{}{}", RunRecord::FIX_SCOPE_PREFIX, wish.scope_hash),
@@ -127,7 +127,7 @@ impl Launcher<'_> {
             reasoning_effort: identity.effort.clone(),
             branch: snapshot.branch.clone(),
             worktree: snapshot.worktree.to_string_lossy().into_owned(),
-            files: snapshot.change.files.len(),
+            files: self.count_files_to_review(snapshot),
             left_out: snapshot.change.left_out.len(),
             force: request.force,
             asker: request.source.into(),
@@ -136,12 +136,31 @@ impl Launcher<'_> {
         }
     }
 
-    fn take_snapshot(&self, request: &ReviewRequest) -> Result<Snapshot, RunnerError> {
+    /// Counts the changed files to review. If all files are left out, those with a new secret count, so that the request
+    /// becomes a run that reports them.
+    fn count_files_to_review(&self, snapshot: &Snapshot) -> usize {
+        let change = &snapshot.change;
+        if !change.files.is_empty() {
+            return change.files.len();
+        }
+        let scan = LeftOutScan::new(self.services, change, (&snapshot.base_commit, &snapshot.snapshot_commit));
+        let run = self.services.ambient.new_run_id();
+        let found = scan.find_secrets(&change.left_out, &run);
+        found.iter().map(|finding| finding.repo_relative_path.as_str()).collect::<HashSet<_>>().len()
+    }
+
+    /// Takes the snapshot of a request. Returns it with the identity of the reviewer, which must exist.
+    fn take_snapshot(&self, request: &ReviewRequest) -> Result<(Snapshot, ReviewerIdentity), RunnerError> {
+        let reviewer = request.reviewer.as_deref();
+        self.services.reviewers().resolve_identity(reviewer)?;
         let filter = self.services.filter();
-        Ok(match &request.scope {
+        let snapshot = match &request.scope {
             Some(scope) => self.services.repo.take_snapshot(scope, &filter)?,
             None => self.services.repo.take_default_snapshot(&filter)?,
-        })
+        };
+        let (base, commit) = (&snapshot.base_commit, &snapshot.snapshot_commit);
+        let identity = self.services.reviewers().resolve_identity_for(reviewer, base, commit)?;
+        Ok((snapshot, identity))
     }
 
     fn decide_under_lock(
@@ -180,6 +199,10 @@ impl Launcher<'_> {
                     RunStatus::Completed => {
                         run.extent = self.services.compute_extent(&record)?;
                         run.extent == ReviewExtent::Partial
+                    }
+                    RunStatus::Cancelled if record.ending.cancel_reason == Some(CancelReason::BudgetExhausted) => {
+                        run.extent = self.services.compute_extent(&record)?;
+                        false
                     }
                     _ => false,
                 };
@@ -336,8 +359,7 @@ impl Launcher<'_> {
         &self,
         request: &ReviewRequest,
     ) -> Result<(Snapshot, RunRecord), RunnerError> {
-        let identity = self.services.reviewers().resolve_identity(request.reviewer.as_deref())?;
-        let snapshot = self.take_snapshot(request)?;
+        let (snapshot, identity) = self.take_snapshot(request)?;
         let wish = self.build_policy_request(request, &identity, &snapshot);
         let asked =
             RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes: 0, follow_up_of: None };
@@ -447,10 +469,17 @@ fn expected_coverage(snapshot: &Snapshot, status: RunStatus) -> Coverage {
     let change = &snapshot.change;
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     let listed = if status == RunStatus::Skipped { &change.left_out } else { &snapshot.unstored };
-    Coverage {
+    let mut coverage = Coverage {
         files_total: count(change.files.len() + change.left_out.len()),
         hunks_total: count(change.files.iter().map(|file| file.hunks.len()).sum()),
-        left_out: listed.iter().take(RunRecord::MAX_PATHS).cloned().collect(),
+        left_out: listed.clone(),
         ..Coverage::default()
+    };
+    if status == RunStatus::Skipped {
+        coverage.set_gaps([], OmissionReason::NotReached);
+        // The files that are named come first.
+        coverage.left_out.sort_by_key(|file| !file.is_gap());
     }
+    coverage.left_out.truncate(RunRecord::MAX_PATHS);
+    coverage
 }

@@ -180,7 +180,7 @@ impl PromptBuilder<'_> {
         let mut besides = String::new();
         if prompts.has_placeholder(PromptName::Task, "not_shown") {
             let secret = change.files.iter().filter(|file| is_secret(file));
-            let secret = secret.map(|file| OmittedFile { path: file.path.clone(), reason: OmissionReason::Secret });
+            let secret = secret.map(|file| OmittedFile::new(&file.path, OmissionReason::Secret));
             let left_out: Vec<OmittedFile> = subject.left_out.iter().cloned().chain(secret).collect();
             besides = list_omitted_files(&left_out, &change.moved, sizes.omitted_files, &count, mask);
         }

@@ -5,6 +5,7 @@ pub(super) mod model_reviewer;
 pub(super) mod review_cost;
 pub(super) mod reviewer_identity;
 pub(super) mod reviewer_probe;
+pub(super) mod usage_estimate;
 
 use crate::runner::Services;
 

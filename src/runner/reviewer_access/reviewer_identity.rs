@@ -7,7 +7,7 @@ use secrecy::SecretString;
 
 use crate::config::{EmbeddingSettings, ModelFacts, Paths, ReviewerKind, ReviewerSettings};
 use crate::context::embeddings::EmbeddingScorer;
-use crate::domain::{ErrorClass, RunRecord};
+use crate::domain::{ErrorClass, ReviewSubject, RunRecord};
 use crate::reviewers::Reviewer;
 use crate::reviewers::analyzer;
 use crate::reviewers::analyzer::reviewer::{BuiltinReviewer, ReviewedSnapshot};
@@ -58,6 +58,22 @@ impl ReviewerAccess<'_> {
         })
     }
 
+    /// Returns the identity of a reviewer for the change from `base` (empty if there is none) to `snapshot`: the
+    /// thresholds of the built-in reviewer are those at the base.
+    pub(in crate::runner) fn resolve_identity_for(
+        &self,
+        wanted: Option<&str>,
+        base: &str,
+        snapshot: &str,
+    ) -> Result<ReviewerIdentity, RunnerError> {
+        let mut identity = self.resolve_identity(wanted)?;
+        if identity.reviewer == BUILTIN_REVIEWER {
+            identity.policy_version =
+                analyzer::reviewer::policy_version(&self.services.settings_for(base, snapshot).smells);
+        }
+        Ok(identity)
+    }
+
     pub(in crate::runner) fn unknown_reviewer_error(&self, name: &str) -> RunnerError {
         let mut known = vec![BUILTIN_REVIEWER];
         known.extend(
@@ -77,13 +93,15 @@ impl ReviewerAccess<'_> {
     /// Opens the built-in reviewer for a run's snapshot.
     pub(in crate::runner) fn open_builtin(&self, record: &RunRecord) -> Result<Box<dyn Reviewer>, RunnerError> {
         let repo = crate::git::Repo::discover(&self.services.repo.root())?;
+        let ReviewSubject { base_commit: base, snapshot_commit: commit, .. } = &record.subject;
         let snapshot = ReviewedSnapshot {
             run_id: record.run_id.clone(),
-            commit: record.subject.snapshot_commit.clone(),
-            filter: self.services.filter(),
+            commit: commit.clone(),
+            base: repo.find_rules_commit(base, commit)?,
+            filter: repo.resolve_filter(base, commit, &self.services.filter())?,
         };
         let known = self.services.indexer().open_fingerprints(&record.subject.snapshot_commit);
-        let reviewer = BuiltinReviewer::new(repo, snapshot, &self.services.settings.smells)?;
+        let reviewer = BuiltinReviewer::new(repo, snapshot, &self.services.settings_for(base, commit).smells)?;
         Ok(Box::new(reviewer.with_learned_rules(self.services.learning().learned_rules()).with_fingerprints(known)))
     }
 }

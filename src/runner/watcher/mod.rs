@@ -166,7 +166,7 @@ impl RepoWatcher {
         let Some(lock) = services.store.lock_watcher()? else {
             return Ok(WatchStart::Already(services.store.watcher_status()?));
         };
-        let Services { repo, store, settings, paths, ambient } = services;
+        let Services { repo, store, settings, paths, ambient, .. } = services;
         let mail = Arc::new(WatchQueue::default());
         let every = Duration::from_secs(settings.watch.poll_seconds);
         let eye = match settings.watch.poll {

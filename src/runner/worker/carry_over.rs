@@ -293,7 +293,11 @@ impl RunWorker<'_> {
         let own: HashMap<FindingId, FindingId> =
             output.recognised.into_iter().map(|known| (known.finding_id, known.reported_as)).collect();
         let reports = output.findings.into_iter().chain(output.held_back.into_iter().map(|held| held.finding));
-        let reports = reports.filter(move |finding| !(builtin && finding.kind == Kind::DuplicateCode));
+        // Every run searches the files that it leaves out again.
+        let left_out: HashSet<String> = output.coverage.left_out.into_iter().map(|file| file.path).collect();
+        let reports = reports.filter(move |finding| {
+            !(builtin && finding.kind == Kind::DuplicateCode) && !left_out.contains(&finding.repo_relative_path)
+        });
         reports.map(move |mut finding| {
             if let Some(id) = own.get(&finding.finding_id) {
                 finding.finding_id.clone_from(id);

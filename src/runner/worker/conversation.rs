@@ -23,6 +23,7 @@ use crate::reviewers::chat::{ChatObserver, ChatProgress};
 use crate::runner::indexing::{BackgroundIndexing, BackgroundReading, IndexReadiness};
 use crate::runner::prompt::code_context::{ContextTaskInput, context_sources, summarize_packed};
 use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, PreparedTask};
+use crate::runner::reviewer_access::usage_estimate::fill_missing_usage;
 use crate::runner::worker::report_validation::ReportValidator;
 use crate::runner::worker::{CancelWatch, RunWorker};
 use crate::runner::{RunnerError, Services, conclude};
@@ -54,7 +55,7 @@ impl RunWorker<'_> {
         self.flush()?;
         let entries = self.services.store.read_journal(&self.record.run_id)?;
         let events = || entries.iter().map(|entry| &entry.event);
-        if !plan.files.is_empty() && plan.open_files().is_empty() {
+        if plan.open_files().is_empty() {
             return self
                 .conclude_without_model(ReviewTask::nothing_to_send(plan, known), ResumeLog::from_events(events()));
         }
@@ -262,7 +263,7 @@ impl RunWorker<'_> {
             let waits = watching.waits;
             self.buffer.extend(waits.into_iter().map(|(reason, wait_ms)| RunEvent::Waiting { turn, reason, wait_ms }));
             let error = match answer {
-                Ok(response) => return Ok(self.record_payment(turn, response, first_ms, took_ms, &talk.opened)),
+                Ok(response) => return Ok(self.record_payment(turn, response, (request, first_ms, took_ms), &talk.opened)),
                 Err(error) if error.cancelled => {
                     return Ok(ConversationEvent::CancelAsked(
                         self.cancel_watch.check().unwrap_or(CancelReason::UserStop),
@@ -302,11 +303,11 @@ impl RunWorker<'_> {
     fn record_payment(
         &self,
         turn: u32,
-        response: ChatResponse,
-        first_ms: u64,
-        took_ms: u64,
+        mut response: ChatResponse,
+        (request, first_ms, took_ms): (&ChatRequest, u64, u64),
         opened: &OpenedReviewer,
     ) -> ConversationEvent {
+        fill_missing_usage(request, &mut response, opened.facts.encoding);
         let cost = opened.cost(&response.usage);
         let paid = PaidAnswer {
             at: self.now(),
@@ -315,6 +316,7 @@ impl RunWorker<'_> {
             reviewer: opened.name.clone(),
             tokens: response.usage.total(),
             cost,
+            estimated: response.usage.estimated,
         };
         let free = opened.facts.is_free();
         if !free && let Err(error) = self.services.reviewers().spending().append(&paid) {

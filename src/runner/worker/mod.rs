@@ -2,6 +2,7 @@
 
 pub(super) mod carry_over;
 pub(super) mod conversation;
+pub(super) mod left_out_scan;
 pub(super) mod report_validation;
 
 use std::cell::Cell;
@@ -231,7 +232,11 @@ impl<'a> RunWorker<'a> {
         let frozen = self.now();
         self.timings.snapshot_ms += elapsed_ms(began, frozen);
         let mut outcome = match change {
-            Ok(change) => self.review(&change, replayed, &entries)?,
+            Ok(change) => {
+                let mut outcome = self.review(&change, replayed, &entries)?;
+                self.add_left_out_secrets(&change, &mut outcome)?;
+                outcome
+            }
             Err(error) => {
                 let text = format!("the snapshot is gone or cannot be read: {error}");
                 self.buffer.push(RunEvent::Failed { class: ErrorClass::Git, summary: text.clone() });
@@ -333,7 +338,12 @@ impl<'a> RunWorker<'a> {
         replayed: JournalState,
         entries: &[JournalEntry],
     ) -> Result<ReviewOutcome, RunnerError> {
-        let identity = self.services.reviewers().resolve_identity(Some(&self.record.reviewed_by.name))?;
+        let subject = &self.record.subject;
+        let identity = self.services.reviewers().resolve_identity_for(
+            Some(&self.record.reviewed_by.name),
+            &subject.base_commit,
+            &subject.snapshot_commit,
+        )?;
         self.buffer.push(RunEvent::Phase { status: RunStatus::Reviewing });
         let now = self.now();
         self.record = self.services.store.update_run(&self.record.run_id, now, |record| {

@@ -136,7 +136,9 @@ fn describe_answer(turn: u32, response: &ChatResponse, took_ms: u64) -> String {
         0 => String::new(),
         n => format!(", {}", text::format_count(n, "tool call")),
     };
-    format!("{turn} in {seconds}.{tenths} s: {} in, {} cached, {} out{calls}", usage.input, usage.cached, usage.output)
+    let about = if usage.estimated { "~" } else { "" };
+    let (input, cached, output) = (usage.input, usage.cached, usage.output);
+    format!("{turn} in {seconds}.{tenths} s: {about}{input} in, {cached} cached, {about}{output} out{calls}")
 }
 
 /// Names the reviewer that answers the rest of the run, with its model if it has one.

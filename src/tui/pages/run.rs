@@ -37,6 +37,9 @@ fn render_run_status(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
         true => {
             (app.display.glyphs.activity(ActivityState::Paused), "paused", Role::from_activity(ActivityState::Paused))
         }
+        false if run.is_incomplete() => {
+            (app.display.glyphs.run_status(RunStatus::Failed), "incomplete", Role::Warn)
+        }
         false => (app.display.glyphs.run_status(run.status), run.status.word(), Role::from_run_status(run.status)),
     };
     doc.push(
@@ -49,6 +52,12 @@ fn render_run_status(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
     if !run.outcome.summary.is_empty() {
         doc.push_blank();
         doc.push_paragraph(Role::Normal, &run.outcome.summary, width);
+    }
+    if run.is_incomplete()
+        && let Some(gaps) = run.outcome.coverage.describe_gaps()
+    {
+        doc.push_blank();
+        doc.push_paragraph(Role::Warn, &gaps, width);
     }
     if !run.ending.error_summary.is_empty() {
         doc.push_blank();
@@ -199,8 +208,11 @@ fn render_set_aside(app: &App, rejected: &[RejectedReport], width: usize, doc: &
 }
 
 fn format_spent(tokens: &Usage, cost: f64) -> String {
-    let mut parts =
-        vec![format!("{} in", format_thousands(tokens.input)), format!("{} out", format_thousands(tokens.output))];
+    let about = if tokens.estimated { "~" } else { "" };
+    let mut parts = vec![
+        format!("{about}{} in", format_thousands(tokens.input)),
+        format!("{about}{} out", format_thousands(tokens.output)),
+    ];
     if tokens.cached > 0 {
         parts.push(format!("{} cached", format_thousands(tokens.cached)));
     }

@@ -94,7 +94,8 @@ fn render_spent(app: &App, cost: f64, usage: &Usage, width: usize, doc: &mut Doc
         _ => format!("{}{}", format_dollars(cost), of(most_cost.map(format_dollars))),
     };
     render_gauge_line(app, "cost", &price, most_cost.map(|most| cost / most), width, doc);
-    let total = format!("{}{}", format_thousands(usage.total()), of(most_tokens.map(format_thousands)));
+    let about = if usage.estimated { "~" } else { "" };
+    let total = format!("{about}{}{}", format_thousands(usage.total()), of(most_tokens.map(format_thousands)));
     let share = most_tokens.map(|most| usage.total() as f64 / most.max(1) as f64);
     render_gauge_line(app, "tokens", &total, share, width, doc);
     let number = if width < MIN_WIDE_COLUMNS { format_brief } else { format_thousands };
@@ -325,7 +326,8 @@ fn render_unfolded(app: &App, turn: &Turn, ended: bool, width: usize, doc: &mut 
         };
         let usage = turn.usage();
         let said = format!(
-            "{} in, {} cached, {} out{reasoning}{price}",
+            "{}{} in, {} cached, {} out{reasoning}{price}",
+            if usage.estimated { "~" } else { "" },
             format_thousands(usage.input),
             format_thousands(usage.cached),
             format_thousands(usage.output)

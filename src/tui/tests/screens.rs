@@ -53,6 +53,18 @@ fn findings() {
 }
 
 #[test]
+fn incomplete() {
+    both("incomplete", |columns, rows| {
+        let mut builder = StoreViewBuilder::default();
+        let id = run_id(8);
+        builder.run(RunRow { hunks_total: 40, hunks_covered: 7, incomplete: true, counts: [0; 4], ..run_row(&id) });
+        let mut app = showing(columns, rows, complete(builder));
+        press(&mut app, "1");
+        app
+    });
+}
+
+#[test]
 fn running() {
     both("running", |columns, rows| {
         let (new, old) = (run_id(8), run_id(7));

@@ -75,6 +75,7 @@ pub fn run_row(id: &str) -> RunRow<'_> {
         files_covered: 4,
         hunks_total: 9,
         hunks_covered: 9,
+        incomplete: false,
         attempt: 1,
         paused: false,
         epoch: 1,

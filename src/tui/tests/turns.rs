@@ -50,7 +50,7 @@ impl TurnsFixture {
             .map(|(number, fate)| (*fate, sample::write(&store, number, *fate, now()).expect("a run")))
             .collect();
         let filter = FilterSettings { max_file_bytes: 1 << 20, ignored_paths: Vec::new() };
-        let loader = PageLoader::new(store.clone(), None, filter, Box::new(|| Ok(None)));
+        let loader = PageLoader::new(store.clone(), None, Box::new(filter), Box::new(|| Ok(None)));
         Self { _folder: folder, store, loader, written }
     }
 
@@ -157,7 +157,7 @@ fn twenty_turns_with_a_sliding_window() {
 fn hunks_in_files_that_are_left_out_are_told_apart_while_a_run_works() {
     let mut desk = TurnsFixture::with_fates(&[Fate::Receiving]);
     let run = desk.written[0].1.run.clone();
-    let file = OmittedFile { path: "notes.txt".into(), reason: OmissionReason::UnsupportedLanguage };
+    let file = OmittedFile::new("notes.txt", OmissionReason::UnsupportedLanguage);
     let mut journal = desk.store.open_journal(&run).expect("a journal");
     journal.append(now(), RunEvent::LeftOut { file, hunks: 11 }).expect("appended");
     let mut app = desk.app(160, 48);

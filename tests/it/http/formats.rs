@@ -48,7 +48,7 @@ fn an_answer_is_understood(#[case] kind: ReviewerKind, #[case] counts: [u64; 4])
     assert_eq!(calls, [("read_file", value(FIRST)), ("report_findings", value(SECOND))]);
     assert_ne!(response.calls[0].id, response.calls[1].id);
     assert_eq!(response.stop, StopReason::Tools);
-    assert_eq!(response.usage, Usage { input, cached, output, reasoning });
+    assert_eq!(response.usage, Usage { input, cached, output, reasoning, ..Usage::default() });
     assert_eq!(response.model, "the-model-1");
     assert_eq!(notes.text(), TEXT, "the watcher saw it come");
     assert_eq!(notes.seen[0], ChatProgress::Sent);

@@ -531,7 +531,7 @@ fn what_comes_with_later_requests_is_listed_as_that() {
     }
     let model = Model::start(vec![calls(&[finish()])]);
     settings(&place, &model, "[window]\nmax_tokens = 14000\n[context]\ntokens = 0");
-    let run = place.review(&["--reviewer", "m", "--worktree", "--wait"]);
+    let run = place.review_incompletely(&["--reviewer", "m", "--worktree"]);
     let (task, context) = (task(&model, 0), told(&place, &run).remove(0));
     let parts: Vec<_> = context.sections.iter().filter(|section| section.kind == "diff").collect();
     let first = parts.iter().take_while(|part| !part.reason.ends_with(LATER)).count();

@@ -11,7 +11,7 @@ use revdeck::index::{Index, IndexCompleteness};
 use rustix::process::Signal;
 
 use super::place::{Place, signal, wait_for};
-use crate::env::executable;
+use crate::env::{INCOMPLETE, executable};
 
 /// Soft limit in KiB: a process starts with 100 MB, the parser's stack counts for 64 MiB, and the table takes 200 MB.
 const LIMIT: u32 = 250_000;
@@ -47,14 +47,14 @@ fn a_file_that_ends_a_worker_is_left_out_and_the_run_completes() {
     place.test.write("table.py", table(LINES));
     let commit = place.test.commit("one");
     let reviewed = limited(&place, &["review", "--commit", &commit, "--wait"]);
-    assert!(reviewed.status.success(), "{reviewed:?}");
+    assert_eq!(reviewed.status.code(), Some(INCOMPLETE), "{reviewed:?}");
 
     let run = place.newest().expect("a run");
     let record = place.run(&run);
     assert_eq!((record.status, record.attempt), (RunStatus::Completed, 2), "{record:?}");
     assert_eq!(blamed(&place, &run), ["table.py"]);
     let output = place.output(&run).expect("an output");
-    let left_out = OmittedFile { path: "table.py".to_owned(), reason: OmissionReason::TooComplex };
+    let left_out = OmittedFile { hidden: true, ..OmittedFile::new("table.py", OmissionReason::TooComplex) };
     assert_eq!(output.coverage.left_out, [left_out]);
     assert_eq!(
         output.notes.iter().filter(|note| note.starts_with("table.py: ")).collect::<Vec<_>>(),
@@ -62,7 +62,7 @@ fn a_file_that_ends_a_worker_is_left_out_and_the_run_completes() {
     );
     let covered: Vec<&str> = output.coverage.files.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(covered, ["one/module_0.py", "one/module_1.py"]);
-    assert_eq!((record.outcome.coverage.hunks_total, record.outcome.coverage.hunks_left_out), (2, 1));
+    assert_eq!((record.outcome.coverage.hunks_total, record.outcome.coverage.hunks_left_out), (3, 0));
     let log = place.store().parse_log_path(&run);
     // The worker writes the record before it ends.
     wait_for("the end of the log", || (!log.exists()).then_some(()));

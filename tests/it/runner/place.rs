@@ -148,6 +148,13 @@ impl Place {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// Requests a review that stays incomplete, waits for it and returns its run.
+    pub fn review_incompletely(&self, arguments: &[&str]) -> RunId {
+        let arguments = [&["review", "--wait", "--format", "json"], arguments].concat();
+        let answer = self.test.json(&arguments, crate::env::INCOMPLETE);
+        answer["run"]["run_id"].as_str().expect("a run").parse().expect("an id")
+    }
+
     /// Requests a review and returns the run that serves the request.
     pub fn review(&self, arguments: &[&str]) -> RunId {
         let arguments = [&["review", "--format", "json"], arguments].concat();

@@ -23,7 +23,7 @@ use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition,
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::syntax::definition::{PerLanguage, kind_groups};
-use crate::syntax::facts::FileFacts;
+use crate::syntax::facts::{FileFacts, is_test_path};
 use crate::syntax::role_map::RoleMap;
 use crate::syntax::source::{KindSet, NodeIndex, ParsedFile};
 
@@ -164,6 +164,24 @@ fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
         let shown = held.redactor.redact_slice(address.text.as_bytes(), *start);
         out.push(build_address_smell(source, *index, &compact(&shown, 60), address, facts));
     }
+}
+
+/// Finds keys by their shape in a text of any language that the text before the change (`old`, read when it is needed)
+/// did not have. The smells show no secret.
+pub fn find_text_secrets(path: &str, text: &[u8], old: &dyn Fn() -> Option<Vec<u8>>) -> Vec<Smell> {
+    let mut secrets: Vec<Secret<'_>> = secrets::find_by_shape(text).collect();
+    if secrets.is_empty() {
+        return Vec::new();
+    }
+    if let Some(old) = old() {
+        secrets.retain(|secret| memchr::memmem::find(&old, secret.text.as_bytes()).is_none());
+    }
+    let in_test = is_sample(path) || is_test_path(path);
+    let mut lines = ForwardLineCounter::new(text);
+    let mut smells: Vec<Smell> =
+        secrets.iter().map(|secret| build_secret_smell(secret, &mut lines, in_test)).collect();
+    FileRedactor::from_key_shapes(text).redact_smells(&mut smells, text);
+    smells
 }
 
 /// Returns whether a text may be a secret, by its shape, by a password in a URL or by its randomness. Other smells do

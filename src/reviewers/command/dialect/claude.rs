@@ -230,6 +230,6 @@ fn read_usage(usage: &Value) -> Usage {
             .saturating_add(cached),
         cached,
         output: u64_field(usage, "output_tokens"),
-        reasoning: 0,
+        ..Usage::default()
     }
 }

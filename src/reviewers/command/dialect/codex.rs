@@ -127,5 +127,6 @@ fn read_usage(usage: &Value) -> Usage {
         cached: u64_field(usage, "cached_input_tokens"),
         output: u64_field(usage, "output_tokens").saturating_sub(reasoning),
         reasoning,
+        ..Usage::default()
     }
 }

@@ -157,5 +157,6 @@ fn read_stream_stats(stats: &Value) -> Usage {
         cached: u64_field(stats, "cached"),
         output,
         reasoning: u64_field(stats, "total_tokens").saturating_sub(input).saturating_sub(output),
+        ..Usage::default()
     }
 }

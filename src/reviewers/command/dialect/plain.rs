@@ -56,6 +56,7 @@ impl AgentEventReader for PlainReader {
                     cached: u64_field(event, "cached"),
                     output: u64_field(event, "output"),
                     reasoning: u64_field(event, "reasoning"),
+                    ..Usage::default()
                 };
                 str_field(event, "model").clone_into(&mut said.model);
             }

@@ -221,5 +221,6 @@ fn parse_usage(usage: &Value) -> Usage {
         cached: count("/cachedContentTokenCount"),
         output: count("/candidatesTokenCount"),
         reasoning: count("/thoughtsTokenCount"),
+        ..Usage::default()
     }
 }

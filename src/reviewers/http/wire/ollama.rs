@@ -171,6 +171,7 @@ impl ResponseReader for LineReader {
                 output: count("/eval_count"),
                 // Ollama counts reasoning as part of the answer.
                 reasoning: 0,
+                ..Usage::default()
             };
             answer.stop = Some(match str_at(event, "/done_reason") {
                 "stop" | "" => StopReason::Done,

@@ -297,5 +297,6 @@ fn parse_usage(usage: &Value) -> Usage {
             .unwrap_or(0),
         output: if apart { completion } else { completion.saturating_sub(reasoning) },
         reasoning,
+        ..Usage::default()
     }
 }

@@ -259,5 +259,6 @@ fn parse_usage(usage: &Value) -> Usage {
         cached: count("/input_tokens_details/cached_tokens"),
         output: output - reasoning,
         reasoning,
+        ..Usage::default()
     }
 }

@@ -303,7 +303,7 @@ fn answer(kind: ReviewerKind, events: &[Value]) -> ChatResponse {
 #[case::ollama(ReviewerKind::Ollama, json!({ "done": true, "prompt_eval_count": 100, "eval_count": 30 }), [100, 0, 30, 0])]
 fn tokens_are_counted_once(#[case] kind: ReviewerKind, #[case] event: Value, #[case] counts: [u64; 4]) {
     let [input, cached, output, reasoning] = counts;
-    assert_eq!(answer(kind, &[event]).usage, Usage { input, cached, output, reasoning });
+    assert_eq!(answer(kind, &[event]).usage, Usage { input, cached, output, reasoning, ..Usage::default() });
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn counts_of_anthropic_are_totals() {
     let delta = json!({ "type": "message_delta", "usage": { "input_tokens": 0, "output_tokens": 25 } });
     assert_eq!(
         answer(ReviewerKind::Anthropic, &[start, delta]).usage,
-        Usage { input: 100, cached: 90, output: 25, reasoning: 0 }
+        Usage { input: 100, cached: 90, output: 25, ..Usage::default() }
     );
 }
 
