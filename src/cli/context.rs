@@ -21,7 +21,7 @@ use crate::context::pack::{ContextSection, PackedContext, PartialSources, ReadSh
 use crate::context::retrieve::task::Focus;
 use crate::domain::{LineRange, Scope, text};
 use crate::report::{TextOptions, TextStyle, TextTable, json};
-use crate::runner::{BUDGET_RANGE, ContextRequest, ContextTarget, ContextTaskInput, Preview};
+use crate::runner::{BUDGET_RANGE, ContextRequest, ContextTarget, ContextTaskInput, Preview, limit_memory};
 use crate::tokens::{Encoding, count_tokens};
 
 /// Encoding of most models.
@@ -89,6 +89,8 @@ pub struct ContextArgs {
 ///
 /// Returns an error if an argument is invalid or the context cannot be built.
 pub fn run(invocation: &Invocation, arguments: &ContextArgs) -> Result<CliExitCode, CliError> {
+    // Before any thread starts.
+    limit_memory();
     // Building the table of an encoding takes 50 ms; do it in parallel.
     std::thread::spawn(|| count_tokens(DEFAULT_ENCODING, ""));
     let (runner, look) = invocation.open_session(RequiredAssets::None)?.into_runner();

@@ -16,6 +16,7 @@ use crate::git::Repo;
 use crate::report::{TextOptions, TextStyle, TextTable, json, text};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::{Builtin, FileReport, to_findings};
+use crate::runner::limit_memory;
 
 /// Arguments of `smells`.
 #[derive(Debug, Args)]
@@ -37,6 +38,8 @@ pub struct SmellsArgs {
 ///
 /// Returns an error if a path does not exist or the settings are invalid.
 pub fn run(invocation: &Invocation, arguments: &SmellsArgs) -> Result<CliExitCode, CliError> {
+    // Before any thread starts.
+    limit_memory();
     // Inside a repository its thresholds apply too; outside only the user's.
     let root = Repo::discover(&Invocation::current_folder()?).ok().map(|repo| repo.root());
     let loaded = invocation.load_settings(root.as_deref(), RequiredAssets::Smells)?;

@@ -143,7 +143,7 @@ const MAX_WORKER_MEMORY: u64 = 8 << 30;
 const MIN_WORKER_MEMORY: u64 = 2 << 30;
 
 /// Limits the memory of this process, so that a file that takes too much to parse ends this process and not the machine.
-/// [`crate::syntax::parse_log`] then says which file it was.
+/// In a worker and an indexer, [`crate::syntax::parse_log`] then says which file it was.
 ///
 /// Sets the soft limit of `RLIMIT_DATA` only: a child may raise it again, and read-only mappings do not count. A lower
 /// soft limit stays. Has no effect on systems that do not count mappings, such as macOS.

@@ -8,6 +8,18 @@ use super::source::{Node, NodeIndex, ParsedFile};
 /// Name of a listed closure without a name.
 pub(super) const ANONYMOUS: &str = "(anonymous)";
 
+/// Maximum length of the name of a function or class, in bytes. The names of methods repeat the name of their class.
+const MAX_NAME_BYTES: usize = 400;
+
+/// Maximum length of the start of a declaration that is searched for words, in bytes. Declarations may be nested in
+/// their own heads.
+const MAX_HEAD_BYTES: usize = 4_096;
+
+/// Cuts a name that is far longer than any name that a person writes.
+pub(super) fn shorten(name: &str) -> &str {
+    &name[..name.floor_char_boundary(MAX_NAME_BYTES)]
+}
+
 /// Head of a function with a body.
 pub(super) struct FunctionHead<'a> {
     /// Empty for an anonymous function.
@@ -292,9 +304,9 @@ pub(super) fn class_name<'a>(source: &ParsedFile<'a>, spec: &NodeKinds, index: N
 
 /// Counts the fields that a declaration declares.
 pub(super) fn count_fields(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeIndex) -> u32 {
-    let text = source.bytes(&source.nodes[index]);
+    let text = source.text_prefix(&source.nodes[index], MAX_HEAD_BYTES);
     let has_word = |word: &str| {
-        let head = std::str::from_utf8(text).unwrap_or("").split(['=', '{', ';', '(']).next().unwrap_or("");
+        let head = text.split(['=', '{', ';', '(']).next().unwrap_or("");
         head.split_whitespace().any(|part| part == word)
     };
     match source.language {
@@ -306,7 +318,7 @@ pub(super) fn count_fields(source: &ParsedFile<'_>, spec: &NodeKinds, index: Nod
             }
             let mut count = 0;
             let mut below = index + 1;
-            while below < source.nodes[index].end_index as usize {
+            while below < source.nodes[index].end_index as usize && source.work().spend(1) {
                 let node = &source.nodes[below];
                 let is_function = source.child_by_field(below, spec.fields.parameters).is_some();
                 let is_inner = spec.flags(node.kind) & (node_kinds::FIELD | node_kinds::CLASS) != 0;
@@ -413,7 +425,7 @@ const MAX_SHORT_MARK_BYTES: usize = 7;
 
 /// Returns whether an attribute or annotation marks the next item as test code.
 pub(super) fn is_test_attribute(source: &ParsedFile<'_>, node: &Node) -> bool {
-    let text = source.text(node);
+    let text = source.text_prefix(node, MAX_HEAD_BYTES);
     let conventions = conventions(source.language);
     let is_listed = |word: &str| conventions.test_attributes.iter().any(|known| known == word);
     match conventions.test_attribute_form {
@@ -442,11 +454,10 @@ pub(super) fn has_test_attribute(source: &ParsedFile<'_>, spec: &NodeKinds, inde
 
 /// Returns whether the text between an attribute and its item has only white space, comments and other attributes.
 pub(super) fn has_only_attributes(between: &[u8]) -> bool {
-    std::str::from_utf8(between).is_ok_and(|text| {
-        text.lines().map(str::trim).all(|line| {
-            line.is_empty() || line.starts_with("#[") || line.starts_with("//") || matches!(line, "]" | ")]" | "pub")
-        })
-    })
+    between
+        .split(|&byte| byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .all(|line| line.starts_with(b"#[") || line.starts_with(b"//") || matches!(line, b"" | b"]" | b")]" | b"pub"))
 }
 
 /// Returns whether test runners select functions of this name.
@@ -467,7 +478,8 @@ pub(super) fn is_test_name(language: Language, name: &str) -> bool {
 pub(super) fn is_test_class(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeIndex, name: &str) -> bool {
     let node = &source.nodes[index];
     let head_end = source.child_by_field(index, spec.fields.body).map_or(node.end, |body| source.nodes[body].start);
-    let head = std::str::from_utf8(&source.text[node.start as usize..head_end.max(node.start) as usize]).unwrap_or("");
+    let head_end = (head_end.max(node.start) as usize).min(node.start as usize + MAX_HEAD_BYTES);
+    let head = String::from_utf8_lossy(&source.text[node.start as usize..head_end]);
     let conventions = conventions(source.language);
     conventions.test_classes.iter().any(|start| name.starts_with(&**start))
         || conventions.test_bases.iter().any(|base| head.contains(&**base))

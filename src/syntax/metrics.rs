@@ -137,7 +137,7 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         let count = nodes.len();
         self.frames.push(NestingFrame { end: u32::MAX, function: FileFacts::NO_FUNCTION, level: 0, depth: 0 });
         let mut index = 0;
-        while index < count {
+        while index < count && self.source.work().spend(1) {
             let node = &nodes[index];
             let bits = self.node_flags(node);
             while self.frames.last().is_some_and(|frame| frame.end <= index as u32) {
@@ -362,12 +362,13 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
             (true, false) => declarations::parse_macro_head(source, self.spec, index),
             (false, false) => declarations::parse_head(source, self.spec, index),
         };
-        let Some(head) = head else { return };
+        let Some(mut head) = head else { return };
+        head.name = declarations::shorten(head.name);
         while self.classes.last().is_some_and(|open| open.end <= index as u32) {
             self.classes.pop();
         }
         let class = match head.receiver {
-            Some(receiver) => Some(self.find_or_add_class(receiver, index)),
+            Some(receiver) => Some(self.find_or_add_class(declarations::shorten(receiver), index)),
             // A class outside of the enclosing function is not the class of this function.
             None => self.classes.last().map(|open| open.function).filter(|&class| {
                 self.facts.functions.get(outer as usize).is_none_or(|outer| {
@@ -422,8 +423,11 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
         }
         let Some(end) = self.test_mark else { return false };
         let between = self.source.text.get(end as usize..node.start as usize).unwrap_or(b"x");
+        self.source.work().spend_bytes(between.len());
         let is_next = declarations::has_only_attributes(between);
-        if is_next {
+        // Once a whole line between them is something else, it stays between them.
+        let lines = memchr::memrchr(b'\n', between).map_or(&b""[..], |end| &between[..end]);
+        if is_next || !declarations::has_only_attributes(lines) {
             self.test_mark = None;
         }
         is_next
@@ -458,6 +462,7 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
             return;
         }
         let Some(name) = declarations::class_name(self.source, self.spec, index) else { return };
+        let name = declarations::shorten(name);
         while self.classes.last().is_some_and(|open| open.end <= index as u32) {
             self.classes.pop();
         }
@@ -626,10 +631,19 @@ impl<'s, 'a> MetricsCollector<'s, 'a> {
                 class.fields += 1;
             }
         }
+        // The parts of nested classes overlap, so that their rows are counted from the start of the file.
+        let mut before: Vec<u32> = Vec::with_capacity(self.code_rows.len() + 1);
+        before.push(0);
+        for word in &self.code_rows {
+            before.push(before.last().copied().unwrap_or(0) + word.count_ones());
+        }
+        let rows_before = |row: u32| {
+            let (word, bit) = (row as usize / 64, row % 64);
+            let inside = self.code_rows.get(word).map_or(0, |bits| (bits & ((1 << bit) - 1)).count_ones());
+            before.get(word).map_or(before.last().copied().unwrap_or(0), |rows| rows + inside)
+        };
         for &(class, first, last) in &self.parts {
-            let rows = (first..=last)
-                .filter(|row| self.code_rows.get(*row as usize / 64).is_some_and(|word| word >> (row % 64) & 1 == 1))
-                .count() as u32;
+            let rows = rows_before(last + 1) - rows_before(first);
             if let Some(class) = self.facts.classes.get_mut(class as usize) {
                 class.nloc += rows;
             }

@@ -5,7 +5,8 @@
 //! ([`definition`], [`role_map`]).
 //!
 //! Parsing has limits for any text: caps that a scan checks first, parser steps, time, and the memory of a worker
-//! process. [`parse_log`] remembers the text that ended a process.
+//! process. [`parse_log`] remembers the text that ended a process. Reading a tree has a limit of steps and time, too, see
+//! [`work_budget`].
 //!
 //! A file is parsed once ([`source::Parsers`]) and its tree is flattened once into an array of [`source::Node`]s in
 //! document order, so that every reader of the tree is a loop. [`facts::FileFacts`] holds what later steps ask for most:
@@ -27,6 +28,7 @@ pub(crate) mod parse_log;
 pub(crate) mod role_map;
 pub mod source;
 pub(crate) mod syntax_check;
+pub mod work_budget;
 
 use thiserror::Error;
 
@@ -41,6 +43,9 @@ pub enum ParseFailure {
     /// The file exceeds a cap, or parsing it needs more parser steps or time than the limit for a file of this size.
     #[error("it is too complex to parse")]
     TooComplex,
+    /// Checking the file needs more steps or time than the limit for a file of this size.
+    #[error("it is too complex to check")]
+    TooComplexToCheck,
     /// An earlier process ran out of memory while it parsed the file, see [`parse_log`].
     #[error("{}", InterruptedParse::REASON)]
     OutOfMemory,

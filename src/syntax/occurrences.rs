@@ -8,6 +8,7 @@ use crate::syntax::source::{Node, NodeIndex, ParsedFile};
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
 
 /// Hasher for keys that are hashes already.
 #[derive(Default)]
@@ -57,7 +58,29 @@ impl NameOccurrence {
 #[derive(Default)]
 pub struct NameOccurrences {
     ids: HashMap<u64, u32, BuildHasherDefault<NameHasher>>,
-    places: Vec<Vec<NameOccurrence>>,
+    places: Vec<NamePlaces>,
+}
+
+/// Occurrences of one name.
+#[derive(Default)]
+struct NamePlaces {
+    all: Vec<NameOccurrence>,
+    /// First and last node outside of comments.
+    code: Option<(NodeIndex, NodeIndex)>,
+    has_comment: bool,
+    has_text: bool,
+}
+
+impl NamePlaces {
+    fn push(&mut self, place: NameOccurrence) {
+        self.has_comment |= matches!(place, NameOccurrence::Comment(_));
+        self.has_text |= matches!(place, NameOccurrence::Text(_));
+        if !matches!(place, NameOccurrence::Comment(_)) {
+            let first = self.code.map_or(place.node(), |(first, _)| first);
+            self.code = Some((first, place.node()));
+        }
+        self.all.push(place);
+    }
 }
 
 impl NameOccurrences {
@@ -66,7 +89,7 @@ impl NameOccurrences {
         let next = self.places.len() as u32;
         self.ids.entry(hash_name(name)).or_insert(next);
         if self.ids.len() > self.places.len() {
-            self.places.push(Vec::new());
+            self.places.push(NamePlaces::default());
         }
     }
 
@@ -77,7 +100,7 @@ impl NameOccurrences {
         }
         let roles = SmellNodeRoles::for_language(source.language);
         let mut index = 0;
-        while let Some(node) = source.nodes.get(index) {
+        while let Some(node) = source.nodes.get(index).filter(|_| source.work().spend(1)) {
             let is_leaf = node.end_index as usize == index + 1;
             if roles.role(node.kind) == SmellNodeRole::Comment {
                 self.add_words(source.bytes(node), NameOccurrence::Comment(index));
@@ -114,7 +137,27 @@ impl NameOccurrences {
 
     /// Returns the occurrences of a requested name.
     pub fn occurrences(&self, name: &[u8]) -> &[NameOccurrence] {
-        self.ids.get(&hash_name(name)).and_then(|&id| self.places.get(id as usize)).map_or(&[], Vec::as_slice)
+        self.places_of(name).map_or(&[], |places| &places.all)
+    }
+
+    fn places_of(&self, name: &[u8]) -> Option<&NamePlaces> {
+        self.ids.get(&hash_name(name)).and_then(|&id| self.places.get(id as usize))
+    }
+
+    /// Returns whether a requested name occurs outside of comments and of a range of nodes.
+    pub fn has_code_outside(&self, name: &[u8], range: &Range<NodeIndex>) -> bool {
+        let code = self.places_of(name).and_then(|places| places.code);
+        code.is_some_and(|(first, last)| first < range.start || last >= range.end)
+    }
+
+    /// Returns whether a comment mentions a requested name.
+    pub fn is_in_comment(&self, name: &[u8]) -> bool {
+        self.places_of(name).is_some_and(|places| places.has_comment)
+    }
+
+    /// Returns whether a string or another text mentions a requested name.
+    pub fn is_in_text(&self, name: &[u8]) -> bool {
+        self.places_of(name).is_some_and(|places| places.has_text)
     }
 
     /// Returns the occurrences of a requested name in a range of nodes, end exclusive.

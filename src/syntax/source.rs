@@ -8,6 +8,7 @@ pub use parsers::Parsers;
 
 use super::field_rules::{self, FieldRules};
 use super::language::Language;
+use super::work_budget::WorkBudget;
 
 /// Index of a [`Node`] in [`ParsedFile::nodes`].
 pub type NodeIndex = usize;
@@ -62,6 +63,8 @@ pub struct ParsedFile<'a> {
     /// Parts of the text that are valid UTF-8, with their start bytes. The check runs once per file: a check per node
     /// takes quadratic time for nested nodes.
     valid: Vec<(usize, &'a str)>,
+    /// Budget of the readers of the nodes.
+    budget: WorkBudget,
 }
 
 impl<'a> ParsedFile<'a> {
@@ -74,7 +77,23 @@ impl<'a> ParsedFile<'a> {
             (at, stretch.valid())
         });
         let valid = stretches.filter(|(_, stretch)| !stretch.is_empty()).collect();
-        Self { path, language, text, nodes, valid }
+        Self { path, language, text, nodes, valid, budget: WorkBudget::unlimited() }
+    }
+
+    /// Limits the work of all readers of this file together.
+    pub fn limit_work(&mut self, budget: WorkBudget) {
+        self.budget = budget;
+    }
+
+    /// Returns the budget that the readers of this file share.
+    pub fn work(&self) -> &WorkBudget {
+        &self.budget
+    }
+
+    /// Returns all nodes in order with their indices, as long as the budget lasts. The main loop of a check goes over
+    /// them, so that the check ends with the budget.
+    pub fn walk(&self) -> impl Iterator<Item = (NodeIndex, &Node)> {
+        self.nodes.iter().enumerate().take_while(|_| self.budget.spend(1))
     }
 
     /// Returns the bytes of a node.
@@ -96,7 +115,8 @@ impl<'a> ParsedFile<'a> {
         self.slice_text(start, cut)
     }
 
-    fn slice_text(&self, start: usize, end: usize) -> &'a str {
+    /// Returns the text between two bytes; empty if it is not UTF-8. Costs no look at the text.
+    pub fn slice_text(&self, start: usize, end: usize) -> &'a str {
         let after = self.valid.partition_point(|&(at, _)| at <= start);
         let stretch = after.checked_sub(1).and_then(|index| self.valid.get(index));
         stretch.and_then(|&(at, text)| text.get(start - at..end.checked_sub(at)?)).unwrap_or("")
@@ -107,7 +127,7 @@ impl<'a> ParsedFile<'a> {
         let end = self.nodes[parent].end_index as usize;
         let mut next = parent + 1;
         std::iter::from_fn(move || {
-            (next < end).then(|| {
+            (next < end && self.budget.spend(1)).then(|| {
                 let child = next;
                 next = self.nodes[child].end_index as usize;
                 child
@@ -123,6 +143,7 @@ impl<'a> ParsedFile<'a> {
         // The node at `index - 1` is the parent, or the last node inside the sibling.
         let mut at = index.checked_sub(1).filter(|&at| at != parent as usize)?;
         while self.nodes[at].parent != parent {
+            self.budget.spend(1);
             at = self.nodes[at].parent as usize;
         }
         Some(at)

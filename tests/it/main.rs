@@ -16,6 +16,7 @@ mod gate;
 mod git;
 mod hang;
 mod hook;
+mod hostile_texts;
 mod http;
 mod knowledge;
 mod languages;

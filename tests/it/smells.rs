@@ -178,3 +178,21 @@ fn every_smell_can_be_switched_off() {
         assert_eq!(report.map(|report| report.smells), Ok(Vec::new()), "{}", language.0);
     }
 }
+
+#[test]
+fn child_modules_in_other_files_use_what_is_private_above_them() {
+    let env = TestEnvironment::new();
+    let root = env.repo().join("rust");
+    for (path, text) in [
+        ("a.rs", "mod child;\nuse std::rc::Rc;\nuse std::sync::Arc;\nfn used_below() {}\nfn unused() {}\n"),
+        ("a/child.rs", "use super::Arc;\npub fn f(a: Arc<u8>) { super::used_below() }\n"),
+        ("b.rs", "pub fn g() { unused() }\n"),
+    ] {
+        let file = root.join(path);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("created");
+        std::fs::write(file, text).expect("written");
+    }
+    let report = Builtin::default().analyze_paths(&[root], u64::MAX).expect("a report");
+    let titles = report.files.iter().flat_map(|file| &file.smells).map(|smell| smell.title.as_str());
+    assert_eq!(titles.collect::<Vec<_>>(), ["Unused import `Rc`", "Unused function `unused`"]);
+}

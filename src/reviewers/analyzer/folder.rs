@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use thiserror::Error;
 
+use super::other_files::FileSource;
 use super::smells::duplicate_code::index::CloneIndex;
 use super::{Builtin, FileReport};
 use crate::syntax::ParseFailure;
@@ -29,6 +30,22 @@ pub struct FolderReport {
     pub unreadable: Vec<(PathBuf, String)>,
     /// Skipped path arguments and skipped files in a supported language, each with the reason. Sorted by path.
     pub left_out: Vec<(PathBuf, String)>,
+}
+
+/// The files of an analysis, on disk.
+struct FilesOnDisk {
+    paths: Vec<PathBuf>,
+    max_file_bytes: u64,
+}
+
+impl FileSource for FilesOnDisk {
+    fn paths(&self) -> Vec<String> {
+        self.paths.iter().filter_map(|path| path.to_str()).map(str::to_owned).collect()
+    }
+
+    fn read(&self, path: &str) -> Option<Vec<u8>> {
+        read_bounded(Path::new(path), self.max_file_bytes).ok()?
+    }
 }
 
 /// A file that waits for its analysis.
@@ -84,10 +101,12 @@ impl Builtin {
         todo.dedup_by(|a, b| a.path == b.path);
         // Workers pop from the end, so the largest file comes first and no thread processes it alone at the end.
         todo.sort_by_key(|queued| queued.size);
+        let paths = todo.iter().map(|queued| queued.path.clone()).collect();
+        let builtin = self.clone().with_other_files(Box::new(FilesOnDisk { paths, max_file_bytes }));
         let queue = Mutex::new(todo);
         let (mut report, copies) = std::thread::scope(|scope| {
             let workers: Vec<_> =
-                (0..WORKER_THREADS).map(|_| scope.spawn(|| self.analyze_queue(&queue, max_file_bytes))).collect();
+                (0..WORKER_THREADS).map(|_| scope.spawn(|| builtin.analyze_queue(&queue, max_file_bytes))).collect();
             let mut report = FolderReport { left_out, ..FolderReport::default() };
             let mut copies = CloneIndex::default();
             for (part, index) in workers.into_iter().filter_map(|worker| worker.join().ok()) {

@@ -8,6 +8,7 @@ mod findings;
 mod folder;
 pub(crate) mod learned_rules;
 pub mod limits;
+pub(crate) mod other_files;
 pub mod reviewer;
 pub mod smells;
 
@@ -22,13 +23,16 @@ pub(crate) use smells::hardcoded_configuration::{
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::syntax::ParseFailure;
 use crate::syntax::facts::{Class, FileFacts, Function};
 use crate::syntax::language::Language;
 use crate::syntax::source::{ParsedFile, Parsers};
+use crate::syntax::work_budget::{WorkBudget, WorkClock, thread_time};
 use learned_rules::LearnedRules;
 use limits::Limits;
+use other_files::{FileSource, OtherFiles};
 use smells::hardcoded_configuration::HardcodedValues;
 use smells::{InFileClones, Smell};
 
@@ -37,6 +41,47 @@ use smells::{InFileClones, Smell};
 pub struct Builtin {
     limits: Limits,
     lessons: Option<Arc<dyn LearnedRules>>,
+    work_limit: WorkLimit,
+    other_files: Option<Arc<OtherFiles>>,
+}
+
+/// Bound on the work of checking one file.
+#[derive(Debug, Clone, Copy)]
+pub struct WorkLimit {
+    /// Steps per node of the tree. Measured: see `campaign_hostile_texts` in `tests/it/hostile_texts.rs`.
+    pub steps_per_node: u64,
+    /// Processor time for any file, however short it is.
+    pub min_time: Duration,
+    /// Additional processor time per byte.
+    pub time_per_byte: Duration,
+    /// Clock of the time.
+    pub clock: WorkClock,
+}
+
+/// Steps that any file may take, however short it is.
+const MIN_STEPS: u64 = 100_000;
+
+/// Factor on the time of a build without optimisation.
+const SLOW_BUILD_FACTOR: u32 = if cfg!(debug_assertions) { 20 } else { 1 };
+
+impl Default for WorkLimit {
+    fn default() -> Self {
+        Self {
+            steps_per_node: 400,
+            min_time: Duration::from_millis(200) * SLOW_BUILD_FACTOR,
+            time_per_byte: Duration::from_micros(2) * SLOW_BUILD_FACTOR,
+            clock: thread_time,
+        }
+    }
+}
+
+impl WorkLimit {
+    /// Returns the budget of a file with this number of nodes and this length in bytes.
+    fn budget(&self, nodes: usize, bytes: usize) -> WorkBudget {
+        let steps = MIN_STEPS.saturating_add(self.steps_per_node.saturating_mul(nodes as u64));
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        WorkBudget::new(steps, self.min_time.saturating_add(self.time_per_byte.saturating_mul(bytes)), self.clock)
+    }
 }
 
 impl fmt::Debug for Builtin {
@@ -66,13 +111,25 @@ pub struct FileReport {
 impl Builtin {
     /// Creates the reviewer without learned rules.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, lessons: None }
+        Self { limits, ..Self::default() }
+    }
+
+    /// Returns the reviewer with another bound on the work of checking one file.
+    #[must_use]
+    pub fn with_work_limit(self, work_limit: WorkLimit) -> Self {
+        Self { work_limit, ..self }
     }
 
     /// Returns the reviewer with `lessons`, the rules learned from earlier code.
     #[must_use]
     pub fn with_learned_rules(self, lessons: Arc<dyn LearnedRules>) -> Self {
         Self { lessons: Some(lessons), ..self }
+    }
+
+    /// Returns the reviewer with access to the files around those that it checks.
+    #[must_use]
+    pub(crate) fn with_other_files(self, files: Box<dyn FileSource>) -> Self {
+        Self { other_files: Some(Arc::new(OtherFiles::new(files))), ..self }
     }
 
     /// Returns the thresholds.
@@ -84,7 +141,8 @@ impl Builtin {
     ///
     /// # Errors
     ///
-    /// Returns [`ParseFailure`] if the language is unknown, the file is too complex to parse, or the parser fails.
+    /// Returns [`ParseFailure`] if the language is unknown, the file is too complex to parse or to check, or the parser
+    /// fails.
     pub fn analyze_file(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> Result<FileReport, ParseFailure> {
         let (mut report, surest) = self.analyze(parsers, path, text, InFileClones::Reported)?;
         learned_rules::keep_surest(&mut report.smells, &surest);
@@ -129,9 +187,11 @@ impl Builtin {
         copies: InFileClones,
     ) -> Result<(FileReport, Vec<u32>), ParseFailure> {
         let language = Language::detect(path, text).ok_or(ParseFailure::UnknownLanguage)?;
-        let source = parsers.parse(path, language, text)?;
+        let mut source = parsers.parse(path, language, text)?;
+        source.limit_work(self.work_limit.budget(source.nodes.len(), text.len()));
         let facts = FileFacts::from_parsed(&source);
-        let (mut smells, hidden) = smells::check_all(&source, &facts, &self.limits, copies);
+        let (mut smells, hidden) =
+            smells::check_all(&source, &facts, &self.limits, copies, self.other_files.as_deref());
         let mut surest = Vec::new();
         if let Some(known) = &self.lessons {
             let mut learned = learned_rules::find_learned_smells(known.as_ref(), &source, &smells);
@@ -140,6 +200,9 @@ impl Builtin {
             self.lower_dismissed(&source, &mut smells);
             smells.extend(learned);
             smells.sort_by_key(|smell| (smell.line_start, smell.kind, smell.line_end));
+        }
+        if !source.work().is_left() {
+            return Err(ParseFailure::TooComplexToCheck);
         }
         let FileFacts { functions, classes, .. } = facts;
         Ok((FileReport { path: path.to_owned(), language, smells, functions, classes, redactor: hidden }, surest))

@@ -5,15 +5,17 @@
 //! - The report follows the order of the files in the unit, for any number of threads.
 //! - A panic during the analysis of a file loses the result of this file only.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::Builtin;
 use super::change::LineSet;
 use super::findings::to_findings;
 use super::learned_rules::LearnedRules;
 use super::limits::{Limits, LimitsError};
+use super::other_files::FileSource;
 use super::smells::Smell;
 use super::smells::duplicate_code::index::CloneIndex;
 use super::smells::duplicate_code::search::{ChangedFile, CloneSearch, FingerprintSource};
@@ -29,7 +31,7 @@ use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
 /// Version of the rules. Raise it if the same code and thresholds give other findings within one package version.
-const RULES_VERSION: u32 = 5;
+const RULES_VERSION: u32 = 6;
 
 /// Number of files in a unit. Measured: from this size on, one durable write per finding and file costs less than
 /// reading the files, and a killed worker repeats at most 0.1 s of work.
@@ -72,11 +74,40 @@ pub struct ReviewedSnapshot {
 
 /// Built-in reviewer of one run.
 pub struct BuiltinReviewer {
-    repo: Mutex<Repo>,
+    repo: Arc<Mutex<Repo>>,
     snapshot: ReviewedSnapshot,
     builtin: Builtin,
     known: Option<Arc<dyn FingerprintSource>>,
     policy_version: String,
+}
+
+/// The files of a snapshot that a review may search.
+struct SnapshotFiles {
+    repo: Arc<Mutex<Repo>>,
+    snapshot: ReviewedSnapshot,
+    /// Blobs by path.
+    blobs: OnceLock<HashMap<String, String>>,
+}
+
+impl SnapshotFiles {
+    fn blobs(&self) -> &HashMap<String, String> {
+        self.blobs.get_or_init(|| {
+            let repo = self.repo.lock().unwrap_or_else(PoisonError::into_inner);
+            let files = list_searched_files(&repo, &self.snapshot.commit, &self.snapshot.filter).unwrap_or_default();
+            files.into_iter().map(|file| (file.path, file.blob)).collect()
+        })
+    }
+}
+
+impl FileSource for SnapshotFiles {
+    fn paths(&self) -> Vec<String> {
+        self.blobs().keys().cloned().collect()
+    }
+
+    fn read(&self, path: &str) -> Option<Vec<u8>> {
+        let blob = self.blobs().get(path)?;
+        self.repo.lock().unwrap_or_else(PoisonError::into_inner).blob(blob).ok()
+    }
 }
 
 /// Result of the review of one file.
@@ -99,7 +130,9 @@ impl FileOutcome {
         match why {
             ParseFailure::UnknownLanguage => Self::left_out(OmissionReason::UnsupportedLanguage, None),
             ParseFailure::TooComplex => Self::left_out(OmissionReason::TooComplex, None),
-            ParseFailure::OutOfMemory => Self::left_out(OmissionReason::TooComplex, Some(why.to_string())),
+            ParseFailure::OutOfMemory | ParseFailure::TooComplexToCheck => {
+                Self::left_out(OmissionReason::TooComplex, Some(why.to_string()))
+            }
             ParseFailure::Failed => Self::left_out(OmissionReason::Unreadable, Some(why.to_string())),
         }
     }
@@ -143,10 +176,12 @@ impl BuiltinReviewer {
     /// Returns [`LimitsError`] if the thresholds cannot be used.
     pub fn new(repo: Repo, snapshot: ReviewedSnapshot, smells: &str) -> Result<Self, LimitsError> {
         let limits = Limits::from_layers([("the settings in force", smells)])?;
+        let repo = Arc::new(Mutex::new(repo));
+        let files = SnapshotFiles { repo: Arc::clone(&repo), snapshot: snapshot.clone(), blobs: OnceLock::new() };
         Ok(Self {
-            repo: Mutex::new(repo),
+            repo,
             snapshot,
-            builtin: Builtin::new(limits),
+            builtin: Builtin::new(limits).with_other_files(Box::new(files)),
             known: None,
             policy_version: policy_version(smells),
         })
@@ -336,8 +371,7 @@ impl BuiltinReviewer {
                 index.add_file(&file.path, language, &text);
             }
         }
-        let by_path: std::collections::HashMap<&str, &FileChange> =
-            files.iter().map(|file| (file.path.as_str(), file)).collect();
+        let by_path: HashMap<&str, &FileChange> = files.iter().map(|file| (file.path.as_str(), file)).collect();
         let mut read = |path: &str| self.blob(&by_path.get(path)?.new_blob).ok();
         let found = index.find_clones(&mut read, self.builtin.limits());
         let mut report = UnitReport::default();

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tree_sitter::{InputEdit, ParseOptions, Parser, Point, Tree, TreeCursor};
 
@@ -12,6 +12,7 @@ use super::{Node, ParsedFile, preflight};
 use crate::syntax::ParseFailure;
 use crate::syntax::language::Language;
 use crate::syntax::parse_log::LoggedParse;
+use crate::syntax::work_budget::thread_time;
 
 /// Parsers that are kept between files: creating them per file costs more than parsing a small file.
 #[derive(Default)]
@@ -147,12 +148,15 @@ impl ParserThread {
     }
 }
 
+/// Processor time that any text may take, however short it is. Grammars without optimisation take five times as long.
+const MIN_PARSE_TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1_500 } else { 300 });
+
 /// Limits for parsing one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ParseBudget {
     /// Chunks of text read plus progress callbacks, one per hundred parser operations.
     steps: u64,
-    /// Time from the start of the parse, checked at each progress callback. An operation over a long ambiguity takes
+    /// Processor time from the start of the parse, checked at each progress callback. An operation over a long ambiguity takes
     /// milliseconds, so a text made for it may stay within its steps for hours.
     time: Duration,
 }
@@ -165,7 +169,7 @@ impl ParseBudget {
     /// byte, the densest tables of numbers 0.1. A parse takes 0.1 to 0.5 µs per byte, so a machine may be ten times slower before the time matters.
     fn for_bytes(bytes: usize) -> Self {
         let bytes = bytes as u64;
-        let time = Duration::from_secs(5) + Duration::from_micros(5 * bytes);
+        let time = MIN_PARSE_TIME + Duration::from_micros(5 * bytes);
         Self { steps: 1_000 + bytes / 8, time }
     }
 }
@@ -211,14 +215,14 @@ impl LanguageParser {
     }
 
     fn parse_tree(&mut self, text: &[u8], old: Option<&Tree>, allowed: ParseBudget) -> Option<Tree> {
-        let (steps, started) = (Cell::new(0u64), Instant::now());
+        let (steps, started) = (Cell::new(0u64), thread_time());
         let mut read = |at: usize, _| {
             steps.set(steps.get() + 1);
             text.get(at..(at + READ_CHUNK_BYTES).min(text.len())).unwrap_or_default()
         };
         let mut look = |_: &tree_sitter::ParseState| {
             steps.set(steps.get() + 1);
-            match steps.get() > allowed.steps || started.elapsed() > allowed.time {
+            match steps.get() > allowed.steps || thread_time().saturating_sub(started) > allowed.time {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }

@@ -1,7 +1,7 @@
 //! Checks a text before it is parsed, and refuses texts that were made to exhaust the parser.
 //!
 //! The progress callback of [`super::parsers`] stops a parse between two steps. A single step may take memory and time
-//! by the square of what is open at that point: unclosed brackets, a chain of operators with two meanings (`a<b<c` may
+//! by the square of what is open at that point: brackets, a chain of operators with two meanings (`a<b<c` may
 //! be generics or comparisons), quotes without text between them. With the caps below, one step takes half a gigabyte
 //! and some seconds at most, for all of the thousands of repetitions of one to three tokens that were tried.
 //!
@@ -15,9 +15,12 @@
 const MAX_TEXT_BYTES: usize = 64 << 20;
 /// Maximum length of a line, in bytes. Programs write bundles of some megabytes on one line.
 const MAX_LINE_BYTES: usize = 16 << 20;
-/// Maximum number of brackets of one shape that the text never closes. Brackets that it closes cost time by their number
-/// only, however deep they are nested.
+/// Maximum number of brackets of one shape that are open at once. Brackets that are closed later cost as much as others
+/// while the parser recovers from an error: 2,857 in Python 66 s and 8 GB. In 78,000 files of all languages at most 507
+/// are open, in a table that a program wrote.
 const MAX_OPEN_BRACKETS: u32 = 1_000;
+/// Maximum number of NULs. The scanner of Bash looks ahead to the end of the text from each of them.
+const MAX_NULS: u32 = 500;
 /// Maximum number of operators in a chain. A chain ends at `;` or `,`, between two lines without an operator on either
 /// side, at a comment line, and at `</` or `/>`, because markup in a long string is no chain.
 const MAX_CHAINED_OPERATORS: u32 = 1_000;
@@ -35,6 +38,7 @@ enum ByteClass {
     Open(u8),
     Close(u8),
     Quote,
+    Nul,
     /// An operator that lengthens a chain.
     Operator,
     /// The end of a statement, which ends a chain.
@@ -57,6 +61,7 @@ struct Scan {
     /// Number of `<` without `>` since the last bracket or end of a statement.
     angles: u32,
     quotes: u32,
+    nuls: u32,
     line_start: usize,
     /// True until the first byte of a line that is no space.
     is_line_head: bool,
@@ -71,6 +76,7 @@ impl Scan {
         set(b" \t\r\x0c", ByteClass::Space);
         set(b"\n", ByteClass::LineEnd);
         set(b"\"", ByteClass::Quote);
+        set(b"\0", ByteClass::Nul);
         set(b";", ByteClass::Semicolon);
         set(b",", ByteClass::Comma);
         for (shape, [open, close]) in [b"()", b"[]", b"{}"].into_iter().enumerate() {
@@ -84,6 +90,7 @@ impl Scan {
             chained: 0,
             angles: 0,
             quotes: 0,
+            nuls: 0,
             line_start: 0,
             is_line_head: true,
             last: ByteClass::Plain,
@@ -122,7 +129,7 @@ impl Scan {
                 return false;
             }
         }
-        text.len() - self.line_start <= MAX_LINE_BYTES && self.open.iter().all(|&open| open <= MAX_OPEN_BRACKETS)
+        text.len() - self.line_start <= MAX_LINE_BYTES
     }
 
     /// Returns whether a line that begins with `rest` continues a chain of the lines above.
@@ -138,6 +145,7 @@ impl Scan {
             ByteClass::Open(shape) => {
                 self.open[usize::from(shape)] += 1;
                 self.angles = 0;
+                return self.open[usize::from(shape)] <= MAX_OPEN_BRACKETS;
             }
             ByteClass::Close(shape) => {
                 let open = &mut self.open[usize::from(shape)];
@@ -155,6 +163,10 @@ impl Scan {
             }
             ByteClass::Semicolon => (self.chained, self.angles) = (0, 0),
             ByteClass::Comma => self.chained = 0,
+            ByteClass::Nul => {
+                self.nuls += 1;
+                return self.nuls <= MAX_NULS;
+            }
             ByteClass::Quote | ByteClass::Plain | ByteClass::Space | ByteClass::LineEnd => {}
         }
         self.quotes <= MAX_ADJACENT_QUOTES && self.chained.max(self.angles) <= MAX_CHAINED_OPERATORS
@@ -189,10 +201,12 @@ mod tests {
         let brackets = |count: u32| "([{".repeat(count as usize);
         let chain = |count: u32| "a<".repeat(count as usize);
         let quotes = |count: u32| "\"".repeat(count as usize);
+        let nuls = |count: u32| "a\0".repeat(count as usize);
         for (text, cap) in [
             (&brackets as &dyn Fn(u32) -> String, MAX_OPEN_BRACKETS),
             (&chain, MAX_CHAINED_OPERATORS),
             (&quotes, MAX_ADJACENT_QUOTES),
+            (&nuls, MAX_NULS),
         ] {
             assert!(passes(&text(cap)), "{cap} of {:?}", text(1));
             assert!(!passes(&text(cap + 1)), "{cap} and one of {:?}", text(1));
@@ -203,7 +217,7 @@ mod tests {
 
     #[test]
     fn long_code_is_no_chain_and_leaves_nothing_open() {
-        assert!(passes(&format!("{}{}", "[(".repeat(5_000), ")]".repeat(5_000))), "deep brackets");
+        assert!(passes(&format!("{}{}", "[(".repeat(1_000), ")]".repeat(1_000)).repeat(5)), "deep brackets");
         for unit in [
             "if (a < b) { c(d[0]); }\n",
             "case x) a && b\n;;\n",

@@ -4,6 +4,7 @@ use super::Smell;
 use super::hardcoded_configuration::HardcodedValues;
 use crate::domain::Kind;
 use crate::reviewers::analyzer::limits::Limits;
+use crate::reviewers::analyzer::other_files::OtherFiles;
 use crate::syntax::facts::{Class, FileFacts, Function};
 use crate::syntax::source::ParsedFile;
 
@@ -31,6 +32,8 @@ pub struct CheckedFile<'f, 't> {
     pub hardcoded: &'f HardcodedValues<'t>,
     /// Policy for copies within the file.
     pub in_file_clones: InFileClones,
+    /// Files around this one; `None` if only its text is known.
+    pub other_files: Option<&'f OtherFiles>,
 }
 
 /// Controls the search for copies within the file. A review of a change ignores them here, because it searches copies

@@ -98,7 +98,7 @@ impl<'a> HardcodedValues<'a> {
         let mut addresses = Vec::new();
         let wants_addresses = limits.addresses && !is_lenient(source, facts);
         let shapes = LITERAL_KINDS.get(source.language);
-        for (index, node) in source.nodes.iter().enumerate() {
+        for (index, node) in source.walk() {
             if !shapes.texts.contains(node.kind) {
                 continue;
             }
@@ -215,11 +215,12 @@ impl<'a> StringLiteral<'a> {
         let first = bytes.iter().position(|byte| matches!(byte, b'"' | b'\'' | b'`')).unwrap_or(0);
         let first = first + bytes[first..].iter().take_while(|byte| quote(byte)).count();
         let last = bytes.len() - bytes.iter().rev().take_while(|byte| quote(byte)).count();
-        let content = bytes.get(first..last).and_then(|content| std::str::from_utf8(content).ok());
+        let start = node.start as usize;
+        let content = (first < last).then(|| source.slice_text(start + first, start + last));
         let roles = &LITERAL_KINDS.get(source.language).roles;
         let is_code = |inner: NodeIndex| roles.get(source.nodes[inner].kind) == StringNodeRole::Interpolation;
-        let has_code = source.descendants(index).any(is_code);
-        Self { start: node.start as usize + first, content: content.filter(|content| content.len() >= 4), has_code }
+        let has_code = source.descendants(index).take_while(|_| source.work().spend(1)).any(is_code);
+        Self { start: start + first, content: content.filter(|content| content.len() >= 4), has_code }
     }
 
     /// Finds a secret in the string: a password in a URL, or a value whose name is the name of a secret.
@@ -231,6 +232,7 @@ impl<'a> StringLiteral<'a> {
         content: &'a str,
         limits: &HardcodedConfigurationLimits,
     ) -> Option<Secret<'a>> {
+        source.work().spend_bytes(content.len());
         if let Some(password) = addresses::find_url_password(content) {
             let start = self.start + (password.as_ptr() as usize - content.as_ptr() as usize);
             return Some(Secret {
@@ -294,7 +296,10 @@ fn find_literal_name<'a>(
                     .find_map(|field| source.child_by_field(parent, field).filter(|&name| name < child));
                 let name = match name {
                     Some(name) => source.bytes(&source.nodes[name]),
-                    None => head.split(|&byte| matches!(byte, b'=' | b':')).next().unwrap_or(b""),
+                    None => {
+                        source.work().spend_bytes(head.len());
+                        head.split(|&byte| matches!(byte, b'=' | b':')).next().unwrap_or(b"")
+                    }
                 };
                 // `config["api_key"]` and `"api_key": …` take their name from the inner text.
                 let name = last_identifier(trim_to_word(name));

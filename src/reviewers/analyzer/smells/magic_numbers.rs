@@ -4,22 +4,27 @@
 //! the walk without a report. A comment on the line of the number explains it too. The word lists are in
 //! `assets/smells.toml`.
 
+mod literal_index;
 mod literal_roles;
 mod report;
 #[cfg(test)]
 mod tests;
 
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+
 use serde::Deserialize;
 
+use self::literal_index::LiteralIndex;
 use self::literal_roles::{LiteralRole, LiteralRoles};
-use super::syntax::{has_comment_on_rows, has_word, is_upper_case, last_identifier};
+use super::syntax::{MAX_SEARCHED_BYTES, has_comment_on_rows, has_word, is_upper_case, last_identifier};
 use super::{CheckedFile, GrowthComparison, Smell, SmellDefinition};
 use crate::domain::Kind;
 use crate::syntax::conventions::{Conventions, conventions};
 use crate::syntax::definition::PerLanguage;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
-use crate::syntax::source::{Node, NodeIndex, ParsedFile};
+use crate::syntax::source::{NodeIndex, ParsedFile};
 
 /// MAGIC_NUMBERS in the registry.
 pub const SMELL: SmellDefinition = SmellDefinition { kind: Kind::MagicNumbers, check, growth: GrowthComparison::None };
@@ -83,6 +88,16 @@ enum NamingVerdict {
     Unexplained,
 }
 
+/// Arguments of a call.
+#[derive(Default)]
+struct ArgumentList {
+    count: usize,
+    /// Number of arguments that are no literals and constants.
+    variables: usize,
+    /// Lengths of the texts without their quotes, in bytes, each with its argument; sorted.
+    lengths: Vec<(f64, NodeIndex)>,
+}
+
 /// Arguments of the call that takes a number.
 struct OtherArguments {
     /// Number of arguments, with the number itself.
@@ -110,11 +125,13 @@ fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
         roles: ROLES.get(source.language),
         conventions: conventions(source.language),
         limits: &limits.magic_numbers,
+        literals: OnceCell::new(),
+        lists: RefCell::default(),
     };
     let mut hits: Vec<UnexplainedNumber<'_>> = Vec::new();
     let mut texts: Vec<(&[u8], u32)> = Vec::new();
     let mut comments: Vec<(u32, u32)> = Vec::new();
-    for (index, node) in source.nodes.iter().enumerate() {
+    for (index, node) in source.walk() {
         match judge.roles.role(node.kind) {
             LiteralRole::Number => {
                 if let Some(usage) = judge.classify_number(index)
@@ -150,11 +167,19 @@ struct LiteralAnalyzer<'a, 's> {
     roles: &'static LiteralRoles,
     conventions: &'static Conventions,
     limits: &'s MagicNumbersLimits,
+    /// Built when the first literal needs it.
+    literals: OnceCell<LiteralIndex>,
+    /// Argument lists that were read, by their nodes.
+    lists: RefCell<HashMap<NodeIndex, ArgumentList>>,
 }
 
 impl<'a> LiteralAnalyzer<'a, '_> {
     fn role(&self, index: NodeIndex) -> LiteralRole {
         self.roles.role(self.source.nodes[index].kind)
+    }
+
+    fn literals(&self) -> &LiteralIndex {
+        self.literals.get_or_init(|| LiteralIndex::new(self.source, self.roles))
     }
 
     /// Returns how the code uses an unexplained number; `None` for a number that is explained or harmless.
@@ -204,10 +229,12 @@ impl<'a> LiteralAnalyzer<'a, '_> {
             child = parent;
         }
         // Seconds of a minute or days of a year are explained if their line names a unit of time.
+        let usage = usage?;
         let line = self.limits.time_values.contains(&value.abs()).then(|| source.line_text(&source.nodes[index]));
         let is_time = line
             .is_some_and(|line| std::str::from_utf8(line).is_ok_and(|line| mentions_word(line, &self.limits.units)));
-        usage.filter(|_| !is_time)
+        source.work().spend_bytes(line.map_or(0, <[u8]>::len));
+        (!is_time).then_some(usage)
     }
 
     fn check_binary(
@@ -256,6 +283,8 @@ impl<'a> LiteralAnalyzer<'a, '_> {
     /// Returns whether the other side of an operator explains a number.
     fn is_explained_by(&self, value: f64, kind: NumberUse, operator: &[u8], other: &str) -> bool {
         let limits = self.limits;
+        let other = &other[other.ceil_char_boundary(other.len().saturating_sub(MAX_SEARCHED_BYTES))..];
+        self.source.work().spend_bytes(other.len());
         if kind == NumberUse::Arithmetic {
             if limits.allowed_in_arithmetic.contains(&value.abs()) {
                 return true;
@@ -287,14 +316,16 @@ impl<'a> LiteralAnalyzer<'a, '_> {
     ) -> Option<()> {
         let source = self.source;
         let call = source.called_node(parent);
-        let head = source.text_up_to(&source.nodes[call], &source.nodes[parent]);
+        let (start, end) = (source.nodes[call].start as usize, source.nodes[parent].start as usize);
+        let near = start.max(end.saturating_sub(MAX_SEARCHED_BYTES));
+        let head = source.text.get(near..end).unwrap_or_default();
         // `list[300]` of Swift, whose subscripts look like calls.
         let first = source.children(parent).next().map(|first| &source.nodes[first]);
         if first.is_some_and(|first| !first.is_named() && source.bytes(first) == b"[") {
             return None;
         }
         let callee = last_identifier(head);
-        let head = std::str::from_utf8(head).unwrap_or("");
+        let head = source.slice_text(near, end);
         if usage.is_some() {
             // A call in `text_sinks`, such as an assertion or a format, explains the whole expression.
             return (!has_word(callee, &self.limits.text_sinks)).then_some(());
@@ -335,31 +366,41 @@ impl<'a> LiteralAnalyzer<'a, '_> {
     /// Reads the arguments of a call besides the one with the number; `None` if the number is the length of a text among
     /// them: `strncmp(name, "file:", 5)`.
     fn read_other_arguments(&self, list: NodeIndex, child: NodeIndex, value: f64) -> Option<OtherArguments> {
+        let mut lists = self.lists.borrow_mut();
+        let arguments = lists.entry(list).or_insert_with(|| self.read_arguments(list));
+        let at = arguments.lengths.partition_point(|(length, _)| *length < value - 1.0);
+        let mut near = arguments.lengths[at..].iter().take_while(|(length, _)| *length <= value + 1.0);
+        // At most one of them belongs to the argument with the number.
+        if near.any(|(_, argument)| *argument != child) {
+            return None;
+        }
+        let variables = arguments.variables.saturating_sub(usize::from(!self.is_constant(child)));
+        Some(OtherArguments { count: arguments.count, all_constant: variables == 0 })
+    }
+
+    /// Reads the arguments of a list.
+    fn read_arguments(&self, list: NodeIndex) -> ArgumentList {
         let source = self.source;
-        let mut others = OtherArguments { count: 0, all_constant: true };
+        let mut found = ArgumentList::default();
         for argument in source.children(list).filter(|&argument| source.nodes[argument].is_named()) {
             if self.role(argument) == LiteralRole::Comment {
                 continue;
             }
-            others.count += 1;
-            if argument == child {
-                continue;
-            }
-            others.all_constant &= self.is_constant(argument);
+            found.count += 1;
+            found.variables += usize::from(!self.is_constant(argument));
             let text = match self.role(argument) {
                 // The text may be behind a cast.
-                LiteralRole::Transparent => source.nodes[argument + 1..source.nodes[argument].end_index as usize]
-                    .iter()
-                    .find(|node| self.roles.role(node.kind) == LiteralRole::Text),
-                LiteralRole::Text => Some(&source.nodes[argument]),
+                LiteralRole::Transparent => self.literals().next_text(argument + 1),
+                LiteralRole::Text => Some(argument),
                 _ => None,
             };
-            let is_length = |text: &Node| (value - (f64::from(text.end - text.start) - 2.0)).abs() <= 1.0;
-            if text.is_some_and(is_length) {
-                return None;
+            if let Some(text) = text.filter(|&text| text < source.nodes[argument].end_index as usize) {
+                let text = &source.nodes[text];
+                found.lengths.push((f64::from(text.end - text.start) - 2.0, argument));
             }
         }
-        Some(others)
+        found.lengths.sort_by(|a, b| a.0.total_cmp(&b.0));
+        found
     }
 
     /// Decides if a construct that gives names explains a number in it.
@@ -375,6 +416,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         let fields = &self.roles.fields;
         let node = &source.nodes[parent];
         let head = source.text_up_to(node, &source.nodes[child]);
+        let head = &head[head.len().saturating_sub(MAX_SEARCHED_BYTES)..];
         // An argument of C# or PHP without a name gives no name.
         let is_argument = self.role(source.parent(parent)) == LiteralRole::Arguments;
         if is_argument && !head.iter().any(|&byte| matches!(byte, b':' | b'=' | b'>')) {
@@ -405,6 +447,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
     fn is_constant_declaration(&self, parent: NodeIndex, child: NodeIndex) -> bool {
         let source = self.source;
         let head = source.text_up_to(&source.nodes[parent], &source.nodes[child]);
+        let head = &head[..head.len().min(MAX_SEARCHED_BYTES)];
         let words: &[&[u8]] = match source.language {
             // Nearly everything is declared `const` in these languages, so the word explains nothing.
             Language::JavaScript | Language::TypeScript | Language::Tsx => return false,
@@ -424,29 +467,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
 
     /// Returns whether an expression consists of literals and constants only.
     fn is_constant(&self, index: NodeIndex) -> bool {
-        let source = self.source;
-        let mut at = index;
-        let end = source.nodes[index].end_index as usize;
-        while at < end {
-            let node = &source.nodes[at];
-            match self.role(at) {
-                LiteralRole::Interpolation => return false,
-                LiteralRole::Text
-                    if source.descendants(at).any(|inner| self.role(inner) == LiteralRole::Interpolation) =>
-                {
-                    return false;
-                }
-                LiteralRole::Number | LiteralRole::Constant | LiteralRole::Text => at = node.end_index as usize,
-                _ if node.is_named() && node.end_index as usize == at + 1 && !is_operator(source.bytes(node)) => {
-                    if !is_upper_case(source.text(node)) {
-                        return false;
-                    }
-                    at += 1;
-                }
-                _ => at += 1,
-            }
-        }
-        true
+        self.literals().next_variable(index) >= self.source.nodes[index].end_index as usize
     }
 
     /// Returns the content of a string that counts as a repetition; `None` if it does not count.
@@ -465,7 +486,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         if (content.len() as u64) < u64::from(limits.min_string_length) || content.contains(&b'\n') {
             return None;
         }
-        if source.descendants(index).any(|inner| self.role(inner) == LiteralRole::Interpolation) {
+        if self.literals().next_interpolation(index + 1) < node.end_index as usize {
             return None;
         }
         let text = std::str::from_utf8(content).ok()?;
@@ -510,6 +531,8 @@ impl<'a> LiteralAnalyzer<'a, '_> {
                 LiteralRole::Binary if step == 0 => {
                     // `typeof x === "string"`: words of the language.
                     let other = source.bytes(&source.nodes[parent]);
+                    let other = &other[..other.len().min(MAX_SEARCHED_BYTES)];
+                    source.work().spend_bytes(other.len());
                     if other.starts_with(b"typeof") || other.windows(7).any(|part| part == b" typeof") {
                         return None;
                     }

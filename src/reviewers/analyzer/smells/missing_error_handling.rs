@@ -13,11 +13,13 @@ mod promises;
 mod tests;
 mod texts;
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 
 use self::node_roles::{ErrorNodeRole, ErrorNodeRoles};
 use self::texts::{LostErrorText, LostErrorWords};
-use super::syntax::{compact, has_comment_on_rows};
+use super::syntax::{MAX_SEARCHED_BYTES, compact, has_comment_on_rows};
 use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
 use crate::domain::{Confidence, Kind, LineRange};
 use crate::syntax::definition::PerLanguage;
@@ -88,12 +90,18 @@ fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
         return;
     }
     let limits = &limits.missing_error_handling;
-    let mut reader = LostErrorCollector { source, roles: ROLES.get(source.language), limits, cases: Vec::new() };
+    let mut reader = LostErrorCollector {
+        source,
+        roles: ROLES.get(source.language),
+        limits,
+        cases: Vec::new(),
+        command_lists: HashMap::new(),
+    };
     let mut comments = comments::ExplainingComments::default();
     let mut fallible = discarded_results::FallibleCalls::default();
     let mut promises = promises::FloatingPromises::default();
     let strict_shell = source.language != Language::Bash || discarded_results::stops_on_errors(source.text);
-    for (index, node) in source.nodes.iter().enumerate() {
+    for (index, node) in source.walk() {
         match reader.roles.role(node.kind) {
             ErrorNodeRole::None => {}
             ErrorNodeRole::Comment => comments.push(node, source.text(node), source.language),
@@ -133,6 +141,8 @@ struct LostErrorCollector<'a, 's> {
     roles: &'static ErrorNodeRoles,
     limits: &'s MissingErrorHandlingLimits,
     cases: Vec<LostError<'a>>,
+    /// For the parents of shell commands, true if one of their children joins or negates commands.
+    command_lists: HashMap<NodeIndex, bool>,
 }
 
 impl<'a> LostErrorCollector<'a, '_> {
@@ -170,12 +180,14 @@ impl<'a> LostErrorCollector<'a, '_> {
             Some(body) => source.text_up_to(node, &source.nodes[body]),
             None => source.bytes(node),
         };
-        let head = std::str::from_utf8(head).unwrap_or("");
+        let start = node.start as usize;
+        let head = source.slice_text(start, start + head.len().min(MAX_SEARCHED_BYTES));
         // Without statements there is no node between the braces.
         let head = if source.language == Language::Swift { head.split('{').next().unwrap_or(head) } else { head };
         let python = source.language == Language::Python;
         if python && head.trim_end().trim_end_matches(':').trim() == "except" {
-            let raises = source.descendants(index).any(|inner| self.roles.is_raise(source.nodes[inner].kind));
+            let mut inside = source.descendants(index).take_while(|_| source.work().spend(1));
+            let raises = inside.any(|inner| self.roles.is_raise(source.nodes[inner].kind));
             if !raises {
                 self.push(index, LostErrorKind::BareExcept, "");
                 if let Some(case) = self.cases.last_mut() {
@@ -368,12 +380,13 @@ fn report(
     out: &mut Vec<Smell>,
 ) {
     let max = limits.max_unwraps_per_function.max(1) as usize;
-    let mut unwraps: Vec<(u32, usize, usize)> = Vec::new();
+    // For each function, the number of its cases and the position of the last one that was reported.
+    let mut unwraps: HashMap<u32, (usize, usize)> = HashMap::new();
     for case in cases {
         let function = facts.innermost_function.get(case.node).copied().unwrap_or(FileFacts::NO_FUNCTION);
         if matches!(case.kind, LostErrorKind::Unwrap | LostErrorKind::Expect) && function != FileFacts::NO_FUNCTION {
-            match unwraps.iter_mut().find(|(known, ..)| *known == function) {
-                Some((_, count, last)) if *count >= max => {
+            match unwraps.get_mut(&function) {
+                Some((count, last)) if *count >= max => {
                     *count += 1;
                     if let Some(smell) = out.get_mut(*last) {
                         smell.figure = Some(*count as f64);
@@ -384,11 +397,11 @@ fn report(
                     }
                     continue;
                 }
-                Some((_, count, last)) => {
+                Some((count, last)) => {
                     *count += 1;
                     *last = out.len();
                 }
-                None => unwraps.push((function, 1, out.len())),
+                None => drop(unwraps.insert(function, (1, out.len()))),
             }
         }
         let place = facts.function_at(case.node).map_or(String::new(), |function| format!(" in `{}`", function.name));

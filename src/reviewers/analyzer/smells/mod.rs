@@ -26,6 +26,7 @@ pub use self::definition::{CheckedFile, GrowthComparison, InFileClones, SmellDef
 use self::hardcoded_configuration::{FileRedactor, HardcodedValues};
 pub use self::smell::{Smell, SmellBuilder, SmellGrade};
 use super::limits::Grading;
+use super::other_files::OtherFiles;
 use crate::domain::{Kind, Priority, Severity};
 use crate::syntax::facts::{FileFacts, Function};
 use crate::syntax::source::{ParsedFile, field_id};
@@ -83,11 +84,12 @@ pub fn check_all(
     facts: &FileFacts,
     limits: &Limits,
     in_file_clones: InFileClones,
+    other_files: Option<&OtherFiles>,
 ) -> (Vec<Smell>, FileRedactor) {
     let hardcoded = HardcodedValues::scan(source, facts, limits);
-    let file = CheckedFile { source, facts, limits, hardcoded: &hardcoded, in_file_clones };
+    let file = CheckedFile { source, facts, limits, hardcoded: &hardcoded, in_file_clones, other_files };
     let mut smells = Vec::new();
-    for smell in limits.enabled_smells() {
+    for smell in limits.enabled_smells().take_while(|_| source.work().is_left()) {
         (smell.check)(&file, &mut smells);
     }
     smells.sort_by_key(|smell| (smell.line_start, smell.kind, smell.line_end));

@@ -4,11 +4,13 @@
 //! State that all of its writers change under a lock is not reported. GLOBAL_VARIABLES reports state that one function
 //! changes.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::Deserialize;
 
 use super::global_variables::declarations::is_python_container;
-use super::global_variables::module_variables::{self, ModuleVariable, ModuleVariableKind};
-use super::global_variables::writer_names;
+use super::global_variables::module_variables::{ModuleVariable, ModuleVariableKind};
+use super::global_variables::{collect_reported, writer_names};
 use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion, text};
 use crate::reviewers::analyzer::limits::Limits;
@@ -35,7 +37,7 @@ pub struct MutableSharedStateLimits {
 /// Reports the mutable shared state of a file.
 fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
     let CheckedFile { source, facts, limits, .. } = *file;
-    for state in module_variables::collect(source, facts).iter().filter(|state| state.is_shared(limits)) {
+    for state in &collect_reported(file, |state| state.is_shared(limits)) {
         out.push(build_shared_state_smell(source, facts, limits, state));
     }
     if source.language == Language::Python {
@@ -69,9 +71,10 @@ fn build_shared_state_smell(
         lines: source.node_lines(state.name),
         title: format!("{what} `{name}` is changed by {}", text::format_count(writers, "function")),
         explanation: format!(
-            "{} change `{name}`, which is {scope}, and {} of this file touch it (limit {}).",
+            "{} change `{name}`, which is {scope}, and {}{} touch it (limit {}).",
             writer_names(facts, state),
-            text::format_count(state.touched_by.len(), "function"),
+            state.describe_uses(),
+            if state.other_files == 0 { " of this file" } else { "" },
             limits.mutable_shared_state.min_writers
         ),
         subject: name.to_owned(),
@@ -83,7 +86,7 @@ fn build_shared_state_smell(
 fn check_default_arguments(source: &ParsedFile<'_>, facts: &FileFacts, out: &mut Vec<Smell>) {
     let roles = SmellNodeRoles::for_language(source.language);
     let (fields, kinds) = (roles.fields, &roles.kinds);
-    for (index, node) in source.nodes.iter().enumerate() {
+    for (index, node) in source.walk() {
         let typed = kinds.typed_default_parameter.is(node.kind);
         if !(typed || kinds.default_parameter.is(node.kind)) || node.is_error() {
             continue;
@@ -183,10 +186,14 @@ fn check_class_attributes(source: &ParsedFile<'_>, facts: &FileFacts, out: &mut 
         names.request(source.bytes(&source.nodes[attribute.name]));
     }
     names.scan(source);
+    let mut known: HashMap<(NodeIndex, &[u8]), usize> = HashMap::new();
     for attribute in attributes {
-        let writers = find_attribute_writers(source, facts, roles, &names, attribute);
-        if !writers.is_empty() {
-            out.push(build_class_attribute_smell(source, roles, attribute, writers.len()));
+        // A class may assign a name many times.
+        let key = (attribute.class, source.bytes(&source.nodes[attribute.name]));
+        let find = || find_attribute_writers(source, facts, roles, &names, attribute).len();
+        let writers = *known.entry(key).or_insert_with(find);
+        if writers > 0 {
+            out.push(build_class_attribute_smell(source, roles, attribute, writers));
         }
     }
 }
@@ -194,7 +201,7 @@ fn check_class_attributes(source: &ParsedFile<'_>, facts: &FileFacts, out: &mut 
 fn collect_class_attributes(source: &ParsedFile<'_>, facts: &FileFacts, roles: &SmellNodeRoles) -> Vec<ClassAttribute> {
     let (fields, kinds) = (roles.fields, &roles.kinds);
     let mut attributes = Vec::new();
-    for (index, node) in source.nodes.iter().enumerate() {
+    for (index, node) in source.walk() {
         if roles.role(node.kind) != SmellNodeRole::Assignment || node.is_error() {
             continue;
         }
@@ -216,7 +223,7 @@ fn collect_class_attributes(source: &ParsedFile<'_>, facts: &FileFacts, roles: &
     attributes
 }
 
-/// Returns the functions of the class that change an attribute, without repeats. The list is empty if a method assigns
+/// Returns the functions of the class that change an attribute. The set is empty if a method assigns
 /// the attribute to `self`: then each instance has its own object.
 fn find_attribute_writers(
     source: &ParsedFile<'_>,
@@ -224,12 +231,12 @@ fn find_attribute_writers(
     roles: &SmellNodeRoles,
     names: &NameOccurrences,
     attribute: ClassAttribute,
-) -> Vec<u32> {
+) -> HashSet<u32> {
     let (fields, kinds) = (roles.fields, &roles.kinds);
     let bytes = source.bytes(&source.nodes[attribute.name]);
     let end = source.nodes[attribute.class].end_index as usize;
-    let mut writers: Vec<u32> = Vec::new();
-    for &place in names.occurrences_in(bytes, attribute.class, end) {
+    let mut writers: HashSet<u32> = HashSet::new();
+    for &place in names.occurrences_in(bytes, attribute.class, end).iter().take_while(|_| source.work().spend(1)) {
         let NameOccurrence::Name(node) = place else { continue };
         let member = source.nodes[node].parent as usize;
         let object = source.child_by_field(member, fields.object).map(|object| source.bytes(&source.nodes[object]));
@@ -239,13 +246,12 @@ fn find_attribute_writers(
         let parent = source.nodes[source.nodes[member].parent as usize];
         if roles.role(parent.kind) == SmellNodeRole::Assignment && source.nodes[member].field == fields.left {
             if object == Some(b"self") {
-                return Vec::new();
+                return HashSet::new();
             }
         } else if is_changed(source, roles, member)
             && let Some(&function) = facts.innermost_function.get(node)
-            && !writers.contains(&function)
         {
-            writers.push(function);
+            writers.insert(function);
         }
     }
     writers

@@ -51,6 +51,10 @@ impl SmellFieldIds {
     }
 }
 
+/// Maximum length of a text that is searched for the name or the word next to a literal, in bytes. The text before a
+/// call may be as long as the file: `f(1)(2)(3)`.
+pub(super) const MAX_SEARCHED_BYTES: usize = 2_000;
+
 pub(super) fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
@@ -58,6 +62,7 @@ pub(super) fn is_word_byte(byte: u8) -> bool {
 /// Returns the last identifier of a text: `remove_file` for `std::fs::remove_file`, `get` for `map.get::<u8>` and for
 /// `a?.get`.
 pub(super) fn last_identifier(text: &[u8]) -> &str {
+    let text = &text[text.len().saturating_sub(MAX_SEARCHED_BYTES)..];
     let mut end = text.len();
     loop {
         while end > 0 && !is_word_byte(text[end - 1]) && text[end - 1] != b'>' {
@@ -126,16 +131,21 @@ pub(super) fn is_upper_case(name: &str) -> bool {
 
 /// Returns a text on one line with single spaces, cut after `max` characters.
 pub(super) fn compact(text: &str, max: usize) -> String {
-    let mut short = String::new();
-    for (count, word) in text.split_whitespace().enumerate() {
-        if count > 0 {
-            short.push(' ');
+    let (mut short, mut count, mut is_apart) = (String::new(), 0, false);
+    for c in text.chars() {
+        if c.is_whitespace() {
+            is_apart = count > 0;
+            continue;
         }
-        short.push_str(word);
-        if short.chars().count() > max {
-            short = short.chars().take(max).collect();
-            short.push('…');
-            break;
+        let parts = [is_apart.then_some(' '), Some(c)];
+        is_apart = false;
+        for part in parts.into_iter().flatten() {
+            if count == max {
+                short.push('…');
+                return short;
+            }
+            short.push(part);
+            count += 1;
         }
     }
     short

@@ -55,7 +55,14 @@ pub fn find_smells(smell: &SmellDefinition, path: &str, code: impl AsRef<[u8]>) 
     let (facts, limits) = (FileFacts::from_parsed(&source), Limits::default());
     let hardcoded = HardcodedValues::scan(&source, &facts, &limits);
     let in_file_clones = InFileClones::Reported;
-    let file = CheckedFile { source: &source, facts: &facts, limits: &limits, hardcoded: &hardcoded, in_file_clones };
+    let file = CheckedFile {
+        source: &source,
+        facts: &facts,
+        limits: &limits,
+        hardcoded: &hardcoded,
+        in_file_clones,
+        other_files: None,
+    };
     let mut found = Vec::new();
     (smell.check)(&file, &mut found);
     hardcoded.redactor().redact_smells(&mut found, code);

@@ -9,7 +9,7 @@ mod tests;
 
 use serde::Deserialize;
 
-use super::syntax::{SmellFieldIds, has_word, last_identifier};
+use super::syntax::{MAX_SEARCHED_BYTES, SmellFieldIds, has_word, last_identifier};
 use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
 use crate::reviewers::analyzer::limits::Limits;
@@ -82,7 +82,7 @@ fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
     let reader = CouplingReader { source, roles: ROLES.get(source.language), limits: &limits.tight_coupling };
     let mut made: Vec<ConstructedClass<'_>> = Vec::new();
     let mut imports: Vec<(u32, &str, usize)> = Vec::new();
-    for (index, node) in source.nodes.iter().enumerate() {
+    for (index, node) in source.walk() {
         match reader.roles.map.get(node.kind) {
             CouplingRole::Construction => {
                 if let Some(found) = reader.find_constructed_class(index)
@@ -189,7 +189,7 @@ impl<'a> CouplingReader<'a, '_> {
         match source.language {
             // The declaration is the parent of the declarator.
             Language::Java | Language::CSharp | Language::Cpp if declared => {
-                let parent_text = source.text(&source.nodes[source.parent(holder)]);
+                let parent_text = source.text_prefix(&source.nodes[source.parent(holder)], MAX_SEARCHED_BYTES);
                 !parent_text.split_whitespace().take(5).any(|word| word == "static")
             }
             _ if declared && conventions.members_only_in_constructors => false,
@@ -211,7 +211,7 @@ impl<'a> CouplingReader<'a, '_> {
         let mut at = field;
         loop {
             let parent = source.parent(at);
-            if parent == at {
+            if parent == at || !source.work().spend(1) {
                 break;
             }
             let part = self.role(parent);

@@ -5,13 +5,13 @@
 //! - Parameters are reported only if the author decides about the signature: the function is private or called here, is
 //!   never passed as a value, and no later parameter is used.
 
-use super::{DeadCodeCollector, LexicalScope, shorten_name};
+use super::{DeadCodeCollector, LexicalScope, MAX_HEAD_BYTES, shorten_name};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
 use crate::reviewers::analyzer::smells::{Smell, SmellBuilder, SmellGrade};
 use crate::syntax::language::Language;
-use crate::syntax::node_roles::SmellNodeRole;
+use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
 use crate::syntax::occurrences::{self, NameOccurrence};
-use crate::syntax::source::{Node, NodeIndex, is_added_field};
+use crate::syntax::source::{Node, NodeIndex, ParsedFile, is_added_field};
 
 /// A function that may be unused or have unused parameters.
 #[derive(Debug, Clone, Copy)]
@@ -124,24 +124,11 @@ impl DeadCodeCollector<'_, '_> {
     }
 
     fn is_private_rust(&self, declared: &DeclaredFunction<'_>) -> bool {
-        let (source, kinds) = (self.source, &self.roles.kinds);
-        let around = declared.scope.map(|scope| &source.nodes[scope.node]);
-        let in_trait = around.is_some_and(|around| {
-            kinds.trait_item.is(around.kind)
-                || (kinds.impl_item.is(around.kind) && occurrences::has_word(impl_header(source.bytes(around)), "for"))
-        });
-        let attribute_before = |node| {
-            self.prev_named_sibling(node).map(|before| source.bytes(before)).filter(|text| text.starts_with(b"#["))
-        };
-        let allowed = self.scopes.iter().any(|scope| {
-            attribute_before(scope.node).is_some_and(|text| memchr::memmem::find(text, b"allow").is_some())
-        });
         !declared.head_has("pub")
             && !declared.head_has("extern")
             && declared.name != b"main"
-            && !in_trait
-            && attribute_before(declared.index).is_none()
-            && !allowed
+            && !declared.scope.is_some_and(|scope| scope.is_trait || scope.allows_unused)
+            && self.attribute_before(declared.index).is_none()
     }
 
     fn private_confidence_python(&self, declared: &DeclaredFunction<'_>) -> Option<Confidence> {
@@ -180,6 +167,7 @@ impl DeadCodeCollector<'_, '_> {
 
     fn private_confidence_csharp(&self, declared: &DeclaredFunction<'_>) -> Option<Confidence> {
         let class = declared.scope.map(|scope| self.source.bytes(&self.source.nodes[scope.node]))?;
+        let class = &class[..class.len().min(MAX_HEAD_BYTES)];
         let class_head = &class[..memchr::memchr(b'{', class).unwrap_or(class.len())];
         let whole = !occurrences::has_word(class_head, "partial");
         // A framework may call the methods of a class with a base by name.
@@ -336,7 +324,7 @@ impl DeadCodeCollector<'_, '_> {
         if self.is_example() || self.is_included_elsewhere() || self.calls_by_computed_names() {
             return;
         }
-        for candidate in &self.functions {
+        for candidate in self.functions.iter().take_while(|_| self.source.work().spend(1)) {
             let unused = self.limits.dead_code.unused_private_functions && self.report_unused_function(candidate, out);
             if !unused && candidate.own_signature && self.limits.dead_code.unused_parameters {
                 self.report_unused_parameters(candidate, out);
@@ -368,10 +356,14 @@ impl DeadCodeCollector<'_, '_> {
     fn is_mentioned(&self, candidate: &UnusedFunctionCandidate) -> bool {
         // A function that only calls itself is unused.
         let own = candidate.node..self.source.nodes[candidate.node].end_index as usize;
-        self.names.occurrences(self.source.bytes(&self.source.nodes[candidate.name])).iter().any(|&place| match place {
-            NameOccurrence::Comment(_) => false,
-            NameOccurrence::Name(index) | NameOccurrence::Text(index) => !own.contains(&index),
-        })
+        let name = self.source.bytes(&self.source.nodes[candidate.name]);
+        let mut places = self.names.occurrences(name).iter().take_while(|_| self.source.work().spend(1));
+        self.names.has_code_outside(name, &own)
+            && places.any(|&place| match place {
+                NameOccurrence::Comment(_) => false,
+                NameOccurrence::Text(index) => !own.contains(&index),
+                NameOccurrence::Name(index) => !own.contains(&index) && !self.is_of_import(index),
+            })
     }
 
     fn report_unused_function(&self, candidate: &UnusedFunctionCandidate, out: &mut Vec<Smell>) -> bool {
@@ -387,6 +379,8 @@ impl DeadCodeCollector<'_, '_> {
         {
             return false;
         }
+        // Modules below this one can use what is private here.
+        let Some(confidence) = self.confidence_beside_children(bytes, &[], confidence) else { return false };
         let confidence = if self.errors.is_empty() { confidence } else { Confidence::Low };
         let name = source.text(&source.nodes[candidate.name]);
         let lines = node.end_row - node.row + 1;
@@ -409,8 +403,7 @@ impl DeadCodeCollector<'_, '_> {
     fn is_reachable_from_outside(&self, candidate: &UnusedFunctionCandidate) -> bool {
         let source = self.source;
         match source.language {
-            // Modules below this one can use what is private here.
-            Language::Rust => self.child_modules == Some(true) || self.allows_dead_code,
+            Language::Rust => self.allows_dead_code,
             // Without imports and exports, other scripts of the page can use the top level.
             Language::JavaScript | Language::TypeScript | Language::Tsx => {
                 let parent = source.nodes[candidate.node].parent as usize;
@@ -429,12 +422,13 @@ impl DeadCodeCollector<'_, '_> {
             return;
         }
         let mut calls = 0;
-        for &place in self.names.occurrences(name_bytes) {
+        for &place in self.names.occurrences(name_bytes).iter().take_while(|_| source.work().spend(1)) {
             match place {
                 NameOccurrence::Comment(_) => {}
                 NameOccurrence::Name(index) if index == candidate.name => {}
-                // `json.load(...)` proves nothing about a local function `load`.
+                // `json.load(...)` proves nothing about a function `load` of this file.
                 NameOccurrence::Name(index) if !candidate.is_member && occurrences::is_qualified(source, index) => {}
+                NameOccurrence::Name(index) if self.is_of_import(index) => {}
                 NameOccurrence::Name(index) if occurrences::is_called(source, index) => calls += 1,
                 // Passed as a value, declared earlier or exported by name: other code depends on the signature.
                 NameOccurrence::Name(_) | NameOccurrence::Text(_) => return,
@@ -514,7 +508,13 @@ fn is_private_php(declared: &DeclaredFunction<'_>) -> bool {
         && memchr::memmem::find(declared.head, b"#[").is_none()
 }
 
-/// Returns the text of an `impl` up to its body.
-fn impl_header(bytes: &[u8]) -> &[u8] {
-    &bytes[..memchr::memchr(b'{', bytes).unwrap_or(bytes.len())]
+/// Returns whether a node of Rust is a trait or implements one.
+pub(super) fn is_trait(roles: &SmellNodeRoles, source: &ParsedFile<'_>, node: &Node) -> bool {
+    let header = || {
+        let text = source.bytes(node);
+        let text = &text[..text.len().min(MAX_HEAD_BYTES)];
+        &text[..memchr::memchr(b'{', text).unwrap_or(text.len())]
+    };
+    roles.kinds.trait_item.is(node.kind)
+        || (roles.kinds.impl_item.is(node.kind) && occurrences::has_word(header(), "for"))
 }

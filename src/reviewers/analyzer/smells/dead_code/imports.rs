@@ -2,6 +2,8 @@
 //!
 //! Imports that may be needed without a mention are left out: side effects, re-exports, traits, C# namespaces.
 
+use std::collections::HashMap;
+
 use super::{DeadCodeCollector, shorten_name};
 use crate::domain::{Confidence, Kind, Priority, Severity, Suggestion, text};
 use crate::reviewers::analyzer::smells::{Smell, SmellBuilder, SmellGrade};
@@ -160,7 +162,7 @@ impl DeadCodeCollector<'_, '_> {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
         // An import inside `try` checks if a module is available.
         let mut around = source.nodes[index].parent as usize;
-        while around != 0 {
+        while around != 0 && source.work().spend(1) {
             if kinds.try_statement.is(source.nodes[around].kind) {
                 return;
             }
@@ -220,6 +222,7 @@ impl DeadCodeCollector<'_, '_> {
 
     /// Collects `const x = require('x')` at the top of a file.
     pub(super) fn add_require(&mut self, declaration: NodeIndex, name: NodeIndex) {
+        self.imported.insert(self.source.bytes(&self.source.nodes[name]));
         self.add_import(declaration, name, Confidence::Medium);
     }
 
@@ -319,10 +322,6 @@ impl DeadCodeCollector<'_, '_> {
 
     fn collect_rust_import(&mut self, index: NodeIndex) {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
-        if self.has_child_modules() {
-            // Child modules can use the imports of this file.
-            return;
-        }
         // Skip `pub use`, and imports with an attribute.
         let is_public = source.children(index).any(|child| source.bytes(&source.nodes[child]).starts_with(b"pub"));
         let attributed = self.prev_named_sibling(index).is_some_and(|before| source.bytes(before).starts_with(b"#["));
@@ -363,18 +362,6 @@ impl DeadCodeCollector<'_, '_> {
         self.source.nodes[scoped].field == self.roles.fields.path
     }
 
-    /// Returns whether the file has child modules (`mod name;`). Computed once per file.
-    pub(super) fn has_child_modules(&mut self) -> bool {
-        let (source, kinds) = (self.source, &self.roles.kinds);
-        *self.child_modules.get_or_insert_with(|| {
-            source.nodes.iter().enumerate().any(|(index, node)| {
-                kinds.mod_item.is(node.kind)
-                    && source.bytes(node).last() == Some(&b';')
-                    && node.end_index as usize > index
-            })
-        })
-    }
-
     fn add_rust_import(&mut self, statement: NodeIndex, name: NodeIndex) {
         let text = self.source.text(&self.source.nodes[name]);
         let is_type = text.starts_with(|c: char| c.is_ascii_uppercase());
@@ -391,18 +378,20 @@ impl DeadCodeCollector<'_, '_> {
             && self.facts.classes.is_empty();
         // Comments can mention names that count as used: Javadoc, PHPDoc, JSDoc, Python's type comments.
         let comments_count = !matches!(source.language, Language::Rust | Language::Go);
-        for group in self.imports.chunk_by(|one, other| one.statement == other.statement) {
+        // In these languages an import does not use the name of another one.
+        let mut used_elsewhere: HashMap<&[u8], bool> = HashMap::new();
+        let groups = self.imports.chunk_by(|one, other| one.statement == other.statement);
+        for group in groups.take_while(|_| source.work().spend(1)) {
             let mut unused: Vec<(&ImportedName, &str)> = Vec::new();
             for import in group {
                 let bytes = &source.text[import.start as usize..import.end as usize];
                 let Ok(name) = std::str::from_utf8(bytes) else { continue };
                 let statement = import.statement..source.nodes[import.statement].end_index as usize;
-                let is_used = self.names.occurrences(bytes).iter().any(|&place| match place {
-                    NameOccurrence::Comment(_) => comments_count,
-                    NameOccurrence::Name(node) | NameOccurrence::Text(node) => {
-                        !statement.contains(&node) && !self.is_in_import(node)
-                    }
-                });
+                let is_used = (comments_count && self.names.is_in_comment(bytes))
+                    || match self.may_use_imports() {
+                        true => self.names.has_code_outside(bytes, &statement),
+                        false => *used_elsewhere.entry(bytes).or_insert_with(|| self.is_used_outside_of_imports(bytes)),
+                    };
                 if !is_used {
                     unused.push((import, name));
                 }
@@ -417,7 +406,12 @@ impl DeadCodeCollector<'_, '_> {
             }
             let names: Vec<String> = unused.iter().map(|(_, name)| format!("`{}`", shorten_name(name))).collect();
             let subject: Vec<&str> = unused.iter().map(|(_, name)| *name).collect();
-            let confidence = unused.iter().map(|(import, _)| import.confidence).min().unwrap_or(Confidence::Low);
+            // Child modules can use the imports of this file.
+            let confidence_of = |(import, name): &(&ImportedName, &str)| {
+                self.confidence_beside_children(name.as_bytes(), &["super::"], import.confidence)
+            };
+            let confidences: Option<Vec<Confidence>> = unused.iter().map(confidence_of).collect();
+            let Some(confidence) = confidences.and_then(|all| all.into_iter().min()) else { continue };
             let list = if names.len() > 4 {
                 format!("{} and {} more", names[..3].join(", "), names.len() - 3)
             } else {
@@ -448,12 +442,22 @@ impl DeadCodeCollector<'_, '_> {
         }
     }
 
-    /// Returns whether a node is in another import: a second import of the same name does not use it. In Python, Rust
-    /// and Scala it can (`import a.b` or `use a::b` after an import of `a`), so the result is `false`.
+    /// Returns whether an import can use a name that another one imports: `import a.b` or `use a::b` after an import of
+    /// `a`. Elsewhere a second import of the same name does not use it.
+    fn may_use_imports(&self) -> bool {
+        matches!(self.source.language, Language::Python | Language::Rust | Language::Scala)
+    }
+
+    /// Returns whether code outside of all imports mentions a name.
+    fn is_used_outside_of_imports(&self, name: &[u8]) -> bool {
+        self.names.occurrences(name).iter().any(|&place| match place {
+            NameOccurrence::Comment(_) => false,
+            NameOccurrence::Name(node) | NameOccurrence::Text(node) => !self.is_in_import(node),
+        })
+    }
+
+    /// Returns whether a node is in an import.
     fn is_in_import(&self, node: NodeIndex) -> bool {
-        if matches!(self.source.language, Language::Python | Language::Rust | Language::Scala) {
-            return false;
-        }
         let at = self.imports.partition_point(|import| import.statement <= node);
         self.imports[..at].last().is_some_and(|import| node < self.source.nodes[import.statement].end_index as usize)
     }

@@ -1,6 +1,8 @@
 //! Finds unused locals: variables that are declared, perhaps assigned, and mentioned nowhere else in their function.
 
-use super::{DeadCodeCollector, shorten_name};
+use std::collections::HashMap;
+
+use super::{DeadCodeCollector, MAX_HEAD_BYTES, shorten_name};
 use crate::domain::{Confidence, Kind, Priority, Severity};
 use crate::reviewers::analyzer::smells::{Smell, SmellBuilder, SmellGrade};
 use crate::syntax::language::Language;
@@ -96,7 +98,8 @@ impl DeadCodeCollector<'_, '_> {
                 }
             }
             Language::Scala => {
-                let head = &source.text[node.start as usize..];
+                let head = source.bytes(&node);
+                let head = &head[..head.len().min(MAX_HEAD_BYTES)];
                 let head = &head[..memchr::memchr(b'=', head).unwrap_or(head.len())];
                 let is_plain = !head.contains(&b'@') && !occurrences::has_word(head, "implicit");
                 if let Some(name) = source.child_by_field(index, fields.pattern)
@@ -157,9 +160,7 @@ impl DeadCodeCollector<'_, '_> {
         if kinds.identifier.is(source.nodes[name].kind) {
             let value = source.child_by_field(index, fields.value);
             if at_top && value.is_some_and(|value| source.bytes(&source.nodes[value]).starts_with(b"require(")) {
-                if self.limits.dead_code.unused_imports
-                    && source.children(declaration).filter(|&child| child == index).count() == 1
-                {
+                if self.limits.dead_code.unused_imports {
                     self.add_require(declaration, name);
                 }
                 return;
@@ -296,15 +297,23 @@ impl DeadCodeCollector<'_, '_> {
             nodes
         };
         let is_declaration = |node: NodeIndex| declared.binary_search(&node).is_ok();
+        // Several declarations of one name in one function have one finding, at the first.
+        let mut firsts: HashMap<(&[u8], NodeIndex), NodeIndex> = HashMap::with_capacity(self.locals.len());
         for local in &self.locals {
+            let first = firsts.entry((source.bytes(&source.nodes[local.name]), local.start)).or_insert(local.name);
+            *first = local.name.min(*first);
+        }
+        for local in self.locals.iter().take_while(|_| source.work().spend(1)) {
             let bytes = source.bytes(&source.nodes[local.name]);
             let at_top = local.start == 0 && source.language != Language::Bash;
-            if at_top && (!self.is_module || self.facts.is_test_file) {
+            let is_first = firsts.get(&(bytes, local.start)) == Some(&local.name);
+            if !is_first || (at_top && (!self.is_module || self.facts.is_test_file)) {
                 continue;
             }
             let places = self.names.occurrences_in(bytes, local.start, local.end);
             let mut first = None;
             let mut declarations = 0;
+            source.work().spend(places.len());
             let is_used = places.iter().any(|&place| match place {
                 NameOccurrence::Comment(_) => false,
                 NameOccurrence::Text(_) => true,
@@ -315,10 +324,8 @@ impl DeadCodeCollector<'_, '_> {
                 }
                 NameOccurrence::Name(node) => !self.is_only_member(node),
             });
-            let is_used = is_used
-                || (macros_count
-                    && self.names.occurrences(bytes).iter().any(|place| matches!(place, NameOccurrence::Text(_))));
-            // Several declarations of one name have one finding, at the first. In PHP a variable may be a reference.
+            let is_used = is_used || (macros_count && self.names.is_in_text(bytes));
+            // In PHP a variable may be a reference.
             let only_one = matches!(source.language, Language::Php | Language::Bash | Language::Ruby);
             if is_used || first != Some(local.name) || (only_one && declarations > 1) {
                 continue;
@@ -357,10 +364,9 @@ impl DeadCodeCollector<'_, '_> {
     fn uses_reflection(&self, local: &LocalVariable) -> bool {
         matches!(self.source.language, Language::Python | Language::Php | Language::Ruby | Language::JavaScript)
             && REFLECTION_CALLS.iter().any(|word| {
-                self.names
-                    .occurrences_in(word.as_bytes(), local.start, local.end)
-                    .iter()
-                    .any(|place| matches!(place, NameOccurrence::Name(_)))
+                let places = self.names.occurrences_in(word.as_bytes(), local.start, local.end);
+                self.source.work().spend(places.len());
+                places.iter().any(|place| matches!(place, NameOccurrence::Name(_)))
             })
     }
 }

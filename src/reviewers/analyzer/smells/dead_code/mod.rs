@@ -10,11 +10,14 @@ mod imports;
 mod locals;
 mod reachability;
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 
 use super::{CheckedFile, GrowthComparison, Smell, SmellDefinition};
-use crate::domain::{Kind, LineRange};
+use crate::domain::{Confidence, Kind, LineRange};
 use crate::reviewers::analyzer::limits::Limits;
+use crate::reviewers::analyzer::other_files::OtherFiles;
 use crate::syntax::conventions::conventions;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
@@ -40,8 +43,8 @@ pub struct DeadCodeLimits {
 
 /// Reports the dead code of a file.
 fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
-    let CheckedFile { source, facts, limits, .. } = *file;
-    let mut walk = DeadCodeCollector::new(source, facts, limits);
+    let mut walk = DeadCodeCollector::new(file);
+    let source = file.source;
     walk.collect();
     walk.names.scan(source);
     walk.report(out);
@@ -55,7 +58,18 @@ struct LexicalScope {
     is_function: bool,
     /// Ruby: methods from here on are private.
     private: bool,
+    /// Rust: an attribute of this scope or of one around it allows unused code.
+    allows_unused: bool,
+    /// Rust: a trait, or the implementation of one.
+    is_trait: bool,
 }
+
+/// Maximum length of the head of a function or class that is searched for words, in bytes. Functions may be nested in
+/// heads.
+const MAX_HEAD_BYTES: usize = 4_096;
+
+/// Maximum length of a line of code that becomes a part of a finding, in bytes.
+const MAX_LINE_BYTES: usize = 2_000;
 
 /// A single pass over the nodes that collects what may be unused.
 struct DeadCodeCollector<'a, 's> {
@@ -65,6 +79,8 @@ struct DeadCodeCollector<'a, 's> {
     roles: &'static SmellNodeRoles,
     names: NameOccurrences,
     scopes: Vec<LexicalScope>,
+    /// Index in `scopes` of the outermost function.
+    outer_function: Option<usize>,
     imports: Vec<imports::ImportedName>,
     locals: Vec<locals::LocalVariable>,
     functions: Vec<functions::UnusedFunctionCandidate>,
@@ -73,14 +89,18 @@ struct DeadCodeCollector<'a, 's> {
     errors: Vec<NodeIndex>,
     /// True if the file has imports or exports, so that other files do not see its top level.
     is_module: bool,
-    /// Rust: true if other files are modules below this one; `None` until first needed.
-    child_modules: Option<bool>,
+    /// Rust: true if other files are modules below this one, which may use its private names.
+    child_modules: bool,
+    other_files: Option<&'a OtherFiles>,
+    /// Names in the imports of the file.
+    imported: HashSet<&'s [u8]>,
     /// Rust: true if the file has `#![allow(dead_code)]`.
     allows_dead_code: bool,
 }
 
 impl<'a, 's> DeadCodeCollector<'a, 's> {
-    fn new(source: &'a ParsedFile<'s>, facts: &'a FileFacts, limits: &'a Limits) -> Self {
+    fn new(file: &CheckedFile<'a, 's>) -> Self {
+        let CheckedFile { source, facts, limits, other_files, .. } = *file;
         Self {
             source,
             facts,
@@ -88,24 +108,28 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
             roles: SmellNodeRoles::for_language(source.language),
             names: NameOccurrences::default(),
             scopes: Vec::with_capacity(16),
+            outer_function: None,
             imports: Vec::new(),
             locals: Vec::new(),
             functions: Vec::new(),
             flow: Vec::new(),
             errors: Vec::new(),
             is_module: false,
-            child_modules: None,
+            child_modules: source.language == Language::Rust && has_child_modules(source),
+            other_files,
+            imported: HashSet::new(),
             allows_dead_code: source.language == Language::Rust
                 && memchr::memmem::find(source.text, b"#![allow(dead_code").is_some(),
         }
     }
 
     fn collect(&mut self) {
-        let nodes = &self.source.nodes;
-        for (index, node) in nodes.iter().enumerate() {
+        let source = self.source;
+        for (index, node) in source.walk() {
             while self.scopes.last().is_some_and(|scope| scope.end <= index) {
                 self.scopes.pop();
             }
+            self.outer_function = self.outer_function.filter(|outer| *outer < self.scopes.len());
             if node.is_error() {
                 self.errors.push(index);
             }
@@ -119,7 +143,13 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
                         self.check_bash_command(index);
                     }
                 }
-                SmellNodeRole::Import => self.collect_import(index),
+                SmellNodeRole::Import => {
+                    let is_name =
+                        |at: &NodeIndex| source.nodes[*at].end_index as usize == at + 1 && source.nodes[*at].is_named();
+                    let leaves = source.descendants(index).filter(is_name).map(|at| source.bytes(&source.nodes[at]));
+                    self.imported.extend(leaves.take_while(|_| source.work().spend(1)));
+                    self.collect_import(index);
+                }
                 SmellNodeRole::Function => {
                     self.collect_function(index);
                     self.open_scope(index, node, true);
@@ -136,7 +166,22 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
     }
 
     fn open_scope(&mut self, index: NodeIndex, node: &Node, is_function: bool) {
-        self.scopes.push(LexicalScope { node: index, end: node.end_index as usize, is_function, private: false });
+        let is_rust = self.source.language == Language::Rust;
+        let is_around = self.scopes.last().is_some_and(|scope| scope.allows_unused);
+        let allows_unused = is_rust
+            && (is_around
+                || self.attribute_before(index).is_some_and(|text| memchr::memmem::find(text, b"allow").is_some()));
+        if is_function && self.outer_function.is_none() {
+            self.outer_function = Some(self.scopes.len());
+        }
+        let is_trait = is_rust && functions::is_trait(self.roles, self.source, node);
+        let end = node.end_index as usize;
+        self.scopes.push(LexicalScope { node: index, end, is_function, private: false, allows_unused, is_trait });
+    }
+
+    /// Returns the attribute of Rust that stands directly before a node.
+    fn attribute_before(&self, index: NodeIndex) -> Option<&'s [u8]> {
+        self.prev_named_sibling(index).map(|before| self.source.bytes(before)).filter(|text| text.starts_with(b"#["))
     }
 
     /// Handles `private`, `public` and `protected` without arguments in a Ruby class.
@@ -157,7 +202,7 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
 
     /// Returns the outermost function around the current node. Its names are searched in all of it.
     fn function_scope(&self) -> Option<LexicalScope> {
-        self.scopes.iter().copied().find(|scope| scope.is_function)
+        self.outer_function.and_then(|outer| self.scopes.get(outer).copied())
     }
 
     /// Returns whether the current node is in a function, and not in a class inside that function.
@@ -184,7 +229,7 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
     /// Returns the bytes from the start of a node to the start of another node in it: modifiers, annotations.
     fn head_bytes(&self, from: NodeIndex, to: NodeIndex) -> &'s [u8] {
         let (from, to) = (self.source.nodes[from].start as usize, self.source.nodes[to].start as usize);
-        self.source.text.get(from..to).unwrap_or_default()
+        self.source.text.get(from..to.min(from + MAX_HEAD_BYTES)).unwrap_or_default()
     }
 
     /// Returns whether an occurrence names a member, so that it cannot use a variable of that name.
@@ -196,7 +241,7 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
     fn prev_named_sibling(&self, index: NodeIndex) -> Option<&'a Node> {
         let mut at = index;
         loop {
-            at = self.source.prev_sibling(at)?;
+            at = self.source.prev_sibling(at).filter(|_| self.source.work().spend(1))?;
             let node = &self.source.nodes[at];
             if node.is_named() && self.roles.role(node.kind) != SmellNodeRole::Comment {
                 return Some(node);
@@ -216,15 +261,63 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
         is_alone.then(|| LineRange::new(node.row + 1, last.max(node.row + 1)))
     }
 
+    /// Returns how certain it is that no child module of a Rust file uses one of its private names: `None` if one does,
+    /// or if nobody knows where the children are.
+    fn confidence_beside_children(
+        &self,
+        name: &[u8],
+        use_texts: &[&str],
+        confidence: Confidence,
+    ) -> Option<Confidence> {
+        if !self.child_modules {
+            return Some(confidence);
+        }
+        // The files of the children are named by an attribute.
+        let is_elsewhere = memchr::memmem::find(self.source.text, b"#[path").is_some();
+        // Without the other files, a child may use it.
+        let Some(files) = self.other_files else { return Some(Confidence::Low) };
+        let path = self.source.path;
+        let (folder, file) =
+            path.rsplit_once('/').map_or(("", path), |(_, file)| (&path[..path.len() - file.len()], file));
+        let below = match file {
+            "mod.rs" | "lib.rs" | "main.rs" => folder.to_owned(),
+            _ => format!("{folder}{}/", file.trim_end_matches(".rs")),
+        };
+        let name = std::str::from_utf8(name).ok()?;
+        let is_used = is_elsewhere || files.is_mentioned_below(&below, ".rs", path, name, use_texts);
+        (!is_used).then_some(confidence)
+    }
+
+    /// Returns whether a name belongs to an imported module or class: `load` in `json.load`. It is no name of this file.
+    fn is_of_import(&self, index: NodeIndex) -> bool {
+        let before = &self.source.text[..self.source.nodes[index].start as usize];
+        let Some(before) = before.strip_suffix(b"::").or_else(|| before.strip_suffix(b".")) else { return false };
+        let start = before.iter().rposition(|byte| !is_name_byte(*byte)).map_or(0, |at| at + 1);
+        let (before, owner) = before.split_at(start);
+        // `a.json.load`: the member of an object may have the name of a module.
+        let is_plain = !before.last().is_some_and(|byte| matches!(byte, b'.' | b':' | b'>' | b'?' | b'!' | b')'));
+        // A child of a module may import the module itself.
+        let is_own =
+            self.source.path.rsplit('/').take(2).any(|part| part.split('.').next() == std::str::from_utf8(owner).ok());
+        is_plain && !is_own && self.imported.contains(owner)
+    }
+
     fn report(mut self, out: &mut Vec<Smell>) {
         out.append(&mut self.flow);
         self.report_imports(out);
         self.report_locals(out);
-        if self.source.language == Language::Rust {
-            self.has_child_modules();
-        }
         self.report_functions(out);
     }
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+/// Returns whether a file of Rust has child modules in other files: `mod name;`.
+fn has_child_modules(source: &ParsedFile<'_>) -> bool {
+    let kinds = &SmellNodeRoles::for_language(source.language).kinds;
+    source.nodes.iter().any(|node| kinds.mod_item.is(node.kind) && source.bytes(node).ends_with(b";"))
 }
 
 /// Shortens a name to 60 characters, for a title.

@@ -1,6 +1,6 @@
 //! Finds unreachable statements and constant conditions.
 
-use super::{DeadCodeCollector, shorten_name};
+use super::{DeadCodeCollector, MAX_HEAD_BYTES, MAX_LINE_BYTES, shorten_name};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion};
 use crate::reviewers::analyzer::smells::{SmellBuilder, SmellGrade};
 use crate::syntax::language::Language;
@@ -48,7 +48,7 @@ impl DeadCodeCollector<'_, '_> {
         let end = source.nodes[block].end_index as usize;
         let mut next = node.end_index as usize;
         let mut found = None;
-        while next < end {
+        while next < end && source.work().spend(1) {
             let sibling = &source.nodes[next];
             if sibling.is_named() && roles.role(sibling.kind) != SmellNodeRole::Comment {
                 found = Some((next, sibling));
@@ -64,9 +64,10 @@ impl DeadCodeCollector<'_, '_> {
         if self.is_possibly_reachable(node, sibling) || self.has_error_in(block, end) {
             return;
         }
-        let word = source.bytes(node).split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').next();
+        let word = source.text_prefix(node, MAX_HEAD_BYTES).as_bytes();
+        let word = word.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').next();
         let word = word.and_then(|word| std::str::from_utf8(word).ok()).unwrap_or("return");
-        let text = source.text(sibling).lines().next().unwrap_or_default().trim();
+        let text = source.text_prefix(sibling, MAX_LINE_BYTES).lines().next().unwrap_or_default().trim();
         let confidence = if source.language == Language::Bash { Confidence::Medium } else { Confidence::High };
         let builder = SmellBuilder {
             kind: Kind::DeadCode,
@@ -100,11 +101,14 @@ impl DeadCodeCollector<'_, '_> {
         );
         let text = source.bytes(node);
         let declares = [&b"="[..], b"yield", b"function", b"global", b"nonlocal", b"import", b"del ", b"var ", b"let "];
-        if !certain || declares.iter().any(|word| memchr::memmem::find(text, word).is_some()) {
+        if !certain
+            || text.len() > MAX_HEAD_BYTES
+            || declares.iter().any(|word| memchr::memmem::find(text, word).is_some())
+        {
             return None;
         }
         let mut next = node.end_index as usize;
-        while next < block_end {
+        while next < block_end && source.work().spend(1) {
             let sibling = &source.nodes[next];
             if sibling.is_named() && roles.role(sibling.kind) != SmellNodeRole::Comment {
                 return None;
@@ -211,7 +215,7 @@ impl DeadCodeCollector<'_, '_> {
             return;
         }
         let value = source.text(node);
-        let line = source.text(&source.nodes[index]).lines().next().unwrap_or_default().trim();
+        let line = source.text_prefix(&source.nodes[index], MAX_LINE_BYTES).lines().next().unwrap_or_default().trim();
         let confidence = if is_test { Confidence::Low } else { Confidence::High };
         let first = source.nodes[index].row + 1;
         let builder = SmellBuilder {

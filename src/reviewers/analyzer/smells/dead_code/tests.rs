@@ -384,7 +384,7 @@ impl T for S { fn m(&self) {} }
 impl S { fn n(&self) {} } //~ p3 unused function `n`
 //- a.rs
 mod child;
-fn for_the_child() {}
+fn for_the_child() {} //~ p3 unused function `for_the_child`
 //- A.java
 class A { private void f() {} private void g() {} @Inject private void h() {} private A() {} void k() { g(); } }
 //~ p3 unused function `f`
@@ -403,6 +403,72 @@ static void f(void) {}
 //- a.go
 package a
 func f() {}
+"#,
+    );
+}
+
+#[test]
+fn a_call_of_an_imported_module_uses_no_function_of_the_file() {
+    check_samples(
+        &SMELL,
+        r#"
+//- a.py
+import json
+def f():
+    def load(x): return x //~ p3 unused function `load`
+    return json.load(1)
+//- a.py
+import json
+def f():
+    def load(x): return x
+    return self.json.load(1)
+//- a.js
+import * as json from 'json';
+function load(a) { return a; } //~ p3 unused function `load`
+export function f() { return json.load(1); }
+//- a.ts
+import json from 'json';
+function load(a: number) { return a; } //~ p3 unused function `load`
+export function f() { return json.load(1); }
+//- a.js
+const json = require('json');
+function load(a) { return a; } //~ p3 unused function `load`
+export function f() { return json.load(1); }
+//- a.rs
+use crate::json;
+fn load() {} //~ p3 unused function `load`
+pub fn f() { json::load() }
+//- json.rs
+fn load() {}
+mod tests {
+    use crate::json;
+    pub fn f() { json::load() }
+}
+//- A.java
+import a.Json;
+class A { private void load() {} void f() { Json.load(); } } //~ p3 unused function `load`
+//- a.kt
+import a.Json
+private fun load() {} //~ p3 unused function `load`
+fun f() { Json.load() }
+//- a.scala
+import a.Json
+object A {
+  private def load() = 1 //~ p3 unused function `load`
+  def f() = Json.load()
+}
+//- a.swift
+import Json
+private func load() {} //~ p3 unused function `load`
+func f() { Json.load() }
+//- a.php
+<?php
+use A\Json;
+class A { private function load() { return 1; } function f() { return Json::load(); } }
+//~ p3 unused function `load`
+//- A.cs
+using Json = A.Json;
+class A { private void Load() {} void F() { Json.Load(); } } //~ p3 unused function `Load`
 "#,
     );
 }
@@ -610,7 +676,7 @@ use std::sync::atomic::Ordering::{self, *};
 fn main() { g(Ordering::SeqCst) }
 //- a.rs
 mod child;
-use self::core::Cell;
+use self::core::Cell; //~ p3 unused import `Cell`
 pub fn f() {}
 //- a.rs
 #[allow(dead_code)]

@@ -26,7 +26,10 @@ pub const STRING_SHAPE: u32 = 3;
 const FIXED_SHAPE_BIT: u32 = 1 << 31;
 
 /// Version of the lexer. Raise it if the tokens of any text change, because its fingerprints change too.
-pub const LEXER_VERSION: u32 = 1;
+pub const LEXER_VERSION: u32 = 2;
+
+/// Maximum length of a regular expression, in bytes: the search for its end begins at each `/` that may start one.
+const MAX_REGEX_BYTES: usize = 4_096;
 
 const WORD_START: u8 = 1;
 const WORD: u8 = 2;
@@ -130,8 +133,7 @@ impl CloneLexer<'_> {
             self.tokens.truncate(start);
             self.import = None;
         }
-        while !self.heredocs.is_empty() {
-            let (start, end) = self.heredocs.remove(0);
+        for (start, end) in std::mem::take(&mut self.heredocs) {
             self.skip_heredoc_body(start, end);
         }
         if self.dialect == Language::Ruby && self.text[self.at..].starts_with(b"=begin") {
@@ -448,7 +450,7 @@ impl CloneLexer<'_> {
     fn skip_regex(&mut self) -> bool {
         let mut at = self.at + 1;
         let mut in_class = false;
-        while let Some(&byte) = self.text.get(at) {
+        while let Some(&byte) = self.text.get(at).filter(|_| at - self.at < MAX_REGEX_BYTES) {
             match byte {
                 b'\n' => return false,
                 b'\\' => at += 1,

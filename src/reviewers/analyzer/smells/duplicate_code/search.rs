@@ -403,7 +403,7 @@ pub(super) fn is_vendored(path: &str) -> bool {
 }
 
 /// Returns the distance of two files: the number of folders up and down.
-fn path_distance(one: &str, other: &str) -> usize {
+pub(crate) fn path_distance(one: &str, other: &str) -> usize {
     let folders = |path: &str| path.matches('/').count();
     let common: usize = {
         let shared = one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);

@@ -8,11 +8,18 @@ use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
 use crate::syntax::occurrences;
 use crate::syntax::source::{NodeIndex, ParsedFile};
 
+/// Maximum length of the head of a declaration that is searched for modifiers, in bytes. A declaration may list
+/// thousands of variables.
+const MAX_HEAD_BYTES: usize = 2_000;
+
 impl ModuleVariableCollector<'_, '_> {
     pub(super) fn collect_declarations(&mut self) {
         let source = self.source;
         let form = conventions(source.language).module_variables;
-        for (index, node) in source.nodes.iter().enumerate() {
+        for (index, node) in source.walk() {
+            if self.roles.role(node.kind) == SmellNodeRole::Class && index > 0 {
+                self.class_end = self.class_end.max(node.end_index as usize);
+            }
             if node.is_error() {
                 continue;
             }
@@ -54,11 +61,7 @@ impl ModuleVariableCollector<'_, '_> {
 
     /// Returns the outermost function around a node.
     pub(super) fn outermost_function(&self, index: NodeIndex) -> Option<u32> {
-        let mut function = self.enclosing_function(index)?;
-        while let Some(outer) = self.facts.functions.get(function as usize).and_then(|function| function.outer) {
-            function = outer as u32;
-        }
-        Some(function)
+        self.outermost.get(self.enclosing_function(index)? as usize).copied()
     }
 
     fn add_variable(&mut self, sort: ModuleVariableKind, name: NodeIndex, rebindable: bool, container: bool) {
@@ -77,6 +80,8 @@ impl ModuleVariableCollector<'_, '_> {
             container,
             writers: Vec::new(),
             touched_by: Vec::new(),
+            other_functions: 0,
+            other_files: 0,
             rebound: false,
             guarded: false,
         });
@@ -96,26 +101,12 @@ impl ModuleVariableCollector<'_, '_> {
     fn collect_assignment(&mut self, index: NodeIndex) {
         let (source, fields, kinds) = (self.source, self.roles.fields, &self.roles.kinds);
         let Some(left) = source.child_by_field(index, fields.left) else { return };
-        if !kinds.identifier.is(source.nodes[left].kind) || self.is_inside_class(index) {
+        if !kinds.identifier.is(source.nodes[left].kind) || index < self.class_end {
             return;
         }
         let value = source.child_by_field(index, fields.right);
         let container = value.is_some_and(|value| is_python_container(source, self.roles, value));
         self.add_variable(ModuleVariableKind::Module, left, true, container);
-    }
-
-    fn is_inside_class(&self, index: NodeIndex) -> bool {
-        let mut at = index;
-        loop {
-            let parent = self.source.nodes[at].parent as usize;
-            if parent == at || parent == 0 {
-                return false;
-            }
-            if self.roles.role(self.source.nodes[parent].kind) == SmellNodeRole::Class {
-                return true;
-            }
-            at = parent;
-        }
     }
 
     fn collect_script(&mut self, index: NodeIndex) {
@@ -157,7 +148,14 @@ impl ModuleVariableCollector<'_, '_> {
         if !kinds.field_declaration.is(source.nodes[declaration].kind) {
             return;
         }
-        let head = &source.text[source.nodes[declaration].start as usize..source.nodes[name].start as usize];
+        // The modifiers and the type stand before the first of the declared names.
+        if self.field_head.is_none_or(|(known, _)| known != declaration) {
+            self.field_head = Some((declaration, source.nodes[name].start));
+        }
+        let end = self.field_head.map_or(0, |(_, end)| end as usize);
+        let head = source.text.get(source.nodes[declaration].start as usize..end).unwrap_or_default();
+        let head = &head[..head.len().min(MAX_HEAD_BYTES)];
+        source.work().spend_bytes(10 * head.len());
         let fixed = ["final", "readonly", "const"].iter().any(|word| occurrences::has_word(head, word));
         let own_thread =
             ["volatile", "ThreadLocal", "ThreadStatic", "AsyncLocal"].iter().any(|w| occurrences::has_word(head, w));
@@ -184,7 +182,7 @@ impl ModuleVariableCollector<'_, '_> {
         }
         // Accept declarations at file scope, in a namespace, in `extern "C"` or in `#if`.
         let mut at = index;
-        while at != 0 {
+        while at != 0 && source.work().spend(1) {
             at = source.nodes[at].parent as usize;
             let role = self.roles.role(source.nodes[at].kind);
             let bytes = source.bytes(&source.nodes[at]);
@@ -196,6 +194,7 @@ impl ModuleVariableCollector<'_, '_> {
             }
         }
         let text = source.bytes(node);
+        let text = &text[..text.len().min(MAX_HEAD_BYTES)];
         let end = memchr::memchr3(b'=', b'{', b'(', text).unwrap_or(text.len());
         let head = &text[..end];
         let fixed = [
@@ -262,6 +261,7 @@ impl ModuleVariableCollector<'_, '_> {
             _ => return,
         };
         let text = &source.text[source.nodes[declaration].start as usize..source.nodes[declaration].end as usize];
+        source.work().spend_bytes(text.len());
         let is_guarded = ["Atomic", "Mutex", "Lock", "ThreadLocal", "olatile", "TaskLocal", "Concurrent"]
             .iter()
             .any(|mark| memchr::memmem::find(text, mark.as_bytes()).is_some());
@@ -326,6 +326,7 @@ impl ModuleVariableCollector<'_, '_> {
             for element in elements.collect::<Vec<_>>() {
                 let name = source.child_by_field(element, fields.name).and_then(name_in);
                 let head = &source.text[node.start as usize..source.nodes[element].start as usize];
+                let head = &head[..head.len().min(MAX_HEAD_BYTES)];
                 if let Some(name) = name.filter(|_| occurrences::has_word(head, "static")) {
                     self.add_variable(ModuleVariableKind::Static, name, true, true);
                 }

@@ -1,5 +1,5 @@
 //! GLOBAL_VARIABLES: reports variables outside of functions to which a function assigns new values. The severity
-//! depends on the number of functions in the file that use the variable.
+//! depends on the number of functions that use the variable, in its file and in other files of the repository.
 //!
 //! - Constants and variables that are never assigned again are not reported.
 //! - A variable that several functions change is worse: MUTABLE_SHARED_STATE reports it. No variable is reported by
@@ -7,12 +7,13 @@
 
 pub(super) mod declarations;
 pub(super) mod module_variables;
+mod other_uses;
 
 use serde::Deserialize;
 
 use self::module_variables::{ModuleVariable, ModuleVariableKind};
 use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
-use crate::domain::{Confidence, Kind, Priority, Severity, text};
+use crate::domain::{Confidence, Kind, Priority, Severity};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::source::ParsedFile;
@@ -34,15 +35,28 @@ pub struct GlobalVariablesLimits {
 /// Reports the global variables of a file.
 fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
     let CheckedFile { source, facts, limits, .. } = *file;
-    for state in module_variables::collect(source, facts).iter().filter(|state| state.is_global(limits)) {
+    for state in &collect_reported(file, |state| state.is_global(limits)) {
         out.push(build_smell(source, facts, limits, state));
     }
+}
+
+/// Collects the module variables that a smell reports, with their uses in other files.
+pub(super) fn collect_reported(
+    file: &CheckedFile<'_, '_>,
+    is_reported: impl Fn(&ModuleVariable) -> bool,
+) -> Vec<ModuleVariable> {
+    let mut found = module_variables::collect(file);
+    found.retain(is_reported);
+    if let Some(files) = file.other_files.filter(|_| !found.is_empty()) {
+        other_uses::add_other_uses(file.source, file.facts, files, &mut found);
+    }
+    found
 }
 
 fn build_smell(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, state: &ModuleVariable) -> Smell {
     let name = source.text(&source.nodes[state.name]);
     let limit = &limits.global_variables;
-    let touched = state.touched_by.len() as u32;
+    let touched = state.count_functions();
     let (priority, severity) = match touched {
         many if many >= limit.high_functions => (Priority::P2, Severity::High),
         some if some >= limit.medium_functions => (Priority::P2, Severity::Medium),
@@ -66,10 +80,11 @@ fn build_smell(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, stat
         kind: Kind::GlobalVariables,
         grade: SmellGrade::new(priority, severity, confidence),
         lines: source.node_lines(state.name),
-        title: format!("{what} `{name}`, touched by {}", text::format_count(touched as usize, "function")),
+        title: format!("{what} `{name}`, touched by {}", state.describe_uses()),
         explanation: format!(
-            "{} of this file {} `{name}`{changes}: {why}.",
-            text::format_count(touched as usize, "function"),
+            "{}{} {} `{name}`{changes}: {why}.",
+            state.describe_uses(),
+            if state.other_files == 0 { " of this file" } else { "" },
             if touched == 1 { "touches" } else { "touch" }
         ),
         subject: name.to_owned(),

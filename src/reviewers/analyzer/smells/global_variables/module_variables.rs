@@ -4,8 +4,11 @@
 //! GLOBAL_VARIABLES and MUTABLE_SHARED_STATE both report from this list; [`ModuleVariable::is_shared`] decides between
 //! them.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 
+use super::super::CheckedFile;
+use crate::domain::text;
 use crate::reviewers::analyzer::limits::Limits;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
@@ -42,6 +45,9 @@ pub struct ModuleVariable {
     pub writers: Vec<u32>,
     /// Indices of the functions that mention it, writers included.
     pub touched_by: Vec<u32>,
+    /// Number of functions of other files that mention it, and of these files.
+    pub other_functions: u32,
+    pub other_files: u32,
     /// True if a function assigns it, and does not only change its content.
     pub rebound: bool,
     /// True if every function that changes it takes a lock or similar.
@@ -49,6 +55,20 @@ pub struct ModuleVariable {
 }
 
 impl ModuleVariable {
+    /// Describes the functions that mention it: "5 functions", "5 functions in 3 files".
+    pub fn describe_uses(&self) -> String {
+        let functions = text::format_count(self.count_functions() as usize, "function");
+        match self.other_files {
+            0 => functions,
+            others => format!("{functions} in {}", text::format_count(others as usize + 1, "file")),
+        }
+    }
+
+    /// Returns the number of functions that mention it, in all files.
+    pub fn count_functions(&self) -> u32 {
+        self.touched_by.len() as u32 + self.other_functions
+    }
+
     /// Returns whether MUTABLE_SHARED_STATE reports it instead of GLOBAL_VARIABLES: at least `min_writers` functions
     /// change it, or it is a Ruby class variable that any function changes, and not all writers take a lock.
     pub fn is_shared(&self, limits: &Limits) -> bool {
@@ -139,6 +159,7 @@ const LOCK_MARKS: &[&str] = &[
     "synchronize",
 ];
 
+/// Collector of the module variables of one file.
 pub(super) struct ModuleVariableCollector<'a, 's> {
     pub(super) source: &'a ParsedFile<'s>,
     pub(super) facts: &'a FileFacts,
@@ -147,35 +168,63 @@ pub(super) struct ModuleVariableCollector<'a, 's> {
     pub(super) found: Vec<ModuleVariable>,
     pub(super) known: HashSet<&'s [u8]>,
     pub(super) has_errors: bool,
+    /// End of the innermost class around the current node; 0 outside of classes.
+    pub(super) class_end: NodeIndex,
+    /// Last declaration of fields, and the end of its head in bytes.
+    pub(super) field_head: Option<(NodeIndex, u32)>,
+    /// For each function, the outermost function around it.
+    pub(super) outermost: Vec<u32>,
+    /// For each function that was asked about, true if it takes a lock.
+    guards: RefCell<HashMap<u32, bool>>,
 }
 
 /// Collects the module variables of a file. Test code is left out: its variables serve a single test.
-pub fn collect(source: &ParsedFile<'_>, facts: &FileFacts) -> Vec<ModuleVariable> {
+pub fn collect(file: &CheckedFile<'_, '_>) -> Vec<ModuleVariable> {
+    let CheckedFile { source, facts, .. } = *file;
     if facts.is_test_file {
         return Vec::new();
     }
-    let has_errors = source.nodes.iter().any(|node| node.is_error());
-    let roles = SmellNodeRoles::for_language(source.language);
-    let mut collector = ModuleVariableCollector {
-        source,
-        facts,
-        roles,
-        names: NameOccurrences::default(),
-        found: Vec::new(),
-        known: HashSet::new(),
-        has_errors,
-    };
+    let mut collector = ModuleVariableCollector::new(source, facts);
     collector.collect_declarations();
     if collector.found.is_empty() {
         return Vec::new();
     }
     collector.names.scan(source);
     let mut found = std::mem::take(&mut collector.found);
-    for state in &mut found {
+    for state in found.iter_mut().take_while(|_| source.work().spend(1)) {
         collector.record_uses(state);
     }
     found.retain(|state| !facts.is_test_at(state.name));
     found
+}
+
+/// Returns the outermost function around each function, by their indices.
+fn find_outermost(facts: &FileFacts) -> Vec<u32> {
+    let mut outermost: Vec<u32> = Vec::with_capacity(facts.functions.len());
+    for (index, function) in facts.functions.iter().enumerate() {
+        let outer = function.outer.and_then(|outer| outermost.get(outer).copied());
+        outermost.push(outer.unwrap_or(index as u32));
+    }
+    outermost
+}
+
+impl<'a, 's> ModuleVariableCollector<'a, 's> {
+    /// Creates a collector that has found nothing yet.
+    pub(super) fn new(source: &'a ParsedFile<'s>, facts: &'a FileFacts) -> Self {
+        Self {
+            source,
+            facts,
+            roles: SmellNodeRoles::for_language(source.language),
+            names: NameOccurrences::default(),
+            found: Vec::new(),
+            known: HashSet::new(),
+            has_errors: source.nodes.iter().any(|node| node.is_error()),
+            class_end: 0,
+            field_head: None,
+            outermost: find_outermost(facts),
+            guards: RefCell::default(),
+        }
+    }
 }
 
 impl ModuleVariableCollector<'_, '_> {
@@ -184,23 +233,24 @@ impl ModuleVariableCollector<'_, '_> {
         let source = self.source;
         let bytes = source.bytes(&source.nodes[state.name]);
         let places = self.names.occurrences(bytes);
-        let mut shadowed: Vec<u32> = Vec::new();
-        let mut declared_global: Vec<u32> = Vec::new();
-        for &place in places {
+        let mut shadowed: HashSet<u32> = HashSet::new();
+        let mut declared_global: HashSet<u32> = HashSet::new();
+        let (mut touching, mut writing) = (HashSet::new(), HashSet::new());
+        for &place in places.iter().take_while(|_| source.work().spend(1)) {
             if let NameOccurrence::Name(node) = place
                 && let Some(function) = self.outermost_function(node)
             {
                 if self.is_global_statement(node) {
-                    declared_global.push(function);
+                    declared_global.insert(function);
                 } else if node != state.name && self.declares_local(state, node) {
-                    shadowed.push(function);
+                    shadowed.insert(function);
                 }
             }
         }
         let needs_global = source.language == Language::Python
             || (source.language == Language::Php && state.kind == ModuleVariableKind::Global);
         let mut unguarded = false;
-        for &place in places {
+        for &place in places.iter().take_while(|_| source.work().spend(1)) {
             let NameOccurrence::Name(node) = place else { continue };
             let Some(function) = self.outermost_function(node) else { continue };
             let is_global_here = declared_global.contains(&function);
@@ -210,7 +260,7 @@ impl ModuleVariableCollector<'_, '_> {
             if needs_global && source.language == Language::Php && !is_global_here {
                 continue;
             }
-            if !state.touched_by.contains(&function) {
+            if touching.insert(function) {
                 state.touched_by.push(function);
             }
             let change = self.classify_change(state, node);
@@ -224,7 +274,7 @@ impl ModuleVariableCollector<'_, '_> {
                 continue;
             }
             state.rebound |= change == VariableChange::Rebound;
-            if !state.writers.contains(&function) {
+            if writing.insert(function) {
                 state.writers.push(function);
                 unguarded |= !self.is_guarded(function);
             }
@@ -232,7 +282,7 @@ impl ModuleVariableCollector<'_, '_> {
         state.guarded = !state.writers.is_empty() && !unguarded;
     }
 
-    fn is_global_statement(&self, node: NodeIndex) -> bool {
+    pub(super) fn is_global_statement(&self, node: NodeIndex) -> bool {
         let (nodes, kinds) = (&self.source.nodes, &self.roles.kinds);
         let parent = nodes[node].parent as usize;
         kinds.global_statement.is(nodes[parent].kind)
@@ -256,7 +306,7 @@ impl ModuleVariableCollector<'_, '_> {
     }
 
     /// Returns whether an occurrence of the name declares a local or a parameter.
-    fn declares_local(&self, state: &ModuleVariable, node: NodeIndex) -> bool {
+    pub(super) fn declares_local(&self, state: &ModuleVariable, node: NodeIndex) -> bool {
         let (source, fields) = (self.source, self.roles.fields);
         if matches!(state.kind, ModuleVariableKind::Global | ModuleVariableKind::ClassVariable) {
             return false;
@@ -503,10 +553,13 @@ impl ModuleVariableCollector<'_, '_> {
     }
 
     fn is_guarded(&self, function: u32) -> bool {
-        let Some(function) = self.facts.functions.get(function as usize) else { return false };
-        let node = &self.source.nodes[function.node];
-        let text = self.source.bytes(node);
-        LOCK_MARKS.iter().any(|guard| memchr::memmem::find(text, guard.as_bytes()).is_some())
+        let takes_lock = || {
+            let function = self.facts.functions.get(function as usize)?;
+            let text = self.source.bytes(&self.source.nodes[function.node]);
+            self.source.work().spend_bytes(LOCK_MARKS.len() * text.len());
+            Some(LOCK_MARKS.iter().any(|guard| memchr::memmem::find(text, guard.as_bytes()).is_some()))
+        };
+        *self.guards.borrow_mut().entry(function).or_insert_with(|| takes_lock().unwrap_or(false))
     }
 }
 

@@ -3,8 +3,8 @@
 use crate::syntax::language::Language;
 use crate::syntax::source::Node;
 
-/// First words of a comment that announces later work.
-const TO_DO_MARKS: [&str; 3] = ["TODO", "FIXME", "XXX"];
+/// Words of a comment that announces later work and justifies nothing.
+const TO_DO_MARKS: [&str; 4] = ["TODO", "FIXME", "XXX", "HACK"];
 
 /// Comments of a file, in order.
 #[derive(Default)]
@@ -32,9 +32,15 @@ impl ExplainingComments {
     }
 }
 
+/// Returns whether the first line of a comment has one of the marks: `// TODO`, `/* ignored for now, FIXME */`. In lower
+/// case, only the first word with a colon or a name behind it is a mark: `# todo: log it`.
 fn is_to_do(text: &str) -> bool {
     let words = text.trim_start_matches(|c: char| !c.is_alphanumeric());
-    TO_DO_MARKS.iter().any(|mark| words.strip_prefix(mark).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
+    let line = words.lines().next().unwrap_or_default();
+    let is_mark = |word: &str| TO_DO_MARKS.contains(&word);
+    let (first, rest) = line.split_at(line.find(|c: char| !c.is_alphanumeric()).unwrap_or(line.len()));
+    line.split(|c: char| !c.is_alphanumeric()).any(is_mark)
+        || (rest.starts_with([':', '(']) && is_mark(&first.to_ascii_uppercase()))
 }
 
 /// Returns whether a Rust comment is documentation: `///`, `//!`, `/**`, `/*!`. A comment with more slashes or stars is

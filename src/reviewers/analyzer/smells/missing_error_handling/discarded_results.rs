@@ -1,6 +1,6 @@
 //! Finds dropped results: Go errors, Rust results, C return values, `cd` in a shell script.
 
-use super::super::syntax::last_identifier;
+use super::super::syntax::{MAX_SEARCHED_BYTES, last_identifier};
 use super::node_roles::ErrorNodeRole;
 use super::{LostErrorCollector, LostErrorKind, function_lists};
 use crate::syntax::language::Language;
@@ -10,6 +10,11 @@ use crate::syntax::source::NodeIndex;
 pub(super) const MAX_LINES_TO_NULL_CHECK: usize = 10;
 /// Maximum distance from an `unwrap` to a check for a value above it, in lines.
 const MAX_LINES_SINCE_CHECK: usize = 3;
+
+/// Maximum length of these lines together, in bytes.
+const MAX_BYTES_SINCE_CHECK: usize = 4_000;
+/// Maximum length of the lines that are searched for a null check, in bytes.
+const MAX_BYTES_TO_NULL_CHECK: usize = 8_000;
 
 /// Functions of the file that return an error (Go: last result; Rust: `Result`), and calls that drop their result.
 #[derive(Default)]
@@ -107,6 +112,7 @@ impl<'a> LostErrorCollector<'a, '_> {
         let source = self.source;
         let fields = &self.roles.fields;
         let text = self.text(receiver);
+        source.work().spend_bytes(text.len());
         // Writing into a String does not fail, and a check of the value just above counts as handling.
         if text.starts_with("write!") || text.starts_with("writeln!") || self.is_checked_above(receiver) {
             return true;
@@ -138,7 +144,9 @@ impl<'a> LostErrorCollector<'a, '_> {
         let base = self.text(receiver).trim_start_matches(['(', '*', '&']);
         let end = base.rfind('.').filter(|_| base.ends_with(')')).unwrap_or(base.len());
         let base = base[..end].trim();
-        let before = source.text.get(..node.start as usize).unwrap_or(b"");
+        let start = node.start as usize;
+        let before = source.text.get(start.saturating_sub(MAX_BYTES_SINCE_CHECK)..start).unwrap_or(b"");
+        source.work().spend_bytes(before.len());
         let above = before.rsplit(|&byte| byte == b'\n').take(MAX_LINES_SINCE_CHECK + 1);
         let checks = [".is_some", ".is_none", ".is_empty", ".is_ok", ".is_err", ".contains", ".len()", ".has_"];
         above
@@ -285,6 +293,8 @@ impl<'a> LostErrorCollector<'a, '_> {
             return;
         }
         let after = source.text.get(source.nodes[index].end as usize..).unwrap_or(b"");
+        let after = &after[..after.len().min(MAX_BYTES_TO_NULL_CHECK)];
+        source.work().spend_bytes(after.len());
         let checked = after.split(|&byte| byte == b'\n').take(MAX_LINES_TO_NULL_CHECK + 1).any(|line| {
             let Ok(line) = std::str::from_utf8(line) else { return false };
             let looks = [
@@ -314,20 +324,28 @@ impl<'a> LostErrorCollector<'a, '_> {
         if source.nodes[index].field != 0 && source.nodes[index].field == self.roles.fields.condition {
             return;
         }
-        let grammar_parent = source.text(&source.nodes[parent]);
-        // In a list, a negation or a pipe, the script uses the exit status.
-        let siblings: bool = source
-            .children(parent)
-            .any(|child| matches!(source.bytes(&source.nodes[child]), b"&&" | b"||" | b"!" | b"|"));
-        // `cd x >/dev/null || exit`: the redirection is a node between command and list, and its text starts with the
-        // command.
-        let outer = source.parent(parent);
-        let redirected = grammar_parent.contains('>')
-            && grammar_parent.starts_with("cd")
-            && source.children(outer).any(|child| matches!(source.bytes(&source.nodes[child]), b"&&" | b"||"));
-        if !siblings && !redirected {
+        if !self.joins_commands(parent) && !self.is_redirected_in_list(parent) {
             self.push(index, LostErrorKind::UncheckedCd, text);
         }
+    }
+
+    /// Returns whether a node is a list, a negation or a pipe of commands: then the script uses the exit status.
+    fn joins_commands(&mut self, parent: NodeIndex) -> bool {
+        let source = self.source;
+        let is_sign = |child: NodeIndex| matches!(source.bytes(&source.nodes[child]), b"&&" | b"||" | b"!" | b"|");
+        *self.command_lists.entry(parent).or_insert_with(|| source.children(parent).any(is_sign))
+    }
+
+    /// Returns whether a node is a redirection whose exit status the script uses: `cd x >/dev/null || exit`. The
+    /// redirection is a node between command and list, and its text starts with the command.
+    fn is_redirected_in_list(&self, parent: NodeIndex) -> bool {
+        let source = self.source;
+        let text = source.text_prefix(&source.nodes[parent], MAX_SEARCHED_BYTES);
+        text.starts_with("cd")
+            && text.contains('>')
+            && source
+                .children(source.parent(parent))
+                .any(|child| matches!(source.bytes(&source.nodes[child]), b"&&" | b"||"))
     }
 }
 

@@ -43,9 +43,10 @@ impl<'a> FloatingPromises<'a> {
                 None => return,
             },
         };
+        let body = source.child_by_field(function, fields.body);
         let is_async = source
             .children(function)
-            .take_while(|&child| Some(child) != source.child_by_field(function, fields.body))
+            .take_while(|&child| Some(child) != body)
             .any(|child| source.bytes(&source.nodes[child]) == b"async");
         let name = reader.text(name);
         match is_async && !has_own_handler(reader, function) {
@@ -77,11 +78,15 @@ impl<'a> FloatingPromises<'a> {
         }
     }
 
-    pub fn finish(self, reader: &mut LostErrorCollector<'a, '_>) {
+    pub fn finish(mut self, reader: &mut LostErrorCollector<'a, '_>) {
+        self.asynchronous.sort_unstable();
+        self.others.sort_unstable();
         for (call, name, is_method) in self.calls {
             if name == ".then" {
                 reader.push(call, LostErrorKind::FloatingThen, "");
-            } else if self.asynchronous.contains(&(name, is_method)) && !self.others.contains(&(name, is_method)) {
+            } else if self.asynchronous.binary_search(&(name, is_method)).is_ok()
+                && self.others.binary_search(&(name, is_method)).is_err()
+            {
                 reader.push(call, LostErrorKind::FloatingCall, name);
             }
         }

@@ -272,6 +272,68 @@ cd x
 }
 
 #[test]
+fn announced_work_justifies_nothing() {
+    check_samples(
+        &SMELL,
+        r#"
+//- a.py
+try:
+    f()
+except Exception: //~ p2 a handler of `Exception` swallows every error
+    pass  # HACK
+//- a.py
+try:
+    f()
+except OSError: //~ p3 a handler of `OSError` is empty
+    # todo(ann): log it
+    pass
+//- a.rb
+begin
+  f
+rescue ArgumentError => e //~ p3 a handler of `ArgumentError` is empty
+  # HACK: until the next release
+end
+//- a.js
+try { f() } catch (e) { /* not yet, FIXME */ } //~ p2 a handler of `e` swallows every error
+//- a.ts
+try { f() } catch (e) { // todo: report
+//~ p2 a handler of `e` swallows every error
+}
+//- A.java
+class A { void f() { try { g(); } catch (Exception e) { /* HACK */ } } }
+//~ p2 a handler of `Exception e` swallows every error
+//- a.kt
+fun f() { try { g() } catch (e: Exception) { /* HACK */ } } //~ p2 a handler of `e: Exception` swallows every error
+//- A.cs
+class A { void F() { try { G(); } catch { /* HACK */ } } } //~ p2 a handler swallows every error
+//- a.cpp
+void f() { try { g(); } catch (...) { /* HACK */ } } //~ p2 a handler of `...` swallows every error
+//- a.php
+<?php try { f(); } catch (Exception $e) { /* HACK */ } //~ p2 a handler of `Exception $e` swallows every error
+//- a.go
+package a
+func f() { _ = os.Remove(x) } // HACK: the file may be open //~ p3 the result of `os.Remove` is thrown away
+//- a.rs
+fn f() {
+    // HACK: until the next release
+    g().unwrap(); //~ p3 `unwrap()` on `g()` can panic
+}
+//- a.c
+void f(void) {
+  read(fd, b, n); // hack: no //~ p2 the return value of `read` is not checked
+}
+//- a.sh
+cd a # fixme: stop //~ p3 `cd a` may fail and the script goes on
+//- a.py
+try:
+    f()
+except OSError:
+    pass  # the todo list is empty then
+"#,
+    );
+}
+
+#[test]
 fn handlers_that_do_something() {
     check_samples(
         &SMELL,
