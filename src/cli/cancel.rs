@@ -1,10 +1,11 @@
 //! `revdeck cancel`: cancels a run and stores the reason.
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 
 use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use super::{output, resolve_id};
+use super::{complete, output, resolve_id};
 use crate::config::RequiredAssets;
 use crate::runner::CancelOutcome;
 
@@ -12,24 +13,24 @@ use crate::runner::CancelOutcome;
 #[derive(Debug, Args)]
 pub struct CancelArgs {
     /// Run: an id, the beginning of an id, or `latest`
+    #[arg(add = ArgValueCandidates::new(complete::list_runs))]
     run: String,
     /// Reason, stored with the run
     #[arg(long, value_name = "TEXT")]
-    reason: String,
+    reason: Option<String>,
 }
 
 /// Runs `revdeck cancel`.
 ///
 /// # Errors
 ///
-/// Returns an error if the reason is empty, the run is unknown or its worker cannot be stopped.
+/// Returns an error if the run is unknown or its worker cannot be stopped.
 pub fn run(invocation: &Invocation, arguments: &CancelArgs) -> Result<CliExitCode, CliError> {
-    if arguments.reason.trim().is_empty() {
-        return Err(CliError::usage("the reason is empty").hint("write --reason TEXT: it is kept with the run"));
-    }
     let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
     let id = resolve_id::resolve_run(&runner.store, &arguments.run)?;
-    let said = match runner.control().cancel(&id, arguments.reason.trim())? {
+    let reason = arguments.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+    let reason = reason.unwrap_or("from the command line");
+    let said = match runner.control().cancel(&id, reason)? {
         CancelOutcome::BeforeStart => "cancelled before it began",
         CancelOutcome::ByWorker => "cancelled",
         CancelOutcome::Killed => "cancelled; its worker did not answer and was ended",

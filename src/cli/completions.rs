@@ -1,11 +1,10 @@
-//! `revdeck completions SHELL`: prints a completion script, generated from the clap arguments.
+//! `revdeck completions SHELL`: prints a completion script, which asks revdeck itself for candidates.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
-use super::args::Cli;
 use super::error::{CliError, CliExitCode};
-use super::output;
+use super::{complete, output};
 
 /// Arguments of `completions`.
 #[derive(Debug, Args)]
@@ -20,8 +19,9 @@ pub struct CompletionsArgs {
 ///
 /// Returns an error if standard output cannot be written.
 pub fn run(arguments: &CompletionsArgs) -> Result<CliExitCode, CliError> {
-    let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "revdeck", &mut script);
+    let name = arguments.shell.to_string();
+    let script = complete::registration_script(&name)
+        .ok_or_else(|| CliError::internal(format!("there is no completion script for {name}")))?;
     output::print(&String::from_utf8_lossy(&script))?;
     Ok(CliExitCode::Done)
 }

@@ -7,19 +7,21 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use serde_json::{Value, json};
 
 use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
+use super::scope_args::ScopeArgs;
 use super::session::Invocation;
-use super::{output, repo_path};
+use super::{complete, output, repo_path};
 use crate::config::RequiredAssets;
 use crate::context::builder::ContextOptions;
 use crate::context::escape_unsafe;
 use crate::context::pack::{ContextSection, PackedContext, PartialSources, ReadShare, SectionKind};
 use crate::context::retrieve::task::Focus;
-use crate::domain::{LineRange, Scope, text};
+use crate::domain::{LineRange, text};
 use crate::report::{TextOptions, TextStyle, TextTable, json};
 use crate::runner::{BUDGET_RANGE, ContextRequest, ContextTarget, ContextTaskInput, Preview, limit_memory};
 use crate::tokens::{Encoding, count_tokens};
@@ -40,11 +42,10 @@ const CODE_KINDS: [SectionKind; 5] =
 /// Arguments of `context`.
 #[derive(Debug, Args)]
 pub struct ContextArgs {
-    /// Scope: worktree, staged, commit:REV, range:A..B, branch[:BASE] or all [default: the scope that `review` uses]
-    #[arg(value_name = "SCOPE", conflicts_with = "at")]
-    scope: Option<Scope>,
+    #[command(flatten)]
+    scope: ScopeArgs,
     /// Search the tree of this revision instead of a change; for --task and --focus
-    #[arg(long, value_name = "REV")]
+    #[arg(long, value_name = "REV", conflicts_with = "scope")]
     at: Option<String>,
     /// File that the task is about, optionally with a line; relative to the current folder or the repository root, or
     /// absolute; may be repeated
@@ -55,7 +56,7 @@ pub struct ContextArgs {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     task: Option<String>,
     /// Show the context for this reviewer [default: the default reviewer]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::list_reviewers))]
     reviewer: Option<String>,
     /// Token limit for everything, including the change [default: the limits of a review]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(budgets()))]
@@ -108,7 +109,7 @@ pub fn run(invocation: &Invocation, arguments: &ContextArgs) -> Result<CliExitCo
     };
     let target = match &arguments.at {
         Some(revision) => ContextTarget::Tree(revision.clone()),
-        None => ContextTarget::Scope(arguments.scope.clone()),
+        None => ContextTarget::Scope(arguments.scope.scope()?),
     };
     let request = ContextRequest { target, reviewer: arguments.reviewer.clone(), budget: arguments.budget };
     let preview = runner.launcher().preview(&request, &wish)?;

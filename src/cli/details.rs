@@ -2,6 +2,7 @@
 //! are left out whole and counted, never cut in the middle.
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 use serde_json::{Value, json};
 
 use super::args::PlainFormat;
@@ -9,7 +10,7 @@ use super::error::{CliError, CliExitCode};
 use super::resolve_id::{self, RunOrFinding};
 use super::review::RunResult;
 use super::session::Invocation;
-use super::{output, show};
+use super::{complete, output, show};
 use crate::config::RequiredAssets;
 use crate::report::{TextOptions, json, text};
 
@@ -17,9 +18,10 @@ use crate::report::{TextOptions, json, text};
 #[derive(Debug, Args)]
 pub struct DetailsArgs {
     /// Run: an id, the beginning of an id, or `latest`. For a finding, the run that reported it last
-    #[arg(value_name = "RUN|FINDING")]
+    #[arg(value_name = "RUN|FINDING", add = ArgValueCandidates::new(complete::list_runs_and_findings))]
     run: String,
     /// Show only this finding of the run
+    #[arg(add = ArgValueCandidates::new(complete::list_findings))]
     finding: Option<String>,
     /// Maximum size of the output in bytes
     #[arg(long, value_name = "N", default_value_t = 65_536)]

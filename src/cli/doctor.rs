@@ -10,12 +10,16 @@ use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{self, Invocation, read_variable};
-use crate::config::{ConfigError, KEYS, LoadedSettings, ModelCatalog, Prompts, RequiredAssets, UserGuidelines};
+use crate::config::{
+    AllowedKeys, ConfigError, KEYS, LoadedSettings, ModelCatalog, Paths, Prompts, RequiredAssets, UserGuidelines,
+    did_you_mean, overlay_user_file,
+};
 use crate::domain::text::{format_count, sanitize_line};
 use crate::git::Repo;
 use crate::report::{TextOptions, TextStyle, json};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::runner::open_store;
+use crate::tui;
 
 mod reviewers;
 
@@ -73,7 +77,8 @@ pub fn run(invocation: &Invocation, arguments: &DoctorArgs) -> Result<CliExitCod
 
     let repo = Repo::discover(&Invocation::current_folder()?);
     let root = repo.as_ref().ok().map(Repo::root);
-    let settings = invocation.load_settings(root.as_deref(), RequiredAssets::All);
+    // The keymap and the theme are checked on their own.
+    let settings = invocation.load_settings(root.as_deref(), RequiredAssets::Smells);
     let look = match &settings {
         Ok(loaded) => session::detect_look(loaded, invocation.clock_and_ids()?.now()),
         Err(_) => TextOptions { color: false, ascii: false, width: None, now: invocation.clock_and_ids()?.now() },
@@ -103,12 +108,18 @@ pub fn run(invocation: &Invocation, arguments: &DoctorArgs) -> Result<CliExitCod
     }
     let (verdict, text) = judge_terminal();
     check("terminal", verdict, text);
+    let (verdict, text) = judge_keymap(&invocation.paths);
+    check("keymap", verdict, text);
+    let theme = settings.as_ref().map_or("auto", |loaded| loaded.settings.theme.as_str());
+    let (verdict, text) = judge_theme(&invocation.paths, theme);
+    check("theme", verdict, text);
     let models = ModelCatalog::load(&invocation.paths);
     for (name, error) in
         [("models", models.as_ref().err()), ("prompts", Prompts::load(&invocation.paths).err().as_ref())]
     {
-        if let Some(error) = error {
-            check(name, CheckStatus::Bad, format!("{error}; {}", error.hint()));
+        match error {
+            Some(error) => check(name, CheckStatus::Bad, format!("{error}; {}", error.hint())),
+            None => check(name, CheckStatus::Good, "readable".to_owned()),
         }
     }
     if let Some((verdict, text)) = judge_guidelines(&UserGuidelines::load(&invocation.paths)) {
@@ -172,8 +183,9 @@ fn judge_variables() -> (CheckStatus, String) {
         .filter(|name| name.starts_with("REVDECK_"))
         .collect();
     let unknown: Vec<&str> = set.iter().filter(|name| !known.contains(name)).map(String::as_str).collect();
-    if !unknown.is_empty() {
-        return (CheckStatus::Notice, format!("set but not known: {}", unknown.join(", ")));
+    if let Some(first) = unknown.first() {
+        let meant = did_you_mean(first, known.iter().map(String::as_str));
+        return (CheckStatus::Notice, format!("set but not known: {}{meant}", unknown.join(", ")));
     }
     (CheckStatus::Good, if set.is_empty() { "no REVDECK_ variable is set".to_owned() } else { set.join(", ") })
 }
@@ -189,6 +201,28 @@ fn judge_folder(folder: &Path) -> (CheckStatus, String) {
             CheckStatus::Bad,
             format!("{} cannot be written: {error}; set REVDECK_HOME to another folder", there.display()),
         ),
+    }
+}
+
+fn judge_keymap(paths: &Paths) -> (CheckStatus, String) {
+    match overlay_user_file(tui::keymap::DEFAULT, &paths.keymap_file(), AllowedKeys::Any) {
+        Ok(None) => (CheckStatus::Good, "the default keys".to_owned()),
+        Ok(Some(keymap)) => match tui::find_keymap_faults(&keymap).as_slice() {
+            [] => (CheckStatus::Good, format!("{} is readable", paths.keymap_file().display())),
+            faults => (CheckStatus::Bad, faults.join("; ")),
+        },
+        Err(error) => (CheckStatus::Bad, format!("{error}; {}", error.hint())),
+    }
+}
+
+/// Checks that the theme of the settings exists, and that the user's theme files are readable.
+fn judge_theme(paths: &Paths, theme: &str) -> (CheckStatus, String) {
+    if let Some(fault) = tui::find_theme_fault(paths, theme) {
+        return (CheckStatus::Bad, fault);
+    }
+    match tui::find_theme_file_faults(paths).as_slice() {
+        [] => (CheckStatus::Good, theme.to_owned()),
+        faults => (CheckStatus::Notice, faults.join("; ")),
     }
 }
 

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 
 use super::args::OutputFormat;
 use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use super::{mute, output, resolve_id, runs};
+use super::{complete, mute, output, resolve_id, runs};
 use crate::config::RequiredAssets;
 use crate::domain::text::{path_from_bytes, sanitize_line};
 use crate::domain::{Finding, FindingStatus, Kind, Priority, RunId};
@@ -22,7 +23,7 @@ pub struct FindingsArgs {
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
     status: Vec<StatusFilter>,
     /// Show only findings that this run reported
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", add = ArgValueCandidates::new(complete::list_runs))]
     run: Option<String>,
     /// Show only findings of this priority (p0 to p3) or a more urgent one
     #[arg(long, value_name = "P")]

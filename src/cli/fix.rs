@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 use serde_json::json;
 
 use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use super::{fixes, output, resolve_id};
+use super::{complete, fixes, output, resolve_id};
 use crate::config::RequiredAssets;
 use crate::domain::text;
 use crate::domain::{Fix, FixId, FixStatus, SCHEMA_VERSION, Source};
@@ -26,10 +27,10 @@ pub struct FixArgs {
     #[command(subcommand)]
     step: Option<FixCommand>,
     /// Findings: ids or beginnings of ids
-    #[arg(value_name = "FINDING", required = true)]
+    #[arg(value_name = "FINDING", required = true, add = ArgValueCandidates::new(complete::list_findings))]
     findings: Vec<String>,
     /// Reviewer that makes the patch, instead of [resolve] in the settings; builtin applies exact suggestions only
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::list_reviewers))]
     reviewer: Option<String>,
     /// Wait until the patch is offered
     #[arg(long)]
@@ -55,6 +56,7 @@ enum FixCommand {
 #[derive(Debug, Args)]
 struct FixIdArgs {
     /// Fix: an id, the beginning of an id, or `latest`
+    #[arg(add = ArgValueCandidates::new(complete::list_fixes))]
     fix: String,
 }
 

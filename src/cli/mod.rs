@@ -9,6 +9,7 @@
 mod args;
 mod cancel;
 mod cockpit;
+mod complete;
 mod completions;
 mod config;
 mod context;
@@ -43,6 +44,7 @@ mod resume;
 mod review;
 mod reviewers;
 mod runs;
+mod scope_args;
 mod session;
 mod show;
 mod smells;
@@ -66,6 +68,7 @@ use session::Invocation;
 /// Parses the arguments, runs the command and returns the exit code of the process.
 pub fn main() -> ExitCode {
     crash_report::install();
+    complete::answer_shell();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

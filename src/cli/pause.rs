@@ -1,10 +1,11 @@
 //! `revdeck pause`: stops the requests of a run to its model until it is resumed.
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 
 use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use super::{output, resolve_id};
+use super::{complete, output, resolve_id};
 use crate::config::RequiredAssets;
 use crate::runner::PauseOutcome;
 
@@ -12,6 +13,7 @@ use crate::runner::PauseOutcome;
 #[derive(Debug, Args)]
 pub struct PauseArgs {
     /// Run: an id, the beginning of an id, or `latest`
+    #[arg(add = ArgValueCandidates::new(complete::list_runs))]
     run: String,
 }
 
@@ -29,7 +31,7 @@ pub fn run(invocation: &Invocation, arguments: &PauseArgs) -> Result<CliExitCode
         PauseOutcome::Over => "has already ended",
         PauseOutcome::NoTurns => {
             return Err(CliError::usage(format!("the run {id} cannot pause: its reviewer asks no model"))
-                .hint(format!("`revdeck cancel {id} --reason TEXT` ends it")));
+                .hint(format!("`revdeck cancel {id}` ends it")));
         }
     };
     output::print(&format!("{id}  {said}\n"))?;

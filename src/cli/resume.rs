@@ -1,10 +1,11 @@
 //! `revdeck resume`: continues a paused run.
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 
 use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use super::{output, resolve_id};
+use super::{complete, output, resolve_id};
 use crate::config::RequiredAssets;
 use crate::runner::PauseOutcome;
 
@@ -12,6 +13,7 @@ use crate::runner::PauseOutcome;
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
     /// Run: an id, the beginning of an id, or `latest`
+    #[arg(add = ArgValueCandidates::new(complete::list_runs))]
     run: String,
 }
 

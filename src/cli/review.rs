@@ -2,23 +2,30 @@
 
 use std::io::{IsTerminal, Write};
 
-use clap::{ArgGroup, Args};
+use clap::Args;
+use clap_complete::ArgValueCandidates;
 use serde_json::json;
 
 use super::args::OutputFormat;
 use super::error::{CliError, CliExitCode};
+use super::scope_args::ScopeArgs;
 use super::session::{Invocation, Session};
-use super::{interrupt, output, runs};
+use super::{complete, interrupt, output, runs};
 use crate::config::{RequiredAssets, SettingOrigin, Settings};
 use crate::domain::{
     Coverage, ErrorClass, Finding, FindingId, FindingStatus, OmissionReason, Priority, RejectedReport, RunOutput,
-    RunRecord, RunStatus, Scope, Source, SuppressedReport, Time,
+    RunRecord, RunStatus, Source, SuppressedReport, Time,
 };
 use crate::git::Repo;
 use crate::policy::{Decision, Freshness, ReviewAction};
+use crate::report::figures::{format_brief, format_dollars};
 use crate::report::{TextOptions, json, markdown, text};
-use crate::runner::{RequestOutcome, ReviewRequest, Services, read_run_freshness};
+use crate::runner::{
+    RequestOutcome, ReviewRequest, Services, WaitProgress, WaitedTurn, read_run_freshness,
+};
 use crate::store::Store;
+use crate::tui::doc::fit_start;
+use crate::tui::{describe_activity, format_millis};
 
 /// Exit codes of `review --wait`, for its help.
 const EXIT_CODES: &str = "\
@@ -30,28 +37,12 @@ Exit codes with --wait:
 
 /// Arguments of `review`.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("scope").multiple(false), after_help = EXIT_CODES)]
+#[command(after_help = EXIT_CODES)]
 pub struct ReviewArgs {
-    /// Review uncommitted changes, including untracked files
-    #[arg(long, group = "scope")]
-    worktree: bool,
-    /// Review staged changes
-    #[arg(long, group = "scope")]
-    staged: bool,
-    /// Review one commit against its first parent
-    #[arg(long, group = "scope", value_name = "REV")]
-    commit: Option<String>,
-    /// Review the changes from A to B; with three dots (A...B) from their merge base to B
-    #[arg(long, group = "scope", value_name = "A..B")]
-    range: Option<String>,
-    /// Review HEAD against its merge base with BASE; without BASE revdeck guesses it
-    #[arg(long, group = "scope", value_name = "BASE", num_args = 0..=1, default_missing_value = "")]
-    branch: Option<String>,
-    /// Review the whole tree as if all files were new
-    #[arg(long, group = "scope")]
-    all: bool,
+    #[command(flatten)]
+    scope: ScopeArgs,
     /// Reviewer to use: builtin or a name from your settings
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::list_reviewers))]
     reviewer: Option<String>,
     /// Wait for the review and print its findings
     #[arg(long)]
@@ -78,26 +69,6 @@ struct FailOn(Option<Priority>);
 
 fn parse_priority(text: &str) -> Result<FailOn, String> {
     if text == "none" { Ok(FailOn(None)) } else { text.parse().map(|priority| FailOn(Some(priority))) }
-}
-
-impl ReviewArgs {
-    fn scope(&self) -> Result<Option<Scope>, CliError> {
-        Ok(if self.worktree {
-            Some(Scope::Worktree)
-        } else if self.staged {
-            Some(Scope::Staged)
-        } else if self.all {
-            Some(Scope::All)
-        } else if let Some(revision) = &self.commit {
-            Some(Scope::Commit(revision.clone()))
-        } else if let Some(range) = &self.range {
-            Some(Scope::parse_range(range).ok_or_else(|| {
-                CliError::usage(format!("{range:?} is no range")).hint("write --range A..B or --range A...B")
-            })?)
-        } else {
-            self.branch.as_ref().map(|base| Scope::Branch(Some(base.clone()).filter(|base| !base.is_empty())))
-        })
-    }
 }
 
 /// Returns the requested reviewer, or the default one, after a check that it exists.
@@ -144,7 +115,7 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
 
 fn build_request(session: &Session, arguments: &ReviewArgs) -> Result<ReviewRequest, CliError> {
     let settings = &session.loaded.settings;
-    let mut scope = arguments.scope()?;
+    let mut scope = arguments.scope.scope()?;
     if scope.is_none() {
         scope.clone_from(&settings.default_scope);
         let mut origins = session.loaded.entries.iter().filter(|entry| entry.key == "default_scope");
@@ -220,18 +191,19 @@ fn wait_for_run(runner: &Services, requested: &RequestOutcome, look: &TextOption
         return Ok(requested.run.clone());
     }
     interrupt::exit_on_interrupt(format!(
-        "interrupted: the review goes on; `revdeck show {id}` shows it, `revdeck cancel {id} --reason TEXT` ends it"
+        "interrupted: the review goes on; `revdeck show {id}` shows it, `revdeck cancel {id}` ends it"
     ));
     let mut line = ProgressLine { visible: std::io::stderr().is_terminal(), ascii: look.ascii };
-    let run = runner.control().wait_for_run(id, &mut |run| {
-        line.show(run);
+    let run = runner.control().wait_for_run(id, &mut |progress| {
+        line.show(progress, runner.ambient.now());
         true
     });
     line.clear();
     Ok(run?)
 }
 
-/// Progress line on the terminal: status, covered hunks, findings.
+/// Progress line on the terminal. A run that talks to a model shows its turn and phase, its activity, what it has
+/// covered and found, its tokens, cost and time; a run of the built-in reviewer shows its covered hunks.
 struct ProgressLine {
     visible: bool,
     ascii: bool,
@@ -240,25 +212,58 @@ struct ProgressLine {
 impl ProgressLine {
     const BAR_WIDTH: usize = 24;
 
-    fn show(&mut self, run: &RunRecord) {
+    fn show(&mut self, progress: &WaitProgress, now: Time) {
         if self.visible {
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}", Self::format_line(run, self.ascii));
+            let line = Self::format_line(progress, now, self.ascii);
+            // A line that wraps could not be cleared.
+            let width = crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns));
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", fit_start(&line, width.saturating_sub(1)).0);
         }
     }
 
-    fn format_line(run: &RunRecord, ascii: bool) -> String {
+    fn format_line(WaitProgress { run, turn, pulse }: &WaitProgress, now: Time, ascii: bool) -> String {
+        use crate::domain::text::format_count;
         let coverage = &run.outcome.coverage;
-        let (done, total) = ((coverage.hunks_covered + coverage.hunks_carried) as usize, coverage.hunks_total as usize);
-        let filled = (done * Self::BAR_WIDTH).checked_div(total).unwrap_or(0).min(Self::BAR_WIDTH);
-        let (full, empty) = if ascii { ("#", ".") } else { ("━", "─") };
-        format!(
-            "{:<12} {}{} {done}/{}, {}",
-            run.status.word(),
-            full.repeat(filled),
-            empty.repeat(Self::BAR_WIDTH - filled),
-            crate::domain::text::format_count(total, "hunk"),
-            crate::domain::text::format_count(run.outcome.finding_counts.total() as usize, "finding")
-        )
+        let done = (coverage.hunks_covered + coverage.hunks_carried) as usize;
+        // A plan may have named fewer hunks than were reviewed in the end.
+        let total = done.max(coverage.hunks_total as usize);
+        let mut parts = Vec::new();
+        let (head, (filled, of)) = match (turn, pulse) {
+            // Requests for second opinions are numbered after the turns.
+            (Some(WaitedTurn { number, of, .. }), _) if number > of => {
+                (format!("second opinion {}", number - of), (of.saturating_sub(1) as usize, *of as usize))
+            }
+            (Some(WaitedTurn { number, of, phase }), _) => {
+                // The turn under way is not done.
+                (format!("turn {number} of {of}, {}", phase.word()), (number.saturating_sub(1) as usize, *of as usize))
+            }
+            (None, Some(_)) => (run.status.word().to_owned(), (0, 1)),
+            (None, None) => (run.status.word().to_owned(), (done, total)),
+        };
+        if let Some(pulse) = pulse {
+            parts.push(describe_activity(pulse, run.is_paused(), now.as_millisecond()).text);
+        } else if run.status == RunStatus::Pending {
+            parts.push("waiting for a worker".to_owned());
+        }
+        if total > 0 && (turn.is_some() || pulse.is_none()) {
+            parts.push(format!("{done} of {}", format_count(total, "hunk")));
+        }
+        let found = run.outcome.finding_counts.total() as usize;
+        if found > 0 {
+            parts.push(format_count(found, "finding"));
+        }
+        if let Some(pulse) = pulse {
+            if pulse.tokens.total() > 0 {
+                parts.push(format!("{} tokens", format_brief(pulse.tokens.total())));
+            }
+            if pulse.cost > 0.0 {
+                parts.push(format_dollars(pulse.cost));
+            }
+            parts.push(format_millis(now.duration_since(run.created_at).as_millis().try_into().unwrap_or(0)));
+        }
+        let filled = (filled * Self::BAR_WIDTH).checked_div(of).unwrap_or(0).min(Self::BAR_WIDTH);
+        let (full, empty, dot) = if ascii { ("#", ".", " - ") } else { ("━", "─", " · ") };
+        format!("{head:<12} {}{} {}", full.repeat(filled), empty.repeat(Self::BAR_WIDTH - filled), parts.join(dot))
     }
 
     fn clear(&mut self) {
@@ -376,5 +381,64 @@ impl RunResult {
     pub fn retain_finding(&mut self, id: &FindingId) {
         self.rejected.clear();
         self.findings.retain(|finding| finding.finding_id == *id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{FindingCounts, TurnPhase, Usage};
+    use crate::store::{Heartbeat, HeartbeatState};
+
+    const NOW: i64 = 1_772_625_600_000;
+
+    fn at(ms_ago: i64) -> Time {
+        Time::from_millisecond(NOW - ms_ago).expect("a moment")
+    }
+
+    fn progress(status: &str, turn: Option<WaitedTurn>, state: Option<HeartbeatState>) -> WaitProgress {
+        let mut run: RunRecord = serde_json::from_value(json!({
+            "run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A", "status": status, "created_at": at(80_000), "updated_at": at(0),
+            "source": "cli", "scope": "worktree", "reviewer": "m",
+        }))
+        .expect("a record");
+        (run.outcome.coverage.hunks_total, run.outcome.coverage.hunks_covered) = (98, 98);
+        run.outcome.finding_counts = FindingCounts::default();
+        run.outcome.finding_counts.add(Priority::P1);
+        let pulse = state.map(|state| Heartbeat {
+            turn: turn.map_or(0, |turn| turn.number),
+            state,
+            since: at(3_000),
+            last_byte_at: Some(at(100)),
+            bytes: 12_345,
+            tail: String::new(),
+            cost: if turn.is_some() { 0.14 } else { 0.0 },
+            tokens: if turn.is_some() { Usage { input: 41_000, ..Usage::default() } } else { Usage::default() },
+        });
+        WaitProgress { run, turn, pulse }
+    }
+
+    #[test]
+    fn the_progress_line_counts_turns_and_is_never_full_while_turns_run() {
+        let line = |progress: &WaitProgress| ProgressLine::format_line(progress, at(0), true);
+        let turn = |number| Some(WaitedTurn { number, of: 20, phase: TurnPhase::Analyse });
+        assert_eq!(
+            line(&progress("reviewing", None, Some(HeartbeatState::Preparing))),
+            "reviewing    ........................ gathering context, 3 s - 1 finding - 1 min 20 s"
+        );
+        // Every hunk was sent; 14 turns are left.
+        assert_eq!(
+            line(&progress("reviewing", turn(7), Some(HeartbeatState::Receiving))),
+            "turn 7 of 20, analyse #######................. receiving, 12 KB, 3 s - 98 of 98 hunks - 1 finding - 41k \
+             tokens - $0.14 - 1 min 20 s"
+        );
+        let last = line(&progress("reviewing", turn(20), Some(HeartbeatState::Tools)));
+        assert!(last.contains("######################.. running tools"), "{last}");
+        assert_eq!(
+            line(&progress("reviewing", None, None)),
+            "reviewing    ######################## 98 of 98 hunks - 1 finding"
+        );
+        let waiting = line(&progress("pending", None, None));
+        assert!(waiting.contains("waiting for a worker"), "{waiting}");
     }
 }

@@ -110,10 +110,16 @@ impl Invocation {
             mistakes,
         };
         let mut loaded = config::load_settings(inputs)?;
-        // Only the cockpit uses the theme; other commands do not warn about it.
-        if texts == RequiredAssets::All && !tui::has_theme(&self.paths, &loaded.settings.theme) {
-            let line = format!("there is no theme {:?}: the colours are those of the dark one", loaded.settings.theme);
-            loaded.warnings.push(crate::domain::text::sanitize_line(&line).into_owned());
+        // Only the cockpit uses the theme and the keys; other commands do not look at them.
+        if texts == RequiredAssets::All {
+            let faults = tui::find_theme_fault(&self.paths, &loaded.settings.theme).into_iter();
+            for fault in faults.chain(tui::find_keymap_faults(&loaded.settings.keymap)) {
+                let line = crate::domain::text::sanitize_line(&fault).into_owned();
+                if mistakes == MistakePolicy::Refuse {
+                    return Err(CliError::usage(line).hint("`revdeck config path` says where your files are"));
+                }
+                loaded.warnings.push(line);
+            }
         }
         Ok(loaded)
     }

@@ -1,10 +1,11 @@
 //! `revdeck show`: prints a run with its findings, or a finding with its history.
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 
 use super::args::OutputFormat;
 use super::error::{CliError, CliExitCode};
-use super::output;
+use super::{complete, output};
 use super::resolve_id::{self, RunOrFinding};
 use super::review::RunResult;
 use super::session::{Invocation, Session};
@@ -17,7 +18,7 @@ use crate::store::{Store, StoreView};
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// Run or finding: an id, the beginning of an id, or `latest` (the newest run)
-    #[arg(value_name = "RUN|FINDING")]
+    #[arg(value_name = "RUN|FINDING", add = ArgValueCandidates::new(complete::list_runs_and_findings))]
     id: String,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]

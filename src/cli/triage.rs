@@ -2,10 +2,11 @@
 //! for `undo`.
 
 use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCandidates;
 
 use super::error::{CliError, CliExitCode};
 use super::session::{Invocation, Session};
-use super::{output, resolve_id};
+use super::{complete, output, resolve_id};
 use crate::config::RequiredAssets;
 use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{Actor, Disposition, FindingId, FindingStatus, TriageAction};
@@ -16,7 +17,7 @@ use crate::store::triage::status_after;
 #[derive(Debug, Args)]
 pub struct TriageArgs {
     /// Findings: ids or beginnings of ids
-    #[arg(value_name = "FINDING", required = true, num_args = 1..)]
+    #[arg(value_name = "FINDING", required = true, num_args = 1.., add = ArgValueCandidates::new(complete::list_findings))]
     findings: Vec<String>,
     /// New status
     #[arg(value_name = "STATUS", required = true)]

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
+use super::closest_word::did_you_mean;
 use super::error::{ConfigError, SettingLocation};
 use super::keys::{self, SettingType, SettingValue, Trust};
 use super::reviewers::{self, ReviewerTable};
@@ -368,7 +369,8 @@ impl SettingsLoader {
         }
         let Some(index) = index else {
             let names: Vec<&str> = KEYS.iter().map(|key| key.name).chain(["[reviewers.NAME]", "[smells]"]).collect();
-            return Err(document.value_error(start, name, "there is no such setting", names.join(", ")));
+            let problem = format!("there is no such setting{}", did_you_mean(name, names.iter().copied()));
+            return Err(document.value_error(start, name, problem, names.join(", ")));
         };
         let key = &KEYS[index];
         let mut value = settings_file::parse_value(found.get_ref())

@@ -5,6 +5,7 @@
 //! - A setting is one field in `settings.rs`, and its default and explanation in `assets/config.toml`.
 
 mod clock;
+mod closest_word;
 pub(crate) mod embedded;
 mod error;
 mod keys;
@@ -22,6 +23,7 @@ mod user_guidelines;
 mod tests;
 
 pub(crate) use clock::ClockAndIds;
+pub(crate) use closest_word::did_you_mean;
 pub(crate) use error::ConfigError;
 pub(crate) use keys::{SettingKey, SettingValue, Trust};
 pub use layers::{
@@ -48,4 +50,16 @@ pub(crate) use user_guidelines::UserGuidelines;
 /// Fails if the theme file cannot be read or is not TOML.
 pub fn load_user_theme(paths: &Paths, name: &str, base: &str) -> Result<Option<String>, ConfigError> {
     paths.theme_file(name).map_or(Ok(None), |file| overlay_user_file(base, &file, AllowedKeys::Any))
+}
+
+/// Lists the names of the user's theme files, sorted.
+pub fn list_user_themes(paths: &Paths) -> Vec<String> {
+    let Some(folder) = paths.theme_file("x").and_then(|file| file.parent().map(std::path::Path::to_owned)) else {
+        return Vec::new();
+    };
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> =
+        files.filter_map(|file| file.file_name().to_str()?.strip_suffix(".toml").map(str::to_owned)).collect();
+    names.sort();
+    names
 }

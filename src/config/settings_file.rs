@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::closest_word::did_you_mean;
 use super::error::{ConfigError, SettingLocation};
 use super::keys::SettingValue;
 use super::money::Dollars;
@@ -155,7 +156,8 @@ pub fn check_shape(
         let name = if prefix.is_empty() { key.get_ref().to_string() } else { format!("{prefix}.{}", key.get_ref()) };
         let Some(known) = base.get(key.get_ref().as_ref()) else {
             let names: Vec<&str> = base.keys().map(String::as_str).collect();
-            return Err(document.value_error(key.span().start, &name, "there is no such key", names.join(", ")));
+            let problem = format!("there is no such key{}", did_you_mean(key.get_ref(), names.iter().copied()));
+            return Err(document.value_error(key.span().start, &name, problem, names.join(", ")));
         };
         match (known, value.get_ref()) {
             (toml::Value::Table(known), DeValue::Table(over)) => check_shape(document, over, known, &name)?,

@@ -79,6 +79,7 @@ mod worker;
 
 pub(crate) use conclude::RunCloser;
 pub(crate) use control::RunControl;
+pub(crate) use control::wait::{WaitProgress, WaitedTurn};
 pub(crate) use finding_lifecycle::FindingLifecycle;
 pub(crate) use fixer::{FixError, FixMakers, FixRequest, Fixer};
 pub(crate) use freshness::{FreshnessFacts, read_run_freshness};

@@ -78,11 +78,22 @@ impl App {
     }
 }
 
-/// Describes a heartbeat. `paused` is the user's request; the worker pauses after the response in progress.
+/// Describes a heartbeat with its turn. `paused` is the user's request; the worker pauses after the response in
+/// progress.
 fn describe_pulse(pulse: &Heartbeat, paused: bool, now: i64) -> RunActivity {
+    let RunActivity { state, text } = describe_activity(pulse, paused, now);
+    let turn = if pulse.turn == 0 { String::new() } else { format!("turn {}: ", pulse.turn) };
+    RunActivity { state, text: format!("{turn}{text}") }
+}
+
+/// Describes a heartbeat without its turn, at time `now` in milliseconds since 1970.
+pub fn describe_activity(pulse: &Heartbeat, paused: bool, now: i64) -> RunActivity {
     let since = |ms: i64| now.saturating_sub(ms).max(0);
     let state_ms = since(pulse.since.as_millisecond());
     let (mode, what) = match &pulse.state {
+        HeartbeatState::Preparing if pulse.turn == 0 => {
+            (ActivityState::Working, format!("gathering context, {}", format_millis(state_ms)))
+        }
         HeartbeatState::Preparing => (ActivityState::Working, format!("preparing, {}", format_millis(state_ms))),
         HeartbeatState::Waiting => {
             let mode = if state_ms < MAX_FIRST_BYTE_WAIT_MS { ActivityState::Waiting } else { ActivityState::Stalled };
@@ -112,8 +123,7 @@ fn describe_pulse(pulse: &Heartbeat, paused: bool, now: i64) -> RunActivity {
         HeartbeatState::Paused => (ActivityState::Working, "going on".to_owned()),
     };
     let then = if paused && pulse.state != HeartbeatState::Paused { ", then pauses" } else { "" };
-    let turn = if pulse.turn == 0 { String::new() } else { format!("turn {}: ", pulse.turn) };
-    RunActivity { state: mode, text: format!("{turn}{what}{then}") }
+    RunActivity { state: mode, text: format!("{what}{then}") }
 }
 
 /// Formats milliseconds: `3 s`, `2 min 5 s`, `14 min`, `2 h`.

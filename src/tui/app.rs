@@ -18,6 +18,7 @@ use super::request_counter::RequestCounter;
 use super::theme::{ColorDepth, Theme};
 use super::views::ViewStack;
 use super::views::fix::FixIndex;
+use super::views::prompt::{AskedPrompt, PromptView};
 use crate::domain::{ContextRecord, FindingStatus, RunStatus};
 use crate::policy::Freshness;
 use crate::runner::{BUILTIN_REVIEWER, CostLimit, FreshnessFacts, ReviewerTerms, UnreviewedChange, WatchState};
@@ -101,6 +102,23 @@ pub struct Notice {
     pub level: NoticeLevel,
     /// Text, wrapped to the width of the screen when it is drawn.
     pub text: String,
+    /// Time at which the message goes, in milliseconds since 1970; `None` for a message that stays until a key is
+    /// pressed.
+    pub until: Option<i64>,
+}
+
+impl Notice {
+    /// Minimum time that a message stays, in milliseconds.
+    pub const MIN_SHOWN_MS: i64 = 6_000;
+    /// Further time for each character, in milliseconds. People read about 15 to 20 characters a second.
+    const MS_PER_CHARACTER: i64 = 60;
+
+    /// Creates a message that is shown from `now` on. An error stays: nobody may have looked when it came.
+    fn new(level: NoticeLevel, text: String, now: i64) -> Self {
+        let reading = Self::MS_PER_CHARACTER.saturating_mul(i64::try_from(text.chars().count()).unwrap_or(i64::MAX));
+        let until = now.saturating_add(reading.max(Self::MIN_SHOWN_MS));
+        Self { until: (level != NoticeLevel::Error).then_some(until), level, text }
+    }
 }
 
 /// Repository, branch and limits of this session.
@@ -192,6 +210,8 @@ pub struct DisplaySettings {
     pub depth: ColorDepth,
     /// The settings name a theme, so the terminal's reply about its background does not change it.
     pub theme_is_set: bool,
+    /// True if the terminal reports released keys.
+    pub reports_releases: bool,
     /// Unicode glyphs or their ASCII stand-ins.
     pub glyphs: Glyphs,
 }
@@ -300,6 +320,8 @@ pub struct DetailPane {
     pub stale: bool,
     /// Freshness of the shown run, as `doc` says it.
     pub freshness: Option<Freshness>,
+    /// Page whose secrets are shown; `None` while secrets are masked.
+    pub revealed: Option<(DetailSubject, Tab)>,
 }
 
 /// State of the cockpit.
@@ -333,6 +355,8 @@ pub struct App {
     pub count: Option<PendingCount>,
     /// Message above the footer.
     pub notice: Option<Notice>,
+    /// Prompt whose text another process judges.
+    pub asked_prompt: Option<AskedPrompt>,
     /// Triage decisions in flight, and the reasons given.
     pub decisions: TriageProgress,
     /// Progress of the look for changes that nobody has reviewed.
@@ -381,8 +405,7 @@ pub struct AppOptions {
 impl App {
     /// Creates the state before the first message, without data of the store.
     pub fn new(setup: AppOptions) -> Self {
-        let notice =
-            (!setup.notices.is_empty()).then(|| Notice { level: NoticeLevel::Error, text: setup.notices.join(" · ") });
+        let notice = (!setup.notices.is_empty()).then(|| Notice::new(NoticeLevel::Error, setup.notices.join(" · "), 0));
         Self {
             now: 0,
             session: setup.session,
@@ -394,6 +417,7 @@ impl App {
                 theme: setup.theme,
                 depth: setup.depth,
                 theme_is_set: setup.theme_is_set,
+                reports_releases: false,
                 glyphs: setup.glyphs,
             },
             store: StoreState::default(),
@@ -423,11 +447,13 @@ impl App {
                 loading: None,
                 stale: false,
                 freshness: None,
+                revealed: None,
             },
             views: ViewStack::default(),
             search: String::new(),
             count: None,
             notice,
+            asked_prompt: None,
             decisions: TriageProgress::default(),
             opening: OpeningLook::Unknown,
             offered: Vec::new(),
@@ -443,6 +469,11 @@ impl App {
             self.panes.list,
             self.panes.zoomed,
         );
+        // Above the line of a prompt stands the reason why its text was not accepted.
+        let refused = self.views.front_as::<PromptView>().map(|prompt| prompt.error.as_str());
+        if let Some(error) = refused.filter(|error| !error.is_empty()) {
+            return layout.with_notice(doc::wrap_words(error, layout.notice_width()).len() + 1);
+        }
         match self.current_notice() {
             Some((_, text)) => layout.with_notice(doc::wrap_words(text, layout.notice_width()).len()),
             None => layout,
@@ -559,11 +590,14 @@ impl App {
         !self.run_list.active.is_empty()
     }
 
-    /// Returns true if the screen shows a running clock; paused runs have none.
+    /// Returns true if time changes the screen: a clock runs, or a message will go. Paused runs have no clock.
     pub fn has_running_clock(&self) -> bool {
         let changes =
             |run: RunRow<'_>| !self.run_activity(&run).is_some_and(|live| live.state == ActivityState::Paused);
-        self.count.is_some() || self.run_list.active.iter().any(|index| changes(self.store.view.run(*index as usize)))
+        let is_passing = self.notice.as_ref().is_some_and(|notice| notice.until.is_some());
+        self.count.is_some()
+            || is_passing
+            || self.run_list.active.iter().any(|index| changes(self.store.view.run(*index as usize)))
     }
 
     /// Returns the run of the header: a working run that is not paused, else a paused run, else a waiting run, else
@@ -602,7 +636,19 @@ impl App {
 
     /// Shows a message above the footer in place of the present one.
     pub fn show_notice(&mut self, tone: NoticeLevel, text: impl Into<String>) {
-        self.notice = Some(Notice { level: tone, text: text.into() });
+        self.notice = Some(Notice::new(tone, text.into(), self.now));
+    }
+
+    /// Keeps the present message until a key is pressed: it is told only once.
+    pub fn keep_notice(&mut self) {
+        if let Some(notice) = &mut self.notice {
+            notice.until = None;
+        }
+    }
+
+    /// Takes away a message that is over.
+    pub fn expire_notice(&mut self) {
+        self.notice.take_if(|notice| notice.until.is_some_and(|until| until <= self.now));
     }
 
     /// Shows a message beside the present one, which nobody has read yet; the worse level decides.
@@ -610,11 +656,12 @@ impl App {
         let text = text.into();
         let dot = self.display.glyphs.dot;
         self.notice = Some(match self.notice.take() {
-            Some(Notice { level, text: before }) => {
+            Some(Notice { level, text: before, until }) => {
                 let level = if level == NoticeLevel::Error { level } else { tone };
-                Notice { level, text: format!("{before} {dot} {text}") }
+                let both = Notice::new(level, format!("{before} {dot} {text}"), self.now);
+                Notice { until: until.and(both.until), ..both }
             }
-            None => Notice { level: tone, text },
+            None => Notice::new(tone, text, self.now),
         });
     }
 

@@ -1,7 +1,7 @@
 //! Executes commands on background threads; results return as messages.
 //!
 //! - Each kind of work has its own thread, started with the cockpit: following the store, reading pages, storing
-//!   decisions, runner requests, filtering, statistics, knowledge.
+//!   decisions, runner requests, filtering, copying, statistics, knowledge.
 //! - A panicking thread reports the panic in a message; the cockpit continues.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
+use super::clipboard;
 use super::message::{
-    AppCommand, AppMessage, ChosenReviewer, DetailSubject, ReviewReply, Tab, TriageOrder, TriageOrderItem,
+    AppCommand, AppMessage, ChosenReviewer, CopyOrder, DetailSubject, ReviewReply, Tab, TriageOrder, TriageOrderItem,
 };
 use super::page_loader::PageLoader;
 use super::terminal::MessageSender;
@@ -23,6 +24,7 @@ use super::views::fix::{FixIndex, FixOrder, FixPlan};
 use crate::config::ClockAndIds;
 use crate::domain::{Actor, Disposition, FindingId, RunId, Scope, Source, TriageAction, WatchMode};
 use crate::git::Repo;
+use crate::masking::Mask;
 use crate::policy;
 use crate::runner::{
     BUILTIN_REVIEWER, CancelOutcome, FixMakers, FixRequest, FreshnessFacts, PauseOutcome, ReconcileReport,
@@ -43,6 +45,7 @@ pub struct Effects {
     /// Runner requests that must not wait behind other runner work.
     control: Sender<RunnerRequest>,
     filter: Sender<AppCommand>,
+    copier: Sender<CopyOrder>,
     views: ViewWorkers,
 }
 
@@ -50,7 +53,7 @@ pub struct Effects {
 const SELECTION_DEBOUNCE: Duration = Duration::from_millis(60);
 
 enum PageRequest {
-    Page { view: Arc<StoreView>, subject: DetailSubject, tab: Tab },
+    Page { view: Arc<StoreView>, subject: DetailSubject, tab: Tab, mask: Mask },
     Files { run: String },
     Reported { run: String },
 }
@@ -107,7 +110,10 @@ impl Effects {
         };
         let send = messages.clone();
         spawn_worker("filter", messages.clone(), move || serve_filters(&filters, &send));
-        let effects = Self { messages, reader, writer, runner: asker, control, filter, views };
+        let (copier, copies) = channel();
+        let send = messages.clone();
+        spawn_worker("clipboard", messages.clone(), move || serve_copies(&copies, &send));
+        let effects = Self { messages, reader, writer, runner: asker, control, filter, copier, views };
         effects.send_to(&effects.runner, RunnerRequest::Reconcile);
         effects
     }
@@ -116,7 +122,10 @@ impl Effects {
     pub fn dispatch(&self, command: AppCommand, view: &Arc<StoreView>) {
         match command {
             AppCommand::Load { subject, tab } => {
-                self.send_to(&self.reader, PageRequest::Page { view: Arc::clone(view), subject, tab });
+                self.send_to(&self.reader, PageRequest::Page { view: Arc::clone(view), subject, tab, mask: Mask::On });
+            }
+            AppCommand::Reveal { subject, tab } => {
+                self.send_to(&self.reader, PageRequest::Page { view: Arc::clone(view), subject, tab, mask: Mask::Off });
             }
             AppCommand::LoadFiles { run } => self.send_to(&self.reader, PageRequest::Files { run }),
             AppCommand::LoadReported { run } => self.send_to(&self.reader, PageRequest::Reported { run }),
@@ -134,7 +143,8 @@ impl Effects {
             AppCommand::Snooze(text) => self.send_to(&self.control, RunnerRequest::Snooze(text)),
             AppCommand::PlanFix(findings) => self.send_to(&self.control, RunnerRequest::PlanFix(findings)),
             AppCommand::Fix(order) => self.send_to(&self.control, RunnerRequest::Fix(order)),
-            AppCommand::Copy(_)
+            AppCommand::Copy(order) => self.send_to(&self.copier, order),
+            AppCommand::CopyToTerminal(_)
             | AppCommand::Edit { .. }
             | AppCommand::Suspend
             | AppCommand::Redraw
@@ -232,7 +242,10 @@ fn follow_store(repo: Option<&Repo>, store: &Store, written: &AtomicU64, message
             }
         }
         teller.notify_if_changed();
-        let beating = store.heartbeats(&working);
+        let mut beating = store.heartbeats(&working);
+        for (_, pulse) in &mut beating {
+            pulse.tail = Mask::On.mask_text(None, &pulse.tail).into_owned();
+        }
         if beating != pulses {
             pulses.clone_from(&beating);
             if messages.send(AppMessage::Pulses(beating)).is_err() {
@@ -307,10 +320,10 @@ fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: 
         let mut wish = Some(first);
         // A change of tab is shown at once. While the selection moves, only the page where it settles is read; pages
         // in between would be replaced unseen, and a held key would make the terminal draw pages instead of rows.
-        let moves = matches!(&wish, Some(PageRequest::Page { tab, .. }) if last == Some(*tab));
+        let moves = matches!(&wish, Some(PageRequest::Page { tab, mask: Mask::On, .. }) if last == Some(*tab));
         loop {
             match wish {
-                Some(PageRequest::Page { view, subject, tab }) => page = Some((view, subject, tab)),
+                Some(PageRequest::Page { view, subject, tab, mask }) => page = Some((view, subject, tab, mask)),
                 Some(PageRequest::Files { run }) => files = Some(run),
                 Some(PageRequest::Reported { run }) => reported.push(run),
                 None => break,
@@ -321,10 +334,14 @@ fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: 
             let findings = loader.read_reported(&run);
             let _ = messages.send(AppMessage::Reported { run, findings });
         }
-        last = page.as_ref().map(|(.., tab)| *tab).or(last);
-        if let Some((view, subject, tab)) = page {
-            loader.load(&view, &subject, tab, &mut |loaded| {
-                let _ = messages.send(AppMessage::Loaded { subject: subject.clone(), tab, loaded: Box::new(loaded) });
+        last = page.as_ref().map(|(_, _, tab, _)| *tab).or(last);
+        if let Some((view, subject, tab, mask)) = page {
+            loader.load(&view, &subject, tab, mask, &mut |loaded| {
+                let (subject, loaded) = (subject.clone(), Box::new(loaded));
+                let _ = messages.send(match mask {
+                    Mask::On => AppMessage::Loaded { subject, tab, loaded },
+                    Mask::Off => AppMessage::Revealed { subject, tab, loaded },
+                });
             });
         }
         if let Some(run) = files {
@@ -401,7 +418,10 @@ fn serve_runner_requests(runner: &Services, asks: &Receiver<RunnerRequest>, mess
                 let reconciled = runner.recovery().reconcile();
                 // An unwritable store is reported only when the user triggers a write.
                 reconciled.trouble.iter().for_each(|trouble| tracing::warn!(%trouble, "not set right"));
-                AppMessage::Reconciled(ReconcileReport { trouble: Vec::new(), ..reconciled }.summary())
+                let paid = runner.recovery().describe_paid_resumes(&reconciled);
+                let summary = ReconcileReport { trouble: Vec::new(), ..reconciled }.summary();
+                let said = [summary, paid].into_iter().flatten().collect::<Vec<_>>().join("; ");
+                AppMessage::Reconciled((!said.is_empty()).then_some(said))
             }
             RunnerRequest::ReviewOnOpen => AppMessage::Opened {
                 outcome: runner.launcher().review_on_open().map_err(describe_runner_error),
@@ -534,6 +554,16 @@ fn describe_request(requested: &RequestOutcome) -> String {
         policy::ReviewAction::Reuse { .. } => format!("{scope} has been reviewed already: {reason}"),
         policy::ReviewAction::Resume { .. } => format!("reviewing {scope}: {reason}"),
         policy::ReviewAction::Skip => reason.clone(),
+    }
+}
+
+fn serve_copies(orders: &Receiver<CopyOrder>, messages: &MessageSender) {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    while let Ok(order) = orders.recv() {
+        let program = clipboard::copy_with_program(&order.text, &is_set);
+        if messages.send(AppMessage::Copied { order, program }).is_err() {
+            return;
+        }
     }
 }
 

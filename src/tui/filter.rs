@@ -94,6 +94,23 @@ impl FindingFilter {
         true
     }
 
+    /// Describes the first term that means nothing, with what is known; `None` if every term means something. A run is
+    /// known if `view` has a run whose id begins so.
+    pub fn describe_fault(&self, view: &StoreView) -> Option<String> {
+        if let Some(term) = self.faults.first() {
+            return Some(describe_unknown_term(term));
+        }
+        let is_known = |run: &&String| {
+            !view.complete || (0..view.run_count()).any(|index| view.run(index).id.starts_with(run.as_str()))
+        };
+        let run = self.runs.iter().find(|run| !is_known(run))?;
+        let newest: Vec<&str> = (0..view.run_count().min(MAX_NAMED_RUNS)).map(|index| view.run(index).id).collect();
+        Some(match newest.is_empty() {
+            true => format!("run:{run} is unknown; there is no run yet"),
+            false => format!("run:{run} is unknown; the newest runs are {}", newest.join(", ")),
+        })
+    }
+
     /// Returns the run ids in the filter that are complete.
     pub fn named_runs(&self) -> impl Iterator<Item = &str> {
         self.runs.iter().map(String::as_str).filter(|run| RunId::is_valid(run))
@@ -138,6 +155,36 @@ impl FindingFilter {
     }
 }
 
+/// Maximum number of runs that a message names.
+const MAX_NAMED_RUNS: usize = 3;
+
+/// Describes a term that means nothing, with the names or values that do.
+fn describe_unknown_term(term: &str) -> String {
+    let (name, values) = term.split_once(':').unwrap_or((term, ""));
+    let known = list_values(&name.to_ascii_lowercase());
+    if known.is_empty() {
+        return format!("{name}: is unknown; there are {}, and words without a colon", TERM_NAMES.join(" "));
+    }
+    let add_alone = |value: &&str| !FindingFilter::default().add_term(&name.to_ascii_lowercase(), value);
+    let value = values.split(',').filter(|value| !value.is_empty()).find(add_alone).unwrap_or(values);
+    format!("{name}:{value} is unknown; there are {}", known.join(", "))
+}
+
+/// Names of the terms, in the order in which completion offers them.
+const TERM_NAMES: [&str; 5] = ["status:", "p:", "kind:", "path:", "run:"];
+
+/// Returns the values of a term; none if any text is a value, or there is no such term.
+fn list_values(name: &str) -> Vec<String> {
+    match name {
+        "status" | "s" => ["undecided", "open", "unresolved", "addressed", "dismissed", "obsolete", "decided", "all"]
+            .map(str::to_owned)
+            .to_vec(),
+        "p" | "priority" => ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
+        "kind" | "k" => Kind::ALL.iter().map(|kind| kind.word().to_owned()).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Returns true if `text` contains the lower-case `word`, ignoring case.
 pub fn contains_ignore_case(text: &str, word: &str) -> bool {
     if text.is_ascii() && word.is_ascii() {
@@ -166,20 +213,12 @@ pub fn complete(text: &str, cursor: usize) -> Completion {
     let word_start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let word = &before[word_start..];
     let Some((name, values)) = word.split_once(':') else {
-        let names = ["status:", "p:", "kind:", "path:", "run:"];
-        let fitting = names.iter().filter(|name| name.starts_with(word)).map(|name| (*name).to_owned()).collect();
+        let fitting = TERM_NAMES.iter().filter(|name| name.starts_with(word)).map(|name| (*name).to_owned()).collect();
         return Completion { start: word_start, candidates: fitting };
     };
     let value_start = values.rfind(',').map_or(0, |at| at + 1);
     let value = &values[value_start..];
-    let all: Vec<String> = match name {
-        "status" | "s" => ["undecided", "open", "unresolved", "addressed", "dismissed", "obsolete", "decided", "all"]
-            .map(str::to_owned)
-            .to_vec(),
-        "p" | "priority" => ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
-        "kind" | "k" => Kind::ALL.iter().map(|kind| kind.word().to_owned()).collect(),
-        _ => Vec::new(),
-    };
+    let all = list_values(name);
     let wanted = value.to_lowercase();
     let mut candidates: Vec<String> = all.iter().filter(|c| c.to_lowercase().starts_with(&wanted)).cloned().collect();
     if candidates.is_empty() {
@@ -246,6 +285,35 @@ mod tests {
             FindingFilter::parse("p:9 colour:red status:open kind:xyz").faults,
             ["p:9", "colour:red", "kind:xyz"]
         );
+    }
+
+    #[test]
+    fn an_unknown_term_is_told_with_what_is_known() {
+        let mut builder = crate::store::StoreViewBuilder::default();
+        builder.run(crate::tui::tests::support::run_row("ar_00000000000000000000000007"));
+        let view = builder.build();
+        let told = |text: &str| FindingFilter::parse(text).describe_fault(&view);
+        for text in [
+            "",
+            "status:open p:1 kind:dead path:nowhere some words",
+            "run:ar_0000",
+            "run:ar_00000000000000000000000007",
+        ] {
+            assert_eq!(told(text), None, "{text}");
+        }
+        for (text, expected) in [
+            ("p:0,9", "p:9 is unknown; there are 0, 1, 2, 3"),
+            ("colour:red", "colour: is unknown; there are status: p: kind: path: run:, and words without a colon"),
+            (
+                "status:gone",
+                "status:gone is unknown; there are undecided, open, unresolved, addressed, dismissed, obsolete, decided, all",
+            ),
+            ("run:ar_9", "run:ar_9 is unknown; the newest runs are ar_00000000000000000000000007"),
+        ] {
+            assert_eq!(told(text).as_deref(), Some(expected));
+        }
+        let kinds = told("kind:xyz").expect("no such kind");
+        assert!(kinds.starts_with("kind:xyz is unknown; there are ") && kinds.contains("DEAD_CODE"), "{kinds}");
     }
 
     #[test]

@@ -75,6 +75,10 @@ pub enum TerminalInput {
     Paste(String),
     /// Reply to the query for the background colour: red, green, blue.
     Background([u8; 3]),
+    /// A key was released. Only terminals with the kitty keyboard protocol report it.
+    Released,
+    /// Reply to the query for the kitty keyboard protocol: the terminal reports released keys.
+    ReportsReleases,
 }
 
 /// Longest buffered sequence, in bytes; longer sequences are dropped.
@@ -269,6 +273,14 @@ fn parse_csi(bytes: &[u8]) -> ParseStep {
     let (parameters, last) = (&bytes[2..2 + end], bytes[2 + end]);
     let took = 3 + end;
     let text = std::str::from_utf8(parameters).unwrap_or("");
+    if let Some(flags) = text.strip_prefix('?').filter(|_| last == b'u') {
+        let reports = flags.parse::<u32>().is_ok_and(|flags| flags & KITTY_EVENT_TYPES != 0);
+        return ParseStep::Consumed(took, reports.then_some(TerminalInput::ReportsReleases));
+    }
+    // The kitty keyboard protocol adds the kind of the event to the modifiers: `CSI 106;1:3u`.
+    if text.split(';').nth(1).and_then(|part| part.split(':').nth(1)) == Some("3") {
+        return ParseStep::Consumed(took, Some(TerminalInput::Released));
+    }
     let number = |index: usize| -> Option<u32> { text.split(';').nth(index)?.split(':').next()?.parse().ok() };
     let code = match last {
         b'~' => match number(0) {
@@ -289,25 +301,58 @@ fn parse_csi(bytes: &[u8]) -> ParseStep {
                 Some(TerminalInput::Key(KeyEvent { shift: true, ..KeyEvent::plain(KeyCode::Tab) })),
             );
         }
-        b'u' => number(0).and_then(char::from_u32).map(|c| match c {
-            '\r' => KeyCode::Enter,
-            '\t' => KeyCode::Tab,
-            '\u{1b}' => KeyCode::Esc,
-            '\u{7f}' => KeyCode::Backspace,
-            c => KeyCode::Char(c),
-        }),
+        b'u' => number(0).and_then(char::from_u32).and_then(key_code_from_codepoint),
         last if text.is_empty() || text.starts_with("1;") => {
             key_code_from_final_byte(last).filter(|code| *code != KeyCode::Enter)
         }
         _ => None,
     };
     let held = number(1).unwrap_or(1).saturating_sub(1);
-    ParseStep::Consumed(
-        took,
-        code.map(|code| {
-            TerminalInput::Key(KeyEvent { code, shift: held & 1 != 0, alt: held & 2 != 0, ctrl: held & 4 != 0 })
-        }),
-    )
+    let (shift, alt, ctrl) = (held & 1 != 0, held & 2 != 0, held & 4 != 0);
+    let key = code.map(|code| match code {
+        // A character contains Shift itself; control characters have none.
+        KeyCode::Char(c) if shift && !ctrl => {
+            KeyEvent { code: KeyCode::Char(c.to_uppercase().next().unwrap_or(c)), shift: false, alt, ctrl }
+        }
+        KeyCode::Char(_) => KeyEvent { code, shift: false, alt, ctrl },
+        // As in terminals without the protocol, Enter, Esc and Backspace are the same with Shift.
+        KeyCode::Enter | KeyCode::Esc | KeyCode::Backspace => KeyEvent { code, shift: false, alt, ctrl },
+        _ => KeyEvent { code, shift, alt, ctrl },
+    });
+    ParseStep::Consumed(took, key.map(TerminalInput::Key))
+}
+
+/// Flag of the kitty keyboard protocol: the terminal reports repeated and released keys.
+const KITTY_EVENT_TYPES: u32 = 2;
+
+/// Returns the key of a code point in the kitty keyboard protocol, which has code points of its own for the number pad.
+fn key_code_from_codepoint(c: char) -> Option<KeyCode> {
+    const PAD_DIGITS: u32 = 57_399;
+    Some(match u32::from(c) {
+        13 | 57_414 => KeyCode::Enter,
+        9 => KeyCode::Tab,
+        27 => KeyCode::Esc,
+        127 => KeyCode::Backspace,
+        digit @ PAD_DIGITS..=57_408 => KeyCode::Char(char::from_digit(digit - PAD_DIGITS, 10)?),
+        57_409 => KeyCode::Char('.'),
+        57_410 => KeyCode::Char('/'),
+        57_411 => KeyCode::Char('*'),
+        57_412 => KeyCode::Char('-'),
+        57_413 => KeyCode::Char('+'),
+        57_417 => KeyCode::Left,
+        57_418 => KeyCode::Right,
+        57_419 => KeyCode::Up,
+        57_420 => KeyCode::Down,
+        57_421 => KeyCode::PageUp,
+        57_422 => KeyCode::PageDown,
+        57_423 => KeyCode::Home,
+        57_424 => KeyCode::End,
+        57_425 => KeyCode::Insert,
+        57_426 => KeyCode::Delete,
+        // Keys without a meaning here: modifiers, media keys.
+        57_344..=63_743 => return None,
+        _ => KeyCode::Char(c),
+    })
 }
 
 #[cfg(test)]
@@ -340,10 +385,21 @@ mod tests {
             (b"\x1bOP\x1b[15~\x1b[24~", "F1 F5 F12"),
             ("ü漢🦀".as_bytes(), "ü 漢 🦀"),
             (b"\x1b[27u\x1b[100;5u", "Esc Ctrl-d"),
+            // The kitty keyboard protocol: presses, repeats, Shift, Num Lock, the number pad, keys without a meaning.
+            (b"\x1b[27;1:1u\x1b[100;5:2u\x1b[120;4u\x1b[13;2u", "Esc Ctrl-d Alt-X Enter"),
+            (b"\x1b[99;133u\x1b[1;129A\x1b[57414u\x1b[57400u\x1b[57441;2u", "Ctrl-c Up Enter 1"),
             (b"\x1b[?62;22c\x1b[I\xffj", "j"),
         ] {
             assert_eq!(read(&[bytes]), keys(expected), "{:?}", String::from_utf8_lossy(bytes));
         }
+    }
+
+    #[test]
+    fn released_keys_are_told_and_never_typed() {
+        use TerminalInput::{Released, ReportsReleases};
+        assert_eq!(read(&[b"\x1b[96;2:3u\x1b[1;1:3A\x1b[3;1:3~"]), [Released, Released, Released]);
+        assert_eq!(read(&[b"\x1b[?3u"]), [ReportsReleases]);
+        assert_eq!(read(&[b"\x1b[?1u\x1b[?0u"]), [], "they are not reported");
     }
 
     #[test]

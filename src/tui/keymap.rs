@@ -1,13 +1,15 @@
 //! Defines key bindings as data: context, key, action. Help and footer are generated from the map that also
 //! resolves keys.
 //!
-//! - A mistake in a user's map is a notice, never an error; the map's other bindings still apply.
+//! - Each mistake in a user's map is described. The composition root refuses such a map; the parser applies the other
+//!   bindings.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
 use super::input::{KeyCode, KeyEvent};
+use crate::config::did_you_mean;
 
 /// Default keymap with documentation; binds every action.
 pub const DEFAULT: &str = include_str!("../../assets/keymap.toml");
@@ -103,6 +105,7 @@ actions! {
         Back "back" "back" "one step back; never quits",
         NextTab "next_tab" "next tab" "next tab",
         PreviousTab "previous_tab" "previous tab" "previous tab",
+        Reveal "reveal" "secrets" "show or mask the secrets of the page",
         Ledger "ledger" "ledger" "ledger for the assistant",
         LeftOut "left_out" "left out" "context: sent and left out",
         Stats "stats" "stats" "cost, outcomes, precision",
@@ -170,7 +173,10 @@ impl FromStr for Action {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::TABLE.iter().find(|row| row.2 == name).map(|row| row.0).ok_or_else(|| format!("{name:?} is no action"))
+        Self::TABLE.iter().find(|row| row.2 == name).map(|row| row.0).ok_or_else(|| {
+            let meant = did_you_mean(name, Self::TABLE.iter().map(|row| row.2));
+            format!("{name:?} is no action{meant}")
+        })
     }
 }
 
@@ -229,7 +235,10 @@ impl FromStr for KeyEvent {
                     let n = rest.strip_prefix(['F', 'f'])?.parse().ok()?;
                     (1..=12).contains(&n).then_some(KeyCode::F(n))
                 })
-                .ok_or_else(|| format!("{text:?} is no key"))?,
+                .ok_or_else(|| {
+                    let meant = did_you_mean(rest, NAMED_KEYS.iter().map(|(_, name)| *name));
+                    format!("{text:?} is no key{meant}")
+                })?,
         };
         Ok(key)
     }
@@ -273,7 +282,8 @@ impl Keymap {
         };
         for (section, keys) in &table {
             let Some((context, _)) = KeyContext::ALL.into_iter().find(|(_, name)| name == section) else {
-                notices.push(format!("keymap: there is no context {section:?}"));
+                let meant = did_you_mean(section, KeyContext::ALL.into_iter().map(|(_, name)| name));
+                notices.push(format!("keymap: there is no context {section:?}{meant}"));
                 continue;
             };
             let Some(keys) = keys.as_table() else {

@@ -58,6 +58,15 @@ pub enum AppMessage {
         /// Data of the page, or the reason why it could not be read.
         loaded: Box<PageData>,
     },
+    /// Data of the detail page with its secrets. Shown only while the user wants to see them.
+    Revealed {
+        /// Subject of the page.
+        subject: DetailSubject,
+        /// Tab of the page.
+        tab: Tab,
+        /// Data of the page, or the reason why it could not be read.
+        loaded: Box<PageData>,
+    },
     /// Files of a run; `None` if the run has no output.
     Files {
         /// Run id.
@@ -113,6 +122,13 @@ pub enum AppMessage {
     FixPlanned(Result<FixPlan, String>),
     /// Result of a fix request.
     FixFinished(Result<Box<Fix>, String>),
+    /// A text was copied by a program, or there is none that could.
+    Copied {
+        /// The text and its name.
+        order: CopyOrder,
+        /// Program that has the text; `None` if there is none.
+        program: Option<&'static str>,
+    },
     /// The editor has exited.
     Edited(Result<(), String>),
     /// A signal, or the loss of the terminal, ends the cockpit.
@@ -144,6 +160,13 @@ pub struct ReviewReply {
 pub enum AppCommand {
     /// Reads the data of the detail page.
     Load {
+        /// Subject of the page.
+        subject: DetailSubject,
+        /// Tab of the page.
+        tab: Tab,
+    },
+    /// Reads the data of the detail page with its secrets.
+    Reveal {
         /// Subject of the page.
         subject: DetailSubject,
         /// Tab of the page.
@@ -197,8 +220,10 @@ pub enum AppCommand {
     PlanFix(Vec<FindingId>),
     /// Makes, applies, undoes or drops a fix.
     Fix(FixOrder),
-    /// Copies text to the terminal's clipboard.
-    Copy(String),
+    /// Copies text with a program of the system.
+    Copy(CopyOrder),
+    /// Sends text to the terminal's clipboard.
+    CopyToTerminal(String),
     /// Opens a file in the editor.
     Edit {
         /// Path relative to the root of the working tree.
@@ -212,6 +237,15 @@ pub enum AppCommand {
     Redraw,
     /// Ends the cockpit; `None` when the user quit.
     Quit(Option<ExitCause>),
+}
+
+/// Text to copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyOrder {
+    /// The text.
+    pub text: String,
+    /// Name of the text for the user, such as "the id".
+    pub what: &'static str,
 }
 
 /// Reviewer of a requested review.

@@ -11,6 +11,7 @@
 
 mod activity;
 pub mod app;
+mod clipboard;
 pub(crate) mod doc;
 mod draw;
 mod editor;
@@ -46,6 +47,7 @@ use crossterm::Command as _;
 use crossterm::clipboard::CopyToClipboard;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
+pub(crate) use activity::{describe_activity, format_millis};
 pub use draw::draw;
 pub(crate) use page_data::LedgerText;
 pub(crate) use page_loader::LedgerSource;
@@ -203,12 +205,39 @@ fn local_time_zone(variable: impl Fn(&str) -> Option<String>) -> jiff::tz::TimeZ
 /// Names of the built-in themes.
 const BUILTIN_THEMES: [&str; 4] = ["dark", "light", "neutral", "ansi"];
 
-/// Returns true if the settings can name this theme: `auto`, a built-in theme, or a user's theme file (valid or
-/// not).
-pub fn has_theme(paths: &Paths, name: &str) -> bool {
-    matches!(name, "auto" | "")
+/// Describes why the settings cannot name this theme; `None` for `auto`, a built-in theme and a user's theme file,
+/// valid or not.
+pub fn find_theme_fault(paths: &Paths, name: &str) -> Option<String> {
+    let is_known = matches!(name, "auto" | "")
         || BUILTIN_THEMES.contains(&name)
-        || !matches!(config::load_user_theme(paths, name, ""), Ok(None))
+        || !matches!(config::load_user_theme(paths, name, ""), Ok(None));
+    if is_known {
+        return None;
+    }
+    let own = config::list_user_themes(paths);
+    let known: Vec<&str> = std::iter::once("auto").chain(BUILTIN_THEMES).chain(own.iter().map(String::as_str)).collect();
+    let meant = config::did_you_mean(name, known.iter().copied());
+    let known = known.join(", ");
+    Some(match meant.as_str() {
+        "" => format!("there is no theme {name:?}; there are: {known}"),
+        meant => format!("there is no theme {name:?}{meant} There are: {known}"),
+    })
+}
+
+/// Describes the mistakes in a keymap.
+pub fn find_keymap_faults(keymap: &str) -> Vec<String> {
+    Keymap::parse(keymap).1
+}
+
+/// Describes the mistakes in the files of a user's themes.
+pub fn find_theme_file_faults(paths: &Paths) -> Vec<String> {
+    let check = |name: &String| match config::load_user_theme(paths, name, theme::DARK) {
+        Ok(Some(text)) => Theme::parse(&text, ColorDepth::TrueColor).1,
+        Ok(None) => Vec::new(),
+        Err(error) => vec![error.to_string()],
+    };
+    let names = config::list_user_themes(paths);
+    names.iter().flat_map(|name| check(name).into_iter().map(move |fault| format!("{name}: {fault}"))).collect()
 }
 
 /// Loads the theme of the settings and whether it was set explicitly. `auto` uses the environment; the terminal's
@@ -328,7 +357,7 @@ impl EventLoop {
             match command {
                 AppCommand::Quit(end) => return Ok(LoopFlow::Break(end)),
                 AppCommand::Redraw => self.screen.invalidate(),
-                AppCommand::Copy(text) => self.terminal.write(encode_clipboard(&text).as_bytes())?,
+                AppCommand::CopyToTerminal(text) => self.terminal.write(encode_clipboard(&text).as_bytes())?,
                 AppCommand::Edit { path, line } => {
                     let edited = self.open_editor(&path, line)?;
                     return self.handle_message(AppMessage::Edited(edited));

@@ -1,7 +1,9 @@
 //! Reads the pages of the detail pane from the store and the snapshot, on a worker thread.
 //!
 //! - Code comes from the immutable snapshot, never from the working tree.
-//! - Control characters are replaced here.
+//! - Control characters are replaced here, and secrets are masked unless a page is read with [`Mask::Off`].
+
+pub(super) mod secrets;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use super::page_data::{
 use super::turns::TurnHistory;
 use crate::domain::{Finding, FindingId, FindingStatus, RunId, RunRecord, Scope, text};
 use crate::git::{Changeset, FileChange, FilterRules, LineOrigin, Repo};
+use crate::masking::Mask;
 use crate::policy;
 use crate::store::{JournalFollower, Store, StoreView};
 
@@ -37,8 +40,8 @@ const MAX_CACHED: usize = 16;
 /// Function that builds the text of the ledger.
 pub type LedgerSource = Box<dyn Fn() -> Result<Option<LedgerText>, String> + Send>;
 
-/// Most recent values, keyed by commit and path, or by two commits.
-type RecentCache<T> = VecDeque<((String, String), Arc<T>)>;
+/// Most recent values with their keys.
+type RecentCache<K, T> = VecDeque<(K, Arc<T>)>;
 
 /// Reads pages; caches files and changes.
 pub struct PageLoader {
@@ -48,8 +51,10 @@ pub struct PageLoader {
     pub filter: Box<dyn FilterRules + Send>,
     pub ledger: LedgerSource,
     pub highlighter: Highlighter,
-    files: RecentCache<Vec<String>>,
-    changes: RecentCache<Changeset>,
+    /// Masked files by commit and path. Files with their secrets are not kept.
+    files: RecentCache<(String, String), Vec<String>>,
+    /// Changes by their two commits.
+    changes: RecentCache<(String, String), Changeset>,
     /// Run whose turns were read last, with the read position in its journal.
     following: Option<(RunId, JournalFollower, TurnHistory)>,
     warm: bool,
@@ -71,21 +76,28 @@ impl PageLoader {
     }
 
     /// Reads a page and passes it to `show`; twice if highlighting takes longer than the text.
-    pub fn load(&mut self, view: &Arc<StoreView>, subject: &DetailSubject, tab: Tab, show: &mut dyn FnMut(PageData)) {
+    pub fn load(
+        &mut self,
+        view: &Arc<StoreView>,
+        subject: &DetailSubject,
+        tab: Tab,
+        mask: Mask,
+        show: &mut dyn FnMut(PageData),
+    ) {
         let result = match (tab, subject) {
             (Tab::Ledger, _) => (self.ledger)().map(PageData::Ledger),
             (_, DetailSubject::Nothing) => return,
-            (Tab::Page, DetailSubject::Finding(id)) => return self.load_finding(view, id, show),
+            (Tab::Page, DetailSubject::Finding(id)) => return self.load_finding(view, id, mask, show),
             (Tab::Page, DetailSubject::Run(run)) => self.load_run(run),
             (Tab::Page, DetailSubject::File { run, path }) => self.load_file(run, path),
             (Tab::Turns, DetailSubject::Run(run)) => self.load_turns(run).map(PageData::Turns),
             (Tab::Context, DetailSubject::Run(run)) => self.load_turns(run).map(PageData::Context),
-            (Tab::Fix, DetailSubject::Finding(id)) => self.load_fix(id),
+            (Tab::Fix, DetailSubject::Finding(id)) => self.load_fix(id, mask),
             // Only findings have fixes.
             (Tab::Fix, _) => return,
             // Only runs have turns.
             (Tab::Turns | Tab::Context, _) => return,
-            (Tab::Diff, subject) => self.load_diff(view, subject),
+            (Tab::Diff, subject) => self.load_diff(view, subject, mask),
             (Tab::Log, subject) => self.load_log(view, subject),
         };
         show(result.unwrap_or_else(PageData::Failed));
@@ -111,9 +123,9 @@ impl PageLoader {
         }
     }
 
-    fn load_finding(&mut self, view: &Arc<StoreView>, id: &str, show: &mut dyn FnMut(PageData)) {
+    fn load_finding(&mut self, view: &Arc<StoreView>, id: &str, mask: Mask, show: &mut dyn FnMut(PageData)) {
         let finding = match self.read_finding(view, id) {
-            Ok(finding) => finding,
+            Ok(finding) => secrets::mask_finding(finding, mask),
             Err(error) => return show(PageData::Failed(error)),
         };
         let history = self.store.dispositions(&finding.finding_id).unwrap_or_default();
@@ -122,7 +134,7 @@ impl PageLoader {
         let offer = self.find_mute_offer(view, &finding);
         let placed = seen.as_ref().map(|seen| &seen.run).or(run.as_ref());
         let snapshot = placed.map(|run| run.subject.snapshot_commit.clone());
-        let file = snapshot.and_then(|snapshot| self.read_file_lines(&snapshot, &finding.repo_relative_path));
+        let file = snapshot.and_then(|snapshot| self.read_file_lines(&snapshot, &finding.repo_relative_path, mask));
         let code = build_excerpt(&finding, file.as_ref().map(|lines| lines.as_slice()));
         let first = code.first as usize;
         let count = code.lines.len();
@@ -171,17 +183,23 @@ impl PageLoader {
     }
 
     /// Returns a file of a snapshot as lines without control characters.
-    fn read_file_lines(&mut self, commit: &str, path: &str) -> Option<Arc<Vec<String>>> {
+    fn read_file_lines(&mut self, commit: &str, path: &str, mask: Mask) -> Option<Arc<Vec<String>>> {
         if commit.is_empty() {
             return None;
         }
         let key = (commit.to_owned(), path.to_owned());
-        if let Some((_, lines)) = self.files.iter().find(|(known, _)| *known == key) {
+        if mask == Mask::On
+            && let Some((_, lines)) = self.files.iter().find(|(known, _)| *known == key)
+        {
             return Some(Arc::clone(lines));
         }
         let bytes = self.repo.as_ref()?.file_at(commit, path).ok()??;
-        let clean = text::sanitize_lines(&String::from_utf8_lossy(&bytes), 4);
+        let whole = String::from_utf8_lossy(&bytes);
+        let clean = text::sanitize_lines(&mask.mask_text(Some(path), &whole), 4);
         let lines: Arc<Vec<String>> = Arc::new(clean.split('\n').map(str::to_owned).collect());
+        if mask == Mask::Off {
+            return Some(lines);
+        }
         self.files.truncate(MAX_CACHED - 1);
         self.files.push_front((key, Arc::clone(&lines)));
         Some(lines)
@@ -224,7 +242,8 @@ impl PageLoader {
                 output.coverage.files.iter().filter(|file| file.path == path).map(|file| file.hunks.len()).sum();
             page.left_out =
                 output.coverage.left_out.iter().find(|file| file.path == path).map(|file| file.reason.to_string());
-            page.findings = output.findings.into_iter().filter(|finding| finding.repo_relative_path == path).collect();
+            let findings = output.findings.into_iter().filter(|finding| finding.repo_relative_path == path);
+            page.findings = findings.map(|finding| secrets::mask_finding(finding, Mask::On)).collect();
             page.findings.sort_by_key(|finding| finding.line_start);
         }
         Ok(PageData::File(Box::new(page)))
@@ -247,7 +266,7 @@ impl PageLoader {
         Ok(PageData::Log { run: Some(Box::new(run)), entries })
     }
 
-    fn load_diff(&mut self, view: &Arc<StoreView>, subject: &DetailSubject) -> Result<PageData, String> {
+    fn load_diff(&mut self, view: &Arc<StoreView>, subject: &DetailSubject, mask: Mask) -> Result<PageData, String> {
         let run = self.read_run_of(view, subject)?;
         let (path, anchor) = match subject {
             DetailSubject::Finding(id) => {
@@ -297,12 +316,13 @@ impl PageLoader {
                 break;
             }
             let Some(repo) = &self.repo else { break };
-            let read = repo.file_diff(file, DIFF_CONTEXT_LINES).map_err(|error| error.to_string())?;
+            let mut read = repo.file_diff(file, DIFF_CONTEXT_LINES).map_err(|error| error.to_string())?;
+            secrets::mask_diff(repo, file, mask, &mut read)?;
             lines += read.len();
             let mut hunks = group_hunks(read);
             let last = hunks.last().map_or(0, |hunk| (hunk.new_start + hunk.new_lines) as usize);
             if lines <= MAX_HIGHLIGHTED_DIFF_LINES && last <= MAX_HIGHLIGHTED_LINE {
-                self.highlight_hunks(&run.subject.snapshot_commit, &file.path, &mut hunks, last);
+                self.highlight_hunks(&run.subject.snapshot_commit, &file.path, &mut hunks, last, mask);
             }
             out.push(FileDiffPage {
                 path: file.path.clone(),
@@ -318,8 +338,15 @@ impl PageLoader {
     }
 
     /// Highlights the lines of the new side.
-    pub(super) fn highlight_hunks(&mut self, commit: &str, path: &str, hunks: &mut [DiffPageHunk], last: usize) {
-        let Some(file) = self.read_file_lines(commit, path) else { return };
+    pub(super) fn highlight_hunks(
+        &mut self,
+        commit: &str,
+        path: &str,
+        hunks: &mut [DiffPageHunk],
+        last: usize,
+        mask: Mask,
+    ) {
+        let Some(file) = self.read_file_lines(commit, path, mask) else { return };
         let spans = self.highlight(path, &file, 0, last);
         for line in hunks.iter_mut().flat_map(|hunk| &mut hunk.lines) {
             let Some(number) = line.new.map(|number| number as usize) else { continue };

@@ -24,6 +24,10 @@ use super::message::{AppMessage, ExitCause};
 /// Enters the alternate screen, hides the cursor, switches bracketed paste on.
 const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h";
 const LEAVE_SEQUENCE: &[u8] = b"\x1b[?2004l\x1b[0m\x1b[?25h\x1b[?1049l";
+/// Asks for released keys in the kitty keyboard protocol (with keys that cannot be mistaken, which the protocol needs),
+/// and whether the terminal has it. Terminals without it ignore both.
+const PUSH_KEY_PROTOCOL: &[u8] = b"\x1b[>3u\x1b[?u";
+const POP_KEY_PROTOCOL: &[u8] = b"\x1b[<u";
 /// Queries the background colour; terminals without support ignore the query.
 pub const BACKGROUND_QUERY: &[u8] = b"\x1b]11;?\x1b\\";
 /// Time without further bytes after which a lone Esc byte is the Esc key.
@@ -32,6 +36,21 @@ const ESC_TIMEOUT: Duration = Duration::from_millis(25);
 /// True while the cockpit controls the terminal. A static, because the panic hook has no other access to this
 /// state.
 static IS_ACQUIRED: AtomicBool = AtomicBool::new(false);
+
+/// True if the terminal was asked for released keys. The consoles of old Linux kernels print what they do not know.
+static HAS_KEY_PROTOCOL: AtomicBool = AtomicBool::new(false);
+
+/// Returns the bytes that give the terminal back.
+fn leave_sequence() -> Vec<u8> {
+    let pop = if HAS_KEY_PROTOCOL.load(Ordering::SeqCst) { POP_KEY_PROTOCOL } else { b"" };
+    [pop, LEAVE_SEQUENCE].concat()
+}
+
+/// Returns the bytes that take the terminal.
+fn enter_sequence() -> Vec<u8> {
+    let push = if HAS_KEY_PROTOCOL.load(Ordering::SeqCst) { PUSH_KEY_PROTOCOL } else { b"" };
+    [ENTER_SEQUENCE, push].concat()
+}
 
 /// Output side of the terminal.
 pub struct Terminal {
@@ -47,6 +66,7 @@ impl Terminal {
     pub fn acquire() -> io::Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         enable_raw_mode()?;
+        HAS_KEY_PROTOCOL.store(std::env::var("TERM").is_ok_and(|term| term != "linux"), Ordering::SeqCst);
         IS_ACQUIRED.store(true, Ordering::SeqCst);
         Ok(Self { out })
     }
@@ -65,7 +85,7 @@ impl Terminal {
     ///
     /// Returns an error if the terminal cannot be written.
     pub fn enter_alternate_screen(&mut self, frame: &[u8]) -> io::Result<()> {
-        self.write(&[ENTER_SEQUENCE, frame].concat())
+        self.write(&[enter_sequence().as_slice(), frame].concat())
     }
 
     /// Writes bytes to the terminal.
@@ -85,7 +105,7 @@ impl Terminal {
     pub fn reacquire(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
         IS_ACQUIRED.store(true, Ordering::SeqCst);
-        self.write(ENTER_SEQUENCE)
+        self.write(&enter_sequence())
     }
 
     /// Restores the terminal; does nothing if it is already released.
@@ -97,7 +117,7 @@ impl Terminal {
         if IS_ACQUIRED.swap(false, Ordering::SeqCst) {
             // Raw mode ends first: a user who sees the restored screen may already type.
             let cooked = disable_raw_mode();
-            self.write(LEAVE_SEQUENCE)?;
+            self.write(&leave_sequence())?;
             cooked?;
         }
         Ok(())
@@ -121,7 +141,7 @@ pub fn restore_on_panic() {
         }
         if IS_ACQUIRED.swap(false, Ordering::SeqCst) {
             let _ = disable_raw_mode();
-            let _ = io::stdout().write_all(LEAVE_SEQUENCE);
+            let _ = io::stdout().write_all(&leave_sequence());
             let _ = io::stdout().flush();
         }
         before(panic);

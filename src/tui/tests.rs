@@ -8,5 +8,5 @@ mod librarian;
 mod life;
 mod screens;
 mod stats;
-mod support;
+pub mod support;
 mod turns;

@@ -1,7 +1,7 @@
 //! Converts a run's journal to its turns: request, responses, tool calls and findings of each.
 //!
 //! - Entries are applied as they arrive, so a growing journal is never read twice.
-//! - Every text is cut to what a page can show, and control characters are replaced.
+//! - Every text is cut to what a page can show, its secrets are masked, and control characters are replaced.
 //! - An unchanged turn is shared, not copied.
 
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use crate::domain::{
     ChatResponse, ContextRecord, ErrorClass, Finding, JournalEntry, Priority, RejectedReport, RunEvent, StopReason,
     Time, ToolOutcome, TurnPhase, Usage, WindowUse, text,
 };
+use crate::masking::Mask;
 
 /// Greatest size of a stored request or response, in bytes; the journal has the full text.
 const MAX_TEXT_BYTES: usize = 24 * 1024;
@@ -105,6 +106,8 @@ pub struct TurnFinding {
 
 impl TruncatedText {
     fn truncate(whole: &str) -> Self {
+        // A reviewer with `mask_secrets = false` and an agent see secrets, and may quote them.
+        let whole = &*Mask::On.mask_text(None, whole);
         let mut end = whole.len().min(MAX_TEXT_BYTES);
         while !whole.is_char_boundary(end) {
             end -= 1;

@@ -1,6 +1,7 @@
 //! Integration tests: the cockpit in a real pseudo-terminal, with the real binary and a real store.
 
 mod opening;
+mod secrets;
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Condvar, Mutex};
@@ -12,7 +13,7 @@ use revdeck::domain::{RunStatus, Time};
 use revdeck::store::{HeartbeatState, WatcherStatus};
 use rstest::rstest;
 
-use crate::env::{TestEnvironment, files_below};
+use crate::env::{TestEnvironment, executable, files_below};
 use crate::runner::place::wait_for;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -176,15 +177,15 @@ fn a_first_start_reviews_shows_decides_undoes_and_leaves_the_terminal_as_it_was(
     assert!(screen.contains("last review worktree"), "{screen}");
     cockpit.press("2j");
     cockpit.press("a");
-    cockpit.wait_for("addressed · u undoes");
+    cockpit.wait_for("addressed job.py:");
     let stored = test.revdeck(&["findings", "--status", "addressed", "--format", "json"]);
     assert!(String::from_utf8_lossy(&stored.stdout).contains("\"addressed\""), "it is stored when the screen says so");
     cockpit.press("u");
-    cockpit.wait_for("undone: open again");
+    cockpit.wait_for("is open again");
     cockpit.press("x");
     cockpit.wait_for("Why dismiss");
     cockpit.press("on purpose\r");
-    cockpit.wait_for("dismissed · u undoes");
+    cockpit.wait_for("dismissed job.py:");
     cockpit.press("q");
     assert_eq!(cockpit.end(), 0);
     cockpit.assert_restored();
@@ -317,7 +318,7 @@ fn two_cockpits_see_each_others_decisions() {
     one.wait_for("History");
     let before = count(&two.wait_for("History"));
     one.press("a");
-    one.wait_for("addressed · u undoes");
+    one.wait_for("addressed job.py:");
     two.wait("the other's decision", |screen| count(screen) != before);
 }
 
@@ -340,6 +341,31 @@ fn figures_follow_the_store_while_they_are_open_and_are_silent_at_rest() {
     cockpit.press("q");
     assert_eq!(cockpit.end(), 0);
     cockpit.assert_restored();
+}
+
+#[test]
+fn a_program_of_the_system_copies_and_a_hanging_one_does_not_hold_the_cockpit() {
+    let test = repository();
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    let (bin, copied) = (test.home().with_file_name("bin"), test.home().with_file_name("copied"));
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").expect("a path"));
+    let variables = [("PATH", path.as_str()), ("WAYLAND_DISPLAY", "wayland-0")];
+    // Reads nothing and never ends.
+    executable(bin.join("wl-copy"), "#!/bin/sh\nexec sleep 1000\n");
+    let mut cockpit = Cockpit::open_with(&test, &variables);
+    cockpit.wait_for("History");
+    cockpit.press("y1");
+    cockpit.press("j");
+    cockpit.wait_for("sent the place to the terminal");
+    let received = cockpit.received.0.lock().expect("a lock").bytes.clone();
+    assert!(received.windows(5).any(|bytes| bytes == b"\x1b]52;"), "OSC 52 is what is left");
+    executable(bin.join("wl-copy"), format!("#!/bin/sh\ncat > '{}'\n", copied.display()));
+    cockpit.press("gy1");
+    cockpit.wait_for("copied the place with wl-copy");
+    let text = std::fs::read_to_string(&copied).expect("what was copied");
+    assert!(text.starts_with("job.py:"), "{text:?}");
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::super::closest_word::did_you_mean;
 use super::super::error::{ConfigError, SettingLocation};
 use super::super::keys::SettingValue;
 use super::super::settings::read_values_over;
@@ -56,7 +57,9 @@ impl ReviewerFields<'_> {
                 ));
             }
             let Some(field) = FIELDS.iter().find(|field| field.name == name.get_ref()) else {
-                let problem = format!("there is no key {:?}", text::sanitize_line(name.get_ref()));
+                let known = FIELDS.iter().map(|field| field.name);
+                let meant = did_you_mean(name.get_ref(), known);
+                let problem = format!("there is no key {:?}{meant}", text::sanitize_line(name.get_ref()));
                 return Err(self.document.value_error(name.span().start, &key, problem, field_names()));
             };
             let checked = parse_value(found.get_ref())

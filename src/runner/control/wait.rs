@@ -4,9 +4,10 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use crate::domain::{FindingCounts, RunEvent, RunId, RunRecord, RunStatus};
+use crate::domain::{FindingCounts, RunEvent, RunId, RunRecord, RunStatus, TurnPhase};
+use crate::runner::reviewer_access::model_reviewer::max_turns;
 use crate::runner::{RunControl, RunnerError};
-use crate::store::{JournalFollower, StoreChange};
+use crate::store::{Heartbeat, JournalFollower, StoreChange};
 
 /// Interval between two checks of the worker, because the death of a process wakes nobody.
 const RECOVERY_INTERVAL: Duration = Duration::from_millis(500);
@@ -20,9 +21,31 @@ impl Drop for StopOnDrop {
     }
 }
 
+/// Progress of a run that a process waits for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaitProgress {
+    /// Record of the run, with up-to-date counts of coverage and findings.
+    pub run: RunRecord,
+    /// Turn that the run's model works on; `None` before the first turn, and for a reviewer without turns.
+    pub turn: Option<WaitedTurn>,
+    /// Activity of the worker; `None` if it reports none.
+    pub pulse: Option<Heartbeat>,
+}
+
+/// Turn of a run that a process waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WaitedTurn {
+    /// Number of the turn, from 1.
+    pub number: u32,
+    /// Maximum number of turns.
+    pub of: u32,
+    /// Phase of the review.
+    pub phase: TurnPhase,
+}
+
 impl RunControl<'_> {
-    /// Blocks until the run has ended. Calls `progress` with each record that differs from the one before, with
-    /// up-to-date counts of coverage and findings. If `progress` returns `false`, stops waiting; the run continues.
+    /// Blocks until the run has ended. Calls `progress` with each change of the run and of its worker's activity, and
+    /// twice a second while the worker is active. If `progress` returns `false`, stops waiting; the run continues.
     /// Recovers a run whose worker dies meanwhile, and starts a pending run that nobody starts.
     ///
     /// # Errors
@@ -31,7 +54,7 @@ impl RunControl<'_> {
     pub fn wait_for_run(
         &self,
         run: &RunId,
-        progress: &mut dyn FnMut(&RunRecord) -> bool,
+        progress: &mut dyn FnMut(&WaitProgress) -> bool,
     ) -> Result<RunRecord, RunnerError> {
         let mut tail = self.services.store.open_tail();
         let _stop = StopOnDrop(tail.stopper());
@@ -39,10 +62,8 @@ impl RunControl<'_> {
         let watcher = std::thread::Builder::new().name("store-tail".to_owned()).spawn(move || {
             loop {
                 match tail.wait() {
-                    StoreChange::Store if sender.send(()).is_ok() => {}
-                    // A heartbeat changes no record.
-                    StoreChange::Heartbeat => {}
-                    StoreChange::Store | StoreChange::Stopped => return,
+                    StoreChange::Store | StoreChange::Heartbeat if sender.send(()).is_ok() => {}
+                    StoreChange::Store | StoreChange::Heartbeat | StoreChange::Stopped => return,
                 }
             }
         });
@@ -51,7 +72,8 @@ impl RunControl<'_> {
         }
         let mut journal = self.services.store.follow_journal(run, 0);
         let mut live = LiveProgress::default();
-        let mut last: Option<RunRecord> = None;
+        let mut last: Option<WaitProgress> = None;
+        let mut is_due = false;
         let mut next_look = Instant::now() + RECOVERY_INTERVAL;
         loop {
             let Some(mut record) = self.services.store.run(run)? else { return Err(self.services.no_run_error(run)) };
@@ -59,12 +81,14 @@ impl RunControl<'_> {
                 live.advance(&mut journal)?;
                 live.fill_record(&mut record);
             }
-            if last.as_ref() != Some(&record) {
-                let go_on = progress(&record);
-                if record.status.is_terminal() || !go_on {
-                    return Ok(record);
+            let pulse = self.services.store.heartbeat(run).filter(|_| record.status.is_working());
+            let now = WaitProgress { turn: self.waited_turn(&record, &live), run: record, pulse };
+            if last.as_ref() != Some(&now) || (is_due && now.pulse.is_some()) {
+                let go_on = progress(&now);
+                if now.run.status.is_terminal() || !go_on {
+                    return Ok(now.run);
                 }
-                last = Some(record);
+                last = Some(now);
             }
             let patience = next_look.saturating_duration_since(Instant::now());
             if let Err(RecvTimeoutError::Disconnected) = changes.recv_timeout(patience) {
@@ -72,11 +96,18 @@ impl RunControl<'_> {
                 std::thread::sleep(patience);
             }
             // Checked on schedule, however often the store changes.
-            if Instant::now() >= next_look {
+            is_due = Instant::now() >= next_look;
+            if is_due {
                 self.recover_if_dead(run)?;
                 next_look = Instant::now() + RECOVERY_INTERVAL;
             }
         }
+    }
+
+    fn waited_turn(&self, run: &RunRecord, live: &LiveProgress) -> Option<WaitedTurn> {
+        let (number, phase) = live.turn.filter(|_| run.status.is_working())?;
+        let settings = self.services.settings.reviewers.get(&run.reviewed_by.name)?;
+        Some(WaitedTurn { number, of: max_turns(settings, &self.services.settings.window), phase })
     }
 
     fn recover_if_dead(&self, run: &RunId) -> Result<(), RunnerError> {
@@ -104,6 +135,8 @@ struct LiveProgress {
     /// Hunks in files that the reviewer left out.
     hunks_left_out: u32,
     counts: FindingCounts,
+    /// The last turn that was begun, with its phase.
+    turn: Option<(u32, TurnPhase)>,
 }
 
 impl LiveProgress {
@@ -119,6 +152,7 @@ impl LiveProgress {
                     self.hunks_left_out = self.hunks_left_out.saturating_add(hunks);
                 }
                 RunEvent::Finding { finding } => self.counts.add(finding.priority),
+                RunEvent::TurnAsked { turn, phase, .. } => self.turn = Some((turn, phase)),
                 _ => {}
             }
         }

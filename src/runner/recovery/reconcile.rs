@@ -7,10 +7,10 @@
 use crate::domain::text::format_count;
 use crate::domain::{RunId, RunStatus};
 use crate::git::Repo;
-use crate::runner::{Recovery, RunnerError};
+use crate::runner::{CostLimit, Recovery, RunnerError};
 use crate::store::{Leftover, LockedStore, RecoveryNotice};
 
-/// Maximum number of causes that are named.
+/// Maximum number of causes, and of resumed runs, that are named.
 const MAX_NAMED_CAUSES: usize = 2;
 
 /// The repairs since the last report.
@@ -38,6 +38,24 @@ impl Recovery<'_> {
         }
         reconciled.news = self.take_news().news;
         reconciled
+    }
+
+    /// Names the resumed runs whose reviewer may cost money, with the most that each may cost: they go on because
+    /// somebody requested them. Returns `None` if there are none.
+    pub fn describe_paid_resumes(&self, report: &ReconcileReport) -> Option<String> {
+        let resumed = report.news.iter().filter_map(|news| match news {
+            RecoveryNotice::Run { run_id, status: RunStatus::Pending, .. } => {
+                self.services.store.run(run_id).ok().flatten()
+            }
+            _ => None,
+        });
+        let paid = resumed.filter_map(|run| {
+            let name = &run.reviewed_by.name;
+            let limit = self.services.reviewers().cost_limit(name).ok().filter(|limit| *limit != CostLimit::Nothing)?;
+            Some(format!("{name} goes on with {}, as requested ({limit})", run.subject.scope))
+        });
+        let paid: Vec<String> = paid.take(MAX_NAMED_CAUSES).collect();
+        (!paid.is_empty()).then(|| paid.join("; "))
     }
 
     /// Takes the notices that other processes left, without any repair.

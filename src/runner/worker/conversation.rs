@@ -59,6 +59,8 @@ impl RunWorker<'_> {
             return self
                 .conclude_without_model(ReviewTask::nothing_to_send(plan, known), ResumeLog::from_events(events()));
         }
+        // From here on, the run has an activity: it gathers its context.
+        let pulse = self.services.store.start_heartbeat(&self.record.run_id, self.now());
         let opened = match self
             .services
             .reviewers()

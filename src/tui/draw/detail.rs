@@ -109,6 +109,9 @@ fn draw_tabs(painter: &mut Painter<'_>, area: Rect) {
         x += painter.draw_text(x, area.y, area.right().saturating_sub(x), name(*tab), role) + gap;
     }
     x = x.saturating_sub(gap - 1);
+    if app.detail.revealed.is_some() {
+        x += 1 + painter.draw_text(x + 1, area.y, area.right().saturating_sub(x + 1), "secrets shown", Role::Warn) + 1;
+    }
     if x < area.right() {
         painter.draw_rule(x, area.y, area.right() - x, if focused { Role::Focus } else { Role::Rule });
     }

@@ -115,7 +115,7 @@ fn describe_engine(app: &App) -> (&'static str, String, Role) {
         RunStatus::Reviewing if run.hunks_total > 0 => format!(
             "reviewing {}/{} {dot} active {} ago",
             run.hunks_covered,
-            text::format_count(run.hunks_total as usize, "hunk"),
+            text::format_count(run.hunks_total.max(run.hunks_covered) as usize, "hunk"),
             app.format_age_of(run.updated_ms)
         ),
         status => format!("{status} {dot} active {} ago", app.format_age_of(run.updated_ms)),

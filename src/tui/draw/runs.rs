@@ -55,14 +55,16 @@ const FRESHNESS_WIDTH: u16 = 13;
 /// Columns that the freshness leaves for the scope at least: `worktree` with the number of folded runs.
 const MIN_SCOPE_WIDTH: u16 = 13;
 
-/// Draws the title with the number of runs; `+` says that the store has more.
+/// Draws the title with the number of rows, and of all runs if some are folded away; `+` says that the store has more.
 fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
     let app = painter.app;
     let total = app.store.view.run_count();
     let mut facts = Vec::new();
     if total > 0 {
         let more = if app.store.view.complete { "" } else { "+" };
-        facts.push((format!("{total}{more}"), Role::Muted));
+        let shown = app.run_list.entries.len();
+        let count = if shown == total { format!("{total}{more}") } else { format!("{shown} of {total}{more}") };
+        facts.push((count, Role::Muted));
     }
     let columns = if app.run_list.entries.is_empty() { "" } else { COUNTS_HEADER };
     frame::draw_title(painter, area, Pane::Runs, "Runs", &facts, columns);

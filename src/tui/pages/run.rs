@@ -9,7 +9,9 @@ use super::journal_entry::render_entry;
 use super::{
     NAMES, count_digits, format_dollars, format_reported_location, format_thousands, priority_label, short_commit,
 };
-use crate::domain::{JournalEntry, Priority, RejectedReport, RunRecord, RunStatus, Scope, Usage, text};
+use crate::domain::{
+    JournalEntry, Priority, RejectedReport, RunEvent, RunRecord, RunStatus, Scope, TurnPhase, Usage, text,
+};
 use crate::report::text::describe_freshness;
 use crate::store::RunRow;
 
@@ -94,9 +96,25 @@ fn render_coverage(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
     let hunks = Gauge { name: "hunks", part: hunks_covered + carried.hunks_carried, whole: hunks_total };
     render_gauge(app, files, width, doc);
     render_gauge(app, hunks, width, doc);
+    // Hunks are sent in the first turns; the review goes on until the last turn.
+    if !run.status.is_terminal()
+        && let Some((turn, phase)) = find_last_turn(&page.journal)
+    {
+        let whole = app.session.max_turns;
+        render_gauge(app, Gauge { name: "turns", part: turn.saturating_sub(1).min(whole), whole }, width, doc);
+        doc.push_field("phase", NAMES, Role::Normal, phase.word(), width);
+    }
     if let Some(said) = carried.describe_carried() {
         doc.push_field("carried", NAMES, Role::Normal, &format!("{said}; {hunks_covered} reviewed"), width);
     }
+}
+
+/// Returns the turn that was begun last, with its phase.
+fn find_last_turn(journal: &[JournalEntry]) -> Option<(u32, TurnPhase)> {
+    journal.iter().rev().find_map(|entry| match &entry.event {
+        RunEvent::TurnAsked { turn, phase, .. } => Some((*turn, *phase)),
+        _ => None,
+    })
 }
 
 /// Renders the number of files left out, and the first of them with their reasons.
@@ -234,9 +252,11 @@ struct Gauge {
 
 /// Renders `name  ━━━━━────  3 of 12`.
 fn render_gauge(app: &App, Gauge { name, part, whole }: Gauge, width: usize, doc: &mut Doc) {
+    // A plan may have named fewer parts than were reviewed in the end.
+    let whole = whole.max(part);
     let label = format!("  {part} of {whole}");
     let room = width.saturating_sub(NAMES + label.len()).min(32);
-    let filled = if whole == 0 { 0 } else { room * part.min(whole) as usize / whole as usize };
+    let filled = if whole == 0 { 0 } else { room * part as usize / whole as usize };
     doc.push(
         DocLine::styled(Role::Muted, &format!("{name:<NAMES$}"))
             .with_span(Role::Filled, &app.display.glyphs.filled.repeat(filled))

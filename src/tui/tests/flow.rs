@@ -3,11 +3,11 @@
 use rstest::rstest;
 
 use super::support::*;
-use crate::domain::{FindingStatus, RunStatus, Scope};
+use crate::domain::{Actor, Disposition, FindingStatus, RunStatus, Scope, Time, TriageAction};
 use crate::runner::{CostLimit, OpeningOutcome, ReviewerTerms, UnreviewedChange};
 use crate::store::triage::UndoOutcome;
 use crate::store::{RunRow, StoreViewBuilder};
-use crate::tui::app::{App, OpeningLook, Pane, PendingCount};
+use crate::tui::app::{App, Notice, OpeningLook, Pane, PendingCount};
 use crate::tui::input::TerminalInput;
 use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer, DetailSubject, Tab, TriageOrder};
 use crate::tui::update;
@@ -132,7 +132,7 @@ fn a_decision_shows_only_after_it_is_stored_and_stays_in_sight() {
     assert_eq!(status(&app), Some(FindingStatus::Addressed));
     assert_eq!(app.finding_list.cursor.selected, 1, "on to the next");
     assert!(app.finding_list.rows.len() == 4, "the decided one stays where it is");
-    assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "addressed · u undoes"));
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "addressed src/config.rs:7 · u undoes"));
 
     let commands = press(&mut app, "a");
     let order = commands.into_iter().find_map(|command| match command {
@@ -176,7 +176,8 @@ fn dismissing_asks_for_a_reason_and_esc_takes_it_back() {
     type_text(&mut app, "on purpose");
     let commands = press(&mut app, "Enter");
     assert_eq!(store(&mut app, commands), 3, "the range that was marked");
-    assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "3 dismissed · u undoes"));
+    let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+    assert_eq!(said, Some("dismissed 3 findings: src/config.rs:7, src/invoice/total.rs:31 and 1 more · u undoes"));
     press(&mut app, "j x");
     assert_eq!(crate::tui::views::prompt::dismissal_reasons(&app)[0], "on purpose", "reasons are remembered");
 }
@@ -423,7 +424,8 @@ fn search_finds_rows_and_lines_around_the_end() {
     press(&mut app, "n");
     assert_eq!(selected(&app), finding_id(5), "the only one");
     press(&mut app, "/ x y z Enter");
-    assert!(app.notice.as_ref().is_some_and(|notice| notice.text.contains("is not here")));
+    let prompt: &PromptView = app.views.front_as().expect("the prompt stays");
+    assert_eq!(prompt.error, "\"xyz\" is not here");
 }
 
 #[test]
@@ -431,7 +433,7 @@ fn copying_and_editing_name_the_place() {
     let mut app = showing(160, 48, view());
     let copied = |commands: Vec<AppCommand>| {
         commands.into_iter().find_map(|command| match command {
-            AppCommand::Copy(text) => Some(text),
+            AppCommand::Copy(order) => Some(order.text),
             _ => None,
         })
     };
@@ -462,4 +464,176 @@ fn what_was_set_right_is_told_until_a_key_is_pressed() {
 #[test]
 fn copied_text_reaches_the_terminal_as_base64() {
     assert_eq!(crate::tui::encode_clipboard("src/ü.rs:7\u{1b}[2J"), "\x1b]52;c;c3JjL8O8LnJzOjcbWzJK\x1b\\");
+}
+
+fn page_orders(commands: &[AppCommand]) -> Vec<&'static str> {
+    let order = |command: &AppCommand| match command {
+        AppCommand::Load { .. } => Some("masked"),
+        AppCommand::Reveal { .. } => Some("revealed"),
+        _ => None,
+    };
+    commands.iter().filter_map(order).collect()
+}
+
+#[test]
+fn a_page_with_its_secrets_comes_and_goes_with_the_wish_for_it() {
+    let mut app = showing(160, 48, view());
+    let subject = app.detail.subject.clone();
+    let loaded = |subject: &DetailSubject| (subject.clone(), Tab::Page, page(1, 3));
+    let (s, tab, data) = loaded(&subject);
+    send(&mut app, AppMessage::Loaded { subject: s, tab, loaded: data });
+    assert_eq!(page_orders(&press(&mut app, "~")), ["revealed"]);
+    // A masked page that was on its way does not replace the wish.
+    let (s, tab, data) = loaded(&subject);
+    send(&mut app, AppMessage::Loaded { subject: s, tab, loaded: data });
+    assert!(app.detail.revealed.is_some() && app.detail.loading.is_some());
+    let (s, tab, data) = loaded(&subject);
+    send(&mut app, AppMessage::Revealed { subject: s, tab, loaded: data });
+    assert!(screen(&app).contains("secrets shown"));
+    // The page follows the store with its secrets.
+    app.detail.stale = true;
+    assert_eq!(page_orders(&send(&mut app, AppMessage::Tick)), ["revealed"]);
+    for (keys, back) in [("~", ""), ("j", "k"), ("?", "q"), ("l l", "h h")] {
+        if app.detail.revealed.is_none() {
+            press(&mut app, "~");
+        }
+        assert_eq!(page_orders(&press(&mut app, keys)).last(), Some(&"masked"), "{keys}");
+        assert_eq!((app.detail.page.is_none(), app.detail.doc.lines.len()), (true, 0), "{keys}: gone at once");
+        // A page with secrets that comes late is not shown.
+        let (s, tab, data) = loaded(&app.detail.subject.clone());
+        send(&mut app, AppMessage::Revealed { subject: s, tab, loaded: data });
+        assert!(app.detail.page.is_none(), "{keys}");
+        press(&mut app, back);
+    }
+    press(&mut app, "1 ~");
+    assert_eq!(app.detail.revealed, None, "the page of a run shows no code");
+}
+
+#[rstest]
+#[case::filter("f Ctrl-u", "kind:xyz", "kind:xyz is unknown; there are ")]
+#[case::no_run("f Ctrl-u", "run:ar_9", "run:ar_9 is unknown; the newest runs are ")]
+#[case::range("r 7", "main", "\"main\" is no range; write A..B or A...B")]
+#[case::snooze("W", "half an hour", "is no time to be left alone")]
+#[case::search("/", "nowhere at all", "\"nowhere at all\" is not here")]
+fn a_typo_keeps_the_prompt_with_the_text_and_the_reason(#[case] open: &str, #[case] typed: &str, #[case] reason: &str) {
+    let mut app = showing(160, 48, view());
+    press(&mut app, open);
+    type_text(&mut app, typed);
+    let commands = press(&mut app, "Enter");
+    assert!(commands.iter().all(|command| !matches!(command, AppCommand::Review { .. } | AppCommand::Snooze(_))));
+    let prompt: &PromptView = app.views.front_as().expect("the prompt stays");
+    assert_eq!(prompt.line.text(), typed);
+    let shown = screen(&app);
+    assert!(shown.contains(reason) && shown.contains(typed), "{shown}");
+    press(&mut app, "Backspace");
+    assert!(!screen(&app).contains(reason), "the next change takes the reason away");
+}
+
+#[rstest]
+#[case::commit("r 6", "HEAD~99")]
+#[case::range("r 7", "nobody..HEAD")]
+fn a_revision_that_git_does_not_know_comes_back_into_its_prompt(#[case] open: &str, #[case] typed: &str) {
+    let mut app = showing(160, 48, view());
+    press(&mut app, open);
+    type_text(&mut app, typed);
+    press(&mut app, "Enter");
+    assert!(app.views.is_empty());
+    send(&mut app, AppMessage::Requested(Err("there is no such revision".to_owned())));
+    let prompt: &PromptView = app.views.front_as().expect("the prompt is back");
+    assert_eq!((prompt.line.text(), prompt.error.as_str()), (typed, "no review: there is no such revision"));
+    press(&mut app, "Esc");
+    // Only once, and not for a review that no prompt asked for.
+    send(&mut app, AppMessage::Requested(Err("the disk is full".to_owned())));
+    assert!(app.views.is_empty());
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "no review: the disk is full"));
+}
+
+#[test]
+fn a_copy_is_said_to_be_done_only_if_a_program_has_done_it() {
+    let mut app = showing(160, 48, view());
+    let commands = press(&mut app, "y 1");
+    let order = commands.into_iter().find_map(|command| match command {
+        AppCommand::Copy(order) => Some(order),
+        _ => None,
+    });
+    let order = order.expect("an order");
+    assert_eq!((order.text.as_str(), order.what), ("src/config.rs:7", "the place"));
+    assert_eq!(app.notice, None, "nothing is known yet");
+    let done = AppMessage::Copied { order: order.clone(), program: Some("wl-copy") };
+    assert!(send(&mut app, done).is_empty());
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "copied the place with wl-copy"));
+    let commands = send(&mut app, AppMessage::Copied { order, program: None });
+    assert!(matches!(&commands[..], [AppCommand::CopyToTerminal(text)] if text == "src/config.rs:7"));
+    let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+    assert_eq!(said, Some("sent the place to the terminal, which may put it into the clipboard"));
+}
+
+#[test]
+fn a_message_goes_when_it_is_over_and_an_error_stays() {
+    let at = |app: &mut App, later: i64| update(app, NOW + later, AppMessage::Tick);
+    let mut app = showing(160, 48, view());
+    app.notice = None;
+    assert!(!app.has_running_clock());
+    send(&mut app, AppMessage::Watched(Ok("not snoozed any more".to_owned())));
+    assert!(app.has_running_clock(), "somebody has to look when it is over");
+    at(&mut app, Notice::MIN_SHOWN_MS - 1);
+    assert!(app.notice.is_some());
+    at(&mut app, Notice::MIN_SHOWN_MS);
+    assert!(app.notice.is_none() && !app.has_running_clock());
+    let long = "a long message ".repeat(20);
+    send(&mut app, AppMessage::Watched(Ok(long)));
+    at(&mut app, 2 * Notice::MIN_SHOWN_MS);
+    assert!(app.notice.is_some(), "a long text takes longer to read");
+    send(&mut app, AppMessage::Watched(Err("nobody watches".to_owned())));
+    at(&mut app, 3_600_000);
+    assert!(app.notice.is_some() && !app.has_running_clock());
+}
+
+#[test]
+fn undoing_names_what_is_open_again() {
+    let mut app = showing(160, 48, view());
+    let disposition = |n: u32, status| Disposition {
+        finding_id: finding_id(n).parse().expect("an id"),
+        status,
+        previous: FindingStatus::Dismissed,
+        actor: Actor::User,
+        reason: String::new(),
+        at: Time::UNIX_EPOCH,
+        action: TriageAction::Undo,
+        group: String::new(),
+        run_id: None,
+    };
+    use FindingStatus as S;
+    for (order, statuses, expected) in [
+        (TriageOrder::Undo, &[S::Open][..], "undone: src/config.rs:7 is open again · Ctrl-r redoes"),
+        (
+            TriageOrder::Undo,
+            &[S::Open, S::Open, S::Open],
+            "undone: 3 findings are open again: src/config.rs:7, src/invoice/total.rs:31 and 1 more · Ctrl-r redoes",
+        ),
+        (
+            TriageOrder::Redo,
+            &[S::Dismissed, S::Dismissed],
+            "redone: 2 findings are dismissed: src/config.rs:7, src/invoice/total.rs:31 · u undoes",
+        ),
+    ] {
+        let lines = (1..).zip(statuses).map(|(n, status)| disposition(n, *status)).collect();
+        send(&mut app, AppMessage::Triaged { order, result: Ok(UndoOutcome::Decided(lines)), written: 1 });
+        assert_eq!(app.notice.as_ref().map(|notice| notice.text.as_str()), Some(expected));
+    }
+}
+
+#[test]
+fn on_a_terminal_that_reports_released_keys_secrets_are_shown_while_the_key_is_held() {
+    let mut app = showing(160, 48, view());
+    send(&mut app, AppMessage::Input(TerminalInput::ReportsReleases));
+    assert_eq!(page_orders(&press(&mut app, "~")), ["revealed"]);
+    press(&mut app, "~ ~");
+    assert!(app.detail.revealed.is_some(), "a held key repeats itself");
+    assert_eq!(page_orders(&send(&mut app, AppMessage::Input(TerminalInput::Released))), ["masked"]);
+    assert_eq!(app.detail.revealed, None);
+    assert!(
+        send(&mut app, AppMessage::Input(TerminalInput::Released)).is_empty(),
+        "other keys are released all the time"
+    );
 }

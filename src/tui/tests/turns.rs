@@ -12,6 +12,7 @@ use crate::domain::{
 };
 use crate::git::FilterSettings;
 use crate::runner::FreshnessFacts;
+use crate::masking::Mask;
 use crate::store::{RepoInfo, Store};
 use crate::tui::app::{App, Pane, RunBudget};
 use crate::tui::doc::FoldKey;
@@ -93,7 +94,7 @@ impl TurnsFixture {
             match command {
                 AppCommand::Load { subject, tab } => {
                     let (view, mut pages) = (app.store.view.clone(), Vec::new());
-                    self.loader.load(&view, &subject, tab, &mut |loaded| pages.push(loaded));
+                    self.loader.load(&view, &subject, tab, Mask::On, &mut |loaded| pages.push(loaded));
                     for loaded in pages {
                         send(app, AppMessage::Loaded { subject: subject.clone(), tab, loaded: Box::new(loaded) });
                     }
@@ -595,4 +596,15 @@ fn a_journal_becomes_turns_whatever_is_missing_in_it() {
     take(&mut conversation, tool(3));
     let shared = |at: usize| std::sync::Arc::ptr_eq(&before.turns[at], &conversation.turns[at]);
     assert!(shared(0) && shared(1) && !shared(2));
+}
+
+#[test]
+fn the_page_of_an_active_run_counts_turns_and_names_the_phase() {
+    let mut fixture = TurnsFixture::with_fates(&[Fate::Receiving]);
+    let mut app = fixture.app(160, 48);
+    fixture.press(&mut app, "1");
+    let shown = screen(&app);
+    let line = |name: &str| shown.lines().find(|line| line.contains(name)).unwrap_or_default().to_owned();
+    assert!(line("turns   ").contains("6 of 20"), "the seventh is not done: {shown}");
+    assert!(line("phase   ").contains("analyse"), "{shown}");
 }

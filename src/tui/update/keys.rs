@@ -12,7 +12,7 @@ use super::super::views::{self, KeyPress, fix};
 use super::marks::{toggle_all_marks, toggle_mark_range, toggle_marks};
 use super::menus::{build_copy_menu, build_review_menu};
 use super::search::search_next;
-use super::{data, folds, parse_run_id, push_quit, rebuild_page, triage};
+use super::{data, folds, parse_run_id, push_quit, rebuild_page, secrets, triage};
 use crate::domain::{FindingStatus, Scope};
 use crate::store::{RunRow, WatcherStatus};
 
@@ -76,6 +76,7 @@ fn accepts_count(action: Action) -> bool {
 /// Requests a review and takes its scope from the offers.
 pub fn request_review(app: &mut App, scope: Option<Scope>, reviewer: ChosenReviewer, commands: &mut Vec<AppCommand>) {
     let what = scope.as_ref().map_or_else(|| "what changed".to_owned(), ToString::to_string);
+    app.asked_prompt = None;
     app.offered.retain(|change| Some(&change.scope) != scope.as_ref());
     app.show_notice(NoticeLevel::Info, format!("asking for a review of {what}{}", app.display.glyphs.ellipsis));
     commands.push(AppCommand::Review { scope, reviewer });
@@ -120,6 +121,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Right => go_right(app, commands),
         A::NextTab => switch_tab(app, true),
         A::PreviousTab => switch_tab(app, false),
+        A::Reveal => secrets::toggle(app),
         A::Ledger => toggle_ledger(app, commands),
         A::LeftOut => toggle_context_listing(app, commands),
         A::Stats | A::Knowledge | A::Help => views::open_for_action(app, action, commands),

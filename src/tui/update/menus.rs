@@ -2,7 +2,7 @@
 
 use super::super::app::App;
 use super::super::markdown;
-use super::super::message::{ChosenReviewer, DetailSubject};
+use super::super::message::{ChosenReviewer, CopyOrder, DetailSubject};
 use super::super::page_data::PageData;
 use super::super::views::menu::{MenuChoice, MenuItem, MenuView};
 use crate::domain::{Scope, text};
@@ -49,7 +49,7 @@ pub fn build_copy_menu(app: &App) -> Option<MenuView> {
         if what == "the finding" {
             hint = "all of it, as Markdown".to_owned();
         }
-        MenuItem { label: what.to_owned(), hint, choice: MenuChoice::Copy { text, what } }
+        MenuItem { label: what.to_owned(), hint, choice: MenuChoice::Copy(CopyOrder { text, what }) }
     };
     let mut items = Vec::new();
     match &app.detail.subject {

@@ -12,6 +12,7 @@ mod marks;
 pub(crate) use marks::commit_mark_range;
 mod menus;
 mod search;
+mod secrets;
 pub(crate) use search::{find_row, search_next};
 mod triage;
 pub(crate) use triage::dismiss;
@@ -22,12 +23,12 @@ use super::app::{App, NoticeLevel, OpeningLook, Pane};
 use super::doc::{Doc, FollowMode};
 use super::input::TerminalInput;
 use super::keymap::{Action, KeyContext};
-use super::message::{AppCommand, AppMessage, DetailSubject, ExitCause, ReviewReply, Tab};
+use super::message::{AppCommand, AppMessage, CopyOrder, DetailSubject, ExitCause, ReviewReply, Tab};
 use super::page_data::PageData;
 use super::pages;
 use super::theme::{Background, Theme};
 use super::views::fix::FixIndex;
-use super::views::{self, ViewChange, fix};
+use super::views::{self, ViewChange, fix, prompt};
 use crate::domain::{RunId, text};
 use crate::runner::{BUILTIN_REVIEWER, OpeningOutcome, ReviewerTerms, UnreviewedChange};
 use crate::store::Heartbeat;
@@ -39,13 +40,18 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
     match message {
         AppMessage::Input(TerminalInput::Key(key)) => keys::handle_key(app, key, &mut commands),
         AppMessage::Input(TerminalInput::Paste(text)) => views::handle_paste(app, &text, &mut commands),
+        AppMessage::Input(TerminalInput::Released) => secrets::release(app),
+        AppMessage::Input(TerminalInput::ReportsReleases) => app.display.reports_releases = true,
         AppMessage::Input(TerminalInput::Background(rgb)) => apply_background(app, Background::from_rgb(rgb)),
         AppMessage::Resized { columns, rows } => {
             (app.display.columns, app.display.rows) = (columns, rows);
             scroll_to_selection(app);
             views::apply_change(app, &ViewChange::Resized, &mut commands);
         }
-        AppMessage::Tick => app.count = app.count.take().filter(|count| !count.has_timed_out(now)),
+        AppMessage::Tick => {
+            app.count = app.count.take().filter(|count| !count.has_timed_out(now));
+            app.expire_notice();
+        }
         AppMessage::StoreRead { view, written } => {
             views::apply_change(app, &ViewChange::StoreRead(&view), &mut commands);
             data::apply_view(app, view, written, &mut commands);
@@ -61,23 +67,46 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         }
         AppMessage::StoreTrouble(text) => app.store.trouble = Some(text),
         AppMessage::Filtered { serial, view, rows } => data::apply_filtered(app, serial, view, rows),
+        // A masked page that was requested before the secrets were.
+        AppMessage::Loaded { .. } if app.detail.revealed.is_some() => {}
         AppMessage::Loaded { subject, tab, loaded } => show_loaded_page(app, subject, tab, loaded),
+        AppMessage::Revealed { subject, tab, loaded } => {
+            if app.detail.revealed.as_ref() == Some(&(subject.clone(), tab)) {
+                show_loaded_page(app, subject, tab, loaded);
+            }
+        }
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
         AppMessage::Reported { run, findings } => data::apply_reported(app, run, findings, &mut commands),
         AppMessage::Triaged { order, result, written } => triage::apply_stored(app, &order, result, written),
         AppMessage::Requested(Ok(reply)) => apply_review_reply(app, &reply),
-        AppMessage::Requested(Err(error)) => app.show_notice(NoticeLevel::Error, format!("no review: {error}")),
+        AppMessage::Requested(Err(error)) => {
+            let error = format!("no review: {error}");
+            if !prompt::reopen_refused(app, &error) {
+                app.show_notice(NoticeLevel::Error, error);
+            }
+        }
         AppMessage::Opened { outcome, terms } => apply_opening(app, outcome, terms),
         AppMessage::Cancelled { result, .. } => {
             show_outcome(app, result.map_err(|error| format!("not cancelled: {error}")));
         }
         AppMessage::Paused(result) | AppMessage::Watched(result) => show_outcome(app, result),
-        AppMessage::Reconciled(Some(summary)) => app.show_notice(NoticeLevel::Info, summary),
+        AppMessage::Reconciled(Some(summary)) => {
+            app.show_notice(NoticeLevel::Info, summary);
+            app.keep_notice();
+        }
         AppMessage::Reconciled(None) => {}
         AppMessage::Watch(state) => app.store.watch = state,
         AppMessage::Fixes(fixes) => apply_fixes(app, fixes),
         AppMessage::FixPlanned(plan) => fix::confirm_plan(app, plan),
         AppMessage::FixFinished(result) => fix::show_result(app, result.map(|fix| *fix)),
+        AppMessage::Copied { order: CopyOrder { what, .. }, program: Some(program) } => {
+            app.show_notice(NoticeLevel::Success, format!("copied {what} with {program}"));
+        }
+        AppMessage::Copied { order: CopyOrder { text, what }, program: None } => {
+            let said = format!("sent {what} to the terminal, which may put it into the clipboard");
+            app.show_notice(NoticeLevel::Info, said);
+            commands.push(AppCommand::CopyToTerminal(text));
+        }
         AppMessage::Edited(result) => {
             if let Err(error) = result {
                 app.show_notice(NoticeLevel::Error, error);
@@ -101,6 +130,7 @@ fn apply_background(app: &mut App, background: Background) {
 
 /// Selects the run that answers a review request, and shows the decision.
 fn apply_review_reply(app: &mut App, reply: &ReviewReply) {
+    app.asked_prompt = None;
     if let Some(run) = &reply.run {
         data::select_run(app, run);
     }
@@ -175,6 +205,7 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
     if !app.tabs().contains(&app.detail.tab) {
         app.detail.tab = Tab::Page;
     }
+    secrets::hide_if_left(app);
     let wanted = (app.detail.subject.clone(), app.detail.tab);
     let shown = app.detail.page.as_ref().is_some_and(|(subject, tab, _)| (subject, *tab) == (&wanted.0, wanted.1));
     if app.detail.subject == DetailSubject::Nothing && app.detail.tab != Tab::Ledger {
@@ -194,7 +225,11 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
             app.detail.scroll = 0;
         }
         app.detail.loading = Some(wanted.clone());
-        commands.push(AppCommand::Load { subject: wanted.0, tab: wanted.1 });
+        let (is_revealed, (subject, tab)) = (app.detail.revealed.is_some(), wanted);
+        commands.push(match is_revealed {
+            true => AppCommand::Reveal { subject, tab },
+            false => AppCommand::Load { subject, tab },
+        });
     }
     // The files stay until new ones are read; only the first files are taken from the view.
     if let Some(run) = app.selected_run().map(|run| run.id.to_owned())

@@ -9,8 +9,11 @@ use super::super::message::{AppCommand, DetailSubject, TriageOrder, TriageOrderI
 use super::super::views::fix;
 use super::super::views::prompt::{InputPromptKind, PromptView};
 use super::{data, keys, marks};
-use crate::domain::{FindingStatus, text};
+use crate::domain::{Disposition, FindingStatus, text};
 use crate::store::triage::UndoOutcome;
+
+/// Maximum number of findings that a message names.
+const MAX_NAMED_PLACES: usize = 2;
 
 /// Returns the marked findings, else the selected one, without those that already have the status.
 fn collect_targets(app: &mut App, status: FindingStatus) -> Vec<TriageOrderItem> {
@@ -78,6 +81,36 @@ pub fn undo_or_redo(app: &mut App, order: TriageOrder, commands: &mut Vec<AppCom
     commands.push(AppCommand::Triage(order));
 }
 
+/// Describes what was done to which findings: "dismissed 3 findings: a.rs:7, b.rs:9 and 1 more", "undone: a.rs:7 is open
+/// again".
+fn describe_decision(app: &App, lines: &[Disposition], order: &TriageOrder) -> String {
+    let place = |line: &Disposition| match app.finding_by_id(line.finding_id.as_str()) {
+        Some(row) => format!("{}:{}", text::sanitize_line(row.path), row.line_start),
+        None => line.finding_id.to_string(),
+    };
+    let mut places: Vec<String> = lines.iter().take(MAX_NAMED_PLACES).map(place).collect();
+    if lines.len() > places.len() {
+        let last = places.pop().unwrap_or_default();
+        places.push(format!("{last} and {} more", lines.len() - MAX_NAMED_PLACES));
+    }
+    let places = places.join(", ");
+    let first = lines.first().map(|line| line.status);
+    let status = match first.filter(|first| lines.iter().all(|line| line.status == *first)) {
+        Some(FindingStatus::Open) => "open",
+        Some(status) => status.word(),
+        None => "decided as before",
+    };
+    let count = text::format_count(lines.len(), "finding");
+    match (lines, order) {
+        ([_], TriageOrder::Set(_)) => format!("{status} {places}"),
+        (_, TriageOrder::Set(_)) => format!("{status} {count}: {places}"),
+        ([_], TriageOrder::Undo) => format!("undone: {places} is {status} again"),
+        (_, TriageOrder::Undo) => format!("undone: {count} are {status} again: {places}"),
+        ([_], TriageOrder::Redo) => format!("redone: {places} is {status}"),
+        (_, TriageOrder::Redo) => format!("redone: {count} are {status}: {places}"),
+    }
+}
+
 /// Applies the reply of the store.
 pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutcome, String>, written: u64) {
     app.decisions.pending = app.decisions.pending.saturating_sub(1);
@@ -97,17 +130,7 @@ pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutco
         known.statuses.insert(line.finding_id.as_str().to_owned(), line.status);
         data::pin_finding(known, line.finding_id.as_str());
     }
-    let count = lines.len();
-    let what = match (lines.as_slice(), order) {
-        ([one], TriageOrder::Set(_)) => one.status.to_string(),
-        (many, TriageOrder::Set(_)) => {
-            format!("{count} {}", many.first().map_or("decided", |line| line.status.word()))
-        }
-        ([one], TriageOrder::Undo) => format!("undone: {} again", one.status),
-        (_, TriageOrder::Undo) => format!("undone: {}", text::format_count(count, "finding")),
-        ([one], TriageOrder::Redo) => format!("redone: {}", one.status),
-        (_, TriageOrder::Redo) => format!("redone: {}", text::format_count(count, "finding")),
-    };
+    let what = describe_decision(app, &lines, order);
     let key = |action| app.keymap.key_of(KeyContext::Global, action).map_or_else(String::new, |key| key.to_string());
     let next = match order {
         TriageOrder::Undo => format!("{} redoes", key(Action::Redo)),

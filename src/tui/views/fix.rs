@@ -6,13 +6,14 @@ use super::confirm::{ConfirmAction, confirm_if_idle};
 use super::menu::{MenuChoice, MenuItem, MenuView};
 use crate::domain::patch::{FilePatch, PatchHunk, PatchLineKind, parse_patch};
 use crate::domain::{FindingId, Fix, FixId, FixStatus, text};
+use crate::masking::Mask;
 use crate::runner::BUILTIN_REVIEWER;
 use crate::tui::app::{App, NoticeLevel};
 use crate::tui::doc::{Doc, DocLine};
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::message::{AppCommand, DetailSubject, Tab};
 use crate::tui::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, FixPage, HighlightSpans, PageData};
-use crate::tui::page_loader::{MAX_DIFF_LINES, MAX_HIGHLIGHTED_DIFF_LINES, MAX_HIGHLIGHTED_LINE, PageLoader};
+use crate::tui::page_loader::{MAX_DIFF_LINES, MAX_HIGHLIGHTED_DIFF_LINES, MAX_HIGHLIGHTED_LINE, PageLoader, secrets};
 use crate::tui::pages::{NAMES, format_brief, format_dollars, render_diff};
 use crate::tui::theme::Role;
 use crate::tui::update::commit_mark_range;
@@ -220,8 +221,7 @@ pub fn show_result(app: &mut App, result: Result<Fix, String>) {
         Ok(fix) => fix,
         Err(error) => return app.show_notice(NoticeLevel::Error, error),
     };
-    let key = app.keymap.key_of(app.key_context(), Action::Fix).map(|key| key.to_string());
-    let key = key.unwrap_or_default();
+    let key = app.keymap.key_of(KeyContext::Global, Action::Undo).map_or_else(String::new, |key| key.to_string());
     let dot = app.display.glyphs.dot;
     let text = match fix.status {
         FixStatus::Working | FixStatus::Reviewing => {
@@ -236,7 +236,7 @@ pub fn show_result(app: &mut App, result: Result<Fix, String>) {
 
 impl PageLoader {
     /// Loads the fix of a finding with its patch, highlighted if the fixed commit still exists.
-    pub(in crate::tui) fn load_fix(&mut self, finding: &str) -> Result<PageData, String> {
+    pub(in crate::tui) fn load_fix(&mut self, finding: &str, mask: Mask) -> Result<PageData, String> {
         let fixes = FixIndex::new(self.store.fixes().map_err(|error| error.to_string())?);
         let fix = fixes.for_finding(finding).ok_or("there is no fix of this finding")?.clone();
         let patch = self.store.patch(&fix.fix_id).map_err(|error| error.to_string())?.ok_or("the patch is gone")?;
@@ -249,10 +249,11 @@ impl PageLoader {
                 break;
             }
             let mut diff = build_diff(&fix, &file.path, patch);
+            mask_patch(&mut diff, &file.path, mask);
             lines += diff.hunks.iter().map(|hunk| hunk.lines.len()).sum::<usize>();
             let last = diff.hunks.last().map_or(0, |hunk| (hunk.new_start + hunk.new_lines) as usize);
             if lines <= MAX_HIGHLIGHTED_DIFF_LINES && last <= MAX_HIGHLIGHTED_LINE {
-                self.highlight_hunks(&fix.fixed_commit, &file.path, &mut diff.hunks, last);
+                self.highlight_hunks(&fix.fixed_commit, &file.path, &mut diff.hunks, last, mask);
             }
             diffs.push(diff);
         }
@@ -267,6 +268,15 @@ fn build_diff(fix: &Fix, path: &str, patch: &FilePatch) -> FileDiffPage {
         to: fix.fixed_commit.clone(),
         hunks: patch.hunks.iter().map(build_hunk).collect(),
         ..FileDiffPage::default()
+    }
+}
+
+/// Masks the secrets in a patch, on each side of its own.
+fn mask_patch(diff: &mut FileDiffPage, path: &str, mask: Mask) {
+    for shown in [DiffSide::Old, DiffSide::New] {
+        let lines = diff.hunks.iter_mut().flat_map(|hunk| &mut hunk.lines);
+        let lines = lines.filter(|line| line.side == shown || line.side == DiffSide::Both);
+        secrets::mask_patch_side(mask, path, lines.map(|line| &mut line.text));
     }
 }
 
@@ -332,7 +342,7 @@ pub fn render_state(app: &App, fix: &Fix, width: usize, doc: &mut Doc) {
         match fix.status {
             _ if fix.is_half_applied() => parts.push(format!("{key} finishes or undoes it")),
             FixStatus::Offered => parts.push(format!("{key} to look, apply or drop")),
-            FixStatus::Applied => parts.push(format!("{key} undoes it")),
+            FixStatus::Applied => parts.push(format!("{key} to undo it")),
             _ => {}
         }
     }

@@ -11,13 +11,13 @@ use super::prompt::{InputPromptKind, PromptView};
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, with_labels};
 use crate::domain::{FindingId, Scope};
-use crate::tui::app::{App, NoticeLevel, Pane};
+use crate::tui::app::{App, Pane};
 use crate::tui::draw::painter::Painter;
 use crate::tui::input::KeyCode;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
-use crate::tui::message::{AppCommand, ChosenReviewer, Tab};
+use crate::tui::message::{AppCommand, ChosenReviewer, CopyOrder, Tab};
 use crate::tui::theme::Role;
 use crate::tui::update::{focus_pane, request_review};
 
@@ -46,10 +46,7 @@ pub enum MenuChoice {
     },
     AskCommit,
     AskRange,
-    Copy {
-        text: String,
-        what: &'static str,
-    },
+    Copy(CopyOrder),
     Fix(FixOrder),
     /// As `Fix`, after a confirmation that shows `text`.
     AskFix {
@@ -68,10 +65,7 @@ impl MenuChoice {
                 app.views.open(PromptView::new(InputPromptKind::Commit, LineEdit::with_suggestion("HEAD~1")));
             }
             Self::AskRange => app.views.open(PromptView::new(InputPromptKind::Range, LineEdit::default())),
-            Self::Copy { text, what } => {
-                app.show_notice(NoticeLevel::Success, format!("copied {what}"));
-                commands.push(AppCommand::Copy(text));
-            }
+            Self::Copy(order) => commands.push(AppCommand::Copy(order)),
             Self::Fix(order) => fix::send_order(app, order, commands),
             Self::AskFix { text, order } => app.views.open(ConfirmView { action: ConfirmAction::Fix(order), text }),
             Self::ShowFix => {

@@ -5,7 +5,8 @@ use ratatui::layout::Rect;
 use super::knowledge::{ExportOverwrite, KnowledgeOrder, KnowledgeView};
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, with_labels};
-use crate::domain::{Disposition, Scope, text};
+use crate::domain::{Disposition, Scope, Time, text};
+use crate::runner::parse_snooze;
 use crate::tui::app::{App, NoticeLevel, Pane};
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
@@ -25,6 +26,8 @@ pub struct PromptView {
     pub line: LineEdit,
     /// 1-based index of the suggestion that was inserted last; 0 for none.
     pub choice: usize,
+    /// Reason why the typed text was not accepted; empty after the next change.
+    pub error: String,
 }
 
 /// Purpose of a prompt.
@@ -98,6 +101,7 @@ impl View for PromptView {
     fn handle_paste(&mut self, app: &mut App, text: &str, commands: &mut Vec<AppCommand>) {
         self.line.insert(text.trim_end_matches(['\r', '\n']));
         self.choice = 0;
+        self.error.clear();
         self.apply_typed(app, commands);
     }
 
@@ -145,12 +149,19 @@ impl View for PromptView {
 
 impl PromptView {
     pub fn new(kind: InputPromptKind, line: LineEdit) -> Self {
-        Self { kind, line, choice: 0 }
+        Self { kind, line, choice: 0, error: String::new() }
+    }
+
+    /// Keeps the prompt open and shows why its text was not accepted.
+    fn refuse(&mut self, error: impl Into<String>) -> ViewFlow {
+        self.error = error.into();
+        ViewFlow::Open
     }
 
     /// Edits the line. Returns false if the key does not edit.
     fn edit(&mut self, action: Option<Action>, press: KeyPress) -> bool {
         let line = &mut self.line;
+        self.error.clear();
         match action {
             Some(Action::CursorLeft) => line.move_left(),
             Some(Action::CursorRight) => line.move_right(),
@@ -214,13 +225,13 @@ impl PromptView {
         }
     }
 
+    /// Accepts the text. A text that means nothing stays, with the reason beside it.
     fn accept(&mut self, app: &mut App, commands: &mut Vec<AppCommand>) -> ViewFlow {
         let text = self.line.text().trim().to_owned();
         match &mut self.kind {
             InputPromptKind::Filter { .. } => {
-                let faults = FindingFilter::parse(&text).faults;
-                if !faults.is_empty() {
-                    app.show_notice(NoticeLevel::Error, format!("the filter does not know {}", faults.join(", ")));
+                if let Some(error) = FindingFilter::parse(&text).describe_fault(&app.store.view) {
+                    return self.refuse(error);
                 }
             }
             InputPromptKind::Search { before, .. } => {
@@ -228,29 +239,41 @@ impl PromptView {
                     app.search = std::mem::take(before);
                     search_next(app, true, 1);
                 } else if app.panes.focus != Pane::Detail && !find_row(app, focused_row(app), true, false) {
-                    app.show_notice(NoticeLevel::Info, format!("{text:?} is not here"));
+                    return self.refuse(format!("{text:?} is not here"));
                 }
             }
             InputPromptKind::Reason { .. } if text.is_empty() => {
-                app.show_notice(NoticeLevel::Error, "a dismissal needs a reason, so that nobody has to find it again");
-                return ViewFlow::Open;
+                return self.refuse("a dismissal needs a reason, so that nobody has to find it again");
             }
             InputPromptKind::Reason { lines } => dismiss(app, std::mem::take(lines), &text, commands),
             InputPromptKind::Patterns { .. } => {}
             InputPromptKind::Commit | InputPromptKind::Snooze | InputPromptKind::Export | InputPromptKind::Range
                 if text.is_empty() => {}
-            InputPromptKind::Commit => request_review(app, Some(Scope::Commit(text)), ChosenReviewer::Default, commands),
-            InputPromptKind::Snooze => commands.push(AppCommand::Snooze(text)),
+            InputPromptKind::Commit => {
+                request_review(app, Some(Scope::Commit(text.clone())), ChosenReviewer::Default, commands);
+                app.asked_prompt = Some(AskedPrompt { kind: InputPromptKind::Commit, text });
+            }
+            InputPromptKind::Snooze => {
+                let now = Time::from_millisecond(app.now).unwrap_or_default();
+                if let Err(error) = parse_snooze(&text, now, &app.display.zone) {
+                    return self.refuse(error);
+                }
+                commands.push(AppCommand::Snooze(text));
+            }
             InputPromptKind::Export => {
+                app.asked_prompt = Some(AskedPrompt { kind: InputPromptKind::Export, text: text.clone() });
                 commands.push(AppCommand::View(ViewRequest::Knowledge(KnowledgeOrder::Export {
                     path: text,
                     existing: ExportOverwrite::Keep,
-                })))
+                })));
             }
-            InputPromptKind::Range => match Scope::parse_range(&text) {
-                Some(scope) => request_review(app, Some(scope), ChosenReviewer::Default, commands),
-                None => app.show_notice(NoticeLevel::Error, format!("{text:?} is no range; write A..B or A...B")),
-            },
+            InputPromptKind::Range => {
+                let Some(scope) = Scope::parse_range(&text) else {
+                    return self.refuse(format!("{text:?} is no range; write A..B or A...B"));
+                };
+                request_review(app, Some(scope), ChosenReviewer::Default, commands);
+                app.asked_prompt = Some(AskedPrompt { kind: InputPromptKind::Range, text });
+            }
         }
         ViewFlow::Close
     }
@@ -275,6 +298,25 @@ impl PromptView {
     }
 }
 
+/// Prompt whose text another process judges, while its answer is awaited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AskedPrompt {
+    pub kind: InputPromptKind,
+    pub text: String,
+}
+
+/// Opens the prompt again whose text was not accepted, with the text and the reason. Returns false if no prompt asked,
+/// or a window is open.
+pub fn reopen_refused(app: &mut App, error: &str) -> bool {
+    let Some(AskedPrompt { kind, text }) = app.asked_prompt.take().filter(|_| !app.views.has_window()) else {
+        return false;
+    };
+    let error = text::sanitize_line(error).into_owned();
+    app.notice = None;
+    app.views.open(PromptView { error, ..PromptView::new(kind, LineEdit::new(&text)) });
+    true
+}
+
 /// Applies a filter to the knowledge view.
 fn filter_patterns(app: &mut App, filter: &str) {
     change_view(app, |view: &mut KnowledgeView, app| view.set_filter(app, filter));
@@ -292,6 +334,11 @@ fn focused_row(app: &App) -> usize {
 /// Draws `filter  status:open p:0▏   undecided open …` in place of the message line.
 fn draw_input_line(painter: &mut Painter<'_>, layout: &ScreenLayout, name: &str, prompt: &PromptView, help: &[&str]) {
     painter.fill(layout.notice, painter.style(Role::Normal));
+    let errors = doc::wrap_words(&prompt.error, layout.notice_width());
+    for (line, y) in errors.iter().zip(layout.notice.y..layout.notice.bottom().saturating_sub(1)) {
+        painter.draw_text(1, y, 1, painter.app.display.glyphs.trouble, Role::Bad);
+        painter.draw_text(3, y, layout.notice.width.saturating_sub(4), line, Role::Normal);
+    }
     let area = Rect { y: layout.notice.bottom().saturating_sub(1), height: 1, ..layout.notice };
     let x = 1 + painter.draw_text(1, area.y, 10, name, Role::Title) + 2;
     let width = area.width.saturating_sub(x + 1);
@@ -333,6 +380,7 @@ fn draw_reason_prompt(painter: &mut Painter<'_>, prompt: &PromptView, count: usi
     let title = format!("Why dismiss {}?", text::format_count(count, "finding"));
     let inside = draw_window(painter, 66, reasons.len() as u16 + 5, false, &title);
     draw_line_edit(painter, Rect::new(inside.x, inside.y + 1, inside.width, 1), prompt);
+    painter.draw_text(inside.x, inside.y + 2, inside.width, &prompt.error, Role::Bad);
     for (row, reason) in reasons.iter().enumerate() {
         let y = inside.y + 3 + row as u16;
         if y >= inside.bottom() {

@@ -137,7 +137,7 @@ fn wrong_settings_are_told_with_their_place() {
     error: [home]/config.toml:1:1: colour: there is no such setting
       hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, fail_on, allow_unreviewed, ledger_tokens, on_open, theme, ascii, color, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [smells]
     nested:
-    error: [home]/config.toml:2:1: window.turns: there is no such setting
+    error: [home]/config.toml:2:1: window.turns: there is no such setting; did you mean "window.max_turns"?
       hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, fail_on, allow_unreviewed, ledger_tokens, on_open, theme, ascii, color, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [smells]
     syntax:
     error: [home]/config.toml:1:9: this is not TOML: string values must be quoted, expected literal string
@@ -374,6 +374,10 @@ fn the_doctor_says_what_each_reviewer_has_and_lacks() {
     ok      repository   [repo], branch main
     ok      store        [home]/state/review/repo-[hash]/auto-review: 0 runs, 0 findings
     notice  terminal     standard output is no terminal: `revdeck` prints a summary there
+    ok      keymap       the default keys
+    ok      theme        auto
+    ok      models       readable
+    ok      prompts      readable
     ok      reviewers    builtin (offline, no key needed)
     ok      reviewers    agent: command [git] (plain)
     notice  reviewers    cloud: anthropic claude-sonnet-5-5, window 1000000 tokens (counted approximately), 2.00 in, 10.00 out per million tokens (anthropic, 2026-10-10), the variable ANTHROPIC_API_KEY, which holds its key, is not set
@@ -385,6 +389,44 @@ fn the_doctor_says_what_each_reviewer_has_and_lacks() {
     let cloud = |text: &str| lines_with(text, |line| line.contains("  cloud: "));
     assert_snapshot!(cloud(&doctor(&[], "cloud", USAGE)), @"problem reviewers    cloud: anthropic claude-sonnet-5-5, window 1000000 tokens (counted approximately), 2.00 in, 10.00 out per million tokens (anthropic, 2026-10-10), the variable ANTHROPIC_API_KEY, which holds its key, is not set");
     assert_snapshot!(cloud(&doctor(&[("ANTHROPIC_API_KEY", "sk-ant-9")], "cloud", DONE)), @"ok      reviewers    cloud: anthropic claude-sonnet-5-5, window 1000000 tokens (counted approximately), 2.00 in, 10.00 out per million tokens (anthropic, 2026-10-10), key in ANTHROPIC_API_KEY");
+}
+
+#[test]
+fn a_typo_in_theme_setting_or_keymap_is_an_error_with_what_was_meant() {
+    let test = with_settings("", "");
+    test.write("a.py", "x = 1\n");
+    test.commit("something");
+    // Only the cockpit, or the summary in its place, has use for theme and keys.
+    let said = |settings: &str, keymap: &str| {
+        test.settings(settings);
+        fs::write(test.home().join("keymap.toml"), keymap).expect("a file");
+        run(&test, &["runs"], DONE);
+        test.fails(&[], USAGE)
+    };
+    let mut all = said("theme = \"drak\"\n", "");
+    all += &said("", "[findings]\n\"D\" = \"dismis\"\n");
+    all += &said("", "[finding]\n\"D\" = \"dismiss\"\n");
+    all += &said("", "[global]\n\"Entre\" = \"open\"\n");
+    assert_snapshot!(all, @r#"
+    error: there is no theme "drak"; did you mean "dark"? There are: auto, dark, light, neutral, ansi
+      hint: `revdeck config path` says where your files are
+    error: keymap: [findings] D: "dismis" is no action; did you mean "dismiss"?
+      hint: `revdeck config path` says where your files are
+    error: keymap: there is no context "finding"; did you mean "findings"?
+      hint: `revdeck config path` says where your files are
+    error: keymap: [global] "Entre" is no key; did you mean "Enter"?
+      hint: `revdeck config path` says where your files are
+    "#);
+    let doctor = test.output(&["doctor"], USAGE);
+    assert_snapshot!(lines_with(&doctor, |line| line.starts_with("problem ")), @r#"problem keymap       keymap: [global] "Entre" is no key; did you mean "Enter"?"#);
+    fs::write(test.home().join("keymap.toml"), "").expect("a file");
+    assert_snapshot!(test.fails(&["--theme", "lihgt"], USAGE), @r#"
+    error: there is no theme "lihgt"; did you mean "light"? There are: auto, dark, light, neutral, ansi
+      hint: `revdeck config path` says where your files are
+    "#);
+    test.settings("default_scpe = \"all\"\n[reviewers.m]\nkind = \"builtin\"\nmodle = \"x\"\n");
+    let said = test.fails(&["review"], USAGE);
+    assert_snapshot!(lines_with(&said, |line| line.starts_with("error")), @r#"error: [home]/config.toml:1:1: default_scpe: there is no such setting; did you mean "default_scope"?"#);
 }
 
 #[test]

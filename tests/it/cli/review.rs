@@ -1,6 +1,7 @@
 //! The `review` command: output and exit codes.
 
 use super::*;
+use crate::runner::place::Place;
 
 #[test]
 fn a_review_says_what_it_found_and_what_it_covered() {
@@ -289,4 +290,50 @@ fn where_nothing_could_be_read_nothing_is_clean() {
     let _restore = lose(&test, "wide.py");
     let text = run(&test, &["review", "--wait"], INCOMPLETE);
     assert!(text.contains("unreadable"), "{text}");
+}
+
+#[test]
+fn a_scope_is_a_word_or_a_flag_everywhere() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("one");
+    test.write("a.py", "x = 2\n");
+    test.commit("two");
+    test.write("a.py", "x = 3\n");
+    for (word, flags) in [
+        ("worktree", &["--worktree"][..]),
+        ("staged", &["--staged"]),
+        ("commit:HEAD~1", &["--commit", "HEAD~1"]),
+        ("range:HEAD~1..HEAD", &["--range", "HEAD~1..HEAD"]),
+        ("range:HEAD~1...HEAD", &["--range", "HEAD~1...HEAD"]),
+        ("branch:main", &["--branch", "main"]),
+        ("all", &["--all"]),
+    ] {
+        let scope_of = |arguments: &[&str]| {
+            let arguments = [&["review", "--format", "json"], arguments].concat();
+            test.json(&arguments, DONE)["run"]["scope"].clone()
+        };
+        assert_eq!(scope_of(&[word]), scope_of(flags), "review {word}");
+        let context_of = |arguments: &[&str]| {
+            let arguments = [&["context", "--budget", "500", "--format", "json"], arguments].concat();
+            test.json(&arguments, DONE)["sections"].clone()
+        };
+        assert_eq!(context_of(&[word]), context_of(flags), "context {word}");
+    }
+    for command in ["review", "context"] {
+        let said = test.fails(&[command, "worktree", "--staged"], USAGE);
+        assert!(said.contains("cannot be used with"), "{said}");
+    }
+}
+
+#[test]
+fn cancelling_needs_no_reason() {
+    let place = Place::new();
+    place.hold_reviews("");
+    place.commit_modules("one", 1);
+    let run = place.review(&[]);
+    place.revdeck(&["cancel", run.as_str()]);
+    let shown = place.test.json(&["show", run.as_str(), "--format", "json"], DONE);
+    assert_eq!(shown["run"]["status"], "cancelled");
+    assert_eq!(shown["run"]["cancel_reason"], "user_stop");
 }

@@ -190,8 +190,37 @@ fn help_man_and_completions_come_from_the_arguments() {
     assert!(!pages.contains(&Ok("revdeck-worker.1".to_owned())), "{pages:?}");
     for shell in ["bash", "zsh", "fish"] {
         // Only the generator of the scripts knows their whole text.
-        assert!(run(&test, &["completions", shell], DONE).contains("review"), "{shell}");
+        assert!(run(&test, &["completions", shell], DONE).contains("REVDECK_COMPLETE"), "{shell}");
     }
+}
+
+#[test]
+fn ids_and_reviewers_complete_in_a_shell() {
+    let test = TestEnvironment::new();
+    test.settings("[reviewers.cloud]\nkind = \"anthropic\"\nmodel = \"m\"\n");
+    test.write("long.py", crate::env::long_function("long"));
+    test.commit("a long function");
+    run(&test, &["review", "--wait"], DONE);
+    // As the script for fish asks: the words of the line, the last one to be completed.
+    let complete = |words: &[&str]| {
+        let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+        let output = command.env("REVDECK_COMPLETE", "fish").arg("--").arg("revdeck").args(words).output();
+        test.normalise(&out(&output.expect("revdeck starts")))
+    };
+    assert_snapshot!(complete(&["show", "ar_"]), @"[run]	completed commit:[hash] builtin");
+    assert_snapshot!(complete(&["show", "f_"]), @"f_[id]	long.py:1 Function `long` is 202 code lines long");
+    assert_snapshot!(complete(&["cancel", ""]), @"
+    latest	the newest run
+    [run]	completed commit:[hash] builtin
+    ");
+    assert_snapshot!(complete(&["review", "--reviewer", ""]), @"
+    builtin	offline, at no cost
+    cloud	anthropic m
+    ");
+    assert_snapshot!(complete(&["revi"]), @"
+    review	Review a change in the background, or wait for the result
+    reviewers	List and test reviewers
+    ");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Opening the cockpit: what nobody has reviewed is reviewed at no cost, and nobody who costs money is asked.
 
+use rustix::process::Signal;
+
 use super::{Cockpit, repository};
 use crate::env::{DONE, TestEnvironment, executable, run};
 use crate::llm::server::Model;
-use crate::runner::place::wait_for;
+use crate::runner::place::{Place, gone, signal, wait_for};
 
 /// Settings of a reviewer with prices that is the default one.
 fn paid(model: &Model, more: &str) -> String {
@@ -140,5 +142,26 @@ fn a_reviewer_without_its_key_is_refused() {
     cockpit.press("\r");
     cockpit.wait_for("no review: cloud has no API key: the variable ANTHROPIC_API_KEY is not set");
     assert_eq!(ended_runs(&test), by_builtin(&["worktree"]));
+    quit(cockpit);
+}
+
+#[test]
+fn a_paid_review_that_was_requested_goes_on_and_the_cockpit_says_so() {
+    let place = Place { test: repository() };
+    place.test.commit("Second");
+    let model = Model::start(Vec::new());
+    place.settings(&paid(&model, "on_open = \"nothing\"\n"));
+    model.hold_after(0);
+    let run = place.review(&[]);
+    wait_for("the first request", || (model.asked() == 1).then_some(()));
+    let worker = place.worker(&run).expect("a worker");
+    signal(worker, Signal::KILL);
+    wait_for("the worker's end", || gone(worker).then_some(()));
+    model.let_go();
+    let cockpit = Cockpit::open(&place.test);
+    cockpit.wait_for("m goes on with commit:");
+    let screen = cockpit.wait_for("as requested (at most $1.08)");
+    assert!(screen.contains("1 run resumed"), "{screen}");
+    assert_eq!(place.ended(&run).attempt, 2);
     quit(cockpit);
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use ratatui::layout::Rect;
 
 use super::confirm::{ConfirmAction, confirm_if_idle};
-use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest};
+use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, prompt};
 use crate::domain::{Kind, MuteAction, PatternId, Time, text};
 use crate::knowledge::pattern::{Pattern, PatternStance};
 use crate::knowledge::rank::PatternAssessment;
@@ -281,9 +281,19 @@ fn request(order: KnowledgeOrder) -> AppCommand {
 /// Shows the result of a request.
 pub fn show_outcome(app: &mut App, outcome: KnowledgeOutcome) {
     match outcome {
-        KnowledgeOutcome::Done(text) => app.show_notice(NoticeLevel::Success, text),
-        KnowledgeOutcome::Failed(why) => app.show_notice(NoticeLevel::Error, why),
-        KnowledgeOutcome::Exists(path) => confirm_replace(app, path),
+        KnowledgeOutcome::Done(text) => {
+            app.asked_prompt = None;
+            app.show_notice(NoticeLevel::Success, text);
+        }
+        KnowledgeOutcome::Failed(why) => {
+            if !prompt::reopen_refused(app, &why) {
+                app.show_notice(NoticeLevel::Error, why);
+            }
+        }
+        KnowledgeOutcome::Exists(path) => {
+            app.asked_prompt = None;
+            confirm_replace(app, path);
+        }
     }
 }
 

@@ -1,0 +1,128 @@
+//! Completion in shells: the script of `revdeck completions SHELL` asks this process for candidates, so that ids of runs,
+//! findings and fixes, and the names of reviewers, complete.
+//!
+//! - A shell waits for [`MAX_WAIT`] at most: candidates that come later are left out.
+
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use clap::CommandFactory;
+use clap_complete::engine::CompletionCandidate;
+use clap_complete::env::{CompleteEnv, Shells};
+
+use super::args::Cli;
+use super::session::read_variable;
+use crate::config::{self, MistakePolicy, Paths, RequiredAssets, SettingsSources};
+use crate::domain::text::sanitize_line;
+use crate::git::Repo;
+use crate::runner::open_store;
+use crate::store::{FindingRow, Store, StoreView};
+
+/// Environment variable in which the script names its shell.
+const SHELL_VARIABLE: &str = "REVDECK_COMPLETE";
+/// Longest wait for candidates: a person who presses Tab feels more.
+const MAX_WAIT: Duration = Duration::from_millis(40);
+/// Maximum number of runs, and of their findings, among the candidates.
+const MAX_LISTED_RUNS: usize = 40;
+const MAX_LISTED_FINDINGS: usize = 200;
+
+/// Answers a shell that asks for candidates and ends the process; returns if no shell asks.
+pub fn answer_shell() {
+    CompleteEnv::with_factory(Cli::command).var(SHELL_VARIABLE).bin("revdeck").complete();
+}
+
+/// Returns the script that makes a shell ask; `None` for an unknown shell.
+pub fn registration_script(shell: &str) -> Option<Vec<u8>> {
+    let mut script = Vec::new();
+    let shells = Shells::builtins();
+    shells.completer(shell)?.write_registration(SHELL_VARIABLE, "revdeck", "revdeck", "revdeck", &mut script).ok()?;
+    Some(script)
+}
+
+/// Lists the newest runs.
+pub fn list_runs() -> Vec<CompletionCandidate> {
+    list_in_time(|| {
+        let view = open()?.recent_view(MAX_LISTED_RUNS).ok()?;
+        Some(run_candidates(&view))
+    })
+}
+
+/// Lists the findings of the newest runs.
+pub fn list_findings() -> Vec<CompletionCandidate> {
+    list_in_time(|| {
+        let view = open()?.recent_view(MAX_LISTED_RUNS).ok()?;
+        Some(finding_candidates(&view))
+    })
+}
+
+/// Lists the newest runs and their findings.
+pub fn list_runs_and_findings() -> Vec<CompletionCandidate> {
+    list_in_time(|| {
+        let view = open()?.recent_view(MAX_LISTED_RUNS).ok()?;
+        let mut listed = run_candidates(&view);
+        listed.extend(finding_candidates(&view));
+        Some(listed)
+    })
+}
+
+fn run_candidates(view: &StoreView) -> Vec<CompletionCandidate> {
+    let runs = (0..view.run_count().min(MAX_LISTED_RUNS)).map(|index| view.run(index));
+    let listed = runs.map(|run| candidate(run.id, &format!("{} {} {}", run.status, run.scope, run.reviewer)));
+    std::iter::once(candidate("latest", "the newest run")).chain(listed).collect()
+}
+
+fn finding_candidates(view: &StoreView) -> Vec<CompletionCandidate> {
+    let findings = (0..view.finding_count().min(MAX_LISTED_FINDINGS)).map(|index| view.finding(index));
+    let describe = |finding: &FindingRow<'_>| format!("{}:{} {}", finding.path, finding.line_start, finding.title);
+    findings.map(|finding| candidate(finding.id, &describe(&finding))).collect()
+}
+
+/// Lists the fixes.
+pub fn list_fixes() -> Vec<CompletionCandidate> {
+    list_in_time(|| {
+        let fixes = open()?.fixes().ok()?;
+        Some(fixes.iter().take(MAX_LISTED_RUNS).map(|fix| candidate(fix.fix_id.as_str(), fix.status.word())).collect())
+    })
+}
+
+/// Lists the reviewers.
+pub fn list_reviewers() -> Vec<CompletionCandidate> {
+    list_in_time(|| {
+        let paths = Paths::resolve(std::env::var_os(Paths::HOME_VARIABLE).as_deref()).ok()?;
+        let loaded = config::load_settings(SettingsSources {
+            paths: &paths,
+            worktree: None,
+            environment: &read_variable,
+            flags: &[],
+            texts: RequiredAssets::None,
+            mistakes: MistakePolicy::Warn,
+        });
+        let reviewers = loaded.ok()?.settings.reviewers;
+        let named = reviewers.iter().filter(|(name, _)| *name != "builtin");
+        let named =
+            named.map(|(name, reviewer)| candidate(name, &format!("{} {}", reviewer.kind.word(), reviewer.model)));
+        Some(std::iter::once(candidate("builtin", "offline, at no cost")).chain(named).collect())
+    })
+}
+
+fn candidate(value: &str, help: &str) -> CompletionCandidate {
+    CompletionCandidate::new(value).help(Some(sanitize_line(help).into_owned().into()))
+}
+
+/// Opens the store of the repository around the current folder.
+fn open() -> Option<Store> {
+    let paths = Paths::resolve(std::env::var_os(Paths::HOME_VARIABLE).as_deref()).ok()?;
+    let repo = Repo::discover(Path::new(".")).ok()?;
+    open_store(&repo, &paths).ok()
+}
+
+/// Runs a search on a thread of its own; returns nothing if it takes too long.
+fn list_in_time(
+    search: impl FnOnce() -> Option<Vec<CompletionCandidate>> + Send + 'static,
+) -> Vec<CompletionCandidate> {
+    let (sender, found) = channel();
+    // The thread ends with the process.
+    std::thread::spawn(move || sender.send(search().unwrap_or_default()));
+    found.recv_timeout(MAX_WAIT).unwrap_or_default()
+}

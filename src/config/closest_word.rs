@@ -1,0 +1,42 @@
+//! Finds the known word that a mistyped one was meant to be.
+
+/// Maximum share of a word's characters that a typo changes, as a divisor: one in three. From clap's and git's practice:
+/// more is another word.
+const MAX_TYPO_DIVISOR: usize = 3;
+
+/// Returns the known word with the fewest typos between it and `word`; `None` if none is close. Upper case, and `-` for
+/// `_`, are no typos.
+pub fn closest_word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |word: &str| word.to_lowercase().replace('-', "_");
+    let wanted = plain(word);
+    let most = (wanted.chars().count() / MAX_TYPO_DIVISOR).max(1);
+    let rated = known.into_iter().map(|known| (strsim::osa_distance(&wanted, &plain(known)), known));
+    rated.filter(|(typos, _)| *typos <= most).min_by_key(|(typos, _)| *typos).map(|(_, known)| known)
+}
+
+/// Formats the question after a message: `; did you mean "theme"?`, or nothing if no known word is close.
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    closest_word(word, known).map_or_else(String::new, |known| format!("; did you mean {known:?}?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typo_has_a_closest_word_and_another_word_has_none() {
+        let known = ["theme", "default_scope", "window.max_turns", "dark"];
+        for (word, expected) in [
+            ("them", Some("theme")),
+            ("tehme", Some("theme")),
+            ("Default-Scope", Some("default_scope")),
+            ("window.turns", Some("window.max_turns")),
+            ("drak", Some("dark")),
+            ("colour", None),
+            ("", None),
+        ] {
+            assert_eq!(closest_word(word, known), expected, "{word}");
+        }
+        assert_eq!(did_you_mean("them", known), "; did you mean \"theme\"?");
+    }
+}

@@ -1,0 +1,69 @@
+//! Copies text to the clipboard of the system, on a thread of its own.
+//!
+//! - A program that takes the text and ends well has put it into the clipboard: that is known, and said.
+//! - Without such a program, the text is sent to the terminal with OSC 52. Terminals do not answer, and many ignore it.
+
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Time that a program may take. Not from the literature: they need milliseconds; a person waits for the answer.
+const MAX_COPY_TIME: Duration = Duration::from_secs(2);
+/// Interval between two checks whether the program has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Program that copies its standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ClipboardProgram {
+    words: &'static [&'static str],
+    /// Environment variable without which the program has no clipboard; empty for none.
+    needs: &'static str,
+}
+
+/// Programs in the order in which they are tried. Inside tmux, its buffer is what the user pastes from; `-w` hands it
+/// on to the terminal.
+const PROGRAMS: [ClipboardProgram; 6] = [
+    ClipboardProgram { words: &["tmux", "load-buffer", "-w", "-"], needs: "TMUX" },
+    ClipboardProgram { words: &["tmux", "load-buffer", "-"], needs: "TMUX" },
+    ClipboardProgram { words: &["wl-copy"], needs: "WAYLAND_DISPLAY" },
+    ClipboardProgram { words: &["xclip", "-selection", "clipboard", "-in"], needs: "DISPLAY" },
+    ClipboardProgram { words: &["xsel", "--clipboard", "--input"], needs: "DISPLAY" },
+    ClipboardProgram { words: &["pbcopy"], needs: "" },
+];
+
+/// Copies a text with the first program that takes it. Returns its name, or `None` if there is none.
+pub fn copy_with_program(text: &str, variable: &dyn Fn(&str) -> bool) -> Option<&'static str> {
+    let usable = PROGRAMS.iter().filter(|program| program.needs.is_empty() || variable(program.needs));
+    usable.filter_map(|program| run(program.words, text)).next()
+}
+
+/// Runs a program with the text as its input. Returns its name if it ended well in time.
+fn run(words: &'static [&'static str], text: &str) -> Option<&'static str> {
+    let (name, arguments) = words.split_first()?;
+    // `wl-copy` and `xclip` leave a process behind, which must hold no pipe of ours.
+    let mut command = Command::new(name);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    let mut input = child.stdin.take()?;
+    let bytes = text.as_bytes().to_vec();
+    // A program that does not read must not hold this thread.
+    let writer = std::thread::spawn(move || input.write_all(&bytes).is_ok());
+    let has_ended = wait_until(&mut child, Instant::now() + MAX_COPY_TIME);
+    if has_ended.is_none() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    let is_written = writer.join().unwrap_or(false);
+    has_ended.filter(|succeeded| *succeeded && is_written).map(|_| *name)
+}
+
+/// Waits for the end of a program. Returns whether it succeeded, or `None` if it has not ended at the deadline.
+fn wait_until(child: &mut Child, deadline: Instant) -> Option<bool> {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status.success()),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(POLL_INTERVAL),
+            Ok(None) | Err(_) => return None,
+        }
+    }
+}
