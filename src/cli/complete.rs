@@ -13,7 +13,7 @@ use clap_complete::env::{CompleteEnv, Shells};
 
 use super::args::Cli;
 use super::session::read_variable;
-use crate::config::{self, MistakePolicy, Paths, RequiredAssets, SettingsSources};
+use crate::config::{self, MistakePolicy, Paths, RepositorySource, RequiredAssets, SettingsSources};
 use crate::domain::text::sanitize_line;
 use crate::git::Repo;
 use crate::runner::open_store;
@@ -92,7 +92,7 @@ pub fn list_reviewers() -> Vec<CompletionCandidate> {
         let paths = Paths::resolve(std::env::var_os(Paths::HOME_VARIABLE).as_deref()).ok()?;
         let loaded = config::load_settings(SettingsSources {
             paths: &paths,
-            worktree: None,
+            repository: RepositorySource::None,
             environment: &read_variable,
             flags: &[],
             texts: RequiredAssets::None,

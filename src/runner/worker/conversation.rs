@@ -111,7 +111,6 @@ impl RunWorker<'_> {
         let sources = (!packed.partial.is_whole()).then(|| context_sources(&self.record));
         let reading = sources.as_ref().and_then(|sources| self.services.indexer().start_reading_ahead(sources));
         let bench = ReportValidator::new(self.services, &self.record, change)?;
-        let pulse = self.services.store.start_heartbeat(&self.record.run_id, self.now());
         let mut talk = ConversationResources { opened, tools, bench, pulse, indexing, reading };
         let mut recorded = ResumeLog::from_events(events());
         let mut dialog = ConversationEngine::new();
