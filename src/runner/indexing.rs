@@ -9,6 +9,7 @@
 //! - The repair of a damaged index is reported once, to the process that waits or to the next one.
 
 use crate::runner::Services;
+use std::cell::OnceCell;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -46,14 +47,17 @@ pub(super) struct IndexReadiness {
     pub repaired: Option<String>,
     /// The reason why there will be no index.
     pub hindrance: Option<String>,
-    /// When a context stops reading what no cache holds; `None` for never.
-    deadline: Option<Instant>,
+    /// Time that a context may spend on reading what no cache holds, without the time spent here; `None` for any time.
+    reading_time: Option<Duration>,
+    /// When the context began to read.
+    began_to_read: OnceCell<Instant>,
 }
 
 impl IndexReadiness {
-    /// Returns the time that is left for reading what no cache holds.
+    /// Returns the time that is left for reading what no cache holds. The first call starts the time.
     pub fn time_left(&self) -> Duration {
-        self.deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()))
+        let Some(time) = self.reading_time else { return Duration::MAX };
+        time.saturating_sub(self.began_to_read.get_or_init(Instant::now).elapsed())
     }
 
     /// Returns the reason why searches read files one by one, if they do.
@@ -133,8 +137,8 @@ impl Indexer<'_> {
     /// Opens the index for a commit's tree. If the index is of another recent tree, waits up to [`MAX_INDEX_WAIT`],
     /// which is usually enough to index the difference.
     pub(super) fn prepare_index(&self, commit: &str, cancelled: &dyn Fn() -> bool) -> IndexReadiness {
-        let deadline = Instant::now().checked_add(Duration::from_secs(self.services.settings.context.reading_seconds));
-        let mut ready = IndexReadiness { index: self.open_index(commit), deadline, ..IndexReadiness::default() };
+        let (began, limit) = (Instant::now(), Duration::from_secs(self.services.settings.context.reading_seconds));
+        let mut ready = IndexReadiness { index: self.open_index(commit), ..IndexReadiness::default() };
         if ready.index.as_ref().is_some_and(|index| index.completeness() == IndexCompleteness::Other) {
             ready.indexing = self.start_indexing(commit);
             if let Some(refreshed) = ready.indexing.as_mut().and_then(|indexing| indexing.wait(cancelled)) {
@@ -145,6 +149,7 @@ impl Indexer<'_> {
             let said = |error| format!("this repository is not indexed ({error}): searches look at files one by one");
             ready.hindrance = Index::find_write_error(&self.index_folder()).map(said);
         }
+        ready.reading_time = Some(limit.saturating_sub(began.elapsed()));
         ready
     }
 

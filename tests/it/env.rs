@@ -148,6 +148,11 @@ impl TestEnvironment {
             .env("GIT_COMMITTER_NAME", "A")
             .env("GIT_COMMITTER_EMAIL", "a@example.org")
             .env("GIT_COMMITTER_DATE", "2026-01-02T03:04:05Z");
+        // A busy machine must not make a context partial, except in the tests that set their own time.
+        let settings = std::fs::read_to_string(self.home().join("config.toml")).unwrap_or_default();
+        if !settings.contains("reading_seconds") {
+            command.env("REVDECK_CONTEXT_READING_SECONDS", "600");
+        }
         command
     }
 
