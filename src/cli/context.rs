@@ -16,14 +16,17 @@ use super::error::{CliError, CliExitCode};
 use super::scope_args::ScopeArgs;
 use super::session::Invocation;
 use super::{complete, output, repo_path};
-use crate::config::RequiredAssets;
-use crate::context::builder::ContextOptions;
+use crate::config::{ContextSettings, RequiredAssets};
+use crate::context::builder::{CODE_KINDS, ContextOptions};
 use crate::context::escape_unsafe;
-use crate::context::pack::{ContextSection, PackedContext, PartialSources, ReadShare, SectionKind};
+use crate::context::pack::{ContextSection, PackedContext, PartialSources, ReadShare};
 use crate::context::retrieve::task::Focus;
 use crate::domain::{LineRange, text};
+use crate::index::chunk::ChunkKind;
 use crate::report::{TextOptions, TextStyle, TextTable, json};
-use crate::runner::{BUDGET_RANGE, ContextRequest, ContextTarget, ContextTaskInput, Preview, limit_memory};
+use crate::runner::{
+    BUDGET_RANGE, ContextRequest, ContextTarget, ContextTaskInput, Preview, context_options, limit_memory,
+};
 use crate::tokens::{Encoding, count_tokens};
 
 /// Encoding of most models.
@@ -34,10 +37,6 @@ const MAX_TASK_BYTES: u64 = 4 << 20;
 const MAX_LISTED: usize = 200;
 /// Maximum number of omitted pieces that `--explain` lists.
 const MAX_EXPLAINED: usize = 20;
-
-/// Kinds of sections that contain code; `--kinds` accepts these.
-const CODE_KINDS: [SectionKind; 5] =
-    [SectionKind::Function, SectionKind::Type, SectionKind::Module, SectionKind::Test, SectionKind::Window];
 
 /// Arguments of `context`.
 #[derive(Debug, Args)]
@@ -73,15 +72,33 @@ pub struct ContextArgs {
     /// Include code only from matching files, in .gitignore syntax; may be repeated
     #[arg(long, value_name = "GLOB")]
     files: Vec<String>,
-    /// Include only these kinds of code: function, type, module, test, window
+    /// Include only these kinds of code: function, class, interface, type, constant, module, test, config, window
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind_of_code)]
-    kinds: Vec<SectionKind>,
+    kinds: Vec<ChunkKind>,
+    /// Do not compress code so that more of it fits
+    #[arg(long)]
+    no_compression: bool,
     /// Explain why each section is included, and list what was left out
     #[arg(long)]
     explain: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
+}
+
+impl ContextArgs {
+    /// Returns the filters of the settings, with those of the flags instead where there are any.
+    fn options(&self, settings: &ContextSettings) -> Result<ContextOptions, CliError> {
+        let set = context_options(settings);
+        Ok(ContextOptions {
+            types: set.types && !self.no_types,
+            tests: set.tests && !self.no_tests,
+            documentation: set.documentation && !self.no_documentation,
+            files: if self.files.is_empty() { set.files } else { build_globs(&self.files)? },
+            kinds: if self.kinds.is_empty() { set.kinds } else { self.kinds.clone() },
+            compression: set.compression && !self.no_compression,
+        })
+    }
 }
 
 /// Runs `revdeck context`.
@@ -99,13 +116,7 @@ pub fn run(invocation: &Invocation, arguments: &ContextArgs) -> Result<CliExitCo
     let wish = ContextTaskInput {
         focus: arguments.focus.iter().map(|focus| parse_focus(focus, &root)).collect::<Result<_, _>>()?,
         text: read_task(arguments.task.as_deref())?,
-        options: ContextOptions {
-            types: !arguments.no_types,
-            tests: !arguments.no_tests,
-            documentation: !arguments.no_documentation,
-            files: build_globs(&arguments.files)?,
-            kinds: arguments.kinds.clone(),
-        },
+        options: arguments.options(&runner.settings.context)?,
     };
     let target = match &arguments.at {
         Some(revision) => ContextTarget::Tree(revision.clone()),
@@ -127,9 +138,9 @@ pub fn run(invocation: &Invocation, arguments: &ContextArgs) -> Result<CliExitCo
     Ok(CliExitCode::Done)
 }
 
-fn kind_of_code(word: &str) -> Result<SectionKind, String> {
+fn kind_of_code(word: &str) -> Result<ChunkKind, String> {
     CODE_KINDS.into_iter().find(|kind| kind.word() == word).ok_or_else(|| {
-        let words = CODE_KINDS.map(SectionKind::word).join(", ");
+        let words = CODE_KINDS.map(ChunkKind::word).join(", ");
         format!("{word:?} is no kind of code; there are {words}")
     })
 }
@@ -206,7 +217,7 @@ fn as_json(Preview { packed, reviewer, encoding, .. }: &Preview) -> Value {
             "start_line": start,
             "end_line": end,
             "tokens": section.tokens,
-            "kind": section.kind.word(),
+            "kind": section.kind_word,
             "score": section.score,
             "coverage": section.coverage.map(|share| json!({"reached": share.reached, "of": share.total, "share": share.ratio()})),
             "of": of.collect::<Vec<Value>>(),
@@ -224,7 +235,7 @@ fn as_json(Preview { packed, reviewer, encoding, .. }: &Preview) -> Value {
             let (path, start, end) = location_to_json(&piece.path, piece.lines);
             json!({
                 "path": path, "start_line": start, "end_line": end, "tokens": piece.tokens,
-                "kind": piece.kind.word(), "score": piece.score, "reason": piece.reason.word(),
+                "kind": piece.kind_word, "score": piece.score, "reason": piece.reason.word(),
             })
         })
         .collect();
@@ -288,7 +299,7 @@ fn explain(look: &TextOptions, Preview { packed, reviewer, encoding, .. }: &Prev
         let factors: Vec<String> = factors.collect();
         table.push_row([
             (TextStyle::Strong, title(&section.path, section.lines).as_str()),
-            (TextStyle::Faint, section.kind.word()),
+            (TextStyle::Faint, section.kind_word),
             (TextStyle::Plain, &section.tokens.to_string()),
             (TextStyle::Plain, &format!("{:.3}", section.score)),
             (TextStyle::Plain, &section.explanation.reason),
@@ -299,7 +310,7 @@ fn explain(look: &TextOptions, Preview { packed, reviewer, encoding, .. }: &Prev
     for piece in packed.left_out.iter().take(MAX_EXPLAINED) {
         left_out.push_row([
             (TextStyle::Faint, title(&piece.path, piece.lines).as_str()),
-            (TextStyle::Faint, piece.kind.word()),
+            (TextStyle::Faint, piece.kind_word),
             (TextStyle::Faint, &piece.tokens.to_string()),
             (TextStyle::Faint, &format!("{:.3}", piece.score)),
             (TextStyle::Faint, piece.reason.word()),

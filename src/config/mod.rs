@@ -38,7 +38,11 @@ pub use prompts::PromptName;
 pub(crate) use prompts::{Prompt, Prompts};
 pub(crate) use reviewers::ReviewerSettings;
 pub use reviewers::{ApiKeySource, CommandDialect, ReviewerKind};
-pub(crate) use settings::{ColorChoice, EmbeddingSettings, KEYS, OpeningMode, RetentionSettings, Settings, WindowSettings};
+#[cfg(test)]
+pub(crate) use settings::CONTEXT_KINDS;
+pub(crate) use settings::{
+    ColorChoice, ContextSettings, EmbeddingSettings, KEYS, OpeningMode, RetentionSettings, Settings, WindowSettings,
+};
 pub(crate) use settings_file::{AllowedKeys, overlay_user_file};
 pub(crate) use user_guidelines::UserGuidelines;
 

@@ -206,14 +206,31 @@ setting_table! {
     }
 }
 
+/// Words of `context.kinds`.
+pub const CONTEXT_KINDS: &[&str] =
+    &["function", "class", "interface", "type", "constant", "module", "test", "config", "window"];
+
 setting_table! {
     /// Code context around a change for reviewers that talk to a model.
     #[derive(Eq)]
     ContextSettings at "context." {
         /// Maximum tokens of context; 0 turns it off.
         tokens: u32, Form::Count { min: 0, max: 130_000 }, User;
-        /// Seconds that a context spends at most on reading history and files that no cache holds; 0 reads neither.
+        /// Seconds that a context spends at most on reading history and files that no cache holds; with 0 it
+        /// reads a first batch of each.
         reading_seconds: u64, Form::Count { min: 0, max: 600 }, User;
+        /// True to send types that the change uses.
+        types: bool, Form::Flag, Repository;
+        /// True to send tests.
+        tests: bool, Form::Flag, Repository;
+        /// True to name documentation of the project.
+        documentation: bool, Form::Flag, Repository;
+        /// Globs in .gitignore syntax for files whose code is sent; empty for all files.
+        files: Vec<String>, Form::Patterns, Repository;
+        /// Kinds of code that are sent, in the words of `context::builder::CODE_KINDS`; empty for all kinds.
+        kinds: Vec<String>, Form::AnyOf(CONTEXT_KINDS), Repository;
+        /// True to compress code so that more of it fits.
+        compression: bool, Form::Flag, Repository;
     }
     besides {
         /// Embedding server; `None` turns embeddings off.

@@ -45,6 +45,7 @@ use super::retrieve::task::{GivenFile, RetrievalTask};
 use crate::domain::Encoding;
 use crate::git::{GitError, Repo};
 use crate::index::Index;
+use crate::index::chunk::ChunkKind;
 use crate::index::document_store::DocumentStore;
 use crate::syntax::facts::is_test_path;
 use crate::tokens::TokenCountCache;
@@ -63,13 +64,29 @@ pub struct ContextOptions {
     pub documentation: bool,
     /// Globs in the syntax of .gitignore. If there are any, code comes only from files that match.
     pub files: Gitignore,
-    /// If there are any, only code of these kinds is sent.
-    pub kinds: Vec<SectionKind>,
+    /// If there are any, only code of these kinds is sent; see [`CODE_KINDS`].
+    pub kinds: Vec<ChunkKind>,
+    /// True to compress code so that more of it fits.
+    pub compression: bool,
 }
+
+/// Kinds of code that [`ContextOptions::kinds`] can name.
+pub const CODE_KINDS: [ChunkKind; 9] = [
+    ChunkKind::Function,
+    ChunkKind::Class,
+    ChunkKind::Interface,
+    ChunkKind::Type,
+    ChunkKind::Constant,
+    ChunkKind::Module,
+    ChunkKind::Test,
+    ChunkKind::Config,
+    ChunkKind::Window,
+];
 
 impl Default for ContextOptions {
     fn default() -> Self {
-        Self { types: true, tests: true, documentation: true, files: Gitignore::empty(), kinds: Vec::new() }
+        let (files, kinds) = (Gitignore::empty(), Vec::new());
+        Self { types: true, tests: true, documentation: true, files, kinds, compression: true }
     }
 }
 
@@ -84,10 +101,13 @@ impl ContextOptions {
         }
     }
 
-    /// Returns the filter that excludes pieces of a kind, if any.
-    fn kind_filter(&self, kind: SectionKind) -> Option<ContextFilter> {
+    /// Returns the filter that excludes a piece of code, if any. A kind names the pieces that are called so, and those
+    /// that are packed as such: `type` names classes without functions too.
+    fn kind_filter(&self, piece: &ContextPiece) -> Option<ContextFilter> {
+        let kind = piece.kind;
+        let is_named = |wanted: &ChunkKind| [kind.word(), piece.kind_word()].contains(&wanted.word());
         match () {
-            () if !self.kinds.is_empty() && !self.kinds.contains(&kind) => Some(ContextFilter::Kinds),
+            () if !self.kinds.is_empty() && !self.kinds.iter().any(is_named) => Some(ContextFilter::Kinds),
             () if !self.types && kind == SectionKind::Type => Some(ContextFilter::Types),
             () if !self.tests && kind == SectionKind::Test => Some(ContextFilter::Tests),
             () => None,
@@ -124,7 +144,7 @@ pub struct ContextQuery<'a> {
     /// Returns true once the answer is not needed any more, and then always. It is called every few files and commits.
     pub cancelled: &'a dyn Fn() -> bool,
     /// Returns the time that is left for reading history and files that no cache holds; it never grows. Half of it is
-    /// for the history. What is not read in time is missing from the context; see [`PackedContext::partial`].
+    /// for the history, and a first batch of each is always read. What is not read in time is missing from the context; see [`PackedContext::partial`].
     /// [`READ_EVERYTHING`] sets no limit.
     pub time_left: &'a dyn Fn() -> Duration,
 }
@@ -151,6 +171,7 @@ pub fn build_context(repo: &Repo, mut question: ContextQuery<'_>) -> Result<Opti
         notes: Vec::new(),
         filtered: BTreeMap::new(),
         partial: PartialSources::default(),
+        meaning: question.meaning,
     };
     let built = builder.build(&task, leading_pieces, &mut library);
     library.close();
@@ -212,6 +233,8 @@ struct ContextBuilder<'a> {
     filtered: BTreeMap<ContextFilter, u32>,
     /// Sources that were read only in part.
     partial: PartialSources,
+    /// Scorer for the meaning of code, until a request fails.
+    meaning: Option<&'a EmbeddingScorer>,
 }
 
 impl<'a> ContextBuilder<'a> {

@@ -3,7 +3,7 @@
 //! Invariants:
 //! - All files of a small tree are selected.
 //! - The task's own files (see [`RetrievalTask::split_leading`]) are always selected, before all others; mentioned
-//!   files come next.
+//!   files come next, then those nearest by meaning.
 //! - Vendored and generated files take no place of authored files.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -39,6 +39,8 @@ pub struct CandidateSearch<'a> {
     pub task: &'a RetrievalTask,
     /// Files that the task's text mentions.
     pub mentioned: &'a MentionedFiles<'a>,
+    /// Paths of the files nearest by meaning.
+    pub near: &'a [String],
     pub index: Option<&'a Index>,
     pub history: &'a History,
     /// Positions of the ancestor commits in `history`.
@@ -78,7 +80,7 @@ pub fn choose_candidates(
 /// Sorts files by what is known of them without reading them, best first: the task's own, mentioned ones, others by
 /// score.
 pub fn sort_by_relevance(files: Vec<TreeFile>, search: &CandidateSearch<'_>) -> Vec<TreeFile> {
-    let CandidateSearch { task, mentioned: named, index, history, ancestors } = *search;
+    let CandidateSearch { task, mentioned: named, near, index, history, ancestors } = *search;
     let mut scores = score_by_location(&files, task, history, ancestors);
     if let Some(index) = index {
         // A damaged index is rebuilt by the next refresh. Until then, history and paths must do.
@@ -94,6 +96,7 @@ pub fn sort_by_relevance(files: Vec<TreeFile>, search: &CandidateSearch<'_>) -> 
             let score = match () {
                 () if given.contains(path) => f32::INFINITY,
                 () if named.contains(path) => f32::MAX,
+                () if near.contains(&file.path) => f32::MAX / 2.0,
                 () => scores.get(path).copied().unwrap_or(0.0),
             };
             (score, file)
@@ -217,7 +220,7 @@ mod tests {
         choose_candidates(
             files,
             own,
-            &CandidateSearch { task, mentioned, index: None, history: &history, ancestors: &[] },
+            &CandidateSearch { task, mentioned, near: &[], index: None, history: &history, ancestors: &[] },
         )
     }
 

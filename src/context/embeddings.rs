@@ -1,11 +1,14 @@
-//! Scores the similarity of code to a change by embedding vectors of a model, chunk by chunk in the leading files.
+//! Scores the similarity of code to a change by embedding vectors of a model: chunk by chunk in the leading files, and
+//! file by file to find files that should be among them.
 //!
 //! - Texts are masked before they are sent; masking sees the complete file.
 //! - A vector is requested once per text and model, and cached.
 //! - On any failure the ranking stays as it was.
 
+pub(crate) mod near_files;
 mod vector_cache;
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -39,6 +42,17 @@ pub struct EmbeddingScorer {
     embedder: Embedder,
     folder: PathBuf,
     timeout: Duration,
+    /// End of the time for all requests; set by the first one.
+    deadline: OnceCell<Instant>,
+}
+
+/// Progress of the vectors after a scoring.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VectorProgress {
+    /// Number of chunks of the leading files that have no vector yet.
+    pub missing_chunks: usize,
+    /// Number of files whose vectors came with this scoring.
+    pub new_files: usize,
 }
 
 /// Chunk of a ranked file.
@@ -49,7 +63,7 @@ struct EmbeddedChunk {
 }
 
 /// Text with the key of its vector.
-struct EmbeddingText {
+pub struct EmbeddingText {
     key: [u8; 16],
     text: String,
 }
@@ -60,13 +74,17 @@ impl EmbeddingText {
         if text.trim().is_empty() {
             return None;
         }
-        let mut key = [0; 16];
-        let hash = content_hash([text.as_bytes()]);
-        for (byte, digits) in key.iter_mut().zip(hash.as_bytes().chunks_exact(2)) {
-            *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
-        }
-        Some(Self { key, text })
+        Some(Self { key: key_from_hash(&content_hash([text.as_bytes()]))?, text })
     }
+}
+
+/// Decodes the first 16 bytes of a hexadecimal hash.
+fn key_from_hash(hash: &str) -> Option<[u8; 16]> {
+    let mut key = [0; 16];
+    for (byte, digits) in key.iter_mut().zip(hash.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(key)
 }
 
 type Vectors = HashMap<[u8; 16], Vec<f32>>;
@@ -74,47 +92,68 @@ type Vectors = HashMap<[u8; 16], Vec<f32>>;
 impl EmbeddingScorer {
     /// Creates a scorer. `patience` limits the total time of all requests.
     pub fn new(embedder: Embedder, folder: PathBuf, timeout: Duration) -> Self {
-        Self { embedder, folder, timeout }
+        Self { embedder, folder, timeout, deadline: OnceCell::new() }
     }
 
-    /// Sets the embedding figures of ranked files and returns the number of chunks without a vector. `blobs` maps the
-    /// task's paths to blob ids.
+    /// Sets the embedding figures of ranked files. Requests the vectors of chunks first, then those of `cards` of files;
+    /// `cards` is given the largest number of them. Does nothing without queries.
     ///
     /// # Errors
     /// Fails if a request fails or is cancelled. Vectors received before that are cached.
     pub fn score_files(
         &self,
-        repo: &Repo,
-        task: &RetrievalTask,
+        queries: &[EmbeddingText],
         ranked: &mut [RankedFile],
-        blobs: &HashMap<String, String>,
+        cards: &dyn Fn(usize) -> Vec<EmbeddingText>,
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<usize, ChatError> {
-        let queries = build_queries(repo, task, blobs);
+    ) -> Result<VectorProgress, ChatError> {
         let parts = collect_chunks(ranked, cancelled);
         if cancelled() {
             return Err(ChatError::cancelled());
         }
-        if queries.is_empty() || parts.is_empty() {
-            return Ok(0);
+        if queries.is_empty() {
+            return Ok(VectorProgress::default());
         }
         let mut cache = VectorCache::open(&self.folder, &self.embedder.name());
-        let wanted: HashSet<[u8; 16]> =
-            queries.iter().chain(parts.iter().map(|part| &part.text)).map(|text| text.key).collect();
-        let mut vectors = cache.read(&wanted);
+        let mut texts: Vec<&EmbeddingText> = queries.iter().chain(parts.iter().map(|part| &part.text)).collect();
+        let mut vectors = cache.read(&texts.iter().map(|text| text.key).collect());
+        let unknown: HashSet<[u8; 16]> =
+            texts.iter().map(|text| text.key).filter(|key| !vectors.contains_key(key)).collect();
+        let cards = cards(MAX_NEW_VECTORS.saturating_sub(unknown.len()));
+        texts.extend(&cards);
+        let fetched = self.fetch_vectors(&texts, &mut cache, &mut vectors, cancelled);
+        cache.close();
+        fetched?;
+        let near = compute_similarities(queries, &parts, &vectors);
+        set_factors(ranked, &parts, &near);
+        let has_vector = |text: &EmbeddingText| vectors.contains_key(&text.key);
+        Ok(VectorProgress {
+            missing_chunks: parts.iter().filter(|part| !has_vector(&part.text)).count(),
+            new_files: cards.iter().filter(|card| has_vector(card)).count(),
+        })
+    }
+
+    /// Requests the vectors of the first [`MAX_NEW_VECTORS`] texts that have none, and adds them to `vectors` and to the
+    /// cache.
+    fn fetch_vectors(
+        &self,
+        texts: &[&EmbeddingText],
+        cache: &mut VectorCache,
+        vectors: &mut Vectors,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), ChatError> {
         let mut asked = HashSet::new();
-        let is_new = |text: &&EmbeddingText| !vectors.contains_key(&text.key) && asked.insert(text.key);
-        let new: Vec<&EmbeddingText> =
-            queries.iter().chain(parts.iter().map(|part| &part.text)).filter(is_new).take(MAX_NEW_VECTORS).collect();
-        let texts: Vec<String> = new.iter().map(|wanted| wanted.text.clone()).collect();
+        let is_new = |text: &&&EmbeddingText| !vectors.contains_key(&text.key) && asked.insert(text.key);
+        let new: Vec<&EmbeddingText> = texts.iter().filter(is_new).take(MAX_NEW_VECTORS).copied().collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let wanted: Vec<String> = new.iter().map(|wanted| wanted.text.clone()).collect();
         let mut came: Vec<([u8; 16], Vec<f32>)> = Vec::new();
-        let deadline = Instant::now() + self.timeout;
-        let outcome = match texts.is_empty() {
-            true => Ok(()),
-            false => self.embedder.embed(&texts, deadline, cancelled, &mut |first, vectors| {
-                came.extend(new.iter().skip(first).map(|wanted| wanted.key).zip(vectors));
-            }),
-        };
+        let deadline = *self.deadline.get_or_init(|| Instant::now() + self.timeout);
+        let outcome = self.embedder.embed(&wanted, deadline, cancelled, &mut |first, vectors| {
+            came.extend(new.iter().skip(first).map(|wanted| wanted.key).zip(vectors));
+        });
         // Another model under the same name gives vectors of another dimension.
         let size = came.first().map(|(_, vector)| vector.len());
         if size.is_some_and(|size| vectors.values().any(|vector| vector.len() != size)) {
@@ -122,22 +161,19 @@ impl EmbeddingScorer {
             vectors.clear();
         }
         cache.add(&came);
-        cache.close();
         vectors.extend(came);
-        outcome?;
-        let near = compute_similarities(&queries, &parts, &vectors);
-        set_factors(ranked, &parts, &near);
-        Ok(parts.iter().filter(|part| !vectors.contains_key(&part.text.key)).count())
+        outcome
     }
 }
 
 /// Returns the masked text of a file; `None` for a binary or unreadable file.
-fn read_masked_text(repo: &Repo, blob: &str, path: &str) -> Option<BlobText> {
+pub fn read_masked_text(repo: &Repo, blob: &str, path: &str) -> Option<BlobText> {
     BlobText::from_blob(repo, blob, path, Mask::On).ok().filter(|text| !text.is_binary)
 }
 
-/// Builds the query texts of the change and the task from lines of the searched tree.
-fn build_queries(repo: &Repo, task: &RetrievalTask, blobs: &HashMap<String, String>) -> Vec<EmbeddingText> {
+/// Builds the query texts of the change and the task from lines of the searched tree. `blobs` maps the task's paths to
+/// blob ids.
+pub fn build_queries(repo: &Repo, task: &RetrievalTask, blobs: &HashMap<String, String>) -> Vec<EmbeddingText> {
     let text_of = |path: &str, places: &[(u32, u32)]| {
         let text = read_masked_text(repo, blobs.get(path)?, path)?;
         let mut said = String::new();
@@ -175,14 +211,16 @@ fn collect_chunks(ranked: &[RankedFile], cancelled: &dyn Fn() -> bool) -> Vec<Em
     ranked.iter().enumerate().take_while(|_| !cancelled()).flat_map(of).take(MAX_CHUNKS).collect()
 }
 
+/// Returns the cosine of two vectors of length 1; -1 if it is no number.
+fn cosine(a: &[f32], b: &[f32]) -> f32 {
+    let sum: f32 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+    if sum.is_finite() { sum.clamp(-1.0, 1.0) } else { -1.0 }
+}
+
 /// Returns for each chunk its similarity to the nearest query text, scaled to 1 for the best chunk and 0 for the worst
 /// chunk and for chunks without a vector.
 fn compute_similarities(queries: &[EmbeddingText], parts: &[EmbeddedChunk], vectors: &Vectors) -> Vec<f32> {
     let asked: Vec<&Vec<f32>> = queries.iter().filter_map(|query| vectors.get(&query.key)).collect();
-    let cosine = |a: &[f32], b: &[f32]| -> f32 {
-        let sum: f32 = a.iter().zip(b).map(|(a, b)| a * b).sum();
-        if sum.is_finite() { sum.clamp(-1.0, 1.0) } else { -1.0 }
-    };
     let of = |part: &EmbeddedChunk| {
         let own = vectors.get(&part.text.key)?;
         asked.iter().map(|query| cosine(own, query)).max_by(f32::total_cmp)

@@ -42,6 +42,8 @@ pub struct PackInput<'a> {
     pub budget: u32,
     pub count: TokenCounter<'a>,
     pub cancelled: &'a dyn Fn() -> bool,
+    /// True to compress code if the budget is tight.
+    pub may_compress: bool,
 }
 
 impl PackInput<'_> {
@@ -50,7 +52,7 @@ impl PackInput<'_> {
     pub fn pack_compressed(mut self) -> Option<PackedContext> {
         let (budget, count) = (self.budget, self.count);
         let (mut compression, mut planned) = (None, self.plan()?);
-        for strength in Strength::ALL {
+        for strength in Strength::ALL.iter().filter(|_| self.may_compress) {
             if !is_tight(&planned, budget) {
                 break;
             }
@@ -274,6 +276,7 @@ pub fn third() -> u32 {
             path: file.path.clone(),
             lines: Some(lines),
             stands_for: None,
+            chunk: None,
             kind: SectionKind::Function,
             text: SharedText::from_range(&texts.all, texts.locate_lines(&document.passages, lines).0),
             tokens: None,

@@ -88,6 +88,7 @@ mod tests {
             path: "a.rs".to_owned(),
             lines: Some(LineRange::new(start, end)),
             stands_for: None,
+            chunk: None,
             kind: SectionKind::Function,
             text: String::new().into(),
             tokens: Some(tokens),

@@ -58,6 +58,7 @@ fn summarize_piece(large: &ContextPiece, file: &RankedFile, syntax: &FileSyntax)
     (!told.is_empty() && text.len() < large.text.len()).then(|| ContextPiece {
         path: large.path.clone(),
         stands_for: Some(lines),
+        chunk: None,
         score: large.score,
         utility: large.utility,
         ..standalone_piece(SectionKind::Summary, Need::Filler, text, "what does not fit, in short")

@@ -12,16 +12,19 @@ pub struct CodeUnit {
     pub lines: LineRange,
     /// Section kind of a declaration. `None` for other code.
     pub kind: Option<SectionKind>,
+    /// Kind of the chunk; a window if the chunks of the file are unknown.
+    pub chunk: ChunkKind,
 }
 
 /// Returns the units of a file with `lines` lines. If its chunks are unknown, the whole file is one unit.
 pub fn split_into_units(syntax: &FileSyntax, lines: u32) -> impl Iterator<Item = CodeUnit> {
     let is_unknown = syntax.chunks.is_empty() && lines > 0;
-    let all = is_unknown.then(|| CodeUnit { lines: LineRange::new(1, lines), kind: None });
+    let all = is_unknown.then(|| CodeUnit { lines: LineRange::new(1, lines), kind: None, chunk: ChunkKind::Window });
     let ordered = sort_declarations(&syntax.declarations);
     let unit = move |chunk: &ChunkExtent| CodeUnit {
         lines: chunk.lines,
         kind: classify_unit(chunk.kind, chunk.lines, &ordered),
+        chunk: chunk.kind,
     };
     let is_in_file = move |chunk: &&ChunkExtent| chunk.lines.end <= lines;
     syntax.chunks.iter().filter(is_in_file).map(unit).chain(all)

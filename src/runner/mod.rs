@@ -92,7 +92,7 @@ pub(crate) use learning::Learning;
 pub(crate) use learning::learn::LearnError;
 pub(crate) use process::limit_memory;
 pub(crate) use prompt::PromptBuilder;
-pub(crate) use prompt::code_context::ContextTaskInput;
+pub(crate) use prompt::code_context::{ContextTaskInput, context_options};
 pub(crate) use recovery::Recovery;
 pub(crate) use recovery::reconcile::ReconcileReport;
 pub(crate) use recovery::retention::{RetentionLimits, RetentionReport};

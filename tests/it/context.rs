@@ -342,11 +342,7 @@ fn the_first_context_of_a_repository_has_it_indexed_for_the_next() {
 #[test]
 fn a_context_says_what_was_not_read_in_time_and_the_next_one_has_it() {
     let test = shop();
-    for number in 0..3 {
-        test.write(
-            "src/price.py",
-            format!("class PriceList:\n    def lookup_price(self, item):\n        return {number}\n"),
-        );
+    for number in 0..20 {
         test.write("other/part_7.py", format!("def walk_7(road):\n    return road.next_{number}\n"));
         test.commit("Prices");
     }
@@ -356,16 +352,111 @@ fn a_context_says_what_was_not_read_in_time_and_the_next_one_has_it() {
     };
     test.settings("[context]\nreading_seconds = 0\n");
     let first = ask();
-    assert_eq!(first["partial"], json!({"commits": {"read": 0, "of": 3}, "files": {"read": 2, "of": 43}}));
+    assert_eq!(first["partial"], json!({"commits": {"read": 16, "of": 20}, "files": {"read": 32, "of": 43}}));
     assert_snapshot!(notes(&first), @r"
     this repository is not indexed yet: until that is done in the background, searches look at files one by one
-    only 0 of 3 commits of the history were read in time (context.reading_seconds): the next context has more
-    only 2 of 43 files of code were read in time (context.reading_seconds): the next context has more
+    only 16 of 20 commits of the history were read in time (context.reading_seconds): the next context has more
+    only 32 of 43 files of code were read in time (context.reading_seconds): the next context has more
     ");
     let later = ask_when_whole("the rest");
     fs::remove_dir_all(test.home().join("cache")).expect("caches");
     test.settings("[context]\nreading_seconds = 600\n");
     assert_eq!(ask_when_whole("the index"), later);
+}
+
+#[test]
+fn switches_are_settings_too_and_a_repository_may_set_them() {
+    let test = shop();
+    test.write(
+        "src/price.py",
+        "class PriceList:\n    def lookup_price(self, item, day):\n        return self.table[item, day]\n",
+    );
+    test.write("README.md", "# Shop\n");
+    let ask = |flags: &[&str]| {
+        let mut context = test.json(&[&["context", "worktree", "--format", "json"], flags].concat(), DONE);
+        // Whether the index is ready has no part in this.
+        context["notes"] = Value::Null;
+        context
+    };
+    let kinds = |context: &Value| -> BTreeSet<String> {
+        let sections = context["sections"].as_array().expect("sections").iter();
+        sections.map(|section| section["kind"].as_str().expect("a kind").to_owned()).collect()
+    };
+    assert!(kinds(&ask(&[])).contains("test"));
+    for (flags, settings) in [
+        (&["--no-tests"][..], "tests = false"),
+        (&["--no-types"], "types = false"),
+        (&["--no-documentation"], "documentation = false"),
+        (&["--no-compression"], "compression = false"),
+        (&["--files", "src/", "--files", "tests/"], "files = [\"src/\", \"tests/\"]"),
+        (&["--kinds", "function,test"], "kinds = [\"function\", \"test\"]"),
+    ] {
+        let expected = ask(flags);
+        for path in [test.home().join("config.toml"), test.repo().join(".git/info/exclude")] {
+            // A file of the repository itself must not be part of the change.
+            let is_user = path.ends_with("config.toml");
+            let (path, text) = match is_user {
+                true => (path, format!("[context]\n{settings}\n")),
+                false => {
+                    fs::write(path, ".revdeck.toml\n").expect("written");
+                    (test.repo().join(".revdeck.toml"), format!("[context]\n{settings}\n"))
+                }
+            };
+            fs::write(&path, text).expect("settings");
+            assert_eq!(ask(&[]), expected, "{settings} in {}", path.display());
+            fs::remove_file(&path).expect("removed");
+        }
+    }
+    assert!(!kinds(&ask(&["--no-tests"])).contains("test"));
+    // Flags say what is sent instead of the settings.
+    test.settings("[context]\nkinds = [\"test\"]\n");
+    assert_eq!(ask(&["--kinds", "function"])["sections"], {
+        test.settings("");
+        ask(&["--kinds", "function"])["sections"].clone()
+    });
+}
+
+#[test]
+fn each_kind_of_code_has_its_own_word() {
+    let test = shop();
+    for (path, text) in [
+        ("road/walker.ts", "export class RoadWalker {\n  walk(road: number) {\n    return road;\n  }\n}\n"),
+        ("road/walkable.ts", "export interface Walkable {\n  walk(road: number): number;\n}\n"),
+        ("road/plan.ts", "export type RoadPlan = {\n  length: number;\n};\n"),
+        ("road/limit.ts", "export const MAX_ROADS = [\n  1,\n  2,\n];\n"),
+        ("road/climb.ts", "export function climbRoad(road: number) {\n  return road;\n}\n"),
+    ] {
+        test.write(path, text);
+    }
+    test.commit("Roads");
+    let task = "`RoadWalker` `Walkable` `RoadPlan` `MAX_ROADS` `climbRoad`";
+    let ask = |flags: &[&str]| {
+        let ask = ["context", "--at", "HEAD", "--task", task, "--format", "json"];
+        let context = test.json(&[&ask, flags].concat(), DONE);
+        let sections = context["sections"].as_array().expect("sections").clone();
+        let of_roads =
+            sections.iter().filter(|section| section["path"].as_str().is_some_and(|path| path.starts_with("road/")));
+        let lines: BTreeSet<String> = of_roads
+            .map(|section| {
+                format!("{} {}", section["path"].as_str().expect("a path"), section["kind"].as_str().expect("a kind"))
+            })
+            .collect();
+        lines.into_iter().collect::<Vec<_>>().join("\n")
+    };
+    assert_snapshot!(ask(&[]), @r"
+    road/climb.ts function
+    road/limit.ts constant
+    road/plan.ts type
+    road/walkable.ts interface
+    road/walker.ts class
+    ");
+    assert_snapshot!(ask(&["--kinds", "class,constant"]), @r"
+    road/limit.ts constant
+    road/walker.ts class
+    ");
+    let wrong = test.revdeck(&["context", "--kinds", "klass"]);
+    assert_eq!(wrong.status.code(), Some(USAGE));
+    assert!(err(&wrong).contains("there are function, class, interface, type, constant, module, test, config, window"));
 }
 
 #[test]

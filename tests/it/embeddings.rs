@@ -165,6 +165,39 @@ fn what_means_the_same_leads_and_is_asked_for_once(#[case] kind: &str, #[case] s
 }
 
 #[test]
+fn a_file_that_neither_words_nor_history_find_is_brought_in_by_its_vector() {
+    let place = shop();
+    // More files with words of the change than a ranking looks at closely.
+    for number in 0..130 {
+        let text = format!("def walk_{number}(item, day):\n    return table[item, day, {number}]\n");
+        place.test.write(&format!("near/part_{number}.py"), text);
+    }
+    place.test.git(&["add", "near"]);
+    place.test.git(&["commit", "-q", "-m", "Near"]);
+    let plain = context(&place);
+    assert_eq!(place_of(&plain, "zoo/tariff.py"), usize::MAX);
+    let server = Server::start(Box::new(openai));
+    settings(&place, "openai", server.port, "");
+    // The first context requests the vectors of files, which the next one compares.
+    context(&place);
+    let asked = server.asked().len();
+    let texts: Vec<String> = server.asked().into_iter().flat_map(|asked| asked.texts).collect();
+    assert!(texts.iter().any(|text| text.starts_with("zoo/tariff.py\nclass Tariff\n")), "{texts:#?}");
+    assert!(texts.iter().all(|text| !text.contains(AWS)), "{texts:#?}");
+    let meant = context(&place);
+    let tariff = &meant["sections"][place_of(&meant, "zoo/tariff.py")];
+    assert!(tariff["factors"]["semantic"].as_f64() > Some(1.0), "{meant:#}");
+    assert_eq!(meant["notes"], json!([]));
+    // No vector of a file is requested again, and without vectors nothing is as if there had been some.
+    let of_files = |texts: &[Asked]| {
+        texts.iter().flat_map(|asked| asked.texts.clone()).filter(|text| text.contains(".py\n")).count()
+    };
+    assert_eq!(of_files(&server.asked()[asked..]), 0);
+    place.settings("");
+    assert_eq!(context(&place), plain);
+}
+
+#[test]
 fn pieces_without_vectors_yet_are_said() {
     let place = shop();
     for number in 0..70 {

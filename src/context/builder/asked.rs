@@ -148,7 +148,7 @@ fn a_file_whose_code_is_filtered_away_is_not_told_in_short() {
     assert!(!all.is_empty() && !all.contains(&SectionKind::Summary), "{all:?}");
     assert_eq!(summaries, ["total.rs"]);
     assert_eq!(
-        kinds(ContextOptions { kinds: vec![SectionKind::Test], ..ContextOptions::default() }),
+        kinds(ContextOptions { kinds: vec![ChunkKind::Test], ..ContextOptions::default() }),
         (Vec::new(), Vec::new())
     );
 }
@@ -239,7 +239,7 @@ fn a_window_that_imports_stand_before_is_no_module() {
     let walk = format!("use crate::price::lookup_price;\n\n/// Walks.\nfn walk(road: &Road) {{\n{steps}}}\n");
     let sample =
         ContextTestRepo::from_files(&[("walk.rs", &walk), ("price.rs", "pub fn lookup_price(road: &Road) {}\n")]);
-    let options = ContextOptions { kinds: vec![SectionKind::Module], ..ContextOptions::default() };
+    let options = ContextOptions { kinds: vec![ChunkKind::Module], ..ContextOptions::default() };
     let packed = sample.build_context(focus("price.rs", 1), 20_000, options, Vec::new());
     let of_it = packed.sections.iter().filter(|section| section.path == "walk.rs");
     let lines: Vec<_> = of_it.map(|section| section.lines).collect();

@@ -21,6 +21,7 @@ pub fn standalone_piece(kind: SectionKind, need: Need, text: String, reason: &st
         lines: None,
         stands_for: None,
         kind,
+        chunk: None,
         text: text.into(),
         tokens: None,
         need,
@@ -69,6 +70,7 @@ pub fn build_code_pieces(
                     .kind
                     .filter(|_| !is_test)
                     .unwrap_or_else(|| classify_lines(file, unit.lines, (strongest, passage))),
+                chunk: Some(unit.chunk),
                 text,
                 tokens: Some(tokens),
                 need: Need::ByUtility,

@@ -30,6 +30,7 @@ impl ContextBuilder<'_> {
             budget: question.budget,
             count: self.count,
             cancelled: question.cancelled,
+            may_compress: question.options.compression,
         };
         let mut packed = input.pack_compressed().ok_or(Cancelled)?;
         let unsent = selection.in_focus.iter().filter(|piece| !is_sent(piece, &packed));

@@ -1,9 +1,13 @@
 //! Finds the files and the history that are searched for a task.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
-use super::{BuildError, ContextBuilder, MAX_HISTORY_COMMITS, SplitTask};
+use super::{BuildError, ContextBuilder, ContextQuery, MAX_HISTORY_COMMITS, SplitTask};
 use crate::context::candidates::{CandidateSearch, choose_candidates, sort_by_relevance};
+use crate::context::embeddings::near_files::NearFiles;
+use crate::context::embeddings::{EmbeddingText, build_queries};
 use crate::context::enclosing_scope::likely_paths;
 use crate::context::file_analysis::FileVersion;
 use crate::context::mentions::{MentionedFiles, Mentions};
@@ -26,6 +30,10 @@ pub(super) struct SearchSpace<'t> {
     pub files: Vec<SourceFile>,
     /// Files in focus that are not among `files`.
     pub focus_files: Vec<SourceFile>,
+    /// Texts by which the meaning of code is compared; empty without a scorer.
+    pub meaning_queries: Vec<EmbeddingText>,
+    /// Files of the tree by meaning.
+    pub near: NearFiles,
 }
 
 /// Content of the searched tree.
@@ -65,7 +73,12 @@ impl ContextBuilder<'_> {
         let ancestors = history.ancestors(question.history);
         let mentions = Mentions::parse(&task.task.text);
         let mentioned = mentions.resolve_in_tree(&tree.code_files, question.index);
-        let mut space = SearchSpace { tree, history, ancestors, mentioned, files: Vec::new(), focus_files: Vec::new() };
+        let meaning_queries = match self.meaning {
+            Some(_) => build_queries(self.repo, &task.task, &tree.blobs),
+            None => Vec::new(),
+        };
+        let (files, focus_files, near) = Default::default();
+        let mut space = SearchSpace { tree, history, ancestors, mentioned, files, focus_files, meaning_queries, near };
         self.read_files(task, &mut space, library)?;
         mentions.resolve_declared(&mut space.mentioned, &space.files, &library.vocabulary);
         Ok(space)
@@ -74,8 +87,7 @@ impl ContextBuilder<'_> {
     /// Reads the history, for at most half of the time that is left.
     fn read_history(&mut self) -> Result<RepoHistory, BuildError> {
         let question = self.question;
-        let kept_for_files = (question.time_left)() / 2;
-        let stopped = || (question.cancelled)() || (question.time_left)() <= kept_for_files;
+        let stopped = stop_reading_at(question, (question.time_left)() / 2);
         let history = RepoHistory::read(self.repo, question.history, MAX_HISTORY_COMMITS, question.folder, &stopped)?;
         self.check_cancelled()?;
         if let HistoryCompleteness::Part { commits, total } = history.completeness {
@@ -114,9 +126,11 @@ impl ContextBuilder<'_> {
         let first: HashSet<&str> = task.task.paths().chain(space.mentioned.paths()).collect();
         let is_asked = |path: &str| first.contains(path);
         let mut authored = AuthoredFilter::from_tree(self.repo, question.tree, &is_asked)?;
+        let near = self.find_near_files(space, &searched, &mut authored)?;
         let search = CandidateSearch {
             task: &task.task,
             mentioned: &space.mentioned,
+            near: &near.paths,
             index: question.index,
             history: &space.history.history,
             ancestors: &space.ancestors,
@@ -143,7 +157,7 @@ impl ContextBuilder<'_> {
         let focused = focused.filter_map(|focus| tree.find_showable_file(&focus.path)).collect();
         let focus_files = library.read(self.repo, focused, &mut authored);
         drop(authored);
-        (space.files, space.focus_files) = (files, focus_files);
+        (space.files, space.focus_files, space.near) = (files, focus_files, near);
         Ok(())
     }
 
@@ -162,7 +176,7 @@ impl ContextBuilder<'_> {
             return Ok(files);
         }
         let unknown = sort_by_relevance(unknown, search);
-        let stopped = || (question.cancelled)() || (question.time_left)().is_zero();
+        let stopped = stop_reading_at(question, Duration::ZERO);
         let late: HashSet<String> = library.prepare(self.repo, &unknown, authored, &stopped).into_iter().collect();
         self.check_cancelled()?;
         files.retain(|file| !late.contains(&file.path) || search.is_certain(&file.path));
@@ -171,4 +185,28 @@ impl ContextBuilder<'_> {
         }
         Ok(files)
     }
+
+    /// Finds the files whose vectors are nearest to the task, if there is a scorer.
+    fn find_near_files(
+        &mut self,
+        space: &SearchSpace<'_>,
+        files: &[TreeFile],
+        authored: &mut AuthoredFilter<'_>,
+    ) -> Result<NearFiles, BuildError> {
+        let Some(meaning) = self.meaning else { return Ok(NearFiles::default()) };
+        let mut is_wanted = |file: &TreeFile| authored.is_authored_by_name(&file.path);
+        let found = meaning.find_near_files(&space.meaning_queries, files, &mut is_wanted, self.question.cancelled);
+        self.check_cancelled()?;
+        Ok(found.unwrap_or_else(|error| {
+            self.give_up_meaning(&error);
+            NearFiles::default()
+        }))
+    }
+}
+
+/// Returns a function that tells, before each batch of a reading, whether to stop: nobody waits any more, or no more than
+/// `reserve` of the time is left. The first batch is always read, so that small repositories are never partial.
+fn stop_reading_at<'a>(question: &'a ContextQuery<'a>, reserve: Duration) -> impl Fn() -> bool + use<'a> {
+    let is_first = Cell::new(true);
+    move || (question.cancelled)() || (!is_first.replace(false) && (question.time_left)() <= reserve)
 }

@@ -5,14 +5,18 @@ use std::collections::HashMap;
 
 use super::query_step::SearchSpace;
 use super::{BuildError, ContextBuilder, SplitTask};
+use crate::context::embeddings::near_files::build_card;
+use crate::context::embeddings::{EmbeddingText, VectorProgress, read_masked_text};
 use crate::context::file_analysis::FileVersion;
 use crate::context::import_resolver::ImportResolver;
 use crate::context::retrieve::weights::RankingWeights;
 use crate::context::retrieve::{RankedFile, RankingInput, rank_files, rerank};
 use crate::context::score;
 use crate::domain::text::{format_count, sanitize_line};
+use crate::git::TreeFile;
 use crate::index::document_store::SourceFile;
 use crate::index::vocabulary::Vocabulary;
+use crate::reviewers::chat::ChatError;
 
 /// Files and passages by probability.
 pub(super) struct RankedCode {
@@ -33,7 +37,8 @@ impl ContextBuilder<'_> {
     ) -> Result<RankedCode, BuildError> {
         let (question, weights) = (self.question, RankingWeights::built_in());
         let mask_files = |files: &[&SourceFile]| self.analyzer.mask_files(files, question.cancelled);
-        let mentioned = space.mentioned.paths().collect();
+        let near = space.near.paths.iter().map(String::as_str);
+        let mentioned = space.mentioned.paths().chain(near).collect();
         let filtered = RefCell::new(std::mem::take(&mut self.filtered));
         let wanted = |path: &str| {
             let by = question.options.file_filter(path);
@@ -57,7 +62,7 @@ impl ContextBuilder<'_> {
         };
         let ranked = rank_files(&task.task, &input, weights, vocabulary);
         self.filtered = filtered.into_inner();
-        let files = self.rank_by_meaning(task, space, ranked, weights)?;
+        let files = self.rank_by_meaning(space, ranked, weights)?;
         let may_be_sent = |file: &&RankedFile| {
             score::from_probability(file.probability) >= score::MIN_SCORE || space.mentioned.files.contains(&file.path)
         };
@@ -69,33 +74,52 @@ impl ContextBuilder<'_> {
     /// Ranks again by the meaning of code, if there is a scorer for it.
     fn rank_by_meaning(
         &mut self,
-        task: &SplitTask,
         space: &SearchSpace<'_>,
         mut ranked: Vec<RankedFile>,
         weights: &RankingWeights,
     ) -> Result<Vec<RankedFile>, BuildError> {
-        let (repo, cancelled) = (self.repo, self.question.cancelled);
-        let scored = self
-            .question
-            .meaning
-            .map(|meaning| meaning.score_files(repo, &task.task, &mut ranked, &space.tree.blobs, cancelled));
+        let Some(meaning) = self.meaning else { return Ok(ranked) };
+        let cards = |most: usize| self.build_cards(space, most);
+        let scored = meaning.score_files(&space.meaning_queries, &mut ranked, &cards, self.question.cancelled);
         self.check_cancelled()?;
         match scored {
-            Some(Ok(missing)) => {
+            Ok(VectorProgress { missing_chunks, new_files }) => {
                 ranked = rerank(&ranked, weights);
-                self.notes.extend((missing > 0).then(|| missing_vectors_note(missing)));
+                let unknown_files = space.near.unknown.len() + space.near.later;
+                self.notes.extend(missing_vectors_notes(missing_chunks, unknown_files.saturating_sub(new_files)));
             }
-            Some(Err(error)) => {
-                self.notes.push(format!("without what code means: {}", sanitize_line(&error.summary)));
-            }
-            None => {}
+            Err(error) => self.give_up_meaning(&error),
         }
         Ok(ranked)
     }
+
+    /// Builds the cards of at most `most` files of the tree whose vectors are unknown.
+    fn build_cards(&self, space: &SearchSpace<'_>, most: usize) -> Vec<EmbeddingText> {
+        let files = space.near.unknown.get(..most).unwrap_or(&space.near.unknown);
+        let versions: Vec<FileVersion> = files.iter().map(|file| (file.path.clone(), file.blob.clone())).collect();
+        self.analyzer.load_syntax(&versions, self.question.cancelled);
+        let card = |file: &TreeFile| {
+            let syntax = self.analyzer.syntax(&file.path, &file.blob);
+            build_card(file, &syntax, || read_masked_text(self.repo, &file.blob, &file.path))
+        };
+        files.iter().take_while(|_| !(self.question.cancelled)()).filter_map(card).collect()
+    }
+
+    /// Goes on without the meaning of code, and says why.
+    pub(super) fn give_up_meaning(&mut self, error: &ChatError) {
+        self.meaning = None;
+        self.notes.push(format!("without what code means: {}", sanitize_line(&error.summary)));
+    }
 }
 
-/// Returns a note that the next context may differ, because `pieces` pieces have no vectors yet.
-fn missing_vectors_note(pieces: usize) -> String {
-    let pieces = format_count(pieces, "piece");
-    format!("{pieces} of code not yet weighed by meaning: vectors are fetched a part at a time, the next time more")
+/// Returns notes that the next context may differ, because chunks or files have no vectors yet.
+fn missing_vectors_notes(chunks: usize, files: usize) -> Vec<String> {
+    let note = |count: usize, noun: &str, what: &str| {
+        let count = Some(count).filter(|count| *count > 0)?;
+        let texts = format_count(count, noun);
+        Some(format!(
+            "{texts} of code not yet {what} by meaning: vectors are fetched a part at a time, the next time more"
+        ))
+    };
+    [note(chunks, "piece", "weighed"), note(files, "file", "searched")].into_iter().flatten().collect()
 }

@@ -97,7 +97,7 @@ impl ContextBuilder<'_> {
         let syntax =
             |path: &str| ranked.sent.get(path).map(|(path, blob)| analyzer.syntax(path, blob)).unwrap_or_default();
         let mut code = build_code_pieces(&ranked.files, ranked.weights, &syntax);
-        self.apply_filter(&mut code, |piece| options.kind_filter(piece.kind));
+        self.apply_filter(&mut code, |piece| options.kind_filter(piece));
         mark_certain_pieces(&mut code);
         mark_files(&mut code, &space.mentioned, self.max_focus_tokens());
         self.apply_filter(&mut code, |piece| (!is_likely(piece)).then_some(ContextFilter::Unlikely));
@@ -115,7 +115,7 @@ impl ContextBuilder<'_> {
             cancelled: question.cancelled,
         };
         let mut declarations = mentions.collect_declarations();
-        self.apply_filter(&mut declarations, |piece| options.kind_filter(piece.kind));
+        self.apply_filter(&mut declarations, |piece| options.kind_filter(piece));
         code.extend(declarations);
         mark_used_types(&mut code, &ranked.files);
         keyword_snippets::mark_snippets(&mut code, &ranked.files);

@@ -15,7 +15,7 @@ use crate::context::text::slice_lines;
 use crate::context::units::{classify_unit, sort_declarations};
 use crate::context::utility::FileUtility;
 use crate::domain::LineRange;
-use crate::index::chunk::Declaration;
+use crate::index::chunk::{ChunkKind, Declaration};
 use crate::index::document::Document;
 use crate::index::document_store::SourceFile;
 use crate::index::vocabulary::Vocabulary;
@@ -121,7 +121,7 @@ impl MentionQuery<'_> {
             // A focus file is not ranked: all of its lines have the same utility.
             None => (lines.count() as f32 / file.document.line_count().max(1) as f32, 0.0),
         };
-        let piece = |(kind, lines, head): (SectionKind, LineRange, LineRange)| {
+        let piece = |FoundDeclaration { kind, chunk, lines, head }: FoundDeclaration| {
             let (mut lines, mut text) = (lines, text_of(lines));
             if (self.count)(&text) as u32 > self.max_tokens {
                 (lines, text) = (head, text_of(head));
@@ -132,6 +132,7 @@ impl MentionQuery<'_> {
                 lines: Some(lines),
                 stands_for: None,
                 kind: if is_test_path(path) { SectionKind::Test } else { kind },
+                chunk,
                 text: text.into(),
                 tokens: None,
                 need: Need::Mentioned,
@@ -157,14 +158,23 @@ fn extend_reason(of: &ScoreExplanation) -> Arc<ScoreExplanation> {
     Arc::new(ScoreExplanation { factors: of.factors.clone(), reason: format!("the task names it{reason}") })
 }
 
-/// Finds the declarations of a name in a file: kind, lines and head. Uses the syntax tree, or else the heuristic
+/// Declaration of a mentioned name.
+struct FoundDeclaration {
+    kind: SectionKind,
+    /// Kind in the syntax tree, if there is one.
+    chunk: Option<ChunkKind>,
+    lines: LineRange,
+    head: LineRange,
+}
+
+/// Finds the declarations of a name in a file. Uses the syntax tree, or else the heuristic
 /// declarations of the document.
 fn find_declarations(
     mention: Mention<'_>,
     declared: &[Declaration],
     document: &Document,
     vocabulary: &Vocabulary,
-) -> Vec<(SectionKind, LineRange, LineRange)> {
+) -> Vec<FoundDeclaration> {
     let mut found: Vec<&Declaration> = declared.iter().filter(|known| known.name == mention.name).collect();
     if found.iter().any(|known| known.scope == mention.owner) {
         found.retain(|known| mention.owner.is_empty() || known.scope == mention.owner);
@@ -173,7 +183,13 @@ fn find_declarations(
         let ordered = sort_declarations(declared);
         let kind =
             |known: &Declaration| classify_unit(known.kind, known.lines, &ordered).unwrap_or(SectionKind::Window);
-        return found.into_iter().map(|known| (kind(known), known.lines, known.head)).collect();
+        let declaration = |known: &Declaration| FoundDeclaration {
+            kind: kind(known),
+            chunk: Some(known.kind),
+            lines: known.lines,
+            head: known.head,
+        };
+        return found.into_iter().map(declaration).collect();
     }
     let word = vocabulary.find(mention.name);
     let lines = document.declarations.iter().filter(|(_, name)| Some(*name) == word).map(|(line, _)| *line);
@@ -181,7 +197,7 @@ fn find_declarations(
         let at = document.passages.partition_point(|place| place.end <= line);
         let place = document.passages.get(at)?;
         let lines = LineRange::new(place.start + 1, place.end);
-        Some((SectionKind::Window, lines, lines))
+        Some(FoundDeclaration { kind: SectionKind::Window, chunk: None, lines, head: lines })
     };
     lines.filter_map(passage).collect()
 }
@@ -242,6 +258,7 @@ mod tests {
             path: "a.rs".to_owned(),
             lines: Some(LineRange::new(number as u32 + 1, number as u32 + 1)),
             stands_for: None,
+            chunk: None,
             kind: SectionKind::Function,
             text: String::new().into(),
             tokens: Some(*tokens),

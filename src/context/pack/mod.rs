@@ -22,7 +22,7 @@ use super::test_coverage::LineCoverage;
 use super::text::slice_lines;
 use crate::domain::text::format_count;
 use crate::domain::{LineRange, Time, word_enum};
-use crate::index::chunk::Declaration;
+use crate::index::chunk::{ChunkKind, Declaration};
 
 use sections::SelectedPieces;
 pub(crate) use shared_text::SharedText;
@@ -84,6 +84,8 @@ pub struct ContextPiece {
     /// Lines that a summary replaces. `None` for other pieces.
     pub stands_for: Option<LineRange>,
     pub kind: SectionKind,
+    /// Kind of the chunk, if the piece is one. It says more than `kind`, by which pieces are packed.
+    pub chunk: Option<ChunkKind>,
     pub text: SharedText,
     /// Tokens of `text`, if they are counted already.
     pub tokens: Option<u32>,
@@ -116,6 +118,22 @@ pub enum ExclusionReason {
     Contained,
     /// Compression left nothing of the piece.
     Compressed,
+}
+
+impl ContextPiece {
+    /// Returns the kind in one word, as a user reads it.
+    pub fn kind_word(&self) -> &'static str {
+        kind_word(self.kind, self.chunk)
+    }
+}
+
+/// Returns the word for a kind: that of the chunk, if there is one that says more.
+fn kind_word(kind: SectionKind, chunk: Option<ChunkKind>) -> &'static str {
+    match (kind, chunk) {
+        // Tests are told apart by their paths, and windows are cut from anything.
+        (SectionKind::Test, _) | (_, None | Some(ChunkKind::Window | ChunkKind::Summary)) => kind.word(),
+        (_, Some(chunk)) => chunk.word(),
+    }
 }
 
 impl ExclusionReason {
@@ -175,6 +193,8 @@ pub struct ContextSection {
     pub path: String,
     pub lines: Option<LineRange>,
     pub kind: SectionKind,
+    /// Kind in one word, as a user reads it.
+    pub kind_word: &'static str,
     /// Complete text with its title. Ends with a line end.
     pub text: String,
     /// Exact number of tokens of `text`.
@@ -213,6 +233,8 @@ pub struct ExcludedPiece {
     pub path: String,
     pub lines: Option<LineRange>,
     pub kind: SectionKind,
+    /// Kind in one word, as a user reads it.
+    pub kind_word: &'static str,
     pub tokens: u32,
     pub score: f32,
     pub reason: ExclusionReason,
@@ -409,7 +431,8 @@ fn list_excluded_pieces(
         {
             (lines, tokens) = (Some(rest), count(slice_lines(&piece.text, own.start, rest)) as u32);
         }
-        ExcludedPiece { path: piece.path.clone(), lines, kind: piece.kind, tokens, score: piece.score, reason }
+        let (path, kind_word) = (piece.path.clone(), piece.kind_word());
+        ExcludedPiece { path, lines, kind: piece.kind, kind_word, tokens, score: piece.score, reason }
     });
     let mut left: Vec<ExcludedPiece> = left.collect();
     left.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| (&a.path, a.lines).cmp(&(&b.path, b.lines))));

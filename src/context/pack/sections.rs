@@ -233,6 +233,7 @@ pub(super) fn build_section(pieces: &[&ContextPiece], lines: Option<LineRange>, 
         Some(piece) => (piece.path.clone(), piece.kind, piece.score, Arc::clone(&piece.explanation)),
         None => (String::new(), SectionKind::Window, 0.0, Arc::default()),
     };
+    let kind_word = strongest.map_or(kind.word(), |piece| piece.kind_word());
     let is_found = |piece: &&ContextPiece| piece.need == Need::Snippet;
     let because = match pieces.iter().any(is_found) && !strongest.is_some_and(is_found) {
         true => Arc::new(ScoreExplanation {
@@ -246,6 +247,7 @@ pub(super) fn build_section(pieces: &[&ContextPiece], lines: Option<LineRange>, 
         path,
         lines,
         kind,
+        kind_word,
         tokens: 0,
         text,
         score,

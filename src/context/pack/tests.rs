@@ -26,6 +26,7 @@ fn piece(path: &str, start: u32, end: u32, need: Need, score: f32) -> ContextPie
         path: path.to_owned(),
         lines: Some(LineRange::new(start, end)),
         stands_for: None,
+        chunk: None,
         kind: SectionKind::Window,
         text: (start..=end).map(|line| file_line(path, line)).collect::<String>().into(),
         tokens: None,

@@ -255,6 +255,7 @@ impl RankedCase<'_> {
             budget,
             count: &count_case_tokens,
             cancelled: &|| false,
+            may_compress: true,
         };
         input.pack_compressed().unwrap_or_default()
     }

@@ -91,6 +91,7 @@ fn whole_file_piece((path, text): (String, String)) -> ContextPiece {
         path,
         lines: Some(LineRange::new(1, text.lines().count().max(1) as u32)),
         stands_for: None,
+        chunk: None,
         kind: SectionKind::Window,
         text: text.into(),
         tokens: None,

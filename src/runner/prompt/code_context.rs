@@ -6,7 +6,10 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::context::builder::{ContextOptions, ContextQuery, build_context};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::config::ContextSettings;
+use crate::context::builder::{CODE_KINDS, ContextOptions, ContextQuery, build_context};
 use crate::context::diff_parts::DiffLimits;
 use crate::context::pack::{ContextPiece, ContextSection, ExcludedPiece, PackedContext, SectionKind, pack};
 use crate::context::query_input::{build_query_input, history_tip};
@@ -17,6 +20,7 @@ use crate::domain::{
     ContextRecord, ContextRecordSection, FileCoverage, LineRange, OmittedFile, ReviewSubject, RunRecord,
 };
 use crate::git::GitError;
+use crate::index::chunk::ChunkKind;
 use crate::runner::PromptBuilder;
 use crate::runner::indexing::IndexReadiness;
 use crate::runner::prompt::pattern_hints;
@@ -53,13 +57,39 @@ impl WindowRoom {
     }
 }
 
-/// The task of a context request besides the change. A review leaves it empty.
+/// The task of a context request besides the change; see [`ContextTaskInput::for_review`].
 #[derive(Debug, Clone, Default)]
 pub struct ContextTaskInput {
     pub focus: Vec<task::Focus>,
     /// The task in words.
     pub text: String,
     pub options: ContextOptions,
+}
+
+impl ContextTaskInput {
+    /// Creates the input of a review: nothing but the change, with the switches of the settings.
+    pub fn for_review(settings: &ContextSettings) -> Self {
+        Self { options: context_options(settings), ..Self::default() }
+    }
+}
+
+/// Returns the filters that the settings ask for.
+pub fn context_options(settings: &ContextSettings) -> ContextOptions {
+    let mut files = GitignoreBuilder::new("");
+    for glob in &settings.files {
+        if let Err(error) = files.add_line(None, glob) {
+            tracing::warn!(%error, glob, "context.files: it matches nothing");
+        }
+    }
+    let is_named = |kind: &ChunkKind| settings.kinds.iter().any(|word| word == kind.word());
+    ContextOptions {
+        types: settings.types,
+        tests: settings.tests,
+        documentation: settings.documentation,
+        files: files.build().unwrap_or_else(|_| Gitignore::empty()),
+        kinds: CODE_KINDS.into_iter().filter(is_named).collect(),
+        compression: settings.compression,
+    }
 }
 
 impl PromptBuilder<'_> {
@@ -168,7 +198,7 @@ pub(in crate::runner) fn summarize_packed(packed: &PackedContext) -> ContextReco
             path: section.path.clone(),
             start_line,
             end_line,
-            kind: section.kind.word().to_owned(),
+            kind: section.kind_word.to_owned(),
             tokens: section.tokens,
             score: section.score,
             reason: section.explanation.reason.clone(),
@@ -180,7 +210,7 @@ pub(in crate::runner) fn summarize_packed(packed: &PackedContext) -> ContextReco
             path: piece.path.clone(),
             start_line,
             end_line,
-            kind: piece.kind.word().to_owned(),
+            kind: piece.kind_word.to_owned(),
             tokens: piece.tokens,
             score: piece.score,
             reason: piece.reason.word().to_owned(),
@@ -265,5 +295,10 @@ mod tests {
         let reasons: Vec<&str> = listed.iter().map(|section| section.reason.as_str()).collect();
         let reasons: Vec<&str> = reasons.into_iter().filter(|reason| !reason.is_empty()).collect();
         assert_eq!(reasons, if said.is_empty() { vec![] } else { vec![said] }, "{listed:?}");
+    }
+
+    #[test]
+    fn the_kinds_of_the_settings_are_those_of_the_context() {
+        assert_eq!(crate::config::CONTEXT_KINDS, CODE_KINDS.map(ChunkKind::word));
     }
 }

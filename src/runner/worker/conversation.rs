@@ -94,7 +94,8 @@ impl RunWorker<'_> {
             IndexReadiness::default()
         };
         let who = self.services.reviewers().task_reviewer(&opened)?;
-        let asked = (&ready, &ContextTaskInput::default(), &cancelled as &dyn Fn() -> bool);
+        let wish = ContextTaskInput::for_review(&self.services.settings.context);
+        let asked = (&ready, &wish, &cancelled as &dyn Fn() -> bool);
         let PreparedTask { task, packed } =
             self.services.prompts().prepare_task(who, &self.record, change, (plan, known), asked)?;
         let IndexReadiness { index, mut indexing, repaired, .. } = ready;

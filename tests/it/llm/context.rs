@@ -119,6 +119,14 @@ fn the_first_request_has_a_caller_of_the_changed_function_from_a_file_that_did_n
 #[test]
 fn a_review_does_not_wait_for_the_history_and_reads_it_while_the_model_answers() {
     let place = shop();
+    place.test.git(&["stash", "-q"]);
+    for number in 0..40 {
+        let text = format!("def climb_{number}(road):\n    return road.up_{number}\n");
+        place.test.write(&format!("far/part_{number}.py"), text);
+        place.test.git(&["add", "far"]);
+        place.test.git(&["commit", "-q", "-m", "Far"]);
+    }
+    place.test.git(&["stash", "pop", "-q"]);
     let model = Model::start(vec![calls(&[finish()]), calls(&[finish()])]);
     let time = |seconds: u32| settings(&place, &model, &format!("[context]\nreading_seconds = {seconds}"));
     time(0);
@@ -131,12 +139,12 @@ fn a_review_does_not_wait_for_the_history_and_reads_it_while_the_model_answers()
         });
         notes.collect()
     };
-    let expected = ["commit of the history", "files of code"];
+    let expected = [" of the history ", " files of code "];
     let is_said = |notes: &[String]| notes.len() == 2 && notes.iter().zip(expected).all(|(note, of)| note.contains(of));
     assert!(is_said(&said(&run)), "{:?}", said(&run));
     let notes = &told(&place, &run)[0].notes;
     assert_eq!(notes.iter().filter(|note| of_reading(note)).count(), 2, "{notes:?}");
-    assert!(!task(&model, 0).contains(CALLER), "the store was not read");
+    assert!(task(&model, 0).contains(CALLER), "what is near is read first");
     // Still without time of its own, the next context has all that was read behind the first.
     wait_for("the rest", || {
         let asked = ["context", "worktree", "--reviewer", "m", "--format", "json"];
@@ -148,6 +156,27 @@ fn a_review_does_not_wait_for_the_history_and_reads_it_while_the_model_answers()
     assert_eq!(said(&next), [""; 0]);
     let last = model.requests().len() - 1;
     assert!(task(&model, last).contains(CALLER), "{}", task(&model, last));
+}
+
+#[test]
+fn a_review_sends_what_the_switches_of_the_settings_leave() {
+    let place = shop();
+    place.test.write(
+        "tests/test_price.py",
+        "from price import PriceList\n\n\ndef test_price():\n    assert PriceList().lookup_price(1)\n",
+    );
+    place.test.git(&["add", "tests"]);
+    place.test.git(&["commit", "-q", "-m", "Tests"]);
+    let model = Model::start(vec![calls(&[finish()]), calls(&[finish()])]);
+    settings(&place, &model, "");
+    let paths = |run: &RunId| -> Vec<String> {
+        told(&place, run).remove(0).sections.into_iter().map(|section| section.path).collect()
+    };
+    let test = "tests/test_price.py".to_owned();
+    assert!(paths(&place.review(&["--reviewer", "m", "--worktree", "--wait"])).contains(&test));
+    settings(&place, &model, "[context]\ntests = false");
+    let without = paths(&place.review(&["--reviewer", "m", "--worktree", "--wait", "--force"]));
+    assert!(!without.contains(&test) && without.contains(&"src/store.py".to_owned()), "{without:?}");
 }
 
 #[test]
