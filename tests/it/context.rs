@@ -383,6 +383,13 @@ fn switches_are_settings_too_and_a_repository_may_set_them() {
         sections.map(|section| section["kind"].as_str().expect("a kind").to_owned()).collect()
     };
     assert!(kinds(&ask(&[])).contains("test"));
+    // The repository's own settings count as they are at the base of the change.
+    let set_in_repository = |text: &str| {
+        test.write(".revdeck.toml", format!("[context]\n{text}\n"));
+        test.git(&["add", ".revdeck.toml"]);
+        test.git(&["commit", "-q", "--allow-empty", "-m", "Settings"]);
+    };
+    set_in_repository("");
     for (flags, settings) in [
         (&["--no-tests"][..], "tests = false"),
         (&["--no-types"], "types = false"),
@@ -392,20 +399,12 @@ fn switches_are_settings_too_and_a_repository_may_set_them() {
         (&["--kinds", "function,test"], "kinds = [\"function\", \"test\"]"),
     ] {
         let expected = ask(flags);
-        for path in [test.home().join("config.toml"), test.repo().join(".git/info/exclude")] {
-            // A file of the repository itself must not be part of the change.
-            let is_user = path.ends_with("config.toml");
-            let (path, text) = match is_user {
-                true => (path, format!("[context]\n{settings}\n")),
-                false => {
-                    fs::write(path, ".revdeck.toml\n").expect("written");
-                    (test.repo().join(".revdeck.toml"), format!("[context]\n{settings}\n"))
-                }
-            };
-            fs::write(&path, text).expect("settings");
-            assert_eq!(ask(&[]), expected, "{settings} in {}", path.display());
-            fs::remove_file(&path).expect("removed");
-        }
+        test.settings(&format!("[context]\n{settings}\n"));
+        assert_eq!(ask(&[]), expected, "{settings} of the user");
+        test.settings("");
+        set_in_repository(settings);
+        assert_eq!(ask(&[]), expected, "{settings} of the repository");
+        set_in_repository("");
     }
     assert!(!kinds(&ask(&["--no-tests"])).contains("test"));
     // Flags say what is sent instead of the settings.
