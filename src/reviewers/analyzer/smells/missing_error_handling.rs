@@ -125,6 +125,10 @@ fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
             ErrorNodeRole::Suppression => reader.check_suppression(index),
         }
     }
+    if fallible.has_own_unwrap {
+        // The type of the value is not known, so that each call may be one of the own method.
+        reader.cases.retain(|case| case.kind != LostErrorKind::Unwrap);
+    }
     promises.finish(&mut reader);
     fallible.finish(&mut reader);
     let mut cases = reader.cases;

@@ -20,6 +20,8 @@ const MAX_BYTES_TO_NULL_CHECK: usize = 8_000;
 #[derive(Default)]
 pub(super) struct FallibleCalls<'a> {
     names: Vec<&'a str>,
+    /// Rust: true if the file declares a method `unwrap` of its own.
+    pub has_own_unwrap: bool,
     dropped_calls: Vec<(NodeIndex, LostErrorKind, &'a str, &'a str)>,
 }
 
@@ -35,6 +37,7 @@ impl<'a> FallibleCalls<'a> {
         else {
             return;
         };
+        self.has_own_unwrap |= source.bytes(&source.nodes[name]) == b"unwrap";
         let head = source.text_up_to(&source.nodes[name], &source.nodes[body]).trim_ascii_end();
         let fails = match source.language {
             Language::Go => head.ends_with(b" error") || head.ends_with(b"error)") || head.ends_with(b")error"),
@@ -162,11 +165,12 @@ impl<'a> LostErrorCollector<'a, '_> {
         match source.language {
             Language::Go => {
                 let dotted = callee.contains('.');
+                let is_common = name == "Close" || dotted && function_lists::GO_COMMON_METHODS.contains(&name);
                 if function_lists::GO_ERROR_FUNCTIONS.contains(&callee)
                     || (dotted && function_lists::GO_ERROR_METHODS.contains(&name))
                 {
                     self.push(call, LostErrorKind::IgnoredReturn, callee);
-                } else if name != "Close" && !callee.contains('(') && callee.matches('.').count() < 2 {
+                } else if !is_common && !callee.contains('(') && callee.matches('.').count() < 2 {
                     fallible.add_dropped_call(call, LostErrorKind::IgnoredReturn, name, callee);
                 }
             }
@@ -255,7 +259,10 @@ impl<'a> LostErrorCollector<'a, '_> {
         };
         if known {
             self.push(call, what, callee);
-        } else if name != "Close" && !callee.contains('(') {
+        } else if name != "Close"
+            && !callee.contains('(')
+            && (package.is_empty() || !function_lists::GO_COMMON_METHODS.contains(&name))
+        {
             fallible.add_dropped_call(call, what, name, callee);
         }
     }

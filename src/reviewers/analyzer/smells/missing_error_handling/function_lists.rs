@@ -48,6 +48,10 @@ pub const GO_ERROR_METHODS: &[&str] = &[
     "Truncate",
 ];
 
+/// Go methods that many types have, some of them without an error. A type of the file says nothing about the type of
+/// another value.
+pub const GO_COMMON_METHODS: &[&str] = &["Close", "Flush", "Read", "Write", "WriteString"];
+
 /// Go packages whose functions return an error as their last result.
 pub const GO_ERROR_PACKAGES: &[&str] = &[
     "strconv", "os", "io", "ioutil", "json", "xml", "yaml", "url", "net", "exec", "filepath", "sql", "base64", "hex",
@@ -154,6 +158,8 @@ pub const RUST_POISONING_CALLS: &[&str] = &[
     "get_mut",
     "wait",
     "wait_while",
+    "wait_timeout",
+    "wait_timeout_while",
     "borrow",
     "borrow_mut",
     "try_borrow",

@@ -272,6 +272,27 @@ cd x
 }
 
 #[test]
+fn methods_of_other_types_with_the_name_of_one_that_fails() {
+    check_samples(
+        &SMELL,
+        r#"
+//- a.rs
+impl A { fn unwrap(self) -> B { self.0 } }
+fn f(a: A) { a.unwrap(); }
+//- a.rs
+fn f() { let g = changed.wait_timeout(guard, limit).unwrap(); }
+//- a.go
+package a
+func (w *writer) Write(b []byte) (int, error) { return 0, nil }
+func f() { c.Write(zap.Error(err)) }
+func g() { _, _ = c.Write(b) }
+func (w *writer) save() error { return nil }
+func h(w *writer) { w.save() } //~ p2 the error of `w.save` is ignored
+"#,
+    );
+}
+
+#[test]
 fn announced_work_justifies_nothing() {
     check_samples(
         &SMELL,
