@@ -57,6 +57,21 @@ fn json_of(test: &TestEnvironment, arguments: &[&str]) -> Value {
     test.json(&[&["knowledge"], arguments, &["--format", "json"]].concat(), DONE)
 }
 
+#[test]
+fn without_a_subcommand_the_totals_the_best_patterns_and_the_precision_are_shown() {
+    let test = TestEnvironment::new();
+    test.commit("one");
+    let text = knowledge(&test, &[]);
+    let precision = lines_with(&text, |line| line.starts_with("precision"));
+    assert_snapshot!(precision, @"precision  nothing was learned yet; too few decisions: 0 of 20");
+    assert_eq!(text.lines().filter(|line| line.starts_with("k_")).count(), 10, "{text}");
+    let shown = json_of(&test, &[]);
+    let stats = json_of(&test, &["stats"]);
+    assert_eq!((&shown["totals"], shown["top"].as_array().map(Vec::len)), (&stats["totals"], Some(10)));
+    let none = json!({ "addressed": 0, "dismissed": 0, "share": null, "at_least": null });
+    assert_eq!(shown["precision"], json!({ "since": null, "min_decisions": 20, "before": none, "after": none }));
+}
+
 /// Returns the error message of a command that fails.
 #[track_caller]
 fn fails(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {

@@ -49,7 +49,7 @@ python/LONG_METHOD. Kinds belong to this machine and are not exported.";
 
 /// Arguments of `knowledge`.
 #[derive(Debug, Args)]
-#[command(long_about = ABOUT_PATTERNS, args_conflicts_with_subcommands = true)]
+#[command(long_about = ABOUT_PATTERNS)]
 pub struct KnowledgeArgs {
     #[command(subcommand)]
     command: Option<KnowledgeCommand>,
