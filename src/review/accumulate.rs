@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::dedup::sort_by_urgency;
-use super::similarity::{FindingSimilarity, FindingWords};
+use super::similarity::{FindingSimilarity, FindingWords, ProblemDistinction};
 use crate::domain::text::sanitize_line;
 use crate::domain::{Finding, FindingId, Kind, Suggestion};
 
@@ -111,7 +111,7 @@ impl FindingAccumulator {
     ///
     /// - The ids are equal.
     /// - Path and kind are equal, the lines overlap, and the words do not clearly describe two problems.
-    /// - Path, kind and code are equal, at most 10 lines apart.
+    /// - Path, kind and code are equal, at most 10 lines apart, and the words do not clearly describe two problems.
     /// - Path and kind are equal and half of the words are common, at most 3 lines apart. A twin kind, like
     ///   `MISSING_ERROR_HANDLING` and `ERROR_HANDLING`, counts as equal here.
     ///
@@ -129,6 +129,9 @@ impl FindingAccumulator {
         let mut merged = merge_findings(before, finding, before_words.compare(&words));
         if self.blurs_neighbour(before, &merged) {
             (merged.title, merged.explanation) = (before.title.clone(), before.explanation.clone());
+            if finding.title != before.title {
+                append_problem(&mut merged, &finding.title, main_explanation(&finding.explanation));
+            }
         }
         if merged == *before {
             return Admission::Repeated(merged.finding_id);
@@ -225,7 +228,8 @@ impl FindingAccumulator {
         let likeness = known_words.compare(words);
         let (of_kind, apart) = (known.kind == finding.kind, known.lines().distance(finding.lines()));
         let in_other_words = likeness.alike && apart <= MAX_REWORDED_DISTANCE;
-        let moved = likeness.same_code && !likeness.told_apart && apart <= MAX_MOVED_DISTANCE;
+        let is_unclear = likeness.distinct == ProblemDistinction::None;
+        let moved = likeness.same_code && !likeness.told_apart && is_unclear && apart <= MAX_MOVED_DISTANCE;
         let at_one_place = apart == 0 && !likeness.distinct.separates(known, finding);
         let same = if of_kind { at_one_place || (apart > 0 && moved) || in_other_words } else { in_other_words };
         same.then_some(MatchScore {
