@@ -11,7 +11,7 @@ use revdeck::syntax::ParseFailure;
 use revdeck::syntax::language::Language;
 use revdeck::syntax::source::Parsers;
 
-/// Steps per node of the tree that the checks of every text together may need. Ordinary code needs 40 to 90.
+/// Steps per node of the tree that the checks of every text together may need: less than half of what a review allows.
 const MAX_STEPS_PER_NODE: u64 = 150;
 
 /// Length of the texts of the test that always runs, in bytes: enough to tell a square from a line.

@@ -148,8 +148,8 @@ impl ParserThread {
     }
 }
 
-/// Processor time that any text may take, however short it is. Grammars without optimisation take five times as long.
-const MIN_PARSE_TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1_500 } else { 300 });
+/// Processor time that any text may take, however short it is. A build without optimisation takes many times as long.
+const MIN_PARSE_TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5_000 } else { 300 });
 
 /// Limits for parsing one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
