@@ -69,9 +69,28 @@ pub fn run(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode, 
     match &arguments.step {
         None => make_fix(invocation, arguments),
         Some(FixCommand::Show(of)) => show_patch(invocation, &of.fix),
-        Some(FixCommand::Apply(of)) => run_step(invocation, &of.fix, |runner, id| runner.fixer().apply_fix(id)),
-        Some(FixCommand::Undo(of)) => run_step(invocation, &of.fix, |runner, id| runner.fixer().undo_fix(id)),
-        Some(FixCommand::Drop(of)) => run_step(invocation, &of.fix, |runner, id| runner.fixer().drop_fix(id)),
+        Some(FixCommand::Apply(of)) => {
+            let actor = invocation.actor()?.actor;
+            run_step(invocation, &of.fix, |runner, id| Ok(runner.fixer().apply_fix(id, actor)?))
+        }
+        Some(FixCommand::Undo(of)) => {
+            let actor = invocation.actor()?;
+            run_step(invocation, &of.fix, |runner, id| {
+                if runner.fixer().was_applied_by_user(id)? {
+                    actor.require_person("undo a fix that the user applied")?;
+                }
+                Ok(runner.fixer().undo_fix(id, actor.actor)?)
+            })
+        }
+        Some(FixCommand::Drop(of)) => {
+            let actor = invocation.actor()?;
+            run_step(invocation, &of.fix, |runner, id| {
+                if runner.store.fix(id)?.is_some_and(|fix| fix.source != Source::Assistant) {
+                    actor.require_person("drop a fix that no assistant asked for")?;
+                }
+                Ok(runner.fixer().drop_fix(id)?)
+            })
+        }
     }
 }
 
@@ -85,7 +104,7 @@ fn make_fix(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode,
             findings.push(id);
         }
     }
-    let request = FixRequest { findings, reviewer: arguments.reviewer.clone(), source: Source::Cli };
+    let request = FixRequest { findings, reviewer: arguments.reviewer.clone(), source: invocation.actor()?.source() };
     let mut fix = runner.fixer().request_fix(&request)?;
     if arguments.wait {
         fix = wait_for_fix(&runner, fix)?;
@@ -140,7 +159,7 @@ fn show_patch(invocation: &Invocation, given: &str) -> Result<CliExitCode, CliEr
 fn run_step(
     invocation: &Invocation,
     given: &str,
-    act: impl FnOnce(&Services, &FixId) -> Result<Fix, crate::runner::RunnerError>,
+    act: impl FnOnce(&Services, &FixId) -> Result<Fix, CliError>,
 ) -> Result<CliExitCode, CliError> {
     let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
     let id = resolve_id::resolve_fix(&runner.store, given)?;

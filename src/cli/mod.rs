@@ -6,6 +6,7 @@
 //! - A closed pipe on standard output is not an error.
 //! - Every failure becomes an [`error::CliError`] with a message, an optional hint and an exit code.
 
+mod actor;
 mod args;
 mod cancel;
 mod cockpit;

@@ -44,6 +44,7 @@ pub fn mute(invocation: &Invocation, arguments: &MuteArgs) -> Result<CliExitCode
     if arguments.kinds.is_empty() {
         return list_mutes(&session, arguments.format);
     }
+    invocation.actor()?.require_person("mute kinds of findings")?;
     for &kind in &arguments.kinds {
         policy::may_mute(kind).map_err(|refusal| {
             CliError::usage(refusal.to_string()).hint("dismiss the findings that are no problem, each with its reason")
@@ -58,6 +59,7 @@ pub fn mute(invocation: &Invocation, arguments: &MuteArgs) -> Result<CliExitCode
 ///
 /// Returns an error if the store fails.
 pub fn unmute(invocation: &Invocation, arguments: &UnmuteArgs) -> Result<CliExitCode, CliError> {
+    invocation.actor()?.require_person("unmute kinds of findings")?;
     change_mutes(&invocation.open_reading_session(RequiredAssets::None)?, &arguments.kinds, MuteAction::Unmute)
 }
 

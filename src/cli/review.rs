@@ -95,7 +95,7 @@ fn resolve_reviewer(settings: &Settings, asked: Option<&str>) -> Result<String, 
 /// Returns an error if the scope or reviewer is unknown, or the run cannot be started.
 pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_session(RequiredAssets::Smells)?;
-    let request = build_request(&session, arguments)?;
+    let request = build_request(&session, arguments, invocation.actor()?.source())?;
     let allowed = arguments.allow_unreviewed.clone().unwrap_or_else(|| session.loaded.settings.allow_unreviewed.clone());
     let (runner, look) = session.into_runner();
     let requested = runner.launcher().request_review(&request)?;
@@ -113,7 +113,7 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     Ok(result.exit_code(fail_on, &allowed))
 }
 
-fn build_request(session: &Session, arguments: &ReviewArgs) -> Result<ReviewRequest, CliError> {
+fn build_request(session: &Session, arguments: &ReviewArgs, source: Source) -> Result<ReviewRequest, CliError> {
     let settings = &session.loaded.settings;
     let mut scope = arguments.scope.scope()?;
     if scope.is_none() {
@@ -128,7 +128,7 @@ fn build_request(session: &Session, arguments: &ReviewArgs) -> Result<ReviewRequ
     Ok(ReviewRequest {
         scope,
         reviewer: Some(resolve_reviewer(settings, arguments.reviewer.as_deref())?),
-        source: Source::Cli,
+        source,
         force: arguments.force,
     })
 }

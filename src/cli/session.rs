@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::actor::CommandActor;
 use super::args::{ColorWhen, GlobalArgs};
 use super::error::CliError;
 use super::output;
@@ -131,6 +132,15 @@ impl Invocation {
     /// Returns an error if `REVDECK_NOW` is not a valid time.
     pub fn clock_and_ids(&self) -> Result<ClockAndIds, CliError> {
         Ok(ClockAndIds::from_variable(read_variable("REVDECK_NOW").as_deref())?)
+    }
+
+    /// Returns the actor of this command: a person or an assistant.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `REVDECK_ACTOR` has an unknown value.
+    pub fn actor(&self) -> Result<CommandActor, CliError> {
+        CommandActor::detect(read_variable)
     }
 
     /// Opens the repository around the current folder with its store and settings, and prints warnings.

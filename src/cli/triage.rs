@@ -4,12 +4,13 @@
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCandidates;
 
+use super::actor::CommandActor;
 use super::error::{CliError, CliExitCode};
 use super::session::{Invocation, Session};
 use super::{complete, output, resolve_id};
 use crate::config::RequiredAssets;
 use crate::domain::text::{format_count, sanitize_line};
-use crate::domain::{Actor, Disposition, FindingId, FindingStatus, TriageAction};
+use crate::domain::{Disposition, FindingId, FindingStatus, TriageAction};
 use crate::policy;
 use crate::store::triage::status_after;
 
@@ -60,6 +61,7 @@ pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCod
         return Err(CliError::usage("a dismissal needs its reason")
             .hint("write --reason TEXT: it is kept, and the finding is not raised again"));
     }
+    let actor = invocation.actor()?;
     let session = invocation.open_reading_session(RequiredAssets::None)?;
     let view = session.store.view()?;
     let mut chosen: Vec<FindingId> = Vec::new();
@@ -69,7 +71,7 @@ pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCod
             chosen.push(id);
         }
     }
-    let lines = session.store.decide(|log| build_dispositions(&session, log, &chosen, status, reason))?;
+    let lines = session.store.decide(|log| build_dispositions(&session, &actor, log, &chosen, (status, reason)))?;
     let already = chosen.len() - lines.len();
     if already > 0 {
         output::print_note(&format!("note: {} {status} already", format_count(already, "finding")));
@@ -85,22 +87,22 @@ pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCod
 /// Builds the dispositions to store. Skips findings that already have the status; refuses all if one is not allowed.
 fn build_dispositions(
     session: &Session,
+    actor: &CommandActor,
     log: &[Disposition],
     chosen: &[FindingId],
-    status: FindingStatus,
-    reason: &str,
+    (status, reason): (FindingStatus, &str),
 ) -> Result<Vec<Disposition>, CliError> {
     let at = session.ambient.now();
     let group = session.ambient.new_run_id().to_string().replacen("ar_", "t_", 1);
     let mut lines = Vec::new();
     for id in chosen {
         let previous = status_after(log, id);
-        match policy::may_set(Actor::User, previous, status) {
+        match policy::may_set(actor.actor, previous, status) {
             Ok(()) => lines.push(Disposition {
                 finding_id: id.clone(),
                 status,
                 previous,
-                actor: Actor::User,
+                actor: actor.actor,
                 reason: sanitize_line(reason).into_owned(),
                 at,
                 action: TriageAction::Set,
@@ -108,7 +110,10 @@ fn build_dispositions(
                 run_id: None,
             }),
             Err(policy::Refusal::AlreadySo(_)) => {}
-            Err(refusal) => return Err(CliError::usage(format!("{id} cannot become {status}: {refusal}"))),
+            Err(refusal) => {
+                let error = CliError::usage(format!("{id} cannot become {status}: {refusal}"));
+                return Err(if actor.is_assistant() { error.hint(actor.hint()) } else { error });
+            }
         }
     }
     Ok(lines)

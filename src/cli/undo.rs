@@ -43,20 +43,25 @@ impl UndoArgs {
 ///
 /// Returns an error if the files of a fix have changed too much, or the store fails.
 pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitCode, CliError> {
+    let actor = invocation.actor()?;
     let (runner, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
     let at = runner.ambient.now();
     let step = match direction {
-        UndoDirection::Undo => runner.store.undo(at)?,
-        UndoDirection::Redo => runner.store.redo(at)?,
+        UndoDirection::Undo => runner.store.undo(actor.actor, at)?,
+        UndoDirection::Redo => runner.store.redo(actor.actor, at)?,
     };
     let said = match (step, direction) {
+        // What the user decided, only the user takes back.
+        (UndoOutcome::Nothing, _) if actor.is_assistant() => {
+            return Err(CliError::usage("no claim of an assistant can be taken back or made again").hint(actor.hint()));
+        }
         (UndoOutcome::Nothing, UndoDirection::Undo) => "nothing to take back\n".to_owned(),
         (UndoOutcome::Nothing, UndoDirection::Redo) => "nothing to make again\n".to_owned(),
         (UndoOutcome::Fix(fix), UndoDirection::Undo) => {
-            fix::format_fix(&runner, &runner.fixer().undo_fix(&fix.fix_id)?)?
+            fix::format_fix(&runner, &runner.fixer().undo_fix(&fix.fix_id, actor.actor)?)?
         }
         (UndoOutcome::Fix(fix), UndoDirection::Redo) => {
-            fix::format_fix(&runner, &runner.fixer().apply_fix(&fix.fix_id)?)?
+            fix::format_fix(&runner, &runner.fixer().apply_fix(&fix.fix_id, actor.actor)?)?
         }
         (UndoOutcome::Decided(lines), _) => lines.iter().map(format_disposition).collect(),
     };

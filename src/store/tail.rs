@@ -31,6 +31,8 @@ pub struct StoreTail {
     sender: Sender<TailMessage>,
     receiver: Receiver<TailMessage>,
     how: TailSource,
+    /// Watches a file outside of the store; see [`StoreTail::watch_file`].
+    beside: Option<notify::RecommendedWatcher>,
     last: Option<Instant>,
     stopped: bool,
 }
@@ -105,7 +107,7 @@ impl Store {
         let root = resolve_links(&self.root);
         let how = start_watching(&root, &sender)
             .unwrap_or_else(|reason| TailSource::Polling { reason, seen: StoreSignature::from_folder(&root) });
-        StoreTail { root, sender, receiver, how, last: None, stopped: false }
+        StoreTail { root, sender, receiver, how, beside: None, last: None, stopped: false }
     }
 }
 
@@ -113,6 +115,27 @@ impl StoreTail {
     /// Returns a handle that ends a wait from another thread.
     pub fn stopper(&self) -> TailStopper {
         TailStopper(self.sender.clone())
+    }
+
+    /// Reports changes of a file outside of the store too, as [`StoreChange::Store`]: HEAD's reflog, with which the
+    /// freshness of runs changes. Without file notifications, its changes are not noticed.
+    pub fn watch_file(&mut self, file: &Path) {
+        let (sender, file) = (self.sender.clone(), resolve_links(file));
+        let Some(folder) = file.parent().map(Path::to_owned) else { return };
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let is_change = |event: &notify::Event| !matches!(event.kind, EventKind::Access(_));
+            if event.is_ok_and(|event| is_change(&event) && event.paths.contains(&file)) {
+                let _ = sender.send(TailMessage::Touched(TouchedPart::Store));
+            }
+        });
+        let watching = watcher.and_then(|mut watcher| {
+            watcher.watch(&folder, RecursiveMode::NonRecursive)?;
+            Ok(watcher)
+        });
+        match watching {
+            Ok(watcher) => self.beside = Some(watcher),
+            Err(error) => tracing::debug!(folder = %folder.display(), %error, "a file beside the store is not watched"),
+        }
     }
 
     /// Returns the reason why the files are polled instead of watched; `None` when they are watched.
@@ -342,7 +365,12 @@ mod tests {
         let root = folder.path().to_owned();
         let (sender, receiver) = channel();
         let how = TailSource::Polling { reason: "no watches left".into(), seen: StoreSignature::from_folder(&root) };
-        let mut tail = StoreTail { root: root.clone(), sender, receiver, how, last: None, stopped: false };
+        let mut tail =
+            StoreTail { root: root.clone(), sender, receiver, how, beside: None, last: None, stopped: false };
+        let beside = folder.path().join("HEAD");
+        tail.watch_file(&beside);
+        std::fs::write(&beside, "moved\n").expect("written");
+        assert_eq!(tail.wait(), StoreChange::Store);
         assert_eq!(tail.polling_reason(), Some("no watches left"));
         std::fs::write(root.join("runs.ndjson"), "{}\n").expect("written");
         assert_eq!(tail.wait(), StoreChange::Store);

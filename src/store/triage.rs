@@ -37,20 +37,20 @@ impl Store {
         })
     }
 
-    /// Undoes the user's last triage. For the decisions of an applied fix, the caller must revert the patch.
+    /// Undoes the actor's own last triage. For the decisions of an applied fix, the caller must revert the patch.
     ///
     /// # Errors
     /// Returns an error when the store cannot be locked, read or written.
-    pub fn undo(&self, at: Time) -> Result<UndoOutcome, StoreError> {
-        self.undo_or_redo(FixStatus::Applied, |log| next_undo(log, at))
+    pub fn undo(&self, actor: Actor, at: Time) -> Result<UndoOutcome, StoreError> {
+        self.undo_or_redo(FixStatus::Applied, |log| next_undo(log, actor, at))
     }
 
-    /// Redoes the last undone triage. For the decisions of a reverted fix, the caller must apply the patch again.
+    /// Redoes the actor's own last undone triage. For the decisions of a reverted fix, the caller must apply the patch again.
     ///
     /// # Errors
     /// Returns an error when the store cannot be locked, read or written.
-    pub fn redo(&self, at: Time) -> Result<UndoOutcome, StoreError> {
-        self.undo_or_redo(FixStatus::Undone, |log| next_redo(log, at))
+    pub fn redo(&self, actor: Actor, at: Time) -> Result<UndoOutcome, StoreError> {
+        self.undo_or_redo(FixStatus::Undone, |log| next_redo(log, actor, at))
     }
 
     /// Performs an undo or redo. `of_files` is the status of a fix for which the step also changes files.
@@ -92,9 +92,15 @@ fn parse_fix_group(group: &str) -> Option<FixId> {
     group.split_once('/')?.0.parse().ok()
 }
 
-/// Returns the lines that undo or redo the last dispositions of this fix; empty when there are none.
-pub fn undo_or_redo_fix(log: &[Disposition], fix: &FixId, action: TriageAction, at: Time) -> Vec<Disposition> {
-    let stacks = UndoStacks::from_log(log);
+/// Returns the lines that undo or redo the actor's last dispositions of this fix; empty when there are none.
+pub fn undo_or_redo_fix(
+    log: &[Disposition],
+    fix: &FixId,
+    actor: Actor,
+    action: TriageAction,
+    at: Time,
+) -> Vec<Disposition> {
+    let stacks = UndoStacks::from_log(log, actor);
     let groups = if action == TriageAction::Undo { &stacks.done } else { &stacks.undone };
     let group = groups.iter().rev().find(|group| parse_fix_group(group).as_ref() == Some(fix));
     group.and_then(|group| stacks.build_step(log, group, action, at)).unwrap_or_default()
@@ -105,23 +111,25 @@ pub fn status_after(log: &[Disposition], id: &FindingId) -> FindingStatus {
     log.iter().rev().find(|line| line.finding_id == *id).map_or(FindingStatus::Open, |line| line.status)
 }
 
-/// Returns the lines that undo the user's last triage that is not undone yet; `None` when there is none.
+/// Returns the lines that undo the actor's last triage that is not undone yet; `None` when there is none.
 ///
-/// Findings whose status was changed since by another actor, such as a later review or an assistant, are not changed. A
+/// Findings whose status was changed since by another actor, such as a later review, are not changed. A
 /// group without remaining findings is skipped.
-pub fn next_undo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
-    let stacks = UndoStacks::from_log(log);
+pub fn next_undo(log: &[Disposition], actor: Actor, at: Time) -> Option<Vec<Disposition>> {
+    let stacks = UndoStacks::from_log(log, actor);
     stacks.done.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Undo, at))
 }
 
-/// Returns the lines that redo the last undone triage; `None` when there is none, or when the user triaged since.
-pub fn next_redo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
-    let stacks = UndoStacks::from_log(log);
+/// Returns the lines that redo the actor's last undone triage; `None` when there is none, or when the actor triaged
+/// since.
+pub fn next_redo(log: &[Disposition], actor: Actor, at: Time) -> Option<Vec<Disposition>> {
+    let stacks = UndoStacks::from_log(log, actor);
     stacks.undone.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Redo, at))
 }
 
-/// The user's groups in the order in which undo and redo process them.
+/// The groups of one actor in the order in which undo and redo process them.
 struct UndoStacks<'a> {
+    actor: Actor,
     done: Vec<&'a str>,
     undone: Vec<&'a str>,
     /// Last status of each finding, set by any actor.
@@ -129,12 +137,12 @@ struct UndoStacks<'a> {
 }
 
 impl<'a> UndoStacks<'a> {
-    fn from_log(log: &'a [Disposition]) -> Self {
+    fn from_log(log: &'a [Disposition], actor: Actor) -> Self {
         let (mut done, mut undone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
         let mut present = HashMap::new();
         for line in log {
             present.insert(&line.finding_id, line.status);
-            if line.actor != Actor::User {
+            if line.actor != actor {
                 continue;
             }
             let group = line.group.as_str();
@@ -154,14 +162,14 @@ impl<'a> UndoStacks<'a> {
                 to.push(group);
             }
         }
-        Self { done, undone, present }
+        Self { actor, done, undone, present }
     }
 
     /// Returns the dispositions that undo or redo a group; `None` when no finding of the group can be changed.
     fn build_step(&self, log: &[Disposition], group: &str, action: TriageAction, at: Time) -> Option<Vec<Disposition>> {
         let sets = log
             .iter()
-            .filter(|line| line.actor == Actor::User && line.action == TriageAction::Set && line.group == group);
+            .filter(|line| line.actor == self.actor && line.action == TriageAction::Set && line.group == group);
         let lines: Vec<Disposition> = sets
             .filter_map(|set| {
                 let (from, to) = match action {
@@ -225,7 +233,7 @@ mod tests {
         let mut steps = Vec::new();
         // z is undo and y is redo; each step shows the resulting status of the finding.
         for key in "zzzzyyyyzz".chars() {
-            let lines = if key == 'z' { next_undo(&log, at) } else { next_redo(&log, at) };
+            let lines = if key == 'z' { next_undo(&log, Actor::User, at) } else { next_redo(&log, Actor::User, at) };
             steps.push(
                 statuses(&lines).iter().map(|(id, status)| format!("{id} {status}")).collect::<Vec<_>>().join(", "),
             );
@@ -249,8 +257,8 @@ mod tests {
         assert_eq!(log[4].reason, "noise", "a dismissal that comes back keeps its reason");
         // A new triage ends the possible redos.
         log.push(line('d', "4", Open, Dismissed, "x"));
-        assert_eq!(next_redo(&log, at), None);
-        assert_eq!(statuses(&next_undo(&log, at)), [("d".to_owned(), "open")]);
+        assert_eq!(next_redo(&log, Actor::User, at), None);
+        assert_eq!(statuses(&next_undo(&log, Actor::User, at)), [("d".to_owned(), "open")]);
     }
 
     #[test]
@@ -265,13 +273,13 @@ mod tests {
             line('c', "t_2", Open, Dismissed, "x"),
             line('b', "t_3", Addressed, Dismissed, "x"),
         ];
-        let back = undo_or_redo_fix(&log, &fix, TriageAction::Undo, at);
+        let back = undo_or_redo_fix(&log, &fix, Actor::User, TriageAction::Undo, at);
         assert_eq!(statuses(&Some(back.clone())), [("a".to_owned(), "open")], "b is something else meanwhile");
-        assert_eq!(undo_or_redo_fix(&log, &fix, TriageAction::Redo, at), []);
+        assert_eq!(undo_or_redo_fix(&log, &fix, Actor::User, TriageAction::Redo, at), []);
         log.extend(back);
-        assert_eq!(undo_or_redo_fix(&log, &fix, TriageAction::Undo, at), []);
+        assert_eq!(undo_or_redo_fix(&log, &fix, Actor::User, TriageAction::Undo, at), []);
         assert_eq!(
-            statuses(&Some(undo_or_redo_fix(&log, &fix, TriageAction::Redo, at))),
+            statuses(&Some(undo_or_redo_fix(&log, &fix, Actor::User, TriageAction::Redo, at))),
             [("a".to_owned(), "addressed")]
         );
         assert_eq!(parse_fix_group("t_2"), None);
@@ -283,7 +291,7 @@ mod tests {
         let mut seen_again = line('b', "e", Addressed, Unresolved, "seen again");
         seen_again.actor = Actor::Engine;
         let log = vec![line('a', "1", Open, Addressed, ""), line('b', "2", Open, Addressed, ""), seen_again];
-        assert_eq!(statuses(&next_undo(&log, Time::UNIX_EPOCH)), [("a".to_owned(), "open")]);
-        assert_eq!(next_undo(&[], Time::UNIX_EPOCH), None);
+        assert_eq!(statuses(&next_undo(&log, Actor::User, Time::UNIX_EPOCH)), [("a".to_owned(), "open")]);
+        assert_eq!(next_undo(&[], Actor::User, Time::UNIX_EPOCH), None);
     }
 }

@@ -226,6 +226,9 @@ fn follow_store(repo: Option<&Repo>, store: &Store, written: &AtomicU64, message
         awaited: AtomicBool::new(false),
     });
     let mut tail = store.open_tail();
+    if let Some(repo) = repo {
+        tail.watch_file(&repo.git_dir().join("logs").join("HEAD"));
+    }
     let mut known: Option<Arc<StoreView>> = None;
     let mut facts = FreshnessFacts::default();
     let mut fixes = 0;
@@ -396,8 +399,8 @@ fn apply_triage_order(store: &Store, ambient: &ClockAndIds, order: &TriageOrder)
             let decided = store.decide(|log| lines.iter().map(|line| disposition(log, line)).collect::<Result<_, _>>());
             decided.map(UndoOutcome::Decided)
         }
-        TriageOrder::Undo => store.undo(now).map_err(TriageRefusal::from),
-        TriageOrder::Redo => store.redo(now).map_err(TriageRefusal::from),
+        TriageOrder::Undo => store.undo(Actor::User, now).map_err(TriageRefusal::from),
+        TriageOrder::Redo => store.redo(Actor::User, now).map_err(TriageRefusal::from),
     };
     step.map_err(|TriageRefusal(why)| why)
 }
@@ -473,8 +476,8 @@ fn serve_runner_requests(runner: &Services, asks: &Receiver<RunnerRequest>, mess
                         reviewer: None,
                         source: Source::Cockpit,
                     }),
-                    FixOrder::Apply(fix) => runner.fixer().apply_fix(fix),
-                    FixOrder::Undo(fix) => runner.fixer().undo_fix(fix),
+                    FixOrder::Apply(fix) => runner.fixer().apply_fix(fix, Actor::User),
+                    FixOrder::Undo(fix) => runner.fixer().undo_fix(fix, Actor::User),
                     FixOrder::Drop(fix) => runner.fixer().drop_fix(fix),
                 };
                 AppMessage::FixFinished(done.map(Box::new).map_err(describe_runner_error))

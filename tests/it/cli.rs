@@ -1,5 +1,6 @@
 //! Integration tests: the real binary, its commands, exit codes, JSON shapes and settings.
 
+mod actor;
 mod config;
 mod json;
 mod output;

@@ -41,12 +41,12 @@ fn hash_content(content: &[u8]) -> String {
 
 impl Fixer<'_> {
     /// Applies the patch of a fix to the files of this worktree, completely or not at all, and marks its findings as
-    /// addressed.
+    /// addressed; for an assistant, that is a claim.
     ///
     /// # Errors
     ///
     /// If the fix is no offer, or a file differs from the code for which the patch was made; no file is changed then.
-    pub fn apply_fix(&self, id: &FixId) -> Result<Fix, RunnerError> {
+    pub fn apply_fix(&self, id: &FixId, actor: Actor) -> Result<Fix, RunnerError> {
         let _lock = self.acquire_fix_lock(id)?;
         let fix = self.fix_record(id)?;
         if !fix.status.is_applicable() {
@@ -75,7 +75,7 @@ impl Fixer<'_> {
             }
         }
         let fix = self.change_fix(id, |fix| fix.status = FixStatus::Applied)?;
-        self.record_decisions(&fix, FindingStatus::Addressed)?;
+        self.record_decisions(&fix, FindingStatus::Addressed, actor)?;
         Ok(fix)
     }
 
@@ -85,7 +85,7 @@ impl Fixer<'_> {
     /// # Errors
     ///
     /// If the lines of the fix were changed since; no file is written then.
-    pub fn undo_fix(&self, id: &FixId) -> Result<Fix, RunnerError> {
+    pub fn undo_fix(&self, id: &FixId, actor: Actor) -> Result<Fix, RunnerError> {
         let _lock = self.acquire_fix_lock(id)?;
         let fix = self.fix_record(id)?;
         if fix.status != FixStatus::Applied && !fix.is_half_applied() {
@@ -105,7 +105,7 @@ impl Fixer<'_> {
             // A decision that is made while learning is off is never learned from.
             fix.private |= !self.services.settings.learning.enabled;
         })?;
-        self.record_decisions(&fix, FindingStatus::Open)?;
+        self.record_decisions(&fix, FindingStatus::Open, actor)?;
         Ok(fix)
     }
 
@@ -327,9 +327,25 @@ impl Fixer<'_> {
         Ok(RevertAction::Write { content, mode: present.mode })
     }
 
-    /// Records the user's decision about the findings of a fix, as one step for `undo`. Skips findings that got another
+    /// Returns true if the user decided that the findings of a fix are addressed by it.
+    ///
+    /// # Errors
+    ///
+    /// If the fix is unknown, or the store cannot be read.
+    pub fn was_applied_by_user(&self, id: &FixId) -> Result<bool, RunnerError> {
+        for finding in self.fix_record(id)?.fixed_findings() {
+            let history = self.services.store.dispositions(finding)?;
+            let of_fix = |line: &&Disposition| line.reason == format!("fix {id} applied");
+            if history.iter().rev().find(of_fix).is_some_and(|line| line.actor == Actor::User) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Records the actor's decision about the findings of a fix, as one step for `undo`. Skips findings that got another
     /// decision meanwhile.
-    fn record_decisions(&self, fix: &Fix, status: FindingStatus) -> Result<(), RunnerError> {
+    fn record_decisions(&self, fix: &Fix, status: FindingStatus, actor: Actor) -> Result<(), RunnerError> {
         let (at, step) =
             (self.services.ambient.now(), self.services.ambient.new_run_id().as_str().replacen("ar_", "t_", 1));
         let (action, word, group) = match status {
@@ -337,7 +353,7 @@ impl Fixer<'_> {
             _ => (TriageAction::Undo, "undone", step),
         };
         self.services.store.decide(|log| {
-            let again = undo_or_redo_fix(log, &fix.fix_id, action, at);
+            let again = undo_or_redo_fix(log, &fix.fix_id, actor, action, at);
             if !again.is_empty() {
                 return Ok(again);
             }
@@ -348,12 +364,12 @@ impl Fixer<'_> {
                     FindingStatus::Addressed => previous.is_undecided(),
                     _ => previous == FindingStatus::Addressed,
                 };
-                let allowed = wanted && policy::may_set(Actor::User, previous, status).is_ok();
+                let allowed = wanted && policy::may_set(actor, previous, status).is_ok();
                 allowed.then(|| Disposition {
                     finding_id: id.clone(),
                     status,
                     previous,
-                    actor: Actor::User,
+                    actor,
                     reason: format!("fix {} {word}", fix.fix_id),
                     at,
                     action: TriageAction::Set,
