@@ -79,6 +79,7 @@ impl From<GitError> for CliError {
             // The repository or the disk failed; the arguments were right.
             GitError::Blocking { .. }
             | GitError::Index { .. }
+            | GitError::NoGit { .. }
             | GitError::Io { .. }
             | GitError::Git { .. }
             | GitError::PartialClone { .. } => CliExitCode::Incomplete,

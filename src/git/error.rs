@@ -130,7 +130,17 @@ pub enum GitError {
         /// Reason, such as "its folder cannot be made".
         why: String,
     },
-    /// An operation on a file or folder failed, or git could not be started.
+    /// The program `git`, which is needed for an action on a file, could not be started.
+    #[error("git cannot be run to {action} of {}: {source}", path.display())]
+    NoGit {
+        /// Action that needs git, such as "join the split index".
+        action: &'static str,
+        /// Root or git dir of the repository.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// An operation on a file or folder failed.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
         /// Failed action, such as "read the index".
@@ -206,6 +216,7 @@ impl GitError {
             {
                 "revdeck stores a snapshot as git objects and needs to write to .git".to_owned()
             }
+            Self::NoGit { .. } => "install git, or put it into PATH".to_owned(),
             Self::NotTouched { .. } | Self::Io { .. } | Self::Git { .. } => return None,
         })
     }

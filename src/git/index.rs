@@ -11,6 +11,7 @@ use std::process::Command;
 
 use git2::Oid;
 
+use super::git_command::GitCommandError;
 use super::{DEFAULT_GIT_PATIENCE, GitError, git_command, regular_file};
 use crate::domain::text::path_from_bytes;
 
@@ -306,8 +307,15 @@ fn join_split_index(path: &Path, git_dir: &Path) -> Result<Vec<u8>, GitError> {
     // Neither a monitor nor a hook is of use for a copy.
     command.args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"]).arg("--git-dir").arg(git_dir);
     command.args(["update-index", "--no-split-index", "--force-write-index"]).env("GIT_INDEX_FILE", &copy);
-    let output = git_command::run_with_input(command, "update-index", Vec::new(), DEFAULT_GIT_PATIENCE)
-        .map_err(|error| io("run git to put together the split index")(error.into()))?;
+    let output =
+        git_command::run_with_input(command, "update-index", Vec::new(), DEFAULT_GIT_PATIENCE).map_err(|error| {
+            match error {
+                GitCommandError::NotStarted(source) => {
+                    GitError::NoGit { action: "join the split index", path: git_dir.to_owned(), source }
+                }
+                silent => io("have git put together the split index")(silent.into()),
+            }
+        })?;
     if !output.status.success() {
         let what = format!("git could not put the split index together: {}", String::from_utf8_lossy(&output.stderr));
         return Err(GitError::Index { path: path.to_owned(), what });

@@ -337,3 +337,19 @@ fn cancelling_needs_no_reason() {
     assert_eq!(shown["run"]["status"], "cancelled");
     assert_eq!(shown["run"]["cancel_reason"], "user_stop");
 }
+
+#[test]
+fn without_git_a_split_index_is_an_error_about_git() {
+    let test = TestEnvironment::new();
+    test.write("long.py", long_function("long"));
+    test.commit("one finding");
+    test.git(&["update-index", "--split-index"]);
+    test.write("long.py", long_function("longer"));
+    let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+    let output = command.args(["review", "--worktree"]).env("PATH", test.home()).output().expect("revdeck starts");
+    assert_eq!(output.status.code(), Some(INCOMPLETE));
+    assert_snapshot!(test.normalise(&err(&output)), @"
+    error: git cannot be run to join the split index of [repo]/.git/: No such file or directory (os error 2)
+      hint: install git, or put it into PATH
+    ");
+}
