@@ -154,6 +154,9 @@ impl From<RunnerError> for CliError {
                 Some(hint) => Self::usage(message).hint(hint),
                 None => Self::usage(message),
             },
+            RunnerError::Reviewer(error) if error.class == crate::domain::ErrorClass::Configuration => {
+                Self::usage(message)
+            }
             RunnerError::Reviewer(_) => Self::failed(message).hint("`revdeck doctor` says what the reviewer lacks"),
             RunnerError::Spawn { .. } => {
                 Self::failed(message).hint("the run waits in the store; the next `revdeck review` starts it")

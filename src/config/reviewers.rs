@@ -44,6 +44,8 @@ setting_table! {
         base_url: Option<String>, Form::Address, User;
         api_key_env: Option<String>, Form::Variable, User;
         api_key_cmd: Option<String>, Form::Text, User;
+        /// True to send a key over plain http to another machine.
+        insecure_http: bool, Form::Flag, User;
         /// File with PEM certificates that are trusted in addition to the system's.
         ca_file: Option<PathBuf>, Form::Text, User;
         command: Vec<String>, Form::Program, User;
@@ -127,6 +129,7 @@ impl ReviewerSettings {
             base_url: None,
             api_key_env: None,
             api_key_cmd: None,
+            insecure_http: false,
             ca_file: None,
             command: Vec::new(),
             dialect: None,
@@ -170,12 +173,18 @@ impl ReviewerSettings {
 
     /// Returns true if requests travel unencrypted: http to another machine.
     pub fn is_plaintext(&self) -> bool {
-        let plain = self.base_url.as_ref().is_some_and(|address| address.starts_with("http://"));
+        let is_plain = |address: &String| address.get(..7).is_some_and(|start| start.eq_ignore_ascii_case("http://"));
+        let plain = self.base_url.as_ref().is_some_and(is_plain);
         plain
             && self.host().is_some_and(|host| {
                 !host.eq_ignore_ascii_case("localhost")
                     && !host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
             })
+    }
+
+    /// Returns true if the key would be readable on the way and the user has not allowed that.
+    pub fn exposes_key(&self) -> bool {
+        self.is_plaintext() && self.key_source() != ApiKeySource::None && !self.insecure_http
     }
 
     /// Returns the source of the key. The default variable of a kind applies only to its official service; at another
@@ -214,7 +223,10 @@ impl ReviewerSettings {
 
 /// Returns true for a setting of the requests that has a default. The built-in reviewer sends no requests.
 fn has_default(name: &str) -> bool {
-    matches!(name, "mask_secrets" | "idle_timeout" | "total_timeout" | "attempts" | "critic" | "summary")
+    matches!(
+        name,
+        "insecure_http" | "mask_secrets" | "idle_timeout" | "total_timeout" | "attempts" | "critic" | "summary"
+    )
 }
 
 #[cfg(test)]
@@ -262,6 +274,20 @@ mod tests {
         ] {
             let reviewer = reviewer(ReviewerKind::Openai, Some(base_url));
             assert_eq!((reviewer.host(), reviewer.is_plaintext()), (Some(host), readable), "{base_url}");
+        }
+        for (base_url, key, insecure_http, expected) in [
+            ("http://models.example.org", Some("KEY"), false, true),
+            ("HTTP://models.example.org", Some("KEY"), false, true),
+            ("http://10.0.0.7:8000/v1", Some("KEY"), false, true),
+            ("http://10.0.0.7:8000/v1", Some("KEY"), true, false),
+            ("http://10.0.0.7:8000/v1", None, false, false),
+            ("http://127.0.0.1:8000/v1", Some("KEY"), false, false),
+            ("https://models.example.org", Some("KEY"), false, false),
+        ] {
+            let api_key_env = key.map(str::to_owned);
+            let reviewer =
+                ReviewerSettings { api_key_env, insecure_http, ..reviewer(ReviewerKind::Openai, Some(base_url)) };
+            assert_eq!(reviewer.exposes_key(), expected, "{base_url} {key:?} {insecure_http}");
         }
         let nowhere = reviewer(ReviewerKind::Ollama, None);
         assert_eq!((nowhere.host(), nowhere.is_plaintext()), (None, false));

@@ -256,6 +256,8 @@ setting_table! {
         /// Command that prints the API key.
         #[serde(deserialize_with = "none_if_zero")]
         api_key_cmd: Option<String>, Form::OptionalText, User;
+        /// True to send a key over plain http to another machine.
+        insecure_http: bool, Form::Flag, User;
         /// Maximum time that building a context waits for the server, over all requests.
         seconds: u64, Form::Count { min: 1, max: 600 }, User;
     }
@@ -401,6 +403,7 @@ impl EmbeddingSettings {
             base_url: self.base_url.clone(),
             api_key_env: self.api_key_env.clone(),
             api_key_cmd: self.api_key_cmd.clone(),
+            insecure_http: self.insecure_http,
             ..ReviewerSettings::new(self.kind)
         }
     }

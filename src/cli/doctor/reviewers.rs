@@ -120,7 +120,9 @@ fn judge_key(reviewer: &ReviewerSettings, said: &mut ReviewerDiagnosis) {
             None => said.add_notice("key from api_key_cmd, which does not begin with a program in PATH"),
         },
     }
-    if reviewer.is_plaintext() && source != ApiKeySource::None {
+    if reviewer.exposes_key() {
+        said.add_bad("is refused, as its key would be sent unencrypted: use https, or set insecure_http = true");
+    } else if reviewer.is_plaintext() && source != ApiKeySource::None {
         said.add_notice("key and code are sent unencrypted: use https");
     }
 }

@@ -130,6 +130,7 @@ impl HttpChat {
         }
         let key = ApiKey::new(endpoint.key.clone());
         let target = ServerUrl::new(endpoint.base_url.as_deref(), wire).map_err(failed)?;
+        target.check_key(&key, endpoint.insecure_http).map_err(failed)?;
         if key.expose().is_none() && endpoint.base_url.is_none() && endpoint.kind.default_key_variable().is_some() {
             return Err(failed(HttpFailure::new(
                 ErrorClass::Auth,

@@ -77,6 +77,7 @@ impl Embedder {
         }
         let key = ApiKey::new(endpoint.key.clone());
         let target = ServerUrl::new(endpoint.base_url.as_deref(), wire).map_err(failed)?;
+        target.check_key(&key, endpoint.insecure_http).map_err(failed)?;
         let headers = transport::build_headers(wire, &key).map_err(failed)?;
         let client = transport::build_client(&endpoint, &target).map_err(failed)?;
         Ok(Self { endpoint, wire, key, target, headers, client })

@@ -3,7 +3,8 @@
 //!
 //! - Everything a server sends is untrusted: it is bounded, and an error shows it as one line without control
 //!   characters.
-//! - The key goes into one header of requests to the configured host and nowhere else.
+//! - The key goes into one header of requests to the configured host and nowhere else, and over plain http only to this
+//!   machine, unless the user allows it.
 //! - An answer with a usable part is never requested twice.
 //! - Token counts follow [`Usage`](crate::domain::Usage), whatever the provider includes in its own counts: `input`
 //!   includes `cached`; `output` excludes `reasoning`; `reasoning` stays 0 if the provider counts it as output.
@@ -34,6 +35,7 @@ pub use backoff::BackoffClock;
 pub(crate) use backoff::SystemBackoffClock;
 pub use client::HttpChat;
 pub(crate) use embeddings::Embedder;
+pub(crate) use transport::describe_exposed_key;
 
 use super::chat::{AnswerTimeouts, ChatError};
 use crate::config::ReviewerKind;
@@ -51,6 +53,8 @@ pub struct Endpoint {
     pub base_url: Option<String>,
     /// API key; `None` for a service that needs none.
     pub key: Option<SecretString>,
+    /// True to send the key over plain http to another machine.
+    pub insecure_http: bool,
     /// Reasoning effort; `None` for the provider's default.
     pub effort: Option<Effort>,
     /// Limit for a connection, including TLS.

@@ -72,6 +72,18 @@ impl ServerUrl {
         home.is_some_and(|home| home.host_str() == self.base.host_str())
     }
 
+    /// Refuses to send a key over plain http to another machine. A proxy changes nothing: it would read the key too.
+    ///
+    /// # Errors
+    ///
+    /// Class `Configuration`, with the setting that allows it.
+    pub fn check_key(&self, key: &ApiKey, insecure_http: bool) -> Result<(), HttpFailure> {
+        if self.base.scheme() != "http" || self.is_loopback() || key.expose().is_none() || insecure_http {
+            return Ok(());
+        }
+        Err(HttpFailure::new(ErrorClass::Configuration, describe_exposed_key(&self.host)))
+    }
+
     fn is_loopback(&self) -> bool {
         match self.base.host_str() {
             Some(host) => {
@@ -81,6 +93,11 @@ impl ServerUrl {
             None => false,
         }
     }
+}
+
+/// Describes why a key is not sent to `host`, and what to do.
+pub fn describe_exposed_key(host: &str) -> String {
+    format!("the key would go to {host} over plain http, readable on the way: use https, or set insecure_http = true")
 }
 
 /// Builds the headers of every request.

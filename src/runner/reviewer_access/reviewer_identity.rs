@@ -47,6 +47,12 @@ impl ReviewerAccess<'_> {
             return Ok(builtin);
         }
         let settings = self.model_settings(name)?;
+        // Refused before anything is recorded or queued.
+        if settings.exposes_key() {
+            let host = settings.host().unwrap_or_default();
+            let text = format!("{name}: {}", http::describe_exposed_key(host));
+            return Err(ChatError::new(ErrorClass::Configuration, text).into());
+        }
         Ok(match settings.kind {
             ReviewerKind::Builtin => builtin,
             _ => ReviewerIdentity {
@@ -143,6 +149,7 @@ pub fn connect(
         model: settings.model.clone(),
         base_url: settings.base_url.clone(),
         key,
+        insecure_http: settings.insecure_http,
         // The model would reject an effort that it does not know.
         effort: settings.effort.filter(|effort| facts.effort.is_empty() || facts.effort.contains(effort)),
         connect_timeout: CONNECT_TIMEOUT.min(settings.total_timeout),
@@ -173,6 +180,7 @@ pub(in crate::runner) fn open_embeddings(
         model: settings.model.clone(),
         base_url: settings.base_url.clone(),
         key: read_reviewer_key(&reviewer)?,
+        insecure_http: settings.insecure_http,
         effort: None,
         connect_timeout: patience / 2,
         timeouts: AnswerTimeouts { idle: patience, total: patience },

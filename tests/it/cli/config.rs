@@ -56,11 +56,11 @@ fn settings_are_layered() {
         assert_eq!(setting(&test, key, variables, flags), (value, origin.to_owned()), "{key} {variables:?} {flags:?}");
     }
     assert_snapshot!(changed(&test), @r#"
-    default_scope = "branch:dev"         # repository, [repo]/.revdeck.toml:3:1
-    ignored_paths = ["mine", "theirs"]   # repository, [repo]/.revdeck.toml:2:1
-    max_file_bytes = 20                  # repository, [repo]/.revdeck.toml:1:1
-    color = "never"                      # user, [home]/config.toml:3:1
-    window.max_turns = 7                 # user, [home]/config.toml:5:1
+    default_scope = "branch:dev"              # repository, [repo]/.revdeck.toml:3:1
+    ignored_paths = ["mine", "theirs"]        # repository, [repo]/.revdeck.toml:2:1
+    max_file_bytes = 20                       # repository, [repo]/.revdeck.toml:1:1
+    color = "never"                           # user, [home]/config.toml:3:1
+    window.max_turns = 7                      # user, [home]/config.toml:5:1
     "#);
     let paths = test.json(&["config", "path", "--format", "json"], DONE);
     assert_eq!(paths["paths"]["config"]["exists"], true);
@@ -135,10 +135,10 @@ fn wrong_settings_are_told_with_their_place() {
       hint: allowed: true or false
     unknown:
     error: [home]/config.toml:1:1: colour: there is no such setting
-      hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, fail_on, allow_unreviewed, ledger_tokens, on_open, theme, ascii, color, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [smells]
+      hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, git_seconds, fail_on, allow_unreviewed, ledger_tokens, on_open, theme, ascii, color, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [smells]
     nested:
     error: [home]/config.toml:2:1: window.turns: there is no such setting; did you mean "window.max_turns"?
-      hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, fail_on, allow_unreviewed, ledger_tokens, on_open, theme, ascii, color, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [smells]
+      hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, git_seconds, fail_on, allow_unreviewed, ledger_tokens, on_open, theme, ascii, color, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [smells]
     syntax:
     error: [home]/config.toml:1:9: this is not TOML: string values must be quoted, expected literal string
       hint: a value stands behind the equals sign, texts in quotes: key = "text"
@@ -159,7 +159,7 @@ fn wrong_settings_are_told_with_their_place() {
       hint: allowed: "builtin", "openai", "openai-responses", "anthropic", "gemini", "ollama", "command"
     reviewer_model:
     error: [home]/config.toml:1:1: reviewers.a: needs model for kind = "openai"
-      hint: allowed: a table with kind, model, base_url, api_key_env, api_key_cmd, ca_file, command, dialect, effort, context_window, max_output, encoding, price_input, price_cached, price_output, max_turns, tools, mask_secrets, idle_timeout, total_timeout, attempts, fallback, critic, summary
+      hint: allowed: a table with kind, model, base_url, api_key_env, api_key_cmd, insecure_http, ca_file, command, dialect, effort, context_window, max_output, encoding, price_input, price_cached, price_output, max_turns, tools, mask_secrets, idle_timeout, total_timeout, attempts, fallback, critic, summary
     "#);
 }
 
@@ -285,6 +285,7 @@ fn reviewers_and_budgets_are_shown_with_their_origin() {
         ("reviewers.cloud.kind", "anthropic".into(), "user"),
         ("reviewers.cloud.price_output", serde_json::json!(10.5), "user"),
         ("reviewers.cloud.mask_secrets", true.into(), "default"),
+        ("reviewers.cloud.insecure_http", false.into(), "default"),
     ] {
         assert_eq!(setting(&test, key, &[], &[]), (value, origin.to_owned()), "{key}");
     }

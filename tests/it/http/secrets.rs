@@ -1,11 +1,14 @@
 //! Key handling: one header carries the key, and it appears in no other place.
 
+use insta::assert_snapshot;
 use revdeck::config::{ApiKeySource, ReviewerKind};
 use revdeck::domain::ErrorClass;
 use revdeck::reviewers::chat::Chat;
 use revdeck::reviewers::http::{Endpoint, open, open_with, read_key};
 use rstest::rstest;
 use serde_json::json;
+
+use crate::env::{INCOMPLETE, TestEnvironment, USAGE, err, out};
 
 use super::server::{KEY, Notes, Quick, Server, ask, error, events, reply, request, streamed};
 
@@ -108,6 +111,54 @@ fn settings_that_cannot_be_used(#[case] change: fn(&mut Endpoint), #[case] says:
     let failed = open_with(endpoint, Box::new(Quick::default())).expect_err("an error");
     assert!(failed.summary.starts_with("mine: ") && failed.summary.contains(says), "{failed}");
     assert!(!failed.summary.contains(PART) && !failed.summary.contains('\x1b'), "{failed}");
+}
+
+#[test]
+fn over_plain_http_it_goes_to_this_machine_only_unless_that_is_allowed() {
+    let at = |address: &str, insecure_http: bool| {
+        let endpoint = Server::new(Vec::new()).endpoint(ReviewerKind::Openai);
+        Endpoint { base_url: Some(address.to_owned()), insecure_http, ..endpoint }
+    };
+    for address in ["http://models.invalid/v1", "HTTP://models.invalid", "http://10.0.0.7", "http://localhost.invalid"]
+    {
+        let failed = open(at(address, false)).expect_err(address);
+        assert_eq!(failed.class, ErrorClass::Configuration, "{failed}");
+        assert!(failed.summary.contains("use https, or set insecure_http = true"), "{failed}");
+        assert!(open(at(address, true)).is_ok(), "{address}");
+        assert!(open(Endpoint { key: None, ..at(address, false) }).is_ok(), "{address}");
+    }
+    for address in ["http://localhost:1", "http://127.0.0.1", "http://[::1]:8080/v1", "https://models.invalid"] {
+        assert!(open(at(address, false)).is_ok(), "{address}");
+    }
+}
+
+#[test]
+fn a_review_that_would_show_it_on_the_way_is_refused_before_it_is_queued() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("one");
+    let settings = |more: &str| {
+        test.settings(&format!(
+            "default_reviewer = \"mine\"\n[reviewers.mine]\nkind = \"openai\"\nmodel = \"m\"\napi_key_env = \"MY_KEY\"\n\
+             base_url = \"http://models.invalid/v1\"\nattempts = 1\n{more}"
+        ));
+    };
+    let review = || {
+        let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+        command.args(["review", "--commit", "HEAD", "--wait"]).env("MY_KEY", KEY).output().expect("revdeck starts")
+    };
+    settings("");
+    let refused = review();
+    assert_eq!(refused.status.code(), Some(USAGE), "{}", err(&refused));
+    assert_snapshot!(err(&refused), @"error: mine: the key would go to models.invalid over plain http, readable on the way: use https, or set insecure_http = true");
+    assert_eq!(test.json(&["runs", "--format", "json"], 0)["runs"].as_array().map(Vec::len), Some(0));
+    // With the setting, the review is asked for; there is no such host.
+    settings("insecure_http = true\n");
+    let asked = review();
+    assert_eq!(asked.status.code(), Some(INCOMPLETE), "{}{}", out(&asked), err(&asked));
+    let run = &test.json(&["runs", "--format", "json"], 0)["runs"][0];
+    let said = run["error_summary"].as_str().expect("an error");
+    assert!(said.contains("no connection to models.invalid"), "{run}");
 }
 
 #[test]

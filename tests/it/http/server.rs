@@ -109,6 +109,7 @@ impl Server {
             connect_timeout: Duration::from_secs(10),
             timeouts: AnswerTimeouts { idle: Duration::from_secs(10), total: Duration::from_secs(20) },
             attempts: 3,
+            insecure_http: false,
             ca_file: None,
             name: "mine".to_owned(),
             window: None,

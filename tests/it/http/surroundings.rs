@@ -191,6 +191,7 @@ fn is_refused_by_a_proxy() {
 fn elsewhere(scheme: &str) -> HttpChat {
     open(Endpoint {
         base_url: Some(format!("{scheme}://models.invalid")),
+        insecure_http: scheme == "http",
         attempts: 1,
         ..Server::new(Vec::new()).endpoint(KIND)
     })
