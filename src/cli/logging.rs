@@ -1,6 +1,5 @@
 //! Log file, written only if `REVDECK_LOG` is set. Without the variable nothing is set up.
 
-use std::fs::{self, OpenOptions};
 use std::sync::Mutex;
 
 use super::error::CliError;
@@ -17,9 +16,7 @@ pub fn start(paths: &Paths) -> Result<(), CliError> {
         CliError::usage(format!("REVDECK_LOG is {wanted:?}")).hint("allowed: error, warn, info, debug, trace")
     })?;
     let path = paths.logs.join(format!("revdeck-{}.log", std::process::id()));
-    let file = fs::create_dir_all(&paths.logs)
-        .and_then(|()| OpenOptions::new().create(true).append(true).open(&path))
-        .map_err(|error| CliError::failed(format!("cannot write the log {}: {error}", path.display())))?;
+    let file = crate::store::files::open_append(&path)?;
     tracing_subscriber::fmt().with_max_level(level).with_ansi(false).with_writer(Mutex::new(file)).init();
     tracing::info!(arguments = ?std::env::args_os().collect::<Vec<_>>(), "started");
     Ok(())

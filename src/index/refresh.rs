@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write as _};
 use std::ops::ControlFlow;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -250,7 +251,7 @@ fn lock(folder: &Path, progress: &dyn Fn(IndexProgress) -> ControlFlow<()>) -> R
 /// Opens the lock file. Removes and recreates anything at this path that cannot be a lock file (for example a folder),
 /// because nobody can hold it.
 fn open_lock(path: &Path) -> Result<File, IndexError> {
-    let open = || disk::open(path, File::options().read(true).write(true).create(true).truncate(false));
+    let open = || disk::open(path, File::options().read(true).write(true).create(true).truncate(false).mode(0o600));
     let is_no_lock = |error: &io::Error| matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::PermissionDenied);
     let opened = open().or_else(|error| match is_no_lock(&error) && disk::remove(path).is_ok() {
         true => open(),

@@ -1,7 +1,7 @@
 //! Functions that differ between operating systems: detached children, signals, process groups, the current user.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -106,12 +106,7 @@ pub(super) fn reap(mut child: Child) {
 /// Opens a log file for detached processes, which write only errors. Returns `None` if the file cannot be opened.
 /// Truncates a file that is too long.
 pub(super) fn open_log(paths: &Paths, name: &str) -> Option<File> {
-    std::fs::create_dir_all(&paths.logs).ok()?;
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let log = options.open(paths.logs.join(name)).ok()?;
+    let log = crate::store::files::open_append(&paths.logs.join(name)).ok()?;
     if log.metadata().is_ok_and(|seen| seen.len() > MAX_LOG_BYTES) {
         let _ = log.set_len(0);
     }

@@ -51,7 +51,7 @@ fn set_private_mode(options: &mut OpenOptions) -> &mut OpenOptions {
 }
 
 /// Opens a file for appending; creates it durably when it is missing.
-pub(super) fn open_append(path: &Path) -> Result<File, StoreError> {
+pub(crate) fn open_append(path: &Path) -> Result<File, StoreError> {
     let open = |create: bool| set_private_mode(OpenOptions::new().read(true).append(true).create(create)).open(path);
     match open(false) {
         Err(error) if error.kind() == ErrorKind::NotFound => {

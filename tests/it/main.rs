@@ -25,6 +25,7 @@ mod lessons;
 mod life;
 mod llm;
 mod mine;
+mod private;
 mod reconcile;
 mod needless;
 mod regressions;
