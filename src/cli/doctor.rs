@@ -243,11 +243,12 @@ fn judge_store(invocation: &Invocation, repo: &Repo) -> (CheckStatus, String) {
             if let Some(schema) = store.newer_schema() {
                 return (CheckStatus::Notice, format!("{text}; {}", super::store::describe_read_only(schema)));
             }
+            let losses: String = store.loss_notices().iter().map(|notice| format!("; {notice}")).collect();
             match report.problems.len() {
                 0 => (CheckStatus::Good, text),
                 problems => (
                     CheckStatus::Notice,
-                    format!("{text}, {}; `revdeck store verify` names them", format_count(problems, "problem")),
+                    format!("{text}, {}; `revdeck store verify` names them{losses}", format_count(problems, "problem")),
                 ),
             }
         }

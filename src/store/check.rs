@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::extents::TrackedFile;
 use super::files::{self, ExistingPolicy};
 use super::lock::StoreLock;
 use super::{Store, StoreError};
@@ -144,13 +145,17 @@ impl Store {
             return Ok(report);
         }
         self.check_repo(mode, &mut report)?;
+        let replace = |file| move |good: &[u8]| self.rewrite_tracked(file, good);
+        let losses;
         {
             let _lock = if mode == CheckMode::Repair { Some(StoreLock::acquire(&self.root)?) } else { None };
-            check_lines(&self.runs_path(), LineFile::Runs, mode, &mut report)?;
-            check_lines(&self.triage_path(), LineFile::Triage, mode, &mut report)?;
-            check_lines(&self.mutes_path(), LineFile::Mutes, mode, &mut report)?;
-            check_lines(&self.deliveries_path(), LineFile::Surfaced, mode, &mut report)?;
-            check_lines(&self.fixes_path(), LineFile::Fixes, mode, &mut report)?;
+            losses = self.check_losses(&mut report);
+            check_lines(&self.runs_path(), LineFile::Runs, mode, &mut report, &replace(TrackedFile::Runs))?;
+            check_lines(&self.triage_path(), LineFile::Triage, mode, &mut report, &replace(TrackedFile::Triage))?;
+            check_lines(&self.mutes_path(), LineFile::Mutes, mode, &mut report, &replace(TrackedFile::Mutes))?;
+            let path = self.deliveries_path();
+            check_lines(&path, LineFile::Surfaced, mode, &mut report, &|good| replace_file(&path, good))?;
+            check_lines(&self.fixes_path(), LineFile::Fixes, mode, &mut report, &replace(TrackedFile::Fixes))?;
             self.check_epoch(mode, &mut report)?;
         }
         for path in self.list_folder("events")? {
@@ -170,10 +175,19 @@ impl Store {
                 _ if self.is_live(&run)? => CheckMode::VerifyActive,
                 _ => CheckMode::Verify,
             };
-            check_lines(&path, LineFile::Journal, here, &mut report)?;
+            check_lines(&path, LineFile::Journal, here, &mut report, &|good| replace_file(&path, good))?;
         }
         self.check_outputs(mode, &mut report)?;
         self.check_runs(mode, &mut report)?;
+        if mode == CheckMode::Repair && !losses.is_empty() {
+            self.restore_lost_lines(&losses)?;
+            report
+                .problems
+                .iter_mut()
+                .skip(losses.start)
+                .take(losses.len())
+                .for_each(|problem| problem.repaired = true);
+        }
         for name in super::STORE_FOLDERS {
             check_leftovers(&self.root.join(name), mode, &mut report)?;
         }
@@ -203,17 +217,23 @@ impl Store {
         let path = self.root.join("repo.json");
         report.files += 1;
         let bytes = files::read(&path)?;
-        if bytes.as_ref().is_some_and(|bytes| serde_json::from_slice::<super::RepoInfo>(bytes).is_ok()) {
-            return Ok(());
-        }
-        let what = if bytes.is_none() { "is missing" } else { "cannot be read" };
+        let info = bytes.as_deref().and_then(|bytes| serde_json::from_slice::<super::RepoInfo>(bytes).ok());
+        let what = match (&bytes, info) {
+            (_, Some(info)) if info.key == self.info.key => return Ok(()),
+            (_, Some(_)) => "names another repository",
+            (None, None) => "is missing",
+            (Some(_), None) => "cannot be read",
+        };
         let mut problem = StoreProblem::new(&path, what, "written anew for this repository");
-        if mode == CheckMode::Repair && self.read_schema()?.is_none() {
+        if self.newer.is_some() {
+            problem.repair = "none: a newer revdeck wrote it".to_owned();
+        } else if mode == CheckMode::Repair {
             if let Some(bytes) = &bytes {
                 set_aside(&path, bytes)?;
             }
-            let json = serde_json::to_vec_pretty(&self.info)
+            let mut json = serde_json::to_vec_pretty(&self.info)
                 .map_err(|source| StoreError::Encode { what: "the repository's name", source })?;
+            json.push(b'\n');
             files::write_atomically(&path, &json, ExistingPolicy::Replace)?;
             problem.repaired = true;
         }
@@ -313,7 +333,18 @@ pub(super) fn list_files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(paths)
 }
 
-fn check_lines(path: &Path, sort: LineFile, mode: CheckMode, report: &mut StoreCheckReport) -> Result<(), StoreError> {
+fn replace_file(path: &Path, content: &[u8]) -> Result<(), StoreError> {
+    files::write_atomically(path, content, ExistingPolicy::Replace)
+}
+
+/// Checks the lines of a file; a repair gives the good lines to `replace`.
+fn check_lines(
+    path: &Path,
+    sort: LineFile,
+    mode: CheckMode,
+    report: &mut StoreCheckReport,
+    replace: &dyn Fn(&[u8]) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
     let Some(bytes) = files::read(path)? else { return Ok(()) };
     report.files += 1;
     let (mut good, mut bad) = (Vec::new(), Vec::new());
@@ -357,7 +388,7 @@ fn check_lines(path: &Path, sort: LineFile, mode: CheckMode, report: &mut StoreC
         if !bad.is_empty() {
             set_aside(path, &bad)?;
         }
-        files::write_atomically(path, &good, ExistingPolicy::Replace)?;
+        replace(&good)?;
         for problem in report.problems.iter_mut().skip(first) {
             problem.repaired = true;
         }

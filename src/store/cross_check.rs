@@ -12,9 +12,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::check::{CheckMode, StoreCheckReport, StoreProblem};
-use super::files::{self, ExistingPolicy};
+use super::extents::TrackedFile;
 use super::lock::StoreLock;
-use super::{Store, StoreError, check, output};
+use super::{Store, StoreError, check, files, output};
 use crate::domain::{
     Coverage, ErrorClass, Finding, FindingCounts, FindingId, RunEvent, RunId, RunRecord, RunStatus, Time,
 };
@@ -85,7 +85,7 @@ impl Store {
             report.problems.push(problem);
         }
         if !rebuilt.is_empty() {
-            files::write_atomically(&self.runs_path(), &insert_records(&bytes, &rebuilt)?, ExistingPolicy::Replace)?;
+            self.rewrite_tracked(TrackedFile::Runs, &insert_records(&bytes, &rebuilt)?)?;
         }
         for (id, _) in known.iter().filter(|(_, status)| *status == RunStatus::Completed.word()) {
             let path = self.output_path(id.as_str());

@@ -8,11 +8,12 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::files::{self, ExistingPolicy, SyncPolicy};
+use super::extents::TrackedFile;
+use super::files::{self, ExistingPolicy};
 use super::{RunLock, Store, StoreError, lines, lock, run_record};
 use crate::domain::{Fix, FixId, Time};
 
@@ -41,7 +42,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store cannot be locked or written.
     pub fn create_fix(&self, fix: &Fix) -> Result<(), StoreError> {
-        self.with_lock(|_| append_line(&self.fixes_path(), fix))
+        self.with_lock(|_| self.append_fix_line(fix))
     }
 
     /// Returns every fix, newest first. Lines that this version cannot read are ignored.
@@ -93,7 +94,7 @@ impl Store {
             (after.fix_id, after.created_at) = (before.fix_id.clone(), before.created_at);
             after.updated_at = now.max(before.updated_at);
             run_record::merge_changes(&mut raw, &fix_to_object(&before)?, &fix_to_object(&after)?);
-            append_line(&self.fixes_path(), &raw)?;
+            self.append_fix_line(&raw)?;
             Ok(Some(after))
         })
     }
@@ -182,6 +183,12 @@ impl Store {
         Ok(latest)
     }
 
+    fn append_fix_line(&self, line: &impl serde::Serialize) -> Result<(), StoreError> {
+        let mut line = serde_json::to_vec(line).map_err(|source| StoreError::Encode { what: "a fix", source })?;
+        line.push(b'\n');
+        self.append_tracked(TrackedFile::Fixes, &line)
+    }
+
     fn for_each_fix_line(&self, mut take: impl FnMut(&[u8])) -> Result<(), StoreError> {
         let path = self.fixes_path();
         if let Some(file) = files::open_read(&path)? {
@@ -197,12 +204,6 @@ fn fix_to_object(fix: &Fix) -> Result<Map<String, Value>, StoreError> {
         Ok(_) => Ok(Map::new()),
         Err(source) => Err(StoreError::Encode { what: "a fix", source }),
     }
-}
-
-fn append_line(path: &Path, line: &impl serde::Serialize) -> Result<(), StoreError> {
-    let mut line = serde_json::to_vec(line).map_err(|source| StoreError::Encode { what: "a fix", source })?;
-    line.push(b'\n');
-    files::append(path, &line, SyncPolicy::Now)
 }
 
 #[cfg(test)]

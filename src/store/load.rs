@@ -353,6 +353,7 @@ fn build_notices(store: &Store, bad: UnreadableCounts) -> Vec<String> {
     if let Some(newer) = store.newer_schema_error() {
         notices.push(format!("{newer}: it can be read, not written; {}", newer.hint()));
     }
+    notices.extend(store.loss_notices());
     for (n, what) in
         [(bad.runs, "of runs.ndjson"), (bad.triage, "of triage.ndjson"), (bad.findings, "with findings or events")]
     {

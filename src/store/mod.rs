@@ -31,13 +31,15 @@
 //! | `load`, `checkpoint`, `view` | building a [`StoreView`] from files, with a checkpoint file for speed |
 //! | `tail` | waiting for changes |
 //! | `watcher_state` | the watcher of the repository, and the snooze |
-//! | `check`, `cross_check`, `prune` | verify, repair, prune |
+//! | `extents` | how far the append-only files have grown, to notice what was deleted |
+//! | `check`, `cross_check`, `restore`, `prune` | verify, repair, prune |
 
 mod check;
 mod checkpoint;
 mod chunked_columns;
 mod cross_check;
 mod error;
+mod extents;
 pub(crate) mod files;
 mod fixes;
 mod heartbeat;
@@ -57,6 +59,7 @@ mod pending_lessons;
 mod pending_marker;
 mod prune;
 mod recovery_notices;
+mod restore;
 mod run_record;
 mod spending;
 mod tables;
@@ -88,6 +91,7 @@ use std::sync::Arc;
 
 use crate::domain::{Disposition, JournalEntry, RunId, RunRecord, SCHEMA_VERSION, Time};
 
+use extents::TrackedFile;
 use files::{ExistingPolicy, SyncPolicy};
 use lock::StoreLock;
 
@@ -375,7 +379,7 @@ impl Store {
                 .map_err(|source| StoreError::Encode { what: "a disposition", source })?;
             bytes.push(b'\n');
         }
-        self.with_lock(|locked| files::append(&locked.store.triage_path(), &bytes, SyncPolicy::Now))
+        self.with_lock(|locked| locked.store.append_tracked(TrackedFile::Triage, &bytes))
     }
 
     /// Takes a run's lock; `None` when another process holds it.
@@ -504,7 +508,7 @@ impl LockedStore<'_> {
     pub fn create_run(&self, record: &RunRecord) -> Result<(), StoreError> {
         let mut line = serde_json::to_vec(record).map_err(|source| StoreError::Encode { what: "a run", source })?;
         line.push(b'\n');
-        files::append(&self.store.runs_path(), &line, SyncPolicy::Now)?;
+        self.store.append_tracked(TrackedFile::Runs, &line)?;
         if let Err(error) = self.clear_pending_marker() {
             // A later recovery finds the marker and also finds the run.
             tracing::warn!(run = %record.run_id, %error, "what was begun for a run stays");
@@ -558,7 +562,7 @@ impl LockedStore<'_> {
         let mut line =
             serde_json::to_vec(&latest.raw).map_err(|source| StoreError::Encode { what: "a run's record", source })?;
         line.push(b'\n');
-        files::append(&path, &line, SyncPolicy::Now)?;
+        self.store.append_tracked(TrackedFile::Runs, &line)?;
         Ok(after)
     }
 }

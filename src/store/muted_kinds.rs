@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::files::{self, SyncPolicy};
-use super::{Store, StoreError, lines};
+use super::extents::TrackedFile;
+use super::{Store, StoreError, files, lines};
 use crate::domain::{Kind, Mute, MuteAction, Time};
 
 impl Store {
@@ -43,7 +43,7 @@ impl Store {
                 changed.push(kind);
             }
             if !bytes.is_empty() {
-                files::append(&self.mutes_path(), &bytes, SyncPolicy::Now)?;
+                self.append_tracked(TrackedFile::Mutes, &bytes)?;
             }
             Ok(changed)
         })

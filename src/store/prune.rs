@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 
+use super::extents::TrackedFile;
 use super::files::{self, ExistingPolicy, SyncPolicy};
 use super::{Store, StoreError, StoreView, parse};
 use crate::domain::{RunId, RunRecord, Time};
@@ -194,7 +195,7 @@ impl Store {
                 compact.extend_from_slice(line);
                 compact.push(b'\n');
             }
-            files::write_atomically(&path, &compact, ExistingPolicy::Replace)?;
+            self.rewrite_tracked(TrackedFile::Runs, &compact)?;
         }
         Ok(())
     }

@@ -364,6 +364,7 @@ fn runs_whose_records_are_lost_are_told_and_made_anew() {
     let names = ["[first]", "[second]", "[third]"];
     let said = ids.iter().zip(names).fold(out(&output), |said, (id, name)| said.replace(id, name));
     assert_snapshot!(problems(&test.normalise(&said)), @"
+    [home]/state/review/repo-[hash]/auto-review/runs.ndjson: was deleted; it had 15 lines; repair: runs are restored from outputs and journals; the rest is lost
     [home]/state/review/repo-[hash]/auto-review/outputs/[first].json: is of a run that runs.ndjson does not have; repair: the record that it holds is added to runs.ndjson
     [home]/state/review/repo-[hash]/auto-review/events/[second].jsonl: is of a run that runs.ndjson does not have; repair: a record is made from it and added to runs.ndjson; the run counts as lost
     [home]/state/review/repo-[hash]/auto-review/locks/[third].lock: is of a run that runs.ndjson does not have; repair: a record without any content is added to runs.ndjson; the run counts as lost

@@ -15,6 +15,9 @@ use crate::env::{TestEnvironment, executable};
 /// A timeout that no operation here reaches, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// Interval of [`poll`]: short against a step of a worker.
+const POLL_INTERVAL: Duration = Duration::from_micros(400);
+
 /// Waits until `condition` returns a value.
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
@@ -24,7 +27,21 @@ pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
             return value;
         }
         assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(POLL_INTERVAL * 5);
+    }
+}
+
+/// Waits until `condition` is true, at most for `time`. Returns whether it is true.
+pub fn poll(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + time;
+    loop {
+        if condition() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -259,6 +276,25 @@ impl Place {
         ids
     }
 
+    /// Counts what a worker has written so far: the bytes of its journal, and of its log of parsed texts.
+    pub fn written_by(&self, run: &RunId) -> (u64, u64) {
+        let root = self.store().root().to_owned();
+        let length = |path: PathBuf| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        (length(root.join(format!("events/{run}.jsonl"))), length(root.join(format!("locks/{run}.parsing"))))
+    }
+
+    /// Waits until a worker has written `events` more times, as far as polling sees them, or has ended. Waits at most
+    /// for `time`.
+    pub fn await_events(&self, run: &RunId, events: u64, time: Duration) {
+        let (store, mut seen, mut known) = (self.store(), 0, self.written_by(run));
+        poll(time, || {
+            let now = self.written_by(run);
+            seen += u64::from(now != known);
+            known = now;
+            seen >= events || !store.is_live(run).unwrap_or(false)
+        });
+    }
+
     /// Keeps only the first `entries` lines of a journal.
     pub fn cut_journal(&self, run: &RunId, entries: usize) {
         let path = self.store().root().join("events").join(format!("{run}.jsonl"));
@@ -281,6 +317,8 @@ impl Place {
         }
         let line = serde_json::to_string(&record).expect("a record");
         lines.push(&line);
+        // The store would notice that lines are gone.
+        let _ = std::fs::remove_file(path.with_file_name("extents"));
         std::fs::write(path, lines.join("\n") + "\n").expect("the runs are writable");
     }
 }
