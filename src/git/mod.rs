@@ -59,6 +59,8 @@ mod scope;
 mod snapshot;
 mod snapshot_diff;
 mod trees;
+#[cfg(target_os = "linux")]
+mod unnamed_file;
 mod watched_folders;
 mod worktree;
 mod worktree_capture;

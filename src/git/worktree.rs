@@ -3,7 +3,8 @@
 //!
 //! Invariants:
 //! - No path leads out of the worktree or into a git dir, and no symbolic link is followed in any part of a path.
-//! - A file is replaced as a whole (temporary file in the same folder, sync, rename) and keeps its permissions.
+//! - A file is replaced as a whole (new file, sync, rename) and keeps its permissions. On Linux, the new file has no name
+//!   in the worktree before; elsewhere [`Worktree::remove_leftover`] removes the temporary file of a killed process.
 //! - Only regular files are changed.
 
 use std::fs::{self, File};
@@ -40,6 +41,8 @@ pub enum FilePermissions {
 #[derive(Debug)]
 pub struct Worktree {
     root: PathBuf,
+    /// Git dir, where new files may have a name for a moment; `None` for a folder without one.
+    git_dir: Option<PathBuf>,
 }
 
 impl Repo {
@@ -48,14 +51,14 @@ impl Repo {
     /// # Errors
     /// Returns an error for a bare repository.
     pub fn worktree_files(&self) -> Result<Worktree, GitError> {
-        Ok(Worktree { root: self.worktree_root()? })
+        Ok(Worktree { root: self.worktree_root()?, git_dir: Some(self.git_dir()) })
     }
 }
 
 impl Worktree {
     /// Gives access to one of revdeck's own folders, with the same checks.
     pub(super) fn from_folder(root: &Path) -> Self {
-        Self { root: root.to_owned() }
+        Self { root: root.to_owned(), git_dir: None }
     }
 
     pub fn root(&self) -> &Path {
@@ -90,6 +93,23 @@ impl Worktree {
             return Err(self.refusal(path, "its folder cannot be made"));
         };
         folder.write(self, path, content, permit, mark)
+    }
+
+    /// Removes the temporary file that a process left when it was killed while it wrote `path` with this mark. Returns
+    /// true when there was one.
+    ///
+    /// # Errors
+    /// Returns an error when the path is not allowed or its folder cannot be opened.
+    pub fn remove_leftover(&self, path: &str, mark: &str) -> Result<bool, GitError> {
+        let in_folder = match self.open_parent(path, &mut |_| Ok(false))? {
+            Some(folder) => folder.remove_temporary(mark),
+            None => false,
+        };
+        #[cfg(target_os = "linux")]
+        let in_git_dir = self.git_dir.as_ref().is_some_and(|git_dir| super::unnamed_file::remove_spare(git_dir, mark));
+        #[cfg(not(target_os = "linux"))]
+        let in_git_dir = false;
+        Ok(in_folder || in_git_dir)
     }
 
     /// Deletes a file; a missing file is not an error. `folders` are parent folders, outermost first, that are deleted
@@ -261,7 +281,12 @@ impl Folder {
         use rustix::fs::{AtFlags, Mode, OFlags};
         let beside = format!(".{mark}.tmp");
         let failed = |source: io::Error| files.io_error("write", path, source);
-        let _ = rustix::fs::unlinkat(&self.0, beside.as_str(), AtFlags::empty());
+        self.remove_temporary(mark);
+        #[cfg(target_os = "linux")]
+        if self.write_unnamed(files, path, content, permit, mark).map_err(failed)? {
+            let _ = rustix::fs::fsync(&self.0);
+            return Ok(());
+        }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let mode = match permit {
             FilePermissions::New { executable: true } => NEW_EXECUTABLE_MODE,
@@ -284,6 +309,33 @@ impl Folder {
         // Best effort: some file systems cannot sync a folder.
         let _ = rustix::fs::fsync(&self.0);
         Ok(())
+    }
+
+    /// Writes a file that has no temporary name in the worktree. Returns false when the system cannot do that.
+    #[cfg(target_os = "linux")]
+    fn write_unnamed(
+        &self,
+        files: &Worktree,
+        path: &str,
+        content: &[u8],
+        permit: FilePermissions,
+        mark: &str,
+    ) -> io::Result<bool> {
+        use super::unnamed_file::{self, FileMode, UnnamedWrite};
+        let Some(git_dir) = &files.git_dir else { return Ok(false) };
+        let mode = match permit {
+            FilePermissions::New { executable: true } => FileMode::New(NEW_EXECUTABLE_MODE),
+            FilePermissions::New { executable: false } => FileMode::New(NEW_FILE_MODE),
+            FilePermissions::Exactly(mode) => FileMode::Exactly(mode),
+        };
+        let folder = std::os::fd::AsFd::as_fd(&self.0);
+        let written = unnamed_file::write(folder, file_name(path), content, mode, (git_dir, mark))?;
+        Ok(written == UnnamedWrite::Done)
+    }
+
+    /// Removes a temporary file; returns true when there was one.
+    fn remove_temporary(&self, mark: &str) -> bool {
+        rustix::fs::unlinkat(&self.0, format!(".{mark}.tmp"), rustix::fs::AtFlags::empty()).is_ok()
     }
 
     fn remove(&self, files: &Worktree, path: &str) -> Result<(), GitError> {
@@ -355,6 +407,10 @@ impl Folder {
         written.map_err(|source| files.io("write", path, source))
     }
 
+    fn remove_temporary(&self, mark: &str) -> bool {
+        fs::remove_file(self.0.join(format!(".{mark}.tmp"))).is_ok()
+    }
+
     fn remove(&self, files: &Worktree, path: &str) -> Result<(), GitError> {
         match fs::remove_file(self.0.join(file_name(path))) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(files.io("delete", path, error)),
@@ -373,7 +429,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("tree");
         fs::create_dir(&root).expect("a folder");
-        (folder, Worktree { root })
+        (folder, Worktree { root, git_dir: None })
     }
 
     #[test]

@@ -192,6 +192,26 @@ impl Fixer<'_> {
         Ok(ended)
     }
 
+    /// Removes the temporary files of processes that were killed while they wrote files of this worktree. Returns their
+    /// number.
+    ///
+    /// # Errors
+    ///
+    /// If the fixes cannot be read.
+    pub fn sweep_leftovers(&self) -> Result<usize, RunnerError> {
+        let Ok(files) = self.services.repo.worktree_files() else { return Ok(0) };
+        let here = files.root().to_string_lossy();
+        let mut removed = 0;
+        for fix in self.services.store.fixes()?.iter().filter(|fix| !fix.touched.is_empty() && fix.worktree == here) {
+            if self.services.store.is_fix_live(&fix.fix_id)? {
+                continue;
+            }
+            let is_left = |path: &str| files.remove_leftover(path, fix.fix_id.as_str()).unwrap_or(false);
+            removed += fix.touched.iter().filter(|touched| is_left(&touched.path)).count();
+        }
+        Ok(removed)
+    }
+
     /// Returns the folder of the checkouts in which agents make fixes, one for each fix id.
     pub(super) fn fix_checkouts(&self) -> std::path::PathBuf {
         self.services.paths.cache.join("fixes").join(self.services.repo.key())

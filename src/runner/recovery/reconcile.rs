@@ -75,6 +75,7 @@ impl Recovery<'_> {
             news.extend((count > 0).then_some(RecoveryNotice::Removed { leftover, count }));
         };
         removed(Leftover::Worktree, self.sweep_checkouts()?);
+        removed(Leftover::File, self.services.fixer().sweep_leftovers()?);
         if self.services.store.newer_schema().is_none() && self.services.store.has_pending_run() {
             removed(
                 Leftover::Snapshot,

@@ -3,7 +3,7 @@
 use rstest::rstest;
 
 use super::{UNUSED, USED, findings, fix, gits_own, id_of, out, refused, run, status_of};
-use crate::env::TestEnvironment;
+use crate::env::{TestEnvironment, files_below};
 
 /// Creates and reviews a repository with this content in `a.py`; returns the id of its finding.
 fn reviewed(content: &str) -> (TestEnvironment, String) {
@@ -243,4 +243,40 @@ fn whoever_dies_while_applying_leaves_what_can_be_finished_or_taken_back() {
         assert_eq!((read(&test, "a.py").as_str(), read(&test, "b.py").as_str()), (expected, expected), "{ending}");
         assert_eq!(status_of(&test, &ids[1]), if ending == "apply" { "addressed" } else { "open" });
     }
+}
+
+/// A process that is killed while it writes leaves nothing, because its new file has no name in the worktree.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_temporary_file_is_ever_seen_in_the_worktree() {
+    use notify::Watcher as _;
+    let (test, id) = reviewed(UNUSED);
+    let made = id_of(&fix(&test, &[&id], 0));
+    let (sender, events) = std::sync::mpsc::channel();
+    let mut watcher = notify::recommended_watcher(sender).expect("a watcher");
+    watcher.watch(&test.repo(), notify::RecursiveMode::NonRecursive).expect("watched");
+    run(&test, &["fix", "apply", &made], 0);
+    run(&test, &["fix", "undo", &made], 0);
+    test.write("last.txt", "");
+    let names =
+        || events.iter().flatten().flat_map(|event| event.paths).filter_map(|path| Some(path.file_name()?.to_owned()));
+    let seen: std::collections::BTreeSet<_> = names().take_while(|name| name != "last.txt").collect();
+    // The system calls a file without a name `#INODE`.
+    let seen: Vec<_> = seen.into_iter().map(|name| name.to_string_lossy().into_owned()).collect();
+    let named: Vec<_> =
+        seen.iter().filter(|name| !name.starts_with('#') && *name != ".git" && *name != "repo").collect();
+    assert_eq!(named, ["a.py"], "{seen:?}");
+    assert!(!files_below(&test.repo().join(".git")).iter().any(|file| file.to_string_lossy().contains("revdeck-fx_")));
+}
+
+#[test]
+fn what_an_older_version_or_another_file_system_left_goes_at_the_next_start() {
+    let (test, id) = reviewed(UNUSED);
+    let made = id_of(&fix(&test, &[&id], 0));
+    run(&test, &["fix", "apply", &made], 0);
+    let left = [test.write(&format!(".{made}.tmp"), "half"), test.write(&format!(".git/revdeck-{made}.lock"), "half")];
+    let foreign = test.write(".fx_01.tmp", "mine");
+    run(&test, &["runs"], 0);
+    assert!(left.iter().all(|file| !file.exists()));
+    assert!(foreign.exists(), "a file that revdeck did not write stays");
 }
