@@ -144,6 +144,8 @@ impl From<RunnerError> for CliError {
             RunnerError::Limits(_) => Self::usage(message).hint("`revdeck config path` says where smells.toml is"),
             RunnerError::EngineStuck { .. } => Self::internal(message),
             RunnerError::Unkillable { .. } => Self::failed(message),
+            RunnerError::Unsettled { .. } => Self::failed(message)
+                .hint("the run waits in the store; once the store can be written, `revdeck runs` goes on with it"),
             RunnerError::WatchedElsewhere { .. } => Self::failed(message),
             RunnerError::WatcherStays { watcher } => match watcher {
                 Some(pid) => Self::failed(message).hint(format!("`kill -9 {pid}` ends it; nothing is lost")),

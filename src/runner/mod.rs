@@ -249,6 +249,14 @@ pub enum RunnerError {
         /// Run of the engine.
         run: RunId,
     },
+    /// A run cannot go on, and its end cannot be recorded either.
+    #[error("{run} cannot be settled: {reason}")]
+    Unsettled {
+        /// The run.
+        run: RunId,
+        /// Error of the last attempt.
+        reason: String,
+    },
     /// A killed worker still holds the lock of its run.
     #[error("the worker of {run} (process {worker}) does not end although it was killed; it may hang in the kernel")]
     Unkillable {

@@ -6,6 +6,7 @@ mod flow;
 mod knowledge;
 mod librarian;
 mod life;
+mod random_events;
 mod screens;
 mod stats;
 pub mod support;

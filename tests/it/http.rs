@@ -3,6 +3,7 @@
 
 mod cuts;
 mod formats;
+mod hostile;
 mod samples;
 mod secrets;
 pub mod server;

@@ -12,6 +12,7 @@ use proptest::prelude::{ProptestConfig, Strategy, prop_assert_eq, proptest};
 use revdeck::domain::*;
 use revdeck::store::*;
 
+mod damage;
 mod losses;
 mod moved;
 #[path = "../../benches/support/sample.rs"]

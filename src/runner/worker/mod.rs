@@ -154,6 +154,7 @@ impl Worker<'_> {
             RunnerError::Spawn { .. }
             | RunnerError::Unkillable { .. }
             | RunnerError::EngineStuck { .. }
+            | RunnerError::Unsettled { .. }
             | RunnerError::WatchedElsewhere { .. }
             | RunnerError::WatcherStays { .. }
             | RunnerError::Fix(_) => ErrorClass::Internal,

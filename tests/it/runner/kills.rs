@@ -1,7 +1,7 @@
 //! Kills workers at random points while several processes request reviews.
 //!
-//! A point is a number of writes to the worker's journal and a delay after the last of them. A generator with a fixed
-//! seed (`REVDECK_TEST_SEED`) chooses both, so every step of a run is hit about equally often, however long it takes.
+//! A point is a number of writes to the worker's journal and to its log of parsed texts. A generator with a fixed seed
+//! (`REVDECK_TEST_SEED`) chooses it, so every step of a run is hit about equally often, however long it takes.
 //! `REVDECK_TEST_KILLS` is the number of kills. On a slow machine there are fewer, because the test stops killing
 //! after `REVDECK_TEST_SECONDS`.
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use revdeck::domain::{FindingId, RunEvent, RunId, RunRecord, RunStatus};
 use rustix::process::Signal;
 
-use super::place::{Place, pid, wait_for};
+use super::place::{Place, pid, poll, wait_for};
 use crate::chance::{Dice, variable};
 
 const KILLS: usize = 200;
@@ -21,9 +21,11 @@ const ASKERS: usize = 8;
 /// The number of killer threads: as many as concurrent workers.
 const KILLERS: usize = 4;
 const SECONDS: usize = 45;
-/// The number of journal writes of an undisturbed worker before its final entry: the start, the plan, two units of
-/// files, and the findings across files with the last phase.
-const WRITES: u64 = 5;
+/// Time after which a thread looks again, should no event have come.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// The number of writes of a worker that polling tells apart: to its journal the start, the plan, two units of files,
+/// the findings across files with the last phase; to its log of parsed texts some of the 68 entries.
+const EVENTS: u64 = 24;
 
 /// The state that the killers share.
 struct Hunt {
@@ -122,18 +124,20 @@ fn keep_up(place: &Place, hunt: &Hunt, stop: &AtomicBool) {
         };
         hunt.pending.store(with(|status| status == RunStatus::Pending).len(), Ordering::Relaxed);
         *hunt.working.lock().expect("no killer panicked") = with(RunStatus::is_working);
-        std::thread::sleep(Duration::from_millis(2));
-        view = store.refresh_view(&view).expect("the store can be read");
+        let known = view;
+        let changed = || store.refresh_view(&known).is_ok_and(|now| !std::sync::Arc::ptr_eq(&now, &known));
+        poll(PATIENCE, || stop.load(Ordering::Relaxed) || changed());
+        view = store.refresh_view(&known).expect("the store can be read");
     }
 }
 
 fn ask_again_and_again(place: &Place, hunt: &Hunt, commit: &str, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         // Keeps the queue short: a longer queue tests no other case.
-        if hunt.pending.load(Ordering::Relaxed) < ASKERS / 2 {
+        let is_short = || hunt.pending.load(Ordering::Relaxed) < ASKERS / 2;
+        if poll(PATIENCE, || is_short() || stop.load(Ordering::Relaxed)) && is_short() {
             place.review(&["--commit", commit, "--force"]);
         }
-        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
@@ -150,11 +154,11 @@ fn kill_workers(place: &Place, hunt: &Hunt, mut dice: Dice) {
             run
         };
         let Some(run) = chosen else {
-            std::thread::sleep(Duration::from_millis(2));
+            let is_free = |run: &RunId| !hunt.chosen.lock().expect("no killer panicked").contains(run);
+            poll(PATIENCE, || hunt.working.lock().expect("the store can be read").iter().any(is_free));
             continue;
         };
-        await_writes(place, &run, dice.below(WRITES), hunt.attempt);
-        std::thread::sleep(Duration::from_micros(dice.below(hunt.attempt.as_micros() as u64 / WRITES)));
+        place.await_events(&run, dice.below(EVENTS), hunt.attempt * 2);
         // Kills only the worker of the present attempt, and only while it holds the lock.
         let record = place.run(&run);
         if record.status.is_working()
@@ -169,21 +173,6 @@ fn kill_workers(place: &Place, hunt: &Hunt, mut dice: Dice) {
             place.revdeck(&["runs", "-n", "1"]);
         }
         hunt.chosen.lock().expect("no killer panicked").remove(&run);
-    }
-}
-
-/// Returns when a run's journal has this many new entries, its worker has ended, or the time is up.
-fn await_writes(place: &Place, run: &RunId, writes: u64, attempt: Duration) {
-    let store = place.store();
-    let journal = store.root().join("events").join(format!("{run}.jsonl"));
-    let length = || std::fs::metadata(&journal).map_or(0, |metadata| metadata.len());
-    let late = Instant::now() + attempt * 4;
-    let (mut seen, mut known) = (0, length());
-    while seen < writes && Instant::now() < late && store.is_live(run).unwrap_or(false) {
-        let now = length();
-        seen += u64::from(now != known);
-        known = now;
-        std::thread::sleep(Duration::from_micros(300));
     }
 }
 

@@ -1,13 +1,13 @@
-//! Kills revdeck's processes at random points while all of its parts are in use: no data is lost, no run is stuck, no
-//! process and no worktree is left. Run by hand, because it takes minutes:
+//! Kills revdeck's processes at random points while all of its parts are in use, in two worktrees and during `git gc`:
+//! no data is lost, no run is stuck, no process and no worktree is left. Run by hand, because it takes minutes:
 //!
 //! ```sh
-//! cargo test --test it slaughter -- --ignored --nocapture
+//! cargo test --test it -- --ignored campaign_of_kills --nocapture
 //! ```
 //!
-//! The test kills `REVDECK_TEST_KILLS` (500) processes in at most `REVDECK_TEST_SECONDS` (900), chosen with the seed
-//! `REVDECK_TEST_SEED`. The moment of each kill also depends on the machine, so a seed does not repeat a test
-//! exactly.
+//! The test kills `REVDECK_TEST_KILLS` (2,000) processes in at most `REVDECK_TEST_SECONDS` (3,600), chosen with the
+//! seed `REVDECK_TEST_SEED`. A kill comes after a number of writes to the store, which the seed chooses too; which
+//! process is there by then depends on the machine, so a seed does not repeat a test exactly.
 //!
 //! [`ROLES`] lists the processes that are killed. Keepers are not among them: when a keeper is killed, its worker
 //! ends the program that it keeps; when both are killed at once, no process ends it.
@@ -15,9 +15,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
@@ -28,7 +29,7 @@ use rustix::process::Signal;
 
 use crate::chance::{Dice, variable};
 use crate::env::executable;
-use crate::runner::place::{Place, pid, wait_for};
+use crate::runner::place::{Place, pid, poll, wait_for};
 
 /// The role of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,10 +45,15 @@ enum Role {
 const ROLES: [(Role, u64); 4] = [(Role::Worker, 6), (Role::Cockpit, 2), (Role::Command, 2), (Role::Watcher, 2)];
 const COMMITS: usize = 6;
 const COCKPITS: usize = 2;
-const ASKERS: usize = 2;
+const ASKERS: usize = 5;
 const KILLERS: u64 = 3;
 /// The maximum number of pending runs; above it the test requests no more.
-const QUEUE: usize = 4;
+const QUEUE: usize = 6;
+/// Writes of a worker, and of all processes, within which it is killed.
+const WORKER_EVENTS: u64 = 24;
+const STORE_EVENTS: u64 = 6;
+/// Time after which a thread looks again, should no event have come.
+const PATIENCE: Duration = Duration::from_millis(100);
 /// The keys that the test sends to a cockpit: move, decide, undo, request a review.
 const KEYS: [&str; 8] = ["j", "k", "a", "u", "1", "2", "r\r", "o"];
 
@@ -104,6 +110,8 @@ fn processes(place: &Place) -> Vec<Process> {
 /// The state that all threads share.
 struct Hunt {
     place: Place,
+    /// The linked worktree.
+    second: PathBuf,
     commits: Vec<String>,
     kills: usize,
     until: Instant,
@@ -124,7 +132,7 @@ impl Hunt {
 }
 
 /// Requests reviews by both reviewers, lists runs and decides.
-fn ask(hunt: &Hunt, mut dice: Dice) {
+fn ask(hunt: &Hunt, folder: &Path, mut dice: Dice) {
     while !hunt.is_over() {
         let waiting = hunt.place.runs().iter().filter(|run| run.status == RunStatus::Pending).count();
         let commit = &hunt.commits[dice.below(COMMITS as u64) as usize];
@@ -142,7 +150,7 @@ fn ask(hunt: &Hunt, mut dice: Dice) {
             _ => vec!["findings"],
         };
         let mut command = hunt.place.test.command(env!("CARGO_BIN_EXE_revdeck"));
-        command.args(&arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.current_dir(folder).args(&arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let status = command.status().expect("revdeck starts");
         if arguments[0] == "triage" && status.success() {
             hunt.decided.lock().expect("a lock").insert(finding.clone());
@@ -150,13 +158,21 @@ fn ask(hunt: &Hunt, mut dice: Dice) {
     }
 }
 
+/// Collects garbage in the repository again and again.
+fn collect_garbage(hunt: &Hunt) {
+    while !hunt.is_over() {
+        hunt.place.test.git(&["gc", "--quiet"]);
+        poll(PATIENCE * 5, || hunt.is_over());
+    }
+}
+
 /// Keeps a cockpit open and types into it.
-fn sit(hunt: &Hunt, mut dice: Dice) {
+fn sit(hunt: &Hunt, folder: &Path, mut dice: Dice) {
     while !hunt.is_over() {
         let size = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_revdeck"));
-        command.cwd(hunt.place.test.repo());
+        command.cwd(folder);
         command.env_clear();
         for (name, value) in hunt.place.test.command("true").get_envs() {
             command.env(name, value.unwrap_or_default());
@@ -166,14 +182,20 @@ fn sit(hunt: &Hunt, mut dice: Dice) {
         drop(pair.slave);
         let mut output = pair.master.try_clone_reader().expect("a reader");
         let mut keys = pair.master.take_writer().expect("a writer");
+        let drawn = AtomicUsize::new(0);
         std::thread::scope(|scope| {
-            scope.spawn(move || while output.read(&mut [0; 8192]).is_ok_and(|count| count > 0) {});
+            scope.spawn(|| {
+                while let Ok(count @ 1..) = output.read(&mut [0; 8192]) {
+                    drawn.fetch_add(count, Ordering::Relaxed);
+                }
+            });
             while child.try_wait().expect("a status").is_none() {
                 if hunt.is_over() {
                     let _ = child.kill();
                 }
                 let _ = keys.write_all(KEYS[dice.below(KEYS.len() as u64) as usize].as_bytes());
-                std::thread::sleep(Duration::from_millis(30));
+                let before = drawn.load(Ordering::Relaxed);
+                poll(PATIENCE, || drawn.load(Ordering::Relaxed) != before);
             }
             drop((keys, pair.master));
         });
@@ -185,12 +207,23 @@ fn watch(hunt: &Hunt) {
     while !hunt.is_over() {
         let mut child = hunt.place.start(&["watch"]);
         while child.try_wait().expect("a status").is_none() {
-            if hunt.is_over() {
+            if poll(PATIENCE, || hunt.is_over()) {
                 let _ = child.kill();
             }
-            std::thread::sleep(Duration::from_millis(20));
         }
     }
+}
+
+/// Returns the sizes of the files that all processes write.
+fn activity(hunt: &Hunt) -> [u64; 3] {
+    let root = hunt.place.store().root().to_owned();
+    ["runs.ndjson", "triage.ndjson", "epoch"].map(|name| {
+        fs::metadata(root.join(name)).map_or(0, |data| data.len() + data.modified().map_or(0, modified_nanos))
+    })
+}
+
+fn modified_nanos(time: std::time::SystemTime) -> u64 {
+    time.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
 fn kill(hunt: &Hunt, mut dice: Dice) {
@@ -206,18 +239,31 @@ fn kill(hunt: &Hunt, mut dice: Dice) {
         let mut victims = processes(&hunt.place);
         victims.retain(|process| process.role() == Some(role));
         if victims.is_empty() {
-            std::thread::sleep(Duration::from_millis(5));
+            let before = activity(hunt);
+            poll(PATIENCE, || activity(hunt) != before);
             continue;
         }
         let victim = victims.swap_remove(dice.below(victims.len() as u64) as usize);
-        // The kill comes at a random moment between the worker's start and its end.
-        std::thread::sleep(Duration::from_micros(dice.below(hunt.attempt.as_micros() as u64 * 3 / 2)));
+        let run = victim.words.get(2).and_then(|word| word.parse::<RunId>().ok());
+        match &run {
+            Some(run) if role == Role::Worker => {
+                hunt.place.await_events(run, dice.below(WORKER_EVENTS), hunt.attempt * 2);
+            }
+            _ => {
+                let (events, mut seen, mut known) = (dice.below(STORE_EVENTS), 0, activity(hunt));
+                poll(hunt.attempt * 2, || {
+                    let now = activity(hunt);
+                    seen += u64::from(now != known);
+                    known = now;
+                    seen >= events
+                });
+            }
+        }
         let is_there = processes(&hunt.place).iter().any(|process| process == &victim);
         if !is_there || rustix::process::kill_process(pid(victim.number), Signal::KILL).is_err() {
             continue;
         }
         *hunt.killed.lock().expect("a lock").entry(role).or_default() += 1;
-        let run = victim.words.get(2).and_then(|word| word.parse::<RunId>().ok());
         if let Some(run) = run.filter(|_| role == Role::Worker) {
             let journalled = hunt.place.journalled(&run);
             hunt.recorded.lock().expect("a lock").entry(run).or_default().extend(journalled);
@@ -245,7 +291,7 @@ fn agent(place: &Place) {
 #[test]
 #[ignore = "takes minutes"]
 #[allow(clippy::print_stdout, reason = "how many were killed is what one looks for")]
-fn five_hundred_processes_are_killed_and_nothing_is_lost_stuck_or_left() {
+fn campaign_of_kills() {
     let seed = variable("REVDECK_TEST_SEED", 0x5eed) as u64;
     let place = Place::new();
     agent(&place);
@@ -263,29 +309,34 @@ fn five_hundred_processes_are_killed_and_nothing_is_lost_stuck_or_left() {
         }
     }
     let head = place.test.git(&["rev-parse", "HEAD"]);
+    let second = place.test.repo().with_file_name("second");
+    place.test.git(&["worktree", "add", "-q", "--detach", second.to_str().expect("text")]);
     let hunt = Hunt {
         place,
+        second,
         commits,
-        kills: variable("REVDECK_TEST_KILLS", 500),
-        until: Instant::now() + Duration::from_secs(variable("REVDECK_TEST_SECONDS", 900) as u64),
+        kills: variable("REVDECK_TEST_KILLS", 2_000),
+        until: Instant::now() + Duration::from_secs(variable("REVDECK_TEST_SECONDS", 3_600) as u64),
         stop: AtomicBool::new(false),
         killed: Mutex::default(),
         attempt,
         recorded: Mutex::default(),
         decided: Mutex::default(),
     };
+    let folders = [hunt.place.test.repo(), hunt.second.clone()];
     let begun = Instant::now();
     std::thread::scope(|scope| {
         let dice = |number: u64| Dice(seed * 64 + 1 + number);
         for number in 0..ASKERS as u64 {
-            let hunt = &hunt;
-            scope.spawn(move || ask(hunt, dice(number)));
+            let (hunt, folder) = (&hunt, folders[number as usize % 2].as_path());
+            scope.spawn(move || ask(hunt, folder, dice(number)));
         }
         for number in 0..COCKPITS as u64 {
-            let hunt = &hunt;
-            scope.spawn(move || sit(hunt, dice(16 + number)));
+            let (hunt, folder) = (&hunt, folders[number as usize % 2].as_path());
+            scope.spawn(move || sit(hunt, folder, dice(16 + number)));
         }
         scope.spawn(|| watch(&hunt));
+        scope.spawn(|| collect_garbage(&hunt));
         let killers: Vec<_> = (0..KILLERS)
             .map(|number| {
                 scope.spawn({

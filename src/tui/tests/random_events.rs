@@ -1,0 +1,240 @@
+//! Random keys, escape sequences, pastes, sizes and changes of the store: the cockpit never panics, its cursors stay in
+//! their lists, and its screen holds nothing that a terminal could obey.
+//!
+//! The campaign takes minutes: `cargo test --lib -- --ignored campaign --nocapture`. `REVDECK_TEST_EVENTS` sets the
+//! number of events (300,000), `REVDECK_TEST_SEED` the seed.
+
+use std::sync::Arc;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::support::{self, NOW};
+use crate::domain::text::is_unsafe;
+use crate::store::triage::UndoOutcome;
+use crate::store::{StoreView, StoreViewBuilder};
+use crate::tui::app::App;
+use crate::tui::input::InputParser;
+use crate::tui::message::{AppCommand, AppMessage, ExitCause, ReviewReply, TriageOrder};
+use crate::tui::{draw, update};
+
+/// Events between two frames.
+const EVENTS_PER_FRAME: usize = 10;
+/// Input that random bytes rarely make: keys with escape sequences, mouse reports, pastes, replies to queries.
+const SEQUENCES: [&str; 26] = [
+    "\x1b",
+    "\x1b[A",
+    "\x1b[B",
+    "\x1b[C",
+    "\x1b[D",
+    "\x1b[5~",
+    "\x1b[6~",
+    "\x1b[H",
+    "\x1b[F",
+    "\x1b[Z",
+    "\x1bOP",
+    "\x1b[15~",
+    "\x1b[1;5C",
+    "\x1b[<0;10;7M",
+    "\x1b[<0;10;7m",
+    "\x1b[<64;300;300M",
+    "\x1b[M !!",
+    "\x1b]11;rgb:ffff/ffff/ffff\x1b\\",
+    "\x1b[200~\x1b[2Jpaste\r\n\u{202e}\x07\x1b[201~",
+    "\x1b[200~",
+    "\r",
+    "\t",
+    "\x7f",
+    "\x03",
+    "漢\u{301}",
+    "\u{1f468}\u{200d}\u{1f469}",
+];
+const HOSTILE: &str = "a\x1b[2Jb\u{202e}c\r\nd\t漢字\u{0}\u{7f}\u{200b}e";
+
+/// A random number generator (xorshift); its seed must not be 0.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit.max(1) as u64) as usize
+    }
+
+    fn pick<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len())]
+    }
+}
+
+fn variable(name: &str, default: usize) -> usize {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+/// Creates views from no findings to many, with hostile titles and paths.
+fn views() -> Vec<Arc<StoreView>> {
+    let mut hostile = StoreViewBuilder::default();
+    let run = support::run_id(7);
+    hostile.run(support::run_row(&run));
+    for n in 0..9 {
+        let id = support::finding_id(n + 1);
+        hostile.finding(crate::store::FindingRow {
+            title: HOSTILE,
+            path: HOSTILE,
+            line_start: u32::MAX - n,
+            line_end: u32::MAX,
+            ..support::finding_row(&id, &run)
+        });
+    }
+    vec![
+        support::complete(StoreViewBuilder::default()),
+        support::view(),
+        support::many(1),
+        support::many(500),
+        support::complete(hostile),
+    ]
+}
+
+/// Answers a command as the effects would, or as failed effects would.
+fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
+    let text = || HOSTILE.to_owned();
+    let fails = dice.below(3) == 0;
+    Some(match command {
+        AppCommand::Filter { serial, view, filter, overrides } => {
+            let rows = filter.matching_rows(&view, &overrides);
+            AppMessage::Filtered { serial, view, rows }
+        }
+        AppCommand::Load { subject, tab } => {
+            let loaded = support::page(1 + dice.below(6) as u32, 1 + dice.below(3) as u32);
+            AppMessage::Loaded { subject, tab, loaded }
+        }
+        AppCommand::LoadFiles { run } => AppMessage::Files { run, files: None },
+        AppCommand::LoadReported { run } => {
+            let findings = (0..dice.below(5)).map(|n| support::finding_id(n as u32)).collect();
+            AppMessage::Reported { run, findings }
+        }
+        AppCommand::Triage(order) => {
+            let result = match (fails, &order) {
+                (true, _) => Err(text()),
+                (_, TriageOrder::Undo | TriageOrder::Redo) => Ok(UndoOutcome::Nothing),
+                _ => Ok(UndoOutcome::Decided(Vec::new())),
+            };
+            AppMessage::Triaged { order, result, written: dice.below(100) as u64 }
+        }
+        AppCommand::Review { .. } => {
+            let reply = ReviewReply { run: None, text: text() };
+            AppMessage::Requested(if fails { Err(text()) } else { Ok(reply) })
+        }
+        AppCommand::Cancel(run) => {
+            AppMessage::Cancelled { run: run.to_string(), result: if fails { Err(text()) } else { Ok(text()) } }
+        }
+        AppCommand::Watch | AppCommand::Snooze(_) => AppMessage::Watched(if fails { Err(text()) } else { Ok(text()) }),
+        AppCommand::PlanFix(_) => AppMessage::FixPlanned(Err(text())),
+        AppCommand::Fix(_) => AppMessage::FixFinished(Err(text())),
+        AppCommand::Edit { .. } => AppMessage::Edited(if fails { Err(text()) } else { Ok(()) }),
+        AppCommand::Suspend => AppMessage::Resumed,
+        _ => return None,
+    })
+}
+
+/// Returns the messages of one random event.
+fn event(dice: &mut Dice, parser: &mut InputParser, views: &[Arc<StoreView>]) -> Vec<AppMessage> {
+    let mut inputs = Vec::new();
+    match dice.below(40) {
+        0 => {
+            let (columns, rows) = (dice.below(260) as u16, dice.below(90) as u16);
+            return vec![AppMessage::Resized { columns, rows }];
+        }
+        1 => return vec![AppMessage::StoreRead { view: dice.pick(views).clone(), written: dice.below(100) as u64 }],
+        2 => return vec![AppMessage::StoreTrouble(HOSTILE.to_owned())],
+        3 => return vec![AppMessage::Tick],
+        4 => return vec![AppMessage::Reconciled(Some(HOSTILE.to_owned()))],
+        5 => return vec![AppMessage::Ended(ExitCause::Terminated)],
+        6..12 => parser.feed(dice.pick(&SEQUENCES).as_bytes(), &mut inputs),
+        12 => {
+            let bytes: Vec<u8> = (0..1 + dice.below(12)).map(|_| dice.below(256) as u8).collect();
+            parser.feed(&bytes, &mut inputs);
+        }
+        // Ctrl keys.
+        13..15 => parser.feed(&[1 + dice.below(26) as u8], &mut inputs),
+        _ => parser.feed(&[b' ' + dice.below(95) as u8], &mut inputs),
+    }
+    if dice.below(2) == 0 {
+        parser.flush(&mut inputs);
+    }
+    inputs.into_iter().map(AppMessage::Input).collect()
+}
+
+/// Checks the cursors of the lists against their rows.
+fn check_state(app: &App, hint: &str) {
+    for (name, selected, rows) in [
+        ("runs", app.run_list.cursor.selected, app.run_list.entries.len()),
+        ("findings", app.finding_list.cursor.selected, app.finding_list.rows.len()),
+        ("files", app.file_list.cursor.selected, app.file_list.rows.len()),
+    ] {
+        assert!(selected < rows.max(1), "{name}: row {selected} of {rows} is selected; {hint}");
+    }
+}
+
+fn check_screen(app: &App, hint: &str) {
+    let (columns, rows) = (app.display.columns, app.display.rows);
+    let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
+    draw(app, &mut buffer);
+    let unsafe_cell = buffer.content().iter().find(|cell| cell.symbol().chars().any(is_unsafe));
+    assert!(unsafe_cell.is_none(), "{columns}x{rows}: {unsafe_cell:?}; {hint}");
+}
+
+/// Returns the number of messages, answers included, and of frames.
+fn play(events: usize, seed: u64) -> (usize, usize) {
+    let (mut dice, views) = (Dice(seed), views());
+    let (mut app, mut parser) = (support::showing(120, 40, support::view()), InputParser::default());
+    let (mut messages, mut frames) = (0, 0);
+    let mut now = NOW;
+    for number in 0..events {
+        let hint = format!("event {number}, seed {seed}");
+        now += dice.below(2_000) as i64;
+        let mut waiting = event(&mut dice, &mut parser, &views);
+        // A program that answers each answer with another request would not end.
+        for _ in 0..32 {
+            let Some(message) = waiting.pop() else { break };
+            messages += 1;
+            let mut ended = false;
+            for command in update(&mut app, now, message) {
+                ended |= matches!(command, AppCommand::Quit(_));
+                waiting.extend(answer(&mut dice, command));
+            }
+            if ended {
+                app = support::showing(120, 40, dice.pick(&views).clone());
+                parser = InputParser::default();
+                waiting.clear();
+            }
+        }
+        check_state(&app, &hint);
+        if number % EVENTS_PER_FRAME == 0 {
+            frames += 1;
+            check_screen(&app, &hint);
+        }
+    }
+    (messages, frames)
+}
+
+#[test]
+fn some_thousand_random_events_do_no_harm() {
+    let (messages, frames) = play(3_000, 0x5eed);
+    assert!(messages >= 3_000 && frames == 300, "{messages} messages, {frames} frames");
+}
+
+#[test]
+#[ignore = "takes minutes"]
+#[allow(clippy::print_stdout, reason = "the figures are what one looks for")]
+fn campaign_of_random_events() {
+    let events = variable("REVDECK_TEST_EVENTS", 300_000);
+    let (threads, seed) = (2, variable("REVDECK_TEST_SEED", 0x5eed) as u64);
+    let played = std::thread::scope(|scope| {
+        let players: Vec<_> =
+            (0..threads).map(|n| scope.spawn(move || play(events / threads, seed + n as u64))).collect();
+        players.into_iter().map(|player| player.join().expect("no panic")).collect::<Vec<_>>()
+    });
+    let (messages, frames) = played.iter().fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
+    println!("{events} random events, {messages} messages, {frames} frames: no panic, no bad state (seed {seed})");
+}
