@@ -38,6 +38,7 @@
 //! | [`knowledge`] | learned patterns: abstraction, storage, matching, export and import; no line of anybody's code |
 //! | [`masking`] | secrets in code and paths replaced before a model, an index or a screen gets the text |
 //! | [`reviewers`] | who reads the code: the analyzer with its eleven smells, models over HTTP, command-line agents |
+//! | [`secrets`] | detection of secrets in texts: rules as data, names, entropy |
 //! | [`syntax`] | languages, parsing under limits, metrics of functions and classes, facts about files |
 //! | [`tokens`] | token counts by encoding |
 //! | [`git`] | repository identity, snapshots, scopes, hunks, line mapping |
@@ -103,6 +104,7 @@ mod report;
 pub mod review;
 pub mod reviewers;
 pub mod runner;
+pub mod secrets;
 pub mod store;
 pub mod syntax;
 pub mod tokens;

@@ -14,10 +14,14 @@ use crate::domain::{LedgerDelivery, RunRecord, Time, TokenCountPrecision};
 use crate::ledger::{
     Ledger, LedgerClock, LedgerFinding, LedgerRun, LedgerView, MAX_LEDGER_TOKENS, SurfacedState, project_ledger,
 };
+use crate::masking::Mask;
 use crate::report::json;
 use crate::runner::FreshnessFacts;
 use crate::store::{Heartbeat, RunRow, StoreView};
 use crate::tokens::{self, Encoding};
+
+/// Length from which a word may be a secret, in bytes. Own choice, below the shortest key of a provider.
+const MIN_LONG_NAME_BYTES: usize = 16;
 
 /// Arguments of `ledger`.
 #[derive(Debug, Args)]
@@ -48,6 +52,10 @@ pub fn run(invocation: &Invocation, arguments: &LedgerArgs) -> Result<CliExitCod
     let now = session.ambient.now();
     let records = build_ledger_view(&session, &view, now)?;
     let mut told = fit_budget(&records, &LedgerClock { now }, cap);
+    // Texts of findings are masked in the store; paths and branches are what they are.
+    if let Some((ledger, _)) = told.as_mut().filter(|(ledger, _)| has_long_name(&ledger.text)) {
+        ledger.text = Mask::On.mask_key_shapes(&ledger.text).into_owned();
+    }
     match arguments.format {
         PlainFormat::Text => output::print(told.as_ref().map_or("", |(ledger, _)| &ledger.text))?,
         PlainFormat::Json => {
@@ -78,6 +86,18 @@ pub fn run(invocation: &Invocation, arguments: &LedgerArgs) -> Result<CliExitCod
         })?;
     }
     Ok(CliExitCode::Done)
+}
+
+/// Returns whether a text has a word that is long enough for a secret and no id of ours. Most ledgers have none, and to read
+/// the rules for secrets takes longer than to print the ledger.
+fn has_long_name(text: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    text.split(|c: char| !is_word(c)).any(|word| {
+        word.len() >= MIN_LONG_NAME_BYTES
+            && word.bytes().any(|byte| byte.is_ascii_digit())
+            && !word.starts_with("ar_")
+            && !word.starts_with("f_")
+    })
 }
 
 /// Projects the ledger within `cap` tokens. Uses a cheap upper bound of the token count first and the exact tokenizer

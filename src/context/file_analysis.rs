@@ -33,7 +33,7 @@ use crate::tokens::count_tokens;
 /// Maximum size of the cache in bytes: the texts and syntax of a few thousand files.
 const MAX_CACHE_BYTES: u64 = 96 << 20;
 /// Version of the cached records. Raise it with any change of the masks or of the content of a record.
-const CACHE_VERSION: &str = "10";
+const CACHE_VERSION: &str = "11";
 
 /// Number of files between two checks for cancellation.
 const FILES_PER_BATCH: usize = 16;

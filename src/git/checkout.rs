@@ -6,20 +6,23 @@
 //! - Nobody reads the checkout of a review back, so a program that changes it affects only its own review. From the
 //!   checkout of a fix, `collect_changes` reads the changed files.
 //!
-//! A checkout contains the files and a minimal repository that borrows the objects of the real repository
-//! (`objects/info/alternates`), so that `git log` and `git diff` work. HEAD is detached at the commit. There are no
-//! hooks, filters or conversions: `info/attributes`, which overrides the commit's `.gitattributes`, disables them even
-//! when the user's global settings enable them.
+//! A checkout contains the files and a repository of its own with at most two commits, the base and the commit itself, so
+//! that `git diff HEAD~1` and `git show` work. It borrows no objects, so nothing else of the real repository can be reached:
+//! neither its history nor the files that the caller calls secret. If the caller gives a mask, files and objects hold the
+//! masked contents. HEAD is detached at the commit. There are no hooks, filters or conversions: `info/attributes`, which
+//! overrides the commit's `.gitattributes`, disables them even when the user's global settings enable them.
 //!
 //! Differences from a checkout by git:
 //! - Files are read-only and not executable. A careless program cannot edit the code under review, and the folder can
 //!   still be deleted.
 //! - Symbolic links are files with the link's target as text, as git writes them on systems without links.
 //! - Submodules are empty folders.
-//! - Some files are left out and marked `skip-worktree` in the index: names that the caller excludes, files above
-//!   [`MAX_FILE_BYTES`], objects missing in a partial clone, and names that the file system rejects.
-//! - A name that could be taken for `.git` is not in the index either.
+//! - Some files are left out and marked `skip-worktree` in the index: names that the caller does not want, and names that
+//!   the file system rejects.
+//! - Others are in neither the index nor the commits: secret files, names that could be taken for `.git`, files above
+//!   [`MAX_FILE_BYTES`], and objects missing in a partial clone.
 
+use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -29,12 +32,13 @@ use std::time::Duration;
 
 use git2::{
     ErrorCode, Index, IndexEntry, IndexEntryExtendedFlag, IndexTime, ObjectType, Odb, OdbLookupFlags, Oid, Repository,
+    Signature,
 };
 use rayon::prelude::*;
 
 use super::index::MODE_GITLINK;
-use super::trees::{TreeLeaf, leaf_from_entry};
-use super::{GitError, Repo, path_bytes, regular_file};
+use super::trees::{TreeLeaf, leaf_from_entry, write_tree};
+use super::{GitError, Repo, path_bytes};
 use crate::domain::text;
 use crate::parallel;
 
@@ -74,6 +78,27 @@ const CHECKOUT_CONFIG: &str = "\
 /// Content of the checkout's `info/attributes`: disables filters and conversions for every file.
 const CHECKOUT_ATTRIBUTES: &str = "* -filter -text -ident !eol !crlf !working-tree-encoding !diff !merge\n";
 
+/// Author of the commits in a checkout. The real messages are not shown, because they may hold secrets too.
+const AUTHOR: (&str, &str) = ("revdeck", "revdeck@localhost");
+
+/// Masks the content of the file at a path; `None` if nothing in it is secret.
+pub type MaskContent<'a> = dyn Fn(&str, &[u8]) -> Option<Vec<u8>> + Sync + 'a;
+
+/// The content of a checkout.
+#[derive(Clone, Copy)]
+pub struct CheckoutPlan<'a> {
+    /// The commit whose files are written.
+    pub commit: &'a str,
+    /// The commit before it; `None` for a checkout with a single commit.
+    pub base: Option<&'a str>,
+    /// Names of files and folders (ASCII case-insensitive) that are in the commits but are not written as files.
+    pub unwanted: &'a [&'a str],
+    /// Returns true for paths of files, and of folders with a slash behind, that are in neither the files nor the commits.
+    pub is_secret: &'a (dyn Fn(&str) -> bool + Sync),
+    /// `None` leaves the contents as they are.
+    pub mask: Option<&'a MaskContent<'a>>,
+}
+
 /// A temporary checkout; dropping this value deletes the folder.
 #[derive(Debug)]
 pub struct TemporaryCheckout {
@@ -105,36 +130,49 @@ struct CheckoutEntry {
     leaf: TreeLeaf,
     /// True when the file must not be written.
     unwanted: bool,
+    /// True when the commits must not have it either.
+    is_secret: bool,
 }
 
 impl Repo {
     /// Checks out a commit into `folder`. The folder is created; a leftover of an earlier attempt is deleted first.
-    /// Files and folders whose name is in `unwanted` (ASCII case-insensitive) are left out. Returns `None` when
-    /// `cancelled`, which is called every 20 ms, returns true.
+    /// Returns `None` when `cancelled`, which is called every 20 ms, returns true.
     ///
     /// # Errors
-    /// Returns an error, and deletes the folder, when the commit cannot be read or the folder cannot be written.
+    /// Returns an error, and deletes the folder, when a commit cannot be read or the folder cannot be written.
     pub fn create_checkout(
         &self,
-        commit: &str,
+        plan: &CheckoutPlan<'_>,
         folder: &Path,
-        unwanted: &[&str],
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Option<TemporaryCheckout>, GitError> {
-        let tip = self.find_commit(commit)?.id();
-        let objects = self.common_dir().join("objects");
+        let tip = self.find_commit(plan.commit)?.id();
+        let base = plan.base.map(|base| self.find_commit(base)).transpose()?.map(|base| base.id());
         remove_checkout(folder).map_err(io_error("delete", folder))?;
         let mut throwaway = TemporaryCheckout { folder: folder.to_owned(), files: 0, left_out: 0 };
-        init_repository(folder, &objects, tip, &self.common_dir().join("shallow"))?;
-        let Some(places) = self.list_checkout_entries(tip, folder, unwanted, cancelled)? else { return Ok(None) };
-        let entries = write_entries(folder, &places, cancelled)?;
-        if entries.len() < places.len() {
+        init_repository(folder)?;
+        let source = self.common_dir();
+        let listed = |commit, files: Option<&Path>| self.list_checkout_entries(commit, files, plan, cancelled);
+        let (Some(places), Some(before)) =
+            (listed(tip, Some(folder))?, base.map_or(Ok(Some(Vec::new())), |base| listed(base, None))?)
+        else {
             return Ok(None);
-        }
-        throwaway.left_out = entries.iter().filter(|entry| entry.flags_extended != 0).count();
-        throwaway.files = entries.len() - throwaway.left_out;
-        write_index(folder, &entries)
-            .map_err(|source| GitError::from_git2("write the index of a checkout", folder, source))?;
+        };
+        let writer = CheckoutWriter { folder, source: &source, plan };
+        let Some(entries) = writer.write_entries(&places, &HashMap::new(), cancelled)? else { return Ok(None) };
+        // Files that the change leaves alone are written once.
+        let known = places
+            .iter()
+            .zip(&entries)
+            .filter_map(|(place, entry)| Some((place.path.as_slice(), (place.leaf.id, entry.as_ref()?.id))));
+        let known = known.collect();
+        let Some(earlier) = writer.write_entries(&before, &known, cancelled)? else { return Ok(None) };
+        throwaway.files = entries.iter().flatten().filter(|entry| entry.flags_extended == 0).count();
+        throwaway.left_out = places.len() - throwaway.files;
+        let entries: Vec<IndexEntry> = entries.into_iter().flatten().collect();
+        let earlier: Vec<IndexEntry> = earlier.into_iter().flatten().collect();
+        write_commits(folder, base.map(|_| earlier.as_slice()), &entries)
+            .map_err(|source| GitError::from_git2("write the commits of a checkout", folder, source))?;
         Ok(Some(throwaway))
     }
 
@@ -166,12 +204,13 @@ impl Repo {
         Ok(swept)
     }
 
-    /// Lists all paths of a commit, sorted, and creates the folders. Returns `None` when cancelled.
+    /// Lists the paths of a commit, sorted, and creates the folders below `folder`. Without a
+    /// folder, no file is to be written. Returns `None` when cancelled.
     fn list_checkout_entries(
         &self,
         tip: Oid,
-        folder: &Path,
-        unwanted: &[&str],
+        folder: Option<&Path>,
+        plan: &CheckoutPlan<'_>,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<Option<Vec<CheckoutEntry>>, GitError> {
         let failed = self.git_error("read a commit");
@@ -190,9 +229,18 @@ impl Repo {
                 }
                 let mut path = above.clone();
                 path.extend_from_slice(name);
+                // A folder is told from a file by its slash.
+                let slash = if entry.kind() == Some(ObjectType::Tree) { "/" } else { "" };
+                let is_secret = (plan.is_secret)(&format!("{}{slash}", String::from_utf8_lossy(&path)));
+                if is_secret && !slash.is_empty() {
+                    continue;
+                }
                 let unwanted = unwanted_above
-                    || unwanted.iter().any(|unwanted| name.eq_ignore_ascii_case(unwanted.as_bytes()))
-                    || (is_folder(&entry) && !create_folder(&path_bytes::join_path(folder, &path))?);
+                    || plan.unwanted.iter().any(|unwanted| name.eq_ignore_ascii_case(unwanted.as_bytes()))
+                    || match folder {
+                        Some(folder) => is_folder(&entry) && !create_folder(&path_bytes::join_path(folder, &path))?,
+                        None => true,
+                    };
                 if entry.kind() == Some(ObjectType::Tree) {
                     match self.inner.find_tree(entry.id()) {
                         Ok(tree) => {
@@ -203,7 +251,7 @@ impl Repo {
                         Err(error) => return Err(failed(error)),
                     }
                 } else {
-                    places.push(CheckoutEntry { path, leaf: leaf_from_entry(&entry), unwanted });
+                    places.push(CheckoutEntry { path, leaf: leaf_from_entry(&entry), unwanted, is_secret });
                 }
                 if places.len() + trees.len() > MAX_FILES {
                     return Err(GitError::TooManyFiles {
@@ -219,37 +267,47 @@ impl Repo {
     }
 }
 
-/// Creates the checkout's repository in the folder, without files.
-fn init_repository(folder: &Path, objects: &Path, tip: Oid, shallow: &Path) -> Result<(), GitError> {
-    let mut borrowed = path_bytes::from_path(objects);
-    if borrowed.contains(&b'\n') {
-        let what = "a checkout cannot borrow objects from a folder with a line break in its name".to_owned();
-        return Err(GitError::Unsupported { path: objects.to_owned(), what });
-    }
-    borrowed.push(b'\n');
+/// Creates the checkout's repository in the folder, without files and commits.
+fn init_repository(folder: &Path) -> Result<(), GitError> {
     create_private_folder(folder).map_err(io_error("make", folder))?;
     let git = folder.join(".git");
     for part in ["objects/info", "objects/pack", "refs/heads", "info"] {
         let part = git.join(part);
         fs::create_dir_all(&part).map_err(io_error("make", &part))?;
     }
-    let head = format!("{tip}\n");
-    let mut files: Vec<(&str, &[u8])> = vec![
-        ("objects/info/alternates", &borrowed),
+    let files: [(&str, &[u8]); 3] = [
         ("info/attributes", CHECKOUT_ATTRIBUTES.as_bytes()),
         ("config", CHECKOUT_CONFIG.as_bytes()),
-        ("HEAD", head.as_bytes()),
+        ("HEAD", b"ref: refs/heads/none\n"),
     ];
-    // The file with the boundary of a shallow clone prevents git from looking for earlier commits.
-    let shallow = regular_file::read_linked(shallow).unwrap_or_default();
-    if !shallow.is_empty() {
-        files.push(("shallow", &shallow));
-    }
     for (name, content) in files {
         let file = git.join(name);
         fs::write(&file, content).map_err(io_error("write", &file))?;
     }
     Ok(())
+}
+
+/// Writes the base, if there is one, and the commit on top of it, detaches HEAD at it and writes the index.
+fn write_commits(folder: &Path, base: Option<&[IndexEntry]>, entries: &[IndexEntry]) -> Result<(), git2::Error> {
+    let repo = Repository::open(folder)?;
+    let author = Signature::new(AUTHOR.0, AUTHOR.1, &git2::Time::new(0, 0))?;
+    let commit = |message: &str, entries: &[IndexEntry], parents: &[&git2::Commit<'_>]| {
+        let leaves: Vec<(&[u8], Option<TreeLeaf>)> = entries
+            .iter()
+            .map(|entry| (entry.path.as_slice(), Some(TreeLeaf { mode: entry.mode, id: entry.id })))
+            .collect();
+        let tree = match write_tree(&repo, None, &leaves)? {
+            Some(tree) => tree,
+            None => repo.treebuilder(None)?.write()?,
+        };
+        let id = repo.commit(None, &author, &author, message, &repo.find_tree(tree)?, parents)?;
+        repo.find_commit(id)
+    };
+    let base = base.map(|entries| commit("The state before the change", entries, &[])).transpose()?;
+    let parents: Vec<&git2::Commit<'_>> = base.iter().collect();
+    let tip = commit("The state under review", entries, &parents)?;
+    repo.set_head_detached(tip.id())?;
+    write_index(folder, entries)
 }
 
 /// Creates a folder and its parents with access for the current user only.
@@ -290,86 +348,124 @@ pub(super) fn is_safe_file_name(name: &[u8]) -> bool {
     !leads_away && !matches!(stem, ".git" | "git~1")
 }
 
-/// Writes the files, on several threads when there are many. Returns the index entries in the order of `places`; when
-/// cancelled, there are fewer entries than places.
-fn write_entries(
-    folder: &Path,
-    places: &[CheckoutEntry],
-    cancelled: &dyn Fn() -> bool,
-) -> Result<Vec<IndexEntry>, GitError> {
-    let failed = |source| GitError::from_git2("read the objects of a checkout", folder, source);
-    let pool = parallel::pool().ok_or_else(|| failed(git2::Error::from_str("no thread can be started")))?;
-    let share = places.len().div_ceil(pool.current_num_threads()).max(MIN_FILES_PER_THREAD);
-    let stop = &AtomicBool::new(false);
-    let write_share = |places: &[CheckoutEntry]| {
-        let repo = Repository::open(folder).map_err(failed)?;
-        let odb = repo.odb().map_err(failed)?;
-        let places = places.iter().take_while(|_| !stop.load(Ordering::Relaxed));
-        places.map(|place| write_entry(folder, &odb, place)).collect::<Result<Vec<_>, _>>()
-    };
-    let (done, shares) = channel();
-    pool.in_place_scope(|scope| {
-        scope.spawn(move |_| {
-            let shares: Vec<_> = places.par_chunks(share).with_max_len(1).map(write_share).collect();
-            let _ = done.send(shares);
-        });
-        loop {
-            if cancelled() {
-                stop.store(true, Ordering::Relaxed);
-            }
-            match shares.recv_timeout(CANCEL_POLL_INTERVAL) {
-                Ok(shares) => {
-                    let entries = shares.into_iter().collect::<Result<Vec<_>, _>>()?;
-                    return Ok(entries.into_iter().flatten().collect());
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                // A thread panicked; the end of the scope propagates the panic.
-                Err(RecvTimeoutError::Disconnected) => return Ok(Vec::new()),
-            }
-        }
-    })
+/// Writes the files and objects of a checkout.
+struct CheckoutWriter<'a> {
+    folder: &'a Path,
+    /// The git folder of the real repository.
+    source: &'a Path,
+    plan: &'a CheckoutPlan<'a>,
 }
 
-fn write_entry(folder: &Path, odb: &Odb<'_>, place: &CheckoutEntry) -> Result<IndexEntry, GitError> {
-    let nothing = IndexTime::new(0, 0);
-    let mut entry = IndexEntry {
-        ctime: nothing,
-        mtime: nothing,
-        dev: 0,
-        ino: 0,
-        mode: place.leaf.mode,
-        uid: 0,
-        gid: 0,
-        file_size: 0,
-        id: place.leaf.id,
-        flags: 0,
-        flags_extended: IndexEntryExtendedFlag::SKIP_WORKTREE.bits(),
-        path: place.path.clone(),
-    };
-    if place.unwanted {
-        return Ok(entry);
+/// Objects that are written already: for a path the id in the real repository and the id in the checkout.
+type WrittenObjects<'a> = HashMap<&'a [u8], (Oid, Oid)>;
+
+impl CheckoutWriter<'_> {
+    /// Writes the files and objects, on several threads when there are many. Returns the index entries in the order of
+    /// `places`, with `None` for files that are in neither; `None` when cancelled.
+    fn write_entries(
+        &self,
+        places: &[CheckoutEntry],
+        known: &WrittenObjects<'_>,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Option<Vec<Option<IndexEntry>>>, GitError> {
+        let failed = |source| GitError::from_git2("read the objects of a checkout", self.folder, source);
+        let pool = parallel::pool().ok_or_else(|| failed(git2::Error::from_str("no thread can be started")))?;
+        let share = places.len().div_ceil(pool.current_num_threads()).max(MIN_FILES_PER_THREAD);
+        let stop = &AtomicBool::new(false);
+        let write_share = |places: &[CheckoutEntry]| {
+            let (source, target) =
+                (Repository::open(self.source).map_err(failed)?, Repository::open(self.folder).map_err(failed)?);
+            let (source, target) = (source.odb().map_err(failed)?, target.odb().map_err(failed)?);
+            let places = places.iter().take_while(|_| !stop.load(Ordering::Relaxed));
+            let write = |place| self.write_entry((&source, &target), place, known);
+            places.map(write).collect::<Result<Vec<_>, _>>()
+        };
+        let (done, shares) = channel();
+        pool.in_place_scope(|scope| {
+            scope.spawn(move |_| {
+                let shares: Vec<_> = places.par_chunks(share).with_max_len(1).map(write_share).collect();
+                let _ = done.send(shares);
+            });
+            loop {
+                if cancelled() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                match shares.recv_timeout(CANCEL_POLL_INTERVAL) {
+                    Ok(shares) => {
+                        let entries = shares.into_iter().collect::<Result<Vec<_>, _>>()?;
+                        let entries: Vec<_> = entries.into_iter().flatten().collect();
+                        return Ok((entries.len() == places.len()).then_some(entries));
+                    }
+                    Err(RecvTimeoutError::Timeout) => {}
+                    // A thread panicked; the end of the scope propagates the panic.
+                    Err(RecvTimeoutError::Disconnected) => return Ok(None),
+                }
+            }
+        })
     }
-    if place.leaf.mode == MODE_GITLINK {
-        entry.flags_extended = 0;
-        return Ok(entry);
+
+    /// Writes the object of a file, and the file itself unless it is unwanted. Returns `None` for a file that the checkout
+    /// does not have.
+    fn write_entry(
+        &self,
+        (source, target): (&Odb<'_>, &Odb<'_>),
+        place: &CheckoutEntry,
+        known: &WrittenObjects<'_>,
+    ) -> Result<Option<IndexEntry>, GitError> {
+        let nothing = IndexTime::new(0, 0);
+        let mut entry = IndexEntry {
+            ctime: nothing,
+            mtime: nothing,
+            dev: 0,
+            ino: 0,
+            mode: place.leaf.mode,
+            uid: 0,
+            gid: 0,
+            file_size: 0,
+            id: place.leaf.id,
+            flags: 0,
+            flags_extended: IndexEntryExtendedFlag::SKIP_WORKTREE.bits(),
+            path: place.path.clone(),
+        };
+        if place.is_secret {
+            return Ok(None);
+        }
+        if place.leaf.mode == MODE_GITLINK {
+            entry.flags_extended = if place.unwanted { entry.flags_extended } else { 0 };
+            return Ok(Some(entry));
+        }
+        if let Some((real, written)) = known.get(place.path.as_slice())
+            && *real == place.leaf.id
+        {
+            entry.id = *written;
+            return Ok(Some(entry));
+        }
+        // The lookup does not search for new packs; for many missing objects that would be very slow.
+        if !source.exists_ext(place.leaf.id, OdbLookupFlags::NO_REFRESH) {
+            return Ok(None);
+        }
+        let file = path_bytes::join_path(self.folder, &place.path);
+        let failed = |error| GitError::from_git2("read a file of a checkout", &file, error);
+        let (size, kind) = source.read_header(place.leaf.id).map_err(failed)?;
+        if kind != ObjectType::Blob || size > MAX_FILE_BYTES {
+            return Ok(None);
+        }
+        let object = source.read(place.leaf.id).map_err(failed)?;
+        let masked = self.plan.mask.and_then(|mask| mask(&String::from_utf8_lossy(&place.path), object.data()));
+        let content = masked.as_deref().unwrap_or(object.data());
+        entry.id = target
+            .write(ObjectType::Blob, content)
+            .map_err(|error| GitError::from_git2("write a file of a checkout", &file, error))?;
+        if place.unwanted {
+            return Ok(Some(entry));
+        }
+        match write_file(&file, content, &mut entry) {
+            Ok(()) => entry.flags_extended = 0,
+            Err(error) if is_name_error(&error) => {}
+            Err(source) => return Err(io_error("write", &file)(source)),
+        }
+        Ok(Some(entry))
     }
-    // The lookup does not search for new packs; for many missing objects that would be very slow.
-    if !odb.exists_ext(place.leaf.id, OdbLookupFlags::NO_REFRESH) {
-        return Ok(entry);
-    }
-    let file = path_bytes::join_path(folder, &place.path);
-    let failed = |error| GitError::from_git2("read a file of a checkout", &file, error);
-    let (size, kind) = odb.read_header(place.leaf.id).map_err(failed)?;
-    if kind != ObjectType::Blob || size > MAX_FILE_BYTES {
-        return Ok(entry);
-    }
-    let object = odb.read(place.leaf.id).map_err(failed)?;
-    match write_file(&file, object.data(), &mut entry) {
-        Ok(()) => entry.flags_extended = 0,
-        Err(error) if is_name_error(&error) => {}
-        Err(source) => return Err(io_error("write", &file)(source)),
-    }
-    Ok(entry)
 }
 
 /// Writes a new file, and sets the `stat` data in `entry` by which git recognizes an unchanged file.

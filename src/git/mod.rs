@@ -66,7 +66,7 @@ mod worktree;
 mod worktree_capture;
 
 pub use crate::domain::Hunk;
-pub use checkout::TemporaryCheckout;
+pub use checkout::{CheckoutPlan, MaskContent, TemporaryCheckout};
 pub(crate) use collect_changes::{CollectError, CollectLimits};
 pub use error::GitError;
 pub use filter::ReviewFilter;

@@ -2,9 +2,9 @@
 //!
 //! - A generated file has a document only on request.
 //! - A cached document equals a newly read one, including the numbers of its words.
-//! - No document is cached of a file that contains a key, because the key may be one of its words.
 //! - The words of documents are numbered in the order of [`DocumentStore::read`], whatever was prepared before it and on
 //!   however many threads.
+//! - No document holds a word of a secret: secrets are blanked before a text is read.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -17,7 +17,7 @@ use crate::git::{
 use crate::index::document::Document;
 use crate::index::fact_store::{FactKey, FactStore};
 use crate::index::vocabulary::Vocabulary;
-use crate::masking::Mask;
+use crate::masking::blank_secrets;
 use crate::masking::secret_files::is_secret_file;
 use crate::parallel;
 use crate::syntax::facts::is_code_path;
@@ -33,7 +33,7 @@ const MAX_CACHE_BYTES: u64 = 64 << 20;
 const FILES_PER_BATCH: usize = 32;
 /// Version of the record's fields outside the document. Increase it with every change of these fields or of the
 /// detection of generated files.
-const RECORD_VERSION: &str = "2";
+const RECORD_VERSION: &str = "3";
 
 /// File of a tree with its document.
 #[derive(Debug, Clone)]
@@ -63,7 +63,6 @@ enum PreparedRecord {
         looks: ContentTraits,
         /// Packed document.
         document: Vec<u8>,
-        has_secret: bool,
     },
 }
 
@@ -71,9 +70,10 @@ impl PreparedRecord {
     fn from_content(content: &[u8]) -> Self {
         let Some(text) = to_text(content) else { return Self::NotText };
         let mut vocabulary = Vocabulary::default();
-        let document = Document::read(&text, &mut vocabulary).pack(&vocabulary);
+        // The path is not known here: without one, most texts are secrets.
+        let document = Document::read(&blank_secrets(None, &text), &mut vocabulary).pack(&vocabulary);
         let looks = ContentTraits::from_content(text.as_bytes());
-        Self::Text { looks, document, has_secret: has_secret(&text) }
+        Self::Text { looks, document }
     }
 }
 
@@ -151,15 +151,13 @@ impl DocumentStore {
 
     /// Keeps a prepared record in the form of [`DocumentStore::load_document`].
     fn keep_prepared(&mut self, file: &TreeFile, record: PreparedRecord, own: &mut AuthoredFilter<'_>) {
-        let (bytes, may_be_cached) = match record {
-            PreparedRecord::NotText => (Vec::new(), true),
-            PreparedRecord::Text { looks, .. } if !own.is_authored(&file.path, looks) => (vec![looks.to_bits()], true),
-            PreparedRecord::Text { looks, document, has_secret } => {
-                ([vec![looks.to_bits()], document].concat(), !has_secret)
-            }
+        let bytes = match record {
+            PreparedRecord::NotText => Vec::new(),
+            PreparedRecord::Text { looks, .. } if !own.is_authored(&file.path, looks) => vec![looks.to_bits()],
+            PreparedRecord::Text { looks, document } => [vec![looks.to_bits()], document].concat(),
         };
         let key = record_key(&file.blob);
-        if may_be_cached && self.cache.has_room(bytes.len()) {
+        if self.cache.has_room(bytes.len()) {
             self.cache.insert(key, bytes);
         } else {
             self.prepared.insert(file.blob.clone(), bytes);
@@ -252,10 +250,8 @@ impl DocumentStore {
         }
         if document.is_none() {
             let text = text.map_or_else(|| read_text(repo, blob), |text| Ok(Some(text))).ok()??;
-            let read = Document::read(&text, &mut self.vocabulary);
-            if !has_secret(&text) {
-                keep([vec![looks.to_bits()], read.pack(&self.vocabulary)].concat());
-            }
+            let read = Document::read(&blank_secrets(None, &text), &mut self.vocabulary);
+            keep([vec![looks.to_bits()], read.pack(&self.vocabulary)].concat());
             *document = Some(Arc::new(read));
         }
         document.clone()
@@ -329,12 +325,6 @@ impl<'a> AuthoredFilter<'a> {
     fn is_authored(&mut self, path: &str, looks: ContentTraits) -> bool {
         (self.is_asked)(path) || self.judge.left_out_reason_by_traits(path, looks).is_none()
     }
-}
-
-/// Returns true if the text contains something in the shape of a key. Secrets detected only by their variable name are
-/// ordinary words.
-fn has_secret(text: &str) -> bool {
-    text.contains("PRIVATE KEY-----") || matches!(Mask::On.mask_key_shapes(text), Cow::Owned(_))
 }
 
 fn record_key(blob: &str) -> FactKey {

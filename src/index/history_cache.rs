@@ -21,13 +21,14 @@ use crate::index::history::{
     History, MAX_FILES_PER_COMMIT, MAX_WORDS_PER_COMMIT, PastCommit, PastFile, Touch, fingerprint,
 };
 use crate::index::words::identifiers;
+use crate::masking::has_secret_name;
 use crate::parallel;
 use crate::syntax::facts::is_code_path;
 
 /// Largest cache in bytes; a history of 3,000 commits takes about one megabyte.
 const MAX_CACHE_BYTES: u64 = 32 << 20;
 /// Cache version. Increase it with every change of the record.
-const RECORD_VERSION: &str = "2";
+const RECORD_VERSION: &str = "3";
 /// Most commits above a cached history; the cache is searched only from the newest commits.
 const MAX_COMMITS_ABOVE_CACHED: usize = 200;
 /// Number of commits between two checks whether to stop; takes 5 to 50 ms.
@@ -326,7 +327,9 @@ impl CachedCommit {
         if words.len() > MAX_WORDS_PER_COMMIT {
             words.clear();
         }
-        let files = changes.into_iter().map(|change| CachedCommitFile {
+        // A path with a secret must not be kept.
+        let changes = changes.into_iter().filter(|change| !has_secret_name(&change.path));
+        let files = changes.map(|change| CachedCommitFile {
             path: change.path,
             touch: match change.kind {
                 CommitFileChangeKind::Added => Touch::Added,

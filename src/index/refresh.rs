@@ -24,6 +24,7 @@ use crate::git::{Repo, ReviewFilter, TreeFile};
 use crate::index::chunk;
 use crate::index::disk;
 use crate::masking::secret_files::is_secret_file;
+use crate::masking::{Mask, blank_secrets, has_secret_name};
 use crate::reviewers::analyzer::file_fingerprints;
 use crate::syntax::language::Language;
 use crate::syntax::parse_log::{self, ParseLog};
@@ -512,9 +513,15 @@ impl<'a> IndexWorker<'a> {
     fn add_file(&mut self, file: &TreeFile) {
         let blob = blob_bytes(&file.blob);
         match self.read_content(file) {
+            Err(OmissionReason::Secret) => {
+                let path = Mask::On.mask_key_shapes(&file.path);
+                self.builder.leave_out(&path, blob, OmissionReason::Secret);
+            }
             Err(reason) => self.builder.leave_out(&file.path, blob, reason),
             Ok(content) => {
                 let text = String::from_utf8_lossy(&content);
+                // The index keeps words and names, so it must not see secrets.
+                let text = blank_secrets(Some(&file.path), &text);
                 let language = Language::detect(&file.path, text.as_bytes());
                 let parsers = &mut self.parsers;
                 let read =
@@ -538,7 +545,7 @@ impl<'a> IndexWorker<'a> {
     }
 
     fn read_content(&mut self, file: &TreeFile) -> Result<Vec<u8>, OmissionReason> {
-        if is_secret_file(&file.path) {
+        if is_secret_file(&file.path) || has_secret_name(&file.path) {
             return Err(OmissionReason::Secret);
         }
         let size = self.repo.blob_size(&file.blob).map_err(|_| OmissionReason::Unreadable)?;

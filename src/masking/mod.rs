@@ -5,7 +5,6 @@
 //! - To mask a masked text again changes nothing.
 //! - The analyzer's secret detection is used with wider limits: examples and placeholders are masked too.
 
-mod private_keys;
 pub(crate) mod secret_files;
 #[cfg(test)]
 mod tests;
@@ -17,9 +16,13 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::reviewers::analyzer::{self, Builtin, ValueQuoting};
+use crate::reviewers::analyzer::{self, Builtin};
+use crate::secrets::{self, SecretSpan, TextForm};
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
+
+/// Number of bytes in which a NUL makes a file binary, as in git.
+const BINARY_PROBE_BYTES: usize = 8000;
 
 /// Switch for masking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,9 +32,6 @@ pub enum Mask {
     /// Returns texts unchanged.
     Off,
 }
-
-/// Byte range of a secret, and its description, such as "an AWS access key".
-type SecretSpan = (Range<usize>, &'static str);
 
 /// Matches the marker that replaces a secret.
 static SECRET_MARKER: LazyLock<Regex> =
@@ -47,14 +47,53 @@ impl Mask {
         }
     }
 
+    /// Masks the secrets in the content of a file; `None` if it has none or is no text. Invalid UTF-8 is replaced.
+    pub fn mask_content(self, path: &str, content: &[u8]) -> Option<Vec<u8>> {
+        let probe = content.get(..BINARY_PROBE_BYTES).unwrap_or(content);
+        if memchr::memchr(0, probe).is_some() {
+            return None;
+        }
+        let text = String::from_utf8_lossy(content);
+        match self.mask_text(Some(path), &text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(masked) => Some(masked.into_bytes()),
+        }
+    }
+
     /// Masks secrets by the shape of keys alone. For texts that consist of masked text and of names; see
     /// [`Mask::mask_text`] for files.
     pub fn mask_key_shapes(self, text: &str) -> Cow<'_, str> {
         match self {
-            Self::On => replace_secrets(text, analyzer::find_key_shapes(text.as_bytes()).collect()),
+            Self::On => replace_secrets(text, secrets::find_keys(text)),
             Self::Off => text.into(),
         }
     }
+}
+
+/// Replaces the bytes of secrets by spaces, so that every other byte stays at its place. For texts whose words are kept,
+/// such as those of an index; detects secrets by the text alone.
+pub fn blank_secrets<'a>(path: Option<&str>, text: &'a str) -> Cow<'a, str> {
+    let is_code = path.and_then(|path| Language::detect(path, text.as_bytes())).is_some_and(|it| it != Language::Bash);
+    let found = secrets::find_secrets(text, TextForm::from_path(path, is_code));
+    if found.is_empty() {
+        return text.into();
+    }
+    let mut bytes = text.as_bytes().to_vec();
+    for (range, _) in found {
+        // Secrets end at character boundaries, so the text stays UTF-8.
+        let part = text.floor_char_boundary(range.start)..text.ceil_char_boundary(range.end);
+        for byte in bytes.get_mut(part).unwrap_or_default() {
+            if !matches!(byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+    }
+    String::from_utf8(bytes).map_or_else(|_| text.into(), Cow::Owned)
+}
+
+/// Returns whether a path has a secret in one of its names.
+pub fn has_secret_name(path: &str) -> bool {
+    !secrets::find_keys(path).is_empty()
 }
 
 /// Returns the byte ranges of a masked text outside of the markers. Text in these ranges is also in the original.
@@ -71,14 +110,9 @@ pub fn unmasked_ranges(masked: &str) -> Vec<Range<usize>> {
 
 fn find_secrets(path: Option<&str>, text: &str) -> Vec<SecretSpan> {
     let language = path.and_then(|path| Language::detect(path, text.as_bytes()));
-    let values = match language {
-        // In a shell script, values need no quotes.
-        None | Some(Language::Bash) => ValueQuoting::Any,
-        Some(_) => ValueQuoting::Quoted,
-    };
-    let mut found: Vec<SecretSpan> = analyzer::find_key_shapes(text.as_bytes()).collect();
-    found.extend(private_keys::find_private_keys(text));
-    found.extend(analyzer::find_named_secrets(text, values));
+    // In a shell script, values need no quotes.
+    let is_code = language.is_some_and(|language| language != Language::Bash);
+    let mut found = secrets::find_secrets(text, TextForm::from_path(path, is_code));
     if let Some(path) = path
         && language.is_some()
         && analyzer::needs_parsing(text)
@@ -88,7 +122,7 @@ fn find_secrets(path: Option<&str>, text: &str) -> Vec<SecretSpan> {
             Builtin::default().redactor(&mut Parsers::default(), path, text.as_bytes())
         }));
         let hidden = hidden.unwrap_or_default();
-        // `private_keys` finds the end of a private key more exactly.
+        // The detection by text finds the end of a private key more exactly.
         found.extend(hidden.labelled_ranges().filter(|(_, sort)| *sort != "a private key"));
     }
     found
@@ -107,7 +141,13 @@ fn replace_secrets(text: &str, mut found: Vec<SecretSpan>) -> Cow<'_, str> {
     let mut apart: Vec<SecretSpan> = Vec::with_capacity(found.len());
     for (range, sort) in found {
         match apart.last_mut() {
-            Some((last, _)) if range.start < last.end => last.end = last.end.max(range.end),
+            Some((last, known)) if range.start < last.end => {
+                last.end = last.end.max(range.end);
+                // A rule tells more than a name.
+                if *known == "a secret" {
+                    *known = sort;
+                }
+            }
             _ => apart.push((range, sort)),
         }
     }

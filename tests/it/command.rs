@@ -8,6 +8,7 @@ mod real;
 use std::time::Duration;
 
 use revdeck::domain::{ErrorClass, StopReason, Usage};
+use revdeck::git::CheckoutPlan;
 use revdeck::reviewers::chat::{Chat, ChatProgress, ToolSupport};
 use revdeck::reviewers::command::{self, CommandDialect};
 
@@ -137,7 +138,14 @@ fn the_folder_of_a_snapshot_keeps_agents_from_what_it_says_to_them() {
     }
     test.commit("one");
     let repo = revdeck::git::Repo::discover(&test.repo()).expect("a repository");
-    let made = repo.create_checkout("HEAD", &test.home().join("c"), &command::agent_settings_paths(), &|| false);
+    let plan = CheckoutPlan {
+        commit: "HEAD",
+        base: None,
+        unwanted: &command::agent_settings_paths(),
+        is_secret: &|_| false,
+        mask: None,
+    };
+    let made = repo.create_checkout(&plan, &test.home().join("c"), &|| false);
     let made = made.expect("a checkout").expect("nobody cancelled it");
     assert_eq!((made.files, made.left_out), (2, 5));
 }

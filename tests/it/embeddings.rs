@@ -16,21 +16,21 @@ const AWS: &str = concat!("AKI", "AQ3EGRVZ7TNWLXJ5D");
 const KEY: &str = "sk-vectors-0123456789abcdefghij";
 
 /// The answer of a server to texts; with `None` it sends nothing until the client closes the connection.
-type Says = dyn Fn(&[String]) -> Option<(u16, String)> + Send + Sync;
+pub type Says = dyn Fn(&[String]) -> Option<(u16, String)> + Send + Sync;
 
 #[derive(Debug, Clone)]
-struct Asked {
+pub struct Asked {
     head: String,
-    texts: Vec<String>,
+    pub texts: Vec<String>,
 }
 
-struct Server {
-    port: u16,
+pub struct Server {
+    pub port: u16,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Server {
-    fn start(says: Box<Says>) -> Self {
+    pub fn start(says: Box<Says>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port on loopback");
         let port = listener.local_addr().expect("an address").port();
         let (asked, says) = (Arc::new(Mutex::new(Vec::new())), Arc::<Says>::from(says));
@@ -44,7 +44,7 @@ impl Server {
         Self { port, asked }
     }
 
-    fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().expect("no panic before").clone()
     }
 }
@@ -89,7 +89,7 @@ fn vector(text: &str) -> Vec<f32> {
     }
 }
 
-fn openai(texts: &[String]) -> Option<(u16, String)> {
+pub fn openai(texts: &[String]) -> Option<(u16, String)> {
     // The server returns the rows in another order than the request.
     let rows = texts.iter().enumerate().rev();
     let rows: Vec<Value> = rows.map(|(index, text)| json!({"index": index, "embedding": vector(text)})).collect();

@@ -35,10 +35,11 @@ mod reports;
 mod retention;
 mod rooms;
 mod runner;
-mod storm;
+mod secrets;
 mod smells;
 mod stats;
 mod store;
+mod storm;
 mod tools;
 #[allow(dead_code, reason = "shared with the example and the cockpit's own tests")]
 #[path = "../../benches/support/turns.rs"]

@@ -17,9 +17,7 @@ pub use findings::to_findings;
 pub use folder::FolderReport;
 pub(crate) use smells::duplicate_code::search::{FINGERPRINT_VERSION, FingerprintSource, file_fingerprints};
 pub use smells::hardcoded_configuration::FileRedactor;
-pub(crate) use smells::hardcoded_configuration::{
-    ValueQuoting, find_key_shapes, find_named_secrets, find_text_secrets, needs_parsing,
-};
+pub(crate) use smells::hardcoded_configuration::{find_text_secrets, needs_parsing};
 
 use std::fmt;
 use std::sync::Arc;
@@ -155,7 +153,7 @@ impl Builtin {
     pub fn redactor(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> FileRedactor {
         let source = Language::detect(path, text).and_then(|language| parsers.parse(path, language, text).ok());
         source.map_or_else(
-            || FileRedactor::from_key_shapes(text),
+            || FileRedactor::from_text(text),
             |source| self.build_redactor(&source, &FileFacts::from_parsed(&source)),
         )
     }

@@ -4,8 +4,9 @@ use super::fixer_requests::FixDropWatch;
 use super::fixer_worker::{FixAttempt, FixFailure, FixMaterial};
 use crate::config::Prompt;
 use crate::domain::{ChatMessage, ChatRequest, Fix};
-use crate::git::{CollectError, CollectLimits};
+use crate::git::{CheckoutPlan, CollectError, CollectLimits};
 use crate::reviewers::command::agent_settings_paths;
+use crate::runner::reviewer_access::model_reviewer::is_withheld;
 use crate::runner::reviewer_access::reviewer_identity::open_fixer;
 use crate::runner::{Fixer, RunnerError};
 
@@ -22,10 +23,15 @@ impl Fixer<'_> {
         let folder = self.fix_checkouts();
         self.sweep_fix_checkouts(&folder);
         let folder = folder.join(fix.fix_id.as_str());
-        let checkout =
-            self.services
-                .repo
-                .create_checkout(material.base_commit(), &folder, &agent_settings_paths(), &|| wanted.is_dropped())?;
+        // The contents are not masked: the patch must fit the real files.
+        let plan = CheckoutPlan {
+            commit: material.base_commit(),
+            base: None,
+            unwanted: &agent_settings_paths(),
+            is_secret: &is_withheld,
+            mask: None,
+        };
+        let checkout = self.services.repo.create_checkout(&plan, &folder, &|| wanted.is_dropped())?;
         let checkout = checkout.ok_or(FixFailure::Dropped)?;
         let sown = checkout.prepare_for_writing()?;
         let prompts = self.services.reviewers().load_prompts()?;

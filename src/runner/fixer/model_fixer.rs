@@ -42,10 +42,11 @@ impl Fixer<'_> {
             ));
         }
         let prompts = self.services.reviewers().load_prompts()?;
+        let findings = material.describe_findings();
         let task = Prompt::ResolveTask {
-            findings: &material.describe_findings(),
+            findings: &mask.mask_key_shapes(&findings),
             code: &code,
-            again: &material.retry_reasons,
+            again: &mask.mask_key_shapes(&material.retry_reasons),
         };
         let mut request = ChatRequest {
             system: format!("{}\n\n{}", prompts.render(&Prompt::Resolve), prompts.render(&Prompt::ResolveEdits)),
@@ -120,7 +121,7 @@ fn render_code(material: &FixMaterial, texts: &BTreeMap<String, String>, mask: M
                     (first.saturating_sub(CONTEXT_LINES)..=last.saturating_add(CONTEXT_LINES)).contains(&(row + 1))
                 })
         };
-        shown.push_str(&format!("=== {}\n", text::sanitize_line(path)));
+        shown.push_str(&format!("=== {}\n", text::sanitize_line(&mask.mask_key_shapes(path))));
         let mut gap = false;
         for (row, line) in lines.iter().enumerate() {
             if wanted(row) {

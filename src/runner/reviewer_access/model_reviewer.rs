@@ -1,5 +1,6 @@
 //! Opens a reviewer that uses a model from the settings: its limits, prompts, tools and price.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -10,8 +11,9 @@ use crate::config::{
 use crate::context::pack::PackedContext;
 use crate::context::tools::{Toolbox, ToolboxSetup};
 use crate::domain::{Finding, RunId, RunRecord, Time, TurnPhase, Usage, content_hash, text};
-use crate::git::{Changeset, Repo, TemporaryCheckout};
+use crate::git::{Changeset, CheckoutPlan, Repo, TemporaryCheckout};
 use crate::masking::Mask;
+use crate::masking::secret_files::is_secret_file;
 use crate::review::ReviewPlan;
 use crate::review::conversation::{AnswerProblem, ConversationLimits, ConversationPrompt, RemainingBudget, ReviewTask};
 use crate::reviewers::chat::{Chat, ChatError, ToolSupport};
@@ -107,7 +109,7 @@ impl<'a> ReviewerAccess<'a> {
         let facts = ModelCatalog::load(&self.services.paths)?.facts_for_reviewer(settings);
         let mask = if settings.mask_secrets { Mask::On } else { Mask::Off };
         let checkout = match settings.kind {
-            ReviewerKind::Command => Some(self.make_checkout(record, cancelled)?),
+            ReviewerKind::Command => Some(self.make_checkout(record, mask, cancelled)?),
             _ => None,
         };
         let root = self.services.repo.root();
@@ -128,24 +130,36 @@ impl<'a> ReviewerAccess<'a> {
         self.services.paths.cache.join("checkouts").join(self.services.repo.key())
     }
 
-    /// Creates a copy of the snapshot for a command-line agent. Removes checkouts that dead workers left.
+    /// Creates a copy of the snapshot and its base for a command-line agent. Removes checkouts that dead workers left.
     fn make_checkout(
         &self,
         record: &RunRecord,
+        mask: Mask,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<TemporaryCheckout, RunnerError> {
         if let Err(error) = self.services.recovery().remove_leftovers() {
             tracing::warn!(%error, "throw-away checkouts of dead workers stay");
         }
         let folder = self.checkouts().join(record.run_id.as_str());
-        let checkout = self.services.repo.create_checkout(
-            &record.subject.snapshot_commit,
-            &folder,
-            &agent_settings_paths(),
-            cancelled,
-        )?;
+        let base = record.subject.base_commit.as_str();
+        let plan = CheckoutPlan {
+            commit: &record.subject.snapshot_commit,
+            base: (!base.is_empty()).then_some(base),
+            unwanted: &agent_settings_paths(),
+            is_secret: &is_withheld,
+            mask: match mask {
+                Mask::On => Some(&|path, content| mask.mask_content(path, content)),
+                Mask::Off => None,
+            },
+        };
+        let checkout = self.services.repo.create_checkout(&plan, &folder, cancelled)?;
         checkout.ok_or_else(|| RunnerError::Reviewer(ChatError::cancelled()))
     }
+}
+
+/// Returns true if an agent must not get the file at a path at all: it holds secrets, or its path does.
+pub(in crate::runner) fn is_withheld(path: &str) -> bool {
+    is_secret_file(path) || matches!(Mask::On.mask_key_shapes(path), Cow::Owned(_))
 }
 
 impl PromptBuilder<'_> {
@@ -215,7 +229,8 @@ impl PromptBuilder<'_> {
             overhead: PROVIDER_OVERHEAD_TOKENS,
         };
         let mut told = PromptTexts {
-            scope: describe_scope(record),
+            // A branch may have a secret in its name.
+            scope: mask.mask_key_shapes(&describe_scope(record)).into_owned(),
             rules: gathered.rules_text(),
             patterns: gathered.patterns.clone(),
             omitted_files: gathered.omitted_files.clone(),
@@ -259,7 +274,8 @@ impl PromptBuilder<'_> {
     ) -> Box<dyn Fn(ConversationPrompt<'_>) -> String> {
         let (repo, commit) = (Repo::discover(&self.services.repo.root()).ok(), record.subject.snapshot_commit.clone());
         Box::new(move |say| {
-            let render = |prompt: Prompt<'_>| prompts.render(&prompt);
+            // Every part is masked already; names and texts of earlier answers are not.
+            let render = |prompt: Prompt<'_>| mask.mask_key_shapes(&prompts.render(&prompt)).into_owned();
             match say {
                 ConversationPrompt::Task { diff, later, known } => {
                     let PromptTexts { scope, rules, patterns, omitted_files: not_shown, context } = &told;
@@ -289,7 +305,8 @@ impl PromptBuilder<'_> {
                 ConversationPrompt::Opinion { finding } => {
                     let code =
                         repo.as_ref().map(|repo| read_code_around(repo, &commit, finding, mask)).unwrap_or_default();
-                    render(Prompt::Critic { finding: &describe_finding(finding), code: &code })
+                    let about = describe_finding(finding);
+                    render(Prompt::Critic { finding: &mask.mask_key_shapes(&about), code: &code })
                 }
             }
         })

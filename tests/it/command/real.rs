@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use revdeck::git::Repo;
+use revdeck::git::{CheckoutPlan, Repo};
 use revdeck::reviewers::chat::{AnswerTimeouts, Chat, ChatObserver, ChatProgress};
 use revdeck::reviewers::command::{self, CommandDialect, Program, agent_settings_paths};
 
@@ -63,7 +63,14 @@ fn a_real_agent_answers() {
     let commit = test.commit("two");
     let repo = Repo::discover(&test.repo()).expect("a repository");
     let folder = test.home().join("checkouts/one");
-    let made = repo.create_checkout(&commit, &folder, &agent_settings_paths(), &|| false);
+    let plan = CheckoutPlan {
+        commit: &commit,
+        base: None,
+        unwanted: &agent_settings_paths(),
+        is_secret: &|_| false,
+        mask: None,
+    };
+    let made = repo.create_checkout(&plan, &folder, &|| false);
     let made = made.expect("a checkout").expect("nobody cancelled it");
     let mut agent = command::open(Program {
         name: "real".to_owned(),

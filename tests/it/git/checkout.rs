@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use revdeck::git::{GitError, Repo, TemporaryCheckout};
+use revdeck::git::{CheckoutPlan, GitError, Repo, TemporaryCheckout};
 
 use super::{open, state};
 use crate::env::{TestEnvironment, executable};
@@ -16,7 +16,13 @@ fn place(test: &TestEnvironment, name: &str) -> PathBuf {
 }
 
 fn attempt(repo: &Repo, commit: &str, folder: &Path, unwanted: &[&str]) -> Result<TemporaryCheckout, GitError> {
-    repo.create_checkout(commit, folder, unwanted, &|| false).map(|made| made.expect("nobody cancelled it"))
+    let plan = CheckoutPlan { unwanted, ..plan(commit) };
+    repo.create_checkout(&plan, folder, &|| false).map(|made| made.expect("nobody cancelled it"))
+}
+
+/// Returns the plan of a checkout of a commit alone, without secrets and masks.
+fn plan(commit: &str) -> CheckoutPlan<'_> {
+    CheckoutPlan { commit, base: None, unwanted: &[], is_secret: &|_| false, mask: None }
 }
 
 fn throwaway(test: &TestEnvironment, commit: &str, unwanted: &[&str]) -> TemporaryCheckout {
@@ -57,11 +63,11 @@ fn commit_tree(test: &TestEnvironment, tree: &str) -> String {
 }
 
 #[test]
-fn a_checkout_is_the_commit_and_has_its_history() {
+fn a_checkout_is_the_commit_and_its_base() {
     let test = TestEnvironment::new();
     test.write("src/a.rs", "fn a() {}\r\n");
     test.write("tool.sh", "#!/bin/sh\n");
-    test.commit("one");
+    let one = test.commit("one");
     test.write("src/a.rs", "fn a() {}\r\nfn b() {}\r\n");
     std::fs::set_permissions(test.repo().join("tool.sh"), PermissionsExt::from_mode(0o755)).expect("a mode");
     std::os::unix::fs::symlink("src/a.rs", test.repo().join("link")).expect("a link");
@@ -72,7 +78,9 @@ fn a_checkout_is_the_commit_and_has_its_history() {
     test.write("src/a.rs", "changed since\n");
     let (worktrees, before) = (test.git(&["worktree", "list"]), state(&test.repo()));
 
-    let made = throwaway(&test, &two, &[]);
+    let plan = CheckoutPlan { base: Some(&one), ..plan(&two) };
+    let made = open(&test).create_checkout(&plan, &place(&test, "one"), &|| false).expect("a checkout");
+    let made = made.expect("nobody cancelled it");
     let folder = made.folder().to_owned();
     assert_eq!((made.files, made.left_out), (4, 0));
     let read = |path: &str| std::fs::read(folder.join(path)).expect("a file");
@@ -86,7 +94,8 @@ fn a_checkout_is_the_commit_and_has_its_history() {
     assert_eq!(folder.metadata().expect("a folder").permissions().mode() & 0o077, 0, "for its owner alone");
     let says = |arguments: &[&str]| git(&test, &folder, arguments);
     assert_eq!(says(&["status", "--porcelain"]), "");
-    assert_eq!(says(&["log", "--format=%s"]), "two\none\n");
+    assert_eq!(says(&["log", "--format=%s"]), "The state under review\nThe state before the change\n");
+    assert!(!folder.join(".git/objects/info/alternates").exists(), "it borrows nothing");
     assert_eq!(says(&["rev-parse", "--abbrev-ref", "HEAD"]), "HEAD\n");
     assert_eq!(says(&["diff", "--name-status", "HEAD~1"]), "A\tbytes\nA\tlink\nM\tsrc/a.rs\nM\ttool.sh\n");
     assert!(says(&["diff", "HEAD~1", "--", "src/a.rs"]).contains("+fn b() {}"));
@@ -196,12 +205,11 @@ fn linked_worktrees_and_bare_and_shallow_and_partial_clones_can_be_checked_out()
     test.git(&["clone", "-q", "--bare", &origin, &named("bare")]);
     test.git(&["clone", "-q", "--depth=2", &origin, &named("shallow")]);
     test.git(&["clone", "-q", "--no-checkout", "--filter=blob:none", &origin, &named("partial")]);
-    for (name, history, content) in
-        [("linked", 3, Some("2\n")), ("bare", 3, Some("2\n")), ("shallow", 2, Some("2\n")), ("partial", 3, None)]
+    for (name, content) in [("linked", Some("2\n")), ("bare", Some("2\n")), ("shallow", Some("2\n")), ("partial", None)]
     {
         let repo = Repo::discover(&home.join(name)).expect("a repository");
         let made = attempt(&repo, "HEAD", &place(&test, name), &[]).expect("a checkout");
-        assert_eq!(git(&test, made.folder(), &["log", "--format=%s"]).lines().count(), history, "{name}");
+        assert_eq!(git(&test, made.folder(), &["log", "--format=%s"]).lines().count(), 1, "{name}");
         assert_eq!(std::fs::read_to_string(made.folder().join("a.rs")).ok().as_deref(), content, "{name}");
         assert_eq!(git(&test, made.folder(), &["status", "--porcelain"]), "", "{name}");
     }
@@ -295,10 +303,56 @@ fn a_large_tree_is_checked_out_whole() {
     for patience in [0, 5, 60] {
         let asked = std::cell::Cell::new(0);
         let cancelled = || asked.replace(asked.get() + 1) >= patience;
-        let made = open(&test).create_checkout("refs/heads/main", &place(&test, "one"), &[], &cancelled);
+        let made = open(&test).create_checkout(&plan("refs/heads/main"), &place(&test, "one"), &cancelled);
         let made = made.expect("no error");
         assert!(made.is_none(), "{patience}");
         drop(made);
         assert!(!place(&test, "one").exists());
     }
+}
+
+/// Returns every object that git finds in a checkout, and every file below it.
+fn everything(test: &TestEnvironment, folder: &Path) -> Vec<u8> {
+    let mut all = Vec::new();
+    let objects = git(test, folder, &["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"]);
+    for object in objects.lines() {
+        let (id, kind) = object.split_once(' ').expect("an id and a type");
+        let mut command = test.command("git");
+        all.extend(command.current_dir(folder).args(["cat-file", kind, id]).output().expect("git starts").stdout);
+    }
+    all.extend(crate::env::files_below(folder).into_iter().flat_map(|file| std::fs::read(file).expect("a file")));
+    all
+}
+
+#[test]
+fn secret_files_and_masked_values_are_in_no_object() {
+    let test = TestEnvironment::new();
+    let planted = ["value-of-the-secret-file", "value-of-the-past", "value-in-the-base", "value-in-the-commit"];
+    test.write("past.txt", planted[1]);
+    test.commit("zero");
+    test.git(&["rm", "-q", "past.txt"]);
+    test.write("sub/.env", planted[0]);
+    test.write("both.txt", format!("same {}\n", planted[2]));
+    test.write("code.txt", format!("old {}\n", planted[2]));
+    let one = test.commit("one");
+    test.write("code.txt", format!("new {}\n", planted[3]));
+    let two = test.commit("two value-in-the-commit");
+    let mask = |path: &str, content: &[u8]| {
+        let text = std::str::from_utf8(content).expect("UTF-8");
+        text.contains("value-").then(|| format!("{} masked in {path}\n", &text[..4]).into_bytes())
+    };
+    let plan =
+        CheckoutPlan { base: Some(&one), is_secret: &|path| path.ends_with(".env"), mask: Some(&mask), ..plan(&two) };
+    let made = open(&test).create_checkout(&plan, &place(&test, "one"), &|| false).expect("a checkout");
+    let made = made.expect("nobody cancelled it");
+    assert_eq!((made.files, made.left_out), (2, 1));
+    let found = everything(&test, made.folder());
+    for value in planted {
+        assert!(!found.windows(value.len()).any(|part| part == value.as_bytes()), "{value}");
+    }
+    let says = |arguments: &[&str]| git(&test, made.folder(), arguments);
+    assert_eq!(says(&["status", "--porcelain"]), "");
+    assert_eq!(says(&["ls-tree", "-r", "--name-only", "HEAD"]), "both.txt\ncode.txt\n");
+    assert_eq!(says(&["diff", "--name-only", "HEAD~1"]), "code.txt\n");
+    assert_eq!(says(&["show", "HEAD:code.txt"]), "new  masked in code.txt\n");
 }

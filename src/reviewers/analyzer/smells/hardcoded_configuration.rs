@@ -15,7 +15,7 @@ mod tests;
 use serde::Deserialize;
 
 use self::addresses::Address;
-pub(crate) use self::plain_text::{ValueQuoting, find_named_secrets, needs_parsing};
+pub(crate) use self::plain_text::needs_parsing;
 pub use self::redaction::FileRedactor;
 use self::secrets::Secret;
 use super::syntax::{SmellFieldIds, capitalize, compact, is_word_byte, last_identifier};
@@ -93,7 +93,7 @@ impl<'a> HardcodedValues<'a> {
     /// Scans a file. Test code is included: its secrets are redacted, even if they are not reported.
     pub fn scan(source: &ParsedFile<'a>, facts: &FileFacts, limits: &Limits) -> Self {
         let limits = &limits.hardcoded_configuration;
-        let mut secrets: Vec<Secret<'a>> = secrets::find_by_shape(source.text).collect();
+        let mut secrets: Vec<Secret<'a>> = secrets::find_by_shape(source.text);
         let shaped = secrets.len();
         let mut addresses = Vec::new();
         let wants_addresses = limits.addresses && !is_lenient(source, facts);
@@ -129,7 +129,7 @@ impl<'a> HardcodedValues<'a> {
             end = end.max(secret.start + secret.text.len());
             is_apart
         });
-        let redactor = FileRedactor::new(source.text, &all);
+        let redactor = FileRedactor::with_unreported(source.text, &all, source.language);
         Self { secrets: all, addresses, redactor }
     }
 
@@ -187,16 +187,9 @@ pub fn find_text_secrets(path: &str, text: &[u8], old: &dyn Fn() -> Option<Vec<u
 /// Returns whether a text may be a secret, by its shape, by a password in a URL or by its randomness. Other smells do
 /// not show such texts.
 pub(super) fn is_likely_secret(text: &str) -> bool {
-    secrets::find_by_shape(text.as_bytes()).next().is_some()
+    !secrets::find_by_shape(text.as_bytes()).is_empty()
         || addresses::find_url_password(text).is_some()
         || secrets::is_random_looking(text)
-}
-
-/// Finds every text with the shape of a provider's key, and its label ("an AWS access key"). Examples and placeholders
-/// are included; private key blocks are not. For texts that leave the machine: a match too many is better than one too
-/// few.
-pub fn find_key_shapes(text: &[u8]) -> impl Iterator<Item = (std::ops::Range<usize>, &'static str)> {
-    secrets::find_key_shapes(text)
 }
 
 /// A string literal and its content.

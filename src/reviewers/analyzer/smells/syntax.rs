@@ -3,6 +3,7 @@
 //! Parsing helpers borrow from the file, so that nothing is allocated per node.
 
 use crate::domain::LineRange;
+pub(super) use crate::domain::text::has_word;
 use crate::syntax::language::Language;
 use crate::syntax::source::{Node, NodeIndex, ParsedFile, field_id};
 
@@ -86,39 +87,6 @@ pub(super) fn last_identifier(text: &[u8]) -> &str {
     }
     let start = text[..end].iter().rposition(|&byte| !is_word_byte(byte)).map_or(0, |at| at + 1);
     std::str::from_utf8(&text[start..end]).unwrap_or("")
-}
-
-/// Returns whether a word of a name (`maxRetryCount`, `MAX_RETRY_COUNT`: max, retry, count) is in a list of lower-case
-/// words. A plural `s` of the word is ignored.
-pub(super) fn has_word<S: AsRef<str>>(name: &str, words: &[S]) -> bool {
-    let bytes = name.as_bytes();
-    let mut start = bytes.iter().take_while(|byte| !byte.is_ascii_alphanumeric()).count();
-    for at in start + 1..=bytes.len() {
-        if at <= start {
-            continue;
-        }
-        let ends = at == bytes.len()
-            || !bytes[at].is_ascii_alphanumeric()
-            || (bytes[at].is_ascii_uppercase() && !bytes[at - 1].is_ascii_uppercase())
-            || (bytes[at].is_ascii_uppercase() && bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase))
-            || (bytes[at].is_ascii_digit() != bytes[at - 1].is_ascii_digit());
-        if !ends {
-            continue;
-        }
-        let word = &bytes[start..at];
-        let singular = word.strip_suffix(b"s").or(word.strip_suffix(b"S"));
-        if words.iter().any(|known| {
-            let known = known.as_ref().as_bytes();
-            word.eq_ignore_ascii_case(known) || singular.is_some_and(|word| word.eq_ignore_ascii_case(known))
-        }) {
-            return true;
-        }
-        start = at;
-        while start < bytes.len() && !bytes[start].is_ascii_alphanumeric() {
-            start += 1;
-        }
-    }
-    false
 }
 
 /// Returns whether a name is in upper case (`MAX_SIZE`, `X2`): at least two characters, none of them a lower-case

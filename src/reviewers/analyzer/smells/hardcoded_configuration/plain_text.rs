@@ -1,36 +1,12 @@
-//! Finds secrets by name, and passwords in URLs, in texts that are not parsed: settings, data, prose, comments.
+//! Tells which texts may hold a secret that only a syntax tree reveals.
 
-use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
 use super::super::syntax::is_word_byte;
-use super::{HardcodedConfigurationLimits, addresses, secrets};
+use super::{HardcodedConfigurationLimits, secrets};
 use crate::reviewers::analyzer::limits::Limits;
-
-/// How the values in a text may be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ValueQuoting {
-    /// Only in quotes, as in code.
-    Quoted,
-    /// Also as words without quotes, as in settings.
-    Any,
-}
-
-/// A name that may be the name of a secret, an assignment sign, and the value: in single or double quotes, or without.
-static NAME_VALUE_PAIR: LazyLock<Regex> = LazyLock::new(|| {
-    let name = r"[A-Za-z0-9_.-]{0,60}(?i:pass|pwd|secret|token|key|credential)[A-Za-z0-9_.-]{0,60}";
-    let value = r#""([^"\n]{8,400})"|'([^'\n]{8,400})'|([^\s"'`,;#<>{}()\[\]&]{8,400})"#;
-    Regex::new(&format!(r#"({name})["']?[ \t]*(?::|=>?)[ \t]*(?:{value})"#))
-        .unwrap_or_else(|_| unreachable!("a constant"))
-});
-
-/// A URL with credentials before the host.
-static URL_WITH_CREDENTIALS: LazyLock<Regex> = LazyLock::new(|| {
-    let address = r#"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s"'`<>/?#]{3,400}@[^\s"'`<>]{1,300}"#;
-    Regex::new(address).unwrap_or_else(|_| unreachable!("a constant"))
-});
 
 /// Returns the default limits, for texts without project settings.
 fn default_limits() -> &'static HardcodedConfigurationLimits {
@@ -97,30 +73,6 @@ fn has_quoted_secret(text: &str) -> bool {
         false
     };
     memchr::memchr3_iter(b'"', b'\'', b'`', bytes).any(is_one)
-}
-
-/// Finds secrets by name and passwords in URLs. Returns their byte ranges and labels, in no particular order.
-pub fn find_named_secrets(text: &str, values: ValueQuoting) -> Vec<(Range<usize>, &'static str)> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(pair) = NAME_VALUE_PAIR.captures_at(text, at) {
-        let Some(name) = pair.get(1) else { break };
-        // A value that is not a secret may contain another name and value: `url=x?token=y`.
-        at = name.end();
-        let value = pair.get(2).or(pair.get(3)).or_else(|| pair.get(4).filter(|_| values == ValueQuoting::Any));
-        let Some(value) = value else { continue };
-        if secrets::is_secret(name.as_str(), value.as_str(), default_limits()) {
-            found.push((value.range(), "a secret"));
-            at = value.end();
-        }
-    }
-    for address in URL_WITH_CREDENTIALS.find_iter(text) {
-        if let Some(password) = addresses::find_url_password(address.as_str()) {
-            let start = password.as_ptr() as usize - text.as_ptr() as usize;
-            found.push((start..start + password.len(), "a password in an address"));
-        }
-    }
-    found
 }
 
 #[cfg(test)]

@@ -11,12 +11,17 @@ use super::secrets::Secret;
 use crate::domain::anchors::Anchors;
 use crate::domain::{Finding, Kind, Suggestion};
 use crate::reviewers::analyzer::smells::Smell;
+use crate::secrets::TextForm;
+use crate::syntax::language::Language;
 
 /// Number of consecutive bytes that give a secret away in a text. A shorter secret is given away only as a whole.
 const FRAGMENT_BYTES: usize = 6;
 
 /// Maximum length of a quoted line, in bytes. The rest of the line is cut off.
 const MAX_QUOTED_LINE_BYTES: usize = 2_000;
+
+/// Label of a secret that is masked but not reported.
+const UNREPORTED_LABEL: &str = "a secret in the text";
 
 /// Secrets of one file, for redaction.
 #[derive(Debug, Clone, Default)]
@@ -65,10 +70,39 @@ impl FileRedactor {
         hidden
     }
 
-    /// Creates a redactor that knows only keys with a known shape, for texts that are not parsed.
-    pub fn from_key_shapes(text: &[u8]) -> Self {
-        let secrets: Vec<Secret<'_>> = super::secrets::find_by_shape(text).collect();
-        Self::new(text, &secrets)
+    /// Creates a redactor that also knows the secrets which are masked but not reported. `secrets` must be sorted by
+    /// position and without overlaps.
+    pub(super) fn with_unreported(text: &[u8], secrets: &[Secret<'_>], language: Language) -> Self {
+        let form = if language == Language::Bash { TextForm::Data } else { TextForm::Code };
+        Self::with_form(text, secrets, form)
+    }
+
+    fn with_form(text: &[u8], secrets: &[Secret<'_>], form: TextForm) -> Self {
+        let Ok(valid) = std::str::from_utf8(text) else { return Self::new(text, secrets) };
+        let mut all: Vec<Secret<'_>> = crate::secrets::find_secrets(valid, form)
+            .into_iter()
+            .filter_map(|(range, _)| {
+                let label = UNREPORTED_LABEL;
+                let (start, text) = (range.start, valid.get(range)?);
+                Some(Secret { start, text, label, name: "", certain: false, by_shape: false })
+            })
+            .filter(|secret| !secrets.iter().any(|known| known.overlaps(secret)))
+            .collect();
+        all.extend_from_slice(secrets);
+        all.sort_by_key(|secret| (secret.start, std::cmp::Reverse(secret.text.len())));
+        let mut end = 0;
+        all.retain(|secret| {
+            let is_apart = secret.start >= end;
+            end = end.max(secret.start + secret.text.len());
+            is_apart
+        });
+        Self::new(text, &all)
+    }
+
+    /// Creates a redactor for a text that is not parsed.
+    pub fn from_text(text: &[u8]) -> Self {
+        let secrets: Vec<Secret<'_>> = super::secrets::find_by_shape(text);
+        Self::with_form(text, &secrets, TextForm::Data)
     }
 
     /// Returns true if the redactor knows no secret.
