@@ -169,7 +169,7 @@ fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
 /// Finds keys by their shape in a text of any language that the text before the change (`old`, read when it is needed)
 /// did not have. The smells show no secret.
 pub fn find_text_secrets(path: &str, text: &[u8], old: &dyn Fn() -> Option<Vec<u8>>) -> Vec<Smell> {
-    let mut secrets: Vec<Secret<'_>> = secrets::find_by_shape(text).collect();
+    let mut secrets: Vec<Secret<'_>> = secrets::find_by_shape(text);
     if secrets.is_empty() {
         return Vec::new();
     }
@@ -180,7 +180,7 @@ pub fn find_text_secrets(path: &str, text: &[u8], old: &dyn Fn() -> Option<Vec<u
     let mut lines = ForwardLineCounter::new(text);
     let mut smells: Vec<Smell> =
         secrets.iter().map(|secret| build_secret_smell(secret, &mut lines, in_test)).collect();
-    FileRedactor::from_key_shapes(text).redact_smells(&mut smells, text);
+    FileRedactor::from_text(text).redact_smells(&mut smells, text);
     smells
 }
 
