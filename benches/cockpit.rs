@@ -87,12 +87,7 @@ fn app() -> App {
         columns: 200,
         rows: 60,
         zone: jiff::tz::TimeZone::UTC,
-        session: SessionInfo {
-            repository: "sample".into(),
-            branch: "main".into(),
-            window_tokens: 70_000,
-            ..SessionInfo::default()
-        },
+        session: SessionInfo { repository: "sample".into(), branch: "main".into(), ..SessionInfo::default() },
         keymap: Keymap::parse(keymap::DEFAULT).0,
         theme: Theme::builtin_for(Background::Dark, ColorDepth::Indexed256),
         depth: ColorDepth::Indexed256,

@@ -307,6 +307,7 @@ pub fn write(store: &Store, number: u32, fate: Fate, now: Time) -> Result<Writte
         let record = store.update_run(&run, ended, |record| {
             (record.usage.tokens, record.usage.cost) = (tokens, cost);
             record.usage.window_peak = WINDOW.iter().take(turns as usize).copied().max().unwrap_or(0);
+            record.usage.window_limit = 70_000;
             record.outcome.finding_counts = FindingCounts::from_findings(&findings);
             record.outcome.coverage =
                 Coverage { files_covered: 14, hunks_covered: 31, ..record.outcome.coverage.clone() };

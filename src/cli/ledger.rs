@@ -148,6 +148,7 @@ fn build_ledger_view<'a>(session: &Session, view: &'a StoreView, now: Time) -> R
         .filter(|row| row.status.is_undecided() && here.contains(row.last_run))
         .map(|row| LedgerFinding {
             id: row.id.into(),
+            run: row.last_run.into(),
             status: row.status,
             priority: row.priority,
             path: row.path.into(),

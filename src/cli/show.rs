@@ -10,8 +10,8 @@ use super::resolve_id::{self, RunOrFinding};
 use super::review::RunResult;
 use super::session::{Invocation, Session};
 use crate::config::RequiredAssets;
-use crate::domain::{Finding, FindingId, RunId, RunStatus};
-use crate::report::{FindingHistory, FindingLocation, json, markdown, text};
+use crate::domain::{Finding, FindingId, RunId, RunRecord, RunStatus, Time};
+use crate::report::{FindingHistory, FindingLocation, ReviewedAt, json, markdown, text};
 use crate::store::{Store, StoreView};
 
 /// Arguments of `show`.
@@ -89,13 +89,34 @@ fn load_story(store: &Store, view: &StoreView, finding: &Finding) -> Result<Find
     let output = store.output(last)?;
     let carried_from = output.as_ref().and_then(|output| output.coverage.carried_from_run(id)).cloned();
     let flips = output.map(|output| output.flip_flops).unwrap_or_default();
+    let first = match finding.first_run_id == *last {
+        true => None,
+        false => store.run(&finding.first_run_id)?,
+    };
+    let first = match first {
+        None => None,
+        Some(run) => {
+            let at = store.finding_in_run(&run.run_id, id)?.map_or(run.created_at, |finding| finding.reported_at);
+            Some(name_review(&run, at))
+        }
+    };
+    let carried_review = match &carried_from {
+        None => None,
+        Some(from) => store.run(from)?.map(|run| name_review(&run, run.created_at)),
+    };
     Ok(FindingHistory {
         history: store.dispositions(id)?,
         reported: place(last, reported.as_ref().unwrap_or(finding)),
         place: place(&placed, finding),
+        first,
         carried_from,
+        carried_review,
         undoes: flips.into_iter().find(|flip| flip.finding_id == *id).map(|flip| flip.undoes),
     })
+}
+
+fn name_review(run: &RunRecord, at: Time) -> ReviewedAt {
+    ReviewedAt { run: run.run_id.clone(), at, review: text::describe_review(run) }
 }
 
 /// Creates the error for a run or finding that is listed but cannot be read.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::{
-    CancelReason, CarriedFile, ChatResponse, ContextRecord, ErrorClass, FileCoverage, Finding, FindingId, OmittedFile,
-    RejectedReport, RunStatus, Time,
+    BudgetStop, CancelReason, CarriedFile, ChatResponse, ContextRecord, ErrorClass, FileCoverage, Finding, FindingId,
+    OmittedFile, RejectedReport, RunStatus, Time,
 };
 
 word_enum!(
@@ -162,6 +162,12 @@ pub enum RunEvent {
     CancelAsked {
         /// Reason of the cancellation.
         reason: CancelReason,
+    },
+    /// The run stops, or ends after this turn, because it has reached a limit.
+    BudgetReached {
+        /// The limit.
+        #[serde(flatten)]
+        stop: BudgetStop,
     },
     /// The reviewer or the worker failed.
     Failed {

@@ -5,6 +5,7 @@
 //!   on.
 
 pub(crate) mod anchors;
+mod budget_stop;
 mod chat;
 mod context_record;
 mod coverage;
@@ -27,6 +28,7 @@ pub mod unified_diff;
 mod watch_trigger;
 mod wilson;
 
+pub use budget_stop::{BudgetKind, BudgetStop};
 pub use chat::{ChatMessage, ChatRequest, ChatResponse, StopReason, ToolCall, ToolSpec};
 pub use context_record::{ContextRecord, ContextRecordSection};
 pub use coverage::{CarriedFile, Coverage, CoverageGap, FileCoverage, LineRange, OmissionReason, OmittedFile};

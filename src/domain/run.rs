@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::{
-    Coverage, Finding, FindingAlias, FindingId, FixId, FlipFlop, MovedFinding, Priority, RejectedReport, RunId,
-    SCHEMA_VERSION, Scope, SuppressedReport, Time,
+    BudgetStop, Coverage, Finding, FindingAlias, FindingId, FixId, FlipFlop, MovedFinding, Priority, RejectedReport,
+    RunId, SCHEMA_VERSION, Scope, SuppressedReport, Time,
 };
 
 word_enum!(
@@ -101,7 +101,31 @@ impl CancelReason {
     }
 }
 
+impl CancelReason {
+    /// Returns the reason as a part of a sentence.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::UserStop => "stopped by the user",
+            Self::Superseded => "newer code was requested",
+            Self::Obsolete => "its commit was rewritten",
+            Self::DeadProcess => "it cannot go on",
+            Self::BudgetExhausted => "budget reached",
+            Self::Duplicate => "another run reviews the same",
+        }
+    }
+}
+
 impl RunStatus {
+    /// Returns the word that lists show for a run of this status. `paused` and `budget reached` say more than the
+    /// status.
+    pub fn list_word(self, is_paused: bool, reason: Option<CancelReason>) -> &'static str {
+        match (self, reason) {
+            (Self::Cancelled, Some(CancelReason::BudgetExhausted)) => "budget reached",
+            (status, _) if is_paused && !status.is_terminal() => "paused",
+            (status, _) => status.word(),
+        }
+    }
+
     /// Returns true if the run has ended, successfully or not.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::Superseded | Self::Skipped | Self::Lost)
@@ -162,11 +186,12 @@ impl std::iter::Sum for Usage {
 pub struct PhaseTimings {
     /// From the request to the first start of a worker.
     pub queued_ms: u64,
-    /// Reading the change from the snapshot, over all attempts.
+    /// From the start of a worker until it has read the change from the snapshot, over all attempts.
     pub snapshot_ms: u64,
     /// Review, over all attempts, including waits for the provider and pauses.
     pub review_ms: u64,
-    /// From the end of the review until the run is `resolving`, over all attempts.
+    /// From the end of the review until the findings are settled: what became of those of earlier runs, and which
+    /// reports are held back. Over all attempts.
     pub resolve_ms: u64,
     /// Time from the request to the first byte of the first answer that the run paid for. `None` before the first
     /// answer, and for reviewers without token usage.
@@ -374,6 +399,9 @@ pub struct RunUsage {
     /// Tokens of the fullest window.
     #[serde(default)]
     pub window_peak: u64,
+    /// Maximum number of tokens of that window; 0 if it is unknown, as in records of older versions.
+    #[serde(default, skip_serializing_if = "is_zero_tokens")]
+    pub window_limit: u64,
     /// Usage by reviewer, in the order of their first answers; empty for reviewers that do not work in turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answered_by: Vec<ReviewerUsage>,
@@ -453,6 +481,9 @@ pub struct RunEnding {
     /// Reason why the run continues although newer code was requested.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub finish_note: String,
+    /// Limit at which the run stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_stop: Option<BudgetStop>,
     /// Class of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_class: Option<ErrorClass>,
@@ -484,6 +515,11 @@ impl RunRecord {
         }
     }
 
+    /// Returns the word that lists show for the run's state.
+    pub fn state_word(&self) -> &'static str {
+        self.status.list_word(self.paused, self.ending.cancel_reason)
+    }
+
     /// Returns the newest HEAD at which the run is known to match the code.
     pub fn last_matching_head(&self) -> &str {
         if self.reuse.last_head.is_empty() { &self.subject.head_commit } else { &self.reuse.last_head }
@@ -491,6 +527,10 @@ impl RunRecord {
 }
 
 fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+fn is_zero_tokens(count: &u64) -> bool {
     *count == 0
 }
 

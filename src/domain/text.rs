@@ -49,6 +49,19 @@ pub fn sanitize_lines(text: &str, tab: usize) -> String {
     clean
 }
 
+/// Formats a number with thousands separators: `12,345`.
+pub fn format_thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// Converts the bytes of a file name to text that can be shown and stored. Valid UTF-8 stays; an invalid byte becomes
 /// `\xNN`, so that names that differ in their invalid bytes stay distinct.
 pub fn path_from_bytes(bytes: &[u8]) -> String {

@@ -71,6 +71,8 @@ pub enum SurfacedState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerFinding<'a> {
     pub id: Cow<'a, str>,
+    /// Id of the run that reported it last, for a call that asks for its details.
+    pub run: Cow<'a, str>,
     pub status: FindingStatus,
     pub priority: Priority,
     pub path: Cow<'a, str>,
@@ -182,13 +184,13 @@ enum ElementSubject<'a> {
     Finding(&'a str),
 }
 
-/// Returns the newest ended run, if its result still matters. Superseded and skipped runs do not count. A run without
+/// Returns the newest ended run, if its result still matters. Skipped runs do not count. A run without
 /// undecided findings matters only if it failed, was lost or is incomplete, or if it is current and was not surfaced yet.
 fn select_latest_run<'a>(view: &'a LedgerView<'_>) -> Option<&'a LedgerRun> {
     let newest = view
         .runs
         .iter()
-        .filter(|run| run.status.is_terminal() && !matches!(run.status, RunStatus::Superseded | RunStatus::Skipped))
+        .filter(|run| run.status.is_terminal() && run.status != RunStatus::Skipped)
         .max_by_key(|run| (run.created_at, &run.id))?;
     let undecided = view.findings.iter().any(|finding| finding.status.is_undecided());
     let news = newest.surfaced == SurfacedState::No && newest.freshness == "current";
@@ -241,8 +243,9 @@ fn render_latest_run(run: &LedgerRun) -> String {
 
 fn render_finding(finding: &LedgerFinding<'_>) -> String {
     format!(
-        "  <finding id=\"{}\" p=\"{}\" path=\"{}\" line=\"{}\" title=\"{}\"/>\n",
+        "  <finding id=\"{}\" run=\"{}\" p=\"{}\" path=\"{}\" line=\"{}\" title=\"{}\"/>\n",
         finding.id,
+        escape_attribute(&finding.run, MAX_WORD_CHARS),
         finding.priority.index(),
         escape_attribute(&truncate_start(&finding.path, MAX_PATH_CHARS), MAX_PATH_CHARS),
         finding.line,

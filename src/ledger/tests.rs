@@ -39,6 +39,7 @@ fn run(number: u8, status: RunStatus, findings: u32) -> LedgerRun {
 fn finding(number: u8, priority: Priority, status: FindingStatus, title: &str) -> LedgerFinding<'static> {
     LedgerFinding {
         id: format!("f_{number:016x}").into(),
+        run: format!("ar_01JD3Z8Q6M7S5V2K4T9XWB1C{:02}", 1).into(),
         status,
         priority,
         path: "src/a.rs".into(),
@@ -109,11 +110,22 @@ fn it_looks_as_documented() {
     <auto_review_ledger version="1" repo="code">
       <active run="ar_01JD3Z8Q6M7S5V2K4T9XWB1C02" phase="reviewing" snapshot="abc1234" runtime="8m" last_activity="38s" freshness="current" scope="4 files"/>
       <latest run="ar_01JD3Z8Q6M7S5V2K4T9XWB1C01" status="completed" snapshot="def5678" findings="3" surfaced="false" summary="as it is"/>
-      <finding id="f_0000000000000094" p="0" path="src/a.rs" line="148" title="first"/>
-      <finding id="f_0000000000000007" p="1" path="src/a.rs" line="7" title="a &quot;quoted&quot; &lt;b&gt; &amp; &apos;c&apos;"/>
+      <finding id="f_0000000000000094" run="ar_01JD3Z8Q6M7S5V2K4T9XWB1C01" p="0" path="src/a.rs" line="148" title="first"/>
+      <finding id="f_0000000000000007" run="ar_01JD3Z8Q6M7S5V2K4T9XWB1C01" p="1" path="src/a.rs" line="7" title="a &quot;quoted&quot; &lt;b&gt; &amp; &apos;c&apos;"/>
       <details available="auto_review_details(run_id, finding_id)"/>
     </auto_review_ledger>
     "#);
+}
+
+#[test]
+fn the_newest_that_ended_may_be_a_replaced_run() {
+    let view = view(
+        vec![run(1, RunStatus::Completed, 1), run(2, RunStatus::Superseded, 2), run(3, RunStatus::Reviewing, 0)],
+        vec![finding(1, Priority::P1, FindingStatus::Open, "t")],
+    );
+    let text = ledger_text(&view);
+    let latest = text.lines().find(|line| line.contains("<latest ")).expect("a latest run");
+    assert!(latest.contains("run=\"ar_01JD3Z8Q6M7S5V2K4T9XWB1C02\" status=\"superseded\""), "{latest}");
 }
 
 #[test]
@@ -121,14 +133,17 @@ fn what_is_said_and_what_is_not() {
     use FindingStatus::*;
     let stale = |status, findings| LedgerRun { freshness: "obsolete".to_owned(), ..run(1, status, findings) };
     let told = |findings| LedgerRun { surfaced: SurfacedState::Yes, ..run(1, RunStatus::Completed, findings) };
+    let replaced =
+        |number| LedgerRun { freshness: "superseded".to_owned(), ..run(number, RunStatus::Superseded, 2) };
     let high = |status| vec![finding(1, Priority::P1, status, "t")];
     for (name, view, expected) in [
         ("nothing at all", view(vec![], vec![]), vec![]),
         (
             "replaced and skipped",
-            view(vec![run(1, RunStatus::Superseded, 2), run(2, RunStatus::Skipped, 0)], vec![]),
+            view(vec![replaced(1), run(2, RunStatus::Skipped, 0)], vec![]),
             vec![],
         ),
+        ("replaced last, with open findings", view(vec![replaced(2), told(1)], high(Open)), vec!["latest", "finding"]),
         ("a clean run of old code", view(vec![stale(RunStatus::Completed, 0)], vec![]), vec![]),
         ("a clean run, told", view(vec![told(0)], vec![]), vec![]),
         ("a clean run, new", view(vec![run(1, RunStatus::Completed, 0)], vec![]), vec!["latest"]),

@@ -17,18 +17,7 @@ pub fn format_brief(n: u64) -> String {
     }
 }
 
-/// Formats a number with thousands separators: `12,345`.
-pub fn format_thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
+pub use crate::domain::text::format_thousands;
 
 /// Formats a count in at most six columns: exact below 100,000 (`12,345`), else as [`format_brief`] does.
 pub fn format_short_count(n: u64) -> String {

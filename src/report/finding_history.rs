@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::text::format_line_range;
 use super::text_style::TextOptions;
 use crate::domain::text::sanitize_line;
-use crate::domain::{Actor, Disposition, FindingId, LineRange, RunId};
+use crate::domain::{Actor, Disposition, FindingId, LineRange, RunId, Time};
 use crate::policy::find_resolution;
 
 /// Lines of a file in the snapshot of a run.
@@ -14,6 +14,16 @@ pub struct FindingLocation {
     pub run: RunId,
     pub path: String,
     pub lines: LineRange,
+}
+
+/// Review with its time, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewedAt {
+    pub run: RunId,
+    /// Time of the report, or of the request for the review.
+    pub at: Time,
+    /// For example `the review of worktree by builtin`.
+    pub review: String,
 }
 
 /// History of a finding.
@@ -27,8 +37,12 @@ pub struct FindingHistory {
     pub place: FindingLocation,
     /// The addressed finding whose change this finding asks to undo.
     pub undoes: Option<FindingId>,
+    /// The first report; `None` if the last run made it, or if the first run is unknown.
+    pub first: Option<ReviewedAt>,
     /// The run that last examined the code, if the finding's last run only carried the finding over.
     pub carried_from: Option<RunId>,
+    /// The review of [`FindingHistory::carried_from`], if its record is there.
+    pub carried_review: Option<ReviewedAt>,
 }
 
 impl FindingLocation {
@@ -50,6 +64,13 @@ impl FindingHistory {
     /// Renders a line for each fact that the list of decisions does not show.
     pub fn to_text(&self, look: &TextOptions) -> String {
         let mut text = String::new();
+        if let Some(ReviewedAt { run, at, review }) = &self.first {
+            text.push_str(&format!(
+                "reported first {} ago in {}, run {run}\n",
+                look.format_age(*at),
+                sanitize_line(review)
+            ));
+        }
         if self.place != self.reported {
             text.push_str(&format!(
                 "reported at {} in the snapshot of run {}, seen at {} by run {}\n",
@@ -75,8 +96,16 @@ impl FindingHistory {
             let said: Vec<String> = claimed.into_iter().chain([confirmed]).collect();
             text.push_str(&format!("addressed: {}\n", said.join(", ")));
         }
-        if let Some(from) = &self.carried_from {
-            text.push_str(&format!("carried over from run {from}: its code has not changed since\n"));
+        match (&self.carried_review, &self.carried_from) {
+            (Some(ReviewedAt { run, at, review }), _) => text.push_str(&format!(
+                "carried over from {} {} ago, run {run}: its code has not changed since\n",
+                sanitize_line(review),
+                look.format_age(*at)
+            )),
+            (None, Some(from)) => {
+                text.push_str(&format!("carried over from run {from}: its code has not changed since\n"));
+            }
+            (None, None) => {}
         }
         if let Some(earlier) = &self.undoes {
             text.push_str(&format!("flip-flop: it asks to undo what {earlier} asked for\n"));
@@ -84,9 +113,9 @@ impl FindingHistory {
         text
     }
 
-    /// Returns the JSON keys beside `finding`: `history`, `place`, `reported`, `resolution`, `undoes`,
+    /// Returns the JSON keys beside `finding`: `history`, `place`, `reported`, `first_reported`, `resolution`, `undoes`,
     /// `carried_over_from`.
-    pub fn to_json_parts(&self) -> [(&'static str, Value); 6] {
+    pub fn to_json_parts(&self) -> [(&'static str, Value); 7] {
         let resolution = find_resolution(&self.history).map(|resolution| {
             json!({
                 "claimed_by": resolution.claimed.map(|line| line.actor),
@@ -99,6 +128,7 @@ impl FindingHistory {
             ("history", json!(self.history)),
             ("place", self.place.to_json()),
             ("reported", self.reported.to_json()),
+            ("first_reported", json!(self.first.as_ref().map(|first| json!({ "run_id": first.run, "at": first.at })))),
             ("resolution", resolution.unwrap_or_default()),
             ("undoes", json!(self.undoes)),
             ("carried_over_from", json!(self.carried_from)),

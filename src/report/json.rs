@@ -12,7 +12,7 @@ use crate::domain::{Coverage, Finding, RejectedReport, RunRecord, SCHEMA_VERSION
 use crate::policy::Freshness;
 
 /// Run keys that serialization omits when they are empty.
-const OPTIONAL_RUN_KEYS: [&str; 12] = [
+const OPTIONAL_RUN_KEYS: [&str; 14] = [
     "triage_bytes",
     "superseded_by",
     "reused_from",
@@ -23,6 +23,8 @@ const OPTIONAL_RUN_KEYS: [&str; 12] = [
     "follow_up_of",
     "cancel_reason",
     "cancel_note",
+    "budget_stop",
+    "window_limit",
     "error_class",
     "error_summary",
 ];
@@ -117,8 +119,8 @@ pub fn encode_review(
 
 /// Encodes the output of `show FINDING`: `finding` and the keys of its history.
 pub fn encode_finding_with_history(shown: &Finding, story: &FindingHistory) -> Value {
-    let [history, place, reported, resolution, undoes, carried] = story.to_json_parts();
-    build_versioned([("finding", encode_finding(shown)), history, place, reported, resolution, undoes, carried])
+    let [history, place, reported, first, resolution, undoes, carried] = story.to_json_parts();
+    build_versioned([("finding", encode_finding(shown)), history, place, reported, first, resolution, undoes, carried])
 }
 
 /// Encodes the findings that were held back, each as `finding`, `because`, `reason`.

@@ -13,6 +13,6 @@ mod table;
 pub(crate) mod text;
 mod text_style;
 
-pub(crate) use finding_history::{FindingHistory, FindingLocation};
+pub(crate) use finding_history::{FindingHistory, FindingLocation, ReviewedAt};
 pub(crate) use table::TextTable;
 pub(crate) use text_style::{TextOptions, TextStyle};

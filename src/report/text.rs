@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use super::text_style::{TextOptions, TextStyle};
-use crate::domain::text::{format_count, sanitize_line, sanitize_lines};
+use crate::domain::text::{format_count, format_thousands, sanitize_line, sanitize_lines};
 use crate::domain::{
     Coverage, Disposition, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Priority,
-    RejectedReport, ReportedProblem, RunRecord, RunStatus,
+    RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus,
 };
 use crate::policy::Freshness;
 
@@ -230,25 +230,26 @@ pub fn describe_incomplete(run: &RunRecord, coverage: &Coverage) -> Option<Strin
     (!parts.is_empty()).then(|| format!("incomplete: {}", parts.join("; ")))
 }
 
-/// Returns the word for the status of a run in a list, with its style.
-pub fn run_status_word(status: RunStatus, paused: bool, incomplete: bool) -> (TextStyle, &'static str) {
-    match (paused, incomplete) {
-        (true, _) => (TextStyle::from_run_status(status), "paused"),
-        (_, true) => (TextStyle::Bad, "incomplete"),
-        _ => (TextStyle::from_run_status(status), status.word()),
+/// Returns the word for the state of a run in a list, with its style. `state` is the word of the record or the row.
+pub fn run_status_word(status: RunStatus, state: &'static str, incomplete: bool) -> (TextStyle, &'static str) {
+    match incomplete && state == status.word() {
+        true => (TextStyle::Bad, "incomplete"),
+        false => (TextStyle::from_run_status(status), state),
     }
 }
 
 /// Describes the status of a run that is not completed, in one line.
 pub fn describe_ending(look: &TextOptions, run: &RunRecord) -> String {
     let mut said = format!("run {} is {}", run.run_id, run.status);
-    if let Some(reason) = run.ending.cancel_reason {
-        said.push_str(&format!(" ({reason})"));
-    }
-    for detail in [&run.ending.error_summary, &run.ending.cancel_note] {
-        if !detail.is_empty() {
-            said.push_str(&format!(": {}", sanitize_line(detail)));
+    match describe_early_end(run) {
+        Some(stop) if run.status == RunStatus::Cancelled && run.ending.budget_stop.is_some() => {
+            said = format!("run {} ended: {}", run.run_id, sanitize_line(&stop));
         }
+        Some(stop) => said.push_str(&format!(": {}", sanitize_line(&stop))),
+        None if !run.ending.error_summary.is_empty() => {
+            said.push_str(&format!(": {}", sanitize_line(&run.ending.error_summary)));
+        }
+        None => {}
     }
     if let Some(newer) = &run.links.superseded_by {
         said.push_str(&format!(" by {newer}"));
@@ -257,6 +258,23 @@ pub fn describe_ending(look: &TextOptions, run: &RunRecord) -> String {
         said.push_str(&format!(": {}", sanitize_line(&run.decision)));
     }
     look.paint(TextStyle::from_run_status(run.status), &said)
+}
+
+/// Describes why a run stopped early: `budget reached at $1.00 of $1.00`, `stopped by the user: too slow`. `None` for a
+/// run that came to its own end, and for one that goes on.
+pub fn describe_early_end(run: &RunRecord) -> Option<String> {
+    let RunEnding { cancel_reason, cancel_note, budget_stop, .. } = &run.ending;
+    match (budget_stop, cancel_reason.filter(|_| run.status.is_terminal())) {
+        (Some(stop), _) => Some(stop.describe()),
+        (None, Some(reason)) if cancel_note.is_empty() => Some(reason.describe().to_owned()),
+        (None, Some(reason)) => Some(format!("{}: {cancel_note}", reason.describe())),
+        (None, None) => None,
+    }
+}
+
+/// Names a review in a sentence: `the review of worktree by builtin`.
+pub fn describe_review(run: &RunRecord) -> String {
+    format!("the review of {} by {}", run.subject.scope, run.reviewed_by.name)
 }
 
 /// Describes reuse: `3 times, last 2m ago: ar_… has reviewed exactly this`. Empty if the run answered only one
@@ -283,9 +301,20 @@ pub fn describe_freshness(freshness: Freshness) -> String {
     }
 }
 
+/// Describes the fill of a model's window: `at most 12,400 of 32,000 tokens at once`. Without the limit if the record
+/// does not have it; empty for reviewers without a window.
+pub fn describe_window(run: &RunRecord) -> String {
+    let (peak, limit) = (run.usage.window_peak, run.usage.window_limit);
+    match (peak, limit) {
+        (0, _) => String::new(),
+        (_, 0) => format!("at most {} tokens at once", format_thousands(peak)),
+        _ => format!("at most {} of {} tokens at once", format_thousands(peak), format_thousands(limit)),
+    }
+}
+
 /// Renders a run for `show`.
 pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> String {
-    let (style, word) = run_status_word(run.status, run.is_paused(), run.is_incomplete());
+    let (style, word) = run_status_word(run.status, run.state_word(), run.is_incomplete());
     let mut text =
         format!("{}  {}\n", look.paint(TextStyle::Strong, run.run_id.as_str()), look.paint(style, word));
     let commit = |id: &str| id.get(..12).unwrap_or(id).to_owned();
@@ -315,6 +344,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
                 timing.queued_ms, timing.snapshot_ms, timing.review_ms, timing.resolve_ms
             ),
         ),
+        ("window", describe_window(run)),
         ("tokens", match (usage, run.usage.tokens.estimated) {
             (0, _) => String::new(),
             (_, true) => format!("~{usage} (estimated), {:.4} USD", run.usage.cost),
@@ -331,10 +361,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
         ),
         ("finishing", run.ending.finish_note.clone()),
         ("superseded", run.links.superseded_by.as_ref().map(ToString::to_string).unwrap_or_default()),
-        (
-            "cancelled",
-            run.ending.cancel_reason.map(|reason| format!("{reason} {}", run.ending.cancel_note)).unwrap_or_default(),
-        ),
+        ("stopped", describe_early_end(run).unwrap_or_default()),
         (
             "error",
             run.ending.error_class.map(|class| format!("{class}: {}", run.ending.error_summary)).unwrap_or_default(),

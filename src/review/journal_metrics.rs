@@ -3,7 +3,7 @@
 //! Invariant: records that the run took over from an earlier run do not count, because this run neither waited nor paid
 //! for them.
 
-use crate::domain::{ChatResponse, JournalEntry, PhaseTimings, ReviewerUsage, RunEvent, RunRecord, Time};
+use crate::domain::{ChatResponse, JournalEntry, PhaseTimings, ReviewerUsage, RunEvent, RunRecord, RunStatus, Time};
 
 /// The metrics of a journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,6 +63,30 @@ impl JournalMetrics {
     pub fn apply_to_timings(&self, timings: PhaseTimings) -> PhaseTimings {
         let Self { first_token_ms, first_finding_ms, .. } = *self;
         PhaseTimings { first_token_ms, first_finding_ms, ..timings }
+    }
+
+    /// Returns `timings` with the phases of the last attempt, whose worker could not record them: it died, or met an
+    /// internal error. An attempt that came to `resolving` has recorded them.
+    pub fn add_unrecorded_attempt(timings: PhaseTimings, entries: &[JournalEntry]) -> PhaseTimings {
+        let begins = |entry: &JournalEntry| matches!(entry.event, RunEvent::Started { .. });
+        let attempt = entries.iter().rposition(begins).map_or(&[][..], |at| &entries[at..]);
+        let phase = |wanted| {
+            let is_it = |entry: &&JournalEntry| matches!(entry.event, RunEvent::Phase { status } if status == wanted);
+            attempt.iter().find(is_it).map(|entry| entry.at)
+        };
+        let (Some(first), Some(last)) = (attempt.first(), attempt.last()) else { return timings };
+        if phase(RunStatus::Resolving).is_some() {
+            return timings;
+        }
+        let reviewing = phase(RunStatus::Reviewing);
+        let ms = |from: Time, to: Time| {
+            u64::try_from(to.as_millisecond().saturating_sub(from.as_millisecond())).unwrap_or(0)
+        };
+        PhaseTimings {
+            snapshot_ms: timings.snapshot_ms.saturating_add(ms(first.at, reviewing.unwrap_or(last.at))),
+            review_ms: timings.review_ms.saturating_add(reviewing.map_or(0, |from| ms(from, last.at))),
+            ..timings
+        }
     }
 
     fn count_answer(&mut self, by: &ReviewerUsage, response: &ChatResponse) {
@@ -166,5 +190,31 @@ mod tests {
         assert_eq!((measured.first_token_ms, measured.first_finding_ms), (first, None));
         let said = |one: &ReviewerUsage| format!("{} {} {} {}", one.reviewer, one.model, one.turns, one.tokens.input);
         assert_eq!(measured.answered_by.iter().map(said).collect::<Vec<_>>(), by);
+    }
+
+    #[rstest]
+    #[case::died_in_the_review(&[(0, "started"), (40, "reviewing"), (900, "note")], (40, 860))]
+    #[case::died_before_it(&[(0, "started"), (70, "note")], (70, 0))]
+    #[case::came_to_its_end(&[(0, "started"), (40, "reviewing"), (900, "resolving"), (950, "note")], (0, 0))]
+    #[case::only_the_last_attempt(
+        &[(0, "started"), (40, "reviewing"), (900, "note"), (2_000, "started"), (2_010, "reviewing"), (2_100, "note")],
+        (10, 90)
+    )]
+    #[case::clock_went_back(&[(100, "started"), (40, "reviewing"), (20, "note")], (0, 0))]
+    #[case::no_journal(&[], (0, 0))]
+    fn phases_of_an_attempt_that_recorded_none(#[case] lines: &[(i64, &str)], #[case] added: (u64, u64)) {
+        let event = |word: &str| match word {
+            "started" => RunEvent::Started { attempt: 1, worker: 1 },
+            "note" => RunEvent::Note { text: "x".to_owned() },
+            status => RunEvent::Phase { status: status.parse().expect("a status") },
+        };
+        let entries: Vec<JournalEntry> = (0..)
+            .zip(lines)
+            .map(|(seq, (ms, word))| JournalEntry { seq, at: time_after(*ms), event: event(word) })
+            .collect();
+        let before = PhaseTimings { queued_ms: 5, snapshot_ms: 1, review_ms: 2, ..PhaseTimings::default() };
+        let after = JournalMetrics::add_unrecorded_attempt(before, &entries);
+        let expected = PhaseTimings { snapshot_ms: 1 + added.0, review_ms: 2 + added.1, ..before };
+        assert_eq!(after, expected);
     }
 }

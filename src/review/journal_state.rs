@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use super::{FindingDeduplicator, ReviewOutcome, RunCost};
 use crate::domain::{
-    CancelReason, CarriedFile, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, FindingId, InterruptedParse,
-    OmittedFile, Opinion, RejectedReport, RunEvent, RunStatus, text,
+    BudgetStop, CancelReason, CarriedFile, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, FindingId,
+    InterruptedParse, OmittedFile, Opinion, RejectedReport, RunEvent, RunStatus, text,
 };
 
 /// The counts of a plan.
@@ -37,6 +37,8 @@ pub struct JournalState {
     /// The process id of that attempt's worker.
     pub worker: Option<u32>,
     pub cancel_asked: Option<CancelReason>,
+    /// The limit at which the run stopped.
+    pub budget_stop: Option<BudgetStop>,
     pub failure: Option<(ErrorClass, String)>,
     pub finished: Option<RunStatus>,
     pub spent: RunCost,
@@ -88,10 +90,11 @@ impl JournalState {
                 }
                 RunEvent::Note { text } => state.add_note(text.clone()),
                 RunEvent::CancelAsked { reason } => state.cancel_asked = Some(*reason),
+                RunEvent::BudgetReached { stop } => state.budget_stop = Some(*stop),
                 RunEvent::Failed { class, summary } => state.failure = Some((*class, summary.clone())),
                 RunEvent::Finished { status } => state.finished = Some(*status),
                 RunEvent::TurnAsked { window, .. } => {
-                    state.spent.window_peak = state.spent.window_peak.max(window.tokens);
+                    state.spent.add_request(window.tokens, window.limit);
                 }
                 RunEvent::TurnAnswered { response, cost, taken_over, .. } => {
                     if !taken_over {
@@ -213,6 +216,7 @@ impl JournalState {
             rejected: self.rejected.clone(),
             failure: None,
             cancel: self.cancel_asked,
+            budget_stop: self.budget_stop,
             spent: self.spent.clone(),
         }
     }

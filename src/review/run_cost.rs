@@ -10,6 +10,8 @@ pub struct RunCost {
     pub cost: f64,
     /// Tokens of the largest request.
     pub window_peak: u64,
+    /// Maximum number of tokens of that request; 0 if it is unknown.
+    pub window_limit: u64,
     /// Number of paid answers.
     pub turns: u32,
     /// The model of the last answer, as the provider reports it.
@@ -17,6 +19,13 @@ pub struct RunCost {
 }
 
 impl RunCost {
+    /// Counts a request of this size.
+    pub fn add_request(&mut self, tokens: u64, limit: u64) {
+        if tokens >= self.window_peak {
+            (self.window_peak, self.window_limit) = (tokens, limit);
+        }
+    }
+
     pub fn add(&mut self, usage: &Usage, cost: f64, model: &str) {
         self.usage += *usage;
         self.cost += cost;

@@ -6,8 +6,8 @@ use super::journal_state::{JournalState, to_u32};
 use super::plan::{PlannedFile, ReviewPlan, ReviewUnit};
 use super::{DedupVerdict, FindingDeduplicator, RunCost, summarize_run};
 use crate::domain::{
-    CancelReason, Coverage, ErrorClass, Finding, FindingCounts, OmissionReason, OmittedFile, RejectedReport,
-    ReviewUnitKind, RunEvent, RunStatus, UnitReport,
+    BudgetStop, CancelReason, Coverage, ErrorClass, Finding, FindingCounts, OmissionReason, OmittedFile,
+    RejectedReport, ReviewUnitKind, RunEvent, RunStatus, UnitReport,
 };
 
 /// An event for the engine.
@@ -46,6 +46,8 @@ pub struct ReviewOutcome {
     pub rejected: Vec<RejectedReport>,
     pub failure: Option<(ErrorClass, String)>,
     pub cancel: Option<CancelReason>,
+    /// The limit at which the run stopped.
+    pub budget_stop: Option<BudgetStop>,
     /// The cost of the run; zero for the built-in reviewer.
     pub spent: RunCost,
 }
@@ -277,6 +279,7 @@ impl UnitEngine {
             rejected: self.journal.rejected.clone(),
             failure: failure.filter(|_| status == RunStatus::Failed),
             cancel,
+            budget_stop: None,
             spent: RunCost::default(),
         })));
         effects

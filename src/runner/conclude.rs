@@ -37,7 +37,8 @@ pub(super) fn mark_incomplete(outcome: &mut ReviewOutcome, failure: Option<(Erro
 
 /// Writes the cost of a run into its record.
 pub(super) fn record_cost(spent: &RunCost, record: &mut RunRecord) {
-    (record.usage.tokens, record.usage.cost, record.usage.window_peak) = (spent.usage, spent.cost, spent.window_peak);
+    (record.usage.tokens, record.usage.cost) = (spent.usage, spent.cost);
+    (record.usage.window_peak, record.usage.window_limit) = (spent.window_peak, spent.window_limit);
 }
 
 /// Writes an outcome into a record.
@@ -56,6 +57,7 @@ pub(super) fn apply_outcome(outcome: &ReviewOutcome, timings: PhaseTimings, reco
         record.ending.error_class = Some(*class);
         record.ending.error_summary.clone_from(text);
     }
+    record.ending.budget_stop = outcome.budget_stop;
     if let Some(reason) = outcome.cancel {
         record.ending.cancel_reason.get_or_insert(reason);
     }
@@ -80,7 +82,10 @@ impl RunCloser<'_> {
         let Some(mut last) = self.services.store.run(run)? else { return Err(self.services.no_run_error(run)) };
         let measured = self.read_metrics(&last);
         let timings = measured.apply_to_timings(timings);
+        let began = self.services.ambient.now();
         let life = self.services.findings().settle_findings(&last, outcome)?;
+        let resolve_ms = timings.resolve_ms.saturating_add(elapsed_ms(began, self.services.ambient.now()));
+        let timings = PhaseTimings { resolve_ms, ..timings };
         let apply = |record: &mut RunRecord| {
             apply_outcome(outcome, timings, record);
             record.usage.answered_by.clone_from(&measured.answered_by);

@@ -100,6 +100,7 @@ fn sync_policy(event: &RunEvent) -> SyncPolicy {
         | RunEvent::Failed { .. }
         | RunEvent::OutOfMemory { .. }
         | RunEvent::Finished { .. }
+        | RunEvent::BudgetReached { .. }
         | RunEvent::CancelAsked { .. } => SyncPolicy::Now,
         RunEvent::Started { .. }
         | RunEvent::Planned { .. }

@@ -174,6 +174,7 @@ impl Store {
                 | RunEvent::Started { .. }
                 | RunEvent::Phase { .. }
                 | RunEvent::CancelAsked { .. }
+                | RunEvent::BudgetReached { .. }
                 | RunEvent::Finished { .. }
                 | RunEvent::Unknown => {}
             }

@@ -367,10 +367,6 @@ mod tests {
         let how = TailSource::Polling { reason: "no watches left".into(), seen: StoreSignature::from_folder(&root) };
         let mut tail =
             StoreTail { root: root.clone(), sender, receiver, how, beside: None, last: None, stopped: false };
-        let beside = folder.path().join("HEAD");
-        tail.watch_file(&beside);
-        std::fs::write(&beside, "moved\n").expect("written");
-        assert_eq!(tail.wait(), StoreChange::Store);
         assert_eq!(tail.polling_reason(), Some("no watches left"));
         std::fs::write(root.join("runs.ndjson"), "{}\n").expect("written");
         assert_eq!(tail.wait(), StoreChange::Store);
@@ -380,5 +376,19 @@ mod tests {
         tail.stopper().stop();
         assert_eq!(tail.wait(), StoreChange::Stopped);
         assert_eq!(tail.wait(), StoreChange::Stopped);
+    }
+
+    #[test]
+    fn a_file_beside_the_store_wakes_too() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().join("store");
+        std::fs::create_dir(&root).expect("a folder");
+        let (sender, receiver) = channel();
+        let how = TailSource::Polling { reason: "no watches left".into(), seen: StoreSignature::from_folder(&root) };
+        let mut tail = StoreTail { root, sender, receiver, how, beside: None, last: None, stopped: false };
+        let head = folder.path().join("HEAD");
+        tail.watch_file(&head);
+        std::fs::write(&head, "moved\n").expect("written");
+        assert_eq!(tail.wait(), StoreChange::Store);
     }
 }

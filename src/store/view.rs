@@ -88,6 +88,11 @@ impl RunRow<'_> {
         self.incomplete || self.status == RunStatus::Completed && !self.error_class.is_empty()
     }
 
+    /// Returns the word that lists show for the run's state.
+    pub fn state_word(&self) -> &'static str {
+        self.status.list_word(self.paused, self.cancel_reason.parse().ok())
+    }
+
     /// Returns true for a review of a fix's patch, which revdeck starts by itself.
     pub fn is_fix_review(&self) -> bool {
         self.scope_hash.starts_with(RunRecord::FIX_SCOPE_PREFIX)

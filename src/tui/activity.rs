@@ -61,9 +61,11 @@ impl App {
 
     /// Returns glyph, word and style of a run's state in a list.
     pub fn run_state(&self, run: &RunRow<'_>) -> (&'static str, &'static str, Role) {
+        // The column of the list is as wide as `snapshotting`.
+        let word = if run.state_word() == "budget reached" { "budget" } else { run.status.word() };
         let status = match run.is_incomplete() {
             true => (self.display.glyphs.run_status(RunStatus::Failed), "incomplete", Role::Warn),
-            false => (self.display.glyphs.run_status(run.status), run.status.word(), Role::from_run_status(run.status)),
+            false => (self.display.glyphs.run_status(run.status), word, Role::from_run_status(run.status)),
         };
         match self.run_activity(run).map(|live| live.state) {
             Some(mode @ ActivityState::Paused) => {

@@ -128,8 +128,6 @@ pub struct SessionInfo {
     pub repository: String,
     /// Short name of the branch at the start; empty when HEAD was detached.
     pub branch: String,
-    /// Greatest size of a model's window, in tokens.
-    pub window_tokens: u64,
     /// Greatest number of turns of a run.
     pub max_turns: u32,
     /// Limits of a run's cost from the settings.

@@ -172,7 +172,6 @@ fn load_options(runner: &Services, columns: u16, rows: u16) -> AppOptions {
         session: SessionInfo {
             repository: runner.repo.name(),
             branch: runner.repo.branch(),
-            window_tokens: runner.settings.window.max_tokens,
             max_turns: runner.settings.window.max_turns,
             budget: RunBudget {
                 cost: runner.settings.budget.run_cost.map(|cost| cost.as_f64()),

@@ -2,7 +2,7 @@
 
 use super::theme::Role;
 use super::turns::TurnHistory;
-use crate::domain::{Disposition, Finding, Fix, JournalEntry, RunOutput, RunRecord};
+use crate::domain::{Disposition, Finding, Fix, JournalEntry, RunOutput, RunRecord, Time};
 use crate::policy::MuteOffer;
 
 /// Data for a subject and a tab.
@@ -39,11 +39,24 @@ pub struct FindingPage {
     pub history: Vec<Disposition>,
     /// The run that last reported the finding.
     pub run: Option<RunRecord>,
+    /// The first report; `None` if the last run made it, or if it is unknown.
+    pub first_report: Option<FirstReport>,
+    /// The run that last examined the code, if the last run only carried the finding over.
+    pub carried_from: Option<RunRecord>,
     /// Later run that saw the code elsewhere, with the reported location; the shown code is from that run's snapshot.
     pub relocation: Option<CodeRelocation>,
     /// Offer to mute the kind, because its findings were only ever dismissed.
     pub offer: Option<MuteOffer>,
     pub code: CodeExcerpt,
+}
+
+/// First report of a finding that later runs reported again.
+#[derive(Debug, Clone)]
+pub struct FirstReport {
+    /// Time of the report.
+    pub at: Time,
+    /// The run that made it.
+    pub run: RunRecord,
 }
 
 /// Record that code has moved since it was reported.

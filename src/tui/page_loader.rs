@@ -12,7 +12,7 @@ use super::highlight::Highlighter;
 use super::message::{DetailSubject, FileListRow, FileListState, Tab};
 use super::page_data::{
     CodeExcerpt, CodeRelocation, DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, FilePage, FindingPage,
-    HighlightSpans, LedgerText, PageData, RunPage, TurnsPage,
+    FirstReport, HighlightSpans, LedgerText, PageData, RunPage, TurnsPage,
 };
 use super::turns::TurnHistory;
 use crate::domain::{Finding, FindingId, FindingStatus, RunId, RunRecord, Scope, text};
@@ -130,6 +130,8 @@ impl PageLoader {
         };
         let history = self.store.dispositions(&finding.finding_id).unwrap_or_default();
         let run = self.read_run(finding.last_run_id.as_str()).ok();
+        let first_report = self.load_first_report(&finding);
+        let carried_from = self.load_carried_from(&finding);
         let seen = self.find_relocation(view, &finding);
         let offer = self.find_mute_offer(view, &finding);
         let placed = seen.as_ref().map(|seen| &seen.run).or(run.as_ref());
@@ -138,7 +140,7 @@ impl PageLoader {
         let code = build_excerpt(&finding, file.as_ref().map(|lines| lines.as_slice()));
         let first = code.first as usize;
         let count = code.lines.len();
-        let mut page = FindingPage { finding, history, run, relocation: seen, offer, code };
+        let mut page = FindingPage { finding, history, run, first_report, carried_from, relocation: seen, offer, code };
         let Some(file) = file.filter(|_| page.code.note.is_none()) else {
             let lines: Vec<String> = page.code.lines.clone();
             page.code.spans = self.highlight(&page.finding.repo_relative_path, &lines, 0, count);
@@ -150,6 +152,23 @@ impl PageLoader {
         let from = first.saturating_sub(1);
         page.code.spans = self.highlight(&page.finding.repo_relative_path, &file, from, from + count);
         show(PageData::Finding(Box::new(page)));
+    }
+
+    /// Returns the first report of a finding; `None` if the last run made it, or if the first run is unknown.
+    fn load_first_report(&self, finding: &Finding) -> Option<FirstReport> {
+        if finding.first_run_id == finding.last_run_id {
+            return None;
+        }
+        let run = self.read_run(finding.first_run_id.as_str()).ok()?;
+        let reported = self.store.finding_in_run(&run.run_id, &finding.finding_id).ok().flatten();
+        Some(FirstReport { at: reported.map_or(run.created_at, |first| first.reported_at), run })
+    }
+
+    /// Returns the run that last examined the finding's code, if its last run only carried it over.
+    fn load_carried_from(&self, finding: &Finding) -> Option<RunRecord> {
+        let output = self.store.output(&finding.last_run_id).ok()??;
+        let from = output.coverage.carried_from_run(&finding.finding_id)?;
+        self.read_run(from.as_str()).ok()
     }
 
     /// Returns the run that saw the finding's code elsewhere after it was reported; `None` if the code has not moved.

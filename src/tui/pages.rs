@@ -9,9 +9,9 @@ mod window;
 use unicode_width::UnicodeWidthStr;
 
 use super::app::{App, OpeningLook};
-use super::keymap::{Action, KeyContext};
 use super::doc::{Doc, DocLine, DocSpan, wrap_words};
 use super::filter::DEFAULT;
+use super::keymap::{Action, KeyContext};
 use super::message::{DetailSubject, Tab};
 use super::page_data::{CodeExcerpt, DiffSide, FileDiffPage, FindingPage, HighlightSpans, LedgerText, PageData};
 use super::theme::Role;
@@ -19,7 +19,8 @@ use super::views::fix;
 
 pub(crate) use crate::report::figures::{format_brief, format_dollars, format_thousands};
 
-use crate::domain::{Actor, FindingStatus, Priority, ReportedProblem, TriageAction, text};
+use crate::domain::{Actor, FindingStatus, Priority, ReportedProblem, RunRecord, TriageAction, text};
+use crate::report::text::describe_review;
 
 /// Lines shown of a long anchor in total, and at its end; the middle is omitted.
 const MAX_ANCHOR_LINES: usize = 18;
@@ -279,13 +280,6 @@ fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     let finding = &page.finding;
     doc.push_heading("History", finding.finding_id.as_str());
     let when = |time| app.format_date_time(time);
-    let mut first = format!("reported first by run {}", finding.first_run_id);
-    if finding.first_run_id == finding.last_run_id {
-        first = match &page.run {
-            Some(run) => format!("reported by {} in {}", run.reviewed_by.name, run.subject.scope),
-            None => format!("reported by run {}", finding.last_run_id),
-        };
-    }
     let reported = when(finding.reported_at);
     let column = reported.len() + 2;
     let entry = |doc: &mut Doc, time: String, what: String| {
@@ -296,15 +290,22 @@ fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
             doc.push(DocLine::styled(Role::Faint, &format!("{time:<column$}")).with_span(Role::Muted, &line));
         }
     };
-    if finding.first_run_id != finding.last_run_id {
-        let last = match &page.run {
-            Some(run) => format!("reported again by {} in {}", run.reviewed_by.name, run.subject.scope),
-            None => format!("reported again by run {}", finding.last_run_id),
-        };
-        entry(doc, String::new(), first);
-        entry(doc, reported, last);
+    let by = |run: &RunRecord| format!("by {} in {}", run.reviewed_by.name, run.subject.scope);
+    let by_last = page.run.as_ref().map_or_else(|| format!("by run {}", finding.last_run_id), by);
+    if finding.first_run_id == finding.last_run_id {
+        entry(doc, reported, format!("reported {by_last}"));
     } else {
-        entry(doc, reported, first);
+        match &page.first_report {
+            Some(first) => entry(doc, when(first.at), format!("reported first {}", by(&first.run))),
+            None => entry(doc, String::new(), format!("reported first by run {}", finding.first_run_id)),
+        }
+        let what = match &page.carried_from {
+            Some(from) => {
+                format!("carried over {by_last} from {}: its code has not changed since", describe_review(from))
+            }
+            None => format!("reported again {by_last}"),
+        };
+        entry(doc, reported, what);
     }
     if let Some(seen) = &page.relocation {
         let place = format_location(&finding.repo_relative_path, finding.line_start, finding.line_end, app);

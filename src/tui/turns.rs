@@ -260,7 +260,8 @@ impl TurnHistory {
             // A new attempt starts, so the failure of the earlier attempt no longer counts.
             RunEvent::Started { .. } => self.failure = None,
             // The pages of the run and of its findings show these.
-            RunEvent::Phase { .. } | RunEvent::Note { .. } | RunEvent::CancelAsked { .. } => {}
+            RunEvent::Phase { .. } | RunEvent::Note { .. } => {}
+            RunEvent::CancelAsked { .. } | RunEvent::BudgetReached { .. } => {}
             RunEvent::OutOfMemory { .. } => {}
             RunEvent::Planned { .. } | RunEvent::Covered { .. } | RunEvent::Carried { .. } => {}
             RunEvent::LeftOut { .. } | RunEvent::Unanswered { .. } | RunEvent::TookOver { .. } => {}

@@ -147,7 +147,8 @@ fn carried_findings_are_neither_news_nor_evidence() {
             .any(|held| held.finding.finding_id == dismissed.finding_id && held.reason.contains("because fine"))
     );
     let shown = place.revdeck(&["show", claimed.finding_id.as_str()]);
-    assert!(shown.contains(&format!("carried over from run {first}")), "{shown}");
+    let carried = format!(" ago, run {first}: its code has not changed since\n");
+    assert!(shown.contains("carried over from the review of ") && shown.contains(&carried), "{shown}");
     // A new review does contradict the claim.
     place.review(&["--worktree", "--wait", "--force"]);
     assert_eq!(store.status(&claimed.finding_id).expect("readable"), FindingStatus::Unresolved);

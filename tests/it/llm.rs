@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use server::{Model, Turn, calls, says};
 
-use crate::env::files_below;
+use crate::env::{DONE, INCOMPLETE, files_below, out};
 use crate::runner::place::{Place, gone, signal, wait_for};
 
 /// A key that may appear only in the request.

@@ -34,7 +34,7 @@ fn a_request_for_an_amended_commit_ends_the_review_of_the_old_one() {
     place.test.git(&["commit", "-q", "--amend", "--no-edit"]);
     let next = place.review(&["--commit", "HEAD"]);
     assert_ne!(next, run);
-    let note = format!("{} is in no branch any more: it was rewritten", &old[..7]);
+    let note = format!("{} is in no branch any more", &old[..7]);
     assert_eq!(end(&place.ended(&run)), (RunStatus::Cancelled, Some(CancelReason::Obsolete), note.as_str()));
     let shown = place.test.normalise(&place.revdeck(&["show", run.as_str()]));
     assert!(shown.contains("freshness  obsolete: the code has changed since"), "{shown}");

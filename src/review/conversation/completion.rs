@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::engine::{ConversationEffect, ConversationEngine, ConversationStage};
 use crate::domain::{
-    CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, OmissionReason, OmittedFile, RunEvent,
-    RunStatus, text,
+    BudgetKind, BudgetStop, CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, OmissionReason,
+    OmittedFile, RunEvent, RunStatus, text,
 };
 use crate::review::dedup::count_by_kind;
 use crate::review::journal_state::to_u32;
@@ -23,6 +23,11 @@ impl ConversationEngine {
                 _ => "the turns were used up",
             };
             effects.push(self.note(format!("{cause}: {files} not or only in part put before the reviewer")));
+            let limit = self.window.limits().max_turns;
+            if self.turn >= limit {
+                let (reached, limit) = (f64::from(self.turn), f64::from(limit));
+                effects.push(self.record_stop(BudgetStop { kind: BudgetKind::Turns, reached, limit }));
+            }
             effects.extend(self.record_partial_files());
         }
         if let Some(priority) = self.window.limits().opinion {
@@ -65,6 +70,9 @@ impl ConversationEngine {
         let counts = FindingCounts::from_findings(&findings);
         let coverage = self.coverage(self.early_end(cancel, failure.is_some()));
         let mut summary = summarize_run(status, &counts, &coverage);
+        if let Some(stop) = &self.budget_stop {
+            summary = format!("{}; {summary}", stop.describe());
+        }
         if let Some((_, text)) = &failure {
             summary = format!("failed: {text}; {} kept", text::format_count(findings.len(), "finding"));
         }
@@ -78,6 +86,7 @@ impl ConversationEngine {
             rejected: self.rejected.clone(),
             failure,
             cancel,
+            budget_stop: self.budget_stop,
             spent: self.spent.clone(),
         };
         vec![ConversationEffect::Append(last), ConversationEffect::Finish(Box::new(outcome))]

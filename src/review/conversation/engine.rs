@@ -6,7 +6,7 @@ use super::diff_delivery::{DiffDelivery, count_fitting};
 use super::window::{ComposedRequest, ConversationWindow};
 use super::{ConversationLimits, FINISH_TOOL, PromptTokenCounter, REPORT_FINDINGS_TOOL};
 use crate::domain::{
-    CancelReason, ChatMessage, ChatRequest, ChatResponse, DiffPart, ErrorClass, FileCoverage, Finding, FindingId,
+    BudgetKind, BudgetStop, CancelReason, ChatMessage, ChatRequest, ChatResponse, DiffPart, ErrorClass, FileCoverage, Finding, FindingId,
     LineRange, RejectedReport, ReportedProblem, RunEvent, RunStatus, StopReason, SummaryAuthor, ToolCall, ToolOutcome,
     ToolSpec, TurnPhase, WindowUse, text,
 };
@@ -188,6 +188,15 @@ pub struct ConversationToolResult {
     pub shown: Vec<(String, LineRange)>,
 }
 
+/// Limit that does not allow the next request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BudgetProblem {
+    /// The limit.
+    pub stop: BudgetStop,
+    /// One sentence with the size of the next request, for the notes of the run.
+    pub note: String,
+}
+
 /// An event for the engine.
 #[derive(Debug)]
 pub enum ConversationEvent {
@@ -211,8 +220,8 @@ pub enum ConversationEvent {
         /// Description of the failure for a person.
         summary: String,
     },
-    /// The request was not sent because the budget does not allow it, for this reason.
-    BudgetExceeded(String),
+    /// The request was not sent because the budget does not allow it.
+    BudgetExceeded(BudgetProblem),
     /// The validated reports, in their order.
     Validated(Vec<ReportValidation>),
     /// The results, in the order of the calls.
@@ -284,6 +293,8 @@ pub struct ConversationEngine {
     pub(super) rejected: Vec<RejectedReport>,
     pub(super) notes: Vec<String>,
     pub(super) covered: Vec<FileCoverage>,
+    /// The limit at which the run stops.
+    pub(super) budget_stop: Option<BudgetStop>,
     pub(super) spent: RunCost,
     /// Tokens of the request that is under way.
     request_tokens: u64,
@@ -344,6 +355,7 @@ impl ConversationEngine {
             rejected: Vec::new(),
             notes: Vec::new(),
             covered: Vec::new(),
+            budget_stop: None,
             spent: RunCost::default(),
             request_tokens: 0,
             answer: None,
@@ -376,11 +388,11 @@ impl ConversationEngine {
             (ConversationStage::Summary | ConversationStage::Opinion, ConversationEvent::Failed { class, summary }) => {
                 self.handle_side_failure(class, summary)
             }
-            (ConversationStage::Opinion, ConversationEvent::BudgetExceeded(reason)) => {
-                self.close_without_opinions(reason)
+            (ConversationStage::Opinion, ConversationEvent::BudgetExceeded(problem)) => {
+                self.close_without_opinions(problem.note)
             }
-            (ConversationStage::Answer | ConversationStage::Summary, ConversationEvent::BudgetExceeded(reason)) => {
-                self.stop_for_budget(reason)
+            (ConversationStage::Answer | ConversationStage::Summary, ConversationEvent::BudgetExceeded(problem)) => {
+                self.stop_for_budget(problem)
             }
             (ConversationStage::Validation, ConversationEvent::Validated(examined)) => self.handle_validated(examined),
             (ConversationStage::ToolResults, ConversationEvent::ToolsAnswered(answers)) => {
@@ -502,7 +514,7 @@ impl ConversationEngine {
 
     /// Sends the request of a turn.
     fn send_turn(&mut self, composed: ComposedRequest) -> Vec<ConversationEffect> {
-        self.spent.window_peak = self.spent.window_peak.max(composed.usage.tokens);
+        self.spent.add_request(composed.usage.tokens, composed.usage.limit);
         let asked = match self.asked.is_empty() {
             true => "go on".to_owned(),
             false => std::mem::take(&mut self.asked).join("; "),
@@ -542,24 +554,28 @@ impl ConversationEngine {
 
     /// Returns the reason why the current request would exceed the budget. Must be called before a request is paid for,
     /// not when a recorded answer is replayed.
-    pub fn budget_problem(&self) -> Option<String> {
+    pub fn budget_problem(&self) -> Option<BudgetProblem> {
         let (limits, tokens) = (self.window.limits(), self.request_tokens);
         if let Some(most) = limits.budget.tokens
             && self.spent.usage.total().saturating_add(tokens) > most
         {
             let spent = self.spent.usage.total();
-            return Some(format!(
+            let stop = BudgetStop { kind: BudgetKind::RunTokens, reached: spent as f64, limit: most as f64 };
+            let note = format!(
                 "the budget of {most} tokens is used up: {spent} are spent and the next request takes {tokens}"
-            ));
+            );
+            return Some(BudgetProblem { stop, note });
         }
         if let (Some(most), Some(price)) = (limits.budget.cost, limits.input_price) {
             // The number of cached tokens is unknown before the request; caching only lowers the cost.
             let next = tokens as f64 * price / 1e6;
             if self.spent.cost + next > most {
                 let spent = self.spent.cost;
-                return Some(format!(
+                let stop = BudgetStop { kind: BudgetKind::RunCost, reached: spent, limit: most };
+                let note = format!(
                     "the budget of ${most:.2} is used up: ${spent:.4} are spent and the next request takes about ${next:.4}"
-                ));
+                );
+                return Some(BudgetProblem { stop, note });
             }
         }
         None
@@ -658,11 +674,16 @@ impl ConversationEngine {
     }
 
     /// Ends the run because the budget does not allow the next turn.
-    fn stop_for_budget(&mut self, reason: String) -> Vec<ConversationEffect> {
+    fn stop_for_budget(&mut self, problem: BudgetProblem) -> Vec<ConversationEffect> {
         self.turn -= 1;
-        let mut effects = vec![self.note(reason)];
+        let mut effects = vec![self.note(problem.note), self.record_stop(problem.stop)];
         effects.extend(self.cancel(CancelReason::BudgetExhausted));
         effects
+    }
+
+    pub(super) fn record_stop(&mut self, stop: BudgetStop) -> ConversationEffect {
+        self.budget_stop = Some(stop);
+        ConversationEffect::Append(RunEvent::BudgetReached { stop })
     }
 
     /// Sends the turn's request that waited for the summary.

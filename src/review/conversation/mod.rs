@@ -18,7 +18,8 @@ mod window_summary;
 
 pub(crate) use engine::AnswerProblem;
 pub use engine::{
-    ConversationEffect, ConversationEngine, ConversationEvent, ConversationPrompt, ConversationToolResult, ReviewTask,
+    BudgetProblem, ConversationEffect, ConversationEngine, ConversationEvent, ConversationPrompt,
+    ConversationToolResult, ReviewTask,
 };
 pub use limits::{ConversationLimits, RemainingBudget};
 pub(crate) use resume_log::ResumeLog;

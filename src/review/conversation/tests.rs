@@ -158,7 +158,7 @@ impl ConversationPlayer {
                 ConversationEffect::Ask { request, .. } => match self.recorded.next_answer() {
                     Some(event) => event,
                     None => match dialog.budget_problem() {
-                        Some(reason) => ConversationEvent::BudgetExceeded(reason),
+                        Some(problem) => ConversationEvent::BudgetExceeded(problem),
                         None => {
                             self.requests.push(*request);
                             self.answer()
@@ -337,6 +337,8 @@ fn what_no_turn_was_left_for_is_said() {
     assert_eq!((outcome.coverage.files_total, outcome.coverage.files_covered), (60, 21));
     assert_eq!(outcome.coverage.left_out.len(), 39);
     assert!(outcome.notes.iter().any(|note| note.contains("39 files")), "{:?}", outcome.notes);
+    let stop = outcome.budget_stop.expect("the limit").describe();
+    assert_eq!(stop, "turn limit reached at 20 of 20 turns");
     assert!(outcome.spent.window_peak <= WINDOW);
 }
 
@@ -349,6 +351,9 @@ fn a_budget_ends_the_run_and_keeps_its_findings() {
     assert_eq!((outcome.status, outcome.cancel), (RunStatus::Cancelled, Some(CancelReason::BudgetExhausted)));
     assert_eq!((player.requests.len(), outcome.findings.len()), (4, 6));
     assert!(outcome.notes.iter().any(|note| note.contains("$1.00")), "{:?}", outcome.notes);
+    let stop = outcome.budget_stop.expect("the limit");
+    assert_eq!((stop.kind, stop.limit), (BudgetKind::RunCost, 1.0));
+    assert!(outcome.summary.starts_with(&format!("{}; ", stop.describe())), "{}", outcome.summary);
 }
 
 #[rstest]

@@ -79,6 +79,7 @@ impl FindingLifecycle<'_> {
             rejected: Vec::new(),
             failure: None,
             cancel: None,
+            budget_stop: None,
             spent: Default::default(),
         };
         FindingSettlement::new(self.services, run, RunStatus::Completed, ReviewExtent::Whole)?.settle(&mut nothing)?;

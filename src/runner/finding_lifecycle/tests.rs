@@ -108,6 +108,7 @@ impl LifecycleFixture {
             rejected: Vec::new(),
             failure: None,
             cancel: None,
+            budget_stop: None,
             spent: Default::default(),
         };
         self.services.closer().conclude_run(&run_id, &mut outcome, PhaseTimings::default()).expect("concluded");
@@ -329,6 +330,16 @@ fn what_a_person_says_meanwhile_is_not_overruled() {
     let stored = store.append_unless_newer(lines, &said).expect("stored");
     assert_eq!(stored.len(), 1);
     assert_eq!((bench.status(&ids[0]), bench.status(&ids[1])), (FindingStatus::Dismissed, FindingStatus::Addressed));
+}
+
+#[test]
+fn settling_the_findings_is_measured() {
+    let bench = LifecycleFixture::new();
+    bench.write("a\nb\n");
+    let timings = bench.run("m", RunStatus::Completed, &[]).run.usage.phase_timings;
+    // The clock moves by a second at each reading, and settling reads it at its begin and its end.
+    assert!(timings.resolve_ms >= 1_000, "{timings:?}");
+    assert_eq!((timings.resolve_ms % 1_000, timings.review_ms), (0, 0));
 }
 
 #[test]

@@ -101,7 +101,7 @@ impl Fixer<'_> {
 
     fn check_fix_budget(&self, fix: &Fix, made: &FixAttempt) -> Result<(), FixFailure> {
         if let Some(spent) = self.services.reviewers().check_daily_budget()? {
-            return Err(FixFailure::Reason(spent));
+            return Err(FixFailure::Reason(spent.note));
         }
         let budget = &self.services.settings.budget;
         let (tokens, cost) = (fix.tokens.total() + made.tokens.total(), fix.cost + made.cost);

@@ -36,7 +36,7 @@ impl Fixer<'_> {
         if identity.reviewer != BUILTIN_REVIEWER
             && let Some(spent) = self.services.reviewers().check_daily_budget()?
         {
-            return Err(FixError::BudgetSpent(spent).into());
+            return Err(FixError::BudgetSpent(spent.note).into());
         }
         let Some(run) = self.services.store.run(&run)? else { return Err(self.services.no_run_error(&run)) };
         let now = self.services.ambient.now();

@@ -155,9 +155,7 @@ impl Launcher<'_> {
                 })?;
                 return Ok(Some(format!("goes on: {text}")));
             }
-            NeedlessVerdict::Obsolete => {
-                (CancelReason::Obsolete, format!("{old} is in no branch any more: it was rewritten"))
-            }
+            NeedlessVerdict::Obsolete => (CancelReason::Obsolete, format!("{old} is in no branch any more")),
             NeedlessVerdict::DuplicateOf(other) => {
                 (CancelReason::Duplicate, format!("{other} reviews exactly the same and is further"))
             }

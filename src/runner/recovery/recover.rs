@@ -1,9 +1,9 @@
 //! Recovers runs without a worker: each run is completed, ended as requested, resumed or marked as lost. No finding is
 //! lost.
 
-use crate::domain::{CancelReason, ErrorClass, RunEvent, RunId, RunOutput, RunRecord, RunStatus, text};
+use crate::domain::{CancelReason, ErrorClass, PhaseTimings, RunEvent, RunId, RunOutput, RunRecord, RunStatus, text};
 use crate::policy::MAX_ATTEMPTS;
-use crate::review::JournalState;
+use crate::review::{JournalMetrics, JournalState};
 use crate::runner::{RecoveredRun, Recovery, RecoveryOutcome, RunnerError, conclude, known_runs};
 use crate::store::RecoveryNotice;
 
@@ -79,6 +79,7 @@ fn adopt_output(record: &mut RunRecord, written: RunRecord) {
     record.outcome = written.outcome;
     record.usage.phase_timings = written.usage.phase_timings;
     record.usage.answered_by = written.usage.answered_by;
+    record.ending.budget_stop = written.ending.budget_stop;
     (record.ending.error_class, record.ending.error_summary) =
         (written.ending.error_class, written.ending.error_summary);
     record.ending.cancel_reason = record.ending.cancel_reason.or(written.ending.cancel_reason);
@@ -149,7 +150,8 @@ impl Recovery<'_> {
             can_resume: output.is_none() && end_asked.is_none() && self.services.launcher().can_resume(&record),
         };
         let decision = decide_recovery(&facts);
-        let status = self.carry_out(&decision, record, &journal, output)?;
+        let timings = JournalMetrics::add_unrecorded_attempt(record.usage.phase_timings, &entries);
+        let status = self.carry_out(&decision, (record, timings), &journal, output)?;
         let outcome = RecoveryOutcome::Settled { status, cause: decision.into_cause(), findings };
         Ok(Some(RecoveredRun { run_id: run.clone(), outcome }))
     }
@@ -158,7 +160,7 @@ impl Recovery<'_> {
     fn carry_out(
         &self,
         decision: &RecoveryDecision,
-        record: RunRecord,
+        (record, timings): (RunRecord, PhaseTimings),
         journal: &JournalState,
         output: Option<RunOutput>,
     ) -> Result<RunStatus, RunnerError> {
@@ -174,7 +176,7 @@ impl Recovery<'_> {
             }
             RecoveryDecision::End { status, cause } => {
                 let mut outcome = journal.to_outcome(*status, cause);
-                self.services.closer().conclude_run(run, &mut outcome, record.usage.phase_timings)?;
+                self.services.closer().conclude_run(run, &mut outcome, timings)?;
                 (*status, cause)
             }
             RecoveryDecision::Resume { cause } => {
@@ -182,7 +184,10 @@ impl Recovery<'_> {
                 let text = format!("{cause}; resumed");
                 self.services.store.open_journal(run)?.append(now(), RunEvent::Note { text })?;
                 self.services.store.with_lock_as(|locked| {
-                    locked.update_run(run, now(), |record| record.status = RunStatus::Pending)
+                    locked.update_run(run, now(), |record| {
+                        record.status = RunStatus::Pending;
+                        record.usage.phase_timings = timings;
+                    })
                 })?;
                 return Ok(RunStatus::Pending);
             }
@@ -198,7 +203,7 @@ impl Recovery<'_> {
                 })?;
                 let mut outcome = journal.to_outcome(RunStatus::Lost, cause);
                 outcome.failure = Some((ErrorClass::WorkerDied, cause.clone()));
-                self.services.closer().conclude_run(run, &mut outcome, record.usage.phase_timings)?;
+                self.services.closer().conclude_run(run, &mut outcome, timings)?;
                 (RunStatus::Lost, cause)
             }
         };

@@ -10,12 +10,14 @@ use crate::config::{
 };
 use crate::context::pack::PackedContext;
 use crate::context::tools::{Toolbox, ToolboxSetup};
-use crate::domain::{Finding, RunId, RunRecord, Time, TurnPhase, Usage, content_hash, text};
+use crate::domain::{BudgetKind, BudgetStop, Finding, RunId, RunRecord, Time, TurnPhase, Usage, content_hash, text};
 use crate::git::{Changeset, CheckoutPlan, Repo, TemporaryCheckout};
 use crate::masking::Mask;
 use crate::masking::secret_files::is_secret_file;
 use crate::review::ReviewPlan;
-use crate::review::conversation::{AnswerProblem, ConversationLimits, ConversationPrompt, RemainingBudget, ReviewTask};
+use crate::review::conversation::{
+    AnswerProblem, BudgetProblem, ConversationLimits, ConversationPrompt, RemainingBudget, ReviewTask,
+};
 use crate::reviewers::chat::{Chat, ChatError, ToolSupport};
 use crate::reviewers::command::agent_settings_paths;
 use crate::runner::indexing::IndexReadiness;
@@ -372,17 +374,22 @@ impl<'a> ReviewerAccess<'a> {
     }
 
     /// Returns a message if the daily budget is used up.
-    pub(in crate::runner) fn check_daily_budget(&self) -> Result<Option<String>, RunnerError> {
+    pub(in crate::runner) fn check_daily_budget(&self) -> Result<Option<BudgetProblem>, RunnerError> {
         let budget = &self.services.settings.budget;
         if budget.day_tokens.is_none() && budget.day_cost.is_none() {
             return Ok(None);
         }
         let today = self.spent_today()?;
         if let Some(most) = budget.day_tokens.filter(|most| today.tokens >= *most) {
-            return Ok(Some(format!("the budget of {most} tokens for a day is used up (budget.day_tokens)")));
+            let stop = BudgetStop { kind: BudgetKind::DayTokens, reached: today.tokens as f64, limit: most as f64 };
+            let note = format!("the budget of {most} tokens for a day is used up (budget.day_tokens)");
+            return Ok(Some(BudgetProblem { stop, note }));
         }
         let most = budget.day_cost.filter(|most| today.cost >= most.as_f64());
-        Ok(most.map(|most| format!("the budget of ${most} for a day is used up (budget.day_cost)")))
+        Ok(most.map(|most| BudgetProblem {
+            stop: BudgetStop { kind: BudgetKind::DayCost, reached: today.cost, limit: most.as_f64() },
+            note: format!("the budget of ${most} for a day is used up (budget.day_cost)"),
+        }))
     }
 }
 

@@ -17,7 +17,9 @@ use crate::domain::{
     Time,
 };
 use crate::git::{Changeset, FileChange};
-use crate::review::{self, JournalState, PlannedFile, ReviewOutcome, ReviewPlan, UnitEffect, UnitEngine, UnitEvent};
+use crate::review::{
+    self, JournalMetrics, JournalState, PlannedFile, ReviewOutcome, ReviewPlan, UnitEffect, UnitEngine, UnitEvent,
+};
 use crate::reviewers::{Reviewer, ReviewerError};
 use crate::runner::conclude::{self, elapsed_ms};
 use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services, indexing, known_runs, process};
@@ -133,7 +135,8 @@ impl Worker<'_> {
             let record = locked.update_run(run, now, |record| {
                 record.status = RunStatus::Snapshotting;
                 record.attempt += 1;
-                if record.usage.phase_timings.queued_ms == 0 {
+                // Later attempts did not wait in the queue: the record has changed since the request.
+                if record.updated_at == record.created_at {
                     record.usage.phase_timings.queued_ms = elapsed_ms(record.created_at, now);
                 }
             })?;
@@ -160,9 +163,11 @@ impl Worker<'_> {
             | RunnerError::Fix(_) => ErrorClass::Internal,
         };
         let Some(record) = self.services.store.run(run)? else { return Ok(()) };
-        let replayed = self.services.replay_journal(run)?;
+        let entries = self.services.store.read_journal(run)?;
+        let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
+        let timings = JournalMetrics::add_unrecorded_attempt(record.usage.phase_timings, &entries);
         let mut outcome = conclude::failed_outcome(&replayed, class, error.to_string());
-        self.services.closer().conclude_run(run, &mut outcome, record.usage.phase_timings)?;
+        self.services.closer().conclude_run(run, &mut outcome, timings)?;
         Ok(())
     }
 }

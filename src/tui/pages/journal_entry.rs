@@ -94,6 +94,7 @@ fn summarize_event(event: &RunEvent) -> EventSummary {
             let files = text::format_count(parsing.len(), "file");
             ("memory", Role::Warn, format!("the worker ran out of memory while it parsed {files}"))
         }
+        E::BudgetReached { stop } => ("stopped", Role::Warn, stop.describe()),
         E::Paused => ("paused", Role::Warn, "nothing is asked until it is resumed".to_owned()),
         E::Resumed => ("resumed", Role::Normal, String::new()),
         E::Unknown => ("?", Role::Faint, "an entry of a newer revdeck".to_owned()),
@@ -219,6 +220,11 @@ mod tests {
         r#"{"event":"code_smells_accumulated","newIssues":0,"totalIssues":3,"loop":2}"#,
         "findings",
         "0 new, 3 in all"
+    )]
+    #[case::budget(
+        r#"{"event":"budget_reached","budget":"run_cost","reached":0.95,"limit":1.0}"#,
+        "stopped",
+        "budget reached at $0.95 of $1.00"
     )]
     #[case::paused(r#"{"event":"paused"}"#, "paused", "nothing is asked until it is resumed")]
     #[case::of_a_newer_version(r#"{"event":"invented_later"}"#, "?", "an entry of a newer revdeck")]

@@ -12,7 +12,7 @@ use super::{
 use crate::domain::{
     JournalEntry, Priority, RejectedReport, RunEvent, RunRecord, RunStatus, Scope, TurnPhase, Usage, text,
 };
-use crate::report::text::describe_freshness;
+use crate::report::text::{describe_early_end, describe_freshness, describe_window};
 use crate::store::RunRow;
 
 /// Greatest number of left-out files that are listed, so that they do not push the findings off the page.
@@ -42,7 +42,7 @@ fn render_run_status(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
         false if run.is_incomplete() => {
             (app.display.glyphs.run_status(RunStatus::Failed), "incomplete", Role::Warn)
         }
-        false => (app.display.glyphs.run_status(run.status), run.status.word(), Role::from_run_status(run.status)),
+        false => (app.display.glyphs.run_status(run.status), run.state_word(), Role::from_run_status(run.status)),
     };
     doc.push(
         DocLine::styled(role, glyph)
@@ -166,12 +166,8 @@ fn render_spending(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
         let now = app.pulse(run.run_id.as_str());
         let (tokens, cost) = now.map_or((run.usage.tokens, run.usage.cost), |pulse| (pulse.tokens, pulse.cost));
         doc.push_field("spent", NAMES, Role::Normal, &format_spent(&tokens, cost), width);
-        if run.usage.window_peak > 0 {
-            let window = format!(
-                "at most {} of {} at once",
-                format_thousands(run.usage.window_peak),
-                format_thousands(app.session.window_tokens)
-            );
+        let window = describe_window(run);
+        if !window.is_empty() {
             doc.push_field("window", NAMES, Role::Normal, &window, width);
         }
     }
@@ -315,10 +311,8 @@ fn render_about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
     if let Some(by) = &run.links.superseded_by {
         field("superseded", &format!("by {by}"));
     }
-    if let Some(reason) = run.ending.cancel_reason {
-        let note =
-            if run.ending.cancel_note.is_empty() { String::new() } else { format!(": {}", run.ending.cancel_note) };
-        field("cancelled", &format!("{}{note}", reason.word().replace('_', " ")));
+    if let Some(stop) = describe_early_end(run) {
+        field("stopped", &stop);
     }
 }
 

@@ -13,6 +13,7 @@ use super::super::turns::{FindingReportKind, TruncatedText, Turn, TurnAnswer, Tu
 use super::window::{self, format_compact};
 use super::{format_brief, format_dollars, format_reported_location, format_thousands, priority_label};
 use crate::domain::{RunStatus, StopReason, ToolOutcome, TurnPhase, Usage, WindowUse, text};
+use crate::report::text::describe_early_end;
 
 /// Fewest columns for figures in one line under column headings.
 const MIN_WIDE_COLUMNS: usize = 66;
@@ -57,6 +58,10 @@ pub fn render_turns(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
     if let Some((class, summary)) = &conversation.failure {
         doc.push_blank();
         doc.push_field("failed", NAMES, Role::Bad, &format!("{}: {summary}", class.word().replace('_', " ")), width);
+    }
+    if let Some(stop) = describe_early_end(&page.run) {
+        doc.push_blank();
+        doc.push_field("stopped", NAMES, Role::Warn, &stop, width);
     }
     if short {
         doc.push_blank();

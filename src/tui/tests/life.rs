@@ -4,7 +4,7 @@ use super::support::*;
 use crate::domain::{Actor, Disposition, FindingStatus, Kind, RunId, RunRecord, Time, TriageAction};
 use crate::policy::MuteOffer;
 use crate::tui::message::{AppMessage, Tab};
-use crate::tui::page_data::{CodeRelocation, FindingPage, PageData};
+use crate::tui::page_data::{CodeRelocation, FindingPage, FirstReport, PageData};
 
 /// Returns the screen with a changed page of the selected finding.
 fn render_with(change: impl FnOnce(&mut FindingPage)) -> String {
@@ -48,6 +48,38 @@ fn where_it_was_seen_last_and_where_it_was_reported() {
     assert!(line.contains(&format!("by run {run}; reported at")), "{shown}");
     assert!(shown.contains("src/total.rs:9-10"), "{shown}");
     assert!(shown.contains("01234567"), "the code is of the snapshot that it was seen in: {shown}");
+}
+
+#[test]
+fn the_history_has_its_dates_and_says_where_a_carried_finding_comes_from() {
+    let record = |number: u32, scope: &str, reviewer: &str| -> RunRecord {
+        serde_json::from_value(serde_json::json!({
+            "run_id": run_id(number), "status": "completed", "created_at": "2026-03-04T05:06:07Z",
+            "updated_at": "2026-03-04T05:06:07Z", "source": "cli", "scope": scope, "reviewer": reviewer,
+        }))
+        .expect("a record")
+    };
+    let history = |change: &dyn Fn(&mut FindingPage)| {
+        let shown = render_with(|page| {
+            page.finding.first_run_id = run_id(1).parse().expect("an id");
+            page.run = Some(record(3, "worktree", "builtin"));
+            page.first_report = Some(FirstReport {
+                at: "2026-03-02T08:30:00Z".parse().expect("a time"),
+                run: record(1, "staged", "opus"),
+            });
+            change(page);
+        });
+        let lines = shown.lines().map(str::trim).skip_while(|line| !line.starts_with("History")).skip(1).take(3);
+        lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(history(&|_| {}), @"
+    2026-03-02 08:30  reported first by opus in staged
+    2026-03-04 11:00  reported again by builtin in worktree
+    ");
+    insta::assert_snapshot!(history(&|page| page.carried_from = Some(record(2, "commit:abc1234", "opus"))), @"
+    2026-03-02 08:30  reported first by opus in staged
+    2026-03-04 11:00  carried over by builtin in worktree from the review of commit:abc1234 by opus: its code has not changed since
+    ");
 }
 
 #[test]

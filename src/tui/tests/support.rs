@@ -32,7 +32,6 @@ pub fn app(columns: u16, rows: u16) -> App {
         session: SessionInfo {
             repository: "billing".into(),
             branch: "main".into(),
-            window_tokens: 70_000,
             max_turns: 20,
             budget: RunBudget::default(),
             reviewer: None,
@@ -334,6 +333,8 @@ pub fn page(n: u32, run: u32) -> Box<PageData> {
         },
         history: Vec::new(),
         run: None,
+        first_report: None,
+        carried_from: None,
         relocation: None,
         offer: None,
         code: CodeExcerpt {

@@ -22,7 +22,7 @@ const FINDING_KEYS: [&str; 17] = [
     "reported_at",
 ];
 
-const RUN_KEYS: [&str; 50] = [
+const RUN_KEYS: [&str; 52] = [
     "run_id",
     "status",
     "freshness",
@@ -71,6 +71,8 @@ const RUN_KEYS: [&str; 50] = [
     "adopted_count",
     "cancel_reason",
     "cancel_note",
+    "budget_stop",
+    "window_limit",
     "error_class",
     "error_summary",
 ];

@@ -1,5 +1,7 @@
 //! Budget of a review by a model, over attempts and runs.
 
+use revdeck::domain::{BudgetKind, BudgetStop};
+
 use super::*;
 
 /// Returns three turns.
@@ -30,4 +32,80 @@ fn what_an_earlier_attempt_has_paid_counts_once_against_the_budget_of_the_day() 
     let record = place.ended(&run);
     assert_eq!((record.status, record.attempt), (RunStatus::Completed, 2), "{}", record.outcome.summary);
     assert_eq!((place.finding_ids(&run).len(), model.asked()), (3, 4));
+}
+
+/// Returns the whole tokens of [`script`].
+fn whole_tokens() -> u64 {
+    let place = place_with_change(40);
+    let model = Model::start(script());
+    settings(&place, &model, "");
+    place.run(&place.review(&["--reviewer", "m", "--wait"])).usage.tokens.total()
+}
+
+#[test]
+fn a_run_that_reaches_its_budget_says_so_wherever_it_is_shown() {
+    // The third request does not fit any more.
+    let limit = whole_tokens() - 100;
+    let place = place_with_change(40);
+    let model = Model::start(script());
+    settings(&place, &model, &format!("[budget]\nrun_tokens = {limit}"));
+    let waited = place.test.revdeck(&["review", "--reviewer", "m", "--wait"]);
+    assert_eq!(waited.status.code(), Some(INCOMPLETE));
+    let run = place.newest().expect("a run");
+    let record = place.run(&run);
+    let spent = record.usage.tokens.total();
+    let stop = BudgetStop { kind: BudgetKind::RunTokens, reached: spent as f64, limit: limit as f64 };
+    assert_eq!(
+        (record.status, record.ending.cancel_reason, record.ending.budget_stop),
+        (RunStatus::Cancelled, Some(CancelReason::BudgetExhausted), Some(stop))
+    );
+    let words = stop.describe();
+    assert!(words.starts_with("budget reached at ") && words.ends_with(" tokens"), "{words}");
+    let said = out(&waited);
+    assert!(said.contains(&format!("run {run} ended: {words}\n")), "{said}");
+    assert!(record.outcome.summary.starts_with(&format!("{words}; ")), "{}", record.outcome.summary);
+    let listed = place.revdeck(&["runs"]);
+    assert!(listed.contains(&format!("{run}  budget reached  ")), "{listed}");
+    let shown = place.revdeck(&["show", run.as_str()]);
+    assert!(shown.contains(&format!("{run}  budget reached\n")), "{shown}");
+    assert!(shown.contains(&format!("  stopped    {words}\n")), "{shown}");
+    let value = place.test.json(&["show", run.as_str(), "--format", "json"], DONE);
+    let expected = json!({ "budget": "run_tokens", "reached": spent as f64, "limit": limit as f64 });
+    assert_eq!((&value["run"]["budget_stop"], &value["run"]["cancel_reason"]), (&expected, &json!("budget_exhausted")));
+    let ledger = place.revdeck(&["ledger"]);
+    assert!(ledger.contains(&format!("summary=\"{words}; ")), "{ledger}");
+}
+
+#[test]
+fn the_budget_of_a_day_has_its_own_words() {
+    let place = place_with_change(40);
+    let model = Model::start(script());
+    settings(&place, &model, "");
+    let spent = place.run(&place.review(&["--reviewer", "m", "--wait"])).usage.tokens.total();
+    settings(&place, &model, "[budget]\nday_tokens = 1");
+    place.test.write("src/other.rs", "let other = compute(1);\n");
+    place.test.commit("other");
+    let output = place.test.revdeck(&["review", "--reviewer", "m", "--wait"]);
+    assert_eq!(output.status.code(), Some(INCOMPLETE));
+    let stop = place.run(&place.newest().expect("a run")).ending.budget_stop.expect("a limit");
+    assert_eq!((stop.kind, stop.reached, stop.limit), (BudgetKind::DayTokens, spent as f64, 1.0));
+    assert!(out(&output).contains(&format!(" ended: {}\n", stop.describe())), "{}", out(&output));
+}
+
+#[test]
+fn the_window_of_a_run_is_measured_by_its_own_limit() {
+    let place = place_with_change(40);
+    let model = Model::start(script());
+    settings(&place, &model, "context_window = 32000\nmax_output = 4000");
+    let record = place.run(&place.review(&["--reviewer", "m", "--wait"]));
+    let asked = place.events(&record.run_id).into_iter().filter_map(|event| match event {
+        RunEvent::TurnAsked { window, .. } => Some((window.tokens, window.limit)),
+        _ => None,
+    });
+    assert_eq!(asked.max(), Some((record.usage.window_peak, record.usage.window_limit)));
+    assert!(record.usage.window_limit < 32_000, "{}", record.usage.window_limit);
+    let shown = place.revdeck(&["show", record.run_id.as_str()]);
+    let limit = record.usage.window_limit.to_string();
+    let (thousands, rest) = limit.split_at(limit.len() - 3);
+    assert!(shown.contains(&format!(" of {thousands},{rest} tokens at once\n")), "{shown}");
 }

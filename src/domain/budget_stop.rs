@@ -1,0 +1,77 @@
+//! Defines the limit at which a run stopped, for records, journals and screens.
+
+use serde::{Deserialize, Serialize};
+
+use super::finding::word_enum;
+use super::text::format_thousands;
+
+word_enum!(
+    /// Kind of a limit that a run can reach.
+    BudgetKind {
+        /// US dollars of the run: `budget.run_cost`.
+        RunCost = "run_cost",
+        /// Tokens of the run: `budget.run_tokens`.
+        RunTokens = "run_tokens",
+        /// US dollars of all runs of a day: `budget.day_cost`.
+        DayCost = "day_cost",
+        /// Tokens of all runs of a day: `budget.day_tokens`.
+        DayTokens = "day_tokens",
+        /// Turns of the run: `window.max_turns`.
+        Turns = "turns",
+    }
+);
+
+/// Limit at which a run stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct BudgetStop {
+    /// Kind of the limit, and with it the unit of the numbers: US dollars, tokens or turns.
+    #[serde(rename = "budget")]
+    pub kind: BudgetKind,
+    /// Amount that was used when the run stopped. It is below the limit if the next request did not fit.
+    pub reached: f64,
+    /// The limit.
+    pub limit: f64,
+}
+
+impl BudgetStop {
+    /// Describes the stop as a part of a sentence: `budget reached at $1.00 of $1.00`.
+    pub fn describe(&self) -> String {
+        let count = |amount: f64| format_thousands(amount.max(0.0) as u64);
+        let dollars = |amount: f64| format!("${amount:.2}");
+        let of = |format: &dyn Fn(f64) -> String| format!("{} of {}", format(self.reached), format(self.limit));
+        match self.kind {
+            BudgetKind::RunCost => format!("budget reached at {}", of(&dollars)),
+            BudgetKind::RunTokens => format!("budget reached at {} tokens", of(&count)),
+            BudgetKind::DayCost => format!("budget of the day reached at {}", of(&dollars)),
+            BudgetKind::DayTokens => format!("budget of the day reached at {} tokens", of(&count)),
+            BudgetKind::Turns => format!("turn limit reached at {} turns", of(&count)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case(BudgetKind::RunCost, 1.0, 1.0, "budget reached at $1.00 of $1.00")]
+    #[case(BudgetKind::RunTokens, 61_000.0, 70_000.0, "budget reached at 61,000 of 70,000 tokens")]
+    #[case(BudgetKind::DayCost, 5.024, 5.0, "budget of the day reached at $5.02 of $5.00")]
+    #[case(
+        BudgetKind::DayTokens,
+        2_000_000.0,
+        2_000_000.0,
+        "budget of the day reached at 2,000,000 of 2,000,000 tokens"
+    )]
+    #[case(BudgetKind::Turns, 20.0, 20.0, "turn limit reached at 20 of 20 turns")]
+    fn each_kind_of_budget_has_its_words(
+        #[case] kind: BudgetKind,
+        #[case] reached: f64,
+        #[case] limit: f64,
+        #[case] words: &str,
+    ) {
+        assert_eq!(BudgetStop { kind, reached, limit }.describe(), words);
+    }
+}
