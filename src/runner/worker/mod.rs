@@ -89,6 +89,7 @@ impl Worker<'_> {
             self.services.indexer().index_after_review(commit);
         }
         if let Some(sources) = &rest.unread {
+            process::stand_back();
             self.services.indexer().read_ahead_after_review(sources);
         }
         recovered.map(drop)
