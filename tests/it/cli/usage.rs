@@ -41,12 +41,12 @@ fn kinds_of_code_are_named_where_another_is_asked_for() {
         let error = test.fails(&["context", "--kinds", kind], USAGE);
         let error = error.replace(&format!("'{kind}'"), "[kind]").replace(&format!("{kind:?}"), "[kind]");
         allow_duplicates!(assert_snapshot!(error, @"
-        error: invalid value [kind] for '--kinds <KIND>': [kind] is no kind of code; there are function, type, module, test, window
+        error: invalid value [kind] for '--kinds <KIND>': [kind] is no kind of code; there are function, class, interface, type, constant, module, test, config, window
 
         For more information, try '--help'.
         "));
     }
-    run(&test, &["context", "--kinds", "function,type,module,test,window"], DONE);
+    run(&test, &["context", "--kinds", "function,class,interface,type,constant,module,test,config,window"], DONE);
 }
 
 #[test]
