@@ -106,6 +106,11 @@ fn try_store(seed: u64) -> (usize, usize) {
     }
     let hint = format!("seed {seed}: {done:?}");
     let store = Store::open(&place.state(), info(1)).unwrap_or_else(|error| panic!("{hint}: {error}"));
+    if store.newer_schema().is_some() {
+        // The damage made a number of it that only a newer revdeck writes: such a store is read, not written.
+        assert!(matches!(store.repair(), Err(StoreError::Newer { .. })), "{hint}");
+        return (0, 0);
+    }
     // Without the cached view, which may still hold what the files have lost.
     let _ = fs::remove_file(root.join("view.cache"));
     let before = (readable_lines(&store), known_ids(&store));
