@@ -12,20 +12,19 @@ fn pause_and_resume_are_wishes_on_record() {
     test.commit("begin");
     let store = test.store();
     let working = write(&store, 1, Fate::Receiving, Time::now()).expect("a run");
-    let id = working.run.as_str();
     let paused = || store.run(&working.run).expect("read").expect("a run").paused;
     let before = store.run(&working.run).expect("read").expect("a run");
-    for (command, said, is_paused) in [
-        ("resume", "is not paused", false),
-        ("pause", "pauses: what is being answered still comes in", true),
-        ("pause", "is paused already", true),
-        ("resume", "goes on", false),
-        ("pause", "pauses", true),
-    ] {
-        let shown = run(&test, &[command, "latest"], DONE);
-        assert!(shown.starts_with(id) && shown.contains(said), "{command}: {shown}");
-        assert_eq!(paused(), is_paused, "{command}");
-    }
+    let told = ["resume", "pause", "pause", "resume", "pause"].map(|command| {
+        let said = test.output(&[command, "latest"], DONE);
+        format!("{command}: {}, paused: {}", said.trim_end(), paused())
+    });
+    assert_snapshot!(told.join("\n"), @"
+    resume: [run]  is not paused, paused: false
+    pause: [run]  pauses: what is being answered still comes in, nothing more is asked, paused: true
+    pause: [run]  is paused already, paused: true
+    resume: [run]  goes on, paused: false
+    pause: [run]  pauses: what is being answered still comes in, nothing more is asked, paused: true
+    ");
     let after = store.run(&working.run).expect("read").expect("a run");
     assert_eq!((after.status, after.updated_at), (before.status, before.updated_at), "the run itself did nothing");
     assert!(run(&test, &["runs"], DONE).contains("paused"));
@@ -33,9 +32,11 @@ fn pause_and_resume_are_wishes_on_record() {
     assert_eq!(test.json(&["show", "latest", "--format", "json"], DONE)["run"]["paused"], true);
     // The run ends while it is paused: the terminal status counts.
     store.update_run(&working.run, Time::now(), |run| run.status = RunStatus::Cancelled).expect("updated");
-    for command in ["pause", "resume"] {
-        assert!(run(&test, &[command, "latest"], DONE).contains("has already ended"), "{command}");
-    }
+    let told = ["pause", "resume"].map(|command| test.output(&[command, "latest"], DONE));
+    assert_snapshot!(told.concat(), @"
+    [run]  has already ended
+    [run]  has already ended
+    ");
     assert!(!run(&test, &["runs"], DONE).contains("paused"));
     assert_eq!(test.fails(&["pause", "ar_nothing"], USAGE).lines().count(), 2);
 }
