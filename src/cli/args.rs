@@ -26,8 +26,8 @@ Ids of runs and findings may be shortened to a unique prefix; `latest` is the ne
 Environment:
     REVDECK_HOME       single folder for settings, state, caches and logs (default: the platform's folders)
     REVDECK_<SETTING>  any key of `revdeck config show` in capitals, with _ for dots: REVDECK_MAX_PARALLEL_RUNS
-    REVDECK_ACTOR      user or assistant: who acts. Without it, coding assistants are known by the variables that
-                       they set. An assistant claims fixes and asks for reviews; only the user decides
+    REVDECK_ACTOR      user or assistant: who acts. Unset, assistants are known by their variables.
+                       An assistant claims fixes and asks for reviews; only the user decides
     REVDECK_LOG        error, warn, info, debug or trace: write a log file to the logs folder
     NO_COLOR           disable colours, unless --color always is given";
 

@@ -70,7 +70,8 @@ impl ConversationEngine {
         let counts = FindingCounts::from_findings(&findings);
         let coverage = self.coverage(self.early_end(cancel, failure.is_some()));
         let mut summary = summarize_run(status, &counts, &coverage);
-        if let Some(stop) = &self.budget_stop {
+        // A run that used up its turns came to its own end; what it lacks is said as a gap.
+        if let Some(stop) = self.budget_stop.filter(|_| status == RunStatus::Cancelled) {
             summary = format!("{}; {summary}", stop.describe());
         }
         if let Some((_, text)) = &failure {
