@@ -88,7 +88,7 @@ fn a_first_context_reads_for_as_long_as_it_may_and_says_what_it_lacks() {
 
     // Half of the time is for the history, which takes one look at the clock before each batch but the first.
     let some = build(&sample, None, Duration::from_secs(3));
-    assert_eq!((some.partial.commits, some.partial.files), (share(32, COMMITS), share(96, FILES)));
+    assert_eq!((some.partial.commits, some.partial.files), (share(32, COMMITS), share(64, FILES)));
 
     // The rest is read behind the request.
     let sources = ContextSources { tree: sample.1.clone(), history: sample.1.clone() };
