@@ -28,6 +28,7 @@ fn lines_from<'a>(text: &'a str, start: &str) -> Vec<&'a str> {
 /// Creates a repository with a shop, the module that prices its goods, a test for each, and 40 unrelated files.
 fn shop() -> TestEnvironment {
     let test = TestEnvironment::new();
+    test.read_everything();
     test.write(
         "src/price.py",
         "class PriceList:\n    def lookup_price(self, item):\n        return self.table[item]\n",

@@ -104,6 +104,7 @@ fn ollama(texts: &[String]) -> Option<(u16, String)> {
 /// Creates a changed price, a tariff that shares none of its words, and unrelated files.
 fn shop() -> Place {
     let place = Place::new();
+    place.test.read_everything();
     let price = |item: &str| format!("def lookup_price(item):\n    return table[{item}]\n");
     place.test.write("src/price.py", price("item"));
     place.test.write(

@@ -148,12 +148,21 @@ impl TestEnvironment {
             .env("GIT_COMMITTER_NAME", "A")
             .env("GIT_COMMITTER_EMAIL", "a@example.org")
             .env("GIT_COMMITTER_DATE", "2026-01-02T03:04:05Z");
-        // A busy machine must not make a context partial, except in the tests that set their own time.
         let settings = std::fs::read_to_string(self.home().join("config.toml")).unwrap_or_default();
-        if !settings.contains("reading_seconds") {
+        if self.patience_marker().exists() && !settings.contains("reading_seconds") {
             command.env("REVDECK_CONTEXT_READING_SECONDS", "600");
         }
         command
+    }
+
+    fn patience_marker(&self) -> PathBuf {
+        self.folder.path().join("patient")
+    }
+
+    /// Lets contexts take any time to read, except under settings that name a time. For repositories of more files than
+    /// a context always reads: a busy machine must not make it partial.
+    pub fn read_everything(&self) {
+        std::fs::write(self.patience_marker(), "").expect("a marker");
     }
 
     /// Runs git, expects success and returns the standard output.

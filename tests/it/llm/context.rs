@@ -25,6 +25,7 @@ const CALLER: &str = "sum(prices.lookup_price(item) for item in items)";
 /// files.
 fn shop() -> Place {
     let place = Place::new();
+    place.test.read_everything();
     let price = |signature: &str| {
         format!("class PriceList:\n    def lookup_price({signature}):\n        return self.table[item]\n")
     };
