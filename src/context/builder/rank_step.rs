@@ -18,6 +18,10 @@ use crate::index::document_store::SourceFile;
 use crate::index::vocabulary::Vocabulary;
 use crate::reviewers::chat::ChatError;
 
+/// Probability that a file is given at least if its vector is among the nearest: enough to be sent where there is room,
+/// too little to displace what words and history find.
+const MIN_NEAR_PROBABILITY: f32 = 0.02;
+
 /// Files and passages by probability.
 pub(super) struct RankedCode {
     /// Files, best first.
@@ -85,6 +89,7 @@ impl ContextBuilder<'_> {
         match scored {
             Ok(VectorProgress { missing_chunks, new_files }) => {
                 ranked = rerank(&ranked, weights);
+                raise_near_files(&mut ranked, &space.near.paths);
                 let unknown_files = space.near.unknown.len() + space.near.later;
                 self.notes.extend(missing_vectors_notes(missing_chunks, unknown_files.saturating_sub(new_files)));
             }
@@ -109,6 +114,17 @@ impl ContextBuilder<'_> {
     pub(super) fn give_up_meaning(&mut self, error: &ChatError) {
         self.meaning = None;
         self.notes.push(format!("without what code means: {}", sanitize_line(&error.summary)));
+    }
+}
+
+/// Raises the probabilities of the files nearest by meaning, so that they may be sent although words and history speak
+/// against them. Keeps the order: best first.
+fn raise_near_files(ranked: &mut [RankedFile], near: &[String]) {
+    for file in ranked.iter_mut().filter(|file| near.contains(&file.path)) {
+        file.probability = file.probability.max(MIN_NEAR_PROBABILITY);
+    }
+    if !near.is_empty() {
+        ranked.sort_by(|a, b| b.probability.total_cmp(&a.probability).then_with(|| a.path.cmp(&b.path)));
     }
 }
 
