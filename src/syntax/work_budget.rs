@@ -50,7 +50,7 @@ impl WorkBudget {
         if until_look == 0 {
             self.look_at_clock();
         }
-        left > 0
+        self.is_left()
     }
 
     /// Spends the steps of a search in a text.

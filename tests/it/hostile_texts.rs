@@ -15,7 +15,7 @@ use revdeck::syntax::source::Parsers;
 const MAX_STEPS_PER_NODE: u64 = 150;
 
 /// Length of the texts of the test that always runs, in bytes: enough to tell a square from a line.
-const SHORT_BYTES: usize = 12_000;
+const SHORT_BYTES: usize = 6_000;
 
 /// For each language, in the order of [`Language::ALL`], the extension and the beginnings and ends between which a text
 /// stands: the file itself, the body of a function, a returned value, and a variable that a function changes.
@@ -301,12 +301,14 @@ fn hostile_texts_are_checked_in_steps_in_proportion_to_their_length() {
     let mut too_complex = Vec::new();
     let mut checked = 0;
     for language in 0..PLACES.len() {
-        // Each kind at one of the places, another one in each language.
-        let texts = (0..NESTINGS.len()).map(|kind| nest(language, kind + language, kind, SHORT_BYTES));
-        let texts = texts.chain((0..UNITS.len()).step_by(3).map(|kind| {
-            let kind = (kind + language) % UNITS.len();
-            repeat(language, kind + language / 3, &[kind], SHORT_BYTES)
-        }));
+        // Every other kind at one of the places; another half and another place in the next language.
+        let nestings = (language % 2..NESTINGS.len()).step_by(2);
+        let texts = nestings.map(|kind| nest(language, kind + language, kind, SHORT_BYTES));
+        let texts = texts.chain(
+            (language % 6..UNITS.len())
+                .step_by(6)
+                .map(|kind| repeat(language, kind + language / 3, &[kind], SHORT_BYTES)),
+        );
         for HostileText { name, text } in texts {
             match builtin.analyze_file(&mut parsers, &name, text.as_bytes()) {
                 Ok(_) => checked += 1,
@@ -316,7 +318,7 @@ fn hostile_texts_are_checked_in_steps_in_proportion_to_their_length() {
         }
     }
     assert_eq!(too_complex, [""; 0], "{checked} other texts are checked");
-    assert!(checked > 800, "{checked} texts are checked, the others are too complex to parse");
+    assert!(checked > 250, "{checked} texts are checked, the others are too complex to parse");
 }
 
 #[test]

@@ -308,7 +308,8 @@ fn what_is_made_to_take_long_is_done_soon() {
         extract_edits(&mut Parsers::default(), language, before.as_bytes(), after.as_bytes());
     }
     // A syntax error, and all other code in a statement that does not stand next to it.
-    let broken = format!("a = 1\nb = 2\nx = {}1{}\na = 1\nb = 2\ndef (:\n", "[\n".repeat(40_000), "]\n".repeat(40_000));
+    let nested = format!("{}1{},", "[\n".repeat(900), "]\n".repeat(900));
+    let broken = format!("a = 1\nb = 2\nx = [{}]\na = 1\nb = 2\ndef (:\n", nested.repeat(44));
     let source = Parsers::default().parse("", Python, broken.as_bytes()).expect("parses");
     let mut found = 0;
     visit_sites(&source, None, &mut |_| found += 1);

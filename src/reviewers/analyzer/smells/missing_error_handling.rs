@@ -189,6 +189,8 @@ impl<'a> LostErrorCollector<'a, '_> {
         // Without statements there is no node between the braces.
         let head = if source.language == Language::Swift { head.split('{').next().unwrap_or(head) } else { head };
         let python = source.language == Language::Python;
+        // A comment may stand between the head and the first statement.
+        let head = if python { head.split('#').next().unwrap_or(head) } else { head };
         if python && head.trim_end().trim_end_matches(':').trim() == "except" {
             let mut inside = source.descendants(index).take_while(|_| source.work().spend(1));
             let raises = inside.any(|inner| self.roles.is_raise(source.nodes[inner].kind));

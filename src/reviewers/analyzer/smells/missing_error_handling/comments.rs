@@ -32,15 +32,23 @@ impl ExplainingComments {
     }
 }
 
-/// Returns whether the first line of a comment has one of the marks: `// TODO`, `/* ignored for now, FIXME */`. In lower
-/// case, only the first word with a colon or a name behind it is a mark: `# todo: log it`.
+/// Returns whether the first line of a comment announces work. A mark is its first or last word, or stands before a colon
+/// or a name: `// TODO later`, `/* ignored for now, FIXME(ann) */`. In lower case, only the first word before a colon or a
+/// name is a mark: `# todo: log it`.
 fn is_to_do(text: &str) -> bool {
     let words = text.trim_start_matches(|c: char| !c.is_alphanumeric());
     let line = words.lines().next().unwrap_or_default();
-    let is_mark = |word: &str| TO_DO_MARKS.contains(&word);
-    let (first, rest) = line.split_at(line.find(|c: char| !c.is_alphanumeric()).unwrap_or(line.len()));
-    line.split(|c: char| !c.is_alphanumeric()).any(is_mark)
-        || (rest.starts_with([':', '(']) && is_mark(&first.to_ascii_uppercase()))
+    let is_word = |c: char| c.is_alphanumeric();
+    let is_end = |rest: &str| rest.starts_with([':', '(']) || !rest.contains(is_word);
+    let is_mark = |mark: &&str| {
+        line.match_indices(*mark).any(|(at, _)| {
+            let (before, rest) = (&line[..at], &line[at + mark.len()..]);
+            !before.ends_with(is_word) && !rest.starts_with(is_word) && (at == 0 || is_end(rest))
+        })
+    };
+    let (first, rest) = line.split_at(line.find(|c: char| !is_word(c)).unwrap_or(line.len()));
+    TO_DO_MARKS.iter().any(is_mark)
+        || (rest.starts_with([':', '(']) && TO_DO_MARKS.contains(&first.to_ascii_uppercase().as_str()))
 }
 
 /// Returns whether a Rust comment is documentation: `///`, `//!`, `/**`, `/*!`. A comment with more slashes or stars is
