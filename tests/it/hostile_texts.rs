@@ -363,13 +363,18 @@ const MAX_TIME: Duration = Duration::from_secs(1);
 /// REVDECK_CAMPAIGN_BINARY=target/release/revdeck cargo test --test it -- --ignored --nocapture campaign_hostile_texts
 /// ```
 ///
-/// `REVDECK_CAMPAIGN_PART=N` runs every Nth text only.
+/// `REVDECK_CAMPAIGN_PART=N` runs every Nth text only. Without `REVDECK_CAMPAIGN_BINARY` every hundredth text is given to
+/// the binary of the tests, and the times are printed only.
 #[test]
-#[ignore = "takes half an hour; needs a release binary in REVDECK_CAMPAIGN_BINARY"]
+#[ignore = "takes half an hour with a release binary in REVDECK_CAMPAIGN_BINARY"]
 fn campaign_hostile_texts() {
-    let binary = std::env::var_os("REVDECK_CAMPAIGN_BINARY").expect("REVDECK_CAMPAIGN_BINARY names a release binary");
-    let binary = fs::canonicalize(PathBuf::from(binary)).expect("the binary is there");
-    let part: usize = std::env::var("REVDECK_CAMPAIGN_PART").map_or(1, |part| part.parse().expect("a number"));
+    let release = std::env::var_os("REVDECK_CAMPAIGN_BINARY").map(PathBuf::from);
+    let is_release = release.is_some();
+    let binary = release.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_revdeck")));
+    let binary = fs::canonicalize(binary).expect("the binary is there");
+    let default_part = if is_release { 1 } else { 100 };
+    let part: usize =
+        std::env::var("REVDECK_CAMPAIGN_PART").map_or(default_part, |part| part.parse().expect("a number"));
     let folder = tempfile::tempdir().expect("a folder");
     let mut numbers = SeededNumbers(19);
     let mut times: Vec<(Duration, String)> = Vec::new();
@@ -408,5 +413,8 @@ fn campaign_hostile_texts() {
     times.iter().rev().take(20).for_each(|(time, name)| println!("  {time:.0?} {name}"));
     assert_eq!(failed, [""; 0]);
     let slow: Vec<&(Duration, String)> = times.iter().filter(|(time, _)| *time > MAX_TIME).collect();
-    assert!(slow.is_empty(), "{} texts take longer than {MAX_TIME:?}: {slow:?}", slow.len());
+    // Without optimisation a parse alone takes seconds.
+    if is_release {
+        assert!(slow.is_empty(), "{} texts take longer than {MAX_TIME:?}: {slow:?}", slow.len());
+    }
 }
