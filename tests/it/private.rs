@@ -60,7 +60,7 @@ fn everything_below_the_home_is_for_its_owner_only(#[case] umask: &str) {
     let output = command.env("REVDECK_HOME", &home).output().expect("sh starts");
     assert!(output.status.success(), "{}{}", out(&output), err(&output));
     let entries = entries(&home);
-    for name in ["/runs.ndjson", "/triage.ndjson", "/lock", "/logs", ".log", "/outputs", "/knowledge_cache", "/index"] {
+    for name in ["/runs.ndjson", "/triage.ndjson", "/lock", "/logs", ".log", "/outputs", "/index"] {
         assert!(entries.iter().any(|(path, _)| path.ends_with(name)), "the test creates no {name}: {entries:?}");
     }
     let open: Vec<_> = entries.into_iter().filter(|(_, mode)| mode & 0o077 != 0).collect();

@@ -126,7 +126,12 @@ impl RunControl<'_> {
             }
             Some(record) if record.status == RunStatus::Pending => {
                 // The worker that should have started the run may have died, and so may the run it waits for.
-                self.services.recovery().recover()?
+                let recovered = self.services.recovery().recover()?;
+                // Without this lock no process can start a worker.
+                if let Err(error) = self.services.store.lock_start(run) {
+                    return Ok(Some(error.to_string()));
+                }
+                recovered
             }
             _ => Vec::new(),
         };

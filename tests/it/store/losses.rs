@@ -138,10 +138,19 @@ fn a_repair_restores_what_outputs_journals_and_fixes_tell() {
     test.write("a.py", format!("{}# end\n", fs::read_to_string(test.repo().join("a.py")).expect("a file")));
     test.commit("two");
     run(&test, &["review", "--all", "--wait", "--force"], DONE);
-    let before = (
-        test.json(&["runs", "--format", "json"], DONE)["runs"].clone(),
-        test.json(&["findings", "--status", "all", "--format", "json"], DONE)["findings"].clone(),
-    );
+    let state = || {
+        let column = |list: serde_json::Value, keys: &[&str]| -> Vec<Vec<serde_json::Value>> {
+            let rows = list.as_array().expect("a list").iter();
+            rows.map(|row| keys.iter().map(|key| row[*key].clone()).collect()).collect()
+        };
+        let runs = test.json(&["runs", "--format", "json"], DONE)["runs"].clone();
+        let findings = test.json(&["findings", "--status", "all", "--format", "json"], DONE)["findings"].clone();
+        (
+            column(runs, &["run_id", "status", "scope", "reviewer", "finding_counts", "coverage", "summary"]),
+            column(findings, &["finding_id", "status", "title"]),
+        )
+    };
+    let before = state();
     let root = test.store().root().to_owned();
     for name in ["runs.ndjson", "triage.ndjson"] {
         fs::remove_file(root.join(name)).expect("removed");
@@ -157,11 +166,7 @@ fn a_repair_restores_what_outputs_journals_and_fixes_tell() {
     assert!(verified.contains("runs.ndjson: was deleted; it had "), "{verified}");
     run(&test, &["store", "repair"], DONE);
     assert!(test.output(&["store", "verify"], DONE).starts_with("the store is sound: "));
-    let after = (
-        test.json(&["runs", "--format", "json"], DONE)["runs"].clone(),
-        test.json(&["findings", "--status", "all", "--format", "json"], DONE)["findings"].clone(),
-    );
-    assert_eq!(after, before);
+    assert_eq!(state(), before);
 }
 
 #[rstest]
