@@ -10,6 +10,7 @@ use crate::domain::{
     Coverage, Disposition, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Priority,
     RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus,
 };
+use crate::masking::Mask;
 use crate::policy::Freshness;
 
 /// Renders the findings of a run by file, then a line with counts and coverage.
@@ -318,10 +319,12 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
     let mut text =
         format!("{}  {}\n", look.paint(TextStyle::Strong, run.run_id.as_str()), look.paint(style, word));
     let commit = |id: &str| id.get(..12).unwrap_or(id).to_owned();
+    // A branch may have a secret in its name.
+    let mask = |name: &str| Mask::On.mask_key_shapes(name).into_owned();
     let usage = run.usage.tokens.total();
     let timing = &run.usage.phase_timings;
     for (name, value) in [
-        ("scope", run.subject.scope.to_string()),
+        ("scope", mask(&run.subject.scope.to_string())),
         (
             "reviewer",
             [run.reviewed_by.name.as_str(), &run.reviewed_by.model, &run.reviewed_by.reasoning_effort]
@@ -333,7 +336,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
         ("asked", format!("{} ago by {} ({})", look.format_age(run.created_at), run.owner, run.source)),
         ("decision", run.decision.clone()),
         ("reused", describe_reuse(look, run)),
-        ("branch", run.subject.branch.clone()),
+        ("branch", mask(&run.subject.branch)),
         ("base", commit(&run.subject.base_commit)),
         ("snapshot", commit(&run.subject.snapshot_commit)),
         ("attempt", if run.attempt > 1 { run.attempt.to_string() } else { String::new() }),

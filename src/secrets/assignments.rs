@@ -89,6 +89,12 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
+/// Returns whether a byte may be part of a type between a name and its value.
+fn is_type_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(byte, b'_' | b'<' | b'>' | b'&' | b'\'' | b'[' | b']' | b'?' | b'.' | b'*' | b' ' | b'|')
+}
+
 fn is_quote(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'' | b'`')
 }
@@ -190,6 +196,10 @@ impl Scanner<'_> {
         if !is_apart || is_quoted {
             return None;
         }
+        let typed = if self.form == TextForm::Code { self.skip_type(at) } else { at };
+        if typed != at {
+            return Some((typed, Notation::Assignment));
+        }
         for verb in ["is ", "was ", "are ", "eq ", "equals ", "to "] {
             if self.starts_with(at, verb) {
                 return Some((at + verb.len(), Notation::Words));
@@ -264,32 +274,17 @@ impl Scanner<'_> {
         }
     }
 
-    /// Returns the position behind `Type =` of `name: Type = value`.
+    /// Returns the position behind `Type =` of `name: Type = value` and `name Type = value`.
     fn skip_type(&self, start: usize) -> usize {
         let at = self.skip_blanks(start);
         if self.byte(at.saturating_sub(1)) == b'=' || is_quote(self.byte(at)) {
             return start;
         }
-        let is_type = |byte: u8| {
-            byte.is_ascii_alphanumeric()
-                || matches!(byte, b'_' | b'<' | b'>' | b'&' | b'\'' | b'[' | b']' | b'?' | b'.' | b'*' | b' ' | b'|')
-        };
-        let length = self
-            .bytes
-            .get(at..)
-            .unwrap_or_default()
-            .iter()
-            .take(MAX_TYPE_BYTES)
-            .take_while(|byte| is_type(**byte))
-            .count();
-        match length > 0
-            && self.byte(at + length) == b'='
-            && self.byte(at + length + 1) != b'='
-            && self.text.get(start..at).is_some()
-        {
-            true if self.byte(at + length - 1) == b' ' => at + length + 1,
-            _ => start,
-        }
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        let length = rest.iter().take(MAX_TYPE_BYTES).take_while(|byte| is_type_byte(**byte)).count();
+        let sign = at + length;
+        let is_assignment = self.byte(sign) == b'=' && self.byte(sign + 1) != b'=' && self.byte(sign - 1) == b' ';
+        if length > 1 && is_assignment { sign + 1 } else { start }
     }
 
     /// Returns the position of another text behind a quoted one: `getenv("TOKEN", "x")`, `a || "x"`, `a ? "x" : "y"`.
