@@ -460,8 +460,13 @@ mod tests {
             library.close();
             let library = DocumentStore::open(kept.as_deref());
             let left: Vec<String> = library.find_unknown(&files).into_iter().map(|file| file.path).collect();
-            match kept {
-                Some(_) => assert_eq!(left, ["gone.rs"]),
+            match &kept {
+                Some(folder) => {
+                    assert_eq!(left, ["gone.rs"]);
+                    let kept = std::fs::read_dir(folder).expect("a folder").flatten();
+                    let holds_key = |bytes: Vec<u8>| memchr::memmem::find(&bytes, KEY.as_bytes()).is_some();
+                    assert!(!kept.into_iter().any(|part| holds_key(std::fs::read(part.path()).unwrap_or_default())));
+                }
                 None => assert_eq!(left.len(), files.len()),
             }
         }

@@ -16,6 +16,8 @@ const MIN_TOKEN_ENTROPY: f64 = 3.55;
 const MAX_WORD_SHARE: f64 = 0.55;
 const MAX_LONG_WORD_SHARE: f64 = 0.4;
 const MIN_CHANGE_SHARE: f64 = 0.34;
+/// Least length of a word that a dot joins to a token, in bytes. Endings of file names are shorter.
+const MIN_JOINED_BYTES: usize = 6;
 /// Distance before a token in which a word tells that it is a hash or a public key, in bytes.
 const HINT_BYTES: usize = 60;
 /// Words before a token that is a checksum, a public key, an id or a piece of data.
@@ -192,19 +194,20 @@ fn is_part_of_data(text: &str, token: Range<usize>) -> bool {
     (is_data_line(own) || is_alone) && (is_data_line(above) || is_data_line(below)) || end - start >= MAX_LINE_BYTES
 }
 
-/// Widens a token by the words that dots and colons join to it, as in `header.payload.signature`.
+/// Widens a token by the words behind it that are joined to it, as in `header.payload.signature`. The ending of a file name
+/// is no such word.
 fn widen(bytes: &[u8], token: Range<usize>) -> Range<usize> {
-    let is_part = |byte: &u8| is_token_byte(*byte) || matches!(byte, b'.' | b'~' | b'%');
-    let start = token.start
-        - bytes[..token.start]
-            .iter()
-            .rev()
-            .take(MAX_TOKEN_BYTES)
-            .take_while(|byte| is_part(byte) && **byte != b'=')
-            .count();
-    let end = token.end + bytes[token.end..].iter().take(MAX_TOKEN_BYTES).take_while(|byte| is_part(byte)).count();
-    let trailing = bytes[token.end..end].iter().rev().take_while(|byte| matches!(byte, b'.' | b',')).count();
-    start..end - trailing
+    let mut end = token.end;
+    while let Some(joint @ (b'.' | b'~' | b'%')) = bytes.get(end) {
+        let rest = bytes.get(end + 1..).unwrap_or_default();
+        let length = rest.iter().take(MAX_TOKEN_BYTES).take_while(|byte| is_token_byte(**byte)).count();
+        let least = if *joint == b'%' { 2 } else { MIN_JOINED_BYTES };
+        if length < least {
+            break;
+        }
+        end += 1 + length;
+    }
+    token.start..end
 }
 
 #[cfg(test)]
@@ -248,6 +251,9 @@ mod tests {
 
     #[test]
     fn joined_parts_are_masked_together() {
-        assert_eq!(find(&format!("x {RANDOM}.abcd.efgh. y"), TextForm::Data), [format!("{RANDOM}.abcd.efgh")]);
+        assert_eq!(
+            find(&format!("x {RANDOM}.abcdef.ghijkl.rs y"), TextForm::Data),
+            [format!("{RANDOM}.abcdef.ghijkl")]
+        );
     }
 }
