@@ -174,7 +174,7 @@ fn render_figures(look: &TextOptions, totals: &KnowledgeTotals, precision: Optio
             format!("{} in all languages: {learned} learned, {base} shipped, {imported} imported", totals.patterns),
         ),
         ("", format!("{used} used, {watched} watched, {muted} muted, {forgotten} forgotten")),
-        ("kinds", format!("{} one priority lower", format_count(kinds, "kind"))),
+        ("kinds", format!("{} lowered by one priority", format_count(kinds, "kind"))),
         ("outcomes", pattern_output::format_rate(totals.successes, totals.failures, rate, bound)),
     ];
     match precision {
