@@ -60,6 +60,7 @@ fn json_of(test: &TestEnvironment, arguments: &[&str]) -> Value {
 #[test]
 fn without_a_subcommand_the_totals_the_best_patterns_and_the_precision_are_shown() {
     let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
     test.commit("one");
     let text = knowledge(&test, &[]);
     let precision = lines_with(&text, |line| line.starts_with("precision"));
