@@ -183,8 +183,11 @@ fn judge_variables() -> (CheckStatus, String) {
         .filter(|name| name.starts_with("REVDECK_"))
         .collect();
     let unknown: Vec<&str> = set.iter().filter(|name| !known.contains(name)).map(String::as_str).collect();
-    if let Some(first) = unknown.first() {
-        let meant = did_you_mean(first, known.iter().map(String::as_str));
+    if let Some(&first) = unknown.first() {
+        // The prefix, which all have, would make every name look like every other.
+        let plain = |name: &str| name.strip_prefix("REVDECK_").unwrap_or_default().to_owned();
+        let keys: Vec<String> = known.iter().map(|name| plain(name)).collect();
+        let meant = did_you_mean(&plain(first), keys.iter().map(String::as_str)).replacen('"', "\"REVDECK_", 1);
         return (CheckStatus::Notice, format!("set but not known: {}{meant}", unknown.join(", ")));
     }
     (CheckStatus::Good, if set.is_empty() { "no REVDECK_ variable is set".to_owned() } else { set.join(", ") })

@@ -636,9 +636,16 @@ fn what_cannot_be_is_said() {
     error: "nowhere" names no commit in [repo]
       hint: `git log --oneline --all` shows the commits there are
     $ revdeck context worktree --at HEAD
-    error: the argument '[SCOPE]' cannot be used with '--at <REV>'
+    error: the argument '--at <REV>' cannot be used with:
+      [SCOPE]
+      --worktree
+      --staged
+      --commit <REV>
+      --range <A..B>
+      --branch [<BASE>]
+      --all
 
-    Usage: revdeck context <SCOPE>
+    Usage: revdeck context --at <REV> [SCOPE]
 
     For more information, try '--help'.
     $ revdeck context --budget 10

@@ -258,6 +258,9 @@ fn the_doctor_tells_settings_that_mean_nothing() {
     let output = test.command(env!("CARGO_BIN_EXE_revdeck")).arg("doctor").env("REVDECK_BOGUS", "1").output();
     let said = test.normalise(&out(&output.expect("revdeck starts")));
     assert_snapshot!(settings_of(&said), @"notice  environment  set but not known: REVDECK_BOGUS");
+    let output = test.command(env!("CARGO_BIN_EXE_revdeck")).arg("doctor").env("REVDECK_THEM", "dark").output();
+    let said = test.normalise(&out(&output.expect("revdeck starts")));
+    assert_snapshot!(settings_of(&said), @r#"notice  environment  set but not known: REVDECK_THEM; did you mean "REVDECK_THEME"?"#);
 }
 
 #[test]

@@ -29,7 +29,8 @@ pub fn toggle(app: &mut App) {
         return app.show_notice(NoticeLevel::Info, "this page shows no code");
     }
     app.detail.revealed = Some((app.detail.subject.clone(), app.detail.tab));
-    app.detail.stale = true;
+    // A masked page that is on its way will not be shown.
+    (app.detail.stale, app.detail.loading) = (true, None);
     let key = app.keymap.key_of(app.key_context(), Action::Reveal).map_or_else(String::new, |key| key.to_string());
     let end = match app.display.reports_releases {
         true => format!("secrets are shown while {key} is held"),

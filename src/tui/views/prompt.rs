@@ -336,7 +336,9 @@ fn draw_input_line(painter: &mut Painter<'_>, layout: &ScreenLayout, name: &str,
     painter.fill(layout.notice, painter.style(Role::Normal));
     let errors = doc::wrap_words(&prompt.error, layout.notice_width());
     for (line, y) in errors.iter().zip(layout.notice.y..layout.notice.bottom().saturating_sub(1)) {
-        painter.draw_text(1, y, 1, painter.app.display.glyphs.trouble, Role::Bad);
+        if y == layout.notice.y {
+            painter.draw_text(1, y, 1, painter.app.display.glyphs.trouble, Role::Bad);
+        }
         painter.draw_text(3, y, layout.notice.width.saturating_sub(4), line, Role::Normal);
     }
     let area = Rect { y: layout.notice.bottom().saturating_sub(1), height: 1, ..layout.notice };

@@ -134,7 +134,7 @@ fn wrong_settings_are_told_with_their_place() {
     error: [home]/config.toml:2:11: ascii: has a value of the wrong sort
       hint: allowed: true or false
     unknown:
-    error: [home]/config.toml:1:1: colour: there is no such setting
+    error: [home]/config.toml:1:1: colour: there is no such setting; did you mean "color"?
       hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, git_seconds, fail_on, allow_unreviewed, ledger_tokens, on_open, theme, ascii, color, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [smells]
     nested:
     error: [home]/config.toml:2:1: window.turns: there is no such setting; did you mean "window.max_turns"?

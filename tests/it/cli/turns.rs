@@ -51,7 +51,7 @@ fn a_reviewer_that_asks_no_model_cannot_pause() {
     store.update_run(&working.run, Time::now(), |run| run.reviewed_by.name = "builtin".into()).expect("updated");
     assert_snapshot!(test.fails(&["pause", "latest"], USAGE), @"
     error: the run [run] cannot pause: its reviewer asks no model
-      hint: `revdeck cancel [run] --reason TEXT` ends it
+      hint: `revdeck cancel [run]` ends it
     ");
     assert!(!store.run(&working.run).expect("read").expect("a run").paused);
 }

@@ -14,7 +14,8 @@ fn leaky() -> TestEnvironment {
     };
     test.write("job.py", code(OLD_TOKEN));
     test.commit("First");
-    test.write("job.py", code(TOKEN));
+    let more = "\n\ndef save(path):\n    try:\n        return open(path)\n    except:\n        pass\n";
+    test.write("job.py", code(TOKEN) + more);
     test.commit("Second");
     run(&test, &["review", "--commit", "HEAD", "--wait"], DONE);
     test.settings("on_open = \"nothing\"\n");
