@@ -96,7 +96,8 @@ fn resolve_reviewer(settings: &Settings, asked: Option<&str>) -> Result<String, 
 pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_session(RequiredAssets::Smells)?;
     let request = build_request(&session, arguments, invocation.actor()?.source())?;
-    let allowed = arguments.allow_unreviewed.clone().unwrap_or_else(|| session.loaded.settings.allow_unreviewed.clone());
+    let allowed =
+        arguments.allow_unreviewed.clone().unwrap_or_else(|| session.loaded.settings.allow_unreviewed.clone());
     let (runner, look) = session.into_runner();
     let requested = runner.launcher().request_review(&request)?;
     runs::print_reconciled(&runner.recovery().take_news());

@@ -101,9 +101,7 @@ pub fn build_diff_parts(
             Err(unread) => {
                 // The settings allow a file of this size.
                 left_out.push(match unread {
-                    ReadTextError::TooLarge(_) => {
-                        OmittedFile { hidden: true, ..leave_out(OmissionReason::Oversized) }
-                    }
+                    ReadTextError::TooLarge(_) => OmittedFile { hidden: true, ..leave_out(OmissionReason::Oversized) },
                     ReadTextError::Git(_) => leave_out(OmissionReason::Unreadable),
                 });
                 continue;

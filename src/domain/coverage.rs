@@ -171,9 +171,10 @@ impl FromStr for OmissionReason {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|reason| reason.word() == text).ok_or_else(|| {
-            format!("{text:?} is none of {}", Self::WORDS.join(", "))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|reason| reason.word() == text)
+            .ok_or_else(|| format!("{text:?} is none of {}", Self::WORDS.join(", ")))
     }
 }
 
@@ -369,7 +370,10 @@ impl Coverage {
     /// Returns true if something should have been reviewed and was not. Records of older versions tell it by their
     /// counts.
     pub fn is_incomplete(&self) -> bool {
-        self.incomplete || !self.gaps.is_empty() || self.missing_hunks() > 0 || self.left_out.iter().any(OmittedFile::is_gap)
+        self.incomplete
+            || !self.gaps.is_empty()
+            || self.missing_hunks() > 0
+            || self.left_out.iter().any(OmittedFile::is_gap)
     }
 
     /// Returns the number of hunks that were to be reviewed and were not.
@@ -487,7 +491,8 @@ fn is_zero(count: &u32) -> bool {
 /// Formats a number with commas between groups of three digits.
 fn group_digits(n: u32) -> String {
     let digits = n.to_string();
-    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    let groups: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
     groups.join(",")
 }
 

@@ -6,6 +6,8 @@
 //!   generated code, a NUL byte, a very long line, too many bytes, or became something else than a file.
 //! - A new file is hidden if nothing but its own name or content leaves it out. Lock files, binary files by their type
 //!   and files in vendored folders that the base has are not hidden.
+//! - New attributes and settings hold for later reviews. The files that they will leave out are hidden, too, although
+//!   they are not changed.
 //! - A file that the base left out and the change brings into sight is reviewed as if it were new.
 
 use std::collections::{HashMap, HashSet};
@@ -22,12 +24,19 @@ use crate::domain::OmissionReason;
 /// Extensions of binary files whose bytes nobody reviews: images, sound, fonts, archives, programs, documents, data.
 const BINARY_EXTENSIONS: &[&str] = &[
     "7z", "a", "ai", "avi", "avif", "bin", "blend", "bmp", "bz2", "class", "cur", "dat", "db", "der", "dll", "docx",
-    "dylib", "ear", "eot", "exe", "fbx", "flac", "gif", "glb", "gmo", "gz", "heic", "icns", "ico", "jar", "jpeg", "jpg",
-    "jxl", "ktx", "lib", "lz4", "mid", "mkv", "mo", "mov", "mp3", "mp4", "npy", "npz", "o", "obj", "odp", "ods", "odt",
-    "ogg", "onnx", "otf", "parquet", "pb", "pdf", "pkl", "png", "ppt", "pptx", "psd", "pt", "pyc", "pyd", "rar", "so",
-    "sqlite", "sqlite3", "tar", "tflite", "tga", "tgz", "tif", "tiff", "ttc", "ttf", "war", "wasm", "wav", "webm",
-    "webp", "whl", "wim", "woff", "woff2", "xls", "xlsx", "xz", "zip", "zst",
+    "dylib", "ear", "eot", "exe", "fbx", "flac", "gif", "glb", "gmo", "gz", "heic", "icns", "ico", "jar", "jpeg",
+    "jpg", "jxl", "ktx", "lib", "lz4", "mid", "mkv", "mo", "mov", "mp3", "mp4", "npy", "npz", "o", "obj", "odp", "ods",
+    "odt", "ogg", "onnx", "otf", "parquet", "pb", "pdf", "pkl", "png", "ppt", "pptx", "psd", "pt", "pyc", "pyd", "rar",
+    "so", "sqlite", "sqlite3", "tar", "tflite", "tga", "tgz", "tif", "tiff", "ttc", "ttf", "war", "wasm", "wav",
+    "webm", "webp", "whl", "wim", "woff", "woff2", "xls", "xlsx", "xz", "zip", "zst",
 ];
+
+/// Beginning of the file that Git LFS commits instead of the content.
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
+/// Maximum number of unchanged files that are listed because new attributes or settings leave them out.
+const MAX_FUTURE_OMISSIONS: usize = 100;
+/// Name of the attributes files.
+const ATTRIBUTES_FILE: &[u8] = b".gitattributes";
 
 /// The tree whose attributes, settings and files say what a review of a change leaves out.
 pub(super) struct RulesTree<'a>(Option<Tree<'a>>);
@@ -186,7 +195,14 @@ impl<'a> ChangeFilter<'a> {
             let is_new = was_seen.is_none() && !same && (reason == OmissionReason::Submodule || is_code(path));
             return Ok(ChangeVerdict::LeaveOut { reason, hidden: was_seen == Some(true) || is_new });
         }
+        let old = before.as_ref().filter(|(_, old)| old.is_file()).map(|(_, old)| *old);
         Ok(match (self.check_file(path, new)?, was_seen) {
+            (None, _)
+                if is_code(path)
+                    && self.count_lone_returns(new) > old.map_or(0, |old| self.count_lone_returns(old)) =>
+            {
+                ChangeVerdict::LeaveOut { reason: OmissionReason::Minified, hidden: true }
+            }
             (None, Some(false)) => ChangeVerdict::ReviewWhole,
             (None, _) => ChangeVerdict::Review,
             (Some((reason, _)), Some(seen)) => ChangeVerdict::LeaveOut { reason, hidden: seen },
@@ -194,6 +210,40 @@ impl<'a> ChangeFilter<'a> {
                 ChangeVerdict::LeaveOut { reason, hidden: self.is_hidden_as_new(path, new, reason, cause)? }
             }
         })
+    }
+
+    /// Returns the unchanged files that the change puts out of sight of later reviews, because it changes attributes or
+    /// settings; at most `MAX_FUTURE_OMISSIONS`.
+    pub fn find_future_omissions(
+        &mut self,
+        repo: &Repo,
+        differences: &[TreeDelta],
+        (new, rules, settings): (&Tree<'a>, &dyn FilterRules, &FilterSettings),
+    ) -> Result<Vec<(Vec<u8>, OmissionReason)>, git2::Error> {
+        let new_rules = RulesTree(Some(new.clone()));
+        let later = new_rules.resolve(self.repo, rules);
+        let has_attributes = |difference: &TreeDelta| file_name(&difference.path) == ATTRIBUTES_FILE;
+        if self.tree.0.is_none() || later == *settings && !differences.iter().any(has_attributes) {
+            return Ok(Vec::new());
+        }
+        let changed: HashSet<&[u8]> = differences.iter().map(|difference| difference.path.as_slice()).collect();
+        let is_smaller = later.max_file_bytes < settings.max_file_bytes;
+        let mut judge = repo.review_filter_for_tree(new_rules.0, &later);
+        let mut found = Vec::new();
+        for TreeDelta { path, new, .. } in super::trees::diff_trees(self.repo, None, Some(new))? {
+            let Some(leaf) = new.filter(|leaf| leaf.is_file() && !changed.contains(path.as_slice())) else { continue };
+            let is_oversized =
+                || is_smaller && self.odb.read_header(leaf.id).is_ok_and(|(size, _)| judge.is_oversized(size as u64));
+            let oversized = is_oversized().then_some(OmissionReason::Oversized);
+            let Some(reason) = judge.check_name(&path).map(|(reason, _)| reason).or(oversized) else { continue };
+            if self.check_file(&path, leaf)?.is_none() {
+                found.push((path, reason));
+                if found.len() >= MAX_FUTURE_OMISSIONS {
+                    break;
+                }
+            }
+        }
+        Ok(found)
     }
 
     /// Judges a file of the worktree that is too large to be stored, as [`ChangeFilter::judge`].
@@ -224,6 +274,10 @@ impl<'a> ChangeFilter<'a> {
             return content(OmissionReason::Oversized);
         }
         let Ok(blob) = self.objects.find_blob(leaf.id) else { return content(OmissionReason::Unreadable) };
+        // The pointer stands for content that is somewhere else.
+        if blob.content().starts_with(LFS_POINTER) {
+            return content(OmissionReason::Binary);
+        }
         Ok(self.judge.check_content(path, blob.content()).map(|reason| (reason, OmissionCause::Content)))
     }
 
@@ -259,6 +313,14 @@ impl<'a> ChangeFilter<'a> {
         });
         self.vendor_folders.insert(folder.to_vec(), has);
         has
+    }
+
+    /// Counts the carriage returns that end no line for git, for editors and for parsers, but do for some languages: what
+    /// follows one stands in the same line for a reviewer, perhaps in a comment.
+    fn count_lone_returns(&self, leaf: TreeLeaf) -> usize {
+        let Ok(blob) = self.objects.find_blob(leaf.id) else { return 0 };
+        let content = blob.content();
+        memchr::memchr_iter(b'\r', content).filter(|at| content.get(at + 1).is_some_and(|next| *next != b'\n')).count()
     }
 
     fn starts_as_script(&self, leaf: TreeLeaf) -> bool {

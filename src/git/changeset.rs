@@ -111,8 +111,9 @@ impl Repo {
             self.fetch_contents(&differences, &tree, &remote)?;
         }
         let filter = tree.resolve(&self.inner, rules);
-        let (change, unstored) =
-            self.build_changeset((old.as_ref(), &new), (&differences, extra), (tree, &filter)).map_err(failed)?;
+        let (change, unstored) = self
+            .build_changeset((old.as_ref(), &new), (&differences, extra), (tree, rules, &filter))
+            .map_err(failed)?;
         Ok(CommitComparison { change, unstored, differences, filter })
     }
 
@@ -129,7 +130,7 @@ impl Repo {
         &self,
         (old, new): (Option<&Tree>, &Tree),
         (differences, extra): (&[TreeDelta], &[UnstoredPath]),
-        (tree, filter): (RulesTree<'_>, &FilterSettings),
+        (tree, rules, filter): (RulesTree<'_>, &dyn FilterRules, &FilterSettings),
     ) -> Result<(Changeset, Vec<OmittedFile>), git2::Error> {
         let objects = self.objects_only_repository()?;
         let mut sources = match find_rename_sources(
@@ -169,6 +170,12 @@ impl Repo {
                     change.moved.extend(before.map(|before| (path.clone(), before)));
                     change.left_out.push(OmittedFile { hidden, ..OmittedFile::new(path, reason) });
                 }
+            }
+        }
+        if old.is_some() {
+            for (path, reason) in judge.find_future_omissions(self, differences, (new, rules, filter))? {
+                let file = OmittedFile::new(path_from_bytes(&path), reason);
+                change.left_out.push(OmittedFile { hidden: true, ..file });
             }
         }
         let mut unstored = Vec::with_capacity(extra.len());

@@ -65,8 +65,7 @@ impl Repo {
             let slashes = memchr::memchr_iter(b'/', &difference.path).map(|at| at + 1);
             folders.extend([0].into_iter().chain(slashes).filter_map(|at| difference.path.get(..at)));
         }
-        let attributes: Vec<Vec<u8>> =
-            folders.into_iter().map(|folder| [folder, b".gitattributes"].concat()).collect();
+        let attributes: Vec<Vec<u8>> = folders.into_iter().map(|folder| [folder, b".gitattributes"].concat()).collect();
         wanted.extend(rules.rule_blobs(&self.inner, attributes.iter().map(Vec::as_slice)));
         let absent = retain_missing(&odb, wanted);
         if absent.is_empty() {

@@ -12,7 +12,7 @@ use super::index_diff::diff_index_to_head;
 use super::scope::ResolvedScope;
 use super::worktree_capture::{BlobWriteMode, TreeOverlay, UncommittedChanges};
 use super::{FilterRules, FilterSettings, GitError, Repo, Snapshot, regular_file, trees};
-use crate::domain::Scope;
+use crate::domain::{OmissionReason, OmittedFile, Scope};
 
 /// Author and committer of snapshot commits. The name is fixed so that the same content gives the same commit id for
 /// every user.
@@ -179,7 +179,7 @@ impl Repo {
             head_commit: self.head(),
             branch: self.branch(),
             worktree: self.root(),
-            scope_hash: scope_hash(&scope, &filter),
+            scope_hash: scope_hash(&scope, &filter, &change.left_out),
             scope,
             diff_fingerprint,
             change,
@@ -194,14 +194,22 @@ pub(super) fn is_snapshot_commit(commit: &git2::Commit<'_>) -> bool {
     commit.author().email_bytes() == SNAPSHOT_EMAIL.as_bytes() && commit.message_bytes() == SNAPSHOT_MESSAGE.as_bytes()
 }
 
-/// Hashes the settings that decide, besides the change itself, what is reviewed. Returns hexadecimal.
-fn scope_hash(scope: &Scope, filter: &FilterSettings) -> String {
+/// Hashes what decides, besides the change itself, what is reviewed: the settings, and the files that they or the
+/// attributes of the base leave out. Returns hexadecimal.
+fn scope_hash(scope: &Scope, filter: &FilterSettings, left_out: &[OmittedFile]) -> String {
+    use OmissionReason as R;
     let mut hash = blake3::Hasher::new();
     hash.update(if *scope == Scope::All { b"tree\0" } else { b"change\0" });
     hash.update(&filter.max_file_bytes.to_le_bytes());
     for glob in &filter.ignored_paths {
         hash.update(glob.as_bytes());
         hash.update(b"\0");
+    }
+    let by_rules = |file: &&OmittedFile| {
+        matches!(file.reason, R::Generated | R::Vendored | R::Binary | R::Ignored | R::Minified | R::Oversized)
+    };
+    for file in left_out.iter().filter(by_rules) {
+        hash.update(format!("{}\0{} {}\0", file.path, file.reason.word(), file.hidden).as_bytes());
     }
     hash.finalize().to_hex().to_string()
 }

@@ -16,8 +16,13 @@ fn an_incomplete_run_says_so_until_a_newer_one_is_whole() {
     let gaps = "139 of 1,168 hunks reviewed (turn limit)".to_owned();
     let half = LedgerRun { incomplete: gaps, surfaced: SurfacedState::Yes, ..run(1, RunStatus::Completed, 0) };
     let view = LedgerView { repo: "code".to_owned(), runs: vec![half], findings: Vec::new() };
-    let ledger = project_ledger(&view, &LedgerClock { now: time_at(NOW) }, 1200, &|text: &str| text.len()).expect("a ledger");
-    assert!(ledger.text.contains("status=\"completed\" incomplete=\"139 of 1,168 hunks reviewed (turn limit)\""), "{}", ledger.text);
+    let ledger =
+        project_ledger(&view, &LedgerClock { now: time_at(NOW) }, 1200, &|text: &str| text.len()).expect("a ledger");
+    assert!(
+        ledger.text.contains("status=\"completed\" incomplete=\"139 of 1,168 hunks reviewed (turn limit)\""),
+        "{}",
+        ledger.text
+    );
 }
 
 fn run(number: u8, status: RunStatus, findings: u32) -> LedgerRun {

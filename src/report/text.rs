@@ -369,7 +369,12 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
             "error",
             run.ending.error_class.map(|class| format!("{class}: {}", run.ending.error_summary)).unwrap_or_default(),
         ),
-        ("incomplete", describe_incomplete(run, &run.outcome.coverage).filter(|_| run.is_incomplete()).map_or_else(String::new, |said| said.trim_start_matches("incomplete: ").to_owned())),
+        (
+            "incomplete",
+            describe_incomplete(run, &run.outcome.coverage)
+                .filter(|_| run.is_incomplete())
+                .map_or_else(String::new, |said| said.trim_start_matches("incomplete: ").to_owned()),
+        ),
         // The summary of a skipped run repeats its decision.
         ("summary", if run.outcome.summary == run.decision { String::new() } else { run.outcome.summary.clone() }),
     ] {

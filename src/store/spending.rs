@@ -104,7 +104,15 @@ mod tests {
         for (turn, time) in (1..).zip(times) {
             // The second run pays the second and the fourth answer.
             let run_id = runs[(turn as usize + 1) % 2].clone();
-            let paid = PaidAnswer { at: at(time), run_id, turn, reviewer: "m".to_owned(), tokens: 100, cost: 0.5, estimated: false };
+            let paid = PaidAnswer {
+                at: at(time),
+                run_id,
+                turn,
+                reviewer: "m".to_owned(),
+                tokens: 100,
+                cost: 0.5,
+                estimated: false,
+            };
             spending.append(&paid).expect("appended");
         }
         std::fs::write(folder.path().join("spending.ndjson"), {

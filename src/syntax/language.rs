@@ -119,14 +119,14 @@ impl Language {
             .find(|language| definition::head(*language).interpreters.iter().any(|name| name == program))
     }
 
-    /// Returns the language of files with this extension.
+    /// Returns the language of files with this extension, as it is written or else in lower case.
     pub(super) fn from_extension(extension: &str) -> Option<Self> {
         static BY_EXTENSION: LazyLock<HashMap<&str, Language>> = LazyLock::new(|| {
             let extensions =
                 |language| definition::head(language).extensions.iter().map(move |text| (text.as_str(), language));
             Language::ALL.into_iter().flat_map(extensions).collect()
         });
-        BY_EXTENSION.get(extension).copied()
+        BY_EXTENSION.get(extension).or_else(|| BY_EXTENSION.get(extension.to_ascii_lowercase().as_str())).copied()
     }
 }
 

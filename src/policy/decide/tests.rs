@@ -72,7 +72,10 @@ fn a_run_that_ended_early_is_never_reused_and_the_next_one_goes_on() {
     let budget = KnownRun { status: RunStatus::Cancelled, ..unfinished(A, 7, RunAdvance::Some) };
     assert_eq!(decide(&request(), &[budget]).action, ReviewAction::Launch);
     let later = run(B, RunStatus::Completed);
-    assert_eq!(decide(&request(), &[unfinished(A, 7, RunAdvance::Some), later]).action, ReviewAction::Reuse { run: id(B) });
+    assert_eq!(
+        decide(&request(), &[unfinished(A, 7, RunAdvance::Some), later]).action,
+        ReviewAction::Reuse { run: id(B) }
+    );
 }
 
 #[test]

@@ -112,9 +112,7 @@ impl ConversationEngine {
         let mut left_out = self.plan.left_out.clone();
         let open = self.plan.open_files();
         let not_reached = open.iter().filter(|file| !covered.contains_key(file.path.as_str()));
-        left_out.extend(
-            not_reached.map(|file| OmittedFile::new(&file.path, early_end)),
-        );
+        left_out.extend(not_reached.map(|file| OmittedFile::new(&file.path, early_end)));
         let mut coverage = Coverage {
             files_total: to_u32(self.plan.files.len() + self.plan.left_out.len()),
             files_covered: to_u32(covered.len()),

@@ -112,7 +112,10 @@ impl FileSource for SnapshotFiles {
 
 /// Result of the review of one file.
 enum FileOutcome {
-    Reviewed { findings: Vec<Finding>, lines: u32 },
+    Reviewed {
+        findings: Vec<Finding>,
+        lines: u32,
+    },
     LeftOut {
         reason: OmissionReason,
         note: Option<String>,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{
-    CancelReason, Coverage, Fix, OmissionReason, ReviewSubject, RunEnding, RunEvent, RunId, RunLinks, RunOutcome, RunRecord, RunReuse,
-    RunReviewer, RunStatus, RunUsage,
+    CancelReason, Coverage, Fix, OmissionReason, ReviewSubject, RunEnding, RunEvent, RunId, RunLinks, RunOutcome,
+    RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage,
 };
 use crate::git::Snapshot;
 use crate::policy::supersede::{FinishRule, SupersedeVerdict};

@@ -265,7 +265,9 @@ impl RunWorker<'_> {
             let waits = watching.waits;
             self.buffer.extend(waits.into_iter().map(|(reason, wait_ms)| RunEvent::Waiting { turn, reason, wait_ms }));
             let error = match answer {
-                Ok(response) => return Ok(self.record_payment(turn, response, (request, first_ms, took_ms), &talk.opened)),
+                Ok(response) => {
+                    return Ok(self.record_payment(turn, response, (request, first_ms, took_ms), &talk.opened));
+                }
                 Err(error) if error.cancelled => {
                     return Ok(ConversationEvent::CancelAsked(
                         self.cancel_watch.check().unwrap_or(CancelReason::UserStop),

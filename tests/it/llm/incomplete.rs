@@ -88,7 +88,10 @@ fn a_review_that_its_budget_ended_is_continued_by_the_next_request() {
     settings(&place, &model, "[window]\nmax_tokens = 20000\n[budget]\nrun_tokens = 25000");
     let first = ask(&place, INCOMPLETE);
     let covered = count(&first, "hunks_covered");
-    assert_eq!((&first["run"]["status"], &first["run"]["cancel_reason"]), (&json!("cancelled"), &json!("budget_exhausted")));
+    assert_eq!(
+        (&first["run"]["status"], &first["run"]["cancel_reason"]),
+        (&json!("cancelled"), &json!("budget_exhausted"))
+    );
     assert_eq!(first["coverage"]["gaps"][0]["reason"], "budget", "{first}");
     assert!((1..12).contains(&covered), "{covered}");
     settings(&place, &model, "[window]\nmax_tokens = 20000");
@@ -109,7 +112,10 @@ fn what_may_stay_unreviewed_is_a_matter_of_the_user() {
     place.test.output(&[&review[..], &["--force", "--allow-unreviewed", "binary"]].concat(), INCOMPLETE);
     place.test.write(".revdeck.toml", "allow_unreviewed = [\"turn_limit\"]\n");
     place.test.output(&[&review[..], &["--force"]].concat(), INCOMPLETE);
-    let user = format!("allow_unreviewed = [\"turn_limit\"]\n{}", std::fs::read_to_string(place.test.home().join("config.toml")).expect("settings"));
+    let user = format!(
+        "allow_unreviewed = [\"turn_limit\"]\n{}",
+        std::fs::read_to_string(place.test.home().join("config.toml")).expect("settings")
+    );
     place.settings(&user);
     place.test.output(&[&review[..], &["--force"]].concat(), DONE);
     let mistake = place.test.fails(&[&review[..], &["--allow-unreviewed", "everything"]].concat(), crate::env::USAGE);

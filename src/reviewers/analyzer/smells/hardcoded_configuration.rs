@@ -178,8 +178,7 @@ pub fn find_text_secrets(path: &str, text: &[u8], old: &dyn Fn() -> Option<Vec<u
     }
     let in_test = is_sample(path) || is_test_path(path);
     let mut lines = ForwardLineCounter::new(text);
-    let mut smells: Vec<Smell> =
-        secrets.iter().map(|secret| build_secret_smell(secret, &mut lines, in_test)).collect();
+    let mut smells: Vec<Smell> = secrets.iter().map(|secret| build_secret_smell(secret, &mut lines, in_test)).collect();
     FileRedactor::from_text(text).redact_smells(&mut smells, text);
     smells
 }
