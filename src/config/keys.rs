@@ -267,7 +267,10 @@ impl SettingType {
 /// Returns the authority of an http or https address: the part between the slashes and the path. `None` for another
 /// scheme.
 pub fn parse_authority(address: &str) -> Option<&str> {
-    let rest = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"))?;
+    let (scheme, rest) = address.split_once("://")?;
+    if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        return None;
+    }
     rest.split(['/', '?', '#']).next()
 }
 
