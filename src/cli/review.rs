@@ -20,9 +20,7 @@ use crate::git::Repo;
 use crate::policy::{Decision, Freshness, ReviewAction};
 use crate::report::figures::{format_brief, format_dollars};
 use crate::report::{TextOptions, json, markdown, text};
-use crate::runner::{
-    RequestOutcome, ReviewRequest, Services, WaitProgress, WaitedTurn, read_run_freshness,
-};
+use crate::runner::{RequestOutcome, ReviewRequest, Services, WaitProgress, WaitedTurn, read_run_freshness};
 use crate::store::Store;
 use crate::tui::doc::fit_start;
 use crate::tui::{describe_activity, format_millis};

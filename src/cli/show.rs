@@ -5,10 +5,10 @@ use clap_complete::ArgValueCandidates;
 
 use super::args::OutputFormat;
 use super::error::{CliError, CliExitCode};
-use super::{complete, output};
 use super::resolve_id::{self, RunOrFinding};
 use super::review::RunResult;
 use super::session::{Invocation, Session};
+use super::{complete, output};
 use crate::config::RequiredAssets;
 use crate::domain::{Finding, FindingId, RunId, RunRecord, RunStatus, Time};
 use crate::report::{FindingHistory, FindingLocation, ReviewedAt, json, markdown, text};

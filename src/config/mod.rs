@@ -18,9 +18,9 @@ mod reviewers;
 mod settings;
 mod settings_file;
 mod strictness;
-mod user_guidelines;
 #[cfg(test)]
 mod tests;
+mod user_guidelines;
 
 pub(crate) use clock::ClockAndIds;
 pub(crate) use closest_word::did_you_mean;
@@ -28,8 +28,7 @@ pub(crate) use error::ConfigError;
 pub(crate) use keys::{SettingKey, SettingValue, Trust};
 pub use layers::{
     EffectiveSetting, LoadedSettings, MistakePolicy, REPOSITORY_FILE, RepositorySource, RequiredAssets, SettingOrigin,
-    SettingsSources,
-    load_settings,
+    SettingsSources, load_settings,
 };
 pub(crate) use models::{ModelCatalog, ModelFacts, ModelMatch, ModelPrice, ToolUse};
 pub(crate) use money::Dollars;

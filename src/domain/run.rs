@@ -167,7 +167,7 @@ impl std::ops::AddAssign for Usage {
         self.cached = self.cached.saturating_add(more.cached);
         self.output = self.output.saturating_add(more.output);
         self.reasoning = self.reasoning.saturating_add(more.reasoning);
-        self.estimated |= more.estimated;
+        self.estimated = self.estimated || more.estimated;
     }
 }
 

@@ -138,16 +138,11 @@ fn what_is_said_and_what_is_not() {
     use FindingStatus::*;
     let stale = |status, findings| LedgerRun { freshness: "obsolete".to_owned(), ..run(1, status, findings) };
     let told = |findings| LedgerRun { surfaced: SurfacedState::Yes, ..run(1, RunStatus::Completed, findings) };
-    let replaced =
-        |number| LedgerRun { freshness: "superseded".to_owned(), ..run(number, RunStatus::Superseded, 2) };
+    let replaced = |number| LedgerRun { freshness: "superseded".to_owned(), ..run(number, RunStatus::Superseded, 2) };
     let high = |status| vec![finding(1, Priority::P1, status, "t")];
     for (name, view, expected) in [
         ("nothing at all", view(vec![], vec![]), vec![]),
-        (
-            "replaced and skipped",
-            view(vec![replaced(1), run(2, RunStatus::Skipped, 0)], vec![]),
-            vec![],
-        ),
+        ("replaced and skipped", view(vec![replaced(1), run(2, RunStatus::Skipped, 0)], vec![]), vec![]),
         ("replaced last, with open findings", view(vec![replaced(2), told(1)], high(Open)), vec!["latest", "finding"]),
         ("a clean run of old code", view(vec![stale(RunStatus::Completed, 0)], vec![]), vec![]),
         ("a clean run, told", view(vec![told(0)], vec![]), vec![]),

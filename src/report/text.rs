@@ -316,8 +316,7 @@ pub fn describe_window(run: &RunRecord) -> String {
 /// Renders a run for `show`.
 pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> String {
     let (style, word) = run_status_word(run.status, run.state_word(), run.is_incomplete());
-    let mut text =
-        format!("{}  {}\n", look.paint(TextStyle::Strong, run.run_id.as_str()), look.paint(style, word));
+    let mut text = format!("{}  {}\n", look.paint(TextStyle::Strong, run.run_id.as_str()), look.paint(style, word));
     let commit = |id: &str| id.get(..12).unwrap_or(id).to_owned();
     // A branch may have a secret in its name.
     let mask = |name: &str| Mask::On.mask_key_shapes(name).into_owned();
@@ -348,11 +347,14 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
             ),
         ),
         ("window", describe_window(run)),
-        ("tokens", match (usage, run.usage.tokens.estimated) {
-            (0, _) => String::new(),
-            (_, true) => format!("~{usage} (estimated), {:.4} USD", run.usage.cost),
-            (_, false) => format!("{usage}, {:.4} USD", run.usage.cost),
-        }),
+        (
+            "tokens",
+            match (usage, run.usage.tokens.estimated) {
+                (0, _) => String::new(),
+                (_, true) => format!("~{usage} (estimated), {:.4} USD", run.usage.cost),
+                (_, false) => format!("{usage}, {:.4} USD", run.usage.cost),
+            },
+        ),
         (
             "waits for",
             run.links

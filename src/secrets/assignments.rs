@@ -564,6 +564,7 @@ impl Scanner<'_> {
         }
         let value = self.text.get(at..end)?;
         let end = at + value.trim_end_matches(['.', ',', ':', '\\']).len();
-        Some(WrittenValue { pieces: vec![at..end], is_quoted: false, end })
+        let piece = at..end;
+        Some(WrittenValue { pieces: vec![piece], is_quoted: false, end })
     }
 }

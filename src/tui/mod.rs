@@ -214,7 +214,8 @@ pub fn find_theme_fault(paths: &Paths, name: &str) -> Option<String> {
         return None;
     }
     let own = config::list_user_themes(paths);
-    let known: Vec<&str> = std::iter::once("auto").chain(BUILTIN_THEMES).chain(own.iter().map(String::as_str)).collect();
+    let known: Vec<&str> =
+        std::iter::once("auto").chain(BUILTIN_THEMES).chain(own.iter().map(String::as_str)).collect();
     let meant = config::did_you_mean(name, known.iter().copied());
     let known = known.join(", ");
     Some(match meant.as_str() {

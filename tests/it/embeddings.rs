@@ -169,7 +169,7 @@ fn what_means_the_same_leads_and_is_asked_for_once(#[case] kind: &str, #[case] s
 fn a_file_that_neither_words_nor_history_find_is_brought_in_by_its_vector() {
     let place = shop();
     // More files with words of the change than a ranking looks at closely.
-    for number in 0..160 {
+    for number in 0..400 {
         let text = format!("def walk_{number}(item, day):\n    return table[item, day, {number}]\n");
         place.test.write(&format!("src/part_{number}.py"), text);
     }

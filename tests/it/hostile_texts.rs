@@ -367,6 +367,7 @@ const MAX_TIME: Duration = Duration::from_secs(1);
 /// the binary of the tests, and the times are printed only.
 #[test]
 #[ignore = "takes half an hour with a release binary in REVDECK_CAMPAIGN_BINARY"]
+#[allow(clippy::print_stdout, reason = "a campaign prints its figures")]
 fn campaign_hostile_texts() {
     let release = std::env::var_os("REVDECK_CAMPAIGN_BINARY").map(PathBuf::from);
     let is_release = release.is_some();

@@ -4,9 +4,9 @@
 mod cuts;
 mod formats;
 mod hostile;
+mod no_usage;
 mod samples;
 mod secrets;
 pub mod server;
 mod surroundings;
-mod no_usage;
 mod trouble;

@@ -154,16 +154,19 @@ fn two_problems_on_one_line_are_two_findings_and_keep_their_ids_in_any_order() {
         found
     };
     let first = reviewed(&[]);
-    assert_eq!(first.iter().map(|(title, _)| title.as_str()).collect::<Vec<_>>(), [
-        "Connection is never closed",
-        "Query is open to SQL injection"
-    ]);
+    assert_eq!(
+        first.iter().map(|(title, _)| title.as_str()).collect::<Vec<_>>(),
+        ["Connection is never closed", "Query is open to SQL injection"]
+    );
     let (leak, injection) = (first[0].1.clone(), first[1].1.clone());
     assert_ne!(leak, injection);
-    assert_eq!(reviewed(&["--force"]), [
-        ("Descriptor leaks".to_owned(), leak.clone()),
-        ("User input is concatenated into SQL".to_owned(), injection.clone())
-    ]);
+    assert_eq!(
+        reviewed(&["--force"]),
+        [
+            ("Descriptor leaks".to_owned(), leak.clone()),
+            ("User input is concatenated into SQL".to_owned(), injection.clone())
+        ]
+    );
     // The dismissal of one problem holds back no other problem of its line.
     place.revdeck(&["triage", &injection, "dismissed", "--reason", "false positive"]);
     assert_eq!(reviewed(&["--force"]), [("Connection is never closed".to_owned(), leak)]);

@@ -269,7 +269,9 @@ impl PartialSources {
         let note = |share: Option<ReadShare>, noun: &str, source: &str| {
             let ReadShare { read, total } = share?;
             let all = format_count(total as usize, noun);
-            Some(format!("only {read} of {all} of {source} were read in time (context.reading_seconds): the next context has more"))
+            Some(format!(
+                "only {read} of {all} of {source} were read in time (context.reading_seconds): the next context has more"
+            ))
         };
         let notes = [note(self.commits, "commit", "the history"), note(self.files, "file", "code")];
         notes.into_iter().flatten().collect()

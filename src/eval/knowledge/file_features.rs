@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::ngram::NumberMap;
 use crate::knowledge::abstraction::{AbstractionDetail, CodeSiteKind, visit_sites};
 use crate::syntax::definition::kind_groups;
-use crate::syntax::node_kinds::comment_kinds;
 use crate::syntax::language::Language;
+use crate::syntax::node_kinds::comment_kinds;
 use crate::syntax::source::{KindSet, Node, ParsedFile};
 
 /// Index of a form.

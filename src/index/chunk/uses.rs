@@ -174,7 +174,8 @@ fn import_from_call(source: &ParsedFile<'_>, roles: &OutlineRoles, at: NodeIndex
     if rules.any_call {
         return Some(strip_quotes(first_string(source, roles, at)?).trim_start_matches('/').to_owned());
     }
-    let callee = [fields.function, fields.method, fields.name].into_iter().find_map(|f| source.child_by_field(at, f))?;
+    let callee =
+        [fields.function, fields.method, fields.name].into_iter().find_map(|f| source.child_by_field(at, f))?;
     let callee = source.text_prefix(&source.nodes[callee], MAX_CALLEE_BYTES);
     let has = |names: &[String]| names.iter().any(|name| name == callee);
     let is_relative = has(&rules.relative_calls);

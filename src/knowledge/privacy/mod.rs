@@ -30,9 +30,7 @@ pub(crate) struct AllowedWords(BTreeMap<&'static str, HashSet<&'static str>>);
 
 impl AllowedWords {
     pub fn new() -> Self {
-        let words = |language| {
-            stdlib_names::parse_names(language).map(|(name, _)| name).chain(keywords(language))
-        };
+        let words = |language| stdlib_names::parse_names(language).map(|(name, _)| name).chain(keywords(language));
         Self(stdlib_names::languages().map(|language| (language, words(language).collect())).collect())
     }
 

@@ -6,9 +6,9 @@ use super::diff_delivery::{DiffDelivery, count_fitting};
 use super::window::{ComposedRequest, ConversationWindow};
 use super::{ConversationLimits, FINISH_TOOL, PromptTokenCounter, REPORT_FINDINGS_TOOL};
 use crate::domain::{
-    BudgetKind, BudgetStop, CancelReason, ChatMessage, ChatRequest, ChatResponse, DiffPart, ErrorClass, FileCoverage, Finding, FindingId,
-    LineRange, RejectedReport, ReportedProblem, RunEvent, RunStatus, StopReason, SummaryAuthor, ToolCall, ToolOutcome,
-    ToolSpec, TurnPhase, WindowUse, text,
+    BudgetKind, BudgetStop, CancelReason, ChatMessage, ChatRequest, ChatResponse, DiffPart, ErrorClass, FileCoverage,
+    Finding, FindingId, LineRange, RejectedReport, ReportedProblem, RunEvent, RunStatus, StopReason, SummaryAuthor,
+    ToolCall, ToolOutcome, ToolSpec, TurnPhase, WindowUse, text,
 };
 use crate::review::dedup::count_by_kind;
 use crate::review::journal_state::to_u32;

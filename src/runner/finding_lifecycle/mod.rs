@@ -86,7 +86,8 @@ impl FindingLifecycle<'_> {
         if let Some(fix) = &run.follow_up_of {
             return Ok(hold_back::hold_back_all(outcome, fix));
         }
-        let whole = outcome.status == RunStatus::Completed && outcome.failure.is_none() && !outcome.coverage.is_incomplete();
+        let whole =
+            outcome.status == RunStatus::Completed && outcome.failure.is_none() && !outcome.coverage.is_incomplete();
         let extent = if whole { ReviewExtent::Whole } else { ReviewExtent::Partial };
         FindingSettlement::new(self.services, run, outcome.status, extent)?.settle(outcome)
     }

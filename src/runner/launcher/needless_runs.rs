@@ -104,7 +104,11 @@ impl Launcher<'_> {
         if !matches!(row.scope.parse(), Ok(Scope::Commit(_) | Scope::Range { .. } | Scope::Since { .. })) {
             return ReviewedCommit::Standing;
         }
-        let Ok(repo) = Repo::open_worktree(Path::new(row.worktree)) else { return ReviewedCommit::Standing };
+        // Another repository may have taken the place of the working tree; its history says nothing about the commit.
+        let own = |repo: &Repo| repo.common_dir() == self.services.repo.common_dir();
+        let Some(repo) = Repo::open_worktree(Path::new(row.worktree)).ok().filter(own) else {
+            return ReviewedCommit::Standing;
+        };
         let holds = |commit: &str| repo.is_reachable(commit).unwrap_or(true);
         // In the middle of a rebase, commits are missing that it will bring.
         let moving = repo.operation().is_some();

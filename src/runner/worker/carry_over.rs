@@ -296,7 +296,8 @@ impl RunWorker<'_> {
         // Every run searches the files that it leaves out again.
         let left_out: HashSet<String> = output.coverage.left_out.into_iter().map(|file| file.path).collect();
         let reports = reports.filter(move |finding| {
-            !(builtin && finding.kind == Kind::DuplicateCode) && !left_out.contains(&finding.repo_relative_path)
+            let is_found_again = builtin && finding.kind == Kind::DuplicateCode;
+            !is_found_again && !left_out.contains(&finding.repo_relative_path)
         });
         reports.map(move |mut finding| {
             if let Some(id) = own.get(&finding.finding_id) {

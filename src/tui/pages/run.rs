@@ -39,9 +39,7 @@ fn render_run_status(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
         true => {
             (app.display.glyphs.activity(ActivityState::Paused), "paused", Role::from_activity(ActivityState::Paused))
         }
-        false if run.is_incomplete() => {
-            (app.display.glyphs.run_status(RunStatus::Failed), "incomplete", Role::Warn)
-        }
+        false if run.is_incomplete() => (app.display.glyphs.run_status(RunStatus::Failed), "incomplete", Role::Warn),
         false => (app.display.glyphs.run_status(run.status), run.state_word(), Role::from_run_status(run.status)),
     };
     doc.push(

@@ -11,8 +11,8 @@ use crate::domain::{
     Disposition, JournalEntry, OmissionReason, OmittedFile, RunEvent, RunId, Time, TurnPhase, WindowUse,
 };
 use crate::git::FilterSettings;
-use crate::runner::FreshnessFacts;
 use crate::masking::Mask;
+use crate::runner::FreshnessFacts;
 use crate::store::{RepoInfo, Store};
 use crate::tui::app::{App, Pane, RunBudget};
 use crate::tui::doc::FoldKey;
