@@ -43,6 +43,14 @@ struct Hunt {
     recorded: Mutex<BTreeMap<RunId, BTreeSet<FindingId>>>,
 }
 
+impl Hunt {
+    /// Returns the working runs. They are copied, because a killer that held this lock while it waits for `chosen`
+    /// could wait for another killer for ever.
+    fn working(&self) -> Vec<RunId> {
+        self.working.lock().expect("the store can be read").clone()
+    }
+}
+
 #[test]
 #[allow(clippy::print_stdout, reason = "how many were killed is what one looks for in a long run")]
 fn no_finding_is_lost_or_doubled_and_no_run_is_stuck() {
@@ -145,8 +153,8 @@ fn kill_workers(place: &Place, hunt: &Hunt, mut dice: Dice) {
     let store = place.store();
     while hunt.killed.load(Ordering::Relaxed) < hunt.kills && Instant::now() < hunt.until {
         let chosen = {
+            let working = hunt.working();
             let mut chosen = hunt.chosen.lock().expect("no killer panicked");
-            let working = hunt.working.lock().expect("the store can be read").clone();
             let run = working.into_iter().find(|run| !chosen.contains(run) && store.is_live(run).unwrap_or(false));
             if let Some(run) = &run {
                 chosen.insert(run.clone());
@@ -155,7 +163,7 @@ fn kill_workers(place: &Place, hunt: &Hunt, mut dice: Dice) {
         };
         let Some(run) = chosen else {
             let is_free = |run: &RunId| !hunt.chosen.lock().expect("no killer panicked").contains(run);
-            poll(PATIENCE, || hunt.working.lock().expect("the store can be read").iter().any(is_free));
+            poll(PATIENCE, || hunt.working().iter().any(is_free));
             continue;
         };
         place.await_events(&run, dice.below(EVENTS), hunt.attempt * 2);
