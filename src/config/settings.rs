@@ -64,6 +64,9 @@ setting_table! {
         allow_unreviewed: Vec<OmissionReason>, Form::AnyOf(OmissionReason::WORDS), User;
         /// Maximum size of a ledger in `o200k_base` tokens, 0 to 1,200; 0 means no ledger.
         ledger_tokens: usize, Form::Count { min: 0, max: 1200 }, User;
+        /// Least urgent priority of findings that a ledger names; `None` for no findings.
+        #[serde(deserialize_with = "none_if_no_value")]
+        ledger_priority: Option<Priority>, Form::FailOn, User;
         /// Handling of changes that nobody has reviewed when the cockpit opens. A reviewer that costs money is never
         /// started.
         on_open: OpeningMode, Form::OneOf(OpeningMode::WORDS), User;

@@ -14,6 +14,26 @@ word_enum!(
     }
 );
 
+word_enum!(
+    /// Form in which a ledger was delivered.
+    LedgerForm {
+        /// All elements that fit.
+        Whole = "whole",
+        /// One line, because the session knows the rest.
+        Unchanged = "unchanged",
+        /// Nothing was delivered: the session's earlier ledgers no longer count, because the assistant has dropped
+        /// them from its context.
+        Forgotten = "forgotten",
+    }
+);
+
+impl LedgerForm {
+    /// Returns true for the form of lines that name none, such as those of older versions.
+    fn is_whole(&self) -> bool {
+        *self == Self::Whole
+    }
+}
+
 /// Line of `surfaced.ndjson`: one delivery of the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerDelivery {
@@ -35,4 +55,28 @@ pub struct LedgerDelivery {
     /// Number of ledger items that did not fit.
     #[serde(default)]
     pub left_out: u64,
+    /// Name of the assistant, such as `claude-code`; empty if unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub agent: String,
+    /// Session of the assistant; empty if unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub session: String,
+    /// Form of the ledger.
+    #[serde(default = "default_form", skip_serializing_if = "LedgerForm::is_whole")]
+    pub form: LedgerForm,
+    /// Hash of what the session knew after the delivery; empty without a session. An equal hash means that there is
+    /// nothing new to say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub state: String,
+}
+
+fn default_form() -> LedgerForm {
+    LedgerForm::Whole
+}
+
+impl LedgerDelivery {
+    /// Returns true if the assistant received text.
+    pub fn is_text(&self) -> bool {
+        self.form != LedgerForm::Forgotten
+    }
 }

@@ -41,7 +41,7 @@ pub use finding_lifecycle::{
 pub use fix::{AppliedFile, FileDiffStat, Fix, FixStatus, UnfixedFinding};
 pub use ids::{BadId, FindingId, FixId, PatternId, RunId, content_hash};
 pub use kind::Kind;
-pub use ledger_delivery::{LedgerDelivery, TokenCountPrecision};
+pub use ledger_delivery::{LedgerDelivery, LedgerForm, TokenCountPrecision};
 pub use model::{Effort, Encoding, SummaryAuthor};
 pub use reported_problem::{RejectedReport, ReportedProblem};
 pub use review_unit::{DiffPart, ReviewUnitKind, ReviewedFile, UnitReport};

@@ -4,26 +4,48 @@
 //! Invariants:
 //! - Without anything to say, the ledger has not one byte. It never exceeds its limit.
 //! - The text is always well-formed XML, one element per line. An element is included completely or not at all.
-//! - There are no diffs, no bodies and no history. Text from code and models is data: escaped, on one line.
+//! - There are no diffs, no bodies and no history. Text from code and models is data: masked, escaped, on one line.
 
+mod memory;
 pub(crate) mod metrics;
+mod render;
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
-use crate::domain::text::sanitize_line;
-use crate::domain::{FindingId, FindingStatus, Priority, RunId, RunStatus, Time};
+pub use memory::SessionMemory;
+
+use crate::domain::{FindingId, FindingStatus, Kind, LedgerForm, Priority, RunId, RunStatus, Time};
+use render::LedgerRenderer;
 
 /// Maximum size of a ledger in tokens. A higher limit counts as this one.
 pub const MAX_LEDGER_TOKENS: usize = 1200;
 
-/// Lowest priority of findings that a ledger names.
-pub const MIN_LEDGER_PRIORITY: Priority = Priority::P1;
+/// Maximum number of findings that a ledger considers. Far more than fit; the others are only counted.
+pub const MAX_CANDIDATES: usize = 1200;
 
-/// Maximum lengths in characters. Longer texts are cut; paths keep their end.
-const MAX_TITLE_CHARS: usize = 120;
-const MAX_PATH_CHARS: usize = 160;
-const MAX_SUMMARY_CHARS: usize = 200;
-const MAX_WORD_CHARS: usize = 64;
+/// Minimum size of a ledger in tokens; the frame alone takes about 40.
+const MIN_LEDGER_TOKENS: usize = 20;
+
+/// Format of a ledger.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LedgerFormat {
+    /// XML, one element per line.
+    #[default]
+    Xml,
+    /// Plain text, one element per line.
+    Text,
+}
+
+/// Way in which the reader of a ledger looks up details. The ledger names it word for word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DetailsCall {
+    /// The command `revdeck details`.
+    #[default]
+    Shell,
+    /// The tool `auto_review_details` of the MCP server.
+    McpTool,
+}
 
 /// Records from which a ledger is made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,8 +54,12 @@ pub struct LedgerView<'a> {
     pub repo: String,
     /// Runs of this worktree, in any order.
     pub runs: Vec<LedgerRun>,
-    /// Findings that apply to this worktree, in any order.
+    /// Undecided findings that apply to this worktree and are urgent enough, in any order.
     pub findings: Vec<LedgerFinding<'a>>,
+    /// Number of further findings like these, which are less important than all of `findings`.
+    pub beyond: usize,
+    /// True if this worktree has an undecided finding of any priority.
+    pub has_undecided: bool,
 }
 
 /// Run with the fields that a ledger needs.
@@ -75,15 +101,78 @@ pub struct LedgerFinding<'a> {
     pub run: Cow<'a, str>,
     pub status: FindingStatus,
     pub priority: Priority,
+    pub kind: Kind,
     pub path: Cow<'a, str>,
     pub line: u32,
     pub title: Cow<'a, str>,
+    /// True if it stands in a file of the change that is being made now.
+    pub in_change: bool,
+    /// Time at which a run first reported it, in milliseconds since 1970.
+    pub reported_ms: i64,
 }
 
-/// Clock value for the projection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LedgerClock {
+impl LedgerFinding<'_> {
+    /// Compares by importance: priority, danger, whether it stands in the present change, age (newest first).
+    fn weight(&self) -> impl Ord + '_ {
+        let rank = FindingRank::new(self.priority, self.kind, self.in_change, self.reported_ms);
+        (rank, &self.path, self.line, &self.id)
+    }
+}
+
+/// Importance of a finding in a ledger; the smallest is the most important.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FindingRank {
+    priority: Priority,
+    danger: Danger,
+    outside_change: bool,
+    reported_ms: Reverse<i64>,
+}
+
+impl FindingRank {
+    /// Ranks a finding by priority, then the danger of its kind, then whether it stands in the present change, then
+    /// its age (newest first).
+    pub fn new(priority: Priority, kind: Kind, in_change: bool, reported_ms: i64) -> Self {
+        let reported_ms = Reverse(reported_ms);
+        Self { priority, danger: Danger::from_kind(kind), outside_change: !in_change, reported_ms }
+    }
+}
+
+/// Danger of a kind of finding, most dangerous first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Danger {
+    /// Security and correctness.
+    Harmful,
+    /// May be serious in one place and harmless in another: secrets in code, races, ignored errors.
+    Doubtful,
+    /// Other classes of defects.
+    Defect,
+    /// Smells.
+    Smell,
+}
+
+impl Danger {
+    fn from_kind(kind: Kind) -> Self {
+        match kind {
+            kind if kind.is_never_hidden() => Self::Harmful,
+            kind if kind.is_never_lowered() => Self::Doubtful,
+            kind if kind.is_smell() => Self::Smell,
+            _ => Self::Defect,
+        }
+    }
+}
+
+/// Circumstances of the reader, and the functions that the projection borrows from other rooms.
+#[derive(Clone, Copy)]
+pub struct LedgerWorld<'a> {
     pub now: Time,
+    pub format: LedgerFormat,
+    pub details: DetailsCall,
+    /// Earlier ledgers of the reader's session; `None` for a reader who forgets.
+    pub memory: Option<&'a SessionMemory>,
+    /// Counts the tokens of a text, or more.
+    pub count: &'a dyn Fn(&str) -> usize,
+    /// Replaces secrets in a text.
+    pub mask: &'a dyn Fn(&str) -> String,
 }
 
 /// Ledger for an assistant.
@@ -92,96 +181,172 @@ pub struct Ledger {
     pub text: String,
     /// Number of tokens by the caller's counter.
     pub tokens: usize,
+    pub form: LedgerForm,
     /// Ended run whose result the ledger reports.
     pub run: Option<RunId>,
     /// Findings that the ledger names.
     pub surfaced: Vec<FindingId>,
+    /// Most important findings that did not fit, at most [`MAX_LISTED_OMISSIONS`].
+    pub omitted: Vec<FindingId>,
     /// Number of elements that did not fit.
     pub left_out: usize,
+    /// Hash of what the reader's session knows now; see [`SessionMemory::state`].
+    pub state: String,
 }
 
-/// Builds the ledger that a coding assistant receives, with at most `cap` tokens as counted by `count`. `None` if there
-/// is nothing to say or no room for it.
-pub fn project_ledger(
-    view: &LedgerView<'_>,
-    world: &LedgerClock,
-    cap: usize,
-    count: &dyn Fn(&str) -> usize,
-) -> Option<Ledger> {
+/// Maximum number of omitted findings that a ledger lists; more would not help a reader of the preview.
+pub const MAX_LISTED_OMISSIONS: usize = 10;
+
+/// Builds the ledger that a coding assistant receives, with at most `cap` tokens. `None` if there is nothing to say or
+/// no room for it.
+pub fn project_ledger(view: &LedgerView<'_>, world: &LedgerWorld<'_>, cap: usize) -> Option<Ledger> {
     let cap = cap.min(MAX_LEDGER_TOKENS);
     let active = view.runs.iter().filter(|run| !run.status.is_terminal()).max_by_key(|run| {
         // A working run comes first, then the newest.
         (run.status.is_working(), run.created_at, &run.id)
     });
-    let mut findings: Vec<&LedgerFinding> = view
-        .findings
-        .iter()
-        .filter(|finding| finding.status.is_undecided() && finding.priority <= MIN_LEDGER_PRIORITY)
-        .collect();
-    let all = findings.len();
-    let by_weight = |a: &&LedgerFinding<'_>, b: &&LedgerFinding<'_>| {
-        (a.priority, &a.path, a.line, &a.id).cmp(&(b.priority, &b.path, b.line, &b.id))
-    };
-    // An element has more than one token, so no more elements than tokens fit, and only these are sorted.
-    if all > MAX_LEDGER_TOKENS {
-        findings.select_nth_unstable_by(MAX_LEDGER_TOKENS, by_weight);
-        findings.truncate(MAX_LEDGER_TOKENS);
-    }
-    let beyond = all - findings.len();
-    findings.sort_by(by_weight);
     let latest = select_latest_run(view);
-
-    // Elements in order of importance.
-    let mut elements = Vec::new();
-    elements.extend(
-        active.map(|run| LedgerElement { text: render_active_run(run, world), subject: ElementSubject::Nothing }),
-    );
-    elements.extend(
-        latest.map(|run| LedgerElement { text: render_latest_run(run), subject: ElementSubject::Run(&run.id) }),
-    );
-    elements.extend(
-        findings.into_iter().map(|finding| LedgerElement {
-            text: render_finding(finding),
-            subject: ElementSubject::Finding(&finding.id),
-        }),
-    );
-    if elements.is_empty() {
+    let findings = rank_findings(view);
+    if (active.is_none() && latest.is_none() && findings.is_empty()) || cap < MIN_LEDGER_TOKENS {
         return None;
     }
-    let (mut kept, mut ledger) = (0, None);
-    while kept < elements.len() {
-        let text = render_page(&view.repo, &elements[..=kept]);
-        let tokens = count(&text);
-        if tokens > cap {
-            break;
+    let renderer = LedgerRenderer::new(view, world);
+    let head: Vec<(String, Option<&RunId>)> = active
+        .map(|run| (renderer.active_run(run), None))
+        .into_iter()
+        .chain(latest.map(|run| (renderer.latest_run(run), Some(&run.id))))
+        .collect();
+    let frame = LedgerFrame { renderer: &renderer, head: &head, cap, count: world.count };
+    let mut page = frame.fill(&findings);
+    let told = |finding: &LedgerFinding<'_>| world.memory.is_some_and(|memory| memory.contains(finding));
+    // All that fits is known: findings of the present change that were never told take the places.
+    if world.memory.is_some()
+        && page.kept_findings < findings.len()
+        && findings[..page.kept_findings].iter().all(|finding| told(finding))
+    {
+        let (mut first, rest): (Vec<_>, Vec<_>) =
+            findings.iter().copied().partition(|finding| finding.in_change && !told(finding));
+        if !first.is_empty() {
+            first.extend(rest);
+            page = frame.fill(&first);
+            return finish_ledger(view, &first, page, latest, world);
         }
-        kept += 1;
-        ledger = Some((text, tokens));
     }
-    let (text, tokens) = ledger?;
-    let mut ledger = Ledger { text, tokens, run: None, surfaced: Vec::new(), left_out: elements.len() - kept + beyond };
-    for element in &elements[..kept] {
-        match element.subject {
-            ElementSubject::Nothing => {}
-            ElementSubject::Run(run) => ledger.run = Some(run.clone()),
-            ElementSubject::Finding(finding) => ledger.surfaced.extend(finding.parse::<FindingId>()),
-        }
+    let standing: Vec<&LedgerFinding> = findings.iter().copied().filter(|finding| told(finding)).collect();
+    if let Some(memory) = world.memory
+        && findings[..page.kept_findings].iter().all(|finding| told(finding))
+        && memory.covers(latest, &standing)
+    {
+        let text = renderer.unchanged(standing.len(), active);
+        let tokens = (world.count)(&text);
+        return (tokens <= cap).then(|| Ledger {
+            text,
+            tokens,
+            form: LedgerForm::Unchanged,
+            run: None,
+            surfaced: Vec::new(),
+            omitted: Vec::new(),
+            left_out: 0,
+            state: memory.state.clone(),
+        });
     }
-    Some(ledger)
+    finish_ledger(view, &findings, page, latest, world)
 }
 
-struct LedgerElement<'a> {
-    text: String,
-    subject: ElementSubject<'a>,
+/// Returns the findings by importance. More than [`MAX_CANDIDATES`] are cut.
+fn rank_findings<'v, 'a>(view: &'v LedgerView<'a>) -> Vec<&'v LedgerFinding<'a>> {
+    let mut findings: Vec<&LedgerFinding> =
+        view.findings.iter().filter(|finding| finding.status.is_undecided()).collect();
+    if findings.len() > MAX_CANDIDATES {
+        findings.select_nth_unstable_by(MAX_CANDIDATES, |a, b| a.weight().cmp(&b.weight()));
+        findings.truncate(MAX_CANDIDATES);
+    }
+    findings.sort_by(|a, b| a.weight().cmp(&b.weight()));
+    findings
 }
 
-/// Subject that an assistant has seen once it has read an element.
-enum ElementSubject<'a> {
-    /// Nothing lasting.
-    Nothing,
-    /// Result of the run.
-    Run(&'a RunId),
-    Finding(&'a str),
+/// Frame of a ledger: its runs, and the room for findings.
+struct LedgerFrame<'a> {
+    renderer: &'a LedgerRenderer<'a>,
+    /// Elements of runs in order of importance, with the ended run that an element reports.
+    head: &'a [(String, Option<&'a RunId>)],
+    cap: usize,
+    count: &'a dyn Fn(&str) -> usize,
+}
+
+/// As many elements as fit, in order of importance.
+struct FilledPage<'a> {
+    /// Text with its tokens; `None` if not even the first element fits.
+    text: Option<(String, usize)>,
+    /// Number of elements of runs.
+    kept_runs: usize,
+    kept_findings: usize,
+    run: Option<&'a RunId>,
+}
+
+impl<'a> LedgerFrame<'a> {
+    /// Adds whole elements until the next one does not fit.
+    fn fill(&self, findings: &[&LedgerFinding<'_>]) -> FilledPage<'a> {
+        let mut page = FilledPage { text: None, kept_runs: 0, kept_findings: 0, run: None };
+        let mut elements: Vec<String> = Vec::new();
+        for index in 0..self.head.len() + findings.len() {
+            let (element, run) = match self.head.get(index) {
+                Some((element, run)) => (element.clone(), *run),
+                None => (self.renderer.finding(findings[index - self.head.len()]), None),
+            };
+            elements.push(element);
+            let text = self.renderer.page(&elements);
+            let tokens = (self.count)(&text);
+            if tokens > self.cap {
+                break;
+            }
+            page.text = Some((text, tokens));
+            page.run = page.run.or(run);
+            if index < self.head.len() {
+                page.kept_runs += 1;
+            } else {
+                page.kept_findings += 1;
+            }
+        }
+        page
+    }
+}
+
+fn finish_ledger(
+    view: &LedgerView<'_>,
+    findings: &[&LedgerFinding<'_>],
+    page: FilledPage<'_>,
+    latest: Option<&LedgerRun>,
+    world: &LedgerWorld<'_>,
+) -> Option<Ledger> {
+    let (text, tokens) = page.text?;
+    let (kept, omitted) = findings.split_at(page.kept_findings);
+    let ids = |findings: &[&LedgerFinding<'_>], limit: usize| {
+        findings.iter().filter_map(|finding| finding.id.parse().ok()).take(limit).collect::<Vec<FindingId>>()
+    };
+    let known: Vec<&LedgerFinding> = findings
+        .iter()
+        .enumerate()
+        .filter(|(at, finding)| *at < kept.len() || world.memory.is_some_and(|memory| memory.contains(finding)))
+        .map(|(_, finding)| *finding)
+        .collect();
+    let runs = usize::from(latest.is_some()) + usize::from(view.runs.iter().any(|run| !run.status.is_terminal()));
+    Some(Ledger {
+        text,
+        tokens,
+        form: LedgerForm::Whole,
+        run: page.run.cloned(),
+        surfaced: ids(kept, usize::MAX),
+        omitted: ids(omitted, MAX_LISTED_OMISSIONS),
+        left_out: runs - page.kept_runs
+            + omitted.len()
+            + view.findings.len().saturating_sub(findings.len())
+            + view.beyond,
+        state: match world.memory {
+            Some(memory) => memory.next_state(latest, &known),
+            None => SessionMemory::default().next_state(latest, &known),
+        },
+    })
 }
 
 /// Returns the newest ended run, if its result still matters. Skipped runs do not count. A run without
@@ -192,112 +357,9 @@ fn select_latest_run<'a>(view: &'a LedgerView<'_>) -> Option<&'a LedgerRun> {
         .iter()
         .filter(|run| run.status.is_terminal() && run.status != RunStatus::Skipped)
         .max_by_key(|run| (run.created_at, &run.id))?;
-    let undecided = view.findings.iter().any(|finding| finding.status.is_undecided());
     let news = newest.surfaced == SurfacedState::No && newest.freshness == "current";
     let broken = matches!(newest.status, RunStatus::Failed | RunStatus::Lost) || !newest.incomplete.is_empty();
-    ((newest.findings > 0 && undecided) || news || broken).then_some(newest)
-}
-
-fn render_page(repo: &str, elements: &[LedgerElement<'_>]) -> String {
-    let mut text = format!("<auto_review_ledger version=\"1\" repo=\"{}\">\n", escape_attribute(repo, MAX_WORD_CHARS));
-    for element in elements {
-        text.push_str(&element.text);
-    }
-    text.push_str("  <details available=\"auto_review_details(run_id, finding_id)\"/>\n</auto_review_ledger>\n");
-    text
-}
-
-fn render_active_run(run: &LedgerRun, world: &LedgerClock) -> String {
-    format!(
-        "  <active run=\"{}\" phase=\"{}\" snapshot=\"{}\" runtime=\"{}\" last_activity=\"{}\" freshness=\"{}\" \
-         scope=\"{}\"/>\n",
-        run.id,
-        run.status,
-        short_commit(&run.snapshot),
-        format_elapsed(world.now, run.created_at),
-        format_elapsed(world.now, run.last_activity),
-        escape_attribute(&run.freshness, MAX_WORD_CHARS),
-        escape_attribute(&run.scope, MAX_WORD_CHARS)
-    )
-}
-
-fn render_latest_run(run: &LedgerRun) -> String {
-    let surfaced = match run.surfaced {
-        SurfacedState::Yes => "true",
-        SurfacedState::No => "false",
-    };
-    let incomplete = match run.incomplete.as_str() {
-        "" => String::new(),
-        gaps => format!(" incomplete=\"{}\"", escape_attribute(gaps, MAX_SUMMARY_CHARS)),
-    };
-    format!(
-        "  <latest run=\"{}\" status=\"{}\"{incomplete} snapshot=\"{}\" findings=\"{}\" surfaced=\"{surfaced}\" \
-         summary=\"{}\"/>\n",
-        run.id,
-        run.status,
-        short_commit(&run.snapshot),
-        run.findings,
-        escape_attribute(&run.summary, MAX_SUMMARY_CHARS)
-    )
-}
-
-fn render_finding(finding: &LedgerFinding<'_>) -> String {
-    format!(
-        "  <finding id=\"{}\" run=\"{}\" p=\"{}\" path=\"{}\" line=\"{}\" title=\"{}\"/>\n",
-        finding.id,
-        escape_attribute(&finding.run, MAX_WORD_CHARS),
-        finding.priority.index(),
-        escape_attribute(&truncate_start(&finding.path, MAX_PATH_CHARS), MAX_PATH_CHARS),
-        finding.line,
-        escape_attribute(&finding.title, MAX_TITLE_CHARS)
-    )
-}
-
-/// Returns the first seven digits of a commit id.
-fn short_commit(commit: &str) -> String {
-    escape_attribute(commit.get(..7).unwrap_or(commit), MAX_WORD_CHARS)
-}
-
-/// Formats the time since `moment` in its largest unit. A moment in the future gives `0s`.
-fn format_elapsed(now: Time, moment: Time) -> String {
-    let seconds = now.as_second().saturating_sub(moment.as_second()).max(0);
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m", seconds / 60),
-        3600..172_800 => format!("{}h", seconds / 3600),
-        _ => format!("{}d", seconds / 86_400),
-    }
-}
-
-/// Cuts a path at its start to `limit` characters.
-fn truncate_start(path: &str, limit: usize) -> String {
-    match path.chars().count().checked_sub(limit) {
-        None | Some(0) => path.to_owned(),
-        Some(over) => format!("…{}", path.chars().skip(over + 1).collect::<String>()),
-    }
-}
-
-/// Escapes text for an attribute: one line, no control characters, at most `limit` characters.
-fn escape_attribute(text: &str, limit: usize) -> String {
-    let text = sanitize_line(text);
-    let mut value = String::with_capacity(text.len());
-    let over = text.chars().nth(limit).is_some();
-    for c in text.chars().take(if over { limit.saturating_sub(1) } else { limit }) {
-        match c {
-            '&' => value.push_str("&amp;"),
-            '<' => value.push_str("&lt;"),
-            '>' => value.push_str("&gt;"),
-            '"' => value.push_str("&quot;"),
-            '\'' => value.push_str("&apos;"),
-            // These characters are not allowed in XML, even escaped.
-            '\u{fffe}' | '\u{ffff}' => value.push('\u{fffd}'),
-            c => value.push(c),
-        }
-    }
-    if over {
-        value.push('…');
-    }
-    value
+    ((newest.findings > 0 && view.has_undecided) || news || broken).then_some(newest)
 }
 
 #[cfg(test)]

@@ -15,9 +15,8 @@ fn time_at(seconds: i64) -> Time {
 fn an_incomplete_run_says_so_until_a_newer_one_is_whole() {
     let gaps = "139 of 1,168 hunks reviewed (turn limit)".to_owned();
     let half = LedgerRun { incomplete: gaps, surfaced: SurfacedState::Yes, ..run(1, RunStatus::Completed, 0) };
-    let view = LedgerView { repo: "code".to_owned(), runs: vec![half], findings: Vec::new() };
-    let ledger =
-        project_ledger(&view, &LedgerClock { now: time_at(NOW) }, 1200, &|text: &str| text.len()).expect("a ledger");
+    let view = view(vec![half], Vec::new());
+    let ledger = project(&view, 1200).expect("a ledger");
     assert!(
         ledger.text.contains("status=\"completed\" incomplete=\"139 of 1,168 hunks reviewed (turn limit)\""),
         "{}",
@@ -47,14 +46,36 @@ fn finding(number: u8, priority: Priority, status: FindingStatus, title: &str) -
         run: format!("ar_01JD3Z8Q6M7S5V2K4T9XWB1C{:02}", 1).into(),
         status,
         priority,
+        kind: Kind::Correctness,
         path: "src/a.rs".into(),
         line: u32::from(number),
         title: title.to_owned().into(),
+        in_change: false,
+        reported_ms: 0,
     }
 }
 
+/// Builds a view as the store gives it: findings of p0 and p1 only, and whether there are others.
 fn view(runs: Vec<LedgerRun>, findings: Vec<LedgerFinding<'static>>) -> LedgerView<'static> {
-    LedgerView { repo: "code".to_owned(), runs, findings }
+    let has_undecided = findings.iter().any(|finding| finding.status.is_undecided());
+    let findings = findings.into_iter().filter(|finding| finding.priority <= Priority::P1).collect();
+    LedgerView { repo: "code".to_owned(), runs, findings, beyond: 0, has_undecided }
+}
+
+/// Circumstances of a reader with a shell and no memory.
+fn world(memory: Option<&SessionMemory>) -> LedgerWorld<'_> {
+    LedgerWorld {
+        now: time_at(NOW),
+        format: LedgerFormat::Xml,
+        details: DetailsCall::McpTool,
+        memory,
+        count: &estimate_tokens,
+        mask: &str::to_owned,
+    }
+}
+
+fn project(view: &LedgerView<'_>, cap: usize) -> Option<Ledger> {
+    project_ledger(view, &world(None), cap)
 }
 
 fn estimate_tokens(text: &str) -> usize {
@@ -62,8 +83,7 @@ fn estimate_tokens(text: &str) -> usize {
 }
 
 fn ledger_text(view: &LedgerView<'_>) -> String {
-    project_ledger(view, &LedgerClock { now: time_at(NOW) }, MAX_LEDGER_TOKENS, &estimate_tokens)
-        .map_or(String::new(), |ledger| ledger.text)
+    project(view, MAX_LEDGER_TOKENS).map_or(String::new(), |ledger| ledger.text)
 }
 
 /// Checks that every line is one element with quoted and escaped attributes. This is stricter than XML, so that a
@@ -224,13 +244,7 @@ fn of_very_many_findings_the_most_urgent_are_named() {
         ..finding(1, Priority::P1, FindingStatus::Open, "as it is")
     };
     let findings: Vec<_> = (1..20_000).map(finding).collect();
-    let ledger = project_ledger(
-        &view(Vec::new(), findings),
-        &LedgerClock { now: time_at(NOW) },
-        MAX_LEDGER_TOKENS,
-        &estimate_tokens,
-    )
-    .expect("a ledger");
+    let ledger = project(&view(Vec::new(), findings), MAX_LEDGER_TOKENS).expect("a ledger");
     let expected: Vec<FindingId> =
         (1..=20).rev().map(|n: u32| format!("f_{:016x}", n * 997).parse().expect("an id")).collect();
     assert!(ledger.surfaced.len() > expected.len());
@@ -263,8 +277,8 @@ proptest! {
         findings in proptest::collection::vec(findings(), 0..30),
         cap in 0usize..1500,
     ) {
-        let view = LedgerView { repo, runs, findings };
-        if let Some(ledger) = project_ledger(&view, &LedgerClock { now: time_at(NOW) }, cap, &estimate_tokens) {
+        let view = LedgerView { repo, ..view(runs, findings) };
+        if let Some(ledger) = project(&view, cap) {
             prop_assert!(is_well_formed(&ledger.text), "{}", ledger.text);
             prop_assert!(ledger.tokens <= cap.min(MAX_LEDGER_TOKENS));
             prop_assert_eq!(ledger.tokens, estimate_tokens(&ledger.text));
@@ -280,9 +294,8 @@ proptest! {
         more in 0usize..600,
     ) {
         let view = view(runs, findings);
-        let world = LedgerClock { now: time_at(NOW) };
-        let small = project_ledger(&view, &world, cap, &estimate_tokens);
-        let large = project_ledger(&view, &world, cap + more, &estimate_tokens);
+        let small = project(&view, cap);
+        let large = project(&view, cap + more);
         if let Some(small) = small {
             let large = large.expect("what fits into less fits into more");
             prop_assert!(large.surfaced.starts_with(&small.surfaced));

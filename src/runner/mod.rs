@@ -68,6 +68,7 @@ mod indexing;
 mod known_runs;
 mod launcher;
 mod learning;
+mod ledger_feed;
 pub(crate) mod process;
 mod prompt;
 mod recovery;
@@ -90,6 +91,9 @@ pub(crate) use launcher::opening::{OpeningOutcome, UnreviewedChange};
 pub(crate) use launcher::preview::{BUDGET_RANGE, ContextRequest, ContextTarget, Preview};
 pub(crate) use learning::Learning;
 pub(crate) use learning::learn::LearnError;
+pub(crate) use ledger_feed::{
+    LedgerRecall, LedgerRequest, LedgerSources, compose_ledger, forget_ledger_session,
+};
 pub(crate) use process::limit_memory;
 pub(crate) use prompt::PromptBuilder;
 pub(crate) use prompt::code_context::{ContextTaskInput, context_options};

@@ -3,10 +3,17 @@
 //! Writes are not synced, because an assistant waits for them; a delivery lost in a power failure is repeated.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use memchr::memmem;
 
 use super::files::{self, SyncPolicy};
 use super::{Store, StoreError, lines};
-use crate::domain::{LedgerDelivery, RunId, Time};
+use crate::domain::{LedgerDelivery, LedgerForm, RunId, Time};
+
+/// Number of bytes at the end of `surfaced.ndjson` that are searched for the deliveries of a session, about 4,000
+/// turns. A session that was silent for longer counts as new.
+const MAX_SESSION_BYTES: u64 = 1 << 20;
 
 impl Store {
     /// Records a delivery.
@@ -32,6 +39,67 @@ impl Store {
                 .map_err(StoreError::io("read", &path))?;
         }
         Ok(handed)
+    }
+
+    /// Returns the deliveries that a session of an assistant still has in its context, newest first: those since it
+    /// forgot its earlier ones. Empty for an unknown session.
+    ///
+    /// # Errors
+    /// Returns an error when `surfaced.ndjson` cannot be read.
+    pub fn session_deliveries(&self, agent: &str, session: &str) -> Result<Vec<LedgerDelivery>, StoreError> {
+        let mut found = Vec::new();
+        let Ok(name) = serde_json::to_string(session) else { return Ok(found) };
+        let finder = memmem::Finder::new(name.as_bytes());
+        self.read_deliveries_backwards(MAX_SESSION_BYTES, |line| {
+            // The name may also be the name of something else, so this is only a prefilter.
+            if finder.find(line).is_none() {
+                return ControlFlow::Continue(());
+            }
+            match serde_json::from_slice::<LedgerDelivery>(line) {
+                Ok(delivery) if delivery.agent == agent && delivery.session == session => {
+                    if delivery.form == LedgerForm::Forgotten {
+                        return ControlFlow::Break(());
+                    }
+                    found.push(delivery);
+                    ControlFlow::Continue(())
+                }
+                _ => ControlFlow::Continue(()),
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Returns the last `limit` deliveries, newest first.
+    ///
+    /// # Errors
+    /// Returns an error when `surfaced.ndjson` cannot be read.
+    pub fn recent_deliveries(&self, limit: usize) -> Result<Vec<LedgerDelivery>, StoreError> {
+        let mut found = Vec::new();
+        self.read_deliveries_backwards(MAX_SESSION_BYTES, |line| {
+            if found.len() >= limit {
+                return ControlFlow::Break(());
+            }
+            found.extend(serde_json::from_slice::<LedgerDelivery>(line));
+            ControlFlow::Continue(())
+        })?;
+        Ok(found)
+    }
+
+    /// Calls `take` with the last lines, newest first, in at most `within` bytes.
+    fn read_deliveries_backwards(
+        &self,
+        within: u64,
+        mut take: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let path = self.deliveries_path();
+        let Some(file) = files::open_read(&path)? else { return Ok(()) };
+        let mut left = within;
+        lines::read_backwards(&file, |line| {
+            let Some(rest) = left.checked_sub(line.len() as u64 + 1) else { return ControlFlow::Break(()) };
+            left = rest;
+            take(line)
+        })
+        .map_err(StoreError::io("read", &path))
     }
 
     /// Returns the runs whose results were delivered since `from`.
@@ -75,6 +143,10 @@ mod tests {
                 tokens: 100,
                 counted: TokenCountPrecision::AtMost,
                 left_out: 0,
+                agent: String::new(),
+                session: String::new(),
+                form: LedgerForm::Whole,
+                state: String::new(),
             };
             store.record_ledger_delivery(&handed).expect("recorded");
         }

@@ -380,7 +380,7 @@ fn sum_totals<'a>(
         totals.runs_without_price += u32::from(run.cost.is_none());
     }
     for ledger in handed {
-        totals.ledgers += 1;
+        totals.ledgers += u32::from(ledger.is_text());
         totals.ledger_tokens = totals.ledger_tokens.saturating_add(ledger.tokens);
     }
     totals

@@ -3,7 +3,7 @@
 use rstest::rstest;
 
 use super::*;
-use crate::domain::{FindingId, RunEnding, RunLinks, RunReuse, RunUsage, TokenCountPrecision};
+use crate::domain::{FindingId, LedgerForm, RunEnding, RunLinks, RunReuse, RunUsage, TokenCountPrecision};
 
 const NOW: i64 = 1_790_000_000;
 
@@ -97,6 +97,10 @@ fn build_delivery(seconds: i64, run: Option<u8>, findings: &[u8], tokens: u64) -
         tokens,
         counted: TokenCountPrecision::AtMost,
         left_out: 0,
+        agent: String::new(),
+        session: String::new(),
+        form: LedgerForm::Whole,
+        state: String::new(),
     }
 }
 
