@@ -144,8 +144,8 @@ pub struct ContextQuery<'a> {
     /// Returns true once the answer is not needed any more, and then always. It is called every few files and commits.
     pub cancelled: &'a dyn Fn() -> bool,
     /// Returns the time that is left for reading history and files that no cache holds; it never grows. Half of it is
-    /// for the history, and a first batch of each is always read. What is not read in time is missing from the context; see [`PackedContext::partial`].
-    /// [`READ_EVERYTHING`] sets no limit.
+    /// for the history, and a first batch of each is always read. The context does without the rest; see
+    /// [`PackedContext::partial`]. [`READ_EVERYTHING`] sets no limit.
     pub time_left: &'a dyn Fn() -> Duration,
 }
 

@@ -5,8 +5,8 @@
 //! Confidence is the mean of a Beta distribution (A. Gelman et al., "Bayesian Data Analysis", 3rd ed. 2013, section
 //! 2.4). The prior depends on the evidence; each success and each failure is one trial. A repeated sighting counts as
 //! a part of a trial, and all of them together as a few trials, like all outcomes of other machines: they are a hint,
-//! which the outcomes on this machine outweigh. A fix that failed, was dropped or was undone is a third of a failure. The displayed lower bound is Wilson's, computed from the outcomes
-//! alone.
+//! which the outcomes on this machine outweigh. A fix that failed, was dropped or was undone is a third of a failure.
+//! The displayed lower bound is Wilson's, computed from the outcomes alone.
 
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use crate::git::Hunk;
 use crate::index::document::Document;
 use crate::index::history::Touch;
 use crate::index::vocabulary::{Vocabulary, Word, WordMap};
-use crate::index::words::split_identifier;
+use crate::index::words::{identifiers, split_identifier};
 
 /// Most words per role; the rarest are kept.
 const MAX_WORDS_PER_ROLE: usize = 200;
@@ -378,7 +378,7 @@ impl Query {
             }
         }
         for line in text.lines() {
-            for name in crate::index::words::identifiers(line) {
+            for name in identifiers(line) {
                 for part in split_identifier(name) {
                     *counts.entry(vocabulary.intern(&part)).or_default() += 2.0;
                 }
