@@ -1,10 +1,10 @@
 //! Summarizes a run's result in one sentence.
 
 use crate::domain::text::format_count;
-use crate::domain::{Coverage, FindingCounts, OmissionReason, Priority, RunStatus};
+use crate::domain::{Coverage, FindingCounts, Priority, RunStatus};
 
 /// Returns a sentence like `3 findings in 4 files: 1 p1, 2 p3`, including files that were not reviewed and carried
-/// hunks.
+/// hunks. A completed run with gaps is called incomplete, whatever the gaps are.
 pub fn summarize_run(status: RunStatus, counts: &FindingCounts, coverage: &Coverage) -> String {
     let found = counts.total() as usize;
     let covered = (coverage.files_covered + coverage.files_carried) as usize;
@@ -36,13 +36,11 @@ pub fn summarize_run(status: RunStatus, counts: &FindingCounts, coverage: &Cover
         let hunks = format_count(coverage.hunks_total as usize, "hunk");
         text.push_str(&format!("; {} of {hunks} carried over", coverage.hunks_carried));
     }
-    match status {
-        // The files that could not be read are named by the run's failure.
-        RunStatus::Completed if coverage.gaps.iter().any(|gap| gap.reason != OmissionReason::Unreadable) => {
-            format!("incomplete: {}; {text}", coverage.describe_gaps().unwrap_or_default())
-        }
-        RunStatus::Completed => text,
-        status => format!("{status}: {text}"),
+    let gaps = if coverage.gaps.is_empty() { None } else { coverage.describe_gaps() };
+    match (status, gaps) {
+        (RunStatus::Completed, Some(gaps)) => format!("incomplete: {gaps}; {text}"),
+        (RunStatus::Completed, None) => text,
+        (status, _) => format!("{status}: {text}"),
     }
 }
 
@@ -51,6 +49,20 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::domain::{OmissionReason, OmittedFile};
+
+    #[rstest]
+    #[case::completed(
+        RunStatus::Completed,
+        "incomplete: 1 file not reviewed: b.rs (unreadable); no findings in 1 file; 1 file left out"
+    )]
+    #[case::failed(RunStatus::Failed, "failed: no findings in 1 file; 1 file not reached or left out")]
+    fn an_unreadable_file_is_a_gap_without_a_failure_too(#[case] status: RunStatus, #[case] expected: &str) {
+        let left_out = vec![OmittedFile::new("b.rs", OmissionReason::Unreadable)];
+        let mut coverage = Coverage { files_total: 2, files_covered: 1, left_out, ..Coverage::default() };
+        coverage.set_gaps([], OmissionReason::NotReached);
+        assert_eq!(summarize_run(status, &FindingCounts::default(), &coverage), expected);
+    }
 
     #[rstest]
     #[case(RunStatus::Completed, [0, 1, 0, 2], (4, 4), "3 findings in 4 files: 1 p1, 2 p3")]
