@@ -4,6 +4,7 @@
 //! - Every view in the folder is complete at any moment, or readers detect the damage.
 //! - Data of a process that dies during a refresh is never trusted.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write as _};
@@ -286,8 +287,10 @@ impl RefreshWork<'_> {
     /// Adds the files that a segment already holds to the view and returns the positions of the other files in `files`.
     fn adopt_known_files(&mut self, files: &[TreeFile]) -> Vec<usize> {
         let mut known: HashMap<(&str, [u8; 20]), [u32; 2]> = HashMap::new();
+        let mut has_secret_files = false;
         for (at, (_, segment)) in self.segments.iter().enumerate() {
             for (number, file) in segment.files().iter().enumerate() {
+                has_secret_files |= file.left_out() == Some(OmissionReason::Secret);
                 // Git may have the blob now.
                 if file.left_out() != Some(OmissionReason::Unreadable) {
                     known.insert((segment.path(file), file.blob), [at as u32, number as u32]);
@@ -296,8 +299,15 @@ impl RefreshWork<'_> {
         }
         let mut unknown = Vec::new();
         for (number, file) in files.iter().enumerate() {
-            match known.get(&(file.path.as_str(), blob_bytes(&file.blob))) {
-                Some(place) => self.live.push(*place),
+            let blob = blob_bytes(&file.blob);
+            let place = known.get(&(file.path.as_str(), blob)).copied();
+            // Masking each path of a new index takes long, and only secret files are stored under a masked one.
+            let place = match place {
+                None if has_secret_files => known.get(&(&*stored_path(file, OmissionReason::Secret), blob)).copied(),
+                place => place,
+            };
+            match place {
+                Some(place) => self.live.push(place),
                 None => unknown.push(number),
             }
         }
@@ -473,6 +483,15 @@ pub fn blob_bytes(blob: &str) -> [u8; 20] {
     bytes
 }
 
+/// Returns the path under which a file that is left out for `reason` is stored. The name of a secret file may itself be a
+/// secret, and the index must not hold one.
+fn stored_path(file: &TreeFile, reason: OmissionReason) -> Cow<'_, str> {
+    match reason {
+        OmissionReason::Secret => Mask::On.mask_key_shapes(&file.path),
+        _ => file.path.as_str().into(),
+    }
+}
+
 /// Reader thread that adds files to segments.
 struct IndexWorker<'a> {
     repo: &'a Repo,
@@ -513,11 +532,7 @@ impl<'a> IndexWorker<'a> {
     fn add_file(&mut self, file: &TreeFile) {
         let blob = blob_bytes(&file.blob);
         match self.read_content(file) {
-            Err(OmissionReason::Secret) => {
-                let path = Mask::On.mask_key_shapes(&file.path);
-                self.builder.leave_out(&path, blob, OmissionReason::Secret);
-            }
-            Err(reason) => self.builder.leave_out(&file.path, blob, reason),
+            Err(reason) => self.builder.leave_out(&stored_path(file, reason), blob, reason),
             Ok(content) => {
                 let text = String::from_utf8_lossy(&content);
                 // The index keeps words and names, so it must not see secrets.

@@ -238,6 +238,19 @@ fn only_what_is_not_known_is_read() {
 }
 
 #[test]
+fn a_file_whose_name_is_a_secret_is_not_read_again_and_is_stored_masked() {
+    let mut sample = sample();
+    let path = format!("keys/ghp_{}.txt", "A1b2C3d4E5f6".repeat(3));
+    sample.set(&path, "a key\n");
+    assert_eq!(sample.refresh().read, 7);
+    sample.set("src/unit.rs", "pub struct Foot(u32);\n");
+    let changed = sample.refresh();
+    assert_eq!((changed.read, changed.known), (1, 6));
+    let secret: Vec<String> = left_out(&sample).into_iter().map(|(path, _)| path).collect();
+    assert!(secret.iter().any(|stored| stored.starts_with("keys/")) && !secret.contains(&path), "{secret:?}");
+}
+
+#[test]
 fn many_small_segments_become_one_and_old_ones_go() {
     let mut sample = sample();
     sample.set("src/long.rs", long());
