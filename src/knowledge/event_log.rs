@@ -25,6 +25,8 @@ word_enum!(
         Matched = "matched",
         Succeeded = "succeeded",
         Failed = "failed",
+        /// A fix for a finding of the pattern failed its check, was dropped or was undone.
+        SetBack = "set_back",
         Forgotten = "forgotten",
         Muted = "muted",
         Unmuted = "unmuted",

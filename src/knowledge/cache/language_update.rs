@@ -229,7 +229,7 @@ impl LanguageUpdate<'_> {
         *(if event == PatternEventKind::Learned { &mut learned.new } else { &mut learned.again }) += 1;
         self.log_event(event, &id, 1);
         if event == PatternEventKind::Seen && stance == PatternStance::FalseAlarm {
-            self.count_outcome(&id, PatternOutcomeKind::Success);
+            self.count_success(&id);
         }
     }
 
@@ -239,7 +239,11 @@ impl LanguageUpdate<'_> {
         if self.entry(id).is_none() || !self.remember_source(outcome.word(), source, id.as_str()) {
             return false;
         }
-        self.count_outcome(id, *outcome);
+        match outcome {
+            PatternOutcomeKind::Success => self.count_success(id),
+            PatternOutcomeKind::Failure => self.count_failure(id),
+            PatternOutcomeKind::Setback => self.count_setback(id),
+        }
         true
     }
 
@@ -254,37 +258,35 @@ impl LanguageUpdate<'_> {
         is_new
     }
 
-    /// Counts the outcome of a finding.
-    fn count_outcome(&mut self, id: &PatternId, outcome: PatternOutcomeKind) {
-        if outcome == PatternOutcomeKind::Setback {
-            if let Some(pattern) = self.entry(id) {
-                pattern.setbacks = pattern.setbacks.saturating_add(1);
-                self.is_changed = true;
-            }
-            return;
-        }
-        let month = self.now.strftime("%Y-%m").to_string();
+    fn count_success(&mut self, id: &PatternId) {
+        self.update_month(id, |month| month.successes = month.successes.saturating_add(1));
+        self.update_count(id, |count| count.successes = count.successes.saturating_add(1));
+        self.log_event(PatternEventKind::Succeeded, id, 1);
+    }
+
+    fn count_failure(&mut self, id: &PatternId) {
+        self.update_month(id, |month| month.failures = month.failures.saturating_add(1));
+        self.update_count(id, |count| count.failures = count.failures.saturating_add(1));
+        self.log_event(PatternEventKind::Failed, id, 1);
+    }
+
+    /// Counts a fix that came to nothing. It says little about the pattern: it lowers its confidence (see
+    /// [`rank::assess_pattern`]) and is no outcome of a month.
+    fn count_setback(&mut self, id: &PatternId) {
         if let Some(pattern) = self.entry(id) {
-            let month: &mut MonthlyOutcomes = pattern.months.entry(month).or_default();
-            match outcome {
-                PatternOutcomeKind::Success => month.successes = month.successes.saturating_add(1),
-                PatternOutcomeKind::Failure => month.failures = month.failures.saturating_add(1),
-                PatternOutcomeKind::Setback => {}
-            }
-            while pattern.months.len() > MAX_MONTHS {
-                pattern.months.pop_first();
-            }
+            pattern.setbacks = pattern.setbacks.saturating_add(1);
         }
-        self.update_count(id, |count| match outcome {
-            PatternOutcomeKind::Success => count.successes = count.successes.saturating_add(1),
-            PatternOutcomeKind::Failure => count.failures = count.failures.saturating_add(1),
-            PatternOutcomeKind::Setback => {}
-        });
-        let event = match outcome {
-            PatternOutcomeKind::Success => PatternEventKind::Succeeded,
-            PatternOutcomeKind::Failure | PatternOutcomeKind::Setback => PatternEventKind::Failed,
-        };
-        self.log_event(event, id, 1);
+        self.log_event(PatternEventKind::SetBack, id, 1);
+    }
+
+    /// Changes the outcomes of a pattern in the current month.
+    fn update_month(&mut self, id: &PatternId, change: impl FnOnce(&mut MonthlyOutcomes)) {
+        let month = self.now.strftime("%Y-%m").to_string();
+        let Some(Pattern { months, .. }) = self.entry(id) else { return };
+        change(months.entry(month).or_default());
+        while months.len() > MAX_MONTHS {
+            months.pop_first();
+        }
     }
 
     /// Merges a pattern from another machine and updates `merged`.

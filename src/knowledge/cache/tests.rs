@@ -161,6 +161,21 @@ fn outcomes_count_once_and_by_month() {
 }
 
 #[test]
+fn setbacks_count_once_per_fix_and_are_logged_as_such() {
+    let (_home, cache) = cache();
+    cache.learn(&[seen("commit 1")], time_at_day(0)).expect("learned");
+    let set_back = |fix: &str| happened_to(&the_one(&cache).id, PatternOutcomeKind::Setback, fix.to_owned());
+    let all = [set_back("fx 1"), set_back("fx 1"), set_back("fx 2")];
+    assert_eq!(cache.record_outcomes(&all, time_at_day(0)).expect("recorded"), 2);
+    let one = the_one(&cache);
+    assert_eq!((one.setbacks, one.months.len()), (2, 0));
+    assert_eq!(one.total_count(), PatternCount { frequency: 1, ..PatternCount::default() });
+    let log = fs::read_to_string(cache.folder.join("metrics.jsonl")).expect("a log");
+    let last: serde_json::Value = serde_json::from_str(log.lines().last().expect("an event")).expect("JSON");
+    assert_eq!((&last["event"], &last["count"]), (&"set_back".into(), &2.into()));
+}
+
+#[test]
 fn months_are_kept_for_two_years() {
     let (_home, cache) = cache();
     cache.learn(&[seen("commit 1")], time_at_day(0)).expect("learned");
