@@ -17,15 +17,15 @@ impl ConversationEngine {
         let open = self.delivery.open_paths().len();
         if open > 0 {
             let files = text::format_count(open, "file");
-            let cause = match self.early_end(None, false) {
+            let end = self.early_end(None, false);
+            let cause = match end {
                 OmissionReason::BrokenAnswer => "the answers broke off",
                 OmissionReason::Window => "the change does not fit into the window",
                 _ => "the turns were used up",
             };
             effects.push(self.note(format!("{cause}: {files} not or only in part put before the reviewer")));
-            let limit = self.window.limits().max_turns;
-            if self.turn >= limit {
-                let (reached, limit) = (f64::from(self.turn), f64::from(limit));
+            if end == OmissionReason::TurnLimit {
+                let (reached, limit) = (f64::from(self.turn), f64::from(self.window.limits().max_turns));
                 effects.push(self.record_stop(BudgetStop { kind: BudgetKind::Turns, reached, limit }));
             }
             effects.extend(self.record_partial_files());

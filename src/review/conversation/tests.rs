@@ -343,6 +343,16 @@ fn what_no_turn_was_left_for_is_said() {
 }
 
 #[test]
+fn an_answer_that_breaks_off_in_the_last_turn_is_no_turn_limit() {
+    let mut task = task(vec![part("a.rs", 100)]);
+    task.limits.max_turns = 2;
+    let broken = || answer(&fenced("a.rs", &[1]), vec![], StopReason::Length);
+    let outcome = ConversationPlayer::new(vec![broken(), broken()]).play(task).expect("an end");
+    assert_eq!((outcome.status, outcome.budget_stop), (RunStatus::Completed, None));
+    assert_eq!(outcome.coverage.gaps[0].reason, OmissionReason::BrokenAnswer);
+}
+
+#[test]
 fn a_budget_ends_the_run_and_keeps_its_findings() {
     let mut player = ConversationPlayer::new(long_review());
     let mut task = task(vec![part("a.rs", 100)]);
