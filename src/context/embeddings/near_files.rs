@@ -36,7 +36,7 @@ pub struct NearFiles {
 
 impl EmbeddingScorer {
     /// Compares the vectors of files with those of the query texts. Files for which `is_wanted` returns false are left
-    /// out; it is called for few files.
+    /// out; it is called for few files. Finds and reads nothing without queries.
     ///
     /// # Errors
     /// Fails if a request for the vectors of the query fails or is cancelled.
@@ -47,6 +47,9 @@ impl EmbeddingScorer {
         is_wanted: &mut dyn FnMut(&TreeFile) -> bool,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<NearFiles, ChatError> {
+        if queries.is_empty() {
+            return Ok(NearFiles::default());
+        }
         let files = files.get(..MAX_COMPARED_FILES).unwrap_or(files);
         let mut cache = VectorCache::open(&self.folder, &self.embedder.name());
         let keys: Vec<[u8; 16]> = files.iter().map(card_key).collect();
@@ -59,7 +62,7 @@ impl EmbeddingScorer {
                 false => near.later += 1,
             }
         }
-        if known.is_empty() || queries.is_empty() {
+        if known.is_empty() {
             return Ok(near);
         }
         let wanted: HashSet<[u8; 16]> = queries.iter().map(|query| query.key).collect();
@@ -118,7 +121,37 @@ pub fn build_card(
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::config::ReviewerKind;
+    use crate::reviewers::chat::AnswerTimeouts;
+    use crate::reviewers::http::{Embedder, Endpoint};
+
+    #[test]
+    fn without_a_query_no_file_waits_for_a_vector() {
+        let nobody = Duration::from_millis(1);
+        let embedder = Embedder::open(Endpoint {
+            kind: ReviewerKind::Ollama,
+            model: "m".to_owned(),
+            base_url: Some("http://127.0.0.1:1".to_owned()),
+            key: None,
+            insecure_http: false,
+            effort: None,
+            connect_timeout: nobody,
+            timeouts: AnswerTimeouts { idle: nobody, total: nobody },
+            attempts: 1,
+            ca_file: None,
+            name: "embeddings".to_owned(),
+            window: None,
+        })
+        .expect("a client");
+        let folder = tempfile::tempdir().expect("a folder");
+        let scorer = EmbeddingScorer::new(embedder, folder.path().join("vectors"), nobody);
+        let files = [TreeFile { path: "a.rs".to_owned(), blob: "0".repeat(40) }];
+        let near = scorer.find_near_files(&[], &files, &mut |_| true, &|| false).expect("nothing is asked");
+        assert_eq!((near.paths.len(), near.unknown.len(), near.later), (0, 0, 0));
+    }
 
     #[test]
     fn files_nearer_than_most_are_found_nearest_first() {
