@@ -11,9 +11,10 @@
 //!   is that of the first report. For a chain of reports in which only neighbours overlap, the number of resulting
 //!   findings depends on the order, too.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use super::dedup::sort_by_urgency;
+use super::finding_lines::FindingLineIndex;
 use super::similarity::{FindingSimilarity, FindingWords, ProblemDistinction};
 use crate::domain::text::sanitize_line;
 use crate::domain::{Finding, FindingId, Kind, Suggestion};
@@ -61,30 +62,8 @@ pub struct FindingAccumulator {
     /// In the order of their first report.
     known: Vec<AccumulatedFinding>,
     by_id: HashMap<FindingId, usize>,
+    /// The findings of one kind in one file.
     by_place: HashMap<(String, Kind), FindingLineIndex>,
-}
-
-/// The findings of one kind in one file.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct FindingLineIndex {
-    /// From first line and index to last line.
-    by_start: BTreeMap<(u32, usize), u32>,
-    /// The greatest difference of last and first line.
-    longest: u32,
-}
-
-impl FindingLineIndex {
-    fn insert(&mut self, finding: &Finding, index: usize) {
-        self.longest = self.longest.max(finding.line_end.saturating_sub(finding.line_start));
-        self.by_start.insert((finding.line_start, index), finding.line_end);
-    }
-
-    /// Returns the indices of the findings with a line from `first` to `last`, from the bottom up.
-    fn overlapping(&self, first: u32, last: u32) -> impl Iterator<Item = usize> {
-        let from = first.saturating_sub(self.longest).min(last);
-        let row = self.by_start.range((from, 0)..=(last, usize::MAX)).rev();
-        row.filter(move |(_, end)| **end >= first).map(|(&(_, index), _)| index)
-    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -199,7 +178,7 @@ impl FindingAccumulator {
         let Some(known) = self.known.get_mut(index) else { return };
         let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
         let before = std::mem::replace(known, AccumulatedFinding { finding: finding.clone(), words }).finding;
-        self.line_index(&before).by_start.remove(&(before.line_start, index));
+        self.line_index(&before).remove(&before, index);
         self.line_index(finding).insert(finding, index);
     }
 

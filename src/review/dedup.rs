@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::accumulate::main_explanation;
+use super::finding_lines::FindingLineIndex;
 use super::similarity::FindingWords;
 use crate::domain::{Confidence, Finding, FindingId, Kind, Priority, Severity};
 
@@ -35,41 +36,30 @@ pub struct FindingDeduplicator {
 }
 
 /// The findings of one kind in one file, by strength.
-type IntervalsByStrength = BTreeMap<FindingStrength, IntervalRow>;
+type IntervalsByStrength = BTreeMap<FindingStrength, FindingLineIndex>;
 
 /// Maximum number of overlapping findings with which a report is compared. Not from the literature: more findings at one
 /// place cannot be distinguished anyway.
 const MAX_COMPARED: usize = 64;
 
-/// Findings of one strength.
-#[derive(Debug, Clone, Default)]
-struct IntervalRow {
-    /// From first line and index in [`FindingDeduplicator::seen`] to last line.
-    by_start: BTreeMap<(u32, usize), u32>,
-    /// The greatest difference of last and first line.
-    longest: u32,
-}
-
-impl IntervalRow {
-    fn insert(&mut self, finding: &Finding, index: usize) {
-        self.longest = self.longest.max(finding.line_end.saturating_sub(finding.line_start));
-        self.by_start.insert((finding.line_start, index), finding.line_end);
-    }
-
-    /// Returns the indices of the findings that overlap the lines of a finding, from the bottom up.
-    fn overlapping(&self, finding: &Finding) -> impl Iterator<Item = usize> {
-        let from = finding.line_start;
-        // An invalid range (end before start) overlaps nothing; the engine rejects it.
-        let first = from.saturating_sub(self.longest).min(finding.line_end);
-        let row = self.by_start.range((first, 0)..=(finding.line_end, usize::MAX)).rev();
-        row.filter(move |(_, end)| **end >= from).map(|(&(_, index), _)| index).take(MAX_COMPARED)
-    }
-}
-
 #[derive(Debug, Clone)]
 struct AdmittedFinding {
     finding: Finding,
+    words: FindingWords,
     standing: AdmittedState,
+}
+
+impl AdmittedFinding {
+    fn new(finding: &Finding) -> Self {
+        let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
+        Self { finding: finding.clone(), words, standing: AdmittedState::Stands }
+    }
+
+    /// Returns `true` unless the ids or the words of two overlapping reports of one kind say that they are two problems.
+    fn is_one_problem(&self, other: &Self) -> bool {
+        !self.finding.finding_id.is_variant_of(&other.finding.finding_id)
+            && !self.words.compare(&other.words).distinct.separates(&self.finding, &other.finding)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,26 +83,26 @@ impl FindingDeduplicator {
         }
         let place = (finding.repo_relative_path.clone(), finding.kind);
         let (here, strength) = (self.by_place.entry(place).or_default(), strength(finding));
-        let seen = &self.seen;
-        let is_same = |index: &usize| seen.get(*index).is_some_and(|seen| is_one_problem(&seen.finding, finding));
-        if here.range(strength..).any(|(_, row)| row.overlapping(finding).any(|index| is_same(&index))) {
+        let (seen, admitted) = (&self.seen, AdmittedFinding::new(finding));
+        let is_same = |index: &usize| seen.get(*index).is_some_and(|seen| seen.is_one_problem(&admitted));
+        if here.range(strength..).any(|(_, row)| compared_with(row, finding).any(|index| is_same(&index))) {
             return DedupVerdict::Duplicate;
         }
-        let weaker = here.range(..strength).flat_map(|(_, row)| row.overlapping(finding)).filter(is_same);
+        let weaker = here.range(..strength).flat_map(|(_, row)| compared_with(row, finding)).filter(is_same);
         let weaker: Vec<usize> = weaker.collect();
         here.entry(strength).or_default().insert(finding, self.seen.len());
         weaker.into_iter().for_each(|index| self.mark_superseded(index));
         self.standing += 1;
         *self.standing_by_kind.entry(finding.kind).or_default() += 1;
         self.ids.insert(finding.finding_id.clone(), self.seen.len());
-        self.seen.push(AdmittedFinding { finding: finding.clone(), standing: AdmittedState::Stands });
+        self.seen.push(admitted);
         DedupVerdict::Accepted
     }
 
     /// Replaces the finding with the same id. Its lines for comparisons stay those that were accepted.
     pub fn replace(&mut self, finding: &Finding) {
         if let Some(seen) = self.ids.get(&finding.finding_id).and_then(|&index| self.seen.get_mut(index)) {
-            seen.finding = finding.clone();
+            *seen = AdmittedFinding { standing: seen.standing, ..AdmittedFinding::new(finding) };
         }
     }
 
@@ -183,13 +173,9 @@ pub(super) fn count_by_kind<'f>(findings: impl IntoIterator<Item = &'f Finding>)
     kinds
 }
 
-/// Returns `true` unless the ids or the words of two overlapping reports of one kind say that they are two problems.
-fn is_one_problem(one: &Finding, other: &Finding) -> bool {
-    if one.finding_id.is_variant_of(&other.finding_id) {
-        return false;
-    }
-    let words = |finding: &Finding| FindingWords::from_finding(finding, main_explanation(&finding.explanation));
-    !words(one).compare(&words(other)).distinct.separates(one, other)
+/// Returns the indices of the findings with which a report is compared: those that overlap its lines, from the bottom up.
+fn compared_with<'a>(row: &'a FindingLineIndex, finding: &Finding) -> impl Iterator<Item = usize> + use<'a> {
+    row.overlapping(finding.line_start, finding.line_end).take(MAX_COMPARED)
 }
 
 /// Sorts findings by priority, then by place.
@@ -232,7 +218,9 @@ mod tests {
         let mut verdicts = Vec::new();
         for report in reports {
             let overlaps = |other: &Finding| {
-                other.kind == report.kind && other.lines().overlaps(report.lines()) && is_one_problem(other, report)
+                other.kind == report.kind
+                    && other.lines().overlaps(report.lines())
+                    && AdmittedFinding::new(other).is_one_problem(&AdmittedFinding::new(report))
             };
             if seen.iter().any(|(other, _)| overlaps(other) && strength(other) >= strength(report)) {
                 verdicts.push(DedupVerdict::Duplicate);
@@ -276,12 +264,7 @@ mod tests {
         }
         let place = critic.by_place.values().next().cloned().unwrap_or_default();
         let looked_at: usize = (1..=many)
-            .map(|line| {
-                place
-                    .values()
-                    .map(|row| row.overlapping(&finding("a.rs", line * 2, line * 2, 2)).count())
-                    .sum::<usize>()
-            })
+            .map(|line| place.values().map(|row| row.overlapping(line * 2, line * 2).count()).sum::<usize>())
             .sum();
         assert_eq!((critic.len(), looked_at), (many as usize, many as usize));
     }

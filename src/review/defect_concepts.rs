@@ -4,6 +4,10 @@
 //! problems. Concepts tell them apart. They are chosen for revdeck from reports of models; a word may stand in several
 //! rows, and rows are merged rather than split, because a missing concept only keeps two reports together.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 /// A set of concepts, one bit for each row of [`CONCEPTS`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ConceptSet(u32);
@@ -12,12 +16,13 @@ impl ConceptSet {
     /// Returns the concepts of a text.
     pub fn from_text(text: &str) -> Self {
         let words = normalize_words(text);
-        let mut found = 0;
-        for (row, concept) in CONCEPTS.iter().enumerate() {
-            if concept.split(", ").any(|word| contains_word(&words, word)) {
-                found |= 1 << row;
-            }
-        }
+        let is_space = |at: usize| words.as_bytes().get(at) == Some(&b' ');
+        let terms = &*CONCEPT_TERMS;
+        let found = terms.automaton.find_overlapping_iter(&words).fold(0, |found, place| {
+            let term = terms.terms[place.pattern()];
+            let begins = place.start().checked_sub(1).is_some_and(is_space);
+            if begins && (term.is_prefix || is_space(place.end())) { found | 1 << term.row } else { found }
+        });
         Self(found)
     }
 
@@ -102,6 +107,34 @@ const CONCEPTS: [&str; 24] = [
      unreachable",
 ];
 
+/// Term of a concept.
+#[derive(Debug, Clone, Copy)]
+struct ConceptTerm {
+    /// Index into [`CONCEPTS`].
+    row: usize,
+    /// The term also stands for longer words.
+    is_prefix: bool,
+}
+
+/// All terms of all concepts, searched at once.
+struct ConceptTerms {
+    automaton: AhoCorasick,
+    /// By the number of the pattern in `automaton`.
+    terms: Vec<ConceptTerm>,
+}
+
+static CONCEPT_TERMS: LazyLock<ConceptTerms> = LazyLock::new(|| {
+    let rows = CONCEPTS.iter().enumerate().flat_map(|(row, terms)| terms.split(", ").map(move |term| (row, term)));
+    let (words, terms): (Vec<&str>, Vec<ConceptTerm>) = rows
+        .map(|(row, term)| match term.strip_suffix('*') {
+            Some(start) => (start, ConceptTerm { row, is_prefix: true }),
+            None => (term, ConceptTerm { row, is_prefix: false }),
+        })
+        .unzip();
+    let automaton = AhoCorasick::new(words).unwrap_or_else(|error| unreachable!("{error}"));
+    ConceptTerms { automaton, terms }
+});
+
 /// Returns the words of a text in lower case, each between two spaces. Names (with underscores or inner capitals) are
 /// left out: they tell where a problem is, not which.
 fn normalize_words(text: &str) -> String {
@@ -116,14 +149,6 @@ fn normalize_words(text: &str) -> String {
         words.push(' ');
     }
     words
-}
-
-fn contains_word(words: &str, word: &str) -> bool {
-    let (word, is_prefix) = word.strip_suffix('*').map_or((word, false), |word| (word, true));
-    memchr::memmem::find_iter(words.as_bytes(), word.as_bytes()).any(|at| {
-        let begins = at > 0 && words.as_bytes().get(at - 1) == Some(&b' ');
-        begins && (is_prefix || words.as_bytes().get(at + word.len()) == Some(&b' '))
-    })
 }
 
 #[cfg(test)]

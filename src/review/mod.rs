@@ -15,6 +15,7 @@ mod dedup;
 mod defect_concepts;
 mod extract;
 mod finding_identity;
+mod finding_lines;
 mod journal_metrics;
 mod journal_state;
 mod plan;
