@@ -22,8 +22,9 @@ pub struct ContextSources {
     pub history: String,
 }
 
-/// Reads history and documents into the caches in `folder` until `stopped` returns true. Returns true if everything
-/// was read; false after a stop, or if another process reads.
+/// Reads history and documents into the caches in `folder` until `stopped` returns true. Returns true if nothing is left
+/// to read ahead: all of the history is read, and all documents or as many as half of the cache holds. Returns false
+/// after a stop, or if another process reads.
 ///
 /// # Errors
 /// Fails if git cannot read the tree or the history. A failure of the caches costs only time.
@@ -40,9 +41,9 @@ pub fn read_ahead(
     let mut authored = AuthoredFilter::from_tree(repo, &sources.tree, &|_| false)?;
     let files = authored.retain_by_name(list_code_files(&listing, &HashSet::new()));
     let unknown = library.find_unknown(&files);
-    library.prepare_within_cache(repo, &unknown, &mut authored, stopped);
+    let is_prepared = library.prepare_within_cache(repo, &unknown, &mut authored, stopped);
     library.close();
-    Ok(history.completeness == HistoryCompleteness::Whole && !stopped())
+    Ok(history.completeness == HistoryCompleteness::Whole && is_prepared)
 }
 
 /// Takes the lock of the folder; `None` if another process has it or the folder cannot be written. Closing the returned

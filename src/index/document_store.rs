@@ -115,37 +115,45 @@ impl DocumentStore {
                 let rest = files.iter().skip(number * FILES_PER_BATCH).filter(|file| !self.is_known(&file.blob));
                 return rest.map(|file| file.path.clone()).collect();
             }
-            let read = |file: &TreeFile| read_small_blob(repo, &file.blob).ok();
-            let contents: Vec<Option<Option<Vec<u8>>>> = batch.iter().map(read).collect();
-            let to_record = |content: &Option<Vec<u8>>| match content {
-                Some(content) => PreparedRecord::from_content(content),
-                None => PreparedRecord::NotText,
-            };
-            let records = parallel::map(&contents, |content| content.as_ref().map(to_record));
-            for (file, record) in batch.iter().zip(records) {
-                // A blob that git does not have may come later.
-                if let Some(record) = record {
-                    self.keep_prepared(file, record, own);
-                }
-            }
+            self.prepare_batch(repo, batch, own);
         }
         Vec::new()
     }
 
     /// Like [`DocumentStore::prepare`], but ends once the cache is half full: more documents would replace those that
-    /// contexts use.
+    /// contexts use. Returns false if it was stopped before that.
     pub fn prepare_within_cache(
         &mut self,
         repo: &Repo,
         files: &[TreeFile],
         own: &mut AuthoredFilter<'_>,
         stopped: &dyn Fn() -> bool,
-    ) {
+    ) -> bool {
         for batch in files.chunks(FILES_PER_BATCH) {
-            if stopped() || self.cache.bytes() >= MAX_CACHE_BYTES / 2 {
-                return;
+            if self.cache.bytes() >= MAX_CACHE_BYTES / 2 {
+                return true;
             }
-            self.prepare(repo, batch, own, stopped);
+            if stopped() {
+                return false;
+            }
+            self.prepare_batch(repo, batch, own);
+        }
+        true
+    }
+
+    fn prepare_batch(&mut self, repo: &Repo, batch: &[TreeFile], own: &mut AuthoredFilter<'_>) {
+        let read = |file: &TreeFile| read_small_blob(repo, &file.blob).ok();
+        let contents: Vec<Option<Option<Vec<u8>>>> = batch.iter().map(read).collect();
+        let to_record = |content: &Option<Vec<u8>>| match content {
+            Some(content) => PreparedRecord::from_content(content),
+            None => PreparedRecord::NotText,
+        };
+        let records = parallel::map(&contents, |content| content.as_ref().map(to_record));
+        for (file, record) in batch.iter().zip(records) {
+            // A blob that git does not have may come later.
+            if let Some(record) = record {
+                self.keep_prepared(file, record, own);
+            }
         }
     }
 
@@ -489,7 +497,12 @@ mod tests {
         let late = library.prepare(&repo, &files, &mut own, &stopped);
         let rest: Vec<&str> = files[FILES_PER_BATCH..].iter().map(|file| file.path.as_str()).collect();
         assert_eq!(late, rest);
-        let unknown: Vec<String> = library.find_unknown(&files).into_iter().map(|file| file.path).collect();
-        assert_eq!(unknown, rest);
+        let unknown = library.find_unknown(&files);
+        assert_eq!(unknown.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), rest);
+        // Within the cache, too, each batch takes one look.
+        assert!(!library.prepare_within_cache(&repo, &unknown, &mut own, &stopped), "stopped");
+        looks.set(0);
+        assert!(library.prepare_within_cache(&repo, &unknown, &mut own, &stopped));
+        assert!(library.find_unknown(&files).is_empty());
     }
 }
