@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::text::format_count;
-use super::{FindingId, RunId};
+use super::{FindingId, RunId, is_default};
 
 /// Lines of a file (1-based, inclusive).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -293,7 +293,7 @@ pub struct Coverage {
     pub hunks_carried: u32,
     /// Number of changed hunks in files that the reviewer itself omitted. Hunks in files that the settings omit are
     /// not counted anywhere.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub hunks_left_out: u32,
     /// Number of added lines shown to the reviewer.
     pub lines_covered: u32,
@@ -482,10 +482,6 @@ impl Coverage {
     pub fn carried_from_run(&self, finding: &FindingId) -> Option<&RunId> {
         self.carried.iter().find(|carried| carried.findings.contains(finding)).map(|carried| &carried.from)
     }
-}
-
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// Formats a number with commas between groups of three digits.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::word_enum;
 use super::{
     BudgetStop, CancelReason, CarriedFile, ChatResponse, ContextRecord, ErrorClass, FileCoverage, Finding, FindingId,
-    OmittedFile, RejectedReport, RunStatus, Time,
+    OmittedFile, RejectedReport, RunStatus, Time, is_default,
 };
 
 word_enum!(
@@ -145,7 +145,7 @@ pub enum RunEvent {
         /// Omitted file with the reason.
         file: OmittedFile,
         /// Number of changed hunks in the file; 0 in journals of older versions.
-        #[serde(default, skip_serializing_if = "is_zero")]
+        #[serde(default, skip_serializing_if = "is_default")]
         hunks: u32,
     },
     /// An earlier attempt ran out of memory while it parsed these texts. No later attempt parses them.
@@ -341,8 +341,4 @@ pub enum RunEvent {
     /// An event of a newer revdeck version.
     #[serde(other)]
     Unknown,
-}
-
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }

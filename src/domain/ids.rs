@@ -1,6 +1,7 @@
 //! Defines the ids of runs, findings, fixes and patterns. Parsing checks the form, so that an id is safe as a file
 //! name.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -128,12 +129,35 @@ impl FindingId {
         }
     }
 
-    /// Returns true if both ids stand for different problems of one kind at the same code.
+    /// Returns true if one id is that of the first problem at some code and the other is that of a further problem of the
+    /// same kind there. Two further problems are told by [`FindingVariants`], which also knows the first one.
     pub fn is_variant_of(&self, other: &Self) -> bool {
         self != other && {
             let has = |base: &Self, id: &Self| (1..Self::MAX_VARIANTS).any(|n| base.variant(n) == *id);
             has(self, other) || has(other, self)
         }
+    }
+}
+
+/// Ids of problems of one kind at the same code.
+#[derive(Debug, Default)]
+pub struct FindingVariants {
+    /// From the id of a further problem to that of the first problem.
+    first: HashMap<FindingId, FindingId>,
+}
+
+impl FindingVariants {
+    /// Prepares to compare ids. `known` should hold the id of the first problem at each code: without it, two further
+    /// problems are not recognised, because an id does not tell from which one it was made.
+    pub fn from_ids<'a>(known: impl IntoIterator<Item = &'a FindingId>) -> Self {
+        let variants =
+            known.into_iter().flat_map(|id| (1..FindingId::MAX_VARIANTS).map(|n| (id.variant(n), id.clone())));
+        Self { first: variants.collect() }
+    }
+
+    /// Returns true if both ids stand for different problems of one kind at the same code.
+    pub fn are_variants(&self, one: &FindingId, other: &FindingId) -> bool {
+        one != other && self.first.get(one).unwrap_or(one) == self.first.get(other).unwrap_or(other)
     }
 }
 
@@ -183,6 +207,11 @@ mod tests {
         let other = FindingId::from_parts("CORRECTNESS", "b.rs", "x[i + 1]", 0);
         let is_variant = |a: &FindingId, b: &FindingId| (a.is_variant_of(b), b.is_variant_of(a));
         assert_eq!(is_variant(&first, &first.variant(1)), (true, true));
+        let siblings = (first.variant(1), first.variant(2));
+        assert_eq!(is_variant(&siblings.0, &siblings.1), (false, false), "the first problem is not known here");
+        let variants = FindingVariants::from_ids([&first, &other]);
+        assert!(variants.are_variants(&siblings.0, &siblings.1) && variants.are_variants(&first, &siblings.1));
+        assert!(!variants.are_variants(&first, &first) && !variants.are_variants(&other, &siblings.0));
         assert_eq!((is_variant(&first, &other), is_variant(&first, &first)), ((false, false), (false, false)));
     }
 }

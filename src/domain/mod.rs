@@ -39,6 +39,7 @@ pub use finding_lifecycle::{
     FindingAlias, FlipFlop, MovedFinding, Mute, MuteAction, SuppressedReport, SuppressionReason,
 };
 pub use fix::{AppliedFile, FileDiffStat, Fix, FixStatus, UnfixedFinding};
+pub(crate) use ids::FindingVariants;
 pub use ids::{BadId, FindingId, FixId, PatternId, RunId, content_hash};
 pub use kind::Kind;
 pub use ledger_delivery::{LedgerDelivery, LedgerForm, TokenCountPrecision};
@@ -57,6 +58,11 @@ pub use wilson::wilson_lower_bound;
 
 /// A point in time, written as RFC 3339. This module has no clock: callers pass times in.
 pub type Time = jiff::Timestamp;
+
+/// Returns true for zero and for whatever else a type starts with; records leave such fields out.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
 
 /// Schema version of every JSON object that revdeck prints or stores.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::word_enum;
 use super::{
     BudgetStop, Coverage, Finding, FindingAlias, FindingId, FixId, FlipFlop, MovedFinding, Priority, RejectedReport,
-    RunId, SCHEMA_VERSION, Scope, SuppressedReport, Time,
+    RunId, SCHEMA_VERSION, Scope, SuppressedReport, Time, is_default,
 };
 
 word_enum!(
@@ -400,7 +400,7 @@ pub struct RunUsage {
     #[serde(default)]
     pub window_peak: u64,
     /// Maximum number of tokens of that window; 0 if it is unknown, as in records of older versions.
-    #[serde(default, skip_serializing_if = "is_zero_tokens")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub window_limit: u64,
     /// Usage by reviewer, in the order of their first answers; empty for reviewers that do not work in turns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -432,11 +432,11 @@ pub struct RunOutcome {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunReuse {
     /// Number of later requests that this run answered.
-    #[serde(rename = "reuse_count", default, skip_serializing_if = "is_zero")]
+    #[serde(rename = "reuse_count", default, skip_serializing_if = "is_default")]
     pub count: u32,
     /// Part of `count`: adoptions while the run was active. Records from before this counter count every reuse
     /// as a reuse after the end.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub adopted_count: u32,
     /// Time of the last reuse.
     #[serde(rename = "last_reused_at", default, skip_serializing_if = "Option::is_none")]
@@ -524,14 +524,6 @@ impl RunRecord {
     pub fn last_matching_head(&self) -> &str {
         if self.reuse.last_head.is_empty() { &self.subject.head_commit } else { &self.reuse.last_head }
     }
-}
-
-fn is_zero(count: &u32) -> bool {
-    *count == 0
-}
-
-fn is_zero_tokens(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Full result of a run, stored once as `outputs/<run_id>.json`.

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::domain::{Kind, Time, word_enum};
+use crate::domain::{Kind, Time, is_default, word_enum};
 use crate::syntax::language::Language;
 
 /// Number of dismissals from which new findings of the kind are lowered. With five dismissals of five findings, the
@@ -57,7 +57,7 @@ pub struct KindTally {
     #[serde(default)]
     pub addressed: u32,
     /// Number of findings whose fix failed its check, was dropped or was undone.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub setbacks: u32,
     /// Salted digests of the files with dismissals: the first [`MIN_FILES`] distinct ones.
     #[serde(default)]
@@ -70,10 +70,6 @@ pub struct KindTally {
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub(super) rest: Map<String, Value>,
-}
-
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// Tallies by kind.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::form::Form;
 use super::{builtin_patterns, descriptions, rank};
-use crate::domain::{Kind, PatternId, Time, word_enum};
+use crate::domain::{Kind, PatternId, Time, is_default, word_enum};
 
 word_enum!(
     /// Claim of a pattern about code with its broken form.
@@ -156,7 +156,7 @@ pub struct Pattern {
     pub months: BTreeMap<String, MonthlyOutcomes>,
     /// Number of fixes on this machine that failed their check, were dropped or were undone, for findings that the
     /// pattern raised or with the edit of the pattern. Not exported.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub setbacks: u32,
     /// Other kinds of findings that the same edit fixed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -182,10 +182,6 @@ impl PatternCount {
             failures: self.failures.max(other.failures),
         }
     }
-}
-
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// Truncates a time to the day in UTC.

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use super::anchor::AnchorLocation;
-use crate::domain::{Finding, FindingId, Kind, LineRange};
+use crate::domain::{Finding, FindingId, FindingVariants, Kind, LineRange};
 
 /// Minimum share of common words in two titles, in percent of all their words, to mean the same problem if the lines do
 /// not decide.
@@ -30,9 +30,16 @@ pub struct MatchCandidate<'a> {
 /// Matches each report to at most one earlier finding, and each earlier finding to at most one report: the most similar
 /// pairs first. Returns the index of the earlier finding for each report.
 pub fn match_earlier_findings(reports: &[&Finding], earlier: &[MatchCandidate<'_>]) -> Vec<Option<usize>> {
+    let variants = FindingVariants::from_ids(
+        reports.iter().map(|report| &report.finding_id).chain(earlier.iter().map(|finding| finding.id)),
+    );
     let mut pairs: Vec<(u32, usize, usize)> = Vec::new();
     for (number, report) in reports.iter().enumerate() {
-        for (known, finding) in earlier.iter().enumerate().filter(|(_, finding)| finding.kind == report.kind) {
+        // A further problem of the same code was compared with this finding before, and is another one.
+        let may_match = |finding: &MatchCandidate<'_>| {
+            finding.kind == report.kind && !variants.are_variants(&report.finding_id, finding.id)
+        };
+        for (known, finding) in earlier.iter().enumerate().filter(|(_, finding)| may_match(finding)) {
             pairs.extend(score_likeness(report, finding).map(|likeness| (likeness, number, known)));
         }
     }
@@ -55,10 +62,6 @@ fn score_likeness(report: &Finding, earlier: &MatchCandidate<'_>) -> Option<u32>
     let lines = report.lines();
     let shared = count_shared_lines(place, lines);
     if path != report.repo_relative_path || shared == 0 {
-        return None;
-    }
-    // The report was compared with this finding before, and is another problem of the same code.
-    if report.finding_id.is_variant_of(earlier.id) {
         return None;
     }
     let spot = match earlier.stand {
@@ -217,5 +220,10 @@ mod tests {
         assert_eq!(match_earlier_findings(&[&other], &[earlier]), [Some(0)]);
         other.finding_id = id.variant(1);
         assert_eq!(match_earlier_findings(&[&other], &[earlier]), [None]);
+        let (first, second) = (report("a", 10, 14, "Lock is kept"), id.variant(2));
+        let found =
+            |report: &Finding| match_earlier_findings(&[report], &[earlier, MatchCandidate { id: &second, ..earlier }]);
+        assert_eq!(found(&other), [None], "nor is it the third one");
+        assert_eq!(found(&first), [Some(0)]);
     }
 }
