@@ -125,27 +125,31 @@ impl FindingWords {
     }
 
     pub fn compare(&self, other: &Self) -> FindingSimilarity {
-        let similarity = jaccard_permille(&self.title, &other.title).max(jaccard_permille(&self.text, &other.text));
+        let similarity = self.text_similarity(other);
         let told_apart =
             !self.telling.is_empty() && !other.telling.is_empty() && count_common(&self.telling, &other.telling) == 0;
         FindingSimilarity {
             alike: similarity >= MIN_SIMILARITY && !told_apart,
             told_apart,
-            distinct: self.distinguish(other),
+            distinct: self.distinguish(other, similarity),
             same_code: jaccard_permille(&self.code, &other.code) >= MIN_CODE_SIMILARITY,
             similarity,
         }
     }
 
-    /// Decides whether two reports clearly describe two problems.
-    fn distinguish(&self, other: &Self) -> ProblemDistinction {
+    /// Returns the similarity of the titles or of the whole texts, whichever is greater, in thousandths.
+    fn text_similarity(&self, other: &Self) -> u32 {
+        jaccard_permille(&self.title, &other.title).max(jaccard_permille(&self.text, &other.text))
+    }
+
+    /// Decides whether two reports with this similarity of their texts clearly describe two problems.
+    fn distinguish(&self, other: &Self, similarity: u32) -> ProblemDistinction {
         let has_other_subject = !self.subjects.is_empty()
             && !other.subjects.is_empty()
             && count_common(&self.subjects, &other.subjects) == 0;
         if has_other_subject && jaccard_permille(&self.sentence, &other.sentence) >= MIN_SIBLING_SIMILARITY {
             return ProblemDistinction::Siblings;
         }
-        let similarity = jaccard_permille(&self.title, &other.title).max(jaccard_permille(&self.text, &other.text));
         let is_unrelated = match (self.main_concepts(), other.main_concepts()) {
             (one, another) if one.is_empty() || another.is_empty() => {
                 similarity < MAX_UNRELATED_SIMILARITY && self.text.len().min(other.text.len()) >= MIN_UNRELATED_WORDS

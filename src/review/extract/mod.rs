@@ -16,6 +16,8 @@ mod report_fields;
 #[cfg(test)]
 mod tests;
 
+pub(super) use report_fields::TAB_COLUMNS;
+
 use field_names::{LISTS, ReportFields, as_object};
 use lenient_json::{LenientJsonReader, LenientObject, LenientValue, ParseEnd};
 

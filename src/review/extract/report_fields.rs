@@ -20,8 +20,8 @@ const MAX_TEXT_CHARS: usize = 4_000;
 const MAX_QUOTE_CHARS: usize = 4_000;
 const MAX_REPLACEMENT_CHARS: usize = 20_000;
 
-/// Number of columns of a tab in code that is only shown or compared.
-const TAB_COLUMNS: usize = 4;
+/// Number of columns of a tab in the texts of a report, and in code that is only shown or compared.
+pub(in crate::review) const TAB_COLUMNS: usize = 4;
 
 /// The result of parsing an object.
 pub(super) enum ReportParseResult {

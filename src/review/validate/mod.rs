@@ -15,7 +15,7 @@ mod tests;
 use std::rc::Rc;
 
 use quote_search::{MatchCertainty, QuoteHint, is_searchable};
-use suggestion::ReplacementTarget;
+use suggestion::{ReplacementTarget, SuggestionParts};
 
 pub use quote_search::FileText;
 pub use scope_lines::ScopeLines;
@@ -208,9 +208,8 @@ fn build_finding(
     let (identity, ordinal) = file.identity(place.anchor);
     let finding_id = FindingId::from_parts(report.kind.word(), path, &identity, ordinal);
     let (priority, severity) = complete_urgency(report);
-    let (suggestion, note) = suggestion::build_suggestion(report, file, place.lines, &place.target);
-    let replacement = suggestion.as_ref().and_then(|suggestion| suggestion.replacement.as_deref());
-    let (_, explanation) = suggestion::remove_suggestion_block(report, replacement);
+    let SuggestionParts { suggestion, explanation, note } =
+        suggestion::build_suggestion(report, file, place.lines, &place.target);
     let finding = Finding {
         detail_ref: format!("outputs/{run_id}.json#{finding_id}"),
         finding_id,

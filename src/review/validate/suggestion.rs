@@ -4,6 +4,7 @@ use super::quote_search::FileText;
 use crate::domain::text::sanitize_lines;
 use crate::domain::{LineRange, ReportedProblem, Suggestion};
 use crate::review::code_fences::{FencedSuggestion, find_suggestion};
+use crate::review::extract::TAB_COLUMNS;
 
 /// The lines that a replacement replaces.
 pub(super) enum ReplacementTarget {
@@ -12,12 +13,18 @@ pub(super) enum ReplacementTarget {
     Unknown,
 }
 
-/// Number of columns of a tab in the texts of a report.
-const TAB_COLUMNS: usize = 4;
+/// The parts of a finding that depend on the suggestion of its report.
+pub(super) struct SuggestionParts {
+    pub suggestion: Option<Suggestion>,
+    /// The explanation, without the block that holds the replacement.
+    pub explanation: String,
+    /// Says that a part of the suggestion was dropped, and why.
+    pub note: Option<String>,
+}
 
 /// Returns the texts of a report without the suggestion block that holds its replacement: suggestion and explanation.
 /// Without a replacement, or with another one, the texts stay.
-pub(super) fn remove_suggestion_block(report: &ReportedProblem, replacement: Option<&str>) -> (String, String) {
+fn remove_suggestion_block(report: &ReportedProblem, replacement: Option<&str>) -> (String, String) {
     let without = |text: &str| -> String {
         let is_shown = |block: &FencedSuggestion| {
             replacement.is_some_and(|code| sanitize_lines(code, TAB_COLUMNS).trim_end() == block.code.trim_end())
@@ -27,14 +34,14 @@ pub(super) fn remove_suggestion_block(report: &ReportedProblem, replacement: Opt
     (without(&report.suggestion), without(&report.explanation))
 }
 
-/// Returns a report's suggestion for a finding at `place`, and a note if a part was dropped. A replacement stays only
-/// if it certainly replaces the code that the model saw.
+/// Builds a report's suggestion for a finding at `place`. A replacement stays only if it certainly replaces the code that
+/// the model saw.
 pub(super) fn build_suggestion(
     report: &ReportedProblem,
     file: &FileText,
     place: LineRange,
     target: &ReplacementTarget,
-) -> (Option<Suggestion>, Option<String>) {
+) -> SuggestionParts {
     let (replacement, note) = match (&report.replacement, target) {
         (None, _) => (None, None),
         (Some(new), ReplacementTarget::Lines(lines)) => match find_objection(file, *lines, new) {
@@ -45,7 +52,7 @@ pub(super) fn build_suggestion(
             (None, Some("the replacement is dropped: it cannot be told which lines it is for".to_owned()))
         }
     };
-    let (words, _) = remove_suggestion_block(report, replacement.as_ref().map(|(new, _)| new.as_str()));
+    let (words, explanation) = remove_suggestion_block(report, replacement.as_ref().map(|(new, _)| new.as_str()));
     let text = match (words.is_empty(), &replacement) {
         (false, _) => words,
         (true, Some((new, lines))) => {
@@ -55,10 +62,11 @@ pub(super) fn build_suggestion(
                 false => format!("{verb} lines {} to {}.", lines.start, lines.end),
             }
         }
-        (true, None) => return (None, note),
+        (true, None) => return SuggestionParts { suggestion: None, explanation, note },
     };
     let lines = replacement.as_ref().map(|(_, lines)| *lines).filter(|lines| *lines != place);
-    (Some(Suggestion { text, replacement: replacement.map(|(new, _)| new), lines }), note)
+    let suggestion = Some(Suggestion { text, replacement: replacement.map(|(new, _)| new), lines });
+    SuggestionParts { suggestion, explanation, note }
 }
 
 fn find_objection(file: &FileText, lines: LineRange, new: &str) -> Option<String> {
