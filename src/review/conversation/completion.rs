@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::engine::{ConversationEffect, ConversationEngine, ConversationStage};
+use super::ConversationEffect;
+use super::engine::{ConversationEngine, ConversationStage};
 use crate::domain::{
     BudgetKind, BudgetStop, CancelReason, Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, OmissionReason,
     OmittedFile, RunEvent, RunStatus, text,

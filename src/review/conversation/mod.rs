@@ -5,24 +5,27 @@
 //!   turn.
 //! - A request never exceeds [`ConversationLimits::window_tokens`].
 
+mod answers;
 mod completion;
 mod diff_delivery;
 mod engine;
 mod limits;
+mod messages;
+mod requests;
 mod resume_log;
 mod side_requests;
+mod task;
 #[cfg(test)]
 mod tests;
 mod window;
 mod window_summary;
 
-pub(crate) use engine::AnswerProblem;
-pub use engine::{
-    BudgetProblem, ConversationEffect, ConversationEngine, ConversationEvent, ConversationPrompt,
-    ConversationToolResult, ReviewTask,
-};
+pub use engine::ConversationEngine;
 pub use limits::{ConversationLimits, RemainingBudget};
+pub(crate) use messages::AnswerProblem;
+pub use messages::{BudgetProblem, ConversationEffect, ConversationEvent, ConversationToolResult};
 pub(crate) use resume_log::ResumeLog;
+pub use task::{ConversationPrompt, ReviewTask};
 
 /// Counts the tokens of a text in the model's encoding.
 pub type PromptTokenCounter = Box<dyn Fn(&str) -> u64>;

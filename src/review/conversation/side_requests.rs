@@ -3,17 +3,64 @@
 //!
 //! Invariant: a failed side request never fails the run. The local summary or the finding stays.
 
-use super::engine::{ConversationEffect, ConversationEngine, ConversationPrompt, ConversationStage};
+use super::engine::{ConversationEngine, ConversationStage};
 use super::window::ComposedRequest;
+use super::{ConversationEffect, ConversationPrompt};
 use crate::domain::{
-    ChatMessage, ChatRequest, ChatResponse, Finding, Opinion, RejectedReport, ReportedProblem, RunEvent, TurnPhase,
-    WindowUse, text,
+    ChatMessage, ChatRequest, ChatResponse, ErrorClass, Finding, Opinion, RejectedReport, ReportedProblem, RunEvent,
+    TurnPhase, WindowUse, text,
 };
 
 /// Longest answer to a request about one finding, in tokens. Not from the literature: a verdict and a paragraph.
 const MAX_OPINION_TOKENS: u64 = 1_000;
 
 impl ConversationEngine {
+    /// Handles the answer to a side request.
+    pub(super) fn handle_side_answer(
+        &mut self,
+        response: ChatResponse,
+        first_ms: u64,
+        took_ms: u64,
+        cost: Option<f64>,
+    ) -> Vec<ConversationEffect> {
+        let mut effects = vec![self.record_answer(&response, first_ms, took_ms, cost)];
+        effects.extend(match self.stage {
+            ConversationStage::Summary => {
+                self.accept_summary(&response);
+                self.resend_turn()
+            }
+            _ => self.apply_opinion(&response),
+        });
+        effects
+    }
+
+    pub(super) fn handle_side_failure(&mut self, class: ErrorClass, summary: String) -> Vec<ConversationEffect> {
+        let mut effects = vec![self.unanswered_entry(class, &summary)];
+        match self.stage {
+            ConversationStage::Summary => {
+                effects.push(self.note(format!("no summary by the model: {summary}")));
+                effects.extend(self.resend_turn());
+            }
+            _ => effects.extend(self.close_without_opinions(summary)),
+        }
+        effects
+    }
+
+    /// Returns the journal entry of a failed request that did not end the run. Without the entry, a restart would take
+    /// the next answer for the answer to this request.
+    pub(super) fn unanswered_entry(&self, class: ErrorClass, summary: &str) -> ConversationEffect {
+        let turn = self.turn + self.judgements;
+        ConversationEffect::Append(RunEvent::Unanswered { turn, class, summary: summary.to_owned() })
+    }
+
+    /// Ends the run without the remaining second opinions.
+    pub(super) fn close_without_opinions(&mut self, reason: String) -> Vec<ConversationEffect> {
+        self.opinions.clear();
+        let mut effects = vec![self.note(format!("no second opinion: {reason}"))];
+        effects.extend(self.close());
+        effects
+    }
+
     /// Asks the model for a summary of what just left the window.
     pub(super) fn ask_for_summary(&mut self, composed: &ComposedRequest) -> Vec<ConversationEffect> {
         let limits = self.window.limits().clone();
