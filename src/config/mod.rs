@@ -10,6 +10,7 @@ pub(crate) mod embedded;
 mod error;
 mod keys;
 mod layers;
+mod loosened_rules;
 mod models;
 mod money;
 mod paths;
@@ -30,6 +31,7 @@ pub use layers::{
     EffectiveSetting, LoadedSettings, MistakePolicy, REPOSITORY_FILE, RepositorySource, RequiredAssets, SettingOrigin,
     SettingsSources, load_settings,
 };
+pub(crate) use loosened_rules::describe_loosened_rules;
 pub(crate) use models::{ModelCatalog, ModelFacts, ModelMatch, ModelPrice, ToolUse};
 pub(crate) use money::Dollars;
 pub use paths::Paths;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::config::{REPOSITORY_FILE, Settings};
+use crate::config::{self, REPOSITORY_FILE, Settings};
 use crate::git::{FilterRules, FilterSettings};
 use crate::runner::Services;
 
@@ -62,7 +62,18 @@ impl Services {
     /// read, the repository has no say.
     pub(crate) fn settings_for(&self, base: &str, snapshot: &str) -> Arc<Settings> {
         let commit = self.repo.find_rules_commit(base, snapshot).ok().flatten();
-        let file = commit.and_then(|commit| self.repo.regular_file_at(&commit, REPOSITORY_FILE).ok().flatten());
+        self.settings_at(commit.as_deref())
+    }
+
+    /// Returns a note about the rules for reviews that the change from `base` to `snapshot` loosens, if it does.
+    pub(crate) fn describe_loosened_rules(&self, base: &str, snapshot: &str) -> Option<String> {
+        // Without rules of a base, no rules of a repository hold, and the change loosens none.
+        let before = self.repo.find_rules_commit(base, snapshot).ok().flatten()?;
+        config::describe_loosened_rules(&self.settings_at(Some(&before)), &self.settings_at(Some(snapshot)))
+    }
+
+    fn settings_at(&self, commit: Option<&str>) -> Arc<Settings> {
+        let file = commit.and_then(|commit| self.repo.regular_file_at(commit, REPOSITORY_FILE).ok().flatten());
         self.rules.merge(file)
     }
 }

@@ -80,6 +80,32 @@ fn the_rules_of_a_change_do_not_hold_for_it(#[case] path: &str, #[case] rules: &
 }
 
 #[rstest]
+#[case::thresholds(
+    "fail_on = \"p1\"\n[smells.long_method]\nmax_code_lines = 1000\n",
+    Some("smells.long_method.max_code_lines from 60 to 1000")
+)]
+#[case::gate("fail_on = \"p0\"\n", Some("fail_on from p1 to p0"))]
+#[case::stricter("fail_on = \"p2\"\n[smells.long_method]\nmax_code_lines = 20\n", None)]
+fn a_change_that_loosens_the_rules_of_the_repository_is_named(#[case] rules: &str, #[case] loosened: Option<&str>) {
+    in_every_scope(
+        |test| {
+            test.write(".revdeck.toml", "ignored_paths = [\"/docs/api/\"]\nfail_on = \"p1\"\n");
+            test.commit("a gate");
+            test.write(".revdeck.toml", format!("ignored_paths = [\"/docs/api/\"]\n{rules}"));
+        },
+        |test, scope| {
+            let value = gate(test, scope, DONE);
+            let note = loosened.map(|rule| {
+                format!(
+                    "this change loosens .revdeck.toml: {rule}; it is reviewed by the rules of its base, later changes are not"
+                )
+            });
+            assert_eq!(value["notes"], json!(note.into_iter().collect::<Vec<_>>()), "{scope:?}");
+        },
+    );
+}
+
+#[rstest]
 #[case::attributes(".gitattributes", "*.gen.py linguist-generated\n/src/pay.py linguist-generated\n", "generated")]
 #[case::attributes_of_the_folder("src/.gitattributes", "*.py -diff\n", "binary")]
 #[case::settings(".revdeck.toml", "ignored_paths = [\"/docs/api/\", \"/src/pay.py\"]\n", "ignored")]

@@ -242,6 +242,10 @@ impl<'a> RunWorker<'a> {
             Ok(change) => {
                 let mut outcome = self.review(&change, replayed, &entries)?;
                 self.add_left_out_secrets(&change, &mut outcome)?;
+                let subject = &self.record.subject;
+                outcome
+                    .notes
+                    .extend(self.services.describe_loosened_rules(&subject.base_commit, &subject.snapshot_commit));
                 outcome
             }
             Err(error) => {
