@@ -62,6 +62,8 @@ mod conclude;
 mod control;
 mod finding_lifecycle;
 pub(crate) mod fixer;
+#[cfg(test)]
+mod fixture;
 mod freshness;
 mod hunk_keys;
 mod indexing;

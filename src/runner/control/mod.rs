@@ -2,6 +2,7 @@
 
 pub(super) mod cancel;
 pub(super) mod pause;
+pub(super) mod run_check;
 pub(super) mod wait;
 
 use crate::runner::Services;

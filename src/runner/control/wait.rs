@@ -4,16 +4,14 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use crate::domain::{FindingCounts, RunEvent, RunId, RunRecord, RunStatus, TurnPhase};
+use crate::domain::{FindingCounts, RunEvent, RunId, RunRecord, TurnPhase};
+use crate::runner::control::run_check::WaitPatience;
 use crate::runner::reviewer_access::model_reviewer::max_turns;
-use crate::runner::{RecoveryOutcome, RunControl, RunnerError};
+use crate::runner::{RunControl, RunnerError};
 use crate::store::{Heartbeat, JournalFollower, StoreChange};
 
 /// Interval between two checks of the worker, because the death of a process wakes nobody.
 const RECOVERY_INTERVAL: Duration = Duration::from_millis(500);
-/// Maximum number of attempts in a row to settle a run whose worker is gone. A store that cannot be written for five
-/// seconds, because its disk is full for instance, stays so until somebody does something.
-const MAX_RECOVERIES: u32 = 10;
 
 /// Stops the thread that waits for the store when it is dropped.
 struct StopOnDrop(crate::store::TailStopper);
@@ -53,7 +51,7 @@ impl RunControl<'_> {
     ///
     /// # Errors
     ///
-    /// If there is no such run, or the store cannot be read.
+    /// If there is no such run, if the store cannot be read, or if nothing that this process can do lets the run go on.
     pub fn wait_for_run(
         &self,
         run: &RunId,
@@ -78,7 +76,7 @@ impl RunControl<'_> {
         let mut last: Option<WaitProgress> = None;
         let mut is_due = false;
         let mut next_look = Instant::now() + RECOVERY_INTERVAL;
-        let mut failed_recoveries = 0;
+        let mut waited = WaitPatience::default();
         loop {
             let Some(mut record) = self.services.store.run(run)? else { return Err(self.services.no_run_error(run)) };
             if !record.status.is_terminal() {
@@ -99,13 +97,13 @@ impl RunControl<'_> {
                 // The watcher thread is gone.
                 std::thread::sleep(patience);
             }
+            // All changes until now are seen in one look.
+            while changes.try_recv().is_ok() {}
             // Checked on schedule, however often the store changes.
             is_due = Instant::now() >= next_look;
             if is_due {
-                match self.recover_if_dead(run)? {
-                    None => failed_recoveries = 0,
-                    Some(_) if failed_recoveries + 1 < MAX_RECOVERIES => failed_recoveries += 1,
-                    Some(reason) => return Err(RunnerError::Unsettled { run: run.clone(), reason }),
+                if let Some(reason) = waited.count(self.check_run(run)?) {
+                    return Err(RunnerError::Unsettled { run: run.clone(), reason });
                 }
                 next_look = Instant::now() + RECOVERY_INTERVAL;
             }
@@ -116,30 +114,6 @@ impl RunControl<'_> {
         let (number, phase) = live.turn.filter(|_| run.status.is_working())?;
         let settings = self.services.settings.reviewers.get(&run.reviewed_by.name)?;
         Some(WaitedTurn { number, of: max_turns(settings, &self.services.settings.window), phase })
-    }
-
-    /// Returns the reason if the run cannot be settled.
-    fn recover_if_dead(&self, run: &RunId) -> Result<Option<String>, RunnerError> {
-        let recovered = match self.services.store.run(run)? {
-            Some(record) if record.status.is_working() && !self.services.store.is_live(run)? => {
-                self.services.recovery().recover()?
-            }
-            Some(record) if record.status == RunStatus::Pending => {
-                // The worker that should have started the run may have died, and so may the run it waits for.
-                let recovered = self.services.recovery().recover()?;
-                // Without this lock no process can start a worker.
-                if let Err(error) = self.services.store.lock_start(run) {
-                    return Ok(Some(error.to_string()));
-                }
-                recovered
-            }
-            _ => Vec::new(),
-        };
-        let reason = recovered.into_iter().find_map(|recovered| match recovered.outcome {
-            RecoveryOutcome::Stuck(reason) if recovered.run_id == *run => Some(reason),
-            _ => None,
-        });
-        Ok(reason)
     }
 }
 

@@ -2,20 +2,14 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::process::Command;
-use std::sync::Arc;
-use std::time::Duration;
 
 use super::*;
-use crate::config::{ClockAndIds, Paths, Settings};
 use crate::domain::{
     Actor, Confidence, Coverage, FileCoverage, Kind, PhaseTimings, Priority, RunId, RunOutput, Severity, Suggestion,
     SuppressionReason, Time, TriageAction,
 };
-use crate::git::Repo;
 use crate::review::summarize_run;
-use crate::runner::RepositoryRules;
-use crate::store::{RepoInfo, Store};
+use crate::runner::fixture::RunnerFixture;
 
 struct LifecycleFixture {
     folder: tempfile::TempDir,
@@ -40,23 +34,7 @@ const BODY: &str =
 
 impl LifecycleFixture {
     fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let root = folder.path().join("repo");
-        std::fs::create_dir_all(&root).expect("a folder");
-        let git = |arguments: &[&str]| {
-            let done = Command::new("git").current_dir(&root).args(arguments).env("HOME", folder.path()).output();
-            assert!(done.expect("git starts").status.success(), "{arguments:?}");
-        };
-        git(&["init", "-q", "-b", "main"]);
-        git(&["-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "begin"]);
-        let repo = Repo::discover(&root).expect("a repository");
-        let info = RepoInfo { version: 1, key: repo.key(), name: repo.name(), common_dir: String::new() };
-        let paths = Paths::from_home(&folder.path().join("home"));
-        let store = Store::open(&paths.state, info).expect("a store");
-        let ambient = ClockAndIds::fixed("2026-03-04T05:06:07Z".parse().expect("a moment"), Duration::from_secs(1));
-        let settings = Arc::new(Settings::default());
-        let rules = RepositoryRules::fixed(Arc::clone(&settings));
-        let services = Services { repo, store, settings, rules, paths, ambient };
+        let RunnerFixture { folder, services } = RunnerFixture::new();
         Self { folder, services }
     }
 

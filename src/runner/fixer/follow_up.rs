@@ -8,6 +8,7 @@ use super::fixer_requests::FixDropWatch;
 use super::fixer_worker::{FixFailure, FixMaterial};
 use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{Finding, Fix, Priority, RunId, RunOutput, RunRecord, RunStatus, Scope};
+use crate::runner::control::run_check::WaitPatience;
 use crate::runner::launcher::start_workers::PendingRun;
 use crate::runner::{Fixer, ReviewRequest, RunnerError};
 use crate::store::StoreView;
@@ -60,6 +61,7 @@ impl Fixer<'_> {
     fn await_review(&self, run: &RunId, fix: &Fix) -> Result<RunRecord, FixFailure> {
         let wanted = FixDropWatch::new(self.services, fix);
         let mut next_look = Instant::now() + RECOVERY_INTERVAL;
+        let mut waited = WaitPatience::default();
         loop {
             match self.services.store.run(run)? {
                 Some(record) if record.status.is_terminal() => return Ok(record),
@@ -72,7 +74,9 @@ impl Fixer<'_> {
             }
             if Instant::now() >= next_look {
                 // The worker may have died, or the workers of runs that it waits for.
-                self.services.recovery().recover()?;
+                if let Some(reason) = waited.count(self.services.control().check_run(run)?) {
+                    return Err(FixFailure::Failed(RunnerError::Unsettled { run: run.clone(), reason }));
+                }
                 next_look = Instant::now() + RECOVERY_INTERVAL;
             }
             std::thread::sleep(REVIEW_POLL_INTERVAL);

@@ -20,6 +20,17 @@ enum StartResult {
     GivenUp,
 }
 
+/// What one look at the pending runs came to.
+#[derive(Default)]
+pub(in crate::runner) struct StartReport {
+    /// Runs whose worker was started.
+    pub started: Vec<RunId>,
+    /// Runs whose worker was started earlier, lives, and has not claimed its run yet.
+    pub unclaimed: Vec<RunId>,
+    /// Runs whose worker could not be started, with the error.
+    pub failed: Vec<(RunId, RunnerError)>,
+}
+
 /// A run that waits for a worker.
 pub(in crate::runner) struct PendingRun {
     pub run: RunId,
@@ -36,18 +47,37 @@ impl Launcher<'_> {
         self.start_next(self.services.store.runs_view()?.as_ref(), None, &[])
     }
 
-    /// Starts workers like [`crate::runner::Launcher::start_pending`], from a view that may be slightly old: `added` is a new run, and
-    /// the runs in `ended` have ended since. A worker too many costs only its start, because each worker checks for
-    /// itself whether it may begin.
+    /// Starts workers like [`Launcher::start_waiting`]. Returns the started runs.
     ///
-    /// A run takes no slot from the runs behind it if its worker cannot be started, or ends before it reads the run.
-    /// Such a run fails after [`MAX_ATTEMPTS`] starts.
+    /// # Errors
+    ///
+    /// If no worker could be started at all.
     pub(in crate::runner) fn start_next(
         &self,
         view: &StoreView,
         added: Option<PendingRun>,
         ended: &[RunId],
     ) -> Result<Vec<RunId>, RunnerError> {
+        let mut report = self.start_waiting(view, added, ended);
+        match report.failed.pop() {
+            Some((_, error)) if report.started.is_empty() => Err(error),
+            _ => Ok(report.started),
+        }
+    }
+
+    /// Starts workers for pending runs while slots are free, from a view that may be slightly old: `added` is a new run,
+    /// and the runs in `ended` have ended since. A worker too many costs only its start, because each worker checks for
+    /// itself whether it may begin.
+    ///
+    /// A run takes no slot from the runs behind it if its worker cannot be started, or ends before it reads the run.
+    /// Such a run fails after [`MAX_ATTEMPTS`] starts.
+    pub(in crate::runner) fn start_waiting(
+        &self,
+        view: &StoreView,
+        added: Option<PendingRun>,
+        ended: &[RunId],
+    ) -> StartReport {
+        let mut report = StartReport::default();
         let (mut busy, mut waiting) = (0, Vec::new());
         // Oldest first.
         for row in known_runs::run_rows(view).collect::<Vec<_>>().into_iter().rev() {
@@ -58,7 +88,10 @@ impl Launcher<'_> {
             match row.status {
                 _ if ended.contains(&run) => {}
                 // The lock is held: a worker is about to begin the run.
-                RunStatus::Pending if self.services.has_worker(&run) => busy += 1,
+                RunStatus::Pending if self.services.has_worker(&run) => {
+                    busy += 1;
+                    report.unclaimed.push(run);
+                }
                 RunStatus::Pending => waiting.push(PendingRun { run, worktree: PathBuf::from(row.worktree) }),
                 _ if self.services.has_worker(&run) => busy += 1,
                 _ => {}
@@ -66,7 +99,6 @@ impl Launcher<'_> {
         }
         waiting.extend(added);
         let slots = self.services.settings.max_parallel_runs.max(1);
-        let (mut started, mut trouble) = (Vec::new(), None);
         for next in waiting {
             if busy >= slots {
                 break;
@@ -77,20 +109,20 @@ impl Launcher<'_> {
             match self.start_worker(&next) {
                 Ok(StartResult::Begun) => {
                     busy += 1;
-                    started.push(next.run);
+                    report.started.push(next.run);
                 }
-                Ok(StartResult::Underway) => busy += 1,
+                Ok(StartResult::Underway) => {
+                    busy += 1;
+                    report.unclaimed.push(next.run);
+                }
                 Ok(StartResult::GivenUp) => {}
                 Err(error) => {
                     tracing::warn!(run = %next.run, %error, "no worker was started");
-                    trouble = Some(error);
+                    report.failed.push((next.run, error));
                 }
             }
         }
-        match trouble {
-            Some(error) if started.is_empty() => Err(error),
-            _ => Ok(started),
-        }
+        report
     }
 
     /// Returns `true` if a run must stay pending because an older run may finish first.

@@ -1,11 +1,13 @@
 //! Recovers runs without a worker: each run is completed, ended as requested, resumed or marked as lost. No finding is
 //! lost.
 
+use std::sync::Arc;
+
 use crate::domain::{CancelReason, ErrorClass, PhaseTimings, RunEvent, RunId, RunOutput, RunRecord, RunStatus, text};
 use crate::policy::MAX_ATTEMPTS;
 use crate::review::{JournalMetrics, JournalState};
 use crate::runner::{RecoveredRun, Recovery, RecoveryOutcome, RunnerError, conclude, known_runs};
-use crate::store::RecoveryNotice;
+use crate::store::{RecoveryNotice, StoreView};
 
 /// Facts about a working run whose lock is free, from which its recovery is decided.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +51,9 @@ fn decide_recovery(facts: &DeadRunFacts) -> RecoveryDecision {
     if has_output {
         return RecoveryDecision::Complete { cause: "worker died after it had written its result".to_owned() };
     }
-    if end_asked.is_some() {
+    // An earlier recovery that died has called the run lost already.
+    let is_called_lost = end_asked == Some(CancelReason::DeadProcess);
+    if end_asked.is_some() && !is_called_lost {
         let cause = "its worker did not answer".to_owned();
         return RecoveryDecision::End { status: conclude::end_status(end_asked), cause };
     }
@@ -58,7 +62,7 @@ fn decide_recovery(facts: &DeadRunFacts) -> RecoveryDecision {
         Some(turn) => format!("turn {turn}"),
         None => format!("attempt {attempt}"),
     };
-    if attempt < MAX_ATTEMPTS && can_resume {
+    if attempt < MAX_ATTEMPTS && can_resume && !is_called_lost {
         let cause = match turn {
             Some(_) => format!("worker died in {place}, attempt {attempt} of {MAX_ATTEMPTS}"),
             None => format!("worker died in {place} of {MAX_ATTEMPTS}"),
@@ -97,6 +101,25 @@ impl Recovery<'_> {
         if let Err(error) = self.services.fixer().reconcile_fixes() {
             tracing::warn!(%error, "fixes whose worker is gone cannot be settled");
         }
+        let (view, recovered) = self.settle_dead_runs()?;
+        self.services.launcher().settle_needless_of_view(&view);
+        let started = match recovered.is_empty() {
+            true => self.services.launcher().start_next(&view, None, &[]),
+            false => self.services.launcher().start_pending(),
+        };
+        if let Err(error) = started {
+            tracing::warn!(%error, "no worker was started");
+        }
+        Ok(recovered)
+    }
+
+    /// Settles unfinished runs whose lock is free, as [`Recovery::recover`] does, and nothing else. Returns the view of
+    /// the store before it, and the runs that were settled or could not be settled.
+    ///
+    /// # Errors
+    ///
+    /// If the runs cannot be listed.
+    pub(in crate::runner) fn settle_dead_runs(&self) -> Result<(Arc<StoreView>, Vec<RecoveredRun>), RunnerError> {
         let view = self.services.store.runs_view()?;
         let mut recovered = Vec::new();
         for row in known_runs::run_rows(&view).filter(|row| row.status.is_working()) {
@@ -110,19 +133,11 @@ impl Recovery<'_> {
                 }
             }
         }
-        self.services.launcher().settle_needless_of_view(&view);
         let news: Vec<RecoveryNotice> = recovered.iter().filter_map(RecoveredRun::news).collect();
         if let Err(error) = self.services.store.append_notices(&news) {
             tracing::warn!(%error, "nobody will be told what was settled");
         }
-        let started = match recovered.is_empty() {
-            true => self.services.launcher().start_next(&view, None, &[]),
-            false => self.services.launcher().start_pending(),
-        };
-        if let Err(error) = started {
-            tracing::warn!(%error, "no worker was started");
-        }
-        Ok(recovered)
+        Ok((view, recovered))
     }
 
     /// Settles one run. Returns `None` if nothing is to be done, or another process is settling the run.
@@ -147,7 +162,9 @@ impl Recovery<'_> {
             attempt: record.attempt,
             turn: entries.iter().rev().find_map(|entry| event_turn(&entry.event)),
             // Expensive, and needed only for a run that is neither written nor asked to end.
-            can_resume: output.is_none() && end_asked.is_none() && self.services.launcher().can_resume(&record),
+            can_resume: output.is_none()
+                && end_asked.is_none_or(|reason| reason == CancelReason::DeadProcess)
+                && self.services.launcher().can_resume(&record),
         };
         let decision = decide_recovery(&facts);
         let timings = JournalMetrics::add_unrecorded_attempt(record.usage.phase_timings, &entries);
@@ -195,12 +212,21 @@ impl Recovery<'_> {
                 let saved = describe_saved(journal);
                 // Before the end, so that the output contains it. If this process dies now, the run is lost all the
                 // same.
-                self.services.store.with_lock(|locked| {
+                let lost = self.services.store.with_lock(|locked| {
                     locked.annotate_run(run, |record| {
-                        record.ending.cancel_reason = Some(CancelReason::DeadProcess);
-                        record.ending.cancel_note = format!("{cause}; {saved}");
+                        if record.ending.cancel_reason.is_none() {
+                            record.ending.cancel_reason = Some(CancelReason::DeadProcess);
+                            record.ending.cancel_note = format!("{cause}; {saved}");
+                        }
                     })
                 })?;
+                // Somebody asked for the end after the decision.
+                if let asked @ Some(reason) = lost.ending.cancel_reason
+                    && reason != CancelReason::DeadProcess
+                {
+                    let end = RecoveryDecision::End { status: conclude::end_status(asked), cause: cause.clone() };
+                    return self.carry_out(&end, (lost, timings), journal, output);
+                }
                 let mut outcome = journal.to_outcome(RunStatus::Lost, cause);
                 outcome.failure = Some((ErrorClass::WorkerDied, cause.clone()));
                 self.services.closer().conclude_run(run, &mut outcome, timings)?;
@@ -284,6 +310,7 @@ impl RecoveredRun {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runner::fixture::RunnerFixture;
 
     const DEAD: DeadRunFacts =
         DeadRunFacts { has_output: false, end_asked: None, attempt: 1, turn: None, can_resume: true };
@@ -302,6 +329,43 @@ mod tests {
             cause: "its worker did not answer".to_owned(),
         };
         assert_eq!(decide(asked), ended);
+        // An earlier recovery called it lost, and died before it could say so in the record.
+        let lost = RecoveryDecision::Lose { cause: "worker died in attempt 1".to_owned() };
+        assert_eq!(decide(DeadRunFacts { end_asked: Some(CancelReason::DeadProcess), ..DEAD }), lost);
+    }
+
+    #[test]
+    fn a_run_that_its_user_ends_while_it_is_settled_is_cancelled_and_not_lost() {
+        let fixture = RunnerFixture::new();
+        let services = &fixture.services;
+        let run = fixture.record_working_run(|record| record.attempt = MAX_ATTEMPTS);
+        let before = fixture.record(&run);
+        let asked = |record: &mut RunRecord| {
+            record.ending.cancel_reason = Some(CancelReason::UserStop);
+            "no longer needed".clone_into(&mut record.ending.cancel_note);
+        };
+        services.store.update_run(&run, services.ambient.now(), asked).expect("a line");
+        let lose = RecoveryDecision::Lose { cause: "worker died in attempt 3".to_owned() };
+        let journal = JournalState::default();
+        let status = services.recovery().carry_out(&lose, (before, PhaseTimings::default()), &journal, None);
+        let record = fixture.record(&run);
+        assert_eq!((status.expect("the store"), record.status), (RunStatus::Cancelled, RunStatus::Cancelled));
+        assert_eq!(record.ending.cancel_reason, Some(CancelReason::UserStop));
+        assert_eq!(record.ending.cancel_note, "no longer needed");
+    }
+
+    #[test]
+    fn a_run_that_a_dead_recovery_called_lost_is_lost_with_its_error() {
+        let fixture = RunnerFixture::new();
+        let run = fixture.record_working_run(|record| {
+            record.attempt = MAX_ATTEMPTS;
+            record.ending.cancel_reason = Some(CancelReason::DeadProcess);
+            "worker died in turn 7; 2 findings kept".clone_into(&mut record.ending.cancel_note);
+        });
+        fixture.services.recovery().recover_one(&run).expect("the store");
+        let record = fixture.record(&run);
+        assert_eq!((record.status, record.ending.error_class), (RunStatus::Lost, Some(ErrorClass::WorkerDied)));
+        assert_eq!(record.ending.cancel_note, "worker died in turn 7; 2 findings kept");
     }
 
     #[test]

@@ -188,3 +188,61 @@ fn who_waits_for_a_run_begins_when_it_is_paused() {
     assert_eq!(place.ended(&run).status, RunStatus::Completed);
     drop(worker);
 }
+
+/// Waits for the review of a commit, which a pending run answers, and returns the message with which the wait ends.
+fn wait_in_vain(place: &Place, commit: &str) -> String {
+    let output = place.test.revdeck(&["review", "--commit", commit, "--wait"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    said
+}
+
+/// Records a pending run that answers the request of `model`, which is no completed run any more.
+fn pending_answer(place: &Place, model: &RunId, id: &str, waits_for: Option<RunId>) -> RunId {
+    let scope = place.run(model).subject.scope_hash;
+    like(place, model, id, |record| {
+        pending(record);
+        record.subject.scope_hash = scope;
+        record.links.waits_for = waits_for;
+    })
+}
+
+#[test]
+fn a_wait_ends_when_the_older_run_cannot_be_settled() {
+    let place = Place::new();
+    let commit = place.commit_modules("one", 1);
+    let model = place.review(&["--commit", &commit, "--wait"]);
+    let older = like(&place, &model, BAD, dead);
+    obstruct(&place, &format!("events/{older}.jsonl"));
+    let run = pending_answer(&place, &model, OTHER, Some(older.clone()));
+    let said = wait_in_vain(&place, &commit);
+    assert!(said.contains(&format!("{run} cannot be settled: ")) && said.contains(older.as_str()), "{said}");
+    assert_eq!(place.run(&run).status, RunStatus::Pending, "the run stays for the next process");
+}
+
+#[test]
+fn a_wait_ends_when_no_worker_can_be_started() {
+    let place = Place::new();
+    let commit = place.commit_modules("one", 1);
+    let model = place.review(&["--commit", &commit, "--wait"]);
+    obstruct(&place, &format!("locks/{OTHER}.start"));
+    let run = pending_answer(&place, &model, OTHER, None);
+    let said = wait_in_vain(&place, &commit);
+    assert!(said.contains(&format!("{run} cannot be settled: ")) && said.contains(".start"), "{said}");
+}
+
+#[test]
+fn a_start_whose_worker_cannot_write_its_claim_goes_on_to_be_counted() {
+    let place = Place::new();
+    let commit = place.commit_modules("one", 1);
+    let model = place.review(&["--commit", &commit, "--wait"]);
+    let store = place.store();
+    let run = like(&place, &model, BAD, pending);
+    drop(store.lock_start(&run).expect("readable").expect("free").record_start().expect("writable"));
+    // As on a full disk: no file can grow.
+    let line = format!("trap '' XFSZ; ulimit -f 0; exec '{}' worker {run}", env!("CARGO_BIN_EXE_revdeck"));
+    let output = place.test.command("sh").args(["-c", &line]).output().expect("a shell");
+    assert!(!output.status.success());
+    assert_eq!(place.run(&run).status, RunStatus::Pending);
+    assert_eq!(store.lock_start(&run).expect("readable").expect("free").failed_starts(), 1);
+}
