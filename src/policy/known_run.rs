@@ -54,6 +54,18 @@ pub struct KnownRun<'a> {
     pub underway: Option<RunProgress>,
 }
 
+/// Properties that make two reviews equivalent when all of them are equal: a reviewer receives the same code and the
+/// same instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EquivalenceKey<'a> {
+    scope_hash: &'a str,
+    diff_fingerprint: &'a str,
+    policy_version: &'a str,
+    reviewer: &'a str,
+    model: &'a str,
+    reasoning_effort: &'a str,
+}
+
 /// State of a request to end a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelRequest {
@@ -112,7 +124,19 @@ pub enum Resumable {
     No,
 }
 
-impl KnownRun<'_> {
+impl<'a> KnownRun<'a> {
+    /// Returns the properties by which runs are compared.
+    pub fn equivalence_key(&self) -> EquivalenceKey<'a> {
+        EquivalenceKey {
+            scope_hash: self.scope_hash,
+            diff_fingerprint: self.diff_fingerprint,
+            policy_version: self.policy_version,
+            reviewer: self.reviewer,
+            model: self.model,
+            reasoning_effort: self.reasoning_effort,
+        }
+    }
+
     /// Returns true if the run will still give a result. A run that was asked to end will not.
     pub(super) fn is_active(&self) -> bool {
         match self.status {
@@ -142,22 +166,7 @@ impl KnownRun<'_> {
     }
 
     pub(super) fn is_equivalent_to(&self, request: &LaunchRequest) -> bool {
-        self.scope_hash == request.scope_hash
-            && self.diff_fingerprint == request.diff_fingerprint
-            && self.policy_version == request.prompt_policy_version
-            && self.reviewer == request.reviewer
-            && self.model == request.model
-            && self.reasoning_effort == request.reasoning_effort
-    }
-
-    /// Returns true if a reviewer receives the same code and the same instructions in both runs.
-    pub(super) fn is_equivalent_run(&self, other: &KnownRun<'_>) -> bool {
-        self.scope_hash == other.scope_hash
-            && self.diff_fingerprint == other.diff_fingerprint
-            && self.policy_version == other.policy_version
-            && self.reviewer == other.reviewer
-            && self.model == other.model
-            && self.reasoning_effort == other.reasoning_effort
+        self.equivalence_key() == request.equivalence_key()
     }
 
     /// Returns true if the run is active in the request's lineage with other code. `scope` is the text form of the
@@ -171,6 +180,20 @@ impl KnownRun<'_> {
 
     pub(super) fn same_lineage(&self, scope: &str, branch: &str, worktree: &str, reviewer: &str) -> bool {
         self.scope == scope && self.branch == branch && self.worktree == worktree && self.reviewer == reviewer
+    }
+}
+
+impl LaunchRequest {
+    /// Returns the properties by which the request is compared with runs.
+    pub(super) fn equivalence_key(&self) -> EquivalenceKey<'_> {
+        EquivalenceKey {
+            scope_hash: &self.scope_hash,
+            diff_fingerprint: &self.diff_fingerprint,
+            policy_version: &self.prompt_policy_version,
+            reviewer: &self.reviewer,
+            model: &self.model,
+            reasoning_effort: &self.reasoning_effort,
+        }
     }
 }
 

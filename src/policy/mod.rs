@@ -54,7 +54,7 @@ pub use decide::{LaunchRequest, Requester, decide, find_replaced_runs};
 pub(crate) use finding_match::{MatchCandidate, is_edited_anchor, match_earlier_findings};
 pub use freshness::Liveness;
 pub(crate) use freshness::{Activity, CurrentCode, Freshness, FreshnessSubject, derive_freshness};
-pub use known_run::{CancelRequest, KnownRun, Resumable, ReviewExtent, RunAdvance};
+pub use known_run::{CancelRequest, EquivalenceKey, KnownRun, Resumable, ReviewExtent, RunAdvance};
 pub(crate) use lifecycle::{
     ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, ReviewObservation, SilentRun, confirms_fix,
     find_resolution, may_set, needs_reason, next_status,

@@ -66,7 +66,7 @@ pub fn find_needless_runs(live: &[LiveRun<'_>]) -> Vec<(RunId, NeedlessVerdict)>
     for one in &standing {
         // The run that is furthest stays; among equals, the oldest.
         let rank = |one: &LiveRun<'_>| (one.delivered, one.run.tokens, std::cmp::Reverse(one.run.id.to_owned()));
-        let twins = standing.iter().filter(|other| other.run.is_equivalent_run(&one.run));
+        let twins = standing.iter().filter(|other| other.run.equivalence_key() == one.run.equivalence_key());
         let Some(best) = twins.max_by_key(|other| rank(other)) else { continue };
         if best.run.id != one.run.id
             && let (Ok(id), Ok(best)) = (one.run.id.parse(), best.run.id.parse())

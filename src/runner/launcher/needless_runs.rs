@@ -6,11 +6,12 @@
 //!   on. The one with less progress ends.
 //! - What a run has found until then is kept, as at every end.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use crate::domain::{CancelReason, RunId, RunRecord, RunStatus, Scope};
 use crate::git::Repo;
-use crate::policy::{self, LiveRun, NeedlessVerdict, ReviewedCommit};
+use crate::policy::{self, EquivalenceKey, KnownRun, LiveRun, NeedlessVerdict, ReviewedCommit};
 use crate::runner::{Launcher, RunnerError, known_runs};
 use crate::store::{LockedStore, RunRow, StoreView};
 
@@ -25,6 +26,32 @@ pub struct NeedlessRun {
     pub run: RunId,
     /// Sentence without the id, for example `ends: its commit 1a2b3c4 was rewritten`.
     pub text: String,
+}
+
+/// Facts of a run on which the comparison of its commit with the history depends.
+#[derive(PartialEq, Eq, Hash)]
+struct CommitKey<'a> {
+    worktree: &'a str,
+    scope: &'a str,
+    snapshot_commit: &'a str,
+    head_commit: &'a str,
+    matching_head: &'a str,
+    scope_hash: &'a str,
+    diff_fingerprint: &'a str,
+}
+
+impl<'a> CommitKey<'a> {
+    fn from_row(row: &RunRow<'a>) -> Self {
+        Self {
+            worktree: row.worktree,
+            scope: row.scope,
+            snapshot_commit: row.snapshot_commit,
+            head_commit: row.head_commit,
+            matching_head: row.matching_head,
+            scope_hash: row.scope_hash,
+            diff_fingerprint: row.diff_fingerprint,
+        }
+    }
 }
 
 impl Launcher<'_> {
@@ -65,17 +92,24 @@ impl Launcher<'_> {
     }
 
     fn collect_live_runs<'a>(&self, view: &'a StoreView) -> Result<Vec<LiveRun<'a>>, RunnerError> {
-        let rows: Vec<RunRow<'_>> = known_runs::run_rows(view)
+        let rows: Vec<(RunRow<'_>, KnownRun<'_>)> = known_runs::run_rows(view)
             .filter(|row| !row.status.is_terminal() && row.cancel_reason.is_empty() && !row.is_fix_review())
+            .map(|row| (row, known_runs::known_run_from_row(&row)))
             .collect();
+        let mut copies: HashMap<EquivalenceKey<'_>, usize> = HashMap::new();
+        for (_, run) in &rows {
+            *copies.entry(run.equivalence_key()).or_default() += 1;
+        }
+        let mut looked = HashMap::new();
         let mut live = Vec::new();
-        for row in &rows {
-            let (commit, has_twin) = (self.look_for_commit(row), rows.iter().any(|other| is_twin(row, other)));
+        for (row, run) in rows {
+            let key = CommitKey::from_row(&row);
+            let commit = looked.entry(key).or_insert_with(|| self.look_for_commit(&row)).clone();
+            let has_twin = copies.get(&run.equivalence_key()).is_some_and(|copies| *copies > 1);
             if commit == ReviewedCommit::Standing && !has_twin {
                 continue;
             }
-            let mut run = known_runs::known_run_from_row(row);
-            run.liveness = self.services.check_liveness(row);
+            let run = KnownRun { liveness: self.services.check_liveness(&row), ..run };
             let mut one = LiveRun { run, commit, delivered: 0, is_wanted_twice: false };
             // Only twins are compared by their progress.
             if has_twin
@@ -83,7 +117,9 @@ impl Launcher<'_> {
                 && let Some(record) = self.services.store.run(&id)?
             {
                 one.is_wanted_twice = record.full || record.is_paused();
-                one.delivered = self.count_delivered(&record)?;
+                if !one.is_wanted_twice {
+                    one.delivered = self.count_delivered(&record)?;
+                }
             }
             live.push(one);
         }
@@ -106,7 +142,7 @@ impl Launcher<'_> {
         }
         // Another repository may have taken the place of the working tree; its history says nothing about the commit.
         let own = |repo: &Repo| repo.common_dir() == self.services.repo.common_dir();
-        let Some(repo) = Repo::open_worktree(Path::new(row.worktree)).ok().filter(own) else {
+        let Some(repo) = self.services.repo.open_other_worktree(Path::new(row.worktree)).ok().filter(own) else {
             return ReviewedCommit::Standing;
         };
         let holds = |commit: &str| repo.is_reachable(commit).unwrap_or(true);
@@ -135,15 +171,18 @@ impl Launcher<'_> {
         })
     }
 
-    /// Carries out a verdict, unless the run has ended or was asked to end meanwhile. Returns what was done.
+    /// Carries out a verdict, unless the run, or the one that stays in its place, has ended or was asked to end
+    /// meanwhile. Returns what was done.
     fn carry_out(
         &self,
         locked: &LockedStore<'_>,
         run: &RunId,
         verdict: &NeedlessVerdict,
     ) -> Result<Option<String>, RunnerError> {
-        let Some(record) = self.services.store.run(run)? else { return Ok(None) };
-        if record.status.is_terminal() || record.ending.cancel_reason.is_some() {
+        let Some(record) = self.services.store.run(run)?.filter(goes_on) else { return Ok(None) };
+        if let NeedlessVerdict::DuplicateOf(other) = verdict
+            && !self.services.store.run(other)?.is_some_and(|other| goes_on(&other))
+        {
             return Ok(None);
         }
         let old = short_commit(&record.subject.snapshot_commit);
@@ -178,15 +217,39 @@ impl Launcher<'_> {
     }
 }
 
-/// Returns true if another live run reviews the same code with the same instructions.
-fn is_twin(one: &RunRow<'_>, other: &RunRow<'_>) -> bool {
-    one.id != other.id
-        && one.diff_fingerprint == other.diff_fingerprint
-        && one.scope_hash == other.scope_hash
-        && one.policy_version == other.policy_version
-        && (one.reviewer, one.model, one.reasoning_effort) == (other.reviewer, other.model, other.reasoning_effort)
+/// Returns true if a run has not ended and was not asked to end.
+fn goes_on(run: &RunRecord) -> bool {
+    !run.status.is_terminal() && run.ending.cancel_reason.is_none()
 }
 
 fn short_commit(commit: &str) -> &str {
     commit.get(..7).unwrap_or(commit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::fixture::RunnerFixture;
+
+    #[test]
+    fn a_twin_goes_on_when_the_one_in_its_place_has_ended_meanwhile() {
+        for (reason, has_ended) in [(None, true), (Some(CancelReason::UserStop), false), (None, false)] {
+            let fixture = RunnerFixture::new();
+            let services = &fixture.services;
+            let stays = fixture.record_working_run(|_| {});
+            let twin = fixture.record_working_run(|_| {});
+            let now = services.ambient.now();
+            let change = |record: &mut RunRecord| {
+                record.ending.cancel_reason = reason;
+                record.status = if has_ended { RunStatus::Failed } else { record.status };
+            };
+            services.store.update_run(&stays, now, change).expect("a line");
+            let verdict = NeedlessVerdict::DuplicateOf(stays.clone());
+            let done = services.store.with_lock_as(|locked| services.launcher().carry_out(locked, &twin, &verdict));
+            let goes_on = reason.is_some() || has_ended;
+            assert_eq!(done.expect("the store").is_none(), goes_on, "{reason:?} {has_ended}");
+            let expected = (!goes_on).then_some(CancelReason::Duplicate);
+            assert_eq!(fixture.record(&twin).ending.cancel_reason, expected);
+        }
+    }
 }
