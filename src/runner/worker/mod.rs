@@ -123,10 +123,8 @@ impl Worker<'_> {
                     busy += 1;
                 }
             }
-            if let Err(error) = self.services.store.clear_failed_starts(run) {
-                tracing::warn!(%run, %error, "starts that came to nothing go on to be counted");
-            }
             if busy >= self.services.settings.max_parallel_runs.max(1) || self.services.launcher().must_wait(&record) {
+                self.clear_failed_starts(run);
                 // Released under the store's lock, like the run's lock, so that the next process that ends finds the
                 // run startable.
                 process::unlock_input();
@@ -141,8 +139,16 @@ impl Worker<'_> {
                     record.usage.phase_timings.queued_ms = elapsed_ms(record.created_at, now);
                 }
             })?;
+            // Only now: a worker that cannot write its claim has not begun.
+            self.clear_failed_starts(run);
             Ok(ClaimResult::Mine(lock, Box::new(record)))
         })
+    }
+
+    fn clear_failed_starts(&self, run: &RunId) {
+        if let Err(error) = self.services.store.clear_failed_starts(run) {
+            tracing::warn!(%run, %error, "starts that came to nothing go on to be counted");
+        }
     }
 
     /// Fails a run whose worker met an internal error, as far as the store still accepts it.
