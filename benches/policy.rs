@@ -85,6 +85,7 @@ fn request(fingerprint: &str) -> LaunchRequest {
         worktree: "/home/user/work/code".into(),
         files: 12,
         left_out: 1,
+        has_secret_files: false,
         force: false,
         asker: Requester::Person,
         rule: FinishRule { finish_from: 80 },

@@ -367,6 +367,19 @@ impl Coverage {
         self.incomplete = !self.gaps.is_empty();
     }
 
+    /// Turns left-out files into gaps, because not even their text was searched.
+    pub fn hide_files(&mut self, paths: &HashSet<String>) {
+        for file in self.left_out.iter_mut().filter(|file| paths.contains(&file.path) && !file.is_gap()) {
+            file.hidden = true;
+            self.incomplete = true;
+            match self.gaps.iter_mut().find(|gap| gap.reason == file.reason) {
+                Some(gap) => gap.files = gap.files.saturating_add(1),
+                None => self.gaps.push(CoverageGap { reason: file.reason, files: 1, hunks: 0 }),
+            }
+        }
+        self.gaps.sort_by_key(|gap| gap.reason);
+    }
+
     /// Returns true if something should have been reviewed and was not. Records of older versions tell it by their
     /// counts.
     pub fn is_incomplete(&self) -> bool {
@@ -547,5 +560,19 @@ mod tests {
             assert_eq!(serde_json::to_value(reason).expect("JSON"), reason.word());
             assert_eq!(reason.word().parse(), Ok(reason));
         }
+    }
+
+    #[test]
+    fn a_file_that_not_even_was_searched_becomes_a_gap() {
+        let mut coverage = Coverage {
+            left_out: vec![
+                OmittedFile::new("a.json", OmissionReason::Oversized),
+                OmittedFile::new("b.json", OmissionReason::Oversized),
+            ],
+            ..Coverage::default()
+        };
+        coverage.hide_files(&HashSet::from(["a.json".to_owned()]));
+        assert_eq!(coverage.gaps, [CoverageGap { reason: OmissionReason::Oversized, files: 1, hunks: 0 }]);
+        assert!(coverage.incomplete && coverage.left_out[0].hidden && !coverage.left_out[1].hidden);
     }
 }

@@ -4,8 +4,9 @@
 //!   with which it is compared. A change without a base, the first commit and the whole tree, has its own.
 //! - A file is *hidden* if it is left out although the base would have reviewed it: the file moved, got a marker of
 //!   generated code, a NUL byte, a very long line, too many bytes, or became something else than a file.
-//! - A new file is hidden if nothing but its own name or content leaves it out. Lock files, binary files by their type
-//!   and files in vendored folders that the base has are not hidden.
+//! - A new file is hidden if nothing but its own name or content leaves it out, as a code file in a vendored folder.
+//!   Lock files, binary files by their type, other files in vendored folders that the base has, and what the base's
+//!   attributes call vendored are not hidden.
 //! - New attributes and settings hold for later reviews. The files that they will leave out are hidden, too, although
 //!   they are not changed.
 //! - A file that the base left out and the change brings into sight is reviewed as if it were new.
@@ -293,7 +294,7 @@ impl<'a> ChangeFilter<'a> {
         Ok(match (reason, cause) {
             (OmissionReason::LockFile | OmissionReason::Unreadable, _) => false,
             (_, OmissionCause::Rule) => is_twin,
-            (OmissionReason::Vendored, _) => is_twin || !self.has_vendor_folder(path),
+            (OmissionReason::Vendored, _) => is_twin || is_code(path) || !self.has_vendor_folder(path),
             (OmissionReason::Binary, _) => !is_binary_by_type(path) || self.starts_as_script(leaf),
             (OmissionReason::Oversized, _) => is_code(path) || self.starts_as_script(leaf),
             _ => true,
@@ -342,7 +343,7 @@ fn file_name(path: &[u8]) -> &[u8] {
 }
 
 /// Returns true for a name that only binary files have.
-fn is_binary_by_type(path: &[u8]) -> bool {
+pub(crate) fn is_binary_by_type(path: &[u8]) -> bool {
     let name = file_name(path);
     let ending = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default().to_ascii_lowercase();
     name.len() != ending.len() && BINARY_EXTENSIONS.iter().any(|known| known.as_bytes() == ending)

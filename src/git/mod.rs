@@ -66,6 +66,7 @@ mod worktree;
 mod worktree_capture;
 
 pub use crate::domain::Hunk;
+pub(crate) use change_filter::is_binary_by_type;
 pub use checkout::{CheckoutPlan, MaskContent, TemporaryCheckout};
 pub(crate) use collect_changes::{CollectError, CollectLimits};
 pub use error::GitError;

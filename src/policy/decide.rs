@@ -60,6 +60,9 @@ pub struct LaunchRequest {
     pub files: usize,
     /// Number of changed files that no reviewer would read.
     pub left_out: usize,
+    /// True if a left-out file has a new secret, or could not be searched at once. A review reports it. Read only when
+    /// `files` is 0.
+    pub has_secret_files: bool,
     /// True to review again although an equivalent review exists.
     pub force: bool,
     /// Kind of requester; only an automatic request may be refused as a duplicate.
@@ -197,10 +200,11 @@ impl<'a> RequestCase<'a> {
         self.request.prompt_estimate.max(run.tokens)
     }
 
-    /// Skips a request without a file to review, even a forced one.
+    /// Skips a request without a file to review or a secret to report, even a forced one.
     fn skip_empty(&self) -> Option<Answer<'a>> {
         let reason = DecisionReason::NothingToReview { left_out: self.request.left_out };
-        (self.request.files == 0).then(|| Answer::new(ReviewAction::Skip, reason, 0))
+        let is_empty = self.request.files == 0 && !self.request.has_secret_files;
+        is_empty.then(|| Answer::new(ReviewAction::Skip, reason, 0))
     }
 
     fn launch_by_force(&self) -> Option<Answer<'a>> {

@@ -22,6 +22,7 @@ fn request() -> LaunchRequest {
         worktree: "/w".into(),
         files: 3,
         left_out: 0,
+        has_secret_files: false,
         force: false,
         asker: Requester::Person,
         rule: FinishRule { finish_from: 80 },

@@ -1,6 +1,6 @@
 //! Turns a request into a decision, and perhaps a run, in one step under the store's lock.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::policy::supersede::{FinishRule, SupersedeVerdict};
 use crate::policy::{self, Decision, KnownRun, Liveness, Resumable, ReviewAction, ReviewExtent};
 use crate::runner::launcher::start_workers::PendingRun;
 use crate::runner::reviewer_access::reviewer_identity::ReviewerIdentity;
-use crate::runner::worker::left_out_scan::LeftOutScan;
+use crate::runner::worker::left_out_scan::{LeftOutScan, MAX_FOREGROUND_BYTES};
 use crate::runner::{Launcher, RequestOutcome, ReviewRequest, ReviewerAccess, RunnerError, known_runs, process};
 use crate::store::{LockedStore, StoreError, StoreView};
 
@@ -37,6 +37,26 @@ enum LockedAttempt {
     Requested(Box<RequestOutcome>, Arc<StoreView>),
     /// A working run has no worker and must be settled first.
     DeadWorker,
+    /// Nobody has checked yet whether these runs can be resumed. The check may take git minutes, so it is made without
+    /// the lock.
+    UncheckedRuns(Vec<RunRecord>),
+}
+
+/// Facts about earlier runs that were found out before the lock was taken.
+struct EarlierRunFacts {
+    dead: DeadWorkerPolicy,
+    /// Whether a run that ended early can be resumed.
+    resumable: HashMap<RunId, Resumable>,
+}
+
+/// The runs that may answer a request.
+#[derive(Default)]
+struct RequestCandidates<'a> {
+    known: Vec<KnownRun<'a>>,
+    /// Records of the newest equivalent runs, because a row does not say what can be taken over from a run.
+    equivalent: Vec<RunRecord>,
+    /// Equivalent runs that ended early and of which nobody knows whether they can be resumed.
+    unchecked: Vec<RunRecord>,
 }
 
 /// The handling of a run with a dead worker.
@@ -59,17 +79,31 @@ impl Launcher<'_> {
         // Read before the snapshot, because a decision made meanwhile may be about newer code.
         let triage_bytes = self.services.store.triage_bytes()?;
         let (snapshot, identity) = self.take_snapshot(request)?;
-        let wish = self.build_policy_request(request, &identity, &snapshot);
-        let asked =
-            RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: None };
-        let mut dead = DeadWorkerPolicy::SettleFirst;
+        let launch_request = policy::LaunchRequest {
+            has_secret_files: self.has_secret_files(&snapshot),
+            ..self.build_policy_request(request, &identity, &snapshot)
+        };
+        let input = RequestInput {
+            request,
+            policy_request: &launch_request,
+            snapshot: &snapshot,
+            triage_bytes,
+            follow_up_of: None,
+        };
+        let mut earlier = EarlierRunFacts { dead: DeadWorkerPolicy::SettleFirst, resumable: HashMap::new() };
         let (requested, view) = loop {
-            let tried = self.services.store.with_lock_as(|locked| self.decide_under_lock(locked, &asked, dead))?;
+            let tried = self.services.store.with_lock_as(|locked| self.decide_under_lock(locked, &input, &earlier))?;
             match tried {
                 LockedAttempt::Requested(requested, view) => break (*requested, view),
                 LockedAttempt::DeadWorker => {
                     self.services.recovery().recover()?;
-                    dead = DeadWorkerPolicy::LeaveIt;
+                    earlier.dead = DeadWorkerPolicy::LeaveIt;
+                }
+                LockedAttempt::UncheckedRuns(records) => {
+                    for record in records {
+                        let resumable = if self.can_resume(&record) { Resumable::Yes } else { Resumable::No };
+                        earlier.resumable.insert(record.run_id, resumable);
+                    }
                 }
             }
         };
@@ -92,15 +126,20 @@ impl Launcher<'_> {
     ) -> Result<RunRecord, RunnerError> {
         let triage_bytes = self.services.store.triage_bytes()?;
         let (snapshot, identity) = self.take_snapshot(request)?;
-        let wish = self.build_policy_request(request, &identity, &snapshot);
-        let wish = policy::LaunchRequest {
-            scope_hash: format!("{}{}", RunRecord::FIX_SCOPE_PREFIX, wish.scope_hash),
+        let launch_request = self.build_policy_request(request, &identity, &snapshot);
+        let launch_request = policy::LaunchRequest {
+            scope_hash: format!("{}{}", RunRecord::FIX_SCOPE_PREFIX, launch_request.scope_hash),
             branch: String::new(),
             worktree: String::new(),
-            ..wish
+            ..launch_request
         };
-        let asked =
-            RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes, follow_up_of: Some(fix) };
+        let input = RequestInput {
+            request,
+            policy_request: &launch_request,
+            snapshot: &snapshot,
+            triage_bytes,
+            follow_up_of: Some(fix),
+        };
         let decision = Decision {
             action: ReviewAction::Launch,
             reason: format!("reviews the patch of {}", fix.fix_id),
@@ -108,7 +147,7 @@ impl Launcher<'_> {
             older: Vec::new(),
             duplicate_of: None,
         };
-        self.services.store.with_lock_as(|locked| self.record_new_run(locked, &asked, &decision))
+        self.services.store.with_lock_as(|locked| self.record_new_run(locked, &input, &decision))
     }
 
     fn build_policy_request(
@@ -127,8 +166,9 @@ impl Launcher<'_> {
             reasoning_effort: identity.effort.clone(),
             branch: snapshot.branch.clone(),
             worktree: snapshot.worktree.to_string_lossy().into_owned(),
-            files: self.count_files_to_review(snapshot),
+            files: snapshot.change.files.len(),
             left_out: snapshot.change.left_out.len(),
+            has_secret_files: false,
             force: request.force,
             asker: request.source.into(),
             rule: FinishRule { finish_from: self.services.settings.policy.finish_from },
@@ -136,17 +176,11 @@ impl Launcher<'_> {
         }
     }
 
-    /// Counts the changed files to review. If all files are left out, those with a new secret count, so that the request
-    /// becomes a run that reports them.
-    fn count_files_to_review(&self, snapshot: &Snapshot) -> usize {
-        let change = &snapshot.change;
-        if !change.files.is_empty() {
-            return change.files.len();
-        }
-        let scan = LeftOutScan::new(self.services, change, (&snapshot.base_commit, &snapshot.snapshot_commit));
-        let run = self.services.ambient.new_run_id();
-        let found = scan.find_secrets(&change.left_out, &run);
-        found.iter().map(|finding| finding.repo_relative_path.as_str()).collect::<HashSet<_>>().len()
+    /// Returns true if a review of a change of which all files are left out would report a secret.
+    fn has_secret_files(&self, snapshot: &Snapshot) -> bool {
+        let commits = (snapshot.base_commit.as_str(), snapshot.snapshot_commit.as_str());
+        snapshot.change.files.is_empty()
+            && LeftOutScan::new(self.services, &snapshot.change, commits, MAX_FOREGROUND_BYTES).has_secret_files()
     }
 
     /// Takes the snapshot of a request. Returns it with the identity of the reviewer, which must exist.
@@ -163,34 +197,33 @@ impl Launcher<'_> {
         Ok((snapshot, identity))
     }
 
-    fn decide_under_lock(
+    /// Collects the runs that may answer a request. Returns `None` if a run with a dead worker must be settled first.
+    fn collect_candidates<'v>(
         &self,
-        locked: &LockedStore<'_>,
-        asked: &RequestInput<'_>,
-        dead: DeadWorkerPolicy,
-    ) -> Result<LockedAttempt, RunnerError> {
-        let RequestInput { policy_request: wish, .. } = asked;
-        let scope = wish.scope.to_string();
-        let view = locked.runs_view()?;
-        // The records of equivalent runs, because a row does not say what can be taken over from a run.
-        let mut looked_into: Vec<RunRecord> = Vec::new();
-        let mut candidates: Vec<KnownRun<'_>> = Vec::new();
-        for row in known_runs::run_rows(&view) {
-            let same = row.scope_hash == wish.scope_hash && row.diff_fingerprint == wish.diff_fingerprint;
+        view: &'v StoreView,
+        input: &RequestInput<'_>,
+        earlier: &EarlierRunFacts,
+    ) -> Result<Option<RequestCandidates<'v>>, RunnerError> {
+        let RequestInput { policy_request: launch_request, .. } = input;
+        let scope = launch_request.scope.to_string();
+        let mut candidates = RequestCandidates::default();
+        for row in known_runs::run_rows(view) {
+            let same =
+                row.scope_hash == launch_request.scope_hash && row.diff_fingerprint == launch_request.diff_fingerprint;
             if !same && row.status.is_terminal() {
                 continue;
             }
             let mut run = known_runs::known_run_from_row(&row);
             run.liveness = self.services.check_liveness(&row);
             // A process that settles the run in this moment holds its lock, so the run does not look dead.
-            if run.liveness == Liveness::Dead && dead == DeadWorkerPolicy::SettleFirst {
-                return Ok(LockedAttempt::DeadWorker);
+            if run.liveness == Liveness::Dead && earlier.dead == DeadWorkerPolicy::SettleFirst {
+                return Ok(None);
             }
-            if run.is_older_sibling(wish, &scope) {
-                run.underway = self.measure_progress(&row, run.liveness, asked.snapshot)?;
+            if run.is_older_sibling(launch_request, &scope) {
+                run.underway = self.measure_progress(&row, run.liveness, input.snapshot)?;
             }
             if same
-                && looked_into.len() < MAX_INSPECTED_RUNS
+                && candidates.equivalent.len() < MAX_INSPECTED_RUNS
                 && let Ok(id) = row.id.parse::<RunId>()
                 && let Some(record) = self.services.store.run(&id)?
             {
@@ -206,36 +239,55 @@ impl Launcher<'_> {
                     }
                     _ => false,
                 };
-                if early && self.can_resume(&record) {
-                    run.resumable = Resumable::Yes;
+                match earlier.resumable.get(&id) {
+                    Some(resumable) if early => run.resumable = *resumable,
+                    None if early => candidates.unchecked.push(record.clone()),
+                    _ => {}
                 }
-                looked_into.push(record);
+                candidates.equivalent.push(record);
             }
-            candidates.push(run);
+            candidates.known.push(run);
         }
-        let decision = policy::decide(wish, &candidates);
+        Ok(Some(candidates))
+    }
+
+    fn decide_under_lock(
+        &self,
+        locked: &LockedStore<'_>,
+        input: &RequestInput<'_>,
+        earlier: &EarlierRunFacts,
+    ) -> Result<LockedAttempt, RunnerError> {
+        let RequestInput { policy_request: launch_request, .. } = input;
+        let view = locked.runs_view()?;
+        let Some(candidates) = self.collect_candidates(&view, input, earlier)? else {
+            return Ok(LockedAttempt::DeadWorker);
+        };
+        if !candidates.unchecked.is_empty() {
+            return Ok(LockedAttempt::UncheckedRuns(candidates.unchecked));
+        }
+        let decision = policy::decide(launch_request, &candidates.known);
         tracing::debug!(?decision, "decided");
         let run = match &decision.action {
             ReviewAction::Skip => {
-                let earlier = looked_into.into_iter().find(|record| {
+                let earlier = candidates.equivalent.into_iter().find(|record| {
                     record.status == RunStatus::Skipped
-                        && record.subject.scope == wish.scope
-                        && record.subject.branch == wish.branch
-                        && record.subject.worktree == wish.worktree
+                        && record.subject.scope == launch_request.scope
+                        && record.subject.branch == launch_request.branch
+                        && record.subject.worktree == launch_request.worktree
                         && record.links.reused_from == decision.duplicate_of
                 });
                 match earlier {
                     Some(record) => record,
-                    None => self.record_new_run(locked, asked, &decision)?,
+                    None => self.record_new_run(locked, input, &decision)?,
                 }
             }
             ReviewAction::Adopt { run } | ReviewAction::Reuse { run } => {
-                self.record_reuse(locked, run, asked, &decision)?
+                self.record_reuse(locked, run, input, &decision)?
             }
             ReviewAction::Launch | ReviewAction::Resume { .. } => {
                 // Only a new run needs the key.
-                self.services.reviewers().check_key(&wish.reviewer)?;
-                self.record_new_run(locked, asked, &decision)?
+                self.services.reviewers().check_key(&launch_request.reviewer)?;
+                self.record_new_run(locked, input, &decision)?
             }
         };
         self.notify_older_runs(locked, &decision, &run.run_id);
@@ -273,12 +325,12 @@ impl Launcher<'_> {
     fn record_new_run(
         &self,
         locked: &LockedStore<'_>,
-        asked: &RequestInput<'_>,
+        input: &RequestInput<'_>,
         decision: &Decision,
     ) -> Result<RunRecord, RunnerError> {
-        let snapshot = asked.snapshot;
+        let snapshot = input.snapshot;
         let status = if decision.action == ReviewAction::Skip { RunStatus::Skipped } else { RunStatus::Pending };
-        let mut record = RunRecord { status, decision: decision.reason.clone(), ..self.draft_record(asked) };
+        let mut record = RunRecord { status, decision: decision.reason.clone(), ..self.draft_record(input) };
         record.subject.epoch = self.services.store.advance_epoch()?;
         record.usage.saved_token_estimate = decision.saved_token_estimate;
         record.outcome.coverage = expected_coverage(snapshot, status);
@@ -310,8 +362,8 @@ impl Launcher<'_> {
     }
 
     /// Builds the record of a new run without storing it.
-    fn draft_record(&self, asked: &RequestInput<'_>) -> RunRecord {
-        let RequestInput { request, policy_request: wish, snapshot, triage_bytes, follow_up_of } = *asked;
+    fn draft_record(&self, input: &RequestInput<'_>) -> RunRecord {
+        let RequestInput { request, policy_request: launch_request, snapshot, triage_bytes, follow_up_of } = *input;
         let now = self.services.ambient.now();
         RunRecord {
             run_id: self.services.ambient.new_run_id(),
@@ -321,33 +373,33 @@ impl Launcher<'_> {
             source: request.source,
             owner: process::owner(),
             subject: ReviewSubject {
-                branch: wish.branch.clone(),
-                worktree: wish.worktree.clone(),
+                branch: launch_request.branch.clone(),
+                worktree: launch_request.worktree.clone(),
                 base_commit: snapshot.base_commit.clone(),
                 snapshot_commit: snapshot.snapshot_commit.clone(),
                 head_commit: snapshot.head_commit.clone(),
                 epoch: 0,
                 triage_bytes: Some(triage_bytes),
-                scope: wish.scope.clone(),
-                scope_hash: wish.scope_hash.clone(),
-                diff_fingerprint: wish.diff_fingerprint.clone(),
-                prompt_policy_version: wish.prompt_policy_version.clone(),
+                scope: launch_request.scope.clone(),
+                scope_hash: launch_request.scope_hash.clone(),
+                diff_fingerprint: launch_request.diff_fingerprint.clone(),
+                prompt_policy_version: launch_request.prompt_policy_version.clone(),
                 changed_paths: changed_paths(snapshot),
             },
             reviewed_by: RunReviewer {
-                name: wish.reviewer.clone(),
-                model: wish.model.clone(),
-                reasoning_effort: wish.reasoning_effort.clone(),
+                name: launch_request.reviewer.clone(),
+                model: launch_request.model.clone(),
+                reasoning_effort: launch_request.reasoning_effort.clone(),
             },
             attempt: 0,
             follow_up_count: 0,
             follow_up_of: follow_up_of.map(|fix| fix.fix_id.clone()),
-            usage: RunUsage { prompt_estimate: wish.prompt_estimate, ..RunUsage::default() },
+            usage: RunUsage { prompt_estimate: launch_request.prompt_estimate, ..RunUsage::default() },
             outcome: RunOutcome { coverage: expected_coverage(snapshot, RunStatus::Pending), ..RunOutcome::default() },
             decision: String::new(),
             reuse: RunReuse::default(),
             links: RunLinks::default(),
-            full: wish.force,
+            full: launch_request.force,
             private: !self.services.settings.learning.enabled || follow_up_of.is_some_and(|fix| fix.private),
             paused: false,
             ending: RunEnding::default(),
@@ -360,10 +412,15 @@ impl Launcher<'_> {
         request: &ReviewRequest,
     ) -> Result<(Snapshot, RunRecord), RunnerError> {
         let (snapshot, identity) = self.take_snapshot(request)?;
-        let wish = self.build_policy_request(request, &identity, &snapshot);
-        let asked =
-            RequestInput { request, policy_request: &wish, snapshot: &snapshot, triage_bytes: 0, follow_up_of: None };
-        let record = self.draft_record(&asked);
+        let launch_request = self.build_policy_request(request, &identity, &snapshot);
+        let input = RequestInput {
+            request,
+            policy_request: &launch_request,
+            snapshot: &snapshot,
+            triage_bytes: 0,
+            follow_up_of: None,
+        };
+        let record = self.draft_record(&input);
         Ok((snapshot, record))
     }
 
@@ -373,13 +430,13 @@ impl Launcher<'_> {
         &self,
         locked: &LockedStore<'_>,
         id: &RunId,
-        asked: &RequestInput<'_>,
+        input: &RequestInput<'_>,
         decision: &Decision,
     ) -> Result<RunRecord, RunnerError> {
         let epoch = self.services.store.advance_epoch()?;
         Ok(locked.annotate_run(id, |run| {
             run.subject.epoch = epoch;
-            run.subject.triage_bytes = Some(asked.triage_bytes);
+            run.subject.triage_bytes = Some(input.triage_bytes);
             run.links.superseded_by = None;
             run.usage.saved_token_estimate =
                 run.usage.saved_token_estimate.saturating_add(decision.saved_token_estimate);
@@ -390,7 +447,7 @@ impl Launcher<'_> {
             run.private |= adopted && !self.services.settings.learning.enabled;
             run.reuse.last_at = Some(self.services.ambient.now());
             run.reuse.last_reason.clone_from(&decision.reason);
-            run.reuse.last_head.clone_from(&asked.snapshot.head_commit);
+            run.reuse.last_head.clone_from(&input.snapshot.head_commit);
         })?)
     }
 

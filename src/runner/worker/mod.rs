@@ -4,6 +4,7 @@ pub(super) mod carry_over;
 pub(super) mod conversation;
 pub(super) mod left_out_scan;
 pub(super) mod report_validation;
+mod rewritten_code;
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -72,7 +73,10 @@ impl Worker<'_> {
         let worked = RunWorker::new(self.services, record).and_then(RunWorker::execute);
         if let Err(error) = &worked {
             tracing::error!(%run, %error, "the run ends because its worker cannot go on");
-            self.fail_run(run, error)?;
+            // A run that cannot be failed now is settled by the next recovery.
+            if let Err(error) = self.fail_run(run, error) {
+                tracing::error!(%run, %error, "the failure is not recorded");
+            }
         }
         drop(lock);
         // Also recovers the runs of other workers that died, because perhaps no other process will.
@@ -388,7 +392,7 @@ impl<'a> RunWorker<'a> {
                     UnitEffect::Append(event) => self.buffer.push(event),
                     UnitEffect::CallReviewer(unit) => {
                         self.flush()?;
-                        let event = self.call_reviewer(reviewer.as_mut(), &unit, &change.files)?;
+                        let event = self.call_reviewer(reviewer.as_mut(), &unit, change)?;
                         next = engine.handle(event);
                     }
                     UnitEffect::Finish(outcome) => return Ok(*outcome),
@@ -426,12 +430,12 @@ impl<'a> RunWorker<'a> {
         &mut self,
         reviewer: &mut dyn Reviewer,
         unit: &review::ReviewUnit,
-        files: &[FileChange],
+        change: &Changeset,
     ) -> Result<UnitEvent, RunnerError> {
         if let Some(reason) = self.cancel_watch.check() {
             return Ok(UnitEvent::CancelAsked(reason));
         }
-        let files: Vec<FileChange> = unit.files.iter().filter_map(|&index| files.get(index)).cloned().collect();
+        let files: Vec<FileChange> = unit.files.iter().filter_map(|&index| change.files.get(index)).cloned().collect();
         let asked = &self.cancel_watch;
         let mut report = match reviewer.review(unit.kind, &files, &|| asked.check().is_some()) {
             Ok(report) => report,
@@ -443,6 +447,7 @@ impl<'a> RunWorker<'a> {
                 return Ok(UnitEvent::Failed { class, summary });
             }
         };
+        rewritten_code::mark_rewritten_code(&mut report.left_out, change);
         self.unknown_bytes += report.unindexed_bytes;
         for finding in &mut report.findings {
             self.stamp(finding)?;
