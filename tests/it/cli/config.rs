@@ -185,6 +185,22 @@ fn a_reviewer_is_known_by_its_name_and_refused_without_its_key() {
 }
 
 #[test]
+fn a_reviewer_is_refused_without_the_key_of_its_fallback() {
+    let test = with_settings(
+        "[reviewers.local]\nkind = \"ollama\"\nmodel = \"m\"\nfallback = \"cloud\"\n\
+         [reviewers.cloud]\nkind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"KEY\"\n",
+        "",
+    );
+    test.write("a.py", "x = 1\n");
+    test.commit("something");
+    assert_snapshot!(test.fails(&["review", "--reviewer", "local"], USAGE), @"
+    error: cloud, the fallback of local, has no API key: the variable KEY is not set
+      hint: put the key into the environment (export KEY=...), or name another source in [reviewers.cloud]: api_key_env or api_key_cmd; or take `fallback` out of [reviewers.local]
+    ");
+    assert_eq!(test.json(&["runs", "--format", "json"], DONE)["runs"], serde_json::json!([]), "nothing was queued");
+}
+
+#[test]
 fn thresholds_can_be_changed_by_user_and_repository() {
     let test = with_settings("", "");
     test.write("wide.py", wide_function("wide"));
