@@ -1,5 +1,5 @@
-//! `revdeck hook`: installs, removes and inspects the git hook that reviews every commit. The hook calls `hook run`,
-//! which is hidden.
+//! `revdeck hook`: installs, removes and inspects the git hooks that review every commit and notice rewritten ones. The
+//! hooks call `hook run`, which is hidden.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use crate::config::RequiredAssets;
 use crate::domain::text::sanitize_line;
 use crate::git::Repo;
 use crate::git::hooks::{
-    HookCall, HookInstallation, HookManager, HookRemainder, HookStatus, HookWriteMode, InstallOutcome,
+    HookCall, HookInstallation, HookManager, HookName, HookRemainder, HookStatus, HookWriteMode, InstallOutcome,
 };
 use crate::report::json;
-use crate::runner::{log_failure, start_commit_review};
+use crate::runner::{log_failure, start_commit_review, start_rewrite_notice};
 
 /// Arguments of `hook`.
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub struct HookArgs {
 
 #[derive(Debug, Subcommand)]
 enum HookCommand {
-    /// Install the hook; existing hooks keep running
+    /// Install the hooks; existing hooks keep running
     Install {
         #[arg(value_enum)]
         host: HookHost,
@@ -36,7 +36,7 @@ enum HookCommand {
         #[arg(long)]
         dry_run: bool,
     },
-    /// Remove the hook and restore the previous files
+    /// Remove the hooks and restore the previous files
     Uninstall {
         #[arg(value_enum)]
         host: HookHost,
@@ -44,18 +44,18 @@ enum HookCommand {
         #[arg(long)]
         dry_run: bool,
     },
-    /// Show whether the hook is installed and git runs it
+    /// Show whether the hooks are installed and git runs them
     Status {
         /// Output format
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: PlainFormat,
     },
-    /// Request the review of a new commit (called by the hook)
+    /// Request the review of a new commit, or notice rewritten ones (called by the hooks)
     #[command(hide = true)]
     Run {
         #[arg(value_enum)]
         hook: HookKind,
-        /// Request the review of this commit now
+        /// Do the work of the hook for this commit now
         #[arg(long)]
         commit: Option<String>,
     },
@@ -64,7 +64,7 @@ enum HookCommand {
 /// Program whose hooks are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum HookHost {
-    /// A post-commit hook for this repository and all its worktrees
+    /// A post-commit and a post-rewrite hook for this repository and all its worktrees
     Git,
 }
 
@@ -72,6 +72,7 @@ enum HookHost {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum HookKind {
     PostCommit,
+    PostRewrite,
 }
 
 /// Runs `revdeck hook`. `hook run` never fails.
@@ -84,9 +85,9 @@ pub fn run(invocation: &Invocation, arguments: &HookArgs) -> Result<CliExitCode,
         HookCommand::Install { host: HookHost::Git, dry_run } => install(invocation, to_mode(*dry_run)),
         HookCommand::Uninstall { host: HookHost::Git, dry_run } => uninstall(to_mode(*dry_run)),
         HookCommand::Status { format } => print_status(*format),
-        HookCommand::Run { hook: HookKind::PostCommit, commit } => {
+        HookCommand::Run { hook, commit } => {
             // A failure must not disturb the commit, so it goes to the log only.
-            if let Err(error) = run_hook(invocation, commit.as_deref()) {
+            if let Err(error) = run_hook(invocation, *hook, commit.as_deref()) {
                 let folder = Invocation::current_folder().unwrap_or_default();
                 let hint = error.hint.map_or(String::new(), |hint| format!("; {hint}"));
                 if let Ok(ambient) = invocation.clock_and_ids() {
@@ -102,10 +103,18 @@ fn to_mode(dry_run: bool) -> HookWriteMode {
     if dry_run { HookWriteMode::DryRun } else { HookWriteMode::Apply }
 }
 
-fn run_hook(invocation: &Invocation, commit: Option<&str>) -> Result<(), CliError> {
-    match commit {
-        None => start_commit_review(&Invocation::current_folder()?, &invocation.paths).map(drop)?,
-        Some(commit) => {
+/// Runs a hook. Without a commit, starts a separate process that does the work.
+fn run_hook(invocation: &Invocation, hook: HookKind, commit: Option<&str>) -> Result<(), CliError> {
+    match (hook, commit) {
+        (HookKind::PostCommit, None) => {
+            start_commit_review(&Invocation::current_folder()?, &invocation.paths).map(drop)?;
+        }
+        (HookKind::PostRewrite, None) => start_rewrite_notice(&Invocation::current_folder()?, &invocation.paths)?,
+        (HookKind::PostRewrite, Some(_)) => {
+            let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
+            runner.launcher().notice_rewritten_commits()?;
+        }
+        (HookKind::PostCommit, Some(commit)) => {
             let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
             if let Err(why) = runner.launcher().review_commit(commit)? {
                 let (folder, said) = (runner.repo.root(), format!("{commit} is not reviewed: {why}"));
@@ -129,51 +138,63 @@ fn install(invocation: &Invocation, really: HookWriteMode) -> Result<CliExitCode
     let program = std::env::current_exe()
         .map_err(|error| CliError::failed(format!("revdeck does not find its own file: {error}")))?;
     let repo = discover_repo()?;
-    let installed = repo.install_hook(&HookCall::new(&program, invocation.paths.home())?, really)?;
-    let HookInstallation { file, manager, outcome: done, is_shared, content } = &installed;
-    let name = display_path(&repo, file);
-    let would = if really == HookWriteMode::DryRun { "would be " } else { "" };
-    let mut said = match done {
-        InstallOutcome::Unchanged => format!("{name} has the hook already: nothing to do\n"),
-        InstallOutcome::Updated if *is_shared => format!("{name}: {would}updated to call the revdeck in PATH\n"),
-        InstallOutcome::Updated => format!("{name}: {would}updated to call {}\n", output::format_path(&program)),
-        InstallOutcome::CreatedFile => format!("{name}: {would}made\n"),
-        InstallOutcome::Inserted => format!("{name}: revdeck's lines {would}added\n"),
-        InstallOutcome::MovedAside(aside) => {
-            format!(
-                "{name}: {would}made; what is there {would}moved to {}, and called last\n",
-                display_path(&repo, aside)
-            )
-        }
-    };
-    if *done != InstallOutcome::Unchanged {
-        said.push_str("each commit is reviewed in the background; `revdeck hook uninstall git` takes it back\n");
+    let call = HookCall::new(&program, invocation.paths.home())?;
+    let installed = repo.install_hooks(&call, really)?;
+    let mut said: String =
+        installed.iter().map(|installed| describe_installation(&repo, installed, &program, really)).collect();
+    let changed: Vec<&HookInstallation> =
+        installed.iter().filter(|installed| installed.outcome != InstallOutcome::Unchanged).collect();
+    if let Some(HookInstallation { manager, .. }) = changed.first() {
+        said.push_str(
+            "each commit is reviewed in the background, and reviews of amended or rebased commits end; `revdeck hook \
+             uninstall git` takes it back\n",
+        );
         match manager {
             HookManager::Git => {}
-            HookManager::Husky => said.push_str("note: husky runs this file\n"),
+            HookManager::Husky => said.push_str("note: husky runs these files\n"),
             HookManager::Lefthook => said.push_str("note: lefthook reads this file, and says so at each commit\n"),
-            HookManager::PreCommit => said.push_str("note: pre-commit runs this file before its own hooks\n"),
+            HookManager::PreCommit => said.push_str("note: pre-commit runs its `.legacy` file before its own hooks\n"),
         }
-        if *is_shared {
+        if changed.iter().any(|installed| installed.is_shared) {
             said.push_str(
-                "note: the file is in the working tree, so it calls the revdeck in PATH; where there is none it does \
+                "note: the files are in the working tree, so they call the revdeck in PATH; where there is none they do \
                  nothing\n",
             );
         }
     }
-    if really == HookWriteMode::DryRun && *done != InstallOutcome::Unchanged {
-        said.push('\n');
-        String::from_utf8_lossy(content)
-            .lines()
-            .for_each(|line| said.push_str(&format!("    {}\n", sanitize_line(line))));
+    if really == HookWriteMode::DryRun {
+        for HookInstallation { file, content, .. } in changed {
+            said.push_str(&format!("\n{}:\n", display_path(&repo, file)));
+            let lines = String::from_utf8_lossy(content);
+            lines.lines().for_each(|line| said.push_str(&format!("    {}\n", sanitize_line(line))));
+        }
     }
     output::print(&said)?;
     Ok(CliExitCode::Done)
 }
 
+/// Returns the line about one hook.
+fn describe_installation(repo: &Repo, installed: &HookInstallation, program: &Path, really: HookWriteMode) -> String {
+    let name = display_path(repo, &installed.file);
+    let would = if really == HookWriteMode::DryRun { "would be " } else { "" };
+    match &installed.outcome {
+        InstallOutcome::Unchanged => format!("{name} has the hook already: nothing to do\n"),
+        InstallOutcome::Updated if installed.is_shared => {
+            format!("{name}: {would}updated to call the revdeck in PATH\n")
+        }
+        InstallOutcome::Updated => format!("{name}: {would}updated to call {}\n", output::format_path(program)),
+        InstallOutcome::CreatedFile => format!("{name}: {would}made\n"),
+        InstallOutcome::Inserted => format!("{name}: revdeck's lines {would}added\n"),
+        InstallOutcome::MovedAside(aside) => format!(
+            "{name}: {would}made; what is there {would}moved to {}, and called last\n",
+            display_path(repo, aside)
+        ),
+    }
+}
+
 fn uninstall(really: HookWriteMode) -> Result<CliExitCode, CliError> {
     let repo = discover_repo()?;
-    let removed = repo.uninstall_hook(really)?;
+    let removed = repo.uninstall_hooks(really)?;
     let mut said = String::new();
     let would = if really == HookWriteMode::DryRun { "would be " } else { "" };
     for removed in &removed {
@@ -205,6 +226,7 @@ fn print_status(format: PlainFormat) -> Result<CliExitCode, CliError> {
             .iter()
             .map(|hook| {
                 json!({
+                    "hook": hook.hook.word(),
                     "file": hook.file.to_string_lossy(),
                     "runs": hook.runs,
                     "edited": hook.edited,
@@ -217,7 +239,7 @@ fn print_status(format: PlainFormat) -> Result<CliExitCode, CliError> {
         let git = json!({
             "host": "git",
             "hook": "post-commit",
-            "installed": present.iter().any(|hook| hook.runs),
+            "installed": present.iter().any(|hook| hook.runs && hook.hook == HookName::PostCommit),
             "manager": manager.as_ref().ok().map(|manager| manager.word()),
             "obstacle": manager.as_ref().err().map(ToString::to_string),
             "files": files,
@@ -226,6 +248,7 @@ fn print_status(format: PlainFormat) -> Result<CliExitCode, CliError> {
         output::print_json(&json::build_versioned([("hooks", json!([git]))]))?;
         return Ok(CliExitCode::Done);
     }
+    let is_rewrite_missing = present.iter().all(|hook| hook.hook != HookName::PostRewrite);
     let mut said = String::new();
     for hook in &present {
         let name = display_path(&repo, &hook.file);
@@ -247,6 +270,10 @@ fn print_status(format: PlainFormat) -> Result<CliExitCode, CliError> {
     }
     match manager {
         Ok(_) if said.is_empty() => said.push_str("git  not in: `revdeck hook install git` puts it in\n"),
+        // Installed by a version that knew only the other hook.
+        Ok(manager) if manager != HookManager::Lefthook && is_rewrite_missing => {
+            said.push_str("git  post-rewrite: not in: `revdeck hook install git` puts it in\n");
+        }
         Ok(_) => {}
         Err(error) => said.push_str(&format!("git  {}\n", sanitize_line(&error.to_string()))),
     }

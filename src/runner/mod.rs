@@ -88,7 +88,7 @@ pub(crate) use fixer::{FixError, FixMakers, FixRequest, Fixer};
 pub(crate) use freshness::{FreshnessFacts, read_run_freshness};
 pub(crate) use indexing::Indexer;
 pub(crate) use launcher::Launcher;
-pub(crate) use launcher::commit_hook::{log_failure, start_commit_review};
+pub(crate) use launcher::commit_hook::{log_failure, start_commit_review, start_rewrite_notice};
 pub(crate) use launcher::opening::{OpeningOutcome, UnreviewedChange};
 pub(crate) use launcher::preview::{BUDGET_RANGE, ContextRequest, ContextTarget, Preview};
 pub(crate) use learning::Learning;

@@ -8,9 +8,9 @@ use std::process::Command;
 use insta::{allow_duplicates, assert_snapshot};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use revdeck::domain::{RunRecord, Scope, Source};
+use revdeck::domain::{RunRecord, RunStatus, Scope, Source};
 use revdeck::git::Repo;
-use revdeck::git::hooks::{HookCall, HookError, HookManager, HookRemainder, HookWriteMode, InstallOutcome};
+use revdeck::git::hooks::{HookCall, HookError, HookManager, HookName, HookRemainder, HookWriteMode, InstallOutcome};
 use rstest::rstest;
 use serde_json::Value;
 
@@ -123,8 +123,10 @@ fn a_commit_is_reviewed_and_nothing_stays_when_the_hook_goes() {
     let before = state(&hooks);
     assert_snapshot!(said(&place, &["install", "git", "--dry-run"]), @r#"
     .git/hooks/post-commit: would be made
-    each commit is reviewed in the background; `revdeck hook uninstall git` takes it back
+    .git/hooks/post-rewrite: would be made
+    each commit is reviewed in the background, and reviews of amended or rebased commits end; `revdeck hook uninstall git` takes it back
 
+    .git/hooks/post-commit:
         #!/bin/sh
         # >>> revdeck >>> made this file ([hash]) for a review of each commit; `revdeck hook uninstall git` takes it back
         [ -n "${husky_skip_init-}" ] || (
@@ -134,15 +136,30 @@ fn a_commit_is_reviewed_and_nothing_stays_when_the_hook_goes() {
           exec "$revdeck" hook run post-commit
         ) </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- || :
         # <<< revdeck <<<
+
+    .git/hooks/post-rewrite:
+        #!/bin/sh
+        # >>> revdeck >>> made this file ([hash]) to notice amended and rebased commits; `revdeck hook uninstall git` takes it back
+        [ -n "${husky_skip_init-}" ] || (
+          revdeck='[revdeck]'
+          [ -x "$revdeck" ] || revdeck=revdeck
+          [ -n "${REVDECK_HOME-}" ] || REVDECK_HOME='[home]'; export REVDECK_HOME
+          exec "$revdeck" hook run post-rewrite
+        ) </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- || :
+        # <<< revdeck <<<
     "#);
     assert_eq!(state(&hooks), before, "a dry run changes nothing");
     assert_eq!(status(&place)["installed"], false);
     assert_snapshot!(said(&place, &["install", "git"]), @"
     .git/hooks/post-commit: made
-    each commit is reviewed in the background; `revdeck hook uninstall git` takes it back
+    .git/hooks/post-rewrite: made
+    each commit is reviewed in the background, and reviews of amended or rebased commits end; `revdeck hook uninstall git` takes it back
     ");
     let with = state(&hooks);
-    assert_snapshot!(said(&place, &["install", "git"]), @".git/hooks/post-commit has the hook already: nothing to do");
+    assert_snapshot!(said(&place, &["install", "git"]), @"
+    .git/hooks/post-commit has the hook already: nothing to do
+    .git/hooks/post-rewrite has the hook already: nothing to do
+    ");
     assert_eq!(state(&hooks), with, "twice is as once");
     let status = status(&place);
     assert_eq!((&status["installed"], &status["manager"]), (&Value::Bool(true), &Value::from("git")), "{status}");
@@ -229,14 +246,17 @@ fn uninstall_restores_bytes_and_modes() {
         write(&place, HOOK, &content, bits);
         let before = state(&file(&place, ".git/hooks"));
         let call = HookCall::new(Path::new("/opt/revdeck"), None).expect("a call");
-        let done = repo(&place).install_hook(&call, HookWriteMode::Apply).expect("installed").outcome;
+        let done =
+            repo(&place).install_hook(HookName::PostCommit, &call, HookWriteMode::Apply).expect("installed").outcome;
         prop_assert!(matches!(done, InstallOutcome::Inserted | InstallOutcome::MovedAside(_)));
-        let again = repo(&place).install_hook(&call, HookWriteMode::Apply).expect("installed").outcome;
+        let again =
+            repo(&place).install_hook(HookName::PostCommit, &call, HookWriteMode::Apply).expect("installed").outcome;
         prop_assert_eq!(again, InstallOutcome::Unchanged);
         let other = HookCall::new(Path::new("/opt/new/revdeck"), None).expect("a call");
-        let updated = repo(&place).install_hook(&other, HookWriteMode::Apply).expect("installed").outcome;
+        let updated =
+            repo(&place).install_hook(HookName::PostCommit, &other, HookWriteMode::Apply).expect("installed").outcome;
         prop_assert_eq!(updated, InstallOutcome::Updated);
-        let removed = repo(&place).uninstall_hook(HookWriteMode::Apply).expect("removed");
+        let removed = repo(&place).uninstall_hooks(HookWriteMode::Apply).expect("removed");
         prop_assert_eq!(removed.iter().map(|removed| removed.left).collect::<Vec<_>>(), [HookRemainder::AsBefore]);
         prop_assert_eq!(state(&file(&place, ".git/hooks")), before);
         Ok(())
@@ -255,7 +275,10 @@ fn what_was_edited_since_stays() {
     // A hook file that revdeck created.
     place.revdeck(&["hook", "install", "git"]);
     append("echo mine\n");
-    assert_snapshot!(said(&place, &["install", "git"]), @".git/hooks/post-commit has the hook already: nothing to do");
+    assert_snapshot!(said(&place, &["install", "git"]), @"
+    .git/hooks/post-commit has the hook already: nothing to do
+    .git/hooks/post-rewrite has the hook already: nothing to do
+    ");
     assert_snapshot!(said(&place, &["uninstall", "git"]), @".git/hooks/post-commit: was edited since; only revdeck's lines taken out, the rest stays");
     assert_eq!(fs::read_to_string(&hook).expect("the hook"), "#!/bin/sh\necho mine\n");
     // A hook file that existed before.
@@ -298,8 +321,9 @@ fn a_folder_of_hooks_in_the_working_tree_is_used() {
     fs::create_dir(file(&place, "below")).expect("a folder");
     assert_snapshot!(place.test.output(&["-C", "below", "hook", "install", "git"], DONE), @"
     .githooks/post-commit: revdeck's lines added
-    each commit is reviewed in the background; `revdeck hook uninstall git` takes it back
-    note: the file is in the working tree, so it calls the revdeck in PATH; where there is none it does nothing
+    .githooks/post-rewrite: made
+    each commit is reviewed in the background, and reviews of amended or rebased commits end; `revdeck hook uninstall git` takes it back
+    note: the files are in the working tree, so they call the revdeck in PATH; where there is none they do nothing
     ");
     // Other users get this file with the repository: it must not contain a user's folders.
     let content = fs::read_to_string(file(&place, ".githooks/post-commit")).expect("the hook");
@@ -394,9 +418,10 @@ fn husky_runs_what_people_write(#[case] content: Option<&str>) {
     let (first, rest) = said.split_once('\n').expect("lines");
     assert_eq!(first, format!(".husky/post-commit{outcome}"));
     allow_duplicates!(assert_snapshot!(rest, @"
-    each commit is reviewed in the background; `revdeck hook uninstall git` takes it back
-    note: husky runs this file
-    note: the file is in the working tree, so it calls the revdeck in PATH; where there is none it does nothing
+    .husky/post-rewrite: made
+    each commit is reviewed in the background, and reviews of amended or rebased commits end; `revdeck hook uninstall git` takes it back
+    note: husky runs these files
+    note: the files are in the working tree, so they call the revdeck in PATH; where there is none they do nothing
     "));
     assert_eq!(status(&place)["manager"], "husky");
     let commit = commit_of(&place, "one", &bin(&place, env!("CARGO_BIN_EXE_revdeck")));
@@ -417,14 +442,14 @@ fn the_husky_of_before_asks_once() {
     let program = write(&place, "../revdeck", "#!/bin/sh\necho \"$@\" >> ../called\n", 0o755);
     let call = HookCall::new(&program, None).expect("a call");
     assert_eq!(
-        repo(&place).install_hook(&call, HookWriteMode::Apply).expect("installed").outcome,
+        repo(&place).install_hook(HookName::PostCommit, &call, HookWriteMode::Apply).expect("installed").outcome,
         InstallOutcome::Inserted
     );
     commit_of(&place, "one", &bin(&place, program.to_str().expect("a name")));
     assert_eq!(ran(&place), 1);
     let called = fs::read_to_string(file(&place, "../called")).expect("called");
     assert_eq!(called, "hook run post-commit\n");
-    repo(&place).uninstall_hook(HookWriteMode::Apply).expect("removed");
+    repo(&place).uninstall_hooks(HookWriteMode::Apply).expect("removed");
     assert_eq!(fs::read_to_string(file(&place, ".husky/post-commit")).expect("the hook"), hook);
 }
 
@@ -460,7 +485,7 @@ fn lefthook_is_told_in_its_local_settings(#[case] local: Option<&str>, #[case] i
     } else {
         assert_snapshot!(place.test.fails(&["hook", "install", "git"], USAGE), @"
         error: [repo]/lefthook-local.yml cannot take revdeck's lines: it has a post-commit of its own
-          hint: add a command to its post-commit: `revdeck hook run post-commit`
+          hint: add a command to its post-commit: `revdeck hook run post-commit`, and one to its post-rewrite: `revdeck hook run post-rewrite`
         ");
     }
     place.revdeck(&["hook", "uninstall", "git"]);
@@ -479,8 +504,9 @@ fn pre_commit_runs_it_before_its_own() {
     let before = state(&file(&place, ".git/hooks"));
     assert_snapshot!(said(&place, &["install", "git"]), @"
     .git/hooks/post-commit.legacy: made
-    each commit is reviewed in the background; `revdeck hook uninstall git` takes it back
-    note: pre-commit runs this file before its own hooks
+    .git/hooks/post-rewrite: made
+    each commit is reviewed in the background, and reviews of amended or rebased commits end; `revdeck hook uninstall git` takes it back
+    note: pre-commit runs its `.legacy` file before its own hooks
     ");
     let commit = commit(&place, "one");
     asked(&place, &commit);
@@ -540,7 +566,7 @@ fn where_nobody_can_commit_or_write_it_says_so() {
     write(&place, HOOK, "#!/usr/bin/python3\n", 0o755);
     let aside = write(&place, ".git/hooks/post-commit.before-revdeck", "", 0o644);
     let call = HookCall::new(Path::new("/opt/revdeck"), None).expect("a call");
-    let error = repo(&place).install_hook(&call, HookWriteMode::Apply).expect_err("refused");
+    let error = repo(&place).install_hook(HookName::PostCommit, &call, HookWriteMode::Apply).expect_err("refused");
     assert!(
         matches!(error, HookError::AsideTaken { aside: found, .. } if found == aside.canonicalize().expect("there"))
     );
@@ -561,13 +587,43 @@ fn a_rebase_asks_for_nothing() {
         0o755,
     );
     let call = HookCall::new(&program, Some(&place.test.home())).expect("a call");
-    repo(&place).install_hook(&call, HookWriteMode::Apply).expect("installed");
+    repo(&place).install_hook(HookName::PostCommit, &call, HookWriteMode::Apply).expect("installed");
     place.test.git(&["rebase", "-q", "main"]);
     assert!(fs::read_to_string(file(&place, "../called")).is_ok(), "git runs the hook for commits that it picks");
     let after = commit(&place, "four");
     asked(&place, &after);
     let runs = place.runs().into_iter().filter(|run| run.source == Source::Hook).count();
     assert_eq!(runs, 1, "only what was committed afterwards");
+}
+
+#[test]
+fn a_rebase_is_noticed_without_a_watcher() {
+    let place = Place::new();
+    place.hold_reviews("");
+    // Git tells the hook of somebody else which commits were rewritten.
+    let theirs = "#!/bin/sh\nread -r old new rest\necho \"$1 $old\" > ../told\n";
+    write(&place, ".git/hooks/post-rewrite", theirs, 0o755);
+    let before = state(&file(&place, ".git/hooks"));
+    place.test.git(&["checkout", "-q", "-b", "topic"]);
+    let old = place.commit_modules("topic", 1);
+    let run = place.review(&["--commit", "HEAD"]);
+    wait_for("a worker", || place.run(&run).status.is_working().then_some(()));
+    place.test.git(&["checkout", "-q", "main"]);
+    place.test.write("other.py", "x = 1\n");
+    place.test.commit("other");
+    place.test.git(&["checkout", "-q", "topic"]);
+    place.revdeck(&["hook", "install", "git"]);
+    let epoch = place.store().epoch().expect("readable");
+    place.test.git(&["rebase", "-q", "main"]);
+    // No command of revdeck looks.
+    let head = place.test.git(&["rev-parse", "HEAD"]);
+    wait_for("the adoption", || (place.run(&run).reuse.last_head == head.trim()).then_some(()));
+    assert!(place.store().epoch().expect("readable") > epoch);
+    assert_eq!(fs::read_to_string(file(&place, "../told")).expect("told"), format!("rebase {}\n", old.trim()));
+    place.let_end();
+    assert_eq!(place.ended(&run).status, RunStatus::Completed);
+    place.revdeck(&["hook", "uninstall", "git"]);
+    assert_eq!(state(&file(&place, ".git/hooks")), before);
 }
 
 #[test]
@@ -678,7 +734,7 @@ fn a_hook_that_fails_troubles_nobody() {
     let place = Place::new();
     // The program does not exist, and PATH has no other one.
     let call = HookCall::new(Path::new("/nowhere/it's/revdeck"), None).expect("a call");
-    repo(&place).install_hook(&call, HookWriteMode::Apply).expect("installed");
+    repo(&place).install_hook(HookName::PostCommit, &call, HookWriteMode::Apply).expect("installed");
     assert_eq!(status(&place)["files"][0]["program"], "/nowhere/it's/revdeck");
     assert_eq!(status(&place)["files"][0]["program_exists"], false);
     let quiet = |name: &str, path: Option<&Path>| {

@@ -51,6 +51,36 @@ pub enum HookLanguage {
     Yaml,
 }
 
+/// A hook of git that revdeck installs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HookName {
+    /// Runs after each commit: the commit is reviewed.
+    PostCommit,
+    /// Runs after `git commit --amend` and `git rebase`: reviews of commits that are gone end.
+    PostRewrite,
+}
+
+impl HookName {
+    /// All hooks, in the order of their installation.
+    pub const ALL: [Self; 2] = [Self::PostCommit, Self::PostRewrite];
+
+    /// Returns the name of the hook's file in git's hooks folder.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::PostCommit => "post-commit",
+            Self::PostRewrite => "post-rewrite",
+        }
+    }
+
+    /// Returns the purpose, for the block's first line.
+    fn purpose(self) -> &'static str {
+        match self {
+            Self::PostCommit => "for a review of each commit",
+            Self::PostRewrite => "to notice amended and rebased commits",
+        }
+    }
+}
+
 /// The command that a hook runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookCall {
@@ -61,9 +91,18 @@ pub struct HookCall {
     pub home: Option<Vec<u8>>,
 }
 
+/// Position, origin and language of a block.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockPlace {
+    /// Byte offset in the file without the block: a line start, or the end.
+    pub at: usize,
+    pub origin: BlockOrigin,
+    pub language: HookLanguage,
+}
+
 impl HookCall {
     /// Returns the lines of the command. The hook's caller waits only for `revdeck hook run`, which returns at once.
-    fn script_lines(&self, language: HookLanguage) -> Vec<Vec<u8>> {
+    fn script_lines(&self, hook: HookName, language: HookLanguage) -> Vec<Vec<u8>> {
         let mut lines: Vec<Vec<u8>> = Vec::new();
         // husky before v9 runs a hook twice; it sets this variable in the first run.
         let guard: &[u8] = match language {
@@ -86,51 +125,47 @@ impl HookCall {
             );
         }
         let program: &[u8] = if self.program.is_some() { b"\"$revdeck\"" } else { b"revdeck" };
-        lines.push([b"  exec ", program, b" hook run post-commit"].concat());
+        lines.push([b"  exec ", program, b" hook run ", hook.word().as_bytes()].concat());
         lines.push(b") </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- || :".to_vec());
         lines
     }
 
-    fn block_lines(&self, origin: BlockOrigin, hash: &str, language: HookLanguage) -> Vec<Vec<u8>> {
-        let first = format!(
-            "{} ({hash}) for a review of each commit; `revdeck hook uninstall git` takes it back",
-            origin.marker_text()
-        );
+    /// Returns the lines of the block. The settings of lefthook name all hooks in one block.
+    fn block_lines(&self, hook: HookName, origin: BlockOrigin, hash: &str, language: HookLanguage) -> Vec<Vec<u8>> {
+        let first =
+            format!("{} ({hash}) {}; `revdeck hook uninstall git` takes it back", origin.marker_text(), hook.purpose());
         let mut lines = vec![[BEGIN_MARKER, first.as_bytes()].concat()];
         match language {
-            HookLanguage::Shell => lines.extend(self.script_lines(language)),
+            HookLanguage::Shell => lines.extend(self.script_lines(hook, language)),
             HookLanguage::Yaml => {
-                lines.extend(["post-commit:", "  commands:", "    revdeck:", "      run: |"].map(|line| line.into()));
-                lines.extend(
-                    self.script_lines(language).into_iter().map(|line| [b"        ", line.as_slice()].concat()),
-                );
+                for hook in HookName::ALL {
+                    lines.push([hook.word().as_bytes(), b":"].concat());
+                    lines.extend(["  commands:", "    revdeck:", "      run: |"].map(|line| line.into()));
+                    let script = self.script_lines(hook, language);
+                    lines.extend(script.into_iter().map(|line| [b"        ", line.as_slice()].concat()));
+                }
             }
         }
         lines.push(END_MARKER.to_vec());
         lines
     }
 
-    /// Inserts the block into `around` at a line start or at the end.
-    pub fn insert_into(&self, around: &[u8], at: usize, origin: BlockOrigin, language: HookLanguage) -> Vec<u8> {
-        self.insert_with_hash(around, at, origin, language, &content_hash(around))
+    /// Inserts the block into `around`.
+    pub fn insert_into(&self, hook: HookName, around: &[u8], place: BlockPlace) -> Vec<u8> {
+        self.insert_with_hash(hook, around, place, &content_hash(around))
     }
 
     /// Rewrites the block with the current command; the stored hash is kept, so that later edits are still detected.
-    pub fn update_block(&self, found: &HookBlock, language: HookLanguage) -> Vec<u8> {
-        self.insert_with_hash(&found.around, found.at, found.origin, language, &found.hash)
+    pub fn update_block(&self, hook: HookName, found: &HookBlock, language: HookLanguage) -> Vec<u8> {
+        let place = BlockPlace { at: found.at, origin: found.origin, language };
+        self.insert_with_hash(hook, &found.around, place, &found.hash)
     }
 
-    fn insert_with_hash(
-        &self,
-        around: &[u8],
-        at: usize,
-        origin: BlockOrigin,
-        language: HookLanguage,
-        hash: &str,
-    ) -> Vec<u8> {
+    fn insert_with_hash(&self, hook: HookName, around: &[u8], place: BlockPlace, hash: &str) -> Vec<u8> {
+        let BlockPlace { at, origin, language } = place;
         let (before, after) = around.split_at(at.min(around.len()));
         let end: &[u8] = if detect_line_ending(around) == LineEnding::CrLf { b"\r\n" } else { b"\n" };
-        let block = self.block_lines(origin, hash, language).join(end);
+        let block = self.block_lines(hook, origin, hash, language).join(end);
         // When the last line has no line end, the block gets none either, so that removing it restores the file.
         let unended = !before.is_empty() && !before.ends_with(b"\n");
         match unended {
@@ -333,7 +368,8 @@ mod tests {
     #[test]
     fn the_program_is_read_back_and_edits_are_seen() {
         let around = b"#!/bin/sh\necho\n";
-        let with = sample_call().insert_into(around, 10, BlockOrigin::Inserted, HookLanguage::Shell);
+        let place = BlockPlace { at: 10, origin: BlockOrigin::Inserted, language: HookLanguage::Shell };
+        let with = sample_call().insert_into(HookName::PostCommit, around, place);
         let BlockSearch::Found(found) = find_block(&with) else { panic!("{}", String::from_utf8_lossy(&with)) };
         assert_eq!((found.origin, found.at, found.state), (BlockOrigin::Inserted, 10, BlockState::Untouched));
         assert_eq!(found.program, sample_call().program);
@@ -354,12 +390,14 @@ mod tests {
             end in any::<bool>(),
         ) {
             let at = if end { content.len() } else { insertion_offset(&content).unwrap_or(0) };
-            for language in [HookLanguage::Shell, HookLanguage::Yaml] {
-                let with = sample_call().insert_into(&content, at, BlockOrigin::Inserted, language);
+            let languages = [HookLanguage::Shell, HookLanguage::Yaml];
+            for (language, hook) in languages.into_iter().flat_map(|language| HookName::ALL.map(|hook| (language, hook))) {
+                let place = BlockPlace { at, origin: BlockOrigin::Inserted, language };
+                let with = sample_call().insert_into(hook, &content, place);
                 let BlockSearch::Found(found) = find_block(&with) else { return Err(TestCaseError::fail("not found")) };
                 prop_assert_eq!(&found.around, &content);
                 prop_assert_eq!(found.state, BlockState::Untouched);
-                prop_assert_eq!(sample_call().update_block(&found, language), with);
+                prop_assert_eq!(sample_call().update_block(hook, &found, language), with);
             }
         }
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::super::blocking_files::is_blocking;
 use super::super::{GitError, Repo, git_command, path_bytes};
 use super::block::{self, BlockSearch, HookLanguage};
-use super::{HOOK_NAME, HookError};
+use super::{HookError, HookName};
 
 /// The tool that manages the hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,8 +87,8 @@ impl Repo {
         Err(HookError::Outside { folder: folder.to_owned(), origin: self.hooks_path_origin() })
     }
 
-    /// Returns the file for the block.
-    pub(super) fn hook_location(&self) -> Result<HookLocation, HookError> {
+    /// Returns the file for the block of a hook.
+    pub(super) fn hook_location(&self, name: HookName) -> Result<HookLocation, HookError> {
         let folder = self.hooks_folder()?;
         self.ensure_inside(&folder)?;
         let folder = resolve_links(&folder);
@@ -106,11 +106,13 @@ impl Repo {
             |manager, file: PathBuf, language| HookLocation { is_shared: is_shared(&file), manager, file, language };
         if let Some(husky) = husky_folder(&folder) {
             self.ensure_inside(&husky)?;
-            return Ok(place(HookManager::Husky, husky.join(HOOK_NAME), HookLanguage::Shell));
+            return Ok(place(HookManager::Husky, husky.join(name.word()), HookLanguage::Shell));
         }
-        let hook = folder.join(HOOK_NAME);
+        let hook = folder.join(name.word());
         let content = read_hook(&hook)?.unwrap_or_default();
-        if memchr::memmem::find(&content, LEFTHOOK_MARKER).is_some() {
+        // lefthook writes only the hooks that its settings name; its block names all hooks.
+        let post_commit = read_hook(&folder.join(HookName::PostCommit.word()))?.unwrap_or_default();
+        if memchr::memmem::find(&post_commit, LEFTHOOK_MARKER).is_some() {
             let there = LEFTHOOK_LOCAL.iter().map(|name| root.join(name)).find(|file| file.symlink_metadata().is_ok());
             let file = there.unwrap_or_else(|| root.join(LEFTHOOK_LOCAL[0]));
             return Ok(place(HookManager::Lefthook, file, HookLanguage::Yaml));
@@ -121,8 +123,8 @@ impl Repo {
         Ok(place(HookManager::Git, hook, HookLanguage::Shell))
     }
 
-    /// Lists every file that contains a block, also outside of git's present hooks folder.
-    pub(super) fn hook_files(&self) -> Vec<PathBuf> {
+    /// Lists every file that contains a block, also outside of git's present hooks folder, with its hook.
+    pub(super) fn hook_files(&self) -> Vec<(HookName, PathBuf)> {
         let mut folders = vec![resolve_links(&self.common_dir().join("hooks"))];
         folders.extend(
             self.hooks_folder()
@@ -132,23 +134,27 @@ impl Repo {
         );
         let huskys: Vec<PathBuf> = folders.iter().filter_map(|folder| husky_folder(folder)).collect();
         folders.extend(huskys);
-        let mut files: Vec<PathBuf> = Vec::new();
-        for hook in folders.into_iter().map(|folder| folder.join(HOOK_NAME)) {
-            // pre-commit and lefthook rename an existing hook with these suffixes.
-            files.extend(["legacy", "old"].map(|suffix| with_suffix(&hook, suffix)));
-            files.push(hook);
-        }
-        if let Ok(root) = self.worktree_root() {
-            files.extend(LEFTHOOK_LOCAL.map(|name| root.join(name)));
+        let mut files: Vec<(HookName, PathBuf)> = Vec::new();
+        for name in HookName::ALL {
+            for hook in folders.iter().map(|folder| folder.join(name.word())) {
+                // pre-commit and lefthook rename an existing hook with these suffixes.
+                files.extend(["legacy", "old"].map(|suffix| (name, with_suffix(&hook, suffix))));
+                files.push((name, hook));
+            }
+            if name == HookName::PostCommit
+                && let Ok(root) = self.worktree_root()
+            {
+                files.extend(LEFTHOOK_LOCAL.map(|file| (name, root.join(file))));
+            }
         }
         let mut seen: Vec<PathBuf> = Vec::new();
-        files.retain(|file| {
+        files.retain(|(_, file)| {
             let new = !seen.contains(file);
             seen.push(file.clone());
             new
         });
         files.retain(
-            |file| matches!(read_hook(file), Ok(Some(content)) if block::find_block(&content) != BlockSearch::None),
+            |(_, file)| matches!(read_hook(file), Ok(Some(content)) if block::find_block(&content) != BlockSearch::None),
         );
         files
     }

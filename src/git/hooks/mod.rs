@@ -1,4 +1,4 @@
-//! Installs, inspects and uninstalls the git hook that requests a review of every commit.
+//! Installs, inspects and uninstalls the git hooks that request a review of every commit and notice rewritten ones.
 //!
 //! Invariants:
 //! - Nothing outside of the repository is written.
@@ -7,14 +7,16 @@
 //!   are removed.
 //! - A hook that existed has its file at every moment, even when revdeck is killed.
 //!
+//! Each hook of [`HookName`] is treated alike:
+//!
 //! | existing hook | action |
 //! |---|---|
 //! | none | create a script |
 //! | a shell script | insert revdeck's lines after its first line |
 //! | another language, a program, a link, a disabled script | move it to `NAME.before-revdeck`; a new script calls it |
-//! | husky from v9 on | as above, for `.husky/post-commit` |
-//! | a hook of lefthook | add an entry to `lefthook-local.yml` |
-//! | a hook of pre-commit | as above, for `post-commit.legacy`, which pre-commit runs first |
+//! | husky from v9 on | as above, for `.husky/NAME` |
+//! | a hook of lefthook | add an entry for each hook to `lefthook-local.yml` |
+//! | a hook of pre-commit | as above, for `NAME.legacy`, which pre-commit runs first |
 
 mod block;
 mod location;
@@ -25,13 +27,11 @@ use std::path::{Path, PathBuf};
 
 use super::{GitError, Repo, path_bytes};
 pub(crate) use block::BlockOrigin;
-pub use block::HookCall;
-use block::{BlockSearch, BlockState, HookBlock, HookLanguage};
+use block::{BlockPlace, BlockSearch, BlockState, HookBlock, HookLanguage};
+pub use block::{HookCall, HookName};
 pub use location::HookManager;
 use location::{HookLocation, read_hook, with_suffix};
 
-/// Name of the hook.
-const HOOK_NAME: &str = "post-commit";
 /// File suffix of a hook that was moved aside.
 const ASIDE_SUFFIX: &str = "before-revdeck";
 /// Content, without the block, of a file that revdeck creates.
@@ -127,12 +127,16 @@ impl HookError {
                 "other repositories use them too, so revdeck leaves them alone: have {} call `revdeck hook run \
                  post-commit`, or give this repository hooks of its own with `git config --local core.hooksPath \
                  .git/hooks`",
-                folder.join(HOOK_NAME).display()
+                folder.join(HookName::PostCommit.word()).display()
             ),
             Self::Damaged { .. } => {
                 "take out by hand what is left between `# >>> revdeck >>>` and `# <<< revdeck <<<`".to_owned()
             }
-            Self::ByHand { .. } => "add a command to its post-commit: `revdeck hook run post-commit`".to_owned(),
+            Self::ByHand { .. } => {
+                "add a command to its post-commit: `revdeck hook run post-commit`, and one to its post-rewrite: \
+                 `revdeck hook run post-rewrite`"
+                    .to_owned()
+            }
             Self::AsideTaken { .. } => "look which of the two is the hook you want, and remove the other".to_owned(),
             Self::LineBreak { .. } => "install revdeck into another folder".to_owned(),
             Self::Io { source, .. } => match source.kind() {
@@ -146,9 +150,11 @@ impl HookError {
     }
 }
 
-/// Result of installing the hook.
+/// Result of installing a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookInstallation {
+    /// The hook.
+    pub hook: HookName,
     /// File with the block, as an absolute path.
     pub file: PathBuf,
     /// Hook manager to which the file belongs.
@@ -185,7 +191,7 @@ pub enum HookWriteMode {
     DryRun,
 }
 
-/// A file from which the hook was removed.
+/// A file from which a hook was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookRemoval {
     /// File that contained the block, as an absolute path.
@@ -207,9 +213,11 @@ pub enum HookRemainder {
     EditedWithCall,
 }
 
-/// A file with the hook.
+/// A file with a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledHook {
+    /// The hook; for the settings of lefthook, which name all hooks, the first one.
+    pub hook: HookName,
     /// File with the block, as an absolute path.
     pub file: PathBuf,
     /// True when git or the hook manager runs this file.
@@ -220,7 +228,7 @@ pub struct InstalledHook {
     pub program: Option<PathBuf>,
 }
 
-/// Status of the hook in a repository.
+/// Status of the hooks in a repository.
 #[derive(Debug)]
 pub struct HookStatus {
     /// Files with a complete block.
@@ -252,13 +260,40 @@ impl HookCall {
 }
 
 impl Repo {
-    /// Installs the hook; a dry run only reports the change. Installing it again changes nothing.
+    /// Installs all hooks; a dry run only reports the changes. Installing them again changes nothing. Writes nothing if
+    /// one of them cannot be installed.
+    ///
+    /// # Errors
+    /// Returns the first error of [`Repo::install_hook`].
+    pub fn install_hooks(&self, call: &HookCall, really: HookWriteMode) -> Result<Vec<HookInstallation>, HookError> {
+        let mut planned = Vec::new();
+        for hook in HookName::ALL {
+            let installed = self.install_hook(hook, call, HookWriteMode::DryRun)?;
+            // One block in the settings of lefthook names all hooks.
+            if planned.iter().all(|known: &HookInstallation| known.file != installed.file) {
+                planned.push(installed);
+            }
+        }
+        match really {
+            HookWriteMode::DryRun => Ok(planned),
+            HookWriteMode::Apply => {
+                planned.into_iter().map(|planned| self.install_hook(planned.hook, call, really)).collect()
+            }
+        }
+    }
+
+    /// Installs one hook; a dry run only reports the change. Installing it again changes nothing.
     ///
     /// # Errors
     /// Returns an error when the repository has no worktree, when its hooks are outside of it, or when a file cannot
     /// take the hook or be written.
-    pub fn install_hook(&self, call: &HookCall, really: HookWriteMode) -> Result<HookInstallation, HookError> {
-        let place = self.hook_location()?;
+    pub fn install_hook(
+        &self,
+        hook: HookName,
+        call: &HookCall,
+        really: HookWriteMode,
+    ) -> Result<HookInstallation, HookError> {
+        let place = self.hook_location(hook)?;
         let portable = HookCall::new_portable();
         let call = if place.is_shared { &portable } else { call };
         let file = place.file.as_path();
@@ -268,17 +303,16 @@ impl Repo {
             BlockSearch::Damaged => return Err(HookError::Damaged { path: file.to_owned() }),
             BlockSearch::Found(found) => {
                 let now = content.unwrap_or_default();
-                let wanted = call.update_block(&found, place.language);
+                let wanted = call.update_block(hook, &found, place.language);
                 (if wanted == now { InstallOutcome::Unchanged } else { InstallOutcome::Updated }, wanted)
             }
             BlockSearch::None if there.is_none() => {
                 let head = if place.language == HookLanguage::Shell { SCRIPT_HEAD } else { b"" };
-                (
-                    InstallOutcome::CreatedFile,
-                    call.insert_into(head, head.len(), BlockOrigin::CreatedFile, place.language),
-                )
+                let origin = BlockOrigin::CreatedFile;
+                let block = BlockPlace { at: head.len(), origin, language: place.language };
+                (InstallOutcome::CreatedFile, call.insert_into(hook, head, block))
             }
-            BlockSearch::None => self.insert_beside(call, &place, content)?,
+            BlockSearch::None => self.insert_beside((hook, call), &place, content)?,
         };
         if really == HookWriteMode::Apply {
             match &done {
@@ -295,6 +329,7 @@ impl Repo {
             }
         }
         Ok(HookInstallation {
+            hook,
             file: place.file,
             manager: place.manager,
             outcome: done,
@@ -306,7 +341,7 @@ impl Repo {
     /// Inserts the block into an existing file, or plans to move the file aside.
     fn insert_beside(
         &self,
-        call: &HookCall,
+        (hook, call): (HookName, &HookCall),
         place: &HookLocation,
         content: Option<Vec<u8>>,
     ) -> Result<(InstallOutcome, Vec<u8>), HookError> {
@@ -317,13 +352,19 @@ impl Repo {
             let yaml = file.extension().is_some_and(|extension| extension == "yml" || extension == "yaml");
             let content = content.filter(|_| yaml && !is_link);
             let content = content.ok_or_else(|| by_hand("it is no plain YAML file"))?;
-            if content.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"post-commit:")) {
+            let has = |hook: HookName| {
+                let key = [hook.word().as_bytes(), b":"].concat();
+                content.split(|byte| *byte == b'\n').any(|line| line.starts_with(&key))
+            };
+            if has(HookName::PostCommit) {
                 return Err(by_hand("it has a post-commit of its own"));
             }
-            return Ok((
-                InstallOutcome::Inserted,
-                call.insert_into(&content, content.len(), BlockOrigin::Inserted, HookLanguage::Yaml),
-            ));
+            if has(HookName::PostRewrite) {
+                return Err(by_hand("it has a post-rewrite of its own"));
+            }
+            let (at, origin) = (content.len(), BlockOrigin::Inserted);
+            let block = BlockPlace { at, origin, language: HookLanguage::Yaml };
+            return Ok((InstallOutcome::Inserted, call.insert_into(hook, &content, block)));
         }
         let Some(content) = content.or_else(|| is_link.then(Vec::new)) else {
             return Err(by_hand("it is not a file"));
@@ -337,29 +378,26 @@ impl Repo {
             _ => block::insertion_offset(&content),
         };
         if let Some(at) = at {
-            return Ok((
-                InstallOutcome::Inserted,
-                call.insert_into(&content, at, BlockOrigin::Inserted, HookLanguage::Shell),
-            ));
+            let block = BlockPlace { at, origin: BlockOrigin::Inserted, language: HookLanguage::Shell };
+            return Ok((InstallOutcome::Inserted, call.insert_into(hook, &content, block)));
         }
         let aside = with_suffix(file, ASIDE_SUFFIX);
         if symlink_metadata(&aside)?.is_some() {
             return Err(HookError::AsideTaken { path: file.to_owned(), aside });
         }
         let around = wrapper_script(&aside);
-        Ok((
-            InstallOutcome::MovedAside(aside),
-            call.insert_into(&around, SCRIPT_HEAD.len(), BlockOrigin::MovedAside, HookLanguage::Shell),
-        ))
+        let (at, origin) = (SCRIPT_HEAD.len(), BlockOrigin::MovedAside);
+        let block = BlockPlace { at, origin, language: HookLanguage::Shell };
+        Ok((InstallOutcome::MovedAside(aside), call.insert_into(hook, &around, block)))
     }
 
-    /// Removes the hook from every file that contains it; a dry run only reports the files.
+    /// Removes the hooks from every file that contains one; a dry run only reports the files.
     ///
     /// # Errors
     /// Returns an error when a file is damaged, or cannot be read or written.
-    pub fn uninstall_hook(&self, really: HookWriteMode) -> Result<Vec<HookRemoval>, HookError> {
+    pub fn uninstall_hooks(&self, really: HookWriteMode) -> Result<Vec<HookRemoval>, HookError> {
         let mut removed = Vec::new();
-        for file in self.hook_files() {
+        for (_, file) in self.hook_files() {
             let found = match block::find_block(&read_hook(&file)?.unwrap_or_default()) {
                 BlockSearch::Found(found) => found,
                 BlockSearch::Damaged => return Err(HookError::Damaged { path: file }),
@@ -391,18 +429,20 @@ impl Repo {
         Ok(removed)
     }
 
-    /// Returns the status of the hook.
+    /// Returns the status of the hooks.
     ///
     /// # Errors
     /// Returns an error when the repository has no worktree or a file cannot be read.
     pub fn hook_status(&self) -> Result<HookStatus, HookError> {
         self.worktree_root()?;
-        let place = self.hook_location();
+        let places = HookName::ALL.map(|hook| self.hook_location(hook));
+        let runs = |file: &Path| places.iter().flatten().any(|place| place.file == file && place.is_active(file));
         let mut standing = HookStatus { present: Vec::new(), damaged: Vec::new(), manager: Ok(HookManager::Git) };
-        for file in self.hook_files() {
+        for (hook, file) in self.hook_files() {
             match block::find_block(&read_hook(&file)?.unwrap_or_default()) {
                 BlockSearch::Found(HookBlock { state, program, .. }) => standing.present.push(InstalledHook {
-                    runs: place.as_ref().is_ok_and(|place| place.file == file && place.is_active(&file)),
+                    hook,
+                    runs: runs(&file),
                     edited: state == BlockState::Edited,
                     program: program.map(|program| path_bytes::to_path(&program).into_owned()),
                     file,
@@ -411,7 +451,8 @@ impl Repo {
                 BlockSearch::None => {}
             }
         }
-        standing.manager = place.map(|place| place.manager);
+        let [first, _] = places;
+        standing.manager = first.map(|place| place.manager);
         Ok(standing)
     }
 }

@@ -1,12 +1,15 @@
-//! The git hook that runs after a commit.
+//! The git hooks that run after a commit, and after commits were rewritten.
 //!
 //! - The hook returns at once, because `git commit` waits for it. A separate process takes the snapshot and requests
 //!   the review; it has none of the caller's streams, process group and git variables.
 //! - The review is of the commit that HEAD is when the hook runs, whatever HEAD is later.
+//! - Rewritten commits are noticed when git is done: reviews of commits that are gone end or are adopted. Nothing is
+//!   requested.
 
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use crate::config::Paths;
 use crate::domain::{GitOperation, Scope, Source, Time, WatchTrigger, text};
@@ -16,6 +19,11 @@ use crate::runner::{Launcher, RequestOutcome, ReviewRequest, RunnerError, proces
 use crate::store::RecoveryNotice;
 
 const HOOK_LOG: &str = "hook.log";
+/// Maximum time that a rebase may take to end after it has called its hook. Afterwards it is up to the next command to
+/// notice the rewritten commits.
+const MAX_REBASE_END: Duration = Duration::from_secs(30);
+/// Interval between two looks whether the rebase has ended.
+const REBASE_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The outcome of the hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +46,18 @@ pub fn start_commit_review(folder: &Path, paths: &Paths) -> Result<CommitHookOut
     let arguments = ["hook", "run", "post-commit", "--commit", &repo.head()];
     process::spawn_detached(&repo, paths, &repo.root(), &arguments, Stdio::null(), HOOK_LOG)?;
     Ok(CommitHookOutcome::Asked)
+}
+
+/// Starts a separate process that notices which commits were rewritten.
+///
+/// # Errors
+///
+/// If `folder` is not in a repository, or the process cannot be started.
+pub fn start_rewrite_notice(folder: &Path, paths: &Paths) -> Result<(), RunnerError> {
+    let repo = Repo::discover(folder)?;
+    let arguments = ["hook", "run", "post-rewrite", "--commit", &repo.head()];
+    process::spawn_detached(&repo, paths, &repo.root(), &arguments, Stdio::null(), HOOK_LOG)?;
+    Ok(())
 }
 
 /// Writes the reason of a failed hook into the log, because nobody sees the hook's output.
@@ -70,5 +90,27 @@ impl Launcher<'_> {
             self.services.store.append_notices(&[RecoveryNotice::Repaired { said }])?;
         }
         requested.map(Ok)
+    }
+
+    /// Notices rewritten commits: reviews of commits that are gone end or are adopted, and others show that the code has
+    /// moved. Waits for the end of the rebase that calls the hook, because commits may be missing until then.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read or written.
+    pub fn notice_rewritten_commits(&self) -> Result<(), RunnerError> {
+        process::ignore_the_terminal();
+        let give_up = Instant::now() + MAX_REBASE_END;
+        while self.services.repo.operation() == Some(GitOperation::Rebase) && Instant::now() < give_up {
+            std::thread::sleep(REBASE_POLL_INTERVAL);
+        }
+        if self.services.store.runs_view()?.run_count() == 0 {
+            return Ok(());
+        }
+        self.services.store.advance_epoch()?;
+        self.settle_needless_or_log();
+        // A run that waited for one of these may begin.
+        self.start_pending_or_log();
+        Ok(())
     }
 }
