@@ -38,14 +38,14 @@ impl BudgetStop {
     pub fn describe(&self) -> String {
         let count = |amount: f64| format_thousands(amount.max(0.0) as u64);
         let dollars = |amount: f64| format!("${amount:.2}");
-        let of = |format: &dyn Fn(f64) -> String| format!("{} of {}", format(self.reached), format(self.limit));
-        match self.kind {
-            BudgetKind::RunCost => format!("budget reached at {}", of(&dollars)),
-            BudgetKind::RunTokens => format!("budget reached at {} tokens", of(&count)),
-            BudgetKind::DayCost => format!("budget of the day reached at {}", of(&dollars)),
-            BudgetKind::DayTokens => format!("budget of the day reached at {} tokens", of(&count)),
-            BudgetKind::Turns => format!("turn limit reached at {} turns", of(&count)),
-        }
+        let (limit, format, unit): (_, &dyn Fn(f64) -> String, _) = match self.kind {
+            BudgetKind::RunCost => ("budget", &dollars, ""),
+            BudgetKind::RunTokens => ("budget", &count, " tokens"),
+            BudgetKind::DayCost => ("budget of the day", &dollars, ""),
+            BudgetKind::DayTokens => ("budget of the day", &count, " tokens"),
+            BudgetKind::Turns => ("turn limit", &count, " turns"),
+        };
+        format!("{limit} reached at {} of {}{unit}", format(self.reached), format(self.limit))
     }
 }
 

@@ -75,6 +75,15 @@ impl Repo {
         Ok(Self { inner, index, git_patience: DEFAULT_GIT_PATIENCE })
     }
 
+    /// Opens the repository of a worktree like [`Repo::open_worktree`], with the limit that this one has for the time in
+    /// which the git program writes nothing.
+    ///
+    /// # Errors
+    /// Returns an error when no repository can be opened.
+    pub fn open_other_worktree(&self, worktree: &Path) -> Result<Self, GitError> {
+        Ok(Self::open_worktree(worktree)?.with_git_patience(self.git_patience))
+    }
+
     /// Returns the git dir of this working tree alone, with symbolic links resolved.
     pub fn git_dir(&self) -> PathBuf {
         let dir = self.inner.path();
@@ -269,6 +278,17 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+
+    #[test]
+    fn another_worktree_has_the_same_limit_for_git() {
+        let folder = tempfile::tempdir().expect("a folder");
+        Repository::init(folder.path()).expect("a repository");
+        let patience = std::time::Duration::from_secs(7);
+        let repo = Repo::discover(folder.path()).expect("a repository").with_git_patience(patience);
+        let other = repo.open_other_worktree(folder.path()).expect("a repository");
+        assert_eq!(other.git_patience, patience);
+        assert_eq!(repo.discover_again().expect("a repository").git_patience, patience);
+    }
 
     #[rstest]
     #[case("commit: Fix: it", Some(WatchTrigger::Commit))]

@@ -115,12 +115,19 @@ pub fn run_with_input(
         forward(stderr, OutputPiece::Errors, sender);
     }
     let mut output = Output { status: ExitStatus::default(), stdout: Vec::new(), stderr: Vec::new() };
-    let ended = collect_output(&mut child, &pieces, patience, &mut output);
-    if let Some(status) = ended? {
-        output.status = status;
-        return Ok(output);
+    match collect_output(&mut child, &pieces, patience, &mut output) {
+        Ok(Some(status)) => {
+            output.status = status;
+            return Ok(output);
+        }
+        Ok(None) => {}
+        Err(error) => {
+            process_tree::kill(child.id());
+            let _ = child.wait();
+            return Err(error.into());
+        }
     }
-    let waiting_for = process_tree::name_waited_for(child.id());
+    let waiting_for = process_tree::find_blocking_program(child.id());
     process_tree::kill(child.id());
     let _ = child.wait();
     drop(running);
@@ -160,24 +167,22 @@ fn collect_output(
     let mut open_pipes = 2;
     let mut status = None;
     while open_pipes > 0 && Instant::now() < deadline {
-        match pieces.recv_timeout(EXIT_CHECK_INTERVAL) {
+        let piece = pieces.recv_timeout(EXIT_CHECK_INTERVAL);
+        if status.is_none() {
+            status = child.try_wait()?;
+            // A program in the background, such as a credential cache, may keep the pipes open, or write, for ever.
+            deadline = match (&status, &piece) {
+                (Some(_), _) => Instant::now() + LAST_OUTPUT_TIMEOUT,
+                (None, Ok(_)) => Instant::now() + patience,
+                (None, Err(_)) => deadline,
+            };
+        }
+        match piece {
             Ok(OutputPiece::Output(bytes)) => output.stdout.extend(bytes),
             Ok(OutputPiece::Errors(bytes)) => output.stderr.extend(bytes),
             Ok(OutputPiece::Closed) => open_pipes -= 1,
             Err(RecvTimeoutError::Disconnected) => break,
-            Err(RecvTimeoutError::Timeout) => {
-                if status.is_none() {
-                    status = child.try_wait()?;
-                    // A program in the background, such as a credential cache, may keep the pipes open for ever.
-                    if status.is_some() {
-                        deadline = Instant::now() + LAST_OUTPUT_TIMEOUT;
-                    }
-                }
-                continue;
-            }
-        }
-        if status.is_none() {
-            deadline = Instant::now() + patience;
+            Err(RecvTimeoutError::Timeout) => {}
         }
     }
     while status.is_none() && Instant::now() < deadline {
@@ -219,6 +224,18 @@ mod tests {
             error.to_string(),
             "git hash-object was ended, as for 1 s nothing came from the program \"sleep 1000\" (setting git_seconds)"
         );
+    }
+
+    #[test]
+    fn a_program_left_behind_that_writes_for_ever_takes_no_time() {
+        let begun = Instant::now();
+        let folder = tempfile::tempdir().expect("a folder");
+        let stop = folder.path().join("stop");
+        let line = format!("while ! [ -e '{}' ]; do echo x; sleep 0.05; done & exit 3", stop.display());
+        let output = run_with_input(shell(&line), "fetch", Vec::new(), Duration::from_secs(100)).expect("an end");
+        std::fs::write(&stop, "").expect("a file");
+        assert_eq!(output.status.code(), Some(3));
+        assert!(begun.elapsed() < Duration::from_secs(30));
     }
 
     #[test]

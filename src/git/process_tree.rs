@@ -14,19 +14,28 @@ fn pid(process: u32) -> Option<Pid> {
 /// Ends a process and all its descendants at once.
 pub fn kill(process: u32) {
     let Some(root) = pid(process) else { return };
-    // The processes are stopped first, so that none starts another one meanwhile.
-    let tree = || [root].into_iter().chain(descendants(root));
-    for process in tree() {
-        let _ = kill_process(process, Signal::STOP);
+    // A stopped process starts no other one. Each listing finds the children of those that were stopped before, until
+    // a listing finds nobody new.
+    let _ = kill_process(root, Signal::STOP);
+    let mut tree = vec![root];
+    loop {
+        let started: Vec<Pid> = descendants(root).into_iter().filter(|process| !tree.contains(process)).collect();
+        if started.is_empty() {
+            break;
+        }
+        for process in &started {
+            let _ = kill_process(*process, Signal::STOP);
+        }
+        tree.extend(started);
     }
-    for process in tree().collect::<Vec<_>>() {
+    for process in tree {
         let _ = kill_process(process, Signal::KILL);
     }
 }
 
 /// Returns the name of the program that git waits for: the first of its descendants that is not git, else the last
 /// one. `None` when git has started no program.
-pub fn name_waited_for(git: u32) -> Option<String> {
+pub fn find_blocking_program(git: u32) -> Option<String> {
     let started: Vec<Vec<String>> =
         descendants(pid(git)?).into_iter().map(command_line).filter(|words| !words.is_empty()).collect();
     let is_git = |words: &&Vec<String>| {

@@ -64,6 +64,15 @@ impl Repo {
         Self { git_patience, ..self }
     }
 
+    /// Opens this repository once more, for another thread or another owner, as [`Repo::discover`] finds it from the
+    /// root.
+    ///
+    /// # Errors
+    /// Returns an error when the repository is gone or cannot be read any more.
+    pub fn discover_again(&self) -> Result<Self, GitError> {
+        Ok(Self::discover(&self.root())?.with_git_patience(self.git_patience))
+    }
+
     /// Returns the repository key: 16 hexadecimal digits, hashed from the common git dir, so that linked worktrees
     /// share a store.
     pub fn key(&self) -> String {

@@ -22,6 +22,10 @@ const NEW_FILE_MODE: u32 = 0o666;
 /// Mode of new executable files before the umask applies.
 const NEW_EXECUTABLE_MODE: u32 = 0o777;
 
+fn new_file_mode(is_executable: bool) -> u32 {
+    if is_executable { NEW_EXECUTABLE_MODE } else { NEW_FILE_MODE }
+}
+
 /// Content and mode of a file in the worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeFile {
@@ -289,8 +293,7 @@ impl Folder {
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let mode = match permit {
-            FilePermissions::New { executable: true } => NEW_EXECUTABLE_MODE,
-            FilePermissions::New { executable: false } => NEW_FILE_MODE,
+            FilePermissions::New { executable } => new_file_mode(executable),
             FilePermissions::Exactly(_) => 0o600,
         };
         let new = rustix::fs::openat(&self.0, beside.as_str(), flags, Mode::from_raw_mode(mode));
@@ -324,8 +327,7 @@ impl Folder {
         use super::unnamed_file::{self, FileMode, UnnamedWrite};
         let Some(git_dir) = &files.git_dir else { return Ok(false) };
         let mode = match permit {
-            FilePermissions::New { executable: true } => FileMode::New(NEW_EXECUTABLE_MODE),
-            FilePermissions::New { executable: false } => FileMode::New(NEW_FILE_MODE),
+            FilePermissions::New { executable } => FileMode::New(new_file_mode(executable)),
             FilePermissions::Exactly(mode) => FileMode::Exactly(mode),
         };
         let folder = std::os::fd::AsFd::as_fd(&self.0);

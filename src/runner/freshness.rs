@@ -1,7 +1,7 @@
 //! Loads the facts from which [`crate::policy::derive_freshness`] derives the freshness of runs: one look at git, the
 //! epoch and the locks for a whole list of runs. Deriving needs no further IO, so a screen can do it while it draws.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::domain::{CancelReason, RunId, RunRecord, RunStatus, Time};
 use crate::git::Repo;
@@ -16,8 +16,8 @@ pub struct FreshnessFacts {
     epoch: u64,
     /// Branch and HEAD by worktree; a worktree that is gone or cannot be read is missing.
     worktrees: BTreeMap<String, WorktreeHead>,
-    /// Scopes that a run of the current epoch has compared.
-    compared: Vec<ComparedScope>,
+    /// Fingerprint of each scope that a run of the current epoch has compared.
+    compared: HashMap<ComparedScope, String>,
     /// State of the lock of each working run, by run id.
     locks: BTreeMap<String, LockState>,
 }
@@ -31,15 +31,24 @@ struct WorktreeHead {
     commit: String,
 }
 
-/// Content of a scope in the current epoch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Scope of a worktree at one HEAD; with another HEAD, the scope shows another change.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ComparedScope {
     scope: String,
     branch: String,
     worktree: String,
-    /// HEAD at the comparison; with another HEAD, the scope shows another change.
     head: String,
-    fingerprint: String,
+}
+
+impl ComparedScope {
+    fn from_row(row: &RunRow<'_>, head: &str) -> Self {
+        Self {
+            scope: row.scope.to_owned(),
+            branch: row.branch.to_owned(),
+            worktree: row.worktree.to_owned(),
+            head: head.to_owned(),
+        }
+    }
 }
 
 /// State of a run's lock.
@@ -67,13 +76,9 @@ impl FreshnessFacts {
                 others.push(row.worktree);
             }
             if row.epoch == epoch && !row.diff_fingerprint.is_empty() {
-                facts.compared.push(ComparedScope {
-                    scope: row.scope.to_owned(),
-                    branch: row.branch.to_owned(),
-                    worktree: row.worktree.to_owned(),
-                    head: row.matching_head.to_owned(),
-                    fingerprint: row.diff_fingerprint.to_owned(),
-                });
+                // The rows come newest first, and the newest one knows best.
+                let scope = ComparedScope::from_row(&row, row.matching_head);
+                facts.compared.entry(scope).or_insert_with(|| row.diff_fingerprint.to_owned());
             }
             if row.status.is_working() {
                 facts.locks.insert(row.id.to_owned(), LockState::read(store, row.id));
@@ -90,7 +95,7 @@ impl FreshnessFacts {
         Self {
             epoch,
             worktrees: BTreeMap::from([(worktree.to_owned(), head)]),
-            compared: Vec::new(),
+            compared: HashMap::new(),
             locks: working.iter().map(|run| ((*run).to_owned(), LockState::Held)).collect(),
         }
     }
@@ -103,7 +108,7 @@ impl FreshnessFacts {
         for root in repo.worktrees() {
             let name = root.to_string_lossy();
             if wanted.contains(&name.as_ref())
-                && let Ok(other) = Repo::open_worktree(&root)
+                && let Ok(other) = repo.open_other_worktree(&root)
             {
                 let head = WorktreeHead { branch: other.branch(), commit: other.head() };
                 self.worktrees.insert(name.into_owned(), head);
@@ -125,13 +130,7 @@ impl FreshnessFacts {
             is_obsolete: run.cancel_reason == CancelReason::Obsolete.word(),
         };
         let head = self.worktrees.get(run.worktree);
-        let fingerprint = |head: &str| {
-            let same = |seen: &&ComparedScope| {
-                [&seen.scope, &seen.branch, &seen.worktree, &seen.head].map(String::as_str)
-                    == [run.scope, run.branch, run.worktree, head]
-            };
-            self.compared.iter().find(same).map(|seen| seen.fingerprint.as_str())
-        };
+        let fingerprint = |head: &str| self.compared.get(&ComparedScope::from_row(run, head)).map(String::as_str);
         let now_there = head.map(|head| CurrentCode {
             epoch: self.epoch,
             branch: &head.branch,

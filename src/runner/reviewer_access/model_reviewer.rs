@@ -173,7 +173,7 @@ impl PromptBuilder<'_> {
         mask: Mask,
     ) -> Result<Toolbox, RunnerError> {
         let setup = ToolboxSetup {
-            repo: Repo::discover(&self.services.repo.root())?,
+            repo: self.services.repo.discover_again()?,
             base_commit: record.subject.base_commit.clone(),
             snapshot_commit: record.subject.snapshot_commit.clone(),
             change: change.clone(),
@@ -274,7 +274,7 @@ impl PromptBuilder<'_> {
         record: &RunRecord,
         mask: Mask,
     ) -> Box<dyn Fn(ConversationPrompt<'_>) -> String> {
-        let (repo, commit) = (Repo::discover(&self.services.repo.root()).ok(), record.subject.snapshot_commit.clone());
+        let (repo, commit) = (self.services.repo.discover_again().ok(), record.subject.snapshot_commit.clone());
         Box::new(move |say| {
             // Every part is masked already; names and texts of earlier answers are not.
             let render = |prompt: Prompt<'_>| mask.mask_key_shapes(&prompts.render(&prompt)).into_owned();

@@ -98,7 +98,7 @@ impl ReviewerAccess<'_> {
 
     /// Opens the built-in reviewer for a run's snapshot.
     pub(in crate::runner) fn open_builtin(&self, record: &RunRecord) -> Result<Box<dyn Reviewer>, RunnerError> {
-        let repo = crate::git::Repo::discover(&self.services.repo.root())?;
+        let repo = self.services.repo.discover_again()?;
         let ReviewSubject { base_commit: base, snapshot_commit: commit, .. } = &record.subject;
         let snapshot = ReviewedSnapshot {
             run_id: record.run_id.clone(),

@@ -64,7 +64,7 @@ impl ReportValidator {
         let scope = ScopeLines::new(change.files.iter().map(|file| (file.path.clone(), lines(file))));
         let root = services.repo.root().to_string_lossy().into_owned();
         Ok(Self {
-            repo: Repo::discover(&services.repo.root())?,
+            repo: services.repo.discover_again()?,
             run_id: record.run_id.clone(),
             commit: record.subject.snapshot_commit.clone(),
             scope: scope.with_roots([root, record.subject.worktree.clone()]),
