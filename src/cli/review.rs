@@ -117,10 +117,11 @@ fn build_request(session: &Session, arguments: &ReviewArgs, source: Source) -> R
     let mut scope = arguments.scope.scope()?;
     if scope.is_none() {
         scope.clone_from(&settings.default_scope);
+        let is_gate = arguments.wait && arguments.fail_on.map_or(settings.fail_on, |FailOn(limit)| limit).is_some();
         let mut origins = session.loaded.entries.iter().filter(|entry| entry.key == "default_scope");
         // A change must not choose which change a gate looks at.
-        if arguments.fail_on.is_some() && origins.any(|entry| matches!(entry.origin, SettingOrigin::Repository(_))) {
-            output::print_note("note: default_scope of the repository is not obeyed with --fail-on");
+        if is_gate && origins.any(|entry| matches!(entry.origin, SettingOrigin::Repository(_))) {
+            output::print_note("note: default_scope of the repository is not obeyed by a gate (fail_on)");
             scope = None;
         }
     }
@@ -354,9 +355,9 @@ impl RunResult {
 
     /// Returns true if no part of the run failed and nothing stayed unreviewed but for `allowed` reasons.
     fn is_complete(&self, allowed: &[OmissionReason]) -> bool {
-        // The error of the class `reviewer` names unreadable files, which are gaps, too.
         let failed = match self.run.ending.error_class {
-            Some(ErrorClass::Reviewer) => !allowed.contains(&OmissionReason::Unreadable),
+            // The gaps name the same files.
+            Some(ErrorClass::Unreadable) => false,
             other => other.is_some(),
         };
         !failed && self.coverage.gaps_besides(allowed).is_empty()
@@ -386,7 +387,7 @@ impl RunResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{FindingCounts, TurnPhase, Usage};
+    use crate::domain::{CoverageGap, FindingCounts, TurnPhase, Usage};
     use crate::store::{Heartbeat, HeartbeatState};
 
     const NOW: i64 = 1_772_625_600_000;
@@ -415,6 +416,22 @@ mod tests {
             tokens: if turn.is_some() { Usage { input: 41_000, ..Usage::default() } } else { Usage::default() },
         });
         WaitProgress { run, turn, pulse }
+    }
+
+    #[test]
+    fn a_reviewer_that_failed_is_no_unreadable_file() {
+        let result = |class| {
+            let WaitProgress { mut run, .. } = progress("completed", None, None);
+            run.ending.error_class = Some(class);
+            let gaps = vec![CoverageGap { reason: OmissionReason::Unreadable, files: 1, hunks: 1 }];
+            let coverage = Coverage { gaps, incomplete: true, ..Coverage::default() };
+            let freshness = Freshness::Current;
+            RunResult { run, freshness, coverage, findings: vec![], notes: vec![], rejected: vec![], held_back: vec![] }
+        };
+        let allowed = [OmissionReason::Unreadable];
+        assert_eq!(result(ErrorClass::Reviewer).exit_code(None, &allowed), CliExitCode::Incomplete, "an agent crashed");
+        assert_eq!(result(ErrorClass::Unreadable).exit_code(None, &allowed), CliExitCode::Done);
+        assert_eq!(result(ErrorClass::Unreadable).exit_code(None, &[]), CliExitCode::Incomplete);
     }
 
     #[test]

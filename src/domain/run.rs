@@ -61,8 +61,11 @@ word_enum!(
         Git = "git",
         /// The store cannot be read or written, or a record was lost.
         Store = "store",
-        /// The reviewer could not read some files.
+        /// The reviewer itself failed, for example an agent that crashed. Older versions also wrote it for unreadable
+        /// files.
         Reviewer = "reviewer",
+        /// Some files could not be read; the gaps of the coverage name them, too.
+        Unreadable = "unreadable",
         /// The settings cannot be used, or the provider rejects the request.
         Configuration = "configuration",
         /// The worker died, or could not be started.

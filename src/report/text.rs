@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::text_style::{TextOptions, TextStyle};
 use crate::domain::text::{format_count, format_thousands, sanitize_line, sanitize_lines};
 use crate::domain::{
-    Coverage, Disposition, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Priority,
+    Coverage, Disposition, ErrorClass, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Priority,
     RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus,
 };
 use crate::masking::Mask;
@@ -225,7 +225,8 @@ fn describe_left_out(files: &[OmittedFile]) -> String {
 pub fn describe_incomplete(run: &RunRecord, coverage: &Coverage) -> Option<String> {
     let error = run.ending.error_class.map(|_| sanitize_line(&run.ending.error_summary).into_owned());
     // The error names the files that could not be read.
-    let unread = error.is_some() && coverage.gaps.iter().all(|gap| gap.reason == OmissionReason::Unreadable);
+    let unread = run.ending.error_class == Some(ErrorClass::Unreadable)
+        && coverage.gaps.iter().all(|gap| gap.reason == OmissionReason::Unreadable);
     let gaps = if unread { None } else { coverage.describe_gaps() };
     let parts: Vec<String> = gaps.into_iter().chain(error).collect();
     (!parts.is_empty()).then(|| format!("incomplete: {}", parts.join("; ")))

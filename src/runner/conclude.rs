@@ -30,7 +30,7 @@ pub(super) fn mark_incomplete(outcome: &mut ReviewOutcome, failure: Option<(Erro
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let named = unreadable.iter().take(MAX_NAMED_FILES).copied().collect::<Vec<_>>().join(", ");
         let files = crate::domain::text::format_count(unreadable.len(), "file");
-        (ErrorClass::Reviewer, format!("{files} could not be read: {named}{more}"))
+        (ErrorClass::Unreadable, format!("{files} could not be read: {named}{more}"))
     });
     // The summary names the files that could not be read as a gap.
     if let Some((_, text)) = &failure {

@@ -367,3 +367,24 @@ fn code_that_is_rewritten_into_an_unknown_language_is_a_gap() {
         assert_eq!(hidden(&value), [("src/pay.xyz", "unsupported_language")], "{scope:?}");
     });
 }
+
+/// A gate is a limit, from the flag or from the settings; `--fail-on none` is none.
+#[rstest]
+#[case::by_flag("", &["--fail-on", "p1"], true)]
+#[case::by_setting("fail_on = \"p1\"\n", &[], true)]
+#[case::flag_takes_it_back("fail_on = \"p1\"\n", &["--fail-on", "none"], false)]
+#[case::no_gate("", &[], false)]
+fn only_a_gate_does_not_obey_the_default_scope_of_a_repository(
+    #[case] settings: &str,
+    #[case] flags: &[&str],
+    #[case] is_gate: bool,
+) {
+    let test = TestEnvironment::new();
+    test.settings(settings);
+    test.write(".revdeck.toml", "default_scope = \"all\"\n");
+    test.write("a.py", "x = 1\n");
+    test.commit("base");
+    test.write("a.py", "x = 2\n");
+    let value = test.json(&[&["review", "--wait", "--format", "json"], flags].concat(), DONE);
+    assert_eq!(value["run"]["scope"], if is_gate { "worktree" } else { "all" });
+}
