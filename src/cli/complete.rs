@@ -82,7 +82,8 @@ fn finding_candidates(view: &StoreView) -> Vec<CompletionCandidate> {
 pub fn list_fixes() -> Vec<CompletionCandidate> {
     list_in_time(|| {
         let fixes = open()?.fixes().ok()?;
-        Some(fixes.iter().take(MAX_LISTED_RUNS).map(|fix| candidate(fix.fix_id.as_str(), fix.status.word())).collect())
+        let listed = fixes.iter().take(MAX_LISTED_RUNS).map(|fix| candidate(fix.fix_id.as_str(), fix.status.word()));
+        Some(std::iter::once(candidate("latest", "the newest fix")).chain(listed).collect())
     })
 }
 

@@ -18,12 +18,12 @@ use crate::domain::{
 };
 use crate::git::Repo;
 use crate::policy::{Decision, Freshness, ReviewAction};
+use crate::report::activity::{describe_activity, describe_turn, format_elapsed};
 use crate::report::figures::{format_brief, format_dollars};
 use crate::report::{TextOptions, json, markdown, text};
 use crate::runner::{RequestOutcome, ReviewRequest, Services, WaitProgress, WaitedTurn, read_run_freshness};
 use crate::store::Store;
 use crate::tui::doc::fit_start;
-use crate::tui::{describe_activity, format_millis};
 
 /// Exit codes of `review --wait`, for its help.
 const EXIT_CODES: &str = "\
@@ -229,13 +229,15 @@ impl ProgressLine {
         let total = done.max(coverage.hunks_total as usize);
         let mut parts = Vec::new();
         let (head, (filled, of)) = match (turn, pulse) {
-            // Requests for second opinions are numbered after the turns.
             (Some(WaitedTurn { number, of, .. }), _) if number > of => {
-                (format!("second opinion {}", number - of), (of.saturating_sub(1) as usize, *of as usize))
+                (describe_turn(*number, *of), (of.saturating_sub(1) as usize, *of as usize))
             }
             (Some(WaitedTurn { number, of, phase }), _) => {
                 // The turn under way is not done.
-                (format!("turn {number} of {of}, {}", phase.word()), (number.saturating_sub(1) as usize, *of as usize))
+                (
+                    format!("{}, {}", describe_turn(*number, *of), phase.word()),
+                    (number.saturating_sub(1) as usize, *of as usize),
+                )
             }
             (None, Some(_)) => (run.status.word().to_owned(), (0, 1)),
             (None, None) => (run.status.word().to_owned(), (done, total)),
@@ -259,7 +261,7 @@ impl ProgressLine {
             if pulse.cost > 0.0 {
                 parts.push(format_dollars(pulse.cost));
             }
-            parts.push(format_millis(now.duration_since(run.created_at).as_millis().try_into().unwrap_or(0)));
+            parts.push(format_elapsed(now.duration_since(run.created_at).as_millis().try_into().unwrap_or(0)));
         }
         let filled = (filled * Self::BAR_WIDTH).checked_div(of).unwrap_or(0).min(Self::BAR_WIDTH);
         let (full, empty, dot) = if ascii { ("#", ".", " - ") } else { ("━", "─", " · ") };

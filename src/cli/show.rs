@@ -11,7 +11,7 @@ use super::session::{Invocation, Session};
 use super::{complete, output};
 use crate::config::RequiredAssets;
 use crate::domain::{Finding, FindingId, RunId, RunRecord, RunStatus, Time};
-use crate::report::{FindingHistory, FindingLocation, ReviewedAt, json, markdown, text};
+use crate::report::{EarlierRuns, FindingHistory, FindingLocation, ReviewedAt, json, markdown, text};
 use crate::store::{Store, StoreView};
 
 /// Arguments of `show`.
@@ -87,30 +87,16 @@ fn load_story(store: &Store, view: &StoreView, finding: &Finding) -> Result<Find
     let placed = placed.and_then(|run| view.run(run).id.parse().ok()).unwrap_or_else(|| last.clone());
     let reported = store.finding_in_run(last, id)?;
     let output = store.output(last)?;
+    let earlier = EarlierRuns::load(store, finding, output.as_ref())?;
     let carried_from = output.as_ref().and_then(|output| output.coverage.carried_from_run(id)).cloned();
     let flips = output.map(|output| output.flip_flops).unwrap_or_default();
-    let first = match finding.first_run_id == *last {
-        true => None,
-        false => store.run(&finding.first_run_id)?,
-    };
-    let first = match first {
-        None => None,
-        Some(run) => {
-            let at = store.finding_in_run(&run.run_id, id)?.map_or(run.created_at, |finding| finding.reported_at);
-            Some(name_review(&run, at))
-        }
-    };
-    let carried_review = match &carried_from {
-        None => None,
-        Some(from) => store.run(from)?.map(|run| name_review(&run, run.created_at)),
-    };
     Ok(FindingHistory {
         history: store.dispositions(id)?,
         reported: place(last, reported.as_ref().unwrap_or(finding)),
         place: place(&placed, finding),
-        first,
+        first: earlier.first.map(|first| name_review(&first.run, first.at)),
         carried_from,
-        carried_review,
+        carried_review: earlier.carried_from.map(|run| name_review(&run, run.created_at)),
         undoes: flips.into_iter().find(|flip| flip.finding_id == *id).map(|flip| flip.undoes),
     })
 }

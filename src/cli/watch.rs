@@ -54,7 +54,6 @@ pub fn run(invocation: &Invocation, arguments: &WatchArgs) -> Result<CliExitCode
     }
     let leash = if arguments.detached { TerminalBinding::None } else { TerminalBinding::Terminal };
     let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
-    let ambient = invocation.clock_and_ids()?;
     let again = invocation.clone();
     let open = Box::new(move |root: &std::path::Path| {
         again.open_runner_at(root, RequiredAssets::Smells).map_err(|error| error.message)
@@ -67,10 +66,11 @@ pub fn run(invocation: &Invocation, arguments: &WatchArgs) -> Result<CliExitCode
             return Ok(CliExitCode::Done);
         }
     };
+    let end_clock = invocation.clock_and_ids()?;
     let end_process = move || {
         // The watcher may hang because nobody reads its output.
         let (sender, printed) = channel();
-        let line = WatchLine { at: ambient.now(), text: STOPPED.to_owned() };
+        let line = WatchLine { at: end_clock.now(), text: STOPPED.to_owned() };
         std::thread::spawn(move || {
             print_line(&line, leash);
             sender.send(())

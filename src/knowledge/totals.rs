@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use super::cache::LanguageKnowledge;
 use super::pattern::{Pattern, PatternOrigin, PatternStance};
-use super::rank::{PatternAssessment, PatternState};
-use crate::domain::wilson_lower_bound;
+use super::rank::{PatternAssessment, PatternState, assess_pattern};
+use crate::domain::{Time, wilson_lower_bound};
 
 /// Totals of one language or of all languages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -29,6 +30,16 @@ pub struct KnowledgeTotals {
 }
 
 impl KnowledgeTotals {
+    /// Counts what is known about a language, with the state of each pattern at `now`.
+    pub fn from_language(known: &LanguageKnowledge, now: Time) -> Self {
+        let kinds = known.kinds.values().filter(|tally| tally.lowering_dismissals().is_some()).count();
+        let mut totals = Self { forgotten: known.forgotten.len(), kinds, ..Self::default() };
+        for pattern in &known.patterns {
+            totals.add(pattern, &assess_pattern(pattern, now));
+        }
+        totals
+    }
+
     pub fn add(&mut self, pattern: &Pattern, standing: &PatternAssessment) {
         self.patterns += 1;
         *match pattern.stance {

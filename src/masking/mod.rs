@@ -5,6 +5,7 @@
 //! - To mask a masked text again changes nothing.
 //! - The analyzer's secret detection is used with wider limits: examples and placeholders are masked too.
 
+mod journal_texts;
 pub(crate) mod secret_files;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,8 @@ use crate::reviewers::analyzer::{self, Builtin};
 use crate::secrets::{self, SecretSpan, TextForm};
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
+
+pub use journal_texts::mask_event_words;
 
 /// Number of bytes in which a NUL makes a file binary, as in git.
 const BINARY_PROBE_BYTES: usize = 8000;

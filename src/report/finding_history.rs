@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::text::format_line_range;
 use super::text_style::TextOptions;
 use crate::domain::text::sanitize_line;
-use crate::domain::{Actor, Disposition, FindingId, LineRange, RunId, Time};
+use crate::domain::{Actor, Disposition, Finding, FindingId, LineRange, RunId, RunOutput, RunRecord, Time};
 use crate::policy::find_resolution;
+use crate::store::{Store, StoreError};
 
 /// Lines of a file in the snapshot of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,48 @@ pub struct ReviewedAt {
     pub at: Time,
     /// For example `the review of worktree by builtin`.
     pub review: String,
+}
+
+/// First report of a finding.
+#[derive(Debug, Clone)]
+pub struct FirstReport {
+    /// Time of the report; of the request for the review, if the run's output is gone.
+    pub at: Time,
+    /// The run that made it.
+    pub run: RunRecord,
+}
+
+/// Earlier runs of a finding that its page names.
+#[derive(Debug, Clone, Default)]
+pub struct EarlierRuns {
+    /// The first report; `None` if the last run made it, or if the first run is unknown.
+    pub first: Option<FirstReport>,
+    /// The run that last examined the code, if the last run only carried the finding over.
+    pub carried_from: Option<RunRecord>,
+}
+
+impl EarlierRuns {
+    /// Loads the runs. `last_output` is the output of the finding's last run.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the store cannot be read.
+    pub fn load(store: &Store, finding: &Finding, last_output: Option<&RunOutput>) -> Result<Self, StoreError> {
+        let first = match finding.first_run_id == finding.last_run_id {
+            true => None,
+            false => store.run(&finding.first_run_id)?,
+        };
+        let first = match first {
+            None => None,
+            Some(run) => {
+                let reported = store.finding_in_run(&run.run_id, &finding.finding_id)?;
+                Some(FirstReport { at: reported.map_or(run.created_at, |first| first.reported_at), run })
+            }
+        };
+        let carried_from = last_output.and_then(|output| output.coverage.carried_from_run(&finding.finding_id));
+        let carried_from = carried_from.map_or(Ok(None), |run| store.run(run))?;
+        Ok(Self { first, carried_from })
+    }
 }
 
 /// History of a finding.

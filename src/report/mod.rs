@@ -4,6 +4,7 @@
 //! - Text from code, file names and models is made harmless here: for terminals in [`text`], for Markdown
 //!   renderers in [`markdown`], by the encoder in [`json`].
 
+pub(crate) mod activity;
 pub(crate) mod figures;
 mod finding_history;
 pub(crate) mod json;
@@ -13,6 +14,6 @@ mod table;
 pub(crate) mod text;
 mod text_style;
 
-pub(crate) use finding_history::{FindingHistory, FindingLocation, ReviewedAt};
+pub(crate) use finding_history::{EarlierRuns, FindingHistory, FindingLocation, FirstReport, ReviewedAt};
 pub(crate) use table::TextTable;
 pub(crate) use text_style::{TextOptions, TextStyle};

@@ -88,6 +88,18 @@ impl FreshnessFacts {
         Ok(facts)
     }
 
+    /// Reads the locks of the working runs again, because a worker that is killed writes nothing. Returns true if one
+    /// has changed.
+    pub fn refresh_locks(&mut self, store: &Store) -> bool {
+        let mut changed = false;
+        for (run, known) in &mut self.locks {
+            let now = LockState::read(store, run);
+            changed |= now != *known;
+            *known = now;
+        }
+        changed
+    }
+
     /// Builds facts of one worktree whose workers all live, for tests of what shows a run.
     #[cfg(test)]
     pub fn for_worktree(epoch: u64, worktree: &str, branch: &str, commit: &str, working: &[&str]) -> Self {

@@ -105,6 +105,7 @@ pub(crate) use recovery::retention::{RetentionLimits, RetentionReport};
 pub(crate) use repository_rules::RepositoryRules;
 pub(crate) use reviewer_access::ReviewerAccess;
 pub(crate) use reviewer_access::missing_key::MissingKey;
+pub(crate) use reviewer_access::model_reviewer::max_turns;
 pub(crate) use reviewer_access::review_cost::{AutomaticReviewer, CostLimit, ReviewerTerms};
 pub(crate) use reviewer_access::reviewer_probe::{ReviewerProbe, ToolProbe, probe_reviewer};
 pub(crate) use services::{BUILTIN_REVIEWER, Services};

@@ -149,18 +149,36 @@ impl StoreTail {
     /// Blocks until the store has changed since the last call, or since [`Store::open_tail`]. Several quick changes are
     /// reported together.
     pub fn wait(&mut self) -> StoreChange {
+        loop {
+            if let Some(change) = self.wait_until(None) {
+                return change;
+            }
+        }
+    }
+
+    /// Blocks like [`StoreTail::wait`], but for `limit` at most. Returns `None` if nothing has changed until then.
+    pub fn wait_at_most(&mut self, limit: Duration) -> Option<StoreChange> {
+        self.wait_until(Some(Instant::now() + limit))
+    }
+
+    fn wait_until(&mut self, end: Option<Instant>) -> Option<StoreChange> {
         let mut touched: Option<TouchedPart> = None;
         loop {
             if self.stopped {
-                return StoreChange::Stopped;
+                return Some(StoreChange::Stopped);
             }
+            let rest = end.map(|end| end.saturating_duration_since(Instant::now()));
             let patience = match touched {
                 Some(what) => {
                     let quiet = if what == TouchedPart::Store { MIN_CHANGE_INTERVAL } else { MIN_HEARTBEAT_INTERVAL };
                     let due = self.last.map(|last| last + quiet);
                     Some(due.map_or(Duration::ZERO, |due| due.saturating_duration_since(Instant::now())))
                 }
-                None => matches!(self.how, TailSource::Polling { .. }).then_some(POLL_INTERVAL),
+                None if rest == Some(Duration::ZERO) => return None,
+                None => {
+                    let poll = matches!(self.how, TailSource::Polling { .. }).then_some(POLL_INTERVAL);
+                    poll.into_iter().chain(rest).min()
+                }
             };
             let message = match patience {
                 Some(patience) => self.receiver.recv_timeout(patience),
@@ -176,7 +194,8 @@ impl StoreTail {
                 (Err(RecvTimeoutError::Timeout), Some(what)) => {
                     self.update_watches();
                     self.last = Some(Instant::now());
-                    return if what == TouchedPart::Store { StoreChange::Store } else { StoreChange::Heartbeat };
+                    let is_store = what == TouchedPart::Store;
+                    return Some(if is_store { StoreChange::Store } else { StoreChange::Heartbeat });
                 }
                 (Err(RecvTimeoutError::Timeout), None) => touched = self.poll_files(),
                 // This cannot happen while `self` keeps a sender; stopping is better than an endless wait.

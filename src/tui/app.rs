@@ -3,10 +3,9 @@
 //! - A selection is an id. When rows change, the row of the id is looked up again and keeps its position on the
 //!   screen.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::activity::ActivityState;
 use super::doc::{self, Doc, FoldKey};
 use super::filter::{self, FilterOverrides, FindingFilter};
 use super::glyphs::Glyphs;
@@ -18,9 +17,10 @@ use super::request_counter::RequestCounter;
 use super::theme::{ColorDepth, Theme};
 use super::views::ViewStack;
 use super::views::fix::FixIndex;
-use super::views::prompt::{AskedPrompt, PromptView};
+use super::views::prompt::{AskedPrompt, InputPromptKind, PromptView};
 use crate::domain::{ContextRecord, FindingStatus, RunStatus};
 use crate::policy::Freshness;
+use crate::report::activity::ActivityState;
 use crate::runner::{BUILTIN_REVIEWER, CostLimit, FreshnessFacts, ReviewerTerms, UnreviewedChange, WatchState};
 use crate::store::{FindingRow, Heartbeat, RunRow, StoreView};
 
@@ -128,14 +128,30 @@ pub struct SessionInfo {
     pub repository: String,
     /// Short name of the branch at the start; empty when HEAD was detached.
     pub branch: String,
-    /// Greatest number of turns of a run.
-    pub max_turns: u32,
+    /// Greatest number of turns of a run, by reviewer.
+    pub turn_limits: TurnLimits,
     /// Limits of a run's cost from the settings.
     pub budget: RunBudget,
     /// Default reviewer and the most that its reviews may cost; `None` before it is known.
     pub reviewer: Option<ReviewerTerms>,
     /// True if opening the cockpit has the built-in reviewer review what is new.
     pub reviews_on_open: bool,
+}
+
+/// Greatest number of turns of a run. Second opinions come after them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TurnLimits {
+    /// Limit of a reviewer that is not in the settings any more.
+    pub default: u32,
+    /// Limits by the name of the reviewer.
+    pub by_reviewer: BTreeMap<String, u32>,
+}
+
+impl TurnLimits {
+    /// Returns the limit of a reviewer's runs.
+    pub fn of_reviewer(&self, name: &str) -> u32 {
+        self.by_reviewer.get(name).copied().unwrap_or(self.default)
+    }
 }
 
 /// Limits of a run's cost; `None` means no limit.
@@ -467,9 +483,11 @@ impl App {
             self.panes.list,
             self.panes.zoomed,
         );
-        // Above the line of a prompt stands the reason why its text was not accepted.
-        let refused = self.views.front_as::<PromptView>().map(|prompt| prompt.error.as_str());
-        if let Some(error) = refused.filter(|error| !error.is_empty()) {
+        // Above the line of a prompt stands the reason why its text was not accepted. The window of dismissals has it
+        // inside.
+        let prompt =
+            self.views.front_as::<PromptView>().filter(|prompt| !matches!(prompt.kind, InputPromptKind::Reason { .. }));
+        if let Some(error) = prompt.map(|prompt| prompt.error.as_str()).filter(|error| !error.is_empty()) {
             return layout.with_notice(doc::wrap_words(error, layout.notice_width()).len() + 1);
         }
         match self.current_notice() {
@@ -588,10 +606,13 @@ impl App {
         !self.run_list.active.is_empty()
     }
 
-    /// Returns true if time changes the screen: a clock runs, or a message will go. Paused runs have no clock.
+    /// Returns true if time changes the screen: a clock runs, or a message will go. Paused and lost runs
+    /// have no clock.
     pub fn has_running_clock(&self) -> bool {
-        let changes =
-            |run: RunRow<'_>| !self.run_activity(&run).is_some_and(|live| live.state == ActivityState::Paused);
+        let changes = |run: RunRow<'_>| {
+            let is_paused = self.run_activity(&run).is_some_and(|live| live.state == ActivityState::Paused);
+            !is_paused && self.run_freshness(&run) != Freshness::Lost
+        };
         let is_passing = self.notice.as_ref().is_some_and(|notice| notice.until.is_some());
         self.count.is_some()
             || is_passing

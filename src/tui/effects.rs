@@ -217,6 +217,10 @@ impl WatchStateNotifier {
     }
 }
 
+/// Time after which the locks of working runs are read again although the store has not changed: a killed worker
+/// changes no file. Short for a person who waits for a run, and a few system calls each time.
+const LOCK_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+
 /// Sends the store's state, and again after every change. Without `repo`, no freshness is known.
 fn follow_store(repo: Option<&Repo>, store: &Store, written: &AtomicU64, messages: &MessageSender) {
     let teller = Arc::new(WatchStateNotifier {
@@ -255,7 +259,21 @@ fn follow_store(repo: Option<&Repo>, store: &Store, written: &AtomicU64, message
                 return;
             }
         }
-        changed = tail.wait();
+        changed = loop {
+            if working.is_empty() {
+                break tail.wait();
+            }
+            if let Some(change) = tail.wait_at_most(LOCK_CHECK_INTERVAL) {
+                break change;
+            }
+            if facts.refresh_locks(store) {
+                if messages.send(AppMessage::Freshness(Arc::new(facts.clone()))).is_err() {
+                    return;
+                }
+                // A dead worker has no heartbeat either.
+                break StoreChange::Heartbeat;
+            }
+        };
         if changed == StoreChange::Stopped {
             return;
         }
@@ -435,9 +453,10 @@ fn serve_runner_requests(runner: &Services, asks: &Receiver<RunnerRequest>, mess
                     ChosenReviewer::Default => None,
                     ChosenReviewer::Builtin => Some(BUILTIN_REVIEWER.to_owned()),
                 };
-                let request = ReviewRequest { scope, reviewer, source: Source::Cockpit, force: false };
+                let request = ReviewRequest { scope: scope.clone(), reviewer, source: Source::Cockpit, force: false };
                 AppMessage::Requested(match runner.launcher().request_review(&request) {
                     Ok(requested) => Ok(ReviewReply {
+                        scope,
                         run: Some(requested.run.run_id.as_str().to_owned()),
                         text: describe_request(&requested),
                     }),

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::config::did_you_mean;
 use crate::domain::{FindingStatus, Kind, Priority, RunId};
 use crate::store::{FindingRow, StoreView};
 
@@ -163,11 +164,14 @@ fn describe_unknown_term(term: &str) -> String {
     let (name, values) = term.split_once(':').unwrap_or((term, ""));
     let known = list_values(&name.to_ascii_lowercase());
     if known.is_empty() {
-        return format!("{name}: is unknown; there are {}, and words without a colon", TERM_NAMES.join(" "));
+        let meant = did_you_mean(name, TERM_NAMES.iter().map(|known| known.trim_end_matches(':')));
+        let known = format!("there are {}, and words without a colon", TERM_NAMES.join(" "));
+        return format!("{name}: is unknown; {known}{meant}");
     }
     let add_alone = |value: &&str| !FindingFilter::default().add_term(&name.to_ascii_lowercase(), value);
     let value = values.split(',').filter(|value| !value.is_empty()).find(add_alone).unwrap_or(values);
-    format!("{name}:{value} is unknown; there are {}", known.join(", "))
+    let meant = did_you_mean(value, known.iter().map(String::as_str));
+    format!("{name}:{value} is unknown; there are {}{meant}", known.join(", "))
 }
 
 /// Names of the terms, in the order in which completion offers them.
@@ -307,6 +311,14 @@ mod tests {
             (
                 "status:gone",
                 "status:gone is unknown; there are undecided, open, unresolved, addressed, dismissed, obsolete, decided, all",
+            ),
+            (
+                "stat:open",
+                "stat: is unknown; there are status: p: kind: path: run:, and words without a colon; did you mean \"status\"?",
+            ),
+            (
+                "status:opne",
+                "status:opne is unknown; there are undecided, open, unresolved, addressed, dismissed, obsolete, decided, all; did you mean \"open\"?",
             ),
             ("run:ar_9", "run:ar_9 is unknown; the newest runs are ar_00000000000000000000000007"),
         ] {

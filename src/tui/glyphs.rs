@@ -1,9 +1,9 @@
 //! Defines the glyphs that the cockpit draws, with stand-ins for terminals and fonts that have only ASCII.
 
-use super::activity::ActivityState;
 use crate::domain::{FindingStatus, RunStatus};
 use crate::knowledge::pattern::{PatternOrigin, PatternStance};
 use crate::policy::Freshness;
+use crate::report::activity::ActivityState;
 
 /// Set of glyphs, each one column wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,10 +115,15 @@ impl Glyphs {
         self.ascii
     }
 
+    /// Returns the first glyph of a pair, or the second if only ASCII may be drawn.
+    fn pick(&self, (unicode, ascii): (&'static str, &'static str)) -> &'static str {
+        if self.ascii { ascii } else { unicode }
+    }
+
     /// Returns the glyph for the status of a run.
     pub fn run_status(&self, status: RunStatus) -> &'static str {
         use RunStatus as S;
-        let (unicode, ascii) = match status {
+        self.pick(match status {
             S::Pending => ("◌", "."),
             S::Snapshotting | S::Reviewing | S::Resolving => ("●", "*"),
             S::Completed => ("✓", "+"),
@@ -127,13 +132,12 @@ impl Glyphs {
             S::Superseded => ("↑", "^"),
             S::Skipped => ("–", "-"),
             S::Lost => ("!", "!"),
-        };
-        if self.ascii { ascii } else { unicode }
+        })
     }
 
     /// Returns the glyph for the freshness of a run.
     pub fn freshness(&self, freshness: Freshness) -> &'static str {
-        let (unicode, ascii) = match freshness {
+        self.pick(match freshness {
             Freshness::Current => (" ", " "),
             Freshness::LongRunning => ("…", "~"),
             Freshness::Inactive => ("!", "!"),
@@ -141,50 +145,45 @@ impl Glyphs {
             Freshness::Obsolete => ("≠", "#"),
             Freshness::Lost => ("✗", "x"),
             Freshness::Unknown => ("?", "?"),
-        };
-        if self.ascii { ascii } else { unicode }
+        })
     }
 
     /// Returns the glyph for the activity of a working run.
     pub fn activity(&self, mode: ActivityState) -> &'static str {
-        let (unicode, ascii) = match mode {
+        self.pick(match mode {
             ActivityState::Working => ("●", "*"),
             ActivityState::Waiting | ActivityState::HeldUp => ("◌", "."),
             ActivityState::Stalled => ("!", "!"),
             ActivityState::Paused => ("‖", "="),
-        };
-        if self.ascii { ascii } else { unicode }
+        })
     }
 
     /// Returns the glyph for the stance of a pattern: mistake or false alarm.
     pub fn stance(&self, stance: PatternStance) -> &'static str {
-        let (unicode, ascii) = match stance {
+        self.pick(match stance {
             PatternStance::Mistake => ("✗", "x"),
             PatternStance::FalseAlarm => ("⊘", "o"),
-        };
-        if self.ascii { ascii } else { unicode }
+        })
     }
 
     /// Returns the glyph for the origin of a pattern; patterns learned here have a blank.
     pub fn origin(&self, origin: PatternOrigin) -> &'static str {
-        let (unicode, ascii) = match origin {
+        self.pick(match origin {
             PatternOrigin::Learned => (" ", " "),
             PatternOrigin::Base => ("◆", "b"),
             PatternOrigin::Imported => ("↓", "i"),
-        };
-        if self.ascii { ascii } else { unicode }
+        })
     }
 
     /// Returns the glyph for the status of a finding.
     pub fn finding_status(&self, status: FindingStatus) -> &'static str {
         use FindingStatus as S;
-        let (unicode, ascii) = match status {
+        self.pick(match status {
             S::Open => ("○", "o"),
             S::Unresolved => ("◐", "!"),
             S::Addressed => ("✓", "+"),
             S::Dismissed => ("✗", "x"),
             S::Obsolete => ("–", "-"),
-        };
-        if self.ascii { ascii } else { unicode }
+        })
     }
 }

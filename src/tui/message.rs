@@ -149,6 +149,8 @@ pub enum ExitCause {
 /// Answer to a review request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewReply {
+    /// Scope of the request; `None` for the default scope.
+    pub scope: Option<Scope>,
     /// Id of the run that answers the request.
     pub run: Option<String>,
     /// Decision in one sentence.

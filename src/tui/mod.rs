@@ -47,14 +47,13 @@ use crossterm::Command as _;
 use crossterm::clipboard::CopyToClipboard;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
-pub(crate) use activity::{describe_activity, format_millis};
 pub use draw::draw;
 pub(crate) use page_data::LedgerText;
 pub(crate) use page_loader::LedgerSource;
 pub use screen::Screen;
 pub use update::update;
 
-use app::{App, AppOptions, RunBudget, SessionInfo};
+use app::{App, AppOptions, RunBudget, SessionInfo, TurnLimits};
 use keymap::Keymap;
 use message::{AppCommand, AppMessage, ExitCause};
 use terminal::{EventSource, MessageSender, Terminal};
@@ -62,7 +61,7 @@ use theme::{Background, ColorDepth, Theme};
 
 use crate::config::{self, ClockAndIds, ColorChoice, OpeningMode, Paths, Settings};
 use crate::git::Repo;
-use crate::runner::{FreshnessFacts, Services};
+use crate::runner::{FreshnessFacts, Services, max_turns};
 
 /// Parts from which the cockpit is built.
 pub struct Cockpit {
@@ -159,7 +158,9 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
 
 fn load_options(runner: &Services, columns: u16, rows: u16) -> AppOptions {
     let variable = |name: &str| std::env::var(name).ok();
-    let (keymap, mut notices) = Keymap::parse(&runner.settings.keymap);
+    // Whoever loaded the settings has refused a keymap with mistakes, and a theme that is not there.
+    let (keymap, _) = Keymap::parse(&runner.settings.keymap);
+    let mut notices = Vec::new();
     let depth = match runner.settings.color {
         ColorChoice::Never => ColorDepth::None,
         ColorChoice::Auto | ColorChoice::Always => ColorDepth::detect(variable),
@@ -172,7 +173,7 @@ fn load_options(runner: &Services, columns: u16, rows: u16) -> AppOptions {
         session: SessionInfo {
             repository: runner.repo.name(),
             branch: runner.repo.branch(),
-            max_turns: runner.settings.window.max_turns,
+            turn_limits: read_turn_limits(&runner.settings),
             budget: RunBudget {
                 cost: runner.settings.budget.run_cost.map(|cost| cost.as_f64()),
                 tokens: runner.settings.budget.run_tokens,
@@ -187,6 +188,11 @@ fn load_options(runner: &Services, columns: u16, rows: u16) -> AppOptions {
         glyphs: if runner.settings.ascii { glyphs::ASCII } else { glyphs::UNICODE },
         notices,
     }
+}
+
+fn read_turn_limits(settings: &Settings) -> TurnLimits {
+    let limits = settings.reviewers.iter().map(|(name, own)| (name.clone(), max_turns(own, &settings.window)));
+    TurnLimits { default: settings.window.max_turns, by_reviewer: limits.collect() }
 }
 
 /// Returns the local time zone. Reads `/etc/localtime` directly: a lookup by name walks through all zones, which
@@ -263,12 +269,7 @@ fn load_theme(
     };
     let text = match config::load_user_theme(paths, name, base) {
         Ok(Some(text)) => text,
-        Ok(None) => {
-            if !BUILTIN_THEMES.contains(&name) {
-                notices.push(format!("there is no theme {name:?}"));
-            }
-            base.to_owned()
-        }
+        Ok(None) => base.to_owned(),
         Err(error) => {
             notices.push(error.to_string());
             base.to_owned()

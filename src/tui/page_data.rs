@@ -2,8 +2,9 @@
 
 use super::theme::Role;
 use super::turns::TurnHistory;
-use crate::domain::{Disposition, Finding, Fix, JournalEntry, RunOutput, RunRecord, Time};
+use crate::domain::{Disposition, Finding, Fix, JournalEntry, RunOutput, RunRecord};
 use crate::policy::MuteOffer;
+use crate::report::FirstReport;
 
 /// Data for a subject and a tab.
 #[derive(Debug, Clone)]
@@ -48,15 +49,6 @@ pub struct FindingPage {
     /// Offer to mute the kind, because its findings were only ever dismissed.
     pub offer: Option<MuteOffer>,
     pub code: CodeExcerpt,
-}
-
-/// First report of a finding that later runs reported again.
-#[derive(Debug, Clone)]
-pub struct FirstReport {
-    /// Time of the report.
-    pub at: Time,
-    /// The run that made it.
-    pub run: RunRecord,
 }
 
 /// Record that code has moved since it was reported.

@@ -12,13 +12,14 @@ use super::highlight::Highlighter;
 use super::message::{DetailSubject, FileListRow, FileListState, Tab};
 use super::page_data::{
     CodeExcerpt, CodeRelocation, DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, FilePage, FindingPage,
-    FirstReport, HighlightSpans, LedgerText, PageData, RunPage, TurnsPage,
+    HighlightSpans, LedgerText, PageData, RunPage, TurnsPage,
 };
 use super::turns::TurnHistory;
 use crate::domain::{Finding, FindingId, FindingStatus, RunId, RunRecord, Scope, text};
 use crate::git::{Changeset, FileChange, FilterRules, LineOrigin, Repo};
 use crate::masking::Mask;
 use crate::policy;
+use crate::report::EarlierRuns;
 use crate::store::{JournalFollower, Store, StoreView};
 
 /// Lines of code shown before and after the anchor.
@@ -130,8 +131,7 @@ impl PageLoader {
         };
         let history = self.store.dispositions(&finding.finding_id).unwrap_or_default();
         let run = self.read_run(finding.last_run_id.as_str()).ok();
-        let first_report = self.load_first_report(&finding);
-        let carried_from = self.load_carried_from(&finding);
+        let EarlierRuns { first: first_report, carried_from } = self.load_earlier_runs(&finding);
         let seen = self.find_relocation(view, &finding);
         let offer = self.find_mute_offer(view, &finding);
         let placed = seen.as_ref().map(|seen| &seen.run).or(run.as_ref());
@@ -154,21 +154,10 @@ impl PageLoader {
         show(PageData::Finding(Box::new(page)));
     }
 
-    /// Returns the first report of a finding; `None` if the last run made it, or if the first run is unknown.
-    fn load_first_report(&self, finding: &Finding) -> Option<FirstReport> {
-        if finding.first_run_id == finding.last_run_id {
-            return None;
-        }
-        let run = self.read_run(finding.first_run_id.as_str()).ok()?;
-        let reported = self.store.finding_in_run(&run.run_id, &finding.finding_id).ok().flatten();
-        Some(FirstReport { at: reported.map_or(run.created_at, |first| first.reported_at), run })
-    }
-
-    /// Returns the run that last examined the finding's code, if its last run only carried it over.
-    fn load_carried_from(&self, finding: &Finding) -> Option<RunRecord> {
-        let output = self.store.output(&finding.last_run_id).ok()??;
-        let from = output.coverage.carried_from_run(&finding.finding_id)?;
-        self.read_run(from.as_str()).ok()
+    /// Returns the first report of a finding, and the run from which its last run carried it over.
+    fn load_earlier_runs(&self, finding: &Finding) -> EarlierRuns {
+        let output = self.store.output(&finding.last_run_id).ok().flatten();
+        EarlierRuns::load(&self.store, finding, output.as_ref()).unwrap_or_default()
     }
 
     /// Returns the run that saw the finding's code elsewhere after it was reported; `None` if the code has not moved.
@@ -230,8 +219,9 @@ impl PageLoader {
         let journal = if record.status.is_terminal() {
             Vec::new()
         } else {
-            self.store.read_journal(&record.run_id).unwrap_or_default()
+            secrets::mask_journal(self.store.read_journal(&record.run_id).unwrap_or_default())
         };
+        let output = output.map(secrets::mask_output);
         Ok(PageData::Run(Box::new(RunPage { run: record, output, journal })))
     }
 
@@ -282,7 +272,7 @@ impl PageLoader {
     fn load_log(&self, view: &Arc<StoreView>, subject: &DetailSubject) -> Result<PageData, String> {
         let run = self.read_run_of(view, subject)?;
         let entries = self.store.read_journal(&run.run_id).map_err(|error| error.to_string())?;
-        Ok(PageData::Log { run: Some(Box::new(run)), entries })
+        Ok(PageData::Log { run: Some(Box::new(run)), entries: secrets::mask_journal(entries) })
     }
 
     fn load_diff(&mut self, view: &Arc<StoreView>, subject: &DetailSubject, mask: Mask) -> Result<PageData, String> {

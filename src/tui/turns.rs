@@ -151,9 +151,9 @@ impl TurnFinding {
     }
 }
 
-/// Replaces line breaks and control characters.
+/// Masks keys, and replaces line breaks and control characters.
 fn sanitize(text: &str) -> String {
-    text::sanitize_line(text).into_owned()
+    text::sanitize_line(&Mask::On.mask_key_shapes(text)).into_owned()
 }
 
 impl Turn {
@@ -247,7 +247,10 @@ impl TurnHistory {
             RunEvent::Repeated { turn, line_start, title, .. } => {
                 self.turn_mut(turn, at).findings.push(TurnFinding::from_repetition(line_start, &title));
             }
-            RunEvent::Rejected { turn, rejected } => self.turn_mut(turn, at).add_rejected(*rejected),
+            RunEvent::Rejected { turn, mut rejected } => {
+                rejected.reason = sanitize(&rejected.reason);
+                self.turn_mut(turn, at).add_rejected(*rejected);
+            }
             RunEvent::Finding { finding } => {
                 if let Some(turn) = self.last_mut() {
                     turn.findings.push(TurnFinding::from_finding(FindingReportKind::New, &finding));
@@ -256,7 +259,7 @@ impl TurnHistory {
             RunEvent::Paused => self.begin_pause(at),
             RunEvent::Resumed => self.end_pause(at),
             RunEvent::Surrounded { context } => self.set_context(context),
-            RunEvent::Failed { class, summary } => self.failure = Some((class, summary)),
+            RunEvent::Failed { class, summary } => self.failure = Some((class, sanitize(&summary))),
             // A new attempt starts, so the failure of the earlier attempt no longer counts.
             RunEvent::Started { .. } => self.failure = None,
             // The pages of the run and of its findings show these.

@@ -243,28 +243,44 @@ fn what_a_worker_says_of_itself_is_seen_and_p_reaches_it() {
     let mut worker = crate::turns::write(&store, 2, crate::turns::Fate::Receiving, Time::now()).expect("a run");
     let pulse = worker.pulse.as_mut().expect("a pulse");
     let mut cockpit = Cockpit::open(&test);
-    cockpit.wait_for("turn 7: receiving");
+    cockpit.wait_for("turn 7 of 20: receiving");
     cockpit.press("1ll");
     cockpit.wait_for("7 turns");
     let later = Time::from_millisecond(Time::now().as_millisecond() + 3_600_000).expect("a moment");
     pulse.set_state(Time::now(), HeartbeatState::BackingOff { reason: "rate limited".into(), until: later });
-    cockpit.wait_for("turn 7: rate limited");
+    cockpit.wait_for("turn 7 of 20: rate limited");
     for paused in [true, false, true] {
         cockpit.press("p");
         cockpit.wait("the wish", |screen| screen.contains("then pauses") == paused);
         assert_eq!(store.run(&worker.run).expect("read").expect("a run").paused, paused);
     }
     pulse.set_state(Time::now(), HeartbeatState::Paused);
-    cockpit.wait("a pause", |screen| screen.matches("turn 7: paused").count() == 2);
+    cockpit.wait("a pause", |screen| screen.matches("turn 7 of 20: paused").count() == 2);
     // A paused run shows no running time: the cockpit is idle.
     assert_silent(&cockpit);
     // The worker finishes.
     store.update_run(&worker.run, Time::now(), |run| run.status = RunStatus::Completed).expect("updated");
     drop(worker);
-    cockpit.wait("the end", |screen| screen.contains("idle") && !screen.contains("turn 7: paused"));
+    cockpit.wait("the end", |screen| screen.contains("idle") && !screen.contains("turn 7 of 20: paused"));
     cockpit.press("q");
     assert_eq!(cockpit.end(), 0);
     cockpit.assert_restored();
+}
+
+/// A killed worker writes nothing, so the cockpit has to look.
+#[test]
+fn a_worker_that_dies_is_seen_although_nothing_is_written() {
+    let test = repository();
+    test.commit("Second");
+    let store = test.store();
+    let mut worker = crate::turns::write(&store, 2, crate::turns::Fate::Receiving, Time::now()).expect("a run");
+    let cockpit = Cockpit::open(&test);
+    cockpit.wait_for("turn 7 of 20: receiving");
+    // The system releases the locks of a killed process, and nothing else.
+    std::mem::forget(worker.pulse.take());
+    drop(worker);
+    cockpit.wait("the end of the worker", |screen| screen.contains("lost") && !screen.contains("receiving"));
+    assert_silent(&cockpit);
 }
 
 #[test]
@@ -282,6 +298,18 @@ fn what_was_set_right_is_told_once() {
     assert_eq!(cockpit.end(), 0);
     let said = test.revdeck(&["runs"]);
     assert!(!String::from_utf8_lossy(&said.stderr).contains("1 run "), "{said:?}");
+}
+
+#[rstest]
+#[case::theme("config.toml", "theme = \"drak\"\n", "there is no theme \"drak\"; did you mean \"dark\"?")]
+#[case::keys("keymap.toml", "[findings]\n\"D\" = \"dismis\"\n", "\"dismis\" is no action; did you mean \"dismiss\"?")]
+fn a_mistake_in_theme_or_keys_keeps_the_cockpit_closed(#[case] file: &str, #[case] text: &str, #[case] said: &str) {
+    let test = repository();
+    std::fs::create_dir_all(test.home()).expect("a folder");
+    std::fs::write(test.home().join(file), text).expect("a file");
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for(said);
+    assert_eq!(cockpit.end(), u32::try_from(crate::env::USAGE).expect("a code"));
 }
 
 #[test]

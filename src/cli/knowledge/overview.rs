@@ -122,11 +122,7 @@ pub fn run(
     let (mut totals, mut patterns) = (KnowledgeTotals::default(), Vec::new());
     for language in builtin_patterns::languages() {
         let known = cache.load_language(language)?;
-        totals.forgotten += known.forgotten.len();
-        totals.kinds += known.kinds.values().filter(|tally| tally.lowering_dismissals().is_some()).count();
-        for pattern in &known.patterns {
-            totals.add(pattern, &rank::assess_pattern(pattern, look.now));
-        }
+        totals.merge(&KnowledgeTotals::from_language(&known, look.now));
         patterns.extend(known.patterns);
     }
     let top = rank::select_top(&patterns, |_| 1.0, look.now, MAX_TOP_PATTERNS);

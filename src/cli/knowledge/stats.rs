@@ -8,9 +8,9 @@ use crate::cli::args::PlainFormat;
 use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
 use crate::cli::session::Invocation;
+use crate::knowledge::builtin_patterns;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::totals::KnowledgeTotals;
-use crate::knowledge::{builtin_patterns, rank};
 use crate::report::{TextStyle, TextTable, json};
 
 /// Arguments of `knowledge stats`.
@@ -34,12 +34,7 @@ pub fn run(
     let look = load_look(invocation)?;
     let (mut all, mut languages) = (KnowledgeTotals::default(), Vec::new());
     for language in builtin_patterns::languages() {
-        let known = cache.load_language(language)?;
-        let kinds = known.kinds.values().filter(|tally| tally.lowering_dismissals().is_some()).count();
-        let mut figures = KnowledgeTotals { forgotten: known.forgotten.len(), kinds, ..KnowledgeTotals::default() };
-        for pattern in known.patterns {
-            figures.add(&pattern, &rank::assess_pattern(&pattern, look.now));
-        }
+        let figures = KnowledgeTotals::from_language(&cache.load_language(language)?, look.now);
         all.merge(&figures);
         languages.push((language.name(), figures));
     }

@@ -352,7 +352,7 @@ impl PromptBuilder<'_> {
 }
 
 /// Returns the maximum number of turns of a review by this reviewer, at least 1.
-pub(in crate::runner) fn max_turns(settings: &ReviewerSettings, window: &WindowSettings) -> u32 {
+pub(crate) fn max_turns(settings: &ReviewerSettings, window: &WindowSettings) -> u32 {
     settings.max_turns.unwrap_or(window.max_turns).min(window.max_turns).max(1)
 }
 

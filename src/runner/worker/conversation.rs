@@ -15,6 +15,7 @@ use crate::domain::{
 };
 use crate::git::Changeset;
 use crate::index::{Index, IndexCompleteness, RefreshReport};
+use crate::masking::mask_event_words;
 use crate::review::conversation::{
     ConversationEffect, ConversationEngine, ConversationEvent, ConversationToolResult, ResumeLog, ReviewTask,
 };
@@ -139,7 +140,8 @@ impl RunWorker<'_> {
         loop {
             let event = match effects.pop_front() {
                 None => return Err(RunnerError::EngineStuck { run: self.record.run_id.clone() }),
-                Some(ConversationEffect::Append(event)) => {
+                Some(ConversationEffect::Append(mut event)) => {
+                    mask_event_words(&mut event);
                     if recorded.is_new(&event) {
                         self.buffer.push(event);
                     }

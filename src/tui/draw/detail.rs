@@ -3,7 +3,6 @@
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::activity::ActivityState;
 use super::super::app::Pane;
 use super::super::doc::{self, DocLine};
 use super::super::filter;
@@ -15,6 +14,7 @@ use super::super::update;
 use super::super::views::prompt::PromptView;
 use super::frame;
 use super::painter::Painter;
+use crate::report::activity::ActivityState;
 
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     draw_tabs(painter, area.title);

@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::super::app::{Pane, RunEntry};
+use super::super::app::{App, Pane, RunEntry};
 use super::super::layout::PaneArea;
 use super::super::theme::Role;
 use super::frame;
@@ -25,21 +25,36 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let bar = frame::pane_selection_style(painter, Pane::Runs);
     let cursor = app.run_list.cursor;
     let visible = app.run_list.entries.iter().skip(cursor.offset).take(usize::from(body.height));
-    let rows = || visible.clone().map(|entry| app.store.view.run(entry.index as usize));
+    let rows: Vec<VisibleRun<'_>> = visible.map(|entry| VisibleRun::from_entry(app, entry)).collect();
     let columns = OptionalColumns {
-        tokens: rows().any(|run| run.tokens > 0),
-        freshness_sign: rows().any(|run| app.run_freshness(&run) != Freshness::Current),
+        tokens: rows.iter().any(|row| row.run.tokens > 0),
+        freshness_sign: rows.iter().any(|row| row.freshness != Freshness::Current),
     };
-    for ((at, entry), y) in visible.enumerate().zip(body.y..) {
+    for ((at, row), y) in rows.iter().enumerate().zip(body.y..) {
         let line = Rect::new(body.x, y, body.width, 1);
         if cursor.offset + at == cursor.selected {
             painter.fill(line, bar);
             painter.set_overlay_style(Some(bar));
         }
-        draw_run(painter, entry, line, columns);
+        draw_run(painter, row, line, columns);
         painter.set_overlay_style(None);
     }
     painter.draw_scroll_thumb(body, cursor.offset, app.run_list.entries.len());
+}
+
+/// Run in a visible row, with its freshness at the time of the frame.
+struct VisibleRun<'a> {
+    entry: &'a RunEntry,
+    run: RunRow<'a>,
+    freshness: Freshness,
+}
+
+impl<'a> VisibleRun<'a> {
+    fn from_entry(app: &'a App, entry: &'a RunEntry) -> Self {
+        let run = app.store.view.run(entry.index as usize);
+        let freshness = app.run_freshness(&run);
+        Self { entry, run, freshness }
+    }
 }
 
 /// Columns that are drawn only if a visible run has something for them.
@@ -71,10 +86,10 @@ fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
 }
 
 /// Draws a run in `line`, which is one row high.
-fn draw_run(painter: &mut Painter<'_>, entry: &RunEntry, line: Rect, columns: OptionalColumns) {
+fn draw_run(painter: &mut Painter<'_>, row: &VisibleRun<'_>, line: Rect, columns: OptionalColumns) {
     let app = painter.app;
-    let run = app.store.view.run(entry.index as usize);
-    let (sign, word, role) = app.run_state(&run);
+    let VisibleRun { entry, run, freshness } = row;
+    let (sign, word, role) = app.run_state(run);
     let mut left = line.x;
     if entry.nested {
         painter.draw_text(left, line.y, 1, app.display.glyphs.nested, Role::Faint);
@@ -83,18 +98,17 @@ fn draw_run(painter: &mut Painter<'_>, entry: &RunEntry, line: Rect, columns: Op
     painter.draw_text(left, line.y, 1, sign, role);
     left += 2;
     let mut rest = Rect::new(left, line.y, line.right().saturating_sub(left), 1);
-    draw_columns(painter, &run, &mut rest, columns.tokens);
+    draw_columns(painter, run, &mut rest, columns.tokens);
     if rest.width >= 24 {
         painter.draw_text(rest.x, rest.y, 11, word, role);
         rest = Rect::new(rest.x + 12, rest.y, rest.width - 12, 1);
     }
-    draw_freshness(painter, &run, &mut rest, columns.freshness_sign);
-    draw_scope(painter, entry, &run, rest);
+    draw_freshness(painter, *freshness, &mut rest, columns.freshness_sign);
+    draw_scope(painter, entry, run, rest);
 }
 
 /// Draws the freshness as a word, or as a sign if there is no room for the word. Takes the drawn columns off `rest`.
-fn draw_freshness(painter: &mut Painter<'_>, run: &RunRow<'_>, rest: &mut Rect, sign: bool) {
-    let freshness = painter.app.run_freshness(run);
+fn draw_freshness(painter: &mut Painter<'_>, freshness: Freshness, rest: &mut Rect, sign: bool) {
     let role = Role::from_freshness(freshness);
     let width = match rest.width >= FRESHNESS_WIDTH + MIN_SCOPE_WIDTH {
         true => {

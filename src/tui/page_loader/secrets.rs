@@ -1,8 +1,8 @@
 //! Masks the secrets in what a page shows. A secret is found in a whole file and masked in the lines that are shown.
 
-use crate::domain::Finding;
+use crate::domain::{Finding, JournalEntry, RunEvent, RunOutput};
 use crate::git::{DiffLine, FileChange, LineOrigin, Repo};
-use crate::masking::Mask;
+use crate::masking::{Mask, mask_event_words};
 
 /// Masks a finding, which an older version or an unmasked reviewer may have stored with a secret.
 pub fn mask_finding(mut finding: Finding, mask: Mask) -> Finding {
@@ -18,6 +18,34 @@ pub fn mask_finding(mut finding: Finding, mask: Mask) -> Finding {
         }
     }
     finding
+}
+
+/// Masks the entries of a journal as far as a page shows them. Older versions did not mask what a model had written.
+pub fn mask_journal(mut entries: Vec<JournalEntry>) -> Vec<JournalEntry> {
+    let mask_words = |text: &mut String| *text = Mask::On.mask_key_shapes(text).into_owned();
+    for entry in &mut entries {
+        mask_event_words(&mut entry.event);
+        match &mut entry.event {
+            RunEvent::Finding { finding } | RunEvent::Restated { finding, .. } => mask_words(&mut finding.title),
+            RunEvent::Repeated { title: text, .. } | RunEvent::TurnAsked { asked: text, .. } => mask_words(text),
+            RunEvent::Rejected { rejected, .. } => mask_words(&mut rejected.report.title),
+            RunEvent::ToolAnswered { name, arguments, result, .. } => {
+                [name, arguments, result].into_iter().for_each(mask_words);
+            }
+            _ => {}
+        }
+    }
+    entries
+}
+
+/// Masks the words of models in the output of a run as far as the run's page shows them.
+pub fn mask_output(mut output: RunOutput) -> RunOutput {
+    let mask_words = |text: &mut String| *text = Mask::On.mask_key_shapes(text).into_owned();
+    output.notes.iter_mut().for_each(mask_words);
+    for rejected in &mut output.rejected {
+        [&mut rejected.report.title, &mut rejected.reason].into_iter().for_each(mask_words);
+    }
+    output
 }
 
 /// Masks the lines of a file's diff with the secrets of its old and its new text.

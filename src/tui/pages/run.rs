@@ -1,6 +1,5 @@
 //! Builds the pages of a run, of a file of a run, and of a run's journal.
 
-use super::super::activity::ActivityState;
 use super::super::app::App;
 use super::super::doc::{Doc, DocLine, FoldKey, FollowMode, wrap_words};
 use super::super::page_data::{FilePage, RunPage};
@@ -12,6 +11,7 @@ use super::{
 use crate::domain::{
     JournalEntry, Priority, RejectedReport, RunEvent, RunRecord, RunStatus, Scope, TurnPhase, Usage, text,
 };
+use crate::report::activity::{ActivityState, describe_turn};
 use crate::report::text::{describe_early_end, describe_freshness, describe_window};
 use crate::store::RunRow;
 
@@ -98,9 +98,10 @@ fn render_coverage(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
     if !run.status.is_terminal()
         && let Some((turn, phase)) = find_last_turn(&page.journal)
     {
-        let whole = app.session.max_turns;
+        let whole = app.session.turn_limits.of_reviewer(&run.reviewed_by.name);
         render_gauge(app, Gauge { name: "turns", part: turn.saturating_sub(1).min(whole), whole }, width, doc);
-        doc.push_field("phase", NAMES, Role::Normal, phase.word(), width);
+        let phase = if turn > whole { describe_turn(turn, whole) } else { phase.word().to_owned() };
+        doc.push_field("phase", NAMES, Role::Normal, &phase, width);
     }
     if let Some(said) = carried.describe_carried() {
         doc.push_field("carried", NAMES, Role::Normal, &format!("{said}; {hunks_covered} reviewed"), width);

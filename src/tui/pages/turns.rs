@@ -4,7 +4,6 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::super::activity;
 use super::super::app::{App, RunBudget};
 use super::super::doc::{Doc, DocLine, FoldKey, FollowMode, shorten, wrap_words};
 use super::super::page_data::TurnsPage;
@@ -13,6 +12,7 @@ use super::super::turns::{FindingReportKind, TruncatedText, Turn, TurnAnswer, Tu
 use super::window::{self, format_compact};
 use super::{format_brief, format_dollars, format_reported_location, format_thousands, priority_label};
 use crate::domain::{RunStatus, StopReason, ToolOutcome, TurnPhase, Usage, WindowUse, text};
+use crate::report::activity::{self, ActivityState};
 use crate::report::text::describe_early_end;
 
 /// Fewest columns for figures in one line under column headings.
@@ -40,7 +40,7 @@ pub fn render_turns(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
     doc.push_heading("Window", &if limit > 0 { format!("limit {}", format_thousands(limit)) } else { String::new() });
     // A finished run gets no further turns.
     let ended = page.run.status.is_terminal();
-    let expected = if ended { 0 } else { app.session.max_turns };
+    let expected = if ended { 0 } else { app.session.turn_limits.of_reviewer(&page.run.reviewed_by.name) };
     let short = app.display.rows < MIN_TALL_ROWS;
     window::render_chart(&app.display.glyphs, &turns, expected, (width, if short { 3 } else { 5 }), doc);
     if !short {
@@ -209,7 +209,7 @@ fn format_elapsed(ms: u64) -> String {
     if ms < 9_950 {
         format!("{:.1} s", ms as f64 / 1000.0)
     } else {
-        activity::format_millis(i64::try_from(ms).unwrap_or(i64::MAX))
+        activity::format_elapsed(i64::try_from(ms).unwrap_or(i64::MAX))
     }
 }
 
@@ -400,7 +400,7 @@ fn render_pauses(app: &App, turn: &Turn, doc: &mut Doc) {
     let clock = |time: crate::domain::Time| time.to_zoned(app.display.zone.clone()).strftime("%H:%M").to_string();
     for (from, until) in &turn.pauses {
         let until = until.map_or_else(String::new, |until| format!(", resumed {}", clock(until)));
-        let sign = app.display.glyphs.activity(activity::ActivityState::Paused);
+        let sign = app.display.glyphs.activity(ActivityState::Paused);
         let line =
             DocLine::styled(Role::Pending, sign).with_span(Role::Pending, &format!("  paused {}{until}", clock(*from)));
         doc.push(line);

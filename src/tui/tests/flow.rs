@@ -9,8 +9,10 @@ use crate::store::triage::UndoOutcome;
 use crate::store::{RunRow, StoreViewBuilder};
 use crate::tui::app::{App, Notice, OpeningLook, Pane, PendingCount};
 use crate::tui::input::TerminalInput;
-use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer, DetailSubject, Tab, TriageOrder};
+use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer, DetailSubject, ReviewReply, Tab, TriageOrder};
 use crate::tui::update;
+use crate::tui::views::ViewReply;
+use crate::tui::views::knowledge::KnowledgeOutcome;
 use crate::tui::views::prompt::PromptView;
 
 fn selected(app: &App) -> String {
@@ -384,7 +386,11 @@ fn an_offer_is_taken_from_the_review_menu_at_no_cost() {
             _ => None,
         })
         .collect();
-    assert_eq!(asked, [(Some(Scope::Commit("abc1234".to_owned())), ChosenReviewer::Builtin)]);
+    let scope = Some(Scope::Commit("abc1234".to_owned()));
+    assert_eq!(asked, [(scope.clone(), ChosenReviewer::Builtin)]);
+    send(&mut app, AppMessage::Requested(Err("the disk is full".to_owned())));
+    assert_eq!(app.offered.len(), 1, "nobody reviews it yet");
+    send(&mut app, AppMessage::Requested(Ok(ReviewReply { scope, run: None, text: "reviewing".to_owned() })));
     assert_eq!(app.offered, [], "it is no longer offered");
 }
 
@@ -546,6 +552,32 @@ fn a_revision_that_git_does_not_know_comes_back_into_its_prompt(#[case] open: &s
     send(&mut app, AppMessage::Requested(Err("the disk is full".to_owned())));
     assert!(app.views.is_empty());
     assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "no review: the disk is full"));
+}
+
+#[test]
+fn an_answer_about_something_else_leaves_a_prompt_to_its_own_answer() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "r 6");
+    type_text(&mut app, "HEAD~99");
+    press(&mut app, "Enter");
+    for outcome in [KnowledgeOutcome::Failed("the disk is full".to_owned()), KnowledgeOutcome::Done("muted".to_owned())]
+    {
+        send(&mut app, AppMessage::View(ViewReply::KnowledgeFinished(outcome)));
+        assert!(app.views.is_empty());
+    }
+    send(&mut app, AppMessage::Requested(Err("there is no such revision".to_owned())));
+    let prompt: &PromptView = app.views.front_as().expect("the prompt is back");
+    assert_eq!(prompt.line.text(), "HEAD~99");
+}
+
+#[test]
+fn the_error_inside_the_window_of_dismissals_takes_no_rows_of_the_panes() {
+    let mut app = showing(80, 24, view());
+    press(&mut app, "x Ctrl-u");
+    let before = app.layout();
+    press(&mut app, "Enter");
+    assert!(screen(&app).contains("a dismissal needs a reason"), "{}", screen(&app));
+    assert_eq!(app.layout(), before);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use super::support::*;
 use crate::domain::{Actor, Disposition, FindingStatus, Kind, RunId, RunRecord, Time, TriageAction};
 use crate::policy::MuteOffer;
+use crate::report::FirstReport;
 use crate::tui::message::{AppMessage, Tab};
-use crate::tui::page_data::{CodeRelocation, FindingPage, FirstReport, PageData};
+use crate::tui::page_data::{CodeRelocation, FindingPage, PageData};
 
 /// Returns the screen with a changed page of the selected finding.
 fn render_with(change: impl FnOnce(&mut FindingPage)) -> String {

@@ -1,5 +1,6 @@
 //! Provides a cockpit with a few runs and findings, and functions that press its keys.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
@@ -12,7 +13,7 @@ use crate::domain::{
 use crate::runner::FreshnessFacts;
 use crate::store::triage::UndoOutcome;
 use crate::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
-use crate::tui::app::{App, AppOptions, RunBudget, SessionInfo};
+use crate::tui::app::{App, AppOptions, RunBudget, SessionInfo, TurnLimits};
 use crate::tui::glyphs;
 use crate::tui::input::{KeyEvent, TerminalInput};
 use crate::tui::keymap::{self, Keymap};
@@ -32,7 +33,7 @@ pub fn app(columns: u16, rows: u16) -> App {
         session: SessionInfo {
             repository: "billing".into(),
             branch: "main".into(),
-            max_turns: 20,
+            turn_limits: TurnLimits { default: 20, by_reviewer: BTreeMap::new() },
             budget: RunBudget::default(),
             reviewer: None,
             reviews_on_open: true,

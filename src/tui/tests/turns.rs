@@ -14,7 +14,7 @@ use crate::git::FilterSettings;
 use crate::masking::Mask;
 use crate::runner::FreshnessFacts;
 use crate::store::{RepoInfo, Store};
-use crate::tui::app::{App, Pane, RunBudget};
+use crate::tui::app::{App, Pane, RunBudget, TurnLimits};
 use crate::tui::doc::FoldKey;
 use crate::tui::message::{AppCommand, AppMessage, Tab};
 use crate::tui::page_loader::PageLoader;
@@ -299,10 +299,10 @@ fn colours(app: &App, text: &str, role: Role) -> (Option<ratatui::style::Color>,
 #[test]
 fn trouble_has_the_colour_of_trouble_in_the_head_and_in_the_header() {
     for (fate, text, role) in [
-        (Fate::Stalled, "! turn 9: no bytes for 40 s", Role::Warn),
-        (Fate::RateLimited, "◌ turn 3: rate limited, 12 s left", Role::Warn),
-        (Fate::Paused, "‖ turn 7: paused", Role::Pending),
-        (Fate::Receiving, "● turn 7: receiving, 12 KB, 3 s", Role::Working),
+        (Fate::Stalled, "! turn 9 of 20: no bytes for 40 s", Role::Warn),
+        (Fate::RateLimited, "◌ turn 3 of 20: rate limited, 12 s left", Role::Warn),
+        (Fate::Paused, "‖ turn 7 of 20: paused", Role::Pending),
+        (Fate::Receiving, "● turn 7 of 20: receiving, 12 KB, 3 s", Role::Working),
     ] {
         let mut desk = TurnsFixture::with_fates(&[fate]);
         let app = desk.turns(160, 48);
@@ -448,11 +448,11 @@ fn the_wish_to_pause_shows_before_the_worker_heeds_it() {
     let run = desk.written[0].1.run.clone();
     desk.store.with_lock(|locked| locked.annotate_run(&run, |record| record.paused = true)).expect("written");
     desk.refresh(&mut app);
-    assert!(screen(&app).contains("turn 7: receiving, 12 KB, 3 s, then pauses"), "{}", screen(&app));
+    assert!(screen(&app).contains("turn 7 of 20: receiving, 12 KB, 3 s, then pauses"), "{}", screen(&app));
     let pulse = desk.written[0].1.pulse.as_mut().expect("a pulse");
     pulse.set_state(now(), crate::store::HeartbeatState::Paused);
     desk.beat(&mut app);
-    assert!(screen(&app).contains("turn 7: paused") && !app.has_running_clock());
+    assert!(screen(&app).contains("turn 7 of 20: paused") && !app.has_running_clock());
     // A dead worker leaves no heartbeat; the pause request stays.
     desk.written.clear();
     desk.refresh(&mut app);
@@ -607,4 +607,73 @@ fn the_page_of_an_active_run_counts_turns_and_names_the_phase() {
     let line = |name: &str| shown.lines().find(|line| line.contains(name)).unwrap_or_default().to_owned();
     assert!(line("turns   ").contains("6 of 20"), "the seventh is not done: {shown}");
     assert!(line("phase   ").contains("analyse"), "{shown}");
+}
+
+#[test]
+fn the_limit_of_turns_is_that_of_the_reviewer_and_second_opinions_come_after_it() {
+    let mut fixture = TurnsFixture::with_fates(&[Fate::Receiving]);
+    let mut app = fixture.app(160, 48);
+    let reviewer = app.selected_run().expect("a run").reviewer.to_owned();
+    for (limit, header, gauge, phase) in [
+        (12, "turn 7 of 12: receiving", "6 of 12", "analyse"),
+        (5, "second opinion 2: receiving", "5 of 5", "second opinion 2"),
+    ] {
+        app.session.turn_limits = TurnLimits { default: 20, by_reviewer: [(reviewer.clone(), limit)].into() };
+        fixture.press(&mut app, "1");
+        rebuild(&mut app);
+        let shown = screen(&app);
+        let line = |name: &str| shown.lines().find(|line| line.contains(name)).unwrap_or_default().to_owned();
+        assert_eq!(shown.matches(header).count(), 2, "in the header and above the page: {shown}");
+        assert!(line("turns   ").contains(gauge) && line("phase   ").contains(phase), "{shown}");
+    }
+}
+
+#[test]
+fn a_run_whose_worker_is_gone_has_no_clock() {
+    let mut fixture = TurnsFixture::with_fates(&[Fate::Receiving]);
+    let mut app = fixture.app(160, 48);
+    assert!(app.has_running_clock());
+    let run = fixture.written[0].1.run.to_string();
+    fixture.written.clear();
+    let mut facts = FreshnessFacts::for_worktree(0, "", "fix/sessions", "", &[&run]);
+    assert!(facts.refresh_locks(&fixture.store), "the worker holds no lock any more");
+    assert!(!facts.refresh_locks(&fixture.store), "nothing has changed since");
+    send(&mut app, AppMessage::Freshness(Arc::new(facts)));
+    assert!(screen(&app).contains("lost"), "{}", screen(&app));
+    assert!(!app.has_running_clock());
+}
+
+#[test]
+fn keys_in_the_words_of_a_model_are_masked_on_every_page_of_the_run() {
+    let mut fixture = TurnsFixture::with_fates(&[Fate::Receiving]);
+    let key = ["AKIA", "Q7RT2YPZ", "LK4WN6ZC"].concat();
+    let run = fixture.written[0].1.run.clone();
+    let mut journal = fixture.store.open_journal(&run).expect("a journal");
+    let said = || format!("it has {key} in it");
+    let report = serde_json::json!({
+        "path": "a.py", "line_start": 0, "line_end": 0, "kind": "DEAD_CODE", "title": said(),
+    });
+    let report = serde_json::from_value(report).expect("a report");
+    let rejected = Box::new(crate::domain::RejectedReport { report, reason: said() });
+    for event in [
+        RunEvent::Note { text: said() },
+        RunEvent::Judged {
+            finding_id: "f_0000000000000001".parse().expect("an id"),
+            opinion: crate::domain::Opinion::Real,
+            reason: said(),
+        },
+        RunEvent::Rejected { turn: 7, rejected },
+        RunEvent::Failed { class: crate::domain::ErrorClass::Network, summary: said() },
+    ] {
+        journal.append(now(), event).expect("appended");
+    }
+    drop(journal);
+    let mut app = fixture.app(160, 48);
+    let mut shown = String::new();
+    for keys in ["1", "l l G Enter G", "l", "l", "l G"] {
+        fixture.press(&mut app, keys);
+        shown += &screen(&app);
+    }
+    assert!(shown.matches("«secret").count() >= 4, "{shown}");
+    assert!(!shown.contains(&key), "{shown}");
 }

@@ -73,11 +73,10 @@ fn accepts_count(action: Action) -> bool {
     )
 }
 
-/// Requests a review and takes its scope from the offers.
+/// Requests a review.
 pub fn request_review(app: &mut App, scope: Option<Scope>, reviewer: ChosenReviewer, commands: &mut Vec<AppCommand>) {
     let what = scope.as_ref().map_or_else(|| "what changed".to_owned(), ToString::to_string);
     app.asked_prompt = None;
-    app.offered.retain(|change| Some(&change.scope) != scope.as_ref());
     app.show_notice(NoticeLevel::Info, format!("asking for a review of {what}{}", app.display.glyphs.ellipsis));
     commands.push(AppCommand::Review { scope, reviewer });
 }

@@ -81,7 +81,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Requested(Ok(reply)) => apply_review_reply(app, &reply),
         AppMessage::Requested(Err(error)) => {
             let error = format!("no review: {error}");
-            if !prompt::reopen_refused(app, &error) {
+            if !prompt::reopen_refused(app, prompt::REVIEW_PROMPTS, &error) {
                 app.show_notice(NoticeLevel::Error, error);
             }
         }
@@ -128,9 +128,10 @@ fn apply_background(app: &mut App, background: Background) {
     }
 }
 
-/// Selects the run that answers a review request, and shows the decision.
+/// Selects the run that answers a review request, takes its scope from the offers, and shows the decision.
 fn apply_review_reply(app: &mut App, reply: &ReviewReply) {
-    app.asked_prompt = None;
+    prompt::forget_asked(app, prompt::REVIEW_PROMPTS);
+    app.offered.retain(|change| Some(&change.scope) != reply.scope.as_ref());
     if let Some(run) = &reply.run {
         data::select_run(app, run);
     }

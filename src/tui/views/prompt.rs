@@ -305,10 +305,24 @@ pub struct AskedPrompt {
     pub text: String,
 }
 
-/// Opens the prompt again whose text was not accepted, with the text and the reason. Returns false if no prompt asked,
-/// or a window is open.
-pub fn reopen_refused(app: &mut App, error: &str) -> bool {
-    let Some(AskedPrompt { kind, text }) = app.asked_prompt.take().filter(|_| !app.views.has_window()) else {
+/// Kinds of prompts that one kind of answer is for.
+pub type AnsweredKinds = fn(&InputPromptKind) -> bool;
+
+/// Prompts that request a review.
+pub const REVIEW_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Commit | InputPromptKind::Range);
+/// Prompts of the knowledge view.
+pub const KNOWLEDGE_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Export);
+
+/// Forgets the prompt that waits for an answer if it is one of `answered`.
+pub fn forget_asked(app: &mut App, answered: AnsweredKinds) {
+    app.asked_prompt.take_if(|asked| answered(&asked.kind));
+}
+
+/// Opens the prompt again whose text was not accepted, with the text and the reason. Returns false if none of
+/// `answered` has asked, or a window is open.
+pub fn reopen_refused(app: &mut App, answered: AnsweredKinds, error: &str) -> bool {
+    let asked = app.asked_prompt.take_if(|asked| answered(&asked.kind));
+    let Some(AskedPrompt { kind, text }) = asked.filter(|_| !app.views.has_window()) else {
         return false;
     };
     let error = text::sanitize_line(error).into_owned();

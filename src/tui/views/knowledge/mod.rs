@@ -282,16 +282,16 @@ fn request(order: KnowledgeOrder) -> AppCommand {
 pub fn show_outcome(app: &mut App, outcome: KnowledgeOutcome) {
     match outcome {
         KnowledgeOutcome::Done(text) => {
-            app.asked_prompt = None;
+            prompt::forget_asked(app, prompt::KNOWLEDGE_PROMPTS);
             app.show_notice(NoticeLevel::Success, text);
         }
         KnowledgeOutcome::Failed(why) => {
-            if !prompt::reopen_refused(app, &why) {
+            if !prompt::reopen_refused(app, prompt::KNOWLEDGE_PROMPTS, &why) {
                 app.show_notice(NoticeLevel::Error, why);
             }
         }
         KnowledgeOutcome::Exists(path) => {
-            app.asked_prompt = None;
+            prompt::forget_asked(app, prompt::KNOWLEDGE_PROMPTS);
             confirm_replace(app, path);
         }
     }
