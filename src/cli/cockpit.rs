@@ -22,12 +22,12 @@ const MAX_LISTED_ROWS: usize = 10;
 ///
 /// Returns an error outside of a repository, or if the terminal fails.
 pub fn run(invocation: &Invocation) -> Result<CliExitCode, CliError> {
-    let session = invocation.open_session(RequiredAssets::All)?;
-    let (runner, look) = session.into_runner();
     let shows = std::env::var("TERM").map_or(true, |term| term != "dumb");
     if !(shows && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+        let (runner, look) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
         return print_summary(&runner, &look);
     }
+    let (runner, _) = invocation.open_session(RequiredAssets::All)?.into_runner();
     let (root, home) = (runner.repo.root(), runner.paths.home().map(Path::to_owned));
     let ledger = Box::new(move || run_ledger_process(&root, home.as_deref()));
     match tui::run(Cockpit { runner, ledger }).map_err(|error| CliError::failed(error.to_string()))? {

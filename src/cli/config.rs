@@ -78,14 +78,18 @@ pub fn run(invocation: &Invocation, arguments: &ConfigArgs) -> Result<CliExitCod
         ConfigCommand::Path { format } => print_paths(invocation, *format)?,
         ConfigCommand::Defaults { file } => output::print(file.text)?,
         ConfigCommand::Show { origin, format } => {
-            let root = Repo::discover(&Invocation::current_folder()?).ok().map(|repo| repo.root());
+            let repo = Repo::discover(&Invocation::current_folder()?).ok();
+            let root = repo.as_ref().map(Repo::root);
             let loaded = invocation.load_reading_settings(root.as_deref(), RequiredAssets::All)?;
+            let head = repo.and_then(|repo| invocation.load_settings_at_head(&repo));
+            let differing = head.map_or_else(Vec::new, |head| list_differing(&loaded, &head));
             match format {
                 PlainFormat::Text => {
                     let look = session::detect_look(&loaded, invocation.clock_and_ids()?.now());
-                    output::print(&as_text(&look, &loaded, *origin))?;
+                    let text = as_text(&look, &loaded, *origin) + &differing_as_text(&look, &differing, *origin);
+                    output::print(&text)?;
                 }
-                PlainFormat::Json => output::print_json(&as_json(&loaded))?,
+                PlainFormat::Json => output::print_json(&as_json(&loaded, &differing))?,
             }
         }
     }
@@ -111,6 +115,65 @@ fn format_value(value: &Given) -> String {
     }
 }
 
+/// Keys that a review reads at the base of its change, besides the thresholds.
+const KEYS_OF_THE_BASE: [&str; 3] = ["ignored_paths", "max_file_bytes", "fail_on"];
+
+/// Setting with its printed value.
+struct PrintedSetting {
+    key: String,
+    /// As in a settings file.
+    value: String,
+    origin: SettingOrigin,
+}
+
+/// Lists the settings that reviews of uncommitted changes obey as they are at HEAD, and that the file in the worktree
+/// sets otherwise.
+fn list_differing(worktree: &LoadedSettings, head: &LoadedSettings) -> Vec<PrintedSetting> {
+    let list = |loaded: &LoadedSettings| {
+        let entries = loaded.entries.iter().filter(|entry| KEYS_OF_THE_BASE.contains(&entry.key.as_str()));
+        let entries = entries.map(|entry| PrintedSetting {
+            key: entry.key.clone(),
+            value: format_value(&entry.value),
+            origin: entry.origin.clone(),
+        });
+        let thresholds = loaded.thresholds.iter().map(|(key, value, origin)| PrintedSetting {
+            key: key.clone(),
+            value: value.clone(),
+            origin: origin.clone(),
+        });
+        entries.chain(thresholds).collect::<Vec<_>>()
+    };
+    let (here, there) = (list(worktree), list(head));
+    let find = |list: &[PrintedSetting], key: &str| list.iter().find(|one| one.key == key).map(|one| one.value.clone());
+    // A threshold is only listed where it is changed.
+    let gone = here.iter().filter(|one| find(&there, &one.key).is_none()).map(|one| PrintedSetting {
+        key: one.key.clone(),
+        value: "default".to_owned(),
+        origin: SettingOrigin::Default,
+    });
+    let gone: Vec<PrintedSetting> = gone.collect();
+    let changed = there.into_iter().filter(|one| find(&here, &one.key).as_ref() != Some(&one.value));
+    changed.chain(gone).collect()
+}
+
+fn differing_as_text(look: &TextOptions, differing: &[PrintedSetting], origin: bool) -> String {
+    if differing.is_empty() {
+        return String::new();
+    }
+    let mut table = TextTable::default();
+    for PrintedSetting { key, value, origin: from } in differing {
+        let line = format!("{key} = {value}");
+        let stricter = if key == "fail_on" { "the stricter of both holds" } else { "" };
+        let from = if origin { format!("# {}", format_origin(from)) } else { String::new() };
+        let notes = [from, stricter.to_owned()].into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>();
+        table.push_row([(TextStyle::Plain, line.as_str()), (TextStyle::Faint, notes.join("; ").as_str())]);
+    }
+    let head = format!(
+        "\n# {REPOSITORY_FILE} of the worktree is not the one at HEAD. Reviews of uncommitted changes obey HEAD's:\n"
+    );
+    head + &table.render(look)
+}
+
 fn as_text(look: &TextOptions, loaded: &LoadedSettings, origin: bool) -> String {
     let mut table = TextTable::default();
     let mut row = |key: &str, value: &str, from: &str| {
@@ -127,7 +190,7 @@ fn as_text(look: &TextOptions, loaded: &LoadedSettings, origin: bool) -> String 
     table.render(look)
 }
 
-fn as_json(loaded: &LoadedSettings) -> Value {
+fn as_json(loaded: &LoadedSettings, differing: &[PrintedSetting]) -> Value {
     let from = |origin: &SettingOrigin| {
         let (layer, place) = match origin {
             SettingOrigin::Default => ("default", Value::Null),
@@ -153,10 +216,15 @@ fn as_json(loaded: &LoadedSettings) -> Value {
         (name.clone(), Value::Object(fields))
     });
     let reviewers: Map<String, Value> = reviewers.collect();
+    let obeyed = differing.iter().map(|one| {
+        let (layer, place) = from(&one.origin);
+        (one.key.clone(), json!({ "value": one.value, "origin": layer, "place": place }))
+    });
     json::build_versioned([
         ("settings", Value::Object(settings)),
         ("reviewers", Value::Object(reviewers)),
         ("warnings", json!(loaded.warnings)),
+        ("obeyed_at_head", Value::Object(obeyed.collect())),
     ])
 }
 

@@ -179,6 +179,21 @@ impl Invocation {
         Ok(loaded)
     }
 
+    /// Loads the settings as reviews of uncommitted changes obey them: with the repository's settings file at HEAD.
+    /// Returns `None` if there is no commit, or if the settings cannot be read.
+    pub fn load_settings_at_head(&self, repo: &Repo) -> Option<LoadedSettings> {
+        let path = repo.root().join(config::REPOSITORY_FILE);
+        let head = repo.head();
+        let file =
+            if head.is_empty() { None } else { Some(repo.regular_file_at(&head, config::REPOSITORY_FILE).ok()?) };
+        let text = file?.and_then(|file| String::from_utf8(file).ok());
+        let source = match &text {
+            Some(text) => RepositorySource::Text { path: &path, text },
+            None => RepositorySource::None,
+        };
+        self.load_layers(source, RequiredAssets::Smells, MistakePolicy::Warn).ok()
+    }
+
     /// Opens the repository whose worktree root is `worktree`, without printing warnings: the watcher repeats this
     /// call.
     ///
@@ -199,10 +214,15 @@ impl Invocation {
                 Some(text) => RepositorySource::Text { path: &path, text },
                 None => RepositorySource::None,
             };
-            let loaded = invocation.load_layers(source, RequiredAssets::Smells, MistakePolicy::Warn);
+            let load = |source| invocation.load_layers(source, RequiredAssets::Smells, MistakePolicy::Warn);
+            let loaded = load(source).or_else(|error| {
+                tracing::warn!(error = %error.message, "the settings at the base of a change cannot be read");
+                // The settings of the worktree are part of the change under review.
+                load(RepositorySource::None)
+            });
             loaded.map_or_else(
                 |error| {
-                    tracing::warn!(error = %error.message, "the settings at the base of a change cannot be read");
+                    tracing::warn!(error = %error.message, "the settings cannot be read again");
                     Arc::clone(&settings)
                 },
                 |loaded| Arc::new(loaded.settings),
