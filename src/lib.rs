@@ -27,7 +27,7 @@
 //! |---|---|
 //! | [`cli`] | arguments, one file per command, errors as messages and exit codes; the composition root |
 //! | [`tui`] | the cockpit: state, messages, update, keymap, views, theme |
-//! | [`report`] | findings and figures as text, JSON and Markdown |
+//! | [`report`] | findings and figures as text, JSON and Markdown; findings as SARIF, GitHub and GitLab annotations, rdjsonl, JUnit, quickfix |
 //! | `eval` | cargo feature `eval`, not in what users install; measurements: retrieval and learned patterns on real commits, replay of a repository as a coding session; fits the weights of retrieval |
 //! | [`runner`] | processes: request, start, adopt, cancel, recover, watch, fix; executes the engines' effects |
 //! | [`review`] | the engines: pure state machines from events to effects, one for the analyzer, one for models; extraction and validation of reports |
@@ -41,6 +41,7 @@
 //! | [`secrets`] | detection of secrets in texts: rules as data, names, entropy |
 //! | [`syntax`] | languages, parsing under limits, metrics of functions and classes, facts about files |
 //! | [`tokens`] | token counts by encoding |
+//! | [`tool_reports`] | reports of other tools (SARIF, rdjsonl, checkstyle) as plain data |
 //! | [`git`] | repository identity, snapshots, scopes, hunks, line mapping |
 //! | [`store`] | append-only journals, sidecars, locks, tailing, verify and repair |
 //! | [`config`] | layered settings, folders, clock and ids |
@@ -108,4 +109,5 @@ pub mod secrets;
 pub mod store;
 pub mod syntax;
 pub mod tokens;
+mod tool_reports;
 pub mod tui;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    cancel, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook, indexer, keep, knowledge,
-    ledger, man, mute, pause, resume, review, reviewers, runs, show, smells, snooze, stats, store, tokens, triage,
-    undo, watch, worker,
+    cancel, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook, import, indexer, keep,
+    knowledge, ledger, man, mute, pause, resume, review, reviewers, runs, show, smells, snooze, stats, store, tokens,
+    triage, undo, watch, worker,
 };
 #[cfg(feature = "eval")]
 use super::{context_eval, fit_weights, replay};
@@ -79,16 +79,7 @@ pub enum ColorWhen {
     Never,
 }
 
-/// Output formats of commands that print findings.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
-    #[default]
-    Text,
-    Json,
-    Markdown,
-}
-
-/// Output formats of all other commands.
+/// Output formats of commands that do not print findings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum PlainFormat {
     #[default]
@@ -151,6 +142,8 @@ pub enum CliCommand {
     Smells(smells::SmellsArgs),
     /// Locate, verify, repair or prune the store of this repository
     Store(store::StoreArgs),
+    /// Import the findings of another tool, such as a linter
+    Import(import::ImportArgs),
     /// Manage the git hook that reviews every commit
     Hook(hook::HookArgs),
     /// Show settings, their origins and the locations of their files

@@ -6,14 +6,13 @@ use std::path::{Component, Path, PathBuf};
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 
-use super::args::OutputFormat;
 use super::error::{CliError, CliExitCode};
-use super::session::Invocation;
-use super::{complete, mute, output, resolve_id, runs};
+use super::session::{Invocation, Session};
+use super::{complete, export, mute, output, resolve_id, runs};
 use crate::config::RequiredAssets;
 use crate::domain::text::{path_from_bytes, sanitize_line};
 use crate::domain::{Finding, FindingStatus, Kind, Priority, RunId};
-use crate::report::{TextOptions, TextStyle, TextTable, json, markdown, text};
+use crate::report::{OutputFormat, TextOptions, TextStyle, TextTable, json, markdown, text};
 use crate::store::{FindingRow, Store, StoreView};
 
 /// Arguments of `findings`.
@@ -151,21 +150,42 @@ pub fn run(invocation: &Invocation, arguments: &FindingsArgs) -> Result<CliExitC
     if arguments.limit > 0 {
         chosen.truncate(arguments.limit);
     }
-    match arguments.format {
-        OutputFormat::Text => {
-            output::print(&format_findings(&session.look, &view, &chosen))?;
-            if let Some(offer) = mute::find_offers(store, &view)?.first() {
-                output::print_note(&format!("note: {}", mute::format_offer(offer)));
-            }
-        }
-        OutputFormat::Json => {
-            let findings: Vec<serde_json::Value> =
-                load_findings(store, &view, &chosen)?.iter().map(json::encode_finding).collect();
-            output::print_json(&json::build_versioned([("findings", findings.into())]))?;
-        }
-        OutputFormat::Markdown => output::print(&markdown::render_by_file(&load_findings(store, &view, &chosen)?))?,
-    }
+    print_findings(&session, &view, &chosen, arguments)?;
     Ok(CliExitCode::Done)
+}
+
+fn print_findings(
+    session: &Session,
+    view: &StoreView,
+    chosen: &[usize],
+    arguments: &FindingsArgs,
+) -> Result<(), CliError> {
+    let store = &session.store;
+    if arguments.format == OutputFormat::Text {
+        output::print(&format_findings(&session.look, view, chosen))?;
+        if let Some(offer) = mute::find_offers(store, view)?.first() {
+            output::print_note(&format!("note: {}", mute::format_offer(offer)));
+        }
+        return Ok(());
+    }
+    let incomplete = describe_missing(session, view, arguments)?;
+    let findings = load_findings(store, view, chosen)?;
+    if let Some(render) = arguments.format.exporter() {
+        return output::print(&render(&export::build_export(store, &findings, incomplete)?));
+    }
+    if arguments.format == OutputFormat::Markdown {
+        return output::print(&markdown::render_findings(&findings, incomplete.as_deref()));
+    }
+    let findings: Vec<serde_json::Value> = findings.iter().map(json::encode_finding).collect();
+    output::print_json(&json::build_versioned([("findings", findings.into()), ("incomplete", incomplete.into())]))
+}
+
+/// Returns a sentence if the review that the findings come from is not complete.
+fn describe_missing(session: &Session, view: &StoreView, arguments: &FindingsArgs) -> Result<Option<String>, CliError> {
+    let Some(given) = &arguments.run else { return export::describe_missing_review(session, view) };
+    let id = resolve_id::resolve_run(&session.store, given)?;
+    let record = session.store.run(&id)?;
+    Ok(record.and_then(|record| export::describe_missing(&record, &record.outcome.coverage)))
 }
 
 /// Loads the full findings of the chosen rows, in the same order and with their current status. Reads the output of

@@ -20,6 +20,7 @@ mod crash_report;
 mod details;
 mod doctor;
 mod error;
+mod export;
 mod findings;
 #[cfg(feature = "eval")]
 mod fit_weights;
@@ -27,6 +28,7 @@ mod fix;
 mod fixer;
 mod fixes;
 mod hook;
+mod import;
 mod indexer;
 mod interrupt;
 mod keep;
@@ -137,6 +139,7 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
         Some(CliCommand::FitWeights(arguments)) => fit_weights::run(&invocation, &arguments),
         Some(CliCommand::Smells(arguments)) => smells::run(&invocation, &arguments),
         Some(CliCommand::Store(arguments)) => store::run(&invocation, &arguments),
+        Some(CliCommand::Import(arguments)) => import::run(&invocation, &arguments),
         Some(CliCommand::Hook(arguments)) => hook::run(&invocation, &arguments),
         Some(CliCommand::Config(arguments)) => config::run(&invocation, &arguments),
         Some(CliCommand::Reviewers(arguments)) => reviewers::run(&invocation, &arguments),

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 
 use super::error::CliError;
 use crate::domain::text;
+pub use crate::report::json::to_json_text;
 
 /// Writes text to standard output and flushes it. A closed pipe is not an error.
 ///
@@ -45,27 +46,6 @@ pub fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
     print(&format!("{}\n", to_json_text(value)))
 }
 
-/// Encodes JSON on one line and writes every character that a terminal could interpret or display wrongly as
-/// `\uXXXX`. Parsers read the same value.
-pub fn to_json_text(value: &serde_json::Value) -> String {
-    let text = value.to_string();
-    if !text.chars().any(text::is_unsafe) {
-        return text;
-    }
-    // JSON has such characters only inside strings, so the escape is valid at every position.
-    let mut safe = String::with_capacity(text.len() + 64);
-    for c in text.chars() {
-        if text::is_unsafe(c) {
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                safe.push_str(&format!("\\u{unit:04x}"));
-            }
-        } else {
-            safe.push(c);
-        }
-    }
-    safe
-}
-
 /// Formats a path: unchanged for a pipe, on one line without control characters for a terminal.
 pub fn format_path(path: &std::path::Path) -> String {
     let shown = path.to_string_lossy();
@@ -94,28 +74,4 @@ pub fn print_error(error: &CliError) {
         lines.push_str(&format!("  {bold}hint:{plain} {}\n", text::sanitize_lines(hint, 4)));
     }
     let _ = std::io::stderr().lock().write_all(lines.as_bytes());
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn json_is_harmless_and_says_the_same() {
-        for hostile in [
-            "plain ünïcode 漢字 🦀",
-            "\u{9b}2J\u{85}\u{7f}",
-            "a\u{202e}b\u{2066}\u{feff}",
-            "\u{e0041}",
-            "\x1b[2J\n\t\"\\",
-        ] {
-            let value = json!({ hostile: [hostile, 1, null] });
-            let text = to_json_text(&value);
-            assert!(!text.chars().any(text::is_unsafe), "{text:?}");
-            assert_eq!(serde_json::from_str::<serde_json::Value>(&text).ok(), Some(value), "{text}");
-        }
-        assert_eq!(to_json_text(&json!("\u{9b}\u{e0041}")), "\"\\u009b\\udb40\\udc41\"");
-    }
 }

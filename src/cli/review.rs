@@ -1,16 +1,16 @@
 //! `revdeck review`: requests a review. With `--wait` it waits for the result and prints the findings.
 
+use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 use serde_json::json;
 
-use super::args::OutputFormat;
 use super::error::{CliError, CliExitCode};
 use super::scope_args::ScopeArgs;
 use super::session::{Invocation, Session};
-use super::{complete, interrupt, output, runs};
+use super::{complete, export, interrupt, output, runs};
 use crate::config::{RequiredAssets, SettingOrigin, Settings};
 use crate::domain::{
     Coverage, ErrorClass, Finding, FindingId, FindingStatus, OmissionReason, Priority, RejectedReport, RunOutput,
@@ -20,7 +20,7 @@ use crate::git::Repo;
 use crate::policy::{Decision, Freshness, ReviewAction};
 use crate::report::activity::{describe_activity, describe_turn, format_elapsed};
 use crate::report::figures::{format_brief, format_dollars};
-use crate::report::{TextOptions, json, markdown, text};
+use crate::report::{ExportedFinding, FindingExport, OutputFormat, TextOptions, json, markdown, text};
 use crate::runner::{RequestOutcome, ReviewRequest, Services, WaitProgress, WaitedTurn, read_run_freshness};
 use crate::store::Store;
 use crate::tui::doc::fit_start;
@@ -92,6 +92,11 @@ fn resolve_reviewer(settings: &Settings, asked: Option<&str>) -> Result<String, 
 ///
 /// Returns an error if the scope or reviewer is unknown, or the run cannot be started.
 pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCode, CliError> {
+    if !arguments.wait && arguments.format.exporter().is_some() {
+        let name = arguments.format.name();
+        return Err(CliError::usage(format!("--format {name} needs --wait: without it there are no findings yet"))
+            .hint(format!("`revdeck show latest --format {name}` prints them when the review has ended")));
+    }
     let session = invocation.open_session(RequiredAssets::Smells)?;
     let request = build_request(&session, arguments, invocation.actor()?.source())?;
     let allowed =
@@ -287,6 +292,8 @@ pub struct RunResult {
     pub rejected: Vec<RejectedReport>,
     /// Reports that are stored but not raised: dismissed, muted or late.
     pub held_back: Vec<SuppressedReport>,
+    /// Reasons of the findings that were dismissed since, by id.
+    pub dismissals: HashMap<FindingId, String>,
 }
 
 impl RunResult {
@@ -307,7 +314,8 @@ impl RunResult {
                 }
             }
         }
-        Ok(Self { run, freshness, findings, coverage, notes, held_back, rejected })
+        let dismissals = export::load_dismissals(store, &findings)?;
+        Ok(Self { run, freshness, findings, coverage, notes, held_back, rejected, dismissals })
     }
 
     fn format_with_decision(&self, look: &TextOptions, format: OutputFormat, decision: &Decision) -> String {
@@ -318,7 +326,7 @@ impl RunResult {
                 format!("{}\n", output::to_json_text(&object))
             }
             OutputFormat::Text => format!("{}{}", self.render(look, format), self.format_answered_by(look, decision)),
-            OutputFormat::Markdown => self.render(look, format),
+            format => self.render(look, format),
         }
     }
 
@@ -348,11 +356,25 @@ impl RunResult {
     /// Formats the result in the given output format.
     pub fn render(&self, look: &TextOptions, format: OutputFormat) -> String {
         let Self { run, findings, coverage, notes, rejected, .. } = self;
-        match format {
-            OutputFormat::Text => text::render_review(look, run, findings, coverage, notes, rejected),
-            OutputFormat::Json => format!("{}\n", output::to_json_text(&self.to_json())),
-            OutputFormat::Markdown => markdown::render_review(look, run, findings, coverage, notes, rejected),
+        match (format, format.exporter()) {
+            (_, Some(render)) => render(&self.to_export()),
+            (OutputFormat::Json, _) => format!("{}\n", output::to_json_text(&self.to_json())),
+            (OutputFormat::Markdown, _) => markdown::render_review(look, run, findings, coverage, notes, rejected),
+            _ => text::render_review(look, run, findings, coverage, notes, rejected),
         }
+    }
+
+    /// Returns the findings for other programs, with those that were held back.
+    fn to_export(&self) -> FindingExport {
+        let raised = self
+            .findings
+            .iter()
+            .map(|finding| ExportedFinding::new(finding, self.dismissals.get(&finding.finding_id).cloned()));
+        let held_back =
+            self.held_back.iter().map(|held| ExportedFinding::new(&held.finding, Some(held.reason.clone())));
+        let main_path = self.run.subject.changed_paths.first().map_or("", String::as_str);
+        let incomplete = export::describe_missing(&self.run, &self.coverage);
+        FindingExport::new(raised.chain(held_back).collect(), incomplete, main_path)
     }
 
     /// Returns true if no part of the run failed and nothing stayed unreviewed but for `allowed` reasons.

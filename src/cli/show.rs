@@ -3,15 +3,14 @@
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 
-use super::args::OutputFormat;
 use super::error::{CliError, CliExitCode};
 use super::resolve_id::{self, RunOrFinding};
 use super::review::RunResult;
 use super::session::{Invocation, Session};
-use super::{complete, output};
+use super::{complete, export, output};
 use crate::config::RequiredAssets;
 use crate::domain::{Finding, FindingId, RunId, RunRecord, RunStatus, Time};
-use crate::report::{EarlierRuns, FindingHistory, FindingLocation, ReviewedAt, json, markdown, text};
+use crate::report::{EarlierRuns, FindingHistory, FindingLocation, OutputFormat, ReviewedAt, json, markdown, text};
 use crate::store::{Store, StoreView};
 
 /// Arguments of `show`.
@@ -56,13 +55,16 @@ fn show_run(session: &Session, id: &RunId, format: OutputFormat) -> Result<Strin
             let page = text::render_run(&session.look, &outcome.run, outcome.freshness);
             format!("{page}\n{}", outcome.render(&session.look, format))
         }
-        OutputFormat::Json | OutputFormat::Markdown => outcome.render(&session.look, format),
+        _ => outcome.render(&session.look, format),
     })
 }
 
 fn show_finding(session: &Session, id: &FindingId, format: OutputFormat) -> Result<String, CliError> {
     let view = session.store.view()?;
     let finding = session.store.finding_in(&view, id)?.ok_or_else(|| unreadable_error("finding", id.as_str()))?;
+    if let Some(render) = format.exporter() {
+        return Ok(render(&export::build_export(&session.store, &[finding], None)?));
+    }
     if format == OutputFormat::Markdown {
         return Ok(markdown::render_finding(&finding));
     }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{self, Invocation};
@@ -13,7 +12,9 @@ use crate::config::RequiredAssets;
 use crate::domain::text::format_count;
 use crate::domain::{Finding, RunId, Time};
 use crate::git::Repo;
-use crate::report::{TextOptions, TextStyle, TextTable, json, text};
+use crate::report::{
+    ExportedFinding, FindingExport, OutputFormat, TextOptions, TextStyle, TextTable, json, markdown, text,
+};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::reviewers::analyzer::{Builtin, FileReport, to_findings};
 use crate::runner::limit_memory;
@@ -29,7 +30,7 @@ pub struct SmellsArgs {
     metrics: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: PlainFormat,
+    format: OutputFormat,
 }
 
 /// Runs `revdeck smells`.
@@ -55,11 +56,42 @@ pub fn run(invocation: &Invocation, arguments: &SmellsArgs) -> Result<CliExitCod
     for (path, why) in &report.left_out {
         output::print_note(&format!("warning: left out {}: {why}", path.display()));
     }
-    match arguments.format {
-        PlainFormat::Text => output::print(&as_text(&look, &report.files, arguments.metrics))?,
-        PlainFormat::Json => output::print_json(&as_json(&report.files, look.now)?)?,
+    let missing = describe_missing(report.unreadable.iter().chain(&report.left_out));
+    match (arguments.format, arguments.format.exporter()) {
+        (_, Some(render)) => {
+            let findings = collect_findings(&report.files, look.now)?;
+            let exported = findings.iter().map(|finding| ExportedFinding::new(finding, None)).collect();
+            output::print(&render(&FindingExport::new(exported, missing, "")))?;
+        }
+        (OutputFormat::Json, _) => output::print_json(&as_json(&report.files, missing, look.now)?)?,
+        (OutputFormat::Markdown, _) => {
+            let findings = collect_findings(&report.files, look.now)?;
+            output::print(&markdown::render_findings(&findings, missing.as_deref()))?;
+        }
+        _ => output::print(&as_text(&look, &report.files, arguments.metrics))?,
     }
     Ok(CliExitCode::Done)
+}
+
+/// Maximum number of files that are named as not reviewed. Not from the literature: what fits into one line.
+const MAX_NAMED_FILES: usize = 3;
+
+/// Returns a sentence that names the files that were not checked; `None` if all were.
+fn describe_missing<'a>(files: impl Iterator<Item = &'a (PathBuf, String)> + Clone) -> Option<String> {
+    let total = files.clone().count();
+    let named: Vec<String> =
+        files.take(MAX_NAMED_FILES).map(|(path, why)| format!("{}: {why}", path.display())).collect();
+    let more = total.saturating_sub(named.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (total > 0).then(|| format!("{} not checked: {}{more}", format_count(total, "file"), named.join(", ")))
+}
+
+fn collect_findings(files: &[FileReport], now: Time) -> Result<Vec<Finding>, CliError> {
+    let mut found = Vec::new();
+    for file in files {
+        found.extend(build_findings(file, now)?);
+    }
+    Ok(found)
 }
 
 /// Run id for findings without a run; never printed.
@@ -77,7 +109,7 @@ fn build_findings(file: &FileReport, now: Time) -> Result<Vec<Finding>, CliError
 }
 
 /// Builds the JSON report. Findings have the same keys as those of a run; keys that need a run are null.
-fn as_json(files: &[FileReport], now: Time) -> Result<Value, CliError> {
+fn as_json(files: &[FileReport], missing: Option<String>, now: Time) -> Result<Value, CliError> {
     let (mut found, mut functions) = (Vec::new(), Vec::new());
     for file in files {
         for finding in build_findings(file, now)? {
@@ -101,7 +133,11 @@ fn as_json(files: &[FileReport], now: Time) -> Result<Value, CliError> {
             }));
         }
     }
-    Ok(json::build_versioned([("findings", found.into()), ("functions", functions.into())]))
+    Ok(json::build_versioned([
+        ("findings", found.into()),
+        ("functions", functions.into()),
+        ("incomplete", missing.into()),
+    ]))
 }
 
 fn as_text(look: &TextOptions, files: &[FileReport], metrics: bool) -> String {

@@ -35,7 +35,11 @@ word_enum!(
 );
 word_enum!(
     /// Part of revdeck that requested a run.
-    Source { Cockpit = "cockpit", Cli = "cli", Watch = "watch", Hook = "hook", Assistant = "assistant" }
+    Source {
+        Cockpit = "cockpit", Cli = "cli", Watch = "watch", Hook = "hook", Assistant = "assistant",
+        /// Nothing was requested: the findings were imported from the report of another tool.
+        Import = "import",
+    }
 );
 word_enum!(
     /// Allowed reasons to cancel a run. Elapsed time is not a reason.
@@ -501,6 +505,8 @@ impl RunRecord {
     /// Prefix of the scope hash of a run that reviews a fix. The prefix keeps such a run from answering other
     /// requests, because its findings are not in the user's files.
     pub const FIX_SCOPE_PREFIX: &'static str = "fix:";
+    /// Prefix of the scope hash of a run that was imported. It keeps such a run from answering requests for a review.
+    pub const IMPORT_SCOPE_PREFIX: &'static str = "import:";
     /// Maximum number of finding ids in a record.
     pub const MAX_DIGESTS: usize = 200;
 

@@ -86,7 +86,7 @@ impl From<Source> for Requester {
     fn from(source: Source) -> Self {
         match source {
             Source::Watch | Source::Hook => Self::Automatic,
-            Source::Cockpit | Source::Cli | Source::Assistant => Self::Person,
+            Source::Cockpit | Source::Cli | Source::Assistant | Source::Import => Self::Person,
         }
     }
 }

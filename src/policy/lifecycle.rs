@@ -114,6 +114,8 @@ pub enum ReviewObservation {
     StillThere,
     /// Its code was changed, and the review covered the place without reporting it.
     NotRaised,
+    /// The tool that reported it checked its file again and does not report it, whether or not its code was changed.
+    Missing,
     /// Its code is gone.
     CodeDeleted,
     /// Its file is gone.
@@ -132,7 +134,7 @@ pub struct Evidence<'a> {
 /// Returns the disposition that follows from evidence. `None` if the finding keeps its status. Unchanged code is no
 /// evidence.
 ///
-/// | state | raised | still there | not raised | code or file gone |
+/// | state | raised | still there | not raised, missing | code or file gone |
 /// |---|---|---|---|---|
 /// | open, unresolved | | | addressed | obsolete |
 /// | addressed, claimed | unresolved | unresolved | confirmed | confirmed |
@@ -161,6 +163,9 @@ pub fn next_status(id: &FindingId, present: FindingState, evidence: &Evidence<'_
         }
         (FindingState::Open | FindingState::Unresolved | FindingState::Claimed(_), ReviewObservation::NotRaised) => {
             confirmed("its code was changed, and the review that covered it did not raise it again")
+        }
+        (FindingState::Open | FindingState::Unresolved | FindingState::Claimed(_), ReviewObservation::Missing) => {
+            confirmed("the tool checked its file again and did not report it")
         }
         (FindingState::Claimed(_), ReviewObservation::CodeDeleted) => confirmed("its code was deleted"),
         (FindingState::Claimed(_), ReviewObservation::FileGone) => confirmed("its file is gone"),
@@ -280,7 +285,7 @@ mod tests {
         RUN.parse().expect("an id")
     }
 
-    /// The status that each observation leads to: raised, still there, not raised, deleted, file gone.
+    /// The status that each observation leads to: raised, still there, not raised (or missing), deleted, file gone.
     #[rstest]
     #[case(FindingState::Open, [None, None, Some(Addressed), Some(Obsolete), Some(Obsolete)])]
     #[case(FindingState::Unresolved, [None, None, Some(Addressed), Some(Obsolete), Some(Obsolete)])]
@@ -307,6 +312,10 @@ mod tests {
                 assert_eq!((line.run_id, line.reason.is_empty()), (Some(run.clone()), false));
                 let says = line.reason.contains(&format!("confirmed by run {run}"));
                 assert_eq!(says, line.status == Addressed, "{:?}", line.reason);
+            }
+            if seen == ReviewObservation::NotRaised {
+                let missing = next_status(&id, present, &Evidence { seen: ReviewObservation::Missing, ..evidence });
+                assert_eq!(missing.map(|line| line.status), expected, "missing");
             }
             let before = Evidence { order: ClaimOrder::SnapshotFirst, ..evidence };
             assert_eq!(next_status(&id, present, &before), None, "{seen:?} of code from before");

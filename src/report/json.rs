@@ -8,6 +8,7 @@
 use serde_json::{Map, Value, json};
 
 use super::FindingHistory;
+use crate::domain::text;
 use crate::domain::{Coverage, Finding, RejectedReport, RunRecord, SCHEMA_VERSION, SuppressedReport};
 use crate::policy::Freshness;
 
@@ -143,5 +144,48 @@ fn to_object(value: &impl serde::Serialize) -> Map<String, Value> {
     match serde_json::to_value(value) {
         Ok(Value::Object(object)) => object,
         _ => Map::new(),
+    }
+}
+
+/// Encodes JSON on one line and writes every character that a terminal could interpret or display wrongly as
+/// `\uXXXX`. Parsers read the same value.
+pub fn to_json_text(value: &serde_json::Value) -> String {
+    let text = value.to_string();
+    if !text.chars().any(text::is_unsafe) {
+        return text;
+    }
+    // JSON has such characters only inside strings, so the escape is valid at every position.
+    let mut safe = String::with_capacity(text.len() + 64);
+    for c in text.chars() {
+        if text::is_unsafe(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                safe.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_harmless_and_says_the_same() {
+        for hostile in [
+            "plain ünïcode 漢字 🦀",
+            "\u{9b}2J\u{85}\u{7f}",
+            "a\u{202e}b\u{2066}\u{feff}",
+            "\u{e0041}",
+            "\x1b[2J\n\t\"\\",
+        ] {
+            let value = json!({ hostile: [hostile, 1, null] });
+            let text = to_json_text(&value);
+            assert!(!text.chars().any(text::is_unsafe), "{text:?}");
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&text).ok(), Some(value), "{text}");
+        }
+        assert_eq!(to_json_text(&json!("\u{9b}\u{e0041}")), "\"\\u009b\\udb40\\udc41\"");
     }
 }

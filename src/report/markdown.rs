@@ -46,6 +46,12 @@ pub fn render_review(
     page
 }
 
+/// Renders findings grouped by file, below the sentence about what was not reviewed.
+pub fn render_findings(findings: &[Finding], incomplete: Option<&str>) -> String {
+    let missing = incomplete.map(|said| format!("**The review is incomplete: {}**\n\n", escape(said)));
+    format!("{}{}", missing.unwrap_or_default(), render_by_file(findings))
+}
+
 /// Renders findings grouped by file, ordered by path and line.
 pub fn render_by_file(findings: &[Finding]) -> String {
     let mut files: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();

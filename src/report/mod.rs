@@ -1,19 +1,34 @@
-//! Renders findings, runs and statistics as text, JSON and Markdown.
+//! Renders findings, runs and statistics as text, JSON and Markdown, and findings in the formats of other programs.
 //!
 //! - Nothing here prints; callers receive strings or JSON values.
 //! - Text from code, file names and models is made harmless here: for terminals in [`text`], for Markdown
-//!   renderers in [`markdown`], by the encoder in [`json`].
+//!   renderers in [`markdown`], by the encoder in [`json`], for other programs in [`export`] and by the escapes of each
+//!   format.
+//! - To add a format: one file with its renderer, and one row in [`format`].
 
 pub(crate) mod activity;
+pub(crate) mod export;
 pub(crate) mod figures;
 mod finding_history;
+pub(crate) mod format;
+mod github;
+mod gitlab;
 pub(crate) mod json;
+mod junit;
 pub(crate) mod markdown;
+mod quickfix;
+mod rdjsonl;
+mod rules;
+mod sarif;
 pub(crate) mod stats;
 mod table;
+#[cfg(test)]
+mod tests;
 pub(crate) mod text;
 mod text_style;
 
+pub(crate) use export::{ExportedFinding, FindingExport};
 pub(crate) use finding_history::{EarlierRuns, FindingHistory, FindingLocation, FirstReport, ReviewedAt};
+pub(crate) use format::OutputFormat;
 pub(crate) use table::TextTable;
 pub(crate) use text_style::{TextOptions, TextStyle};

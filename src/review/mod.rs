@@ -36,6 +36,7 @@ pub(crate) use journal_state::JournalState;
 pub(crate) use plan::ReviewUnit;
 pub use plan::{PlannedFile, ReviewPlan};
 pub(crate) use run_cost::RunCost;
+pub(crate) use similarity::is_alike;
 pub(crate) use summary::summarize_run;
 pub(crate) use text_edits::{apply_edits, parse_edits};
 pub(crate) use unit_engine::{ReviewOutcome, UnitEffect, UnitEngine, UnitEvent};

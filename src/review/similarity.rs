@@ -95,6 +95,12 @@ impl ProblemDistinction {
     }
 }
 
+/// Returns `true` if two titles of findings of one kind probably mean the same problem.
+pub fn is_alike(kind: Kind, title: &str, other: &str) -> bool {
+    let words = |title| FindingWords::from_texts(kind, title, "", "");
+    words(title).compare(&words(other)).alike
+}
+
 impl FindingWords {
     /// Collects the words of a finding; its explanation is given separately.
     pub fn from_finding(finding: &Finding, explanation: &str) -> Self {

@@ -55,6 +55,8 @@
 //! - *Learning.* A worker that has ended its run reads the new decisions about findings and updates the knowledge on
 //!   this machine ([`crate::knowledge`]). Nobody waits for it. A run or fix whose requester opted out records that and
 //!   teaches nothing, whichever process works on it.
+//! - *Importing.* The report of another tool becomes a run of its own in the process of the command ([`import`]). It is
+//!   recorded as a run that is being settled, under the run's lock, and never has a worker.
 //! - *Superseding ended runs.* A run that completes, or is reused, replaces the ended runs of its lineage
 //!   ([`crate::policy::find_replaced_runs`]). They get `superseded_by` and keep their status and results.
 
@@ -66,6 +68,7 @@ pub(crate) mod fixer;
 mod fixture;
 mod freshness;
 mod hunk_keys;
+mod import;
 mod indexing;
 mod known_runs;
 mod launcher;
@@ -86,6 +89,7 @@ pub(crate) use control::wait::{WaitProgress, WaitedTurn};
 pub(crate) use finding_lifecycle::FindingLifecycle;
 pub(crate) use fixer::{FixError, FixMakers, FixRequest, Fixer};
 pub(crate) use freshness::{FreshnessFacts, read_run_freshness};
+pub(crate) use import::{ImportOutcome, ImportRequest, Importer};
 pub(crate) use indexing::Indexer;
 pub(crate) use launcher::Launcher;
 pub(crate) use launcher::commit_hook::{log_failure, start_commit_review, start_rewrite_notice};

@@ -7,8 +7,8 @@ use crate::domain::RunId;
 use crate::git::Repo;
 use crate::review::JournalState;
 use crate::runner::{
-    FindingLifecycle, Fixer, Indexer, Launcher, Learning, PromptBuilder, Recovery, RepositoryRules, ReviewerAccess,
-    RunCloser, RunControl, Watcher, Worker,
+    FindingLifecycle, Fixer, Importer, Indexer, Launcher, Learning, PromptBuilder, Recovery, RepositoryRules,
+    ReviewerAccess, RunCloser, RunControl, Watcher, Worker,
 };
 use crate::store::{Store, StoreError};
 
@@ -61,6 +61,11 @@ impl Services {
     /// Returns the service that ends runs.
     pub fn closer(&self) -> RunCloser<'_> {
         RunCloser { services: self }
+    }
+
+    /// Returns the service for reports of other tools.
+    pub fn importer(&self) -> Importer<'_> {
+        Importer { services: self }
     }
 
     /// Returns the service for the life of findings.

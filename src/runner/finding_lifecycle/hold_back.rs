@@ -6,7 +6,7 @@ use super::snapshot_files::SnapshotFiles;
 use super::{FindingSettlement, LifecycleReport};
 use crate::domain::text::format_count;
 use crate::domain::{
-    Finding, FindingCounts, FindingStatus, FixId, LineRange, RunId, SuppressedReport, SuppressionReason,
+    Finding, FindingCounts, FindingStatus, FixId, LineRange, RunId, Source, SuppressedReport, SuppressionReason,
 };
 use crate::policy::{self, PriorCoverage, may_mute};
 use crate::review::{ReviewOutcome, summarize_run};
@@ -47,7 +47,7 @@ impl FindingSettlement<'_> {
                 let (kind, day) = (finding.kind, since.strftime("%Y-%m-%d"));
                 let text = format!("{kind} is muted since {day}; `revdeck unmute {kind}` has it raised again");
                 Some((SuppressionReason::Muted, text))
-            } else if let Some(ground) = ground.as_deref_mut().filter(|_| self.is_first_report(&finding)) {
+            } else if let Some(ground) = ground.as_deref_mut().filter(|_| self.may_be_late(&finding)) {
                 let earlier = match &earlier {
                     Some(earlier) => earlier,
                     None => earlier.insert(self.load_covered_before()?),
@@ -67,9 +67,10 @@ impl FindingSettlement<'_> {
         Ok(held)
     }
 
-    /// Returns `true` if no earlier run reported the finding.
-    fn is_first_report(&self, finding: &Finding) -> bool {
-        finding.first_run_id == self.run.run_id
+    /// Returns `true` if no earlier run reported the finding. A new report of another tool comes from a new rule or from
+    /// a change elsewhere, and is never late.
+    fn may_be_late(&self, finding: &Finding) -> bool {
+        self.run.source != Source::Import && finding.first_run_id == self.run.run_id
     }
 
     /// Returns the earlier reviews with the same reviewer profile: run, snapshot and covered hunks.

@@ -24,7 +24,7 @@ pub(super) use self::snapshot_files::SnapshotFiles;
 use crate::domain::text::format_count;
 use crate::domain::{
     Disposition, Finding, FindingAlias, FindingCounts, FindingId, FindingStatus, FlipFlop, LineRange, MovedFinding,
-    OmissionReason, RunRecord, RunStatus, SuppressedReport,
+    OmissionReason, RunRecord, RunStatus, Source, SuppressedReport,
 };
 use crate::policy::anchor::AnchorLocation;
 use crate::policy::{
@@ -210,13 +210,19 @@ impl<'a> FindingSettlement<'a> {
         let moved = |path: &str, lines: LineRange| {
             (path != known.path || lines != known.lines).then(|| MovedFinding::new(known.id.clone(), path, lines))
         };
+        let is_missing = self.run.source == Source::Import
+            && known.present != FindingState::Dismissed
+            && known.stand.place().is_some_and(|(path, _)| coverage.hunks.contains_key(path));
+        let silence = SilentRun { reviewer: &self.run.reviewed_by.name, status: self.status, extent: self.extent };
+        // Another tool checks the whole file, so its silence counts even if the code of the finding is unchanged.
+        if is_missing && policy::confirms_fix(&silence, &known.reviewer, known.kind) {
+            return (Some(ReviewObservation::Missing), None);
+        }
         let touched = reach == RunAuthority::Everywhere || coverage.has_shown(&known.path, &known.stand);
         match &known.stand {
             AnchorLocation::Unchanged { path, lines } => (None, moved(path, *lines)),
             _ if known.present == FindingState::Dismissed => (None, None),
             AnchorLocation::Changed { path, lines } if coverage.has_covered(&known.path, &known.stand) => {
-                let silence =
-                    SilentRun { reviewer: &self.run.reviewed_by.name, status: self.status, extent: self.extent };
                 if !policy::confirms_fix(&silence, &known.reviewer, known.kind) {
                     return (None, None);
                 }

@@ -61,7 +61,20 @@ impl ReportValidator {
         let lines = |file: &crate::git::FileChange| -> Vec<LineRange> {
             file.hunks.iter().map(|hunk| hunk.new_range()).collect()
         };
-        let scope = ScopeLines::new(change.files.iter().map(|file| (file.path.clone(), lines(file))));
+        Self::for_files(services, record, change.files.iter().map(|file| (file.path.clone(), lines(file))))
+    }
+
+    /// Creates the validator for reports about these lines of these files.
+    ///
+    /// # Errors
+    ///
+    /// If the repository or the store cannot be opened.
+    pub fn for_files(
+        services: &Services,
+        record: &RunRecord,
+        files: impl IntoIterator<Item = (String, Vec<LineRange>)>,
+    ) -> Result<Self, RunnerError> {
+        let scope = ScopeLines::new(files);
         let root = services.repo.root().to_string_lossy().into_owned();
         Ok(Self {
             repo: services.repo.discover_again()?,
@@ -78,6 +91,16 @@ impl ReportValidator {
 
     /// Validates a report. A suggestion keeps only its words if the file would no longer parse with the suggested code.
     pub fn validate(&mut self, report: &ReportedProblem) -> ReportValidation {
+        let mut examined = self.examine(report);
+        if let ReportValidation::Finding { finding, .. } = &mut examined {
+            self.identities.assign(finding, |id| load_earlier(&self.store, &self.earlier, id));
+        }
+        examined
+    }
+
+    /// Validates a report like [`ReportValidator::validate`]. The id of the finding comes from its code alone, even if
+    /// another problem at the same code has it.
+    pub fn examine(&mut self, report: &ReportedProblem) -> ReportValidation {
         // Secrets that a model was shown or invented must not reach the store either.
         let mut report = mask_report(report);
         if self.symbols == SymbolState::NotRead && self.scope.is_outside(&report.path) {
@@ -94,10 +117,12 @@ impl ReportValidator {
                 notes.push(problem);
             }
         }
-        if let ReportValidation::Finding { finding, .. } = &mut examined {
-            self.identities.assign(finding, |id| load_earlier(&self.store, &self.earlier, id));
-        }
         examined
+    }
+
+    /// Returns the text of a file of the snapshot.
+    pub fn text(&mut self, path: &str) -> Option<Rc<str>> {
+        self.file(path).map(|file| file.text)
     }
 
     fn validate_in_scope(&mut self, report: &ReportedProblem) -> ReportValidation {

@@ -1,0 +1,170 @@
+//! Renders one set of findings with hostile texts in every format for other programs.
+
+use insta::assert_snapshot;
+
+use super::{ExportedFinding, FindingExport, OutputFormat};
+use crate::domain::text::is_unsafe;
+use crate::domain::{
+    Confidence, Finding, FindingId, FindingStatus, Kind, LineRange, Priority, Severity, Suggestion, Time,
+};
+
+/// Formats with a renderer for other programs.
+const FORMATS: [OutputFormat; 6] = [
+    OutputFormat::Sarif,
+    OutputFormat::Github,
+    OutputFormat::Rdjsonl,
+    OutputFormat::Gitlab,
+    OutputFormat::Junit,
+    OutputFormat::Quickfix,
+];
+/// Made up; it only has the shape of a key.
+const SECRET: &str = concat!("ghp_16C7e42F292c", "6912E7710c838347Ae178B4a");
+
+fn finding(kind: Kind, priority: Priority, path: &str, line: u32, title: &str) -> Finding {
+    let run: crate::domain::RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
+    Finding {
+        finding_id: FindingId::from_parts(kind.word(), path, title, 0),
+        first_run_id: run.clone(),
+        last_run_id: run,
+        priority,
+        severity: Severity::Medium,
+        confidence: Confidence::High,
+        kind,
+        title: title.to_owned(),
+        explanation: "It is wrong for 100% of inputs.\nSecond line: a, b.".to_owned(),
+        repo_relative_path: path.to_owned(),
+        line_start: line,
+        line_end: line + 1,
+        quoted_code: "let x = 1;".to_owned(),
+        suggestion: None,
+        pattern: None,
+        status: FindingStatus::Open,
+        detail_ref: String::new(),
+        reported_at: Time::UNIX_EPOCH,
+    }
+}
+
+fn suggest(replacement: &str, lines: Option<LineRange>) -> Option<Suggestion> {
+    Some(Suggestion { text: "Write it so.".to_owned(), replacement: Some(replacement.to_owned()), lines })
+}
+
+/// Findings with texts and paths that mean something to a terminal, a runner, an XML or a JSON parser.
+fn findings() -> Vec<ExportedFinding> {
+    let title = "\x1b[2J 100% ::error file=x::y ]]> <b>&\"'\r\n::set-output name=a::b\u{202e}";
+    let hostile = finding(Kind::Security, Priority::P0, "src/a b,c:d%1\n.rs", 3, title);
+    let fixed = Finding {
+        suggestion: suggest("let x = one();", Some(LineRange::new(3, 3))),
+        ..finding(Kind::MagicNumbers, Priority::P2, "src/ü.rs", 3, "Number 1 has no name")
+    };
+    let removed = Finding {
+        suggestion: suggest("", None),
+        ..finding(Kind::DeadCode, Priority::P3, "src/ü.rs", 7, "`x` is never used")
+    };
+    let secret = Finding {
+        explanation: format!("The key {SECRET} is in the code."),
+        quoted_code: format!("key = {SECRET}"),
+        suggestion: suggest(&format!("key = \"{SECRET}\""), None),
+        ..finding(Kind::Correctness, Priority::P1, &format!("src/{SECRET}.rs"), 1, &format!("Key {SECRET}"))
+    };
+    let dismissed = Finding {
+        status: FindingStatus::Dismissed,
+        ..finding(Kind::LongMethod, Priority::P1, "src/long.rs", 1, "Dismissed by a person")
+    };
+    let gone = Finding {
+        status: FindingStatus::Obsolete,
+        ..finding(Kind::LongMethod, Priority::P1, "src/gone.rs", 1, "Obsolete")
+    };
+    vec![
+        ExportedFinding::new(&hostile, None),
+        ExportedFinding::new(&fixed, None),
+        ExportedFinding::new(&removed, None),
+        ExportedFinding::new(&secret, None),
+        ExportedFinding::new(&dismissed, Some("generated\ncode".to_owned())),
+        ExportedFinding::new(&gone, None),
+    ]
+}
+
+fn render(format: OutputFormat, export: &FindingExport) -> String {
+    format.exporter().expect("a renderer")(export)
+}
+
+/// Renders the findings; JSON is printed on several lines, so that changes can be read.
+fn render_readable(format: OutputFormat, export: &FindingExport) -> String {
+    let text = render(format, export);
+    match serde_json::from_str::<serde_json::Value>(&text) {
+        Ok(value) => {
+            serde_json::to_string_pretty(&value).expect("JSON").replace(env!("CARGO_PKG_VERSION"), "[version]")
+        }
+        Err(_) => text,
+    }
+}
+
+#[test]
+fn hostile_findings_in_every_format() {
+    let export = FindingExport::new(findings(), Some("1 of 2 files: turn\nlimit 50%".to_owned()), "src/ü.rs");
+    for format in FORMATS {
+        assert_snapshot!(format.name(), render_readable(format, &export));
+    }
+}
+
+#[test]
+fn a_clean_review_in_every_format() {
+    let export = FindingExport::new(Vec::new(), None, "");
+    let all: String =
+        FORMATS.map(|format| format!("--- {}\n{}\n", format.name(), render_readable(format, &export))).concat();
+    assert_snapshot!("clean", all);
+}
+
+#[test]
+fn no_format_lets_a_secret_or_a_control_character_through() {
+    let export = FindingExport::new(findings(), Some(format!("file {SECRET} is unreadable")), SECRET);
+    for format in FORMATS {
+        let text = render(format, &export);
+        assert!(!text.contains(&SECRET[4..]), "{}: {text}", format.name());
+        let unsafe_character = text.chars().find(|c| is_unsafe(*c) && *c != '\n');
+        assert_eq!(unsafe_character, None, "{}: {text:?}", format.name());
+    }
+}
+
+#[test]
+fn an_incomplete_review_never_looks_like_a_clean_one() {
+    let clean = FindingExport::new(Vec::new(), None, "");
+    let incomplete = FindingExport::new(Vec::new(), Some("the worker died".to_owned()), "");
+    for format in FORMATS {
+        let (without, with) = (render(format, &clean), render(format, &incomplete));
+        assert!(!without.contains("incomplete"), "{}: {without}", format.name());
+        assert!(with.contains("incomplete") && with.contains("the worker died"), "{}: {with}", format.name());
+    }
+}
+
+#[test]
+fn junit_is_xml_that_means_the_findings() {
+    let export = FindingExport::new(findings(), None, "");
+    let text = render(OutputFormat::Junit, &export);
+    let document = roxmltree::Document::parse(&text).expect("XML");
+    let failed = document.descendants().filter(|node| node.has_tag_name("failure")).count();
+    assert_eq!(failed, 4, "the dismissed finding and the obsolete one are no failures: {text}");
+    let cases = document.descendants().filter(|node| node.has_tag_name("testcase")).count();
+    assert_eq!(document.root_element().attribute("tests"), Some(cases.to_string().as_str()));
+    let messages: Vec<_> = document.descendants().filter_map(|node| node.attribute("message")).collect();
+    assert!(messages.iter().any(|message| message.contains("]]> <b>&\"'")), "{messages:?}");
+}
+
+#[test]
+fn a_workflow_command_stays_on_its_line() {
+    let export = FindingExport::new(findings(), None, "");
+    let text = render(OutputFormat::Github, &export);
+    assert_eq!(text.lines().count(), 4, "{text}");
+    for line in text.lines() {
+        let (properties, message) = line[2..].split_once("::").expect("a message");
+        let names: Vec<&str> = properties
+            .split_once(' ')
+            .expect("properties")
+            .1
+            .split(',')
+            .map(|part| part.split('=').next().unwrap_or_default())
+            .collect();
+        assert_eq!(names, ["file", "line", "endLine", "title"], "{line}");
+        assert!(!message.is_empty(), "{line}");
+    }
+}

@@ -1,0 +1,59 @@
+//! Finds the findings of other reviewers that describe an imported problem already.
+
+use std::collections::HashMap;
+
+use crate::domain::{Finding, FindingId, Kind};
+use crate::review::is_alike;
+use crate::store::{FindingRow, StoreView};
+
+/// Findings of the store by file, with their reviewers.
+pub(super) struct KnownFindings<'a> {
+    view: &'a StoreView,
+    tool: &'a str,
+    by_path: HashMap<&'a str, Vec<(FindingRow<'a>, &'a str)>>,
+}
+
+impl<'a> KnownFindings<'a> {
+    pub fn new(view: &'a StoreView, tool: &'a str) -> Self {
+        let mut by_path: HashMap<&str, Vec<(FindingRow<'_>, &str)>> = HashMap::new();
+        for index in 0..view.finding_count() {
+            let row = view.finding(index);
+            let reviewer = view.last_reporting_run(index).map_or("", |run| view.run(run).reviewer);
+            by_path.entry(row.path).or_default().push((row, reviewer));
+        }
+        Self { view, tool, by_path }
+    }
+
+    /// Returns `true` if the tool has reported a finding in this file.
+    pub fn has_own(&self, path: &str) -> bool {
+        self.by_path.get(path).is_some_and(|rows| rows.iter().any(|(_, reviewer)| *reviewer == self.tool))
+    }
+
+    /// Returns the title of a finding with this id, and whether the tool itself reported it.
+    pub fn get(&self, id: &FindingId) -> Option<(&str, bool)> {
+        let index = self.view.finding_index(id.as_str())?;
+        let reviewer = self.view.last_reporting_run(index).map_or("", |run| self.view.run(run).reviewer);
+        Some((self.view.finding(index).title, reviewer == self.tool))
+    }
+
+    /// Returns the id of the run that reported the finding first.
+    pub fn first_run(&self, id: &FindingId) -> Option<&str> {
+        let index = self.view.finding_index(id.as_str())?;
+        Some(self.view.finding(index).first_run)
+    }
+
+    /// Returns an undecided finding of another reviewer that describes the same problem: of the same kind, or a twin of it,
+    /// in overlapping lines. Smells are the same by that alone; defects also need similar words.
+    pub fn find_duplicate(&self, finding: &Finding) -> Option<&str> {
+        let is_same_kind = |kind: Kind| kind == finding.kind || finding.kind.twins().any(|twin| twin == kind);
+        let same = self.by_path.get(finding.repo_relative_path.as_str())?.iter().find(|(row, reviewer)| {
+            let is_smell = row.kind == finding.kind && finding.kind.is_smell();
+            *reviewer != self.tool
+                && row.status.is_undecided()
+                && is_same_kind(row.kind)
+                && row.lines().overlaps(finding.lines())
+                && (is_smell || is_alike(finding.kind, row.title, &finding.title))
+        });
+        same.map(|(row, _)| row.id)
+    }
+}

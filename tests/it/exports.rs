@@ -1,0 +1,146 @@
+//! Findings in the formats of other programs: the real binary, the published schema, dismissed findings, incomplete
+//! reviews.
+
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, err, long_function, run};
+
+/// Formats that other programs read.
+const FORMATS: [&str; 6] = ["sarif", "github", "rdjsonl", "gitlab", "junit", "quickfix"];
+
+/// Reviews a commit with two long functions, and returns the repository.
+fn reviewed() -> TestEnvironment {
+    let test = TestEnvironment::new();
+    test.write("src/a b.py", long_function("first"));
+    test.write("src/c.py", long_function("second"));
+    test.commit("two findings");
+    run(&test, &["review", "--wait"], DONE);
+    test
+}
+
+fn finding_in(test: &TestEnvironment, path: &str) -> String {
+    let value = test.json(&["findings", "--path", path, "--format", "json"], DONE);
+    value["findings"][0]["finding_id"].as_str().expect("an id").to_owned()
+}
+
+#[track_caller]
+fn sarif(test: &TestEnvironment, arguments: &[&str], code: i32) -> Value {
+    let text = run(test, &[arguments, &["--format", "sarif"]].concat(), code);
+    let log: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let schema: Value = serde_json::from_str(include_str!("schemas/sarif-2.1.0.json")).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let faults: Vec<String> = validator.iter_errors(&log).map(|fault| fault.to_string()).collect();
+    assert_eq!(faults, [""; 0], "{log}");
+    log
+}
+
+fn results(log: &Value) -> &Vec<Value> {
+    log["runs"][0]["results"].as_array().expect("results")
+}
+
+#[test]
+fn sarif_is_valid_by_the_published_schema_and_keeps_its_fingerprints() {
+    let test = reviewed();
+    let first = sarif(&test, &["findings"], DONE);
+    assert_eq!(results(&first).len(), 2);
+    let place = &results(&first)[0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"], json!({ "uri": "src/a%20b.py", "uriBaseId": "%SRCROOT%" }));
+    assert_eq!(first["runs"][0]["invocations"][0]["executionSuccessful"], true);
+    assert_eq!(first["runs"][0]["tool"]["driver"]["rules"][0]["id"], "LONG_METHOD");
+    let fingerprints = |log: &Value| -> Vec<Value> {
+        results(log).iter().map(|result| result["partialFingerprints"]["revdeckFindingId/v1"].clone()).collect()
+    };
+    assert_eq!(fingerprints(&first)[0], finding_in(&test, "src/a b.py"));
+
+    // The same code further down is the same alert.
+    test.write("src/a b.py", format!("# moved\n\n{}", long_function("first")));
+    test.commit("moved");
+    run(&test, &["review", "--wait"], DONE);
+    let moved = sarif(&test, &["findings"], DONE);
+    assert_eq!(fingerprints(&moved), fingerprints(&first));
+    assert_eq!(results(&moved)[0]["locations"][0]["physicalLocation"]["region"]["startLine"], 3);
+}
+
+#[test]
+fn a_dismissed_finding_is_suppressed_with_its_reason_and_absent_elsewhere() {
+    let test = reviewed();
+    let id = finding_in(&test, "src/c.py");
+    run(&test, &["triage", &id, "dismissed", "--reason", "it is a table"], DONE);
+    let log = sarif(&test, &["findings", "--status", "all"], DONE);
+    let suppressed = results(&log).iter().find(|result| result["suppressions"] != Value::Null).expect("one");
+    assert_eq!(suppressed["partialFingerprints"]["revdeckFindingId/v1"], id);
+    assert_eq!(suppressed["suppressions"][0]["justification"], "it is a table");
+    let log = sarif(&test, &["show", "latest"], DONE);
+    assert_eq!(results(&log).iter().filter(|result| result["suppressions"] != Value::Null).count(), 1);
+    for format in &FORMATS[1..] {
+        let text = run(&test, &["show", "latest", "--format", format], DONE);
+        assert!(!text.contains(&id), "{format}: {text}");
+    }
+    // A later review does not raise it, and says why.
+    let log = sarif(&test, &["review", "--wait", "--force"], DONE);
+    let suppressed = results(&log).iter().find(|result| result["suppressions"] != Value::Null).expect("one");
+    let reason = suppressed["suppressions"][0]["justification"].as_str().expect("a reason");
+    assert!(reason.ends_with("because it is a table"), "{reason}");
+}
+
+#[rstest]
+#[case::wait(&["review", "--wait"], INCOMPLETE)]
+#[case::run(&["show", "latest"], DONE)]
+#[case::findings(&["findings"], DONE)]
+#[case::findings_of_the_run(&["findings", "--run", "latest"], DONE)]
+fn an_incomplete_review_is_never_clean(#[case] command: &[&str], #[case] code: i32) {
+    let test = TestEnvironment::new();
+    test.write("src/pay.py", "def pay(amount):\n    return amount\n");
+    test.commit("base");
+    // From now on the file is hidden from reviews.
+    test.write(".gitattributes", "/src/pay.py linguist-generated\n");
+    run(&test, &["review", "--wait"], INCOMPLETE);
+    for format in FORMATS {
+        let text = run(&test, &[command, &["--format", format]].concat(), code);
+        let says = if format == "sarif" { "\"executionSuccessful\":false" } else { "incomplete" };
+        assert!(text.contains(says), "{command:?} {format}: {text}");
+        assert!(text.contains("1 file"), "{command:?} {format} names no gap: {text}");
+    }
+    sarif(&test, command, code);
+}
+
+#[test]
+fn a_repository_without_reviews_is_not_clean_either() {
+    let test = TestEnvironment::new();
+    test.write("a.py", "print(1)\n");
+    test.commit("first");
+    for format in FORMATS {
+        let text = run(&test, &["findings", "--format", format], DONE);
+        assert!(text.contains("nothing has been reviewed"), "{format}: {text}");
+    }
+    let value = test.json(&["findings", "--format", "json"], DONE);
+    assert_eq!(value["incomplete"], "nothing has been reviewed in this worktree");
+    run(&test, &["review", "--wait"], DONE);
+    assert_eq!(test.json(&["findings", "--format", "json"], DONE)["incomplete"], Value::Null);
+    assert_eq!(run(&test, &["findings", "--format", "gitlab"], DONE), "[]\n");
+    assert_eq!(run(&test, &["findings", "--format", "github"], DONE), "");
+}
+
+#[test]
+fn smells_and_single_findings_have_the_formats_too() {
+    let test = reviewed();
+    let id = finding_in(&test, "src/c.py");
+    let log = sarif(&test, &["smells", "src"], DONE);
+    assert_eq!(results(&log).len(), 2);
+    let one = sarif(&test, &["show", &id], DONE);
+    assert_eq!(results(&one)[0]["partialFingerprints"]["revdeckFindingId/v1"], id);
+    let quickfix = run(&test, &["show", &id, "--format", "quickfix"], DONE);
+    assert!(quickfix.starts_with("src/c.py:1:1: error: "), "{quickfix}");
+    assert!(run(&test, &["smells", "src", "--format", "markdown"], DONE).contains("### `src/c.py`"));
+}
+
+#[test]
+fn formats_of_findings_need_findings() {
+    let test = reviewed();
+    for format in FORMATS {
+        let output = test.revdeck(&["review", "--format", format]);
+        assert_eq!(output.status.code(), Some(USAGE), "{format}");
+        assert!(err(&output).contains(&format!("--format {format} needs --wait")), "{}", err(&output));
+    }
+}
