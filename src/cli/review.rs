@@ -450,7 +450,7 @@ mod tests {
             let gaps = vec![CoverageGap { reason: OmissionReason::Unreadable, files: 1, hunks: 1 }];
             let coverage = Coverage { gaps, incomplete: true, ..Coverage::default() };
             let freshness = Freshness::Current;
-            RunResult { run, freshness, coverage, findings: vec![], notes: vec![], rejected: vec![], held_back: vec![] }
+            RunResult { run, freshness, coverage, findings: vec![], notes: vec![], rejected: vec![], held_back: vec![], dismissals: Default::default() }
         };
         let allowed = [OmissionReason::Unreadable];
         assert_eq!(result(ErrorClass::Reviewer).exit_code(None, &allowed), CliExitCode::Incomplete, "an agent crashed");
