@@ -210,12 +210,12 @@ const MAX_JUDGED_FINDINGS: usize = 40;
 
 /// Masks keys in a name or a title. Texts of findings are masked in the store; paths and branches are what they are.
 fn mask_names(text: &str) -> String {
-    if has_long_name(text) { Mask::On.mask_key_shapes(text).into_owned() } else { text.to_owned() }
+    if may_contain_secret(text) { Mask::On.mask_key_shapes(text).into_owned() } else { text.to_owned() }
 }
 
 /// Returns whether a text has a word that is long enough for a secret and no id of ours. Most ledgers have none, and to
 /// read the rules for secrets takes longer than to print the ledger.
-fn has_long_name(text: &str) -> bool {
+fn may_contain_secret(text: &str) -> bool {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     text.split(|c: char| !is_word(c)).any(|word| {
         word.len() >= MIN_LONG_NAME_BYTES

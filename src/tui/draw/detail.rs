@@ -60,11 +60,14 @@ fn draw_activity(painter: &mut Painter<'_>, area: Rect) {
     let pulse = app.pulse(run.id);
     let mut right = area.right();
     if let Some(pulse) = pulse.filter(|pulse| pulse.tokens.total() > 0) {
-        let mut spent = format!("{} tokens", format_brief(pulse.tokens.total()));
-        if pulse.cost > 0.0 {
-            spent = format!("{} {} {spent}", format_dollars(pulse.cost), app.display.glyphs.dot);
-        }
-        if usize::from(area.width) >= live.text.width() + spent.width() + 4 {
+        let tokens = format!("{} tokens", format_brief(pulse.tokens.total()));
+        let dollars = format_dollars(pulse.cost);
+        let forms = match pulse.cost > 0.0 {
+            true => vec![format!("{dollars} {} {tokens}", app.display.glyphs.dot), dollars],
+            false => vec![tokens],
+        };
+        let room = usize::from(area.width).saturating_sub(live.text.width() + 4);
+        if let Some(spent) = forms.into_iter().find(|spent| spent.width() <= room) {
             right -= painter.draw_text_right(area.x, area.y, area.width, &spent, Role::Muted) + 2;
         }
     }
