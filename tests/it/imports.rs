@@ -184,12 +184,16 @@ fn a_problem_that_a_review_has_found_is_no_second_finding() {
 fn an_import_answers_no_request_for_a_review() {
     let test = place();
     let file = write_sarif(&test, "ruff", &[unused()], &["src/a.py", "src/b.py"]);
-    import(&test, &["sarif", &file, "--covered", "."], DONE);
+    let imported = import(&test, &["sarif", &file, "--covered", "."], DONE);
     let value = test.json(&["review", "--wait", "--format", "json"], DONE);
     assert_eq!(value["decision"]["action"], "launch");
     assert_eq!(value["run"]["reviewer"], "builtin");
-    let value = test.json(&["findings", "--format", "json"], DONE);
-    assert_eq!(value["findings"].as_array().map(Vec::len), Some(1), "{value}");
+    // It reports the unused import itself, which stays the same finding.
+    let value = test.json(&["findings", "--kind", "dead-code", "--format", "json"], DONE);
+    let [finding] = value["findings"].as_array().expect("a list").as_slice() else { panic!("{value}") };
+    assert_eq!(finding["finding_id"], imported[0]["findings"][0]["finding_id"]);
+    assert_eq!(finding["first_run_id"], imported[0]["run"]["run_id"]);
+    assert_ne!(finding["last_run_id"], imported[0]["run"]["run_id"]);
 }
 
 #[rstest]
