@@ -3,11 +3,21 @@
 //! - A selection is an id. When rows change, the row of the id is looked up again and keeps its position on the
 //!   screen.
 
-use std::collections::{BTreeMap, HashSet};
+mod lists;
+mod notice;
+mod session;
+mod times;
+
+use std::collections::HashSet;
 use std::sync::Arc;
 
+pub use lists::{Cursor, FileList, FindingList, RunEntry, RunList};
+pub use notice::{Notice, NoticeLevel};
+pub use session::{RunBudget, SessionInfo, TurnLimits};
+pub use times::format_duration;
+
 use super::doc::{self, Doc, FoldKey};
-use super::filter::{self, FilterOverrides, FindingFilter};
+use super::filter::{self, FindingFilter};
 use super::glyphs::Glyphs;
 use super::keymap::{KeyContext, Keymap};
 use super::layout::{self, ScreenLayout};
@@ -37,44 +47,6 @@ pub enum Pane {
     Detail,
 }
 
-/// Selected row of a list, and the first row on the screen (both 0-based).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cursor {
-    /// Index of the selected row; 0 in an empty list.
-    pub selected: usize,
-    /// Index of the first row on the screen.
-    pub offset: usize,
-}
-
-impl Cursor {
-    /// Selects row `at` and scrolls as little as possible.
-    pub fn select(&mut self, at: usize, rows: usize, height: usize) {
-        self.selected = at.min(rows.saturating_sub(1));
-        self.offset = self.offset.clamp((self.selected + 1).saturating_sub(height.max(1)), self.selected);
-        self.offset = self.offset.min(rows.saturating_sub(height.max(1)));
-    }
-
-    /// Selects row `at` after the rows changed, so that the selected row keeps its position on the screen.
-    pub fn select_in_place(&mut self, at: usize, rows: usize, height: usize) {
-        let place = self.selected.saturating_sub(self.offset);
-        self.offset = at.saturating_sub(place);
-        self.select(at, rows, height);
-    }
-}
-
-/// Row of the list of runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunEntry {
-    /// Index of the run in [`StoreView`].
-    pub index: u32,
-    /// The run was superseded and is listed below its replacement.
-    pub nested: bool,
-    /// Number of superseded runs that are folded away below this run.
-    pub folded: u32,
-    /// The run superseded others, which are shown below it.
-    pub unfolded: bool,
-}
-
 /// Part of a run's context that is listed: the sent sections or the omitted ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContextListing {
@@ -82,85 +54,6 @@ pub enum ContextListing {
     Sent,
     /// Pieces that were left out.
     LeftOut,
-}
-
-/// Severity of a message to the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoticeLevel {
-    /// An action has succeeded.
-    Success,
-    /// A hint, or an action in progress.
-    Info,
-    /// An action failed, or the store has a problem.
-    Error,
-}
-
-/// Message line above the footer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
-    /// Severity, which decides the glyph and the colour.
-    pub level: NoticeLevel,
-    /// Text, wrapped to the width of the screen when it is drawn.
-    pub text: String,
-    /// Time at which the message goes, in milliseconds since 1970; `None` for a message that stays until a key is
-    /// pressed.
-    pub until: Option<i64>,
-}
-
-impl Notice {
-    /// Minimum time that a message stays, in milliseconds.
-    pub const MIN_SHOWN_MS: i64 = 6_000;
-    /// Further time for each character, in milliseconds. People read about 15 to 20 characters a second.
-    const MS_PER_CHARACTER: i64 = 60;
-
-    /// Creates a message that is shown from `now` on. An error stays: nobody may have looked when it came.
-    fn new(level: NoticeLevel, text: String, now: i64) -> Self {
-        let reading = Self::MS_PER_CHARACTER.saturating_mul(i64::try_from(text.chars().count()).unwrap_or(i64::MAX));
-        let until = now.saturating_add(reading.max(Self::MIN_SHOWN_MS));
-        Self { until: (level != NoticeLevel::Error).then_some(until), level, text }
-    }
-}
-
-/// Repository, branch and limits of this session.
-#[derive(Debug, Clone, Default)]
-pub struct SessionInfo {
-    /// Display name of the repository.
-    pub repository: String,
-    /// Short name of the branch at the start; empty when HEAD was detached.
-    pub branch: String,
-    /// Greatest number of turns of a run, by reviewer.
-    pub turn_limits: TurnLimits,
-    /// Limits of a run's cost from the settings.
-    pub budget: RunBudget,
-    /// Default reviewer and the most that its reviews may cost; `None` before it is known.
-    pub reviewer: Option<ReviewerTerms>,
-    /// True if opening the cockpit has the built-in reviewer review what is new.
-    pub reviews_on_open: bool,
-}
-
-/// Greatest number of turns of a run. Second opinions come after them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TurnLimits {
-    /// Limit of a reviewer that is not in the settings any more.
-    pub default: u32,
-    /// Limits by the name of the reviewer.
-    pub by_reviewer: BTreeMap<String, u32>,
-}
-
-impl TurnLimits {
-    /// Returns the limit of a reviewer's runs.
-    pub fn of_reviewer(&self, name: &str) -> u32 {
-        self.by_reviewer.get(name).copied().unwrap_or(self.default)
-    }
-}
-
-/// Limits of a run's cost; `None` means no limit.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct RunBudget {
-    /// US dollars.
-    pub cost: Option<f64>,
-    /// Number of tokens.
-    pub tokens: Option<u64>,
 }
 
 /// Triage decisions in flight, and the history that the triage prompts use.
@@ -256,55 +149,6 @@ pub struct PaneFocus {
     pub list: Pane,
     /// True when the focused pane fills the screen.
     pub zoomed: bool,
-}
-
-/// List of runs.
-#[derive(Debug, Default)]
-pub struct RunList {
-    /// Rows of the list.
-    pub entries: Vec<RunEntry>,
-    /// Selected row and scroll position.
-    pub cursor: Cursor,
-    /// Indices of the runs that have not ended, newest first.
-    pub active: Vec<u32>,
-    /// Runs whose superseded runs are shown below them.
-    pub unfolded: HashSet<String>,
-    /// Run to select as soon as the view of the store contains it.
-    pub awaited: Option<String>,
-}
-
-/// List of findings and its filter.
-#[derive(Debug)]
-pub struct FindingList {
-    /// Indices of the findings that match the filter.
-    pub rows: Vec<u32>,
-    /// Selected row and scroll position.
-    pub cursor: Cursor,
-    /// Filter as the user typed it.
-    pub filter_text: String,
-    /// Parsed form of `filter_text`.
-    pub filter: FindingFilter,
-    /// Knowledge that the view lacks.
-    pub overrides: Arc<FilterOverrides>,
-    /// Requests to the filter thread, and which of them `rows` answers.
-    pub filter_requests: RequestCounter,
-    /// Ids of the marked findings.
-    pub marks: HashSet<String>,
-    /// Row at which the range being marked starts; `None` outside range marking.
-    pub mark_range_start: Option<usize>,
-}
-
-/// List of the files of a run.
-#[derive(Debug, Default)]
-pub struct FileList {
-    /// Rows of the list, sorted by path.
-    pub rows: Vec<FileListRow>,
-    /// Selected row and scroll position.
-    pub cursor: Cursor,
-    /// Id of the run whose files are listed; empty before the first.
-    pub run: String,
-    /// Id of the run whose files were requested last; empty when they must be requested again.
-    pub requested: String,
 }
 
 /// Detail pane: the page of the selected item.
@@ -412,7 +256,7 @@ pub struct AppOptions {
     pub theme_is_set: bool,
     /// Unicode glyphs or their ASCII stand-ins.
     pub glyphs: Glyphs,
-    /// Problems of the keymap and the theme; shown in the first notice.
+    /// Problems of the theme's file; shown in the first notice.
     pub notices: Vec<String>,
 }
 
@@ -494,12 +338,6 @@ impl App {
             Some((_, text)) => layout.with_notice(doc::wrap_words(text, layout.notice_width()).len()),
             None => layout,
         }
-    }
-
-    /// Returns the message above the footer: the notice, else the store problem.
-    pub fn current_notice(&self) -> Option<(NoticeLevel, &str)> {
-        let trouble = || self.store.trouble.as_deref().map(|text| (NoticeLevel::Error, text));
-        self.notice.as_ref().map(|notice| (notice.level, notice.text.as_str())).or_else(trouble)
     }
 
     /// Returns the number of list rows, or page lines, that fit in the pane (at least 1).
@@ -653,96 +491,8 @@ impl App {
         in_range || self.finding_list.marks.contains(id)
     }
 
-    /// Shows a message above the footer in place of the present one.
-    pub fn show_notice(&mut self, tone: NoticeLevel, text: impl Into<String>) {
-        self.notice = Some(Notice::new(tone, text.into(), self.now));
-    }
-
-    /// Keeps the present message until a key is pressed: it is told only once.
-    pub fn keep_notice(&mut self) {
-        if let Some(notice) = &mut self.notice {
-            notice.until = None;
-        }
-    }
-
-    /// Takes away a message that is over.
-    pub fn expire_notice(&mut self) {
-        self.notice.take_if(|notice| notice.until.is_some_and(|until| until <= self.now));
-    }
-
-    /// Shows a message beside the present one, which nobody has read yet; the worse level decides.
-    pub fn append_notice(&mut self, tone: NoticeLevel, text: impl Into<String>) {
-        let text = text.into();
-        let dot = self.display.glyphs.dot;
-        self.notice = Some(match self.notice.take() {
-            Some(Notice { level, text: before, until }) => {
-                let level = if level == NoticeLevel::Error { level } else { tone };
-                let both = Notice::new(level, format!("{before} {dot} {text}"), self.now);
-                Notice { until: until.and(both.until), ..both }
-            }
-            None => Notice::new(tone, text, self.now),
-        });
-    }
-
     /// Returns the default reviewer and its limit if its reviews may cost money.
     pub fn paid_reviewer(&self) -> Option<&ReviewerTerms> {
         self.session.reviewer.as_ref().filter(|terms| terms.limit != CostLimit::Nothing)
-    }
-
-    /// Formats a moment for an age column: the time of day for today, else the date. The text is absolute, so an idle
-    /// cockpit needs no timer to stay correct.
-    pub fn format_date_or_time(&self, ms: i64) -> String {
-        let at = |ms: i64| {
-            jiff::Timestamp::from_millisecond(ms).ok().map(|time| time.to_zoned(self.display.zone.clone()).datetime())
-        };
-        let (Some(then), Some(now)) = (at(ms), at(self.now)) else { return String::new() };
-        if then.date() == now.date() {
-            then.strftime("%H:%M").to_string()
-        } else if then.year() == now.year() {
-            then.strftime("%b %e").to_string()
-        } else {
-            then.strftime("%Y-%m").to_string()
-        }
-    }
-
-    /// Formats a moment as date and time.
-    pub fn format_date_time(&self, time: jiff::Timestamp) -> String {
-        time.to_zoned(self.display.zone.clone()).strftime("%Y-%m-%d %H:%M").to_string()
-    }
-
-    /// Formats the age of a moment that is `ms` milliseconds after 1970: `2s`, `3m`, `4h`. Used for activity in
-    /// progress.
-    pub fn format_age_of(&self, ms: i64) -> String {
-        format_duration(self.now.saturating_sub(ms).max(0) / 1000)
-    }
-}
-
-/// Formats seconds in one unit: `2s`, `3m`, `4h`, `5d`.
-pub fn format_duration(seconds: i64) -> String {
-    match seconds {
-        s @ ..60 => format!("{s}s"),
-        s @ 60..3600 => format!("{}m", s / 60),
-        s @ 3600..86_400 => format!("{}h", s / 3600),
-        s => format!("{}d", s / 86_400),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_selected_row_keeps_its_place_on_the_screen() {
-        let mut cursor = Cursor::default();
-        cursor.select(7, 100, 10);
-        assert_eq!(cursor, Cursor { selected: 7, offset: 0 });
-        cursor.select_in_place(12, 105, 10);
-        assert_eq!(cursor, Cursor { selected: 12, offset: 5 }, "five rows came in above");
-        cursor.select_in_place(0, 3, 10);
-        assert_eq!(cursor, Cursor { selected: 0, offset: 0 });
-        cursor.select(99, 3, 10);
-        assert_eq!(cursor.selected, 2);
-        cursor.select(5, 0, 10);
-        assert_eq!(cursor, Cursor::default());
     }
 }
