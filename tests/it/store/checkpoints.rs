@@ -1,0 +1,192 @@
+//! Checkpoints of the view: written by readers, ignored when they are damaged.
+
+use super::*;
+
+#[test]
+fn a_damaged_or_foreign_checkpoint_is_of_no_consequence() {
+    let place = Place::new();
+    let store = place.store();
+    for n in 1..=4 {
+        create(&store, n, RunStatus::Pending);
+        finish(&store, n, &[n, n + 1]);
+    }
+    store.append_dispositions(&[disposition(1, FindingStatus::Dismissed, "g")]).expect("appended");
+    let expected = dump(&store.view().expect("a view"));
+    let runs = dump(&store.runs_view().expect("a view"));
+    store.checkpoint_now().expect("written");
+    let path = store.root().join("view.cache");
+    let whole = fs::read(&path).expect("read");
+    assert_eq!(dump(&store.view().expect("a view")), expected);
+    let mut damaged: Vec<Vec<u8>> = (0..whole.len())
+        .step_by(whole.len() / 150)
+        .map(|place| {
+            let mut bytes = whole.clone();
+            bytes[place] ^= 0x55;
+            bytes
+        })
+        .collect();
+    damaged.extend((0..20).map(|part| whole[..whole.len() * part / 20].to_vec()));
+    damaged.push([whole.as_slice(), b"more"].concat());
+    for bytes in damaged {
+        fs::write(&path, &bytes).expect("written");
+        assert_eq!(dump(&store.view().expect("a view")), expected);
+        assert_eq!(dump(&store.runs_view().expect("a view")), runs);
+    }
+    // A file that was replaced by one of the same length, and a file that became shorter.
+    fs::write(&path, &whole).expect("written");
+    let triage = store.root().join("triage.ndjson");
+    let other = fs::read_to_string(&triage).expect("read").replace("dismissed", "addressed");
+    fs::write(&triage, other).expect("written");
+    let row = store.view().expect("a view");
+    assert_eq!(row.finding(row.finding_index(finding_id(1).as_str()).expect("there")).status, FindingStatus::Addressed);
+    let path = store.root().join("runs.ndjson");
+    let first: String =
+        fs::read_to_string(&path).expect("read").lines().next().map(|line| format!("{line}\n")).expect("one");
+    let old = store.view().expect("a view");
+    fs::write(&path, first).expect("written");
+    assert_eq!(store.view().expect("a view").run_count(), 1);
+    assert_eq!(store.refresh_view(&old).expect("a view").run_count(), 1);
+}
+
+#[test]
+fn opening_many_runs_leaves_a_checkpoint_and_recent_agrees_with_it() {
+    let place = Place::new();
+    let store = place.store();
+    sample::fill(&store, &sample::Shape::of(120, 1500)).expect("a sample");
+    let scratch = store.view().expect("a view");
+    assert_eq!((scratch.run_count(), scratch.finding_count()), (120, 1500));
+    assert!(store.root().join("view.cache").exists());
+    let opened = store.view().expect("a view");
+    assert_eq!(dump(&opened), dump(&scratch));
+    assert_eq!(dump(&store.lines_only_view().expect("a view")), dump(&store.runs_view().expect("a view")));
+    assert!(Arc::ptr_eq(&store.refresh_view(&opened).expect("a view"), &opened), "nothing changed");
+    let recent = store.recent_view(20).expect("a view");
+    assert_eq!((recent.run_count(), recent.complete), (20, false));
+    for index in 0..20 {
+        assert_eq!(recent.run(index), opened.run(index));
+    }
+    for index in 0..recent.finding_count() {
+        let (few, all) = (recent.finding(index), opened.finding(index));
+        assert_eq!((few.id, few.status, few.last_run, few.title), (all.id, all.status, all.last_run, all.title));
+    }
+    assert_eq!(store.verify().expect("verified").problems, []);
+    for index in (0..opened.finding_count()).step_by(97) {
+        let row = opened.finding(index);
+        let whole = store.finding_in(&opened, &row.id.parse().expect("an id")).expect("read").expect("there");
+        assert_eq!((whole.title.as_str(), whole.status), (row.title, row.status));
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    Create,
+    Work(usize, usize),
+    Complete(usize, Vec<usize>),
+    End(usize, RunStatus),
+    Triage(usize, FindingStatus),
+    Rubbish(usize, bool),
+    Checkpoint,
+    Refresh,
+    Repair,
+    Compact,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    use proptest::prelude::*;
+    let findings = || prop::collection::vec(0..25_usize, 0..6);
+    let ended = prop::sample::select(vec![RunStatus::Lost, RunStatus::Failed, RunStatus::Cancelled]);
+    let status = prop::sample::select(FindingStatus::ALL);
+    prop_oneof![
+        4 => Just(Op::Create),
+        6 => (0..12_usize, 0..25_usize).prop_map(|(run, finding)| Op::Work(run, finding)),
+        4 => (0..12_usize, findings()).prop_map(|(run, findings)| Op::Complete(run, findings)),
+        2 => (0..12_usize, ended).prop_map(|(run, status)| Op::End(run, status)),
+        4 => (0..25_usize, status).prop_map(|(finding, status)| Op::Triage(finding, status)),
+        1 => (0..2_usize, any::<bool>()).prop_map(|(file, torn)| Op::Rubbish(file, torn)),
+        2 => Just(Op::Checkpoint),
+        3 => Just(Op::Refresh),
+        1 => Just(Op::Repair),
+        1 => Just(Op::Compact),
+    ]
+}
+
+fn apply(store: &Store, op: &Op, runs: &mut Vec<bool>, view: &mut Arc<StoreView>) {
+    let open = |n: usize, runs: &Vec<bool>| runs.get(n).copied().unwrap_or(false);
+    match op {
+        Op::Create => {
+            create(store, runs.len(), RunStatus::Reviewing);
+            runs.push(true);
+        }
+        Op::Work(run, n) if open(*run, runs) => {
+            let mut journal = store.open_journal(&run_id(*run)).expect("opens");
+            journal
+                .append(at(*n as i64), RunEvent::Finding { finding: Box::new(finding(*n, *run)) })
+                .expect("appended");
+        }
+        Op::Complete(run, findings) if open(*run, runs) => {
+            finish(store, *run, findings);
+            runs[*run] = false;
+        }
+        Op::End(run, status) if open(*run, runs) => {
+            store.update_run(&run_id(*run), at(0), |run| run.status = *status).expect("ended");
+            runs[*run] = false;
+        }
+        Op::Triage(n, status) => store.append_dispositions(&[disposition(*n, *status, "g")]).expect("appended"),
+        Op::Rubbish(file, torn) => {
+            let path = store.root().join(["runs.ndjson", "triage.ndjson"][*file]);
+            let mut bytes = fs::read(&path).unwrap_or_default();
+            bytes.extend_from_slice(if *torn { b"{\"run_id\":\"ar_0" } else { b"rubbish\n" });
+            fs::write(&path, bytes).expect("written");
+        }
+        Op::Checkpoint => store.checkpoint_now().expect("written"),
+        Op::Refresh => *view = store.refresh_view(view).expect("a view"),
+        Op::Repair => assert!(store.repair().expect("repaired").is_clean()),
+        Op::Compact => drop(store.prune(None, None, at(0), false).expect("compacted")),
+        Op::Work(..) | Op::Complete(..) | Op::End(..) => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn checkpoint_tail_refresh_and_scratch_agree(ops in proptest::collection::vec(op(), 1..40)) {
+        let place = Place::new();
+        let store = place.store();
+        store.with_lock(|_| Ok(())).expect("made");
+        let mut runs = Vec::new();
+        let mut view = store.view().expect("a view");
+        for op in &ops {
+            apply(&store, op, &mut runs, &mut view);
+        }
+        let opened = dump(&store.view().expect("a view"));
+        let refreshed = dump(&store.refresh_view(&view).expect("a view"));
+        let cached = dump(&store.runs_view().expect("a view"));
+        let _ = fs::remove_file(store.root().join("view.cache"));
+        let scratch = dump(&store.view().expect("a view"));
+        prop_assert_eq!(&opened, &scratch);
+        prop_assert_eq!(&refreshed, &scratch);
+        prop_assert_eq!(cached, dump(&store.runs_view().expect("a view")));
+        // Sorts the lines by time instead of by their place in the file.
+        let sorted = |mut lines: Vec<String>| {
+            lines.sort();
+            lines
+        };
+        prop_assert_eq!(sorted(dump(&store.recent_view(1000).expect("a view"))), sorted(scratch));
+    }
+}
+
+#[test]
+fn requests_alone_keep_the_checkpoint_up_to_date() {
+    let place = Place::new();
+    let store = place.store();
+    sample::fill(&store, &sample::Shape::of(300, 300)).expect("a sample");
+    let cache = store.root().join("view.cache");
+    let runs = store.with_lock(|locked| {
+        let runs = locked.runs_view()?.run_count();
+        assert!(!cache.exists(), "not while others wait for the lock");
+        Ok(runs)
+    });
+    assert_eq!(runs.expect("read"), 300);
+    assert!(cache.exists());
+}
