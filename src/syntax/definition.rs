@@ -59,6 +59,9 @@ pub(super) struct LanguageHead {
     /// follow each other. Without `>` for languages whose files hold markup.
     #[serde(default = "default_chain_operators")]
     pub chain_operators: String,
+    /// Binary operators, one byte each, behind which a `*` at the end of a line makes the grammar ambiguous.
+    #[serde(default)]
+    pub lone_star_operators: String,
     /// Ends of the names of test files, before the extension.
     #[serde(default)]
     pub test_files: Vec<String>,

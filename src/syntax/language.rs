@@ -98,6 +98,11 @@ impl Language {
         definition::head(self).chain_operators.as_bytes()
     }
 
+    /// Returns the operators that may stand before a `*` at the end of a line only a few times, one byte each.
+    pub(super) fn lone_star_operators(self) -> &'static [u8] {
+        definition::head(self).lone_star_operators.as_bytes()
+    }
+
     /// Detects the language by the extension of the file name or, without an extension, by the `#!` line of `content`.
     /// A `.h` file is C++ if it has lines that only C++ has.
     pub fn detect(path: &str, content: &[u8]) -> Option<Self> {

@@ -24,6 +24,9 @@ const MAX_NULS: u32 = 500;
 /// Maximum number of operators in a chain. A chain ends at `;` or `,`, between two lines without an operator on either
 /// side, at a comment line, and at `</` or `/>`, because markup in a long string is no chain.
 const MAX_CHAINED_OPERATORS: u32 = 1_000;
+/// Maximum number of `*` that end a line behind another operator, with nothing to multiply: `/*` in Python, which may be
+/// a broken division or the beginning of an unpacked value. 1,000 of them take 320 MB, by the square of their number.
+const MAX_LONE_STARS: usize = 300;
 /// Maximum number of double quotes in a row. The other quotes cost nothing, however many there are.
 const MAX_ADJACENT_QUOTES: u32 = 4_096;
 
@@ -51,6 +54,20 @@ enum ByteClass {
 /// text ambiguous.
 pub(super) fn is_within_caps(text: &[u8], chain_operators: &[u8]) -> bool {
     text.len() <= MAX_TEXT_BYTES && Scan::new(chain_operators).run(text)
+}
+
+/// Returns whether a text has few enough lines that end with `*` behind one of the `operators`. Spaces, line ends and a
+/// comment with `#` may stand around the `*`.
+pub(super) fn has_few_lone_stars(text: &[u8], operators: &[u8]) -> bool {
+    if operators.is_empty() {
+        return true;
+    }
+    let is_lone = |at: &usize| {
+        let before = text.get(..*at).unwrap_or_default().trim_ascii_end().last();
+        let behind = text.get(at + 1..).unwrap_or_default().iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
+        before.is_some_and(|byte| operators.contains(byte)) && matches!(behind, None | Some(b'\n' | b'#'))
+    };
+    memchr::memchr_iter(b'*', text).filter(is_lone).nth(MAX_LONE_STARS).is_none()
 }
 
 /// State of the scan.
@@ -232,6 +249,19 @@ mod tests {
         ] {
             assert!(passes(&unit.repeat(5_000)), "{unit:?}");
         }
+    }
+
+    #[test]
+    fn stars_without_a_factor_are_few() {
+        let passes = |text: &str| has_few_lone_stars(text.as_bytes(), b"/|");
+        for unit in ["/*\n", "/ * # a\n", "//\n*\n", "a |* \r\n"] {
+            assert!(passes(&unit.repeat(MAX_LONE_STARS)), "{unit:?}");
+            assert!(!passes(&unit.repeat(MAX_LONE_STARS + 1)), "{unit:?}");
+        }
+        for unit in ["'a/*'\n", "f(*a)\n", "a * b / c\n", "**\n", "+*\n", "/* a\n"] {
+            assert!(passes(&unit.repeat(2 * MAX_LONE_STARS)), "{unit:?}");
+        }
+        assert!(has_few_lone_stars("/*\n".repeat(2 * MAX_LONE_STARS).as_bytes(), b""));
     }
 
     #[test]
