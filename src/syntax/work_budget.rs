@@ -10,14 +10,16 @@ use std::time::Duration;
 /// Number of bytes that a reader may search for one step.
 const BYTES_PER_STEP: usize = 64;
 /// Number of steps between two looks at the clock. 65,536 steps take about a millisecond.
-const STEPS_PER_LOOK: u32 = 1 << 16;
+const STEPS_PER_LOOK: u64 = 1 << 16;
 
 /// Steps and time that the readers of one file may use.
 #[derive(Debug)]
 pub struct WorkBudget {
-    steps: Cell<u64>,
-    until_look: Cell<u32>,
-    deadline: Duration,
+    /// Steps until the next look at the clock: the only number that most steps change. 0 once the budget is used up.
+    slice: Cell<u64>,
+    /// Steps after the slice.
+    reserve: Cell<u64>,
+    deadline: Cell<Duration>,
     clock: WorkClock,
 }
 
@@ -27,30 +29,29 @@ pub type WorkClock = fn() -> Duration;
 impl WorkBudget {
     /// Returns a budget that never ends.
     pub fn unlimited() -> Self {
-        Self {
-            steps: Cell::new(u64::MAX),
-            until_look: Cell::new(u32::MAX),
-            deadline: Duration::MAX,
-            clock: || Duration::ZERO,
-        }
+        Self::with_deadline(u64::MAX, Duration::MAX, || Duration::ZERO)
     }
 
     /// Returns a budget of `steps` steps that ends `time` after now.
     pub fn new(steps: u64, time: Duration, clock: WorkClock) -> Self {
-        let deadline = clock().saturating_add(time);
-        Self { steps: Cell::new(steps), until_look: Cell::new(STEPS_PER_LOOK), deadline, clock }
+        Self::with_deadline(steps, clock().saturating_add(time), clock)
+    }
+
+    fn with_deadline(steps: u64, deadline: Duration, clock: WorkClock) -> Self {
+        let slice = steps.min(STEPS_PER_LOOK);
+        Self { slice: Cell::new(slice), reserve: Cell::new(steps - slice), deadline: Cell::new(deadline), clock }
     }
 
     /// Spends steps. Returns false once the budget is used up.
+    #[inline]
     pub fn spend(&self, steps: usize) -> bool {
-        let left = self.steps.get().saturating_sub(steps as u64);
-        self.steps.set(left);
-        let until_look = self.until_look.get().saturating_sub(steps as u32);
-        self.until_look.set(until_look);
-        if until_look == 0 {
-            self.look_at_clock();
+        let steps = steps as u64;
+        let slice = self.slice.get();
+        if steps < slice {
+            self.slice.set(slice - steps);
+            return true;
         }
-        self.is_left()
+        self.begin_slice(steps)
     }
 
     /// Spends the steps of a search in a text.
@@ -60,20 +61,32 @@ impl WorkBudget {
 
     /// Returns whether steps and time are left.
     pub fn is_left(&self) -> bool {
-        self.steps.get() > 0
+        self.slice.get() > 0
     }
 
     /// Returns the number of steps that are left.
     pub fn steps_left(&self) -> u64 {
-        self.steps.get()
+        self.slice.get() + self.reserve.get()
     }
 
+    /// Does work for another file, whose time does not count: the deadline moves by it.
+    pub fn exclude_time<T>(&self, work: impl FnOnce() -> T) -> T {
+        let started = (self.clock)();
+        let done = work();
+        let taken = (self.clock)().saturating_sub(started);
+        self.deadline.set(self.deadline.get().saturating_add(taken));
+        done
+    }
+
+    /// Spends steps that reach the end of the slice, looks at the clock and takes the next slice from the reserve.
     #[cold]
-    fn look_at_clock(&self) {
-        self.until_look.set(if self.deadline == Duration::MAX { u32::MAX } else { STEPS_PER_LOOK });
-        if (self.clock)() > self.deadline {
-            self.steps.set(0);
-        }
+    fn begin_slice(&self, steps: u64) -> bool {
+        let is_late = (self.clock)() > self.deadline.get();
+        let left = if is_late { 0 } else { self.steps_left().saturating_sub(steps) };
+        let slice = left.min(STEPS_PER_LOOK);
+        self.slice.set(slice);
+        self.reserve.set(left - slice);
+        slice > 0
     }
 }
 
@@ -103,6 +116,8 @@ mod tests {
         assert_eq!([budget.spend(9), budget.is_left(), budget.spend(1), budget.is_left()], [true, true, false, false]);
         assert!(!WorkBudget::new(10, Duration::MAX, || Duration::ZERO).spend_bytes(10 * BYTES_PER_STEP));
         assert!(WorkBudget::unlimited().spend(usize::MAX / 2));
+        // More steps than 32 bits can count.
+        assert!(!WorkBudget::new(1 << 33, Duration::MAX, || Duration::ZERO).spend((1 << 33) + 1));
     }
 
     #[test]
@@ -116,5 +131,20 @@ mod tests {
         let budget = WorkBudget::new(u64::MAX, Duration::from_secs(2), clock);
         let looks = (0..10).take_while(|_| budget.spend(STEPS_PER_LOOK as usize)).count();
         assert_eq!((looks, budget.is_left()), (2, false));
+    }
+
+    #[test]
+    fn excluded_time_moves_the_deadline() {
+        fn clock() -> Duration {
+            thread_local!(static CALLS: Cell<u64> = const { Cell::new(0) });
+            CALLS.set(CALLS.get() + 1);
+            Duration::from_secs(CALLS.get())
+        }
+        let looks = |excluded: usize| {
+            let budget = WorkBudget::new(u64::MAX, Duration::from_secs(2), clock);
+            (0..excluded).for_each(|_| budget.exclude_time(|| drop((clock(), clock(), clock()))));
+            (0..10).take_while(|_| budget.spend(STEPS_PER_LOOK as usize)).count()
+        };
+        assert_eq!((looks(0), looks(1)), (2, 1), "the clock itself takes a second, the excluded work three more");
     }
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tree_sitter::{InputEdit, ParseOptions, Parser, Point, Tree, TreeCursor};
 
@@ -76,7 +76,11 @@ impl Parsers {
         language: Language,
         versions: [&[u8]; N],
     ) -> Result<[Vec<Node>; N], ParseFailure> {
-        if !versions.iter().all(|text| preflight::is_within_caps(text, language.chain_operators())) {
+        let is_within_caps = |text: &&[u8]| {
+            preflight::is_within_caps(text, language.chain_operators())
+                && preflight::has_few_lone_stars(text, language.lone_star_operators())
+        };
+        if !versions.iter().all(is_within_caps) {
             return Err(ParseFailure::TooComplex);
         }
         let _logged = LoggedParse::begin(path, &versions)?;
@@ -139,7 +143,7 @@ impl ParserThread {
                         break;
                     };
                     // The receiver may be gone; then the loop over texts ends too.
-                    let _ = answer.send(ParseReply::Nodes(grammar.flatten_tree(text, &tree)));
+                    let _ = answer.send(ParseReply::Nodes(grammar.flatten_tree(&tree)));
                     last = Some((text, tree));
                 }
             }
@@ -156,8 +160,8 @@ const MIN_PARSE_TIME: Duration = Duration::from_millis(if cfg!(debug_assertions)
 struct ParseBudget {
     /// Chunks of text read plus progress callbacks, one per hundred parser operations.
     steps: u64,
-    /// Processor time from the start of the parse, checked at each progress callback. An operation over a long ambiguity takes
-    /// milliseconds, so a text made for it may stay within its steps for hours.
+    /// Processor time from the start of the parse, checked at a progress callback once [`TIME_PER_LOOK`] has gone by. An
+    /// operation over a long ambiguity takes milliseconds, so a text made for it may stay within its steps for hours.
     time: Duration,
 }
 
@@ -177,6 +181,10 @@ impl ParseBudget {
 /// Size of a chunk that the parser reads at once, in bytes. A scanner that looks ahead over the same text repeatedly
 /// reads the same chunks repeatedly, and each read counts as a step.
 const READ_CHUNK_BYTES: usize = 4096;
+
+/// Time between two looks at the processor time, which is a call of the system. Progress callbacks come every 20 µs in
+/// ordinary texts and every second in hostile ones, so their number tells little about the time.
+const TIME_PER_LOOK: Duration = Duration::from_millis(1);
 
 /// A parser, and for each kind of its grammar if it is named.
 struct LanguageParser {
@@ -210,19 +218,29 @@ impl LanguageParser {
         self.parse_tree(text, None, allowed)
     }
 
-    fn flatten_tree(&self, text: &[u8], tree: &Tree) -> Vec<Node> {
-        flatten(&mut tree.walk(), &self.named, text.len() / 3)
+    fn flatten_tree(&self, tree: &Tree) -> Vec<Node> {
+        flatten(&mut tree.walk(), &self.named, tree.root_node().descendant_count())
     }
 
     fn parse_tree(&mut self, text: &[u8], old: Option<&Tree>, allowed: ParseBudget) -> Option<Tree> {
         let (steps, started) = (Cell::new(0u64), thread_time());
+        let mut last_look = Instant::now();
+        let mut is_late = || {
+            let now = Instant::now();
+            // The processor time grows no faster than the time.
+            if now.duration_since(last_look) < TIME_PER_LOOK {
+                return false;
+            }
+            last_look = now;
+            thread_time().saturating_sub(started) > allowed.time
+        };
         let mut read = |at: usize, _| {
             steps.set(steps.get() + 1);
             text.get(at..(at + READ_CHUNK_BYTES).min(text.len())).unwrap_or_default()
         };
         let mut look = |_: &tree_sitter::ParseState| {
             steps.set(steps.get() + 1);
-            match steps.get() > allowed.steps || thread_time().saturating_sub(started) > allowed.time {
+            match steps.get() > allowed.steps || is_late() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
@@ -303,7 +321,7 @@ mod tests {
     use super::*;
 
     fn parse_nodes(grammar: &mut LanguageParser, text: &[u8], allowed: ParseBudget) -> Option<Vec<Node>> {
-        grammar.parse_tree(text, None, allowed).map(|tree| grammar.flatten_tree(text, &tree))
+        grammar.parse_tree(text, None, allowed).map(|tree| grammar.flatten_tree(&tree))
     }
 
     #[test]
@@ -351,6 +369,7 @@ mod tests {
             (Language::CSharp, "f(", "&]", 4_000, ")\n"),
             (Language::Php, "<?php ", "{-", 4_000, ";"),
             (Language::Bash, "", "a|", 20_000, ""),
+            (Language::Python, "", "/*\n", 20_000, ""),
         ] {
             let text = format!("{head}{}{tail}", unit.repeat(count));
             let read = parsers.parse("a", language, text.as_bytes());
