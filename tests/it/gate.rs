@@ -1,6 +1,10 @@
 //! The gate `review --fail-on`: a change cannot choose its reviewer. Each evasion ends with exit code 1, because the
 //! change is reviewed nevertheless, or with 3, because a part of it is not.
 
+use revdeck::domain::ReviewUnitKind;
+use revdeck::git::{FilterSettings, Repo};
+use revdeck::reviewers::Reviewer;
+use revdeck::reviewers::analyzer::reviewer::{BuiltinReviewer, ReviewedSnapshot};
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -387,4 +391,30 @@ fn only_a_gate_does_not_obey_the_default_scope_of_a_repository(
     test.write("a.py", "x = 2\n");
     let value = test.json(&[&["review", "--wait", "--format", "json"], flags].concat(), DONE);
     assert_eq!(value["run"]["scope"], if is_gate { "worktree" } else { "all" });
+}
+
+#[test]
+fn a_change_is_accused_only_if_the_base_is_known_and_could_be_read() {
+    let too_complex = "a =>\n".repeat(5_000);
+    let test = place();
+    test.write("src/Old.java", &too_complex);
+    test.commit("too complex already");
+    test.write("src/Old.java", format!("{too_complex}b"));
+    test.write("src/Pay.java", &too_complex);
+    test.commit("too complex now");
+    let repo = || Repo::discover(&test.repo()).expect("a repository");
+    let filter = FilterSettings { max_file_bytes: 1_000_000, ignored_paths: Vec::new() };
+    let snapshot = repo().take_snapshot(&"commit:HEAD".parse().expect("a scope"), &filter).expect("a snapshot");
+    let accused_with = |base: Option<String>| {
+        let run_id = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
+        let commit = snapshot.snapshot_commit.clone();
+        let reviewed = ReviewedSnapshot { run_id, commit, base, filter: filter.clone() };
+        let mut reviewer = BuiltinReviewer::new(repo(), reviewed, "").expect("sound limits");
+        let report = reviewer.review(ReviewUnitKind::EachFile, &snapshot.change.files, &|| false).expect("a report");
+        assert_eq!(report.left_out.len(), 2, "{report:?}");
+        let accused = report.left_out.into_iter().filter(|file| file.hidden).map(|file| file.path);
+        accused.collect::<Vec<String>>()
+    };
+    assert_eq!(accused_with(Some(snapshot.base_commit.clone())), ["src/Pay.java"]);
+    assert_eq!(accused_with(None), Vec::<String>::new(), "as in a shallow clone");
 }

@@ -120,7 +120,7 @@ enum FileOutcome {
         reason: OmissionReason,
         note: Option<String>,
         /// True if the base of the change was reviewable.
-        hidden: bool,
+        is_hidden_by_change: bool,
     },
 }
 
@@ -141,7 +141,7 @@ impl FileOutcome {
     }
 
     fn left_out(reason: OmissionReason, note: Option<String>) -> Self {
-        Self::LeftOut { reason, note, hidden: false }
+        Self::LeftOut { reason, note, is_hidden_by_change: false }
     }
 }
 
@@ -162,7 +162,7 @@ fn build_report(files: &[FileChange], done: Vec<(usize, FileOutcome)>) -> UnitRe
                 report.findings.extend(findings);
                 report.read.push(ReviewedFile { path, lines });
             }
-            FileOutcome::LeftOut { reason, note, hidden } => {
+            FileOutcome::LeftOut { reason, note, is_hidden_by_change: hidden } => {
                 report.notes.extend(note.map(|note| format!("{path}: {note}")));
                 report.left_out.push(OmittedFile { hidden, ..OmittedFile::new(path, reason) });
             }
@@ -279,23 +279,24 @@ impl BuiltinReviewer {
             },
             Err(why) => match FileOutcome::from_error(why) {
                 FileOutcome::LeftOut { reason, note, .. } => {
-                    let hidden = self.is_hidden(parsers, file, reason);
-                    FileOutcome::LeftOut { reason, note, hidden }
+                    let is_hidden_by_change = self.is_hidden_by_change(parsers, file, reason);
+                    FileOutcome::LeftOut { reason, note, is_hidden_by_change }
                 }
                 reviewed => reviewed,
             },
         }
     }
 
-    /// Returns true if the change itself keeps a file from being analyzed: the base could be, or has no such file.
-    fn is_hidden(&self, parsers: &mut Parsers, file: &FileChange, reason: OmissionReason) -> bool {
+    /// Returns true if the change itself keeps a file from being analyzed: the base could be, or has no such file. Without
+    /// a base, as in a shallow clone, the change is not accused.
+    fn is_hidden_by_change(&self, parsers: &mut Parsers, file: &FileChange, reason: OmissionReason) -> bool {
+        let Some(base) = self.snapshot.base.as_deref() else { return false };
         let old_path = file.old_path.as_deref().filter(|_| file.kind == ChangeKind::Renamed).unwrap_or(&file.path);
-        let old = || self.repo().file_at(self.snapshot.base.as_deref()?, old_path).ok().flatten();
+        let old = || self.repo().file_at(base, old_path).ok().flatten();
         match reason {
-            OmissionReason::TooComplex => old().is_none_or(|old| {
-                let language = Language::detect(old_path, &old);
-                language.is_none_or(|language| parsers.parse(old_path, language, &old).is_ok())
-            }),
+            OmissionReason::TooComplex => {
+                old().is_none_or(|old| !is_too_complex(self.builtin.analyze_file(parsers, old_path, &old).err()))
+            }
             // An extension tells the language, whatever the content is.
             OmissionReason::UnsupportedLanguage if old_path == file.path && has_extension(old_path) => false,
             OmissionReason::UnsupportedLanguage => old().is_some_and(|old| Language::detect(old_path, &old).is_some()),
@@ -447,6 +448,11 @@ fn list_searched_files(repo: &Repo, commit: &str, filter: &FilterSettings) -> Re
     Ok(files)
 }
 
+/// Returns whether a file could not be analyzed because of its content.
+fn is_too_complex(failure: Option<ParseFailure>) -> bool {
+    matches!(failure, Some(ParseFailure::TooComplex | ParseFailure::TooComplexToCheck | ParseFailure::OutOfMemory))
+}
+
 fn has_extension(path: &str) -> bool {
     std::path::Path::new(path).extension().is_some()
 }
@@ -494,5 +500,18 @@ mod tests {
         assert_ne!(one, other);
         assert_eq!(other, policy_version(""));
         assert_eq!(one.len(), 16);
+    }
+
+    #[test]
+    fn a_content_too_complex_in_any_way_is_no_change_of_this_review() {
+        for (failure, expected) in [
+            (Some(ParseFailure::TooComplex), true),
+            (Some(ParseFailure::TooComplexToCheck), true),
+            (Some(ParseFailure::OutOfMemory), true),
+            (Some(ParseFailure::UnknownLanguage), false),
+            (None, false),
+        ] {
+            assert_eq!(is_too_complex(failure), expected, "{failure:?}");
+        }
     }
 }
