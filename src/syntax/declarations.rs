@@ -3,17 +3,13 @@
 use super::conventions::{TestAttributeForm, conventions};
 use super::language::Language;
 use super::node_kinds::{self, NodeKinds};
-use super::source::{Node, NodeIndex, ParsedFile};
+use super::source::{MAX_SEARCHED_BYTES, Node, NodeIndex, ParsedFile};
 
 /// Name of a listed closure without a name.
 pub(super) const ANONYMOUS: &str = "(anonymous)";
 
 /// Maximum length of the name of a function or class, in bytes. The names of methods repeat the name of their class.
 const MAX_NAME_BYTES: usize = 400;
-
-/// Maximum length of the start of a declaration that is searched for words, in bytes. Declarations may be nested in
-/// their own heads.
-const MAX_HEAD_BYTES: usize = 4_096;
 
 /// Cuts a name that is far longer than any name that a person writes.
 pub(super) fn shorten(name: &str) -> &str {
@@ -304,7 +300,7 @@ pub(super) fn class_name<'a>(source: &ParsedFile<'a>, spec: &NodeKinds, index: N
 
 /// Counts the fields that a declaration declares.
 pub(super) fn count_fields(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeIndex) -> u32 {
-    let text = source.text_prefix(&source.nodes[index], MAX_HEAD_BYTES);
+    let text = source.text_prefix(&source.nodes[index], MAX_SEARCHED_BYTES);
     let has_word = |word: &str| {
         let head = text.split(['=', '{', ';', '(']).next().unwrap_or("");
         head.split_whitespace().any(|part| part == word)
@@ -425,7 +421,7 @@ const MAX_SHORT_MARK_BYTES: usize = 7;
 
 /// Returns whether an attribute or annotation marks the next item as test code.
 pub(super) fn is_test_attribute(source: &ParsedFile<'_>, node: &Node) -> bool {
-    let text = source.text_prefix(node, MAX_HEAD_BYTES);
+    let text = source.text_prefix(node, MAX_SEARCHED_BYTES);
     let conventions = conventions(source.language);
     let is_listed = |word: &str| conventions.test_attributes.iter().any(|known| known == word);
     match conventions.test_attribute_form {
@@ -478,7 +474,7 @@ pub(super) fn is_test_name(language: Language, name: &str) -> bool {
 pub(super) fn is_test_class(source: &ParsedFile<'_>, spec: &NodeKinds, index: NodeIndex, name: &str) -> bool {
     let node = &source.nodes[index];
     let head_end = source.child_by_field(index, spec.fields.body).map_or(node.end, |body| source.nodes[body].start);
-    let head_end = (head_end.max(node.start) as usize).min(node.start as usize + MAX_HEAD_BYTES);
+    let head_end = (head_end.max(node.start) as usize).min(node.start as usize + MAX_SEARCHED_BYTES);
     let head = String::from_utf8_lossy(&source.text[node.start as usize..head_end]);
     let conventions = conventions(source.language);
     conventions.test_classes.iter().any(|start| name.starts_with(&**start))

@@ -169,13 +169,43 @@ impl NameOccurrences {
     }
 }
 
-fn is_word_byte(byte: u8) -> bool {
+/// Returns whether a byte may be part of a name.
+pub fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
 /// Returns whether the bytes contain a word, and not only as a part of another word.
 pub fn has_word(bytes: &[u8], word: &str) -> bool {
-    bytes.split(|&byte| !is_word_byte(byte)).any(|part| part == word.as_bytes())
+    let word = word.as_bytes();
+    let is_word = !word.is_empty() && word.iter().all(|&byte| is_word_byte(byte));
+    is_word && memchr::memmem::find_iter(bytes, word).any(|start| is_whole_word(bytes, start..start + word.len()))
+}
+
+/// Returns whether a part of a text is no part of a longer word.
+pub fn is_whole_word(text: &[u8], part: Range<usize>) -> bool {
+    let is_in_word = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(|&byte| is_word_byte(byte));
+    !is_in_word(part.start.checked_sub(1)) && !is_in_word(Some(part.end))
+}
+
+/// The name in front of another one: `json` of `json.load`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Qualifier<'a> {
+    /// Empty if no plain name is in front: `f().load`.
+    pub name: &'a [u8],
+    /// True if the name is itself a member: `a.json.load`.
+    pub is_member: bool,
+}
+
+/// Returns the name before the dot, the colons or the arrow in front of a node; `None` without such a sign.
+pub fn qualifier<'a>(source: &ParsedFile<'a>, node: NodeIndex) -> Option<Qualifier<'a>> {
+    let before = &source.text[..source.nodes[node].start as usize];
+    let before = before.strip_suffix(b"$").unwrap_or(before);
+    let before =
+        before.strip_suffix(b"::").or_else(|| before.strip_suffix(b".")).or_else(|| before.strip_suffix(b"->"))?;
+    let start = before.iter().rposition(|byte| !is_word_byte(*byte)).map_or(0, |at| at + 1);
+    let (before, name) = before.split_at(start);
+    let is_member = before.last().is_some_and(|byte| matches!(byte, b'.' | b':' | b'>' | b'?' | b'!' | b')'));
+    Some(Qualifier { name, is_member })
 }
 
 /// Returns whether an occurrence is a member, so that it cannot be a variable of that name: `x.name`, `name:` in a

@@ -10,6 +10,10 @@ use super::field_rules::{self, FieldRules};
 use super::language::Language;
 use super::work_budget::WorkBudget;
 
+/// Maximum length of a head, a line or another part of a text that a check searches for words, in bytes. Functions may be
+/// nested in heads, and the text before a call may be as long as the file: `f(1)(2)(3)`.
+pub const MAX_SEARCHED_BYTES: usize = 4_096;
+
 /// Index of a [`Node`] in [`ParsedFile::nodes`].
 pub type NodeIndex = usize;
 
@@ -70,6 +74,11 @@ pub struct ParsedFile<'a> {
 impl<'a> ParsedFile<'a> {
     fn new(path: &'a str, language: Language, text: &'a [u8], mut nodes: Vec<Node>) -> Self {
         FieldRules::for_language(language).apply(&mut nodes);
+        Self::from_nodes(path, language, text, nodes)
+    }
+
+    /// Creates a parsed file from the nodes of an earlier parse of the same text.
+    pub(crate) fn from_nodes(path: &'a str, language: Language, text: &'a [u8], nodes: Vec<Node>) -> Self {
         let mut start = 0;
         let stretches = text.utf8_chunks().map(|stretch| {
             let at = start;

@@ -19,13 +19,13 @@ use serde::Deserialize;
 
 use self::node_roles::{ErrorNodeRole, ErrorNodeRoles};
 use self::texts::{LostErrorText, LostErrorWords};
-use super::syntax::{MAX_SEARCHED_BYTES, compact, has_comment_on_rows};
+use super::syntax::{compact, has_comment_on_rows};
 use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
 use crate::domain::{Confidence, Kind, LineRange};
 use crate::syntax::definition::PerLanguage;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
-use crate::syntax::source::{NodeIndex, ParsedFile};
+use crate::syntax::source::{MAX_SEARCHED_BYTES, NodeIndex, ParsedFile};
 
 /// MISSING_ERROR_HANDLING in the registry.
 pub const SMELL: SmellDefinition =

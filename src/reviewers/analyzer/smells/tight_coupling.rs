@@ -9,7 +9,7 @@ mod tests;
 
 use serde::Deserialize;
 
-use super::syntax::{MAX_SEARCHED_BYTES, SmellFieldIds, has_word, last_identifier};
+use super::syntax::{SmellFieldIds, has_word, last_identifier};
 use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
 use crate::reviewers::analyzer::limits::Limits;
@@ -17,7 +17,7 @@ use crate::syntax::conventions::conventions;
 use crate::syntax::definition::PerLanguage;
 use crate::syntax::language::Language;
 use crate::syntax::role_map::RoleMap;
-use crate::syntax::source::{NodeIndex, ParsedFile};
+use crate::syntax::source::{MAX_SEARCHED_BYTES, NodeIndex, ParsedFile};
 
 /// TIGHT_COUPLING in the registry.
 pub const SMELL: SmellDefinition = SmellDefinition { kind: Kind::TightCoupling, check, growth: GrowthComparison::None };

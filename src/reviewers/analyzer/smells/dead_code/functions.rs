@@ -5,13 +5,13 @@
 //! - Parameters are reported only if the author decides about the signature: the function is private or called here, is
 //!   never passed as a value, and no later parameter is used.
 
-use super::{DeadCodeCollector, LexicalScope, MAX_HEAD_BYTES, shorten_name};
+use super::{DeadCodeCollector, LexicalScope, shorten_name};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
 use crate::reviewers::analyzer::smells::{Smell, SmellBuilder, SmellGrade};
 use crate::syntax::language::Language;
 use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
 use crate::syntax::occurrences::{self, NameOccurrence};
-use crate::syntax::source::{Node, NodeIndex, ParsedFile, is_added_field};
+use crate::syntax::source::{MAX_SEARCHED_BYTES, Node, NodeIndex, ParsedFile, is_added_field};
 
 /// A function that may be unused or have unused parameters.
 #[derive(Debug, Clone, Copy)]
@@ -167,7 +167,7 @@ impl DeadCodeCollector<'_, '_> {
 
     fn private_confidence_csharp(&self, declared: &DeclaredFunction<'_>) -> Option<Confidence> {
         let class = declared.scope.map(|scope| self.source.bytes(&self.source.nodes[scope.node]))?;
-        let class = &class[..class.len().min(MAX_HEAD_BYTES)];
+        let class = &class[..class.len().min(MAX_SEARCHED_BYTES)];
         let class_head = &class[..memchr::memchr(b'{', class).unwrap_or(class.len())];
         let whole = !occurrences::has_word(class_head, "partial");
         // A framework may call the methods of a class with a base by name.
@@ -512,7 +512,7 @@ fn is_private_php(declared: &DeclaredFunction<'_>) -> bool {
 pub(super) fn is_trait(roles: &SmellNodeRoles, source: &ParsedFile<'_>, node: &Node) -> bool {
     let header = || {
         let text = source.bytes(node);
-        let text = &text[..text.len().min(MAX_HEAD_BYTES)];
+        let text = &text[..text.len().min(MAX_SEARCHED_BYTES)];
         &text[..memchr::memchr(b'{', text).unwrap_or(text.len())]
     };
     roles.kinds.trait_item.is(node.kind)

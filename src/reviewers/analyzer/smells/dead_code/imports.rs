@@ -382,7 +382,7 @@ impl DeadCodeCollector<'_, '_> {
         let mut used_elsewhere: HashMap<&[u8], bool> = HashMap::new();
         let groups = self.imports.chunk_by(|one, other| one.statement == other.statement);
         for group in groups.take_while(|_| source.work().spend(1)) {
-            let mut unused: Vec<(&ImportedName, &str)> = Vec::new();
+            let mut unused: Vec<(&ImportedName, &str, Confidence)> = Vec::new();
             for import in group {
                 let bytes = &source.text[import.start as usize..import.end as usize];
                 let Ok(name) = std::str::from_utf8(bytes) else { continue };
@@ -392,11 +392,14 @@ impl DeadCodeCollector<'_, '_> {
                         true => self.names.has_code_outside(bytes, &statement),
                         false => *used_elsewhere.entry(bytes).or_insert_with(|| self.is_used_outside_of_imports(bytes)),
                     };
-                if !is_used {
-                    unused.push((import, name));
+                // Child modules can use the imports of this file.
+                let beside_children =
+                    || self.confidence_beside_children(name.as_bytes(), &["super::"], import.confidence);
+                if let Some(confidence) = (!is_used).then(beside_children).flatten() {
+                    unused.push((import, name, confidence));
                 }
             }
-            let Some(&(first, _)) = unused.first() else { continue };
+            let Some(&(first, ..)) = unused.first() else { continue };
             let node = &source.nodes[first.statement];
             if (gathers && group.len() > 1)
                 || occurrences::is_suppressed(source, node)
@@ -404,14 +407,10 @@ impl DeadCodeCollector<'_, '_> {
             {
                 continue;
             }
-            let names: Vec<String> = unused.iter().map(|(_, name)| format!("`{}`", shorten_name(name))).collect();
-            let subject: Vec<&str> = unused.iter().map(|(_, name)| *name).collect();
-            // Child modules can use the imports of this file.
-            let confidence_of = |(import, name): &(&ImportedName, &str)| {
-                self.confidence_beside_children(name.as_bytes(), &["super::"], import.confidence)
-            };
-            let confidences: Option<Vec<Confidence>> = unused.iter().map(confidence_of).collect();
-            let Some(confidence) = confidences.and_then(|all| all.into_iter().min()) else { continue };
+            let names: Vec<String> = unused.iter().map(|(_, name, _)| format!("`{}`", shorten_name(name))).collect();
+            let subject: Vec<&str> = unused.iter().map(|(_, name, _)| *name).collect();
+            let least_certain = unused.iter().map(|(.., confidence)| *confidence).min();
+            let confidence = least_certain.unwrap_or(first.confidence);
             let list = if names.len() > 4 {
                 format!("{} and {} more", names[..3].join(", "), names.len() - 3)
             } else {

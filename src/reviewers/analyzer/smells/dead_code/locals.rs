@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::{DeadCodeCollector, MAX_HEAD_BYTES, shorten_name};
+use super::{DeadCodeCollector, shorten_name};
 use crate::domain::{Confidence, Kind, Priority, Severity};
 use crate::reviewers::analyzer::smells::{Smell, SmellBuilder, SmellGrade};
 use crate::syntax::language::Language;
 use crate::syntax::node_roles::SmellNodeRole;
 use crate::syntax::occurrences::{self, NameOccurrence};
-use crate::syntax::source::NodeIndex;
+use crate::syntax::source::{MAX_SEARCHED_BYTES, NodeIndex};
 
 /// A declaration of a local name.
 #[derive(Debug, Clone, Copy)]
@@ -99,7 +99,7 @@ impl DeadCodeCollector<'_, '_> {
             }
             Language::Scala => {
                 let head = source.bytes(&node);
-                let head = &head[..head.len().min(MAX_HEAD_BYTES)];
+                let head = &head[..head.len().min(MAX_SEARCHED_BYTES)];
                 let head = &head[..memchr::memchr(b'=', head).unwrap_or(head.len())];
                 let is_plain = !head.contains(&b'@') && !occurrences::has_word(head, "implicit");
                 if let Some(name) = source.child_by_field(index, fields.pattern)
@@ -160,9 +160,7 @@ impl DeadCodeCollector<'_, '_> {
         if kinds.identifier.is(source.nodes[name].kind) {
             let value = source.child_by_field(index, fields.value);
             if at_top && value.is_some_and(|value| source.bytes(&source.nodes[value]).starts_with(b"require(")) {
-                if self.limits.dead_code.unused_imports {
-                    self.add_require(declaration, name);
-                }
+                self.add_require(declaration, name);
                 return;
             }
             self.add_local(name, index);

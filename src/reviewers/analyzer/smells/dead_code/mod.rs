@@ -17,13 +17,13 @@ use serde::Deserialize;
 use super::{CheckedFile, GrowthComparison, Smell, SmellDefinition};
 use crate::domain::{Confidence, Kind, LineRange};
 use crate::reviewers::analyzer::limits::Limits;
-use crate::reviewers::analyzer::other_files::OtherFiles;
+use crate::reviewers::analyzer::other_files::NearFiles;
 use crate::syntax::conventions::conventions;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
 use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
 use crate::syntax::occurrences::{self, NameOccurrences};
-use crate::syntax::source::{Node, NodeIndex, ParsedFile};
+use crate::syntax::source::{MAX_SEARCHED_BYTES, Node, NodeIndex, ParsedFile};
 
 /// DEAD_CODE in the registry.
 pub const SMELL: SmellDefinition = SmellDefinition { kind: Kind::DeadCode, check, growth: GrowthComparison::None };
@@ -64,10 +64,6 @@ struct LexicalScope {
     is_trait: bool,
 }
 
-/// Maximum length of the head of a function or class that is searched for words, in bytes. Functions may be nested in
-/// heads.
-const MAX_HEAD_BYTES: usize = 4_096;
-
 /// Maximum length of a line of code that becomes a part of a finding, in bytes.
 const MAX_LINE_BYTES: usize = 2_000;
 
@@ -91,7 +87,9 @@ struct DeadCodeCollector<'a, 's> {
     is_module: bool,
     /// Rust: true if other files are modules below this one, which may use its private names.
     child_modules: bool,
-    other_files: Option<&'a OtherFiles>,
+    /// Rust: true if an attribute may name the file of a child module: `#[path = "…"]`.
+    has_path_attribute: bool,
+    other_files: Option<&'a NearFiles<'a>>,
     /// Names in the imports of the file.
     imported: HashSet<&'s [u8]>,
     /// Rust: true if the file has `#![allow(dead_code)]`.
@@ -116,6 +114,8 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
             errors: Vec::new(),
             is_module: false,
             child_modules: source.language == Language::Rust && has_child_modules(source),
+            has_path_attribute: source.language == Language::Rust
+                && memchr::memmem::find(source.text, b"#[path").is_some(),
             other_files,
             imported: HashSet::new(),
             allows_dead_code: source.language == Language::Rust
@@ -229,7 +229,7 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
     /// Returns the bytes from the start of a node to the start of another node in it: modifiers, annotations.
     fn head_bytes(&self, from: NodeIndex, to: NodeIndex) -> &'s [u8] {
         let (from, to) = (self.source.nodes[from].start as usize, self.source.nodes[to].start as usize);
-        self.source.text.get(from..to.min(from + MAX_HEAD_BYTES)).unwrap_or_default()
+        self.source.text.get(from..to.min(from + MAX_SEARCHED_BYTES)).unwrap_or_default()
     }
 
     /// Returns whether an occurrence names a member, so that it cannot use a variable of that name.
@@ -262,7 +262,7 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
     }
 
     /// Returns how certain it is that no child module of a Rust file uses one of its private names: `None` if one does,
-    /// or if nobody knows where the children are.
+    /// or if nobody knows where the children are; [`Confidence::Low`] if the other files are not known.
     fn confidence_beside_children(
         &self,
         name: &[u8],
@@ -272,8 +272,9 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
         if !self.child_modules {
             return Some(confidence);
         }
-        // The files of the children are named by an attribute.
-        let is_elsewhere = memchr::memmem::find(self.source.text, b"#[path").is_some();
+        if self.has_path_attribute {
+            return None;
+        }
         // Without the other files, a child may use it.
         let Some(files) = self.other_files else { return Some(Confidence::Low) };
         let path = self.source.path;
@@ -284,22 +285,22 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
             _ => format!("{folder}{}/", file.trim_end_matches(".rs")),
         };
         let name = std::str::from_utf8(name).ok()?;
-        let is_used = is_elsewhere || files.is_mentioned_below(&below, ".rs", path, name, use_texts);
+        let is_used = self.source.work().exclude_time(|| files.is_mentioned_below(&below, ".rs", name, use_texts));
         (!is_used).then_some(confidence)
     }
 
     /// Returns whether a name belongs to an imported module or class: `load` in `json.load`. It is no name of this file.
     fn is_of_import(&self, index: NodeIndex) -> bool {
-        let before = &self.source.text[..self.source.nodes[index].start as usize];
-        let Some(before) = before.strip_suffix(b"::").or_else(|| before.strip_suffix(b".")) else { return false };
-        let start = before.iter().rposition(|byte| !is_name_byte(*byte)).map_or(0, |at| at + 1);
-        let (before, owner) = before.split_at(start);
-        // `a.json.load`: the member of an object may have the name of a module.
-        let is_plain = !before.last().is_some_and(|byte| matches!(byte, b'.' | b':' | b'>' | b'?' | b'!' | b')'));
+        let Some(owner) = occurrences::qualifier(self.source, index) else { return false };
         // A child of a module may import the module itself.
-        let is_own =
-            self.source.path.rsplit('/').take(2).any(|part| part.split('.').next() == std::str::from_utf8(owner).ok());
-        is_plain && !is_own && self.imported.contains(owner)
+        let is_own = self
+            .source
+            .path
+            .rsplit('/')
+            .take(2)
+            .any(|part| part.split('.').next() == std::str::from_utf8(owner.name).ok());
+        // `a.json.load`: the member of an object may have the name of a module.
+        !owner.is_member && !is_own && self.imported.contains(owner.name)
     }
 
     fn report(mut self, out: &mut Vec<Smell>) {
@@ -308,10 +309,6 @@ impl<'a, 's> DeadCodeCollector<'a, 's> {
         self.report_locals(out);
         self.report_functions(out);
     }
-}
-
-fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
 /// Returns whether a file of Rust has child modules in other files: `mod name;`.

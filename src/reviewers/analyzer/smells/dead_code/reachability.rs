@@ -1,12 +1,12 @@
 //! Finds unreachable statements and constant conditions.
 
-use super::{DeadCodeCollector, MAX_HEAD_BYTES, MAX_LINE_BYTES, shorten_name};
+use super::{DeadCodeCollector, MAX_LINE_BYTES, shorten_name};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion};
 use crate::reviewers::analyzer::smells::{SmellBuilder, SmellGrade};
 use crate::syntax::language::Language;
 use crate::syntax::node_roles::SmellNodeRole;
 use crate::syntax::occurrences;
-use crate::syntax::source::{Node, NodeIndex};
+use crate::syntax::source::{MAX_SEARCHED_BYTES, Node, NodeIndex};
 
 impl DeadCodeCollector<'_, '_> {
     /// Checks the statement that follows a `return` or similar in the same block.
@@ -64,7 +64,7 @@ impl DeadCodeCollector<'_, '_> {
         if self.is_possibly_reachable(node, sibling) || self.has_error_in(block, end) {
             return;
         }
-        let word = source.text_prefix(node, MAX_HEAD_BYTES).as_bytes();
+        let word = source.text_prefix(node, MAX_SEARCHED_BYTES).as_bytes();
         let word = word.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').next();
         let word = word.and_then(|word| std::str::from_utf8(word).ok()).unwrap_or("return");
         let text = source.text_prefix(sibling, MAX_LINE_BYTES).lines().next().unwrap_or_default().trim();
@@ -102,7 +102,7 @@ impl DeadCodeCollector<'_, '_> {
         let text = source.bytes(node);
         let declares = [&b"="[..], b"yield", b"function", b"global", b"nonlocal", b"import", b"del ", b"var ", b"let "];
         if !certain
-            || text.len() > MAX_HEAD_BYTES
+            || text.len() > MAX_SEARCHED_BYTES
             || declares.iter().any(|word| memchr::memmem::find(text, word).is_some())
         {
             return None;

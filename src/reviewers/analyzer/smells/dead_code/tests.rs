@@ -1,6 +1,38 @@
 use super::super::test_support::{check_samples, find_smells};
 use super::*;
 use crate::domain::Confidence;
+use crate::reviewers::analyzer::Builtin;
+use crate::reviewers::analyzer::other_files::FileSource;
+use crate::syntax::source::Parsers;
+
+/// Files with their texts.
+struct Samples(&'static [(&'static str, &'static str)]);
+
+impl FileSource for Samples {
+    fn paths(&self) -> Vec<String> {
+        self.0.iter().map(|(path, _)| (*path).to_owned()).collect()
+    }
+
+    fn read(&self, path: &str) -> Option<Vec<u8>> {
+        self.0.iter().find(|(known, _)| *known == path).map(|(_, text)| text.as_bytes().to_vec())
+    }
+}
+
+/// Returns the titles of the dead code of the first file, beside the others.
+fn dead_code_beside(files: &'static [(&'static str, &'static str)]) -> Vec<String> {
+    let (path, text) = files[0];
+    let builtin = Builtin::default().with_other_files(Box::new(Samples(files)));
+    let report = builtin.analyze_file(&mut Parsers::default(), path, text.as_bytes()).expect("a language of ours");
+    report.smells.into_iter().filter(|smell| smell.kind == Kind::DeadCode).map(|smell| smell.title).collect()
+}
+
+#[test]
+fn an_import_that_a_child_uses_hides_no_other_of_the_same_statement() {
+    const CODE: &str = "mod child;\nuse std::collections::{BTreeMap, HashMap};\npub fn f() {}\n";
+    const USER: &str = "use super::HashMap;\npub fn g(map: HashMap<u8, u8>) {}\n";
+    assert_eq!(dead_code_beside(&[("a.rs", CODE), ("a/child.rs", USER)]), ["Unused import `BTreeMap`"]);
+    assert_eq!(dead_code_beside(&[("a.rs", CODE), ("a/child.rs", "")]), ["Unused import `BTreeMap`, `HashMap`"]);
+}
 
 #[test]
 fn unused_imports_of_scripts() {
@@ -385,6 +417,10 @@ impl S { fn n(&self) {} } //~ p3 unused function `n`
 //- a.rs
 mod child;
 fn for_the_child() {} //~ p3 unused function `for_the_child`
+//- a.rs
+#[path = "other.rs"]
+mod child;
+fn for_the_child() {}
 //- A.java
 class A { private void f() {} private void g() {} @Inject private void h() {} private A() {} void k() { g(); } }
 //~ p3 unused function `f`

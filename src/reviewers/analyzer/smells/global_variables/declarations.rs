@@ -6,11 +6,7 @@ use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
 use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
 use crate::syntax::occurrences;
-use crate::syntax::source::{NodeIndex, ParsedFile};
-
-/// Maximum length of the head of a declaration that is searched for modifiers, in bytes. A declaration may list
-/// thousands of variables.
-const MAX_HEAD_BYTES: usize = 2_000;
+use crate::syntax::source::{MAX_SEARCHED_BYTES, NodeIndex, ParsedFile};
 
 impl ModuleVariableCollector<'_, '_> {
     pub(super) fn collect_declarations(&mut self) {
@@ -154,7 +150,7 @@ impl ModuleVariableCollector<'_, '_> {
         }
         let end = self.field_head.map_or(0, |(_, end)| end as usize);
         let head = source.text.get(source.nodes[declaration].start as usize..end).unwrap_or_default();
-        let head = &head[..head.len().min(MAX_HEAD_BYTES)];
+        let head = &head[..head.len().min(MAX_SEARCHED_BYTES)];
         source.work().spend_bytes(10 * head.len());
         let fixed = ["final", "readonly", "const"].iter().any(|word| occurrences::has_word(head, word));
         let own_thread =
@@ -194,7 +190,7 @@ impl ModuleVariableCollector<'_, '_> {
             }
         }
         let text = source.bytes(node);
-        let text = &text[..text.len().min(MAX_HEAD_BYTES)];
+        let text = &text[..text.len().min(MAX_SEARCHED_BYTES)];
         let end = memchr::memchr3(b'=', b'{', b'(', text).unwrap_or(text.len());
         let head = &text[..end];
         let fixed = [
@@ -326,7 +322,7 @@ impl ModuleVariableCollector<'_, '_> {
             for element in elements.collect::<Vec<_>>() {
                 let name = source.child_by_field(element, fields.name).and_then(name_in);
                 let head = &source.text[node.start as usize..source.nodes[element].start as usize];
-                let head = &head[..head.len().min(MAX_HEAD_BYTES)];
+                let head = &head[..head.len().min(MAX_SEARCHED_BYTES)];
                 if let Some(name) = name.filter(|_| occurrences::has_word(head, "static")) {
                     self.add_variable(ModuleVariableKind::Static, name, true, true);
                 }

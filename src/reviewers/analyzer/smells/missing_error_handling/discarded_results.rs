@@ -1,10 +1,10 @@
 //! Finds dropped results: Go errors, Rust results, C return values, `cd` in a shell script.
 
-use super::super::syntax::{MAX_SEARCHED_BYTES, last_identifier};
+use super::super::syntax::last_identifier;
 use super::node_roles::ErrorNodeRole;
 use super::{LostErrorCollector, LostErrorKind, function_lists};
 use crate::syntax::language::Language;
-use crate::syntax::source::NodeIndex;
+use crate::syntax::source::{MAX_SEARCHED_BYTES, NodeIndex};
 
 /// Maximum distance from an allocation to its null check below, in lines.
 pub(super) const MAX_LINES_TO_NULL_CHECK: usize = 10;
