@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::reviewers::analyzer::{self, Builtin};
-use crate::secrets::{self, SecretSpan, TextForm};
+use crate::secrets::{self, SecretSpan};
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
@@ -76,8 +76,8 @@ impl Mask {
 /// Replaces the bytes of secrets by spaces, so that every other byte stays at its place. For texts whose words are kept,
 /// such as those of an index; detects secrets by the text alone.
 pub fn blank_secrets<'a>(path: Option<&str>, text: &'a str) -> Cow<'a, str> {
-    let is_code = path.and_then(|path| Language::detect(path, text.as_bytes())).is_some_and(|it| it != Language::Bash);
-    let found = secrets::find_secrets(text, TextForm::from_path(path, is_code));
+    let language = path.and_then(|path| Language::detect(path, text.as_bytes()));
+    let found = secrets::find_secrets(text, analyzer::choose_text_form(path, language));
     if found.is_empty() {
         return text.into();
     }
@@ -113,20 +113,18 @@ pub fn unmasked_ranges(masked: &str) -> Vec<Range<usize>> {
 
 fn find_secrets(path: Option<&str>, text: &str) -> Vec<SecretSpan> {
     let language = path.and_then(|path| Language::detect(path, text.as_bytes()));
-    // In a shell script, values need no quotes.
-    let is_code = language.is_some_and(|language| language != Language::Bash);
-    let mut found = secrets::find_secrets(text, TextForm::from_path(path, is_code));
+    let mut found = secrets::find_secrets(text, analyzer::choose_text_form(path, language));
     if let Some(path) = path
         && language.is_some()
         && analyzer::needs_parsing(text)
     {
         // Code that makes the analysis panic is masked by its text alone.
         let hidden = catch_unwind(AssertUnwindSafe(|| {
-            Builtin::default().redactor(&mut Parsers::default(), path, text.as_bytes())
+            Builtin::default().find_secrets(&mut Parsers::default(), path, text.as_bytes())
         }));
         let hidden = hidden.unwrap_or_default();
         // The detection by text finds the end of a private key more exactly.
-        found.extend(hidden.labelled_ranges().filter(|(_, sort)| *sort != "a private key"));
+        found.extend(hidden.into_iter().filter(|(_, sort)| *sort != "a private key"));
     }
     found
 }

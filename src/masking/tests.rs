@@ -173,3 +173,12 @@ fn examples_are_masked_and_hints_are_not() {
         assert!(matches!(Mask::On.mask_text(None, harmless), Cow::Borrowed(_)), "{harmless}");
     }
 }
+
+#[test]
+fn the_label_of_a_marker_is_the_most_exact_one() {
+    let url = concat!("url = \"postgres://admin:hunter", "2x9Q@db.acme.io/x\"\n");
+    for path in [None, Some("a.py")] {
+        let masked = Mask::On.mask_text(path, url);
+        assert!(masked.contains("«secret:") && !masked.contains("hunter2"), "{path:?}: {masked}");
+    }
+}

@@ -21,7 +21,7 @@ mod values;
 use std::ops::Range;
 
 pub(crate) use names::{DESCRIPTIVE_WORDS, is_possible_secret_name};
-pub use rules::{RuleMatch, find_reported};
+pub use rules::{RuleMatch, find_keys_by_rules, find_reported, select_masked, select_reported};
 pub(crate) use values::{is_echo_of_name, is_identifier, is_placeholder, shannon_entropy};
 
 /// A secret: its byte range, and its label, such as "an AWS access key".
@@ -99,7 +99,14 @@ fn is_inside_text(text: &str, at: usize) -> bool {
 
 /// Finds all secrets of a text, in no particular order. Ranges may overlap.
 pub fn find_secrets(text: &str, form: TextForm) -> Vec<SecretSpan> {
-    let mut found: Vec<SecretSpan> = rules::find_all(text).collect();
+    let keys: Vec<SecretSpan> = select_masked(&find_keys_by_rules(text.as_bytes())).collect();
+    find_secrets_beside(text, form, &keys)
+}
+
+/// Finds all secrets of a text of which the rules have found `keys`. Returns these too, in no particular order. Ranges may
+/// overlap.
+pub fn find_secrets_beside(text: &str, form: TextForm, keys: &[SecretSpan]) -> Vec<SecretSpan> {
+    let mut found = keys.to_vec();
     found.extend(private_keys::find_private_keys(text));
     assignments::find_assigned_secrets(text, form, &mut found);
     manifests::find_manifest_secrets(text, &mut found);
@@ -111,7 +118,7 @@ pub fn find_secrets(text: &str, form: TextForm) -> Vec<SecretSpan> {
 
 /// Finds the keys in a short text that is no file: a path, a name, a message.
 pub fn find_keys(text: &str) -> Vec<SecretSpan> {
-    let mut found: Vec<SecretSpan> = rules::find_all(text).collect();
+    let mut found: Vec<SecretSpan> = select_masked(&find_keys_by_rules(text.as_bytes())).collect();
     random_tokens::find_random_tokens(text, TextForm::Data, &mut found);
     found
 }

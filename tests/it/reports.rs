@@ -18,7 +18,9 @@ fn code() -> String {
 }
 
 fn hidden() -> FileRedactor {
-    Builtin::default().redactor(&mut Parsers::default(), PATH, code().as_bytes())
+    let code = code();
+    let file = Builtin::default().analyze_file(&mut Parsers::default(), PATH, code.as_bytes()).expect("Python");
+    file.secrets.redactor(code.as_bytes()).clone()
 }
 
 fn answer(text: &str) -> ChatResponse {

@@ -238,9 +238,10 @@ fn to_sortable_bits(figure: f64) -> u64 {
 mod tests {
     use super::*;
     use crate::domain::{Confidence, Priority, Severity};
-    use crate::reviewers::analyzer::FileRedactor;
+    use crate::reviewers::analyzer::FileSecrets;
     use crate::reviewers::analyzer::limits::Limits;
     use crate::reviewers::analyzer::smells::{SmellBuilder, SmellGrade};
+    use crate::secrets::TextForm;
     use crate::syntax::language::Language;
 
     fn method(name: &str, lines: usize) -> String {
@@ -363,7 +364,7 @@ mod tests {
             smells: (1..=many).map(smell).collect(),
             functions: Vec::new(),
             classes: Vec::new(),
-            redactor: FileRedactor::default(),
+            secrets: FileSecrets::from_text(b"", TextForm::Code),
         };
         let builtin = Builtin::default();
         let mut before = OldVersion::new(&old, b"x\n", &[], b"x\n", &builtin);

@@ -127,9 +127,8 @@ impl Builtin {
                     && let Some(file) = report.files.get_mut(found)
                 {
                     let mut smell = [smell];
-                    if !file.redactor.is_empty() {
-                        file.redactor.redact_smells(&mut smell, &std::fs::read(&path).unwrap_or_default());
-                    }
+                    let text = std::fs::read(&path).unwrap_or_default();
+                    file.secrets.redactor(&text).redact_smells(&mut smell, &text);
                     file.smells.extend(smell);
                 }
             }

@@ -16,14 +16,16 @@ use serde::Deserialize;
 
 use self::addresses::Address;
 pub(crate) use self::plain_text::needs_parsing;
-pub use self::redaction::FileRedactor;
+pub use self::redaction::{FileRedactor, FileSecrets};
 use self::secrets::Secret;
 use super::syntax::{SmellFieldIds, capitalize, compact, is_word_byte, last_identifier};
 use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
 use crate::reviewers::analyzer::limits::Limits;
+use crate::secrets::TextForm;
 use crate::syntax::definition::{PerLanguage, kind_groups};
 use crate::syntax::facts::{FileFacts, is_test_path};
+use crate::syntax::language::Language;
 use crate::syntax::role_map::RoleMap;
 use crate::syntax::source::{KindSet, NodeIndex, ParsedFile};
 
@@ -86,14 +88,17 @@ pub struct HardcodedValues<'a> {
     secrets: Vec<Secret<'a>>,
     /// As (node, first byte in the file, address).
     addresses: Vec<(NodeIndex, usize, Address<'a>)>,
-    redactor: FileRedactor,
+    text: &'a [u8],
+    hidden: FileSecrets,
 }
 
 impl<'a> HardcodedValues<'a> {
     /// Scans a file. Test code is included: its secrets are redacted, even if they are not reported.
     pub fn scan(source: &ParsedFile<'a>, facts: &FileFacts, limits: &Limits) -> Self {
         let limits = &limits.hardcoded_configuration;
-        let mut secrets: Vec<Secret<'a>> = secrets::find_by_shape(source.text);
+        let keys = crate::secrets::find_keys_by_rules(source.text);
+        let mut secrets: Vec<Secret<'a>> =
+            secrets::select_by_shape(source.text, crate::secrets::select_reported(&keys));
         let shaped = secrets.len();
         let mut addresses = Vec::new();
         let wants_addresses = limits.addresses && !is_lenient(source, facts);
@@ -129,16 +134,18 @@ impl<'a> HardcodedValues<'a> {
             end = end.max(secret.start + secret.text.len());
             is_apart
         });
-        let redactor = FileRedactor::with_unreported(source.text, &all, source.language);
-        Self { secrets: all, addresses, redactor }
+        let form = choose_text_form(Some(source.path), Some(source.language));
+        let hidden = FileSecrets::new(&all, &keys, form);
+        Self { secrets: all, addresses, text: source.text, hidden }
     }
 
+    /// Returns the redactor of the file's secrets.
     pub fn redactor(&self) -> &FileRedactor {
-        &self.redactor
+        self.hidden.redactor(self.text)
     }
 
-    pub fn into_redactor(self) -> FileRedactor {
-        self.redactor
+    pub fn into_secrets(self) -> FileSecrets {
+        self.hidden
     }
 }
 
@@ -161,7 +168,7 @@ fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
         out.push(build_secret_smell(secret, &mut lines, in_test));
     }
     for (index, start, address) in &held.addresses {
-        let shown = held.redactor.redact_slice(address.text.as_bytes(), *start);
+        let shown = held.redactor().redact_slice(address.text.as_bytes(), *start);
         out.push(build_address_smell(source, *index, &compact(&shown, 60), address, facts));
     }
 }
@@ -179,8 +186,14 @@ pub fn find_text_secrets(path: &str, text: &[u8], old: &dyn Fn() -> Option<Vec<u
     let in_test = is_sample(path) || is_test_path(path);
     let mut lines = ForwardLineCounter::new(text);
     let mut smells: Vec<Smell> = secrets.iter().map(|secret| build_secret_smell(secret, &mut lines, in_test)).collect();
-    FileRedactor::from_text(text).redact_smells(&mut smells, text);
+    let form = choose_text_form(Some(path), Language::detect(path, text));
+    FileSecrets::from_text(text, form).redactor(text).redact_smells(&mut smells, text);
     smells
+}
+
+/// Returns how a file writes values. In a shell script, and where no language is known, values need no quotes.
+pub(crate) fn choose_text_form(path: Option<&str>, language: Option<Language>) -> TextForm {
+    TextForm::from_path(path, language.is_some_and(|language| language != Language::Bash))
 }
 
 /// Returns whether a text may be a secret, by its shape, by a password in a URL or by its randomness. Other smells do

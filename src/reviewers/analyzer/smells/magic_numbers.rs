@@ -15,16 +15,16 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use self::literal_index::LiteralIndex;
+use self::literal_index::{LiteralIndex, NextNodes};
 use self::literal_roles::{LiteralRole, LiteralRoles};
-use super::syntax::{MAX_SEARCHED_BYTES, has_comment_on_rows, has_word, is_upper_case, last_identifier};
+use super::syntax::{has_comment_on_rows, has_word, is_upper_case, last_identifier};
 use super::{CheckedFile, GrowthComparison, Smell, SmellDefinition};
 use crate::domain::Kind;
 use crate::syntax::conventions::{Conventions, conventions};
 use crate::syntax::definition::PerLanguage;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
-use crate::syntax::source::{NodeIndex, ParsedFile};
+use crate::syntax::source::{MAX_SEARCHED_BYTES, NodeIndex, ParsedFile};
 
 /// MAGIC_NUMBERS in the registry.
 pub const SMELL: SmellDefinition = SmellDefinition { kind: Kind::MagicNumbers, check, growth: GrowthComparison::None };
@@ -114,6 +114,16 @@ struct UnexplainedNumber<'a> {
     usage: NumberUse,
 }
 
+/// A text that counts as a repetition if the file has it again.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct CountedText<'a> {
+    /// Without the quotes.
+    content: &'a [u8],
+    row: u32,
+    /// First byte and end of the literal in the file.
+    bytes: (u32, u32),
+}
+
 /// Reports the unexplained numbers and the repeated texts of a file.
 fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
     let CheckedFile { source, facts, limits, hardcoded, .. } = *file;
@@ -125,11 +135,12 @@ fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
         roles: ROLES.get(source.language),
         conventions: conventions(source.language),
         limits: &limits.magic_numbers,
+        interpolations: OnceCell::new(),
         literals: OnceCell::new(),
         lists: RefCell::default(),
     };
     let mut hits: Vec<UnexplainedNumber<'_>> = Vec::new();
-    let mut texts: Vec<(&[u8], u32)> = Vec::new();
+    let mut texts: Vec<CountedText<'_>> = Vec::new();
     let mut comments: Vec<(u32, u32)> = Vec::new();
     for (index, node) in source.walk() {
         match judge.roles.role(node.kind) {
@@ -144,9 +155,8 @@ fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
             LiteralRole::Text => {
                 if let Some(content) = judge.countable_text(index)
                     && !facts.is_test_at(index)
-                    && !hardcoded.redactor().overlaps(node.start as usize..node.end as usize)
                 {
-                    texts.push((content, node.row));
+                    texts.push(CountedText { content, row: node.row, bytes: (node.start, node.end) });
                 }
             }
             LiteralRole::Comment => comments.push((node.row, node.end_row)),
@@ -159,7 +169,9 @@ fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
         !is_formula && !has_comment_on_rows(&comments, hit.row, hit.row)
     });
     report::report_numbers(hits, facts, limits, out);
-    report::report_repeated_texts(texts, limits, out);
+    let is_secret =
+        |text: &CountedText<'_>| hardcoded.redactor().overlaps(text.bytes.0 as usize..text.bytes.1 as usize);
+    report::report_repeated_texts(texts, is_secret, limits, out);
 }
 
 struct LiteralAnalyzer<'a, 's> {
@@ -167,7 +179,9 @@ struct LiteralAnalyzer<'a, 's> {
     roles: &'static LiteralRoles,
     conventions: &'static Conventions,
     limits: &'s MagicNumbersLimits,
-    /// Built when the first literal needs it.
+    /// Built when the first text needs it.
+    interpolations: OnceCell<NextNodes>,
+    /// Built when the first list of arguments or operator needs it.
     literals: OnceCell<LiteralIndex>,
     /// Argument lists that were read, by their nodes.
     lists: RefCell<HashMap<NodeIndex, ArgumentList>>,
@@ -178,8 +192,14 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         self.roles.role(self.source.nodes[index].kind)
     }
 
+    fn interpolations(&self) -> &NextNodes {
+        self.interpolations.get_or_init(|| {
+            NextNodes::new(self.source, |node| self.roles.role(node.kind) == LiteralRole::Interpolation)
+        })
+    }
+
     fn literals(&self) -> &LiteralIndex {
-        self.literals.get_or_init(|| LiteralIndex::new(self.source, self.roles))
+        self.literals.get_or_init(|| LiteralIndex::new(self.source, self.roles, self.interpolations()))
     }
 
     /// Returns how the code uses an unexplained number; `None` for a number that is explained or harmless.
@@ -390,7 +410,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
             found.variables += usize::from(!self.is_constant(argument));
             let text = match self.role(argument) {
                 // The text may be behind a cast.
-                LiteralRole::Transparent => self.literals().next_text(argument + 1),
+                LiteralRole::Transparent => Some(self.literals().next_text(argument + 1)),
                 LiteralRole::Text => Some(argument),
                 _ => None,
             };
@@ -486,7 +506,7 @@ impl<'a> LiteralAnalyzer<'a, '_> {
         if (content.len() as u64) < u64::from(limits.min_string_length) || content.contains(&b'\n') {
             return None;
         }
-        if self.literals().next_interpolation(index + 1) < node.end_index as usize {
+        if self.interpolations().from(index + 1) < node.end_index as usize {
             return None;
         }
         let text = std::str::from_utf8(content).ok()?;

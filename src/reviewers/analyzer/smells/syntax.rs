@@ -5,7 +5,7 @@
 use crate::domain::LineRange;
 pub(super) use crate::domain::text::has_word;
 use crate::syntax::language::Language;
-use crate::syntax::source::{Node, NodeIndex, ParsedFile, field_id};
+use crate::syntax::source::{MAX_SEARCHED_BYTES, Node, NodeIndex, ParsedFile, field_id};
 
 /// Ids of the fields that the smells read; 0 if a language has no such field.
 #[derive(Debug, Clone, Copy)]
@@ -52,10 +52,6 @@ impl SmellFieldIds {
     }
 }
 
-/// Maximum length of a text that is searched for the name or the word next to a literal, in bytes. The text before a
-/// call may be as long as the file: `f(1)(2)(3)`.
-pub(super) const MAX_SEARCHED_BYTES: usize = 2_000;
-
 pub(super) fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
@@ -91,10 +87,9 @@ pub(super) fn last_identifier(text: &[u8]) -> &str {
 
 /// Returns whether a name is in upper case (`MAX_SIZE`, `X2`): at least two characters, none of them a lower-case
 /// letter.
-pub(super) fn is_upper_case(name: &str) -> bool {
-    name.len() > 1
-        && name.bytes().any(|byte| byte.is_ascii_uppercase())
-        && !name.bytes().any(|b| b.is_ascii_lowercase())
+pub(super) fn is_upper_case(name: impl AsRef<[u8]>) -> bool {
+    let name = name.as_ref();
+    name.len() > 1 && name.iter().any(u8::is_ascii_uppercase) && !name.iter().any(u8::is_ascii_lowercase)
 }
 
 /// Returns a text on one line with single spaces, cut after `max` characters.

@@ -5,14 +5,14 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use super::mask_secret;
 use super::secrets::Secret;
 use crate::domain::anchors::Anchors;
 use crate::domain::{Finding, Kind, Suggestion};
 use crate::reviewers::analyzer::smells::Smell;
-use crate::secrets::TextForm;
-use crate::syntax::language::Language;
+use crate::secrets::{self, RuleMatch, SecretSpan, TextForm};
 
 /// Number of consecutive bytes that give a secret away in a text. A shorter secret is given away only as a whole.
 const FRAGMENT_BYTES: usize = 6;
@@ -20,8 +20,67 @@ const FRAGMENT_BYTES: usize = 6;
 /// Maximum length of a quoted line, in bytes. The rest of the line is cut off.
 const MAX_QUOTED_LINE_BYTES: usize = 2_000;
 
-/// Label of a secret that is masked but not reported.
-const UNREPORTED_LABEL: &str = "a secret in the text";
+/// Secrets of one file. The redactor is built when something of the file is shown for the first time: most files have
+/// nothing to show.
+#[derive(Debug, Clone)]
+pub struct FileSecrets {
+    /// Secrets that are reported or that the syntax tree reveals, sorted by position and without overlaps.
+    reported: Vec<SecretSpan>,
+    /// Keys that the rules found, masked ones included.
+    keys: Vec<SecretSpan>,
+    form: TextForm,
+    redactor: OnceLock<FileRedactor>,
+}
+
+impl FileSecrets {
+    /// Creates the secrets of a file. `reported` must be sorted by position and without overlaps.
+    pub(super) fn new(reported: &[Secret<'_>], keys: &[RuleMatch], form: TextForm) -> Self {
+        let to_span = |secret: &Secret<'_>| (secret.start..secret.start + secret.text.len(), secret.label);
+        Self {
+            reported: reported.iter().map(to_span).collect(),
+            keys: secrets::select_masked(keys).collect(),
+            form,
+            redactor: OnceLock::new(),
+        }
+    }
+
+    /// Finds the secrets of a text that is not parsed.
+    pub fn from_text(text: &[u8], form: TextForm) -> Self {
+        let keys = secrets::find_keys_by_rules(text);
+        Self::new(&super::secrets::select_by_shape(text, secrets::select_reported(&keys)), &keys, form)
+    }
+
+    /// Returns the redactor of the file with this text, in which the secrets were found.
+    pub fn redactor(&self, text: &[u8]) -> &FileRedactor {
+        self.redactor.get_or_init(|| FileRedactor::new(text, &self.find_masked(text)))
+    }
+
+    /// Returns the secrets that are reported or that the syntax tree reveals, with their labels ("an AWS access key").
+    pub fn into_reported(self) -> Vec<SecretSpan> {
+        self.reported
+    }
+
+    /// Returns the reported secrets and those that are only masked, sorted by position and without overlaps.
+    fn find_masked(&self, text: &[u8]) -> Vec<SecretSpan> {
+        let mut all = self.reported.clone();
+        if let Ok(valid) = std::str::from_utf8(text) {
+            let overlaps = |range: &Range<usize>| {
+                let at = self.reported.partition_point(|(known, _)| known.end <= range.start);
+                self.reported.get(at).is_some_and(|(known, _)| known.start < range.end)
+            };
+            let found = secrets::find_secrets_beside(valid, self.form, &self.keys);
+            all.extend(found.into_iter().filter(|(range, _)| !overlaps(range)));
+        }
+        all.sort_by_key(|(range, _)| (range.start, std::cmp::Reverse(range.len())));
+        let mut end = 0;
+        all.retain(|(range, _)| {
+            let is_apart = range.start >= end;
+            end = end.max(range.end);
+            is_apart
+        });
+        all
+    }
+}
 
 /// Secrets of one file, for redaction.
 #[derive(Debug, Clone, Default)]
@@ -41,68 +100,30 @@ struct RedactedSecret {
     /// First and last line, 1-based.
     lines: (u32, u32),
     shown: String,
-    /// Label for people.
-    label: &'static str,
 }
 
 impl FileRedactor {
     /// Creates a redactor. `secrets` must be sorted by position and without overlaps.
-    pub(super) fn new(text: &[u8], secrets: &[Secret<'_>]) -> Self {
+    fn new(text: &[u8], secrets: &[SecretSpan]) -> Self {
         let mut hidden = Self::default();
         let mut lines = super::ForwardLineCounter::new(text);
-        for secret in secrets {
-            let bytes = secret.start..secret.start + secret.text.len();
-            let first = lines.line_of_byte(bytes.start);
-            let last = lines.line_of_byte(bytes.end.saturating_sub(1).max(bytes.start));
-            let shown = mask_secret(secret.text);
-            hidden.secrets.push(RedactedSecret { bytes, lines: (first, last), shown, label: secret.label });
-            hidden.fragments.extend(
-                secret
-                    .text
-                    .as_bytes()
-                    .windows(FRAGMENT_BYTES)
-                    .filter_map(|part| <[u8; FRAGMENT_BYTES]>::try_from(part).ok()),
-            );
-            if secret.text.len() < FRAGMENT_BYTES {
-                hidden.short.push(secret.text.to_owned());
+        for (range, _) in secrets {
+            let secret = text.get(range.clone()).and_then(|secret| std::str::from_utf8(secret).ok());
+            let Some(secret) = secret else { continue };
+            let first = lines.line_of_byte(range.start);
+            let last = lines.line_of_byte(range.end.saturating_sub(1).max(range.start));
+            hidden.secrets.push(RedactedSecret {
+                bytes: range.clone(),
+                lines: (first, last),
+                shown: mask_secret(secret),
+            });
+            let fragments = secret.as_bytes().windows(FRAGMENT_BYTES);
+            hidden.fragments.extend(fragments.filter_map(|part| <[u8; FRAGMENT_BYTES]>::try_from(part).ok()));
+            if secret.len() < FRAGMENT_BYTES {
+                hidden.short.push(secret.to_owned());
             }
         }
         hidden
-    }
-
-    /// Creates a redactor that also knows the secrets which are masked but not reported. `secrets` must be sorted by
-    /// position and without overlaps.
-    pub(super) fn with_unreported(text: &[u8], secrets: &[Secret<'_>], language: Language) -> Self {
-        let form = if language == Language::Bash { TextForm::Data } else { TextForm::Code };
-        Self::with_form(text, secrets, form)
-    }
-
-    fn with_form(text: &[u8], secrets: &[Secret<'_>], form: TextForm) -> Self {
-        let Ok(valid) = std::str::from_utf8(text) else { return Self::new(text, secrets) };
-        let mut all: Vec<Secret<'_>> = crate::secrets::find_secrets(valid, form)
-            .into_iter()
-            .filter_map(|(range, _)| {
-                let label = UNREPORTED_LABEL;
-                let (start, text) = (range.start, valid.get(range)?);
-                Some(Secret { start, text, label, name: "", certain: false, by_shape: false })
-            })
-            .filter(|secret| !secrets.iter().any(|known| known.overlaps(secret)))
-            .collect();
-        all.extend_from_slice(secrets);
-        all.sort_by_key(|secret| (secret.start, std::cmp::Reverse(secret.text.len())));
-        let mut end = 0;
-        all.retain(|secret| {
-            let is_apart = secret.start >= end;
-            end = end.max(secret.start + secret.text.len());
-            is_apart
-        });
-        Self::new(text, &all)
-    }
-
-    /// Creates a redactor for a text that is not parsed.
-    pub fn from_text(text: &[u8]) -> Self {
-        let secrets: Vec<Secret<'_>> = super::secrets::find_by_shape(text);
-        Self::with_form(text, &secrets, TextForm::Data)
     }
 
     /// Returns true if the redactor knows no secret.
@@ -113,11 +134,6 @@ impl FileRedactor {
     /// Returns the byte ranges of the secrets, sorted by position.
     pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
         self.secrets.iter().map(|secret| secret.bytes.clone())
-    }
-
-    /// Returns the byte ranges of the secrets, sorted by position, with their labels ("an AWS access key").
-    pub fn labelled_ranges(&self) -> impl Iterator<Item = (Range<usize>, &'static str)> {
-        self.secrets.iter().map(|secret| (secret.bytes.clone(), secret.label))
     }
 
     /// Returns whether a secret is in a range of bytes, in part or whole.

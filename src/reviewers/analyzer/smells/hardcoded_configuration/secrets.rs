@@ -8,7 +8,7 @@ use regex::bytes::Regex;
 
 use super::super::syntax::has_word;
 use super::HardcodedConfigurationLimits;
-use crate::secrets::{DESCRIPTIVE_WORDS, is_echo_of_name, is_identifier};
+use crate::secrets::{DESCRIPTIVE_WORDS, RuleMatch, is_echo_of_name, is_identifier};
 pub(super) use crate::secrets::{is_placeholder, is_possible_secret_name, shannon_entropy};
 
 /// A secret in a file.
@@ -54,9 +54,15 @@ const MIN_RANDOM_ENTROPY: f64 = 3.2;
 
 /// Finds the secrets in a text by their shape, in order, without examples and placeholders.
 pub(super) fn find_by_shape(text: &[u8]) -> Vec<Secret<'_>> {
+    select_by_shape(text, crate::secrets::find_reported(text))
+}
+
+/// Selects the secrets among the keys that rules found in a text, and adds private keys. The keys must be in order and
+/// apart.
+pub(super) fn select_by_shape(text: &[u8], keys: Vec<RuleMatch>) -> Vec<Secret<'_>> {
     let blocks = memmem::find(text, b"PRIVATE KEY").map(|_| PRIVATE_KEY_BLOCK.find_iter(text));
     let blocks = blocks.into_iter().flatten().map(|block| (block.range(), PRIVATE_KEY_LABEL, ""));
-    let keys = crate::secrets::find_reported(text).into_iter().map(|key| (key.range, key.label, key.rule));
+    let keys = keys.into_iter().map(|key| (key.range, key.label, key.rule));
     let mut all: Vec<_> = blocks.chain(keys).collect();
     all.sort_by_key(|(range, ..)| range.start);
     let mut end = 0;

@@ -76,8 +76,8 @@ x = "SECRET" //~ p2 TITLE
             assert_redacted(&smell, secret);
         }
         let shown = format!("x = \"{secret}\"");
-        let hidden = FileRedactor::from_text(shown.as_bytes());
-        assert!(!hidden.redact_slice(shown.as_bytes(), 0).contains(&secret[8..]), "{sort}");
+        let hidden = FileSecrets::from_text(shown.as_bytes(), TextForm::Data);
+        assert!(!hidden.redactor(shown.as_bytes()).redact_slice(shown.as_bytes(), 0).contains(&secret[8..]), "{sort}");
         assert!(is_likely_secret(secret), "{sort}");
     }
 }
@@ -381,7 +381,8 @@ fn no_finding_of_any_kind_shows_a_secret() {
 #[test]
 fn texts_and_suggestions_are_masked_and_replacements_dropped() {
     let text = format!("key = \"{AWS}\"\nf()\n");
-    let hidden = FileRedactor::from_text(text.as_bytes());
+    let secrets = FileSecrets::from_text(text.as_bytes(), TextForm::Data);
+    let hidden = secrets.redactor(text.as_bytes());
     let mut smell = find_smells(&SMELL, "a.py", &text).remove(0);
     smell.kind = Kind::DeadCode;
     smell.title = format!("`{}` is unused", &AWS[..14]);

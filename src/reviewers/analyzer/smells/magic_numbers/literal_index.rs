@@ -5,26 +5,44 @@ use super::is_operator;
 use super::literal_roles::{LiteralRole, LiteralRoles};
 use crate::syntax::source::{Node, NodeIndex, ParsedFile};
 
-/// For each node, the next nodes of certain roles, itself included.
+/// For each node, the next node of a kind, itself included.
+pub(super) struct NextNodes(Vec<u32>);
+
+impl NextNodes {
+    /// Finds the nodes for which `is_one` returns true, in one pass.
+    pub fn new(source: &ParsedFile<'_>, is_one: impl Fn(&Node) -> bool) -> Self {
+        let mut next = vec![u32::MAX; source.nodes.len() + 1];
+        let mut last = u32::MAX;
+        for (at, node) in source.nodes.iter().enumerate().rev() {
+            if is_one(node) {
+                last = at as u32;
+            }
+            next[at] = last;
+        }
+        Self(next)
+    }
+
+    /// Returns the first of the nodes from `at` on; a number above all nodes if there is none.
+    pub fn from(&self, at: NodeIndex) -> NodeIndex {
+        self.0[at] as usize
+    }
+}
+
+/// For each node, the next nodes that matter to the arguments of a call, itself included.
 pub(super) struct LiteralIndex {
     variables: Vec<u32>,
-    texts: Vec<u32>,
-    interpolations: Vec<u32>,
+    texts: NextNodes,
 }
 
 impl LiteralIndex {
-    /// Builds the index in one pass from the last node to the first.
-    pub fn new(source: &ParsedFile<'_>, roles: &LiteralRoles) -> Self {
-        let count = source.nodes.len();
-        let none = || vec![u32::MAX; count + 1];
-        let mut index = Self { variables: none(), texts: none(), interpolations: none() };
+    /// Builds the index in one pass from the last node to the first. `interpolations` are the nodes with code in texts.
+    pub fn new(source: &ParsedFile<'_>, roles: &LiteralRoles, interpolations: &NextNodes) -> Self {
+        let texts = NextNodes::new(source, |node| roles.role(node.kind) == LiteralRole::Text);
+        let mut variables = vec![u32::MAX; source.nodes.len() + 1];
         for (at, node) in source.nodes.iter().enumerate().rev() {
             let role = roles.role(node.kind);
-            let here = |is_one: bool, next: &[u32], after: usize| if is_one { at as u32 } else { next[after] };
-            index.texts[at] = here(role == LiteralRole::Text, &index.texts, at + 1);
-            index.interpolations[at] = here(role == LiteralRole::Interpolation, &index.interpolations, at + 1);
             let end = node.end_index as usize;
-            let has_code = index.interpolations[at + 1] < node.end_index;
+            let has_code = interpolations.from(at + 1) < end;
             let is_literal = match role {
                 LiteralRole::Number | LiteralRole::Constant => true,
                 LiteralRole::Text => !has_code,
@@ -33,9 +51,10 @@ impl LiteralIndex {
             let is_variable = role == LiteralRole::Interpolation
                 || (role == LiteralRole::Text && has_code)
                 || (!is_literal && is_variable_name(source, at, node));
-            index.variables[at] = here(is_variable, &index.variables, if is_literal { end } else { at + 1 });
+            let next = if is_literal { end } else { at + 1 };
+            variables[at] = if is_variable { at as u32 } else { variables[next] };
         }
-        index
+        Self { variables, texts }
     }
 
     /// Returns the first node from `at` on that makes an expression no constant: a name in lower case or code in a
@@ -45,18 +64,16 @@ impl LiteralIndex {
     }
 
     /// Returns the first string from `at` on.
-    pub fn next_text(&self, at: NodeIndex) -> Option<NodeIndex> {
-        Some(self.texts[at] as usize)
-    }
-
-    /// Returns the first code in a string from `at` on.
-    pub fn next_interpolation(&self, at: NodeIndex) -> NodeIndex {
-        self.interpolations[at] as usize
+    pub fn next_text(&self, at: NodeIndex) -> NodeIndex {
+        self.texts.from(at)
     }
 }
 
 /// Returns whether a node is a leaf that stands for a value: no operator, no constant in upper case.
 fn is_variable_name(source: &ParsedFile<'_>, at: NodeIndex, node: &Node) -> bool {
     let is_leaf = node.end_index as usize == at + 1;
-    node.is_named() && is_leaf && !is_operator(source.bytes(node)) && !is_upper_case(source.text(node))
+    node.is_named() && is_leaf && {
+        let bytes = source.bytes(node);
+        !is_operator(bytes) && !is_upper_case(bytes)
+    }
 }

@@ -4,7 +4,7 @@
 use super::super::hardcoded_configuration::is_likely_secret;
 use super::super::syntax::compact;
 use super::super::{Smell, SmellBuilder, SmellGrade};
-use super::{NumberUse, UnexplainedNumber};
+use super::{CountedText, NumberUse, UnexplainedNumber};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::syntax::facts::FileFacts;
@@ -61,20 +61,26 @@ pub(super) fn report_numbers(
     }
 }
 
-pub(super) fn report_repeated_texts(mut texts: Vec<(&[u8], u32)>, limits: &Limits, out: &mut Vec<Smell>) {
+/// Reports the texts that the file repeats. `is_secret` tells which texts no smell may show; it is asked only about texts
+/// that are repeated often enough.
+pub(super) fn report_repeated_texts(
+    mut texts: Vec<CountedText<'_>>,
+    is_secret: impl Fn(&CountedText<'_>) -> bool,
+    limits: &Limits,
+    out: &mut Vec<Smell>,
+) {
+    let min_repeats = limits.magic_numbers.min_string_repeats.max(2) as usize;
     texts.sort_unstable();
-    for group in texts.chunk_by(|a, b| a.0 == b.0) {
-        if (group.len() as u64) < u64::from(limits.magic_numbers.min_string_repeats.max(2)) {
-            continue;
-        }
-        let Ok(text) = std::str::from_utf8(group[0].0) else { continue };
+    for group in texts.chunk_by(|a, b| a.content == b.content).filter(|group| group.len() >= min_repeats) {
+        let group: Vec<&CountedText<'_>> = group.iter().filter(|text| !is_secret(text)).collect();
+        // Report the occurrence that reaches the limit: after a change it is most often the added one.
+        let Some(reported) = group.get(min_repeats - 1) else { continue };
+        let Ok(text) = std::str::from_utf8(reported.content) else { continue };
         if is_likely_secret(text) {
             continue;
         }
-        // Report the occurrence that reaches the limit: after a change it is most often the added one.
-        let Some((_, row)) = group.get(limits.magic_numbers.min_string_repeats.max(2) as usize - 1) else { continue };
-        let row = row + 1;
-        let lines: Vec<String> = group.iter().take(MAX_LINES_NAMED).map(|(_, row)| (row + 1).to_string()).collect();
+        let row = reported.row + 1;
+        let lines: Vec<String> = group.iter().take(MAX_LINES_NAMED).map(|text| (text.row + 1).to_string()).collect();
         let dots = if group.len() > MAX_LINES_NAMED { ", …" } else { "" };
         let short = compact(text, 40);
         let builder = SmellBuilder {
