@@ -16,13 +16,14 @@ pub use crate::syntax::syntax_check::has_no_new_syntax_errors;
 pub use findings::to_findings;
 pub use folder::FolderReport;
 pub(crate) use smells::duplicate_code::search::{FINGERPRINT_VERSION, FingerprintSource, file_fingerprints};
-pub use smells::hardcoded_configuration::FileRedactor;
-pub(crate) use smells::hardcoded_configuration::{find_text_secrets, needs_parsing};
+pub use smells::hardcoded_configuration::{FileRedactor, FileSecrets};
+pub(crate) use smells::hardcoded_configuration::{choose_text_form, find_text_secrets, needs_parsing};
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::secrets::SecretSpan;
 use crate::syntax::ParseFailure;
 use crate::syntax::facts::{Class, FileFacts, Function};
 use crate::syntax::language::Language;
@@ -30,7 +31,7 @@ use crate::syntax::source::{ParsedFile, Parsers};
 use crate::syntax::work_budget::{WorkBudget, WorkClock, thread_time};
 use learned_rules::LearnedRules;
 use limits::Limits;
-use other_files::{FileSource, OtherFiles};
+use other_files::{FileSource, NearFiles, OtherFiles};
 use smells::hardcoded_configuration::HardcodedValues;
 use smells::{InFileClones, Smell};
 
@@ -102,8 +103,8 @@ pub struct FileReport {
     pub functions: Vec<Function>,
     /// Classes in document order, with their metrics.
     pub classes: Vec<Class>,
-    /// Redactor for the secrets of the file, which must not be shown.
-    pub redactor: FileRedactor,
+    /// Secrets of the file, which must not be shown.
+    pub secrets: FileSecrets,
 }
 
 impl Builtin {
@@ -147,24 +148,21 @@ impl Builtin {
         Ok(report)
     }
 
-    /// Finds the secrets of a file: keys with the shape of a provider's key, values with the name of a secret, and
-    /// passwords in URLs. If the language is unknown or the file cannot be parsed, only keys with a known shape are
-    /// found, as in [`redact`].
-    pub fn redactor(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> FileRedactor {
+    /// Finds the secrets that the syntax tree of a file reveals: keys with the shape of a provider's key, values with the
+    /// name of a secret, and passwords in URLs. Returns nothing if the language is unknown or the file cannot be parsed.
+    pub fn find_secrets(&self, parsers: &mut Parsers, path: &str, text: &[u8]) -> Vec<SecretSpan> {
         let source = Language::detect(path, text).and_then(|language| parsers.parse(path, language, text).ok());
-        source.map_or_else(
-            || FileRedactor::from_text(text),
-            |source| self.build_redactor(&source, &FileFacts::from_parsed(&source)),
-        )
-    }
-
-    fn build_redactor(&self, source: &ParsedFile<'_>, facts: &FileFacts) -> FileRedactor {
-        HardcodedValues::scan(source, facts, &self.limits).into_redactor()
+        source.map_or_else(Vec::new, |source| {
+            HardcodedValues::scan(&source, &FileFacts::from_parsed(&source), &self.limits)
+                .into_secrets()
+                .into_reported()
+        })
     }
 
     /// Redacts the secrets in `smells` of one file, and applies the learned dismissals.
     fn redact_and_lower(&self, source: &ParsedFile<'_>, facts: &FileFacts, smells: &mut [Smell]) {
-        self.build_redactor(source, facts).redact_smells(smells, source.text);
+        let secrets = HardcodedValues::scan(source, facts, &self.limits).into_secrets();
+        secrets.redactor(source.text).redact_smells(smells, source.text);
         self.lower_dismissed(source, smells);
     }
 
@@ -185,16 +183,25 @@ impl Builtin {
         copies: InFileClones,
     ) -> Result<(FileReport, Vec<u32>), ParseFailure> {
         let language = Language::detect(path, text).ok_or(ParseFailure::UnknownLanguage)?;
-        let mut source = parsers.parse(path, language, text)?;
+        let mut source = match &self.other_files {
+            Some(files) => files.parse(parsers, path, language, text)?,
+            None => parsers.parse(path, language, text)?,
+        };
         source.limit_work(self.work_limit.budget(source.nodes.len(), text.len()));
         let facts = FileFacts::from_parsed(&source);
-        let (mut smells, hidden) =
-            smells::check_all(&source, &facts, &self.limits, copies, self.other_files.as_deref());
+        let other_files = self.other_files.as_deref();
+        let near = other_files.map(|files| NearFiles::new(files, path, std::mem::take(parsers), self.work_limit));
+        let (mut smells, hidden) = smells::check_all(&source, &facts, &self.limits, copies, near.as_ref());
+        if let Some(near) = near {
+            *parsers = near.into_parsers();
+        }
         let mut surest = Vec::new();
         if let Some(known) = &self.lessons {
             let mut learned = learned_rules::find_learned_smells(known.as_ref(), &source, &smells);
             surest.extend(learned.iter().map(|smell| smell.line_start));
-            hidden.redact_smells(&mut learned, text);
+            if !learned.is_empty() {
+                hidden.redactor(text).redact_smells(&mut learned, text);
+            }
             self.lower_dismissed(&source, &mut smells);
             smells.extend(learned);
             smells.sort_by_key(|smell| (smell.line_start, smell.kind, smell.line_end));
@@ -202,7 +209,10 @@ impl Builtin {
         if !source.work().is_left() {
             return Err(ParseFailure::TooComplexToCheck);
         }
+        if let Some(files) = &self.other_files {
+            files.keep_checked(source);
+        }
         let FileFacts { functions, classes, .. } = facts;
-        Ok((FileReport { path: path.to_owned(), language, smells, functions, classes, redactor: hidden }, surest))
+        Ok((FileReport { path: path.to_owned(), language, smells, functions, classes, secrets: hidden }, surest))
     }
 }

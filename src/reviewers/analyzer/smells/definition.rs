@@ -1,10 +1,13 @@
 //! Interface between the registry of smells and a smell's file.
 
+use std::cell::OnceCell;
+
 use super::Smell;
+use super::global_variables::module_variables::ModuleVariable;
 use super::hardcoded_configuration::HardcodedValues;
 use crate::domain::Kind;
 use crate::reviewers::analyzer::limits::Limits;
-use crate::reviewers::analyzer::other_files::OtherFiles;
+use crate::reviewers::analyzer::other_files::NearFiles;
 use crate::syntax::facts::{Class, FileFacts, Function};
 use crate::syntax::source::ParsedFile;
 
@@ -33,7 +36,9 @@ pub struct CheckedFile<'f, 't> {
     /// Policy for copies within the file.
     pub in_file_clones: InFileClones,
     /// Files around this one; `None` if only its text is known.
-    pub other_files: Option<&'f OtherFiles>,
+    pub other_files: Option<&'f NearFiles<'f>>,
+    /// Module variables that a smell reports, collected by the first smell that asks.
+    pub module_variables: &'f OnceCell<Vec<ModuleVariable>>,
 }
 
 /// Controls the search for copies within the file. A review of a change ignores them here, because it searches copies

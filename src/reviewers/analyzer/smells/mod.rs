@@ -20,13 +20,15 @@ mod syntax;
 mod test_support;
 pub(crate) mod tight_coupling;
 
+use std::cell::OnceCell;
+
 use serde::Deserialize;
 
 pub use self::definition::{CheckedFile, GrowthComparison, InFileClones, SmellDefinition, SmellGrowth};
-use self::hardcoded_configuration::{FileRedactor, HardcodedValues};
+use self::hardcoded_configuration::{FileSecrets, HardcodedValues};
 pub use self::smell::{Smell, SmellBuilder, SmellGrade};
 use super::limits::Grading;
-use super::other_files::OtherFiles;
+use super::other_files::NearFiles;
 use crate::domain::{Kind, Priority, Severity};
 use crate::syntax::facts::{FileFacts, Function};
 use crate::syntax::source::{ParsedFile, field_id};
@@ -78,16 +80,25 @@ impl SmellDefinition {
 }
 
 /// Runs all enabled smells on one file. Returns the smells sorted by line and without the file's secrets, and the
-/// redactor, because texts from other sources must not show the secrets either.
+/// secrets, because texts from other sources must not show them either.
 pub fn check_all(
     source: &ParsedFile<'_>,
     facts: &FileFacts,
     limits: &Limits,
     in_file_clones: InFileClones,
-    other_files: Option<&OtherFiles>,
-) -> (Vec<Smell>, FileRedactor) {
+    other_files: Option<&NearFiles<'_>>,
+) -> (Vec<Smell>, FileSecrets) {
     let hardcoded = HardcodedValues::scan(source, facts, limits);
-    let file = CheckedFile { source, facts, limits, hardcoded: &hardcoded, in_file_clones, other_files };
+    let module_variables = OnceCell::new();
+    let file = CheckedFile {
+        source,
+        facts,
+        limits,
+        hardcoded: &hardcoded,
+        in_file_clones,
+        other_files,
+        module_variables: &module_variables,
+    };
     let mut smells = Vec::new();
     for smell in limits.enabled_smells().take_while(|_| source.work().is_left()) {
         (smell.check)(&file, &mut smells);
@@ -97,9 +108,11 @@ pub fn check_all(
         smell.title = syntax::capitalize(&smell.title);
         smell.explanation = syntax::capitalize(&smell.explanation);
     }
-    let redactor = hardcoded.into_redactor();
-    redactor.redact_smells(&mut smells, source.text);
-    (smells, redactor)
+    let secrets = hardcoded.into_secrets();
+    if !smells.is_empty() {
+        secrets.redactor(source.text).redact_smells(&mut smells, source.text);
+    }
+    (smells, secrets)
 }
 
 /// Returns the first and last line (1-based) of a function's head: from its name to the start of its body.

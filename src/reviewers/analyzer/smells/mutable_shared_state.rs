@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::global_variables::declarations::is_python_container;
 use super::global_variables::module_variables::{ModuleVariable, ModuleVariableKind};
-use super::global_variables::{collect_reported, writer_names};
+use super::global_variables::{reported_variables, writer_names};
 use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity, Suggestion, text};
 use crate::reviewers::analyzer::limits::Limits;
@@ -37,7 +37,7 @@ pub struct MutableSharedStateLimits {
 /// Reports the mutable shared state of a file.
 fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
     let CheckedFile { source, facts, limits, .. } = *file;
-    for state in &collect_reported(file, |state| state.is_shared(limits)) {
+    for state in reported_variables(file).iter().filter(|state| state.is_shared(limits)) {
         out.push(build_shared_state_smell(source, facts, limits, state));
     }
     if source.language == Language::Python {

@@ -1,5 +1,7 @@
 //! Samples for the tests of smells: code in which marks stand where smells are expected.
 
+use std::cell::OnceCell;
+
 use super::{CheckedFile, InFileClones, Limits, Smell, SmellDefinition};
 use crate::reviewers::analyzer::smells::hardcoded_configuration::HardcodedValues;
 use crate::syntax::facts::FileFacts;
@@ -55,6 +57,7 @@ pub fn find_smells(smell: &SmellDefinition, path: &str, code: impl AsRef<[u8]>) 
     let (facts, limits) = (FileFacts::from_parsed(&source), Limits::default());
     let hardcoded = HardcodedValues::scan(&source, &facts, &limits);
     let in_file_clones = InFileClones::Reported;
+    let module_variables = OnceCell::new();
     let file = CheckedFile {
         source: &source,
         facts: &facts,
@@ -62,6 +65,7 @@ pub fn find_smells(smell: &SmellDefinition, path: &str, code: impl AsRef<[u8]>) 
         hardcoded: &hardcoded,
         in_file_clones,
         other_files: None,
+        module_variables: &module_variables,
     };
     let mut found = Vec::new();
     (smell.check)(&file, &mut found);

@@ -35,22 +35,23 @@ pub struct GlobalVariablesLimits {
 /// Reports the global variables of a file.
 fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
     let CheckedFile { source, facts, limits, .. } = *file;
-    for state in &collect_reported(file, |state| state.is_global(limits)) {
+    for state in reported_variables(file).iter().filter(|state| state.is_global(limits)) {
         out.push(build_smell(source, facts, limits, state));
     }
 }
 
-/// Collects the module variables that a smell reports, with their uses in other files.
-pub(super) fn collect_reported(
-    file: &CheckedFile<'_, '_>,
-    is_reported: impl Fn(&ModuleVariable) -> bool,
-) -> Vec<ModuleVariable> {
-    let mut found = module_variables::collect(file);
-    found.retain(is_reported);
-    if let Some(files) = file.other_files.filter(|_| !found.is_empty()) {
-        other_uses::add_other_uses(file.source, file.facts, files, &mut found);
-    }
-    found
+/// Returns the module variables that this smell or MUTABLE_SHARED_STATE reports, with their uses in other files.
+pub(super) fn reported_variables<'f>(file: &CheckedFile<'f, '_>) -> &'f [ModuleVariable] {
+    let limits = file.limits;
+    file.module_variables.get_or_init(|| {
+        let mut found = module_variables::collect(file);
+        found.retain(|state| {
+            (limits.global_variables.enabled && state.is_global(limits))
+                || (limits.mutable_shared_state.enabled && state.is_shared(limits))
+        });
+        other_uses::add_other_uses(file, &mut found);
+        found
+    })
 }
 
 fn build_smell(source: &ParsedFile<'_>, facts: &FileFacts, limits: &Limits, state: &ModuleVariable) -> Smell {

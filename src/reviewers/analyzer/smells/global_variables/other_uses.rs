@@ -3,18 +3,24 @@
 //! An occurrence in another file counts if it can only be the variable: with its owner in front (`config.state`,
 //! `Shop.count`), after an import of it, or by its name alone where files share one scope. Test code is left out.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
+use super::super::CheckedFile;
 use super::module_variables::{ModuleVariable, ModuleVariableCollector, ModuleVariableKind};
-use crate::reviewers::analyzer::other_files::OtherFiles;
+use crate::reviewers::analyzer::other_files::NearFiles;
 use crate::syntax::conventions::{ModuleVariableForm, conventions};
-use crate::syntax::facts::{FileFacts, is_test_path};
-use crate::syntax::node_roles::SmellNodeRole;
+use crate::syntax::facts::FileFacts;
+use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
 use crate::syntax::occurrences;
-use crate::syntax::source::{NodeIndex, ParsedFile, Parsers};
+use crate::syntax::source::{NodeIndex, ParsedFile};
 
-/// Maximum number of other files that are parsed for the variables of one file.
-const MAX_PARSED_FILES: usize = 16;
+/// Maximum number of other files that are read for the variables of one smell. A file counts for each variable that it
+/// mentions.
+const MAX_SEARCHES: usize = 16;
+
+/// Maximum number of declarators around a name: `*name[2] = …`.
+const MAX_DECLARATOR_DEPTH: usize = 8;
 
 /// A variable as other files know it.
 struct SharedName<'a> {
@@ -30,36 +36,88 @@ struct SharedName<'a> {
 }
 
 /// Adds the uses of variables in other files to their counts.
-pub(super) fn add_other_uses(
-    source: &ParsedFile<'_>,
-    facts: &FileFacts,
-    files: &OtherFiles,
-    found: &mut [ModuleVariable],
-) {
-    let mut parsers = Parsers::default();
-    let mut parsed = 0;
-    let paths = files.paths_near(source.path, source.language);
-    for state in found.iter_mut().filter(|state| !state.writers.is_empty()) {
-        let Some(shared) = SharedName::of_variable(source, facts, state) else { continue };
-        for path in paths.iter().filter(|path| !is_test_path(path)) {
-            let word = shared.name.trim_start_matches('$');
-            let is_named = |text: &[u8]| {
-                memchr::memmem::find(text, shared.name.as_bytes()).is_some() && occurrences::has_word(text, word)
-            };
-            let Some(text) = files.text(path).filter(|text| is_named(text)) else { continue };
-            parsed += 1;
-            if parsed > MAX_PARSED_FILES || !source.work().spend_bytes(text.len()) {
-                return;
+pub(super) fn add_other_uses(file: &CheckedFile<'_, '_>, found: &mut [ModuleVariable]) {
+    let (source, facts) = (file.source, file.facts);
+    let Some(files) = file.other_files else { return };
+    let shared: Vec<(usize, SharedName<'_>)> = (0..)
+        .zip(&*found)
+        .filter(|(_, state)| !state.writers.is_empty())
+        .filter_map(|(index, state)| Some((index, SharedName::of_variable(source, facts, state)?)))
+        .filter(|(_, name)| !name.word().is_empty())
+        .collect();
+    if shared.is_empty() {
+        return;
+    }
+    let is_of_globals =
+        |(index, _): &&(usize, SharedName<'_>)| found.get(*index).is_some_and(|state| !state.is_shared(file.limits));
+    let (of_globals, of_shared): (Vec<_>, Vec<_>) = shared.iter().partition(is_of_globals);
+    // The work on other files must not make this one too complex.
+    source.work().exclude_time(|| {
+        let mut nearest = NearestFiles { files, paths: files.paths_of(source.language), texts: Vec::new() };
+        let mut chosen: BTreeMap<usize, Vec<&(usize, SharedName<'_>)>> = BTreeMap::new();
+        for names in [of_globals, of_shared] {
+            nearest.choose(&names, &mut chosen);
+        }
+        for (file, wanted) in chosen {
+            let Some((path, text)) = nearest.file(file) else { continue };
+            let count = |other: &ParsedFile<'_>| count_uses(other, &wanted, found);
+            let Some(counts) = files.read_parsed(path, source.language, &text, count) else { continue };
+            for ((index, _), functions) in wanted.iter().zip(counts) {
+                if let Some(state) = found.get_mut(*index) {
+                    state.other_functions += functions;
+                    state.other_files += u32::from(functions > 0);
+                }
             }
-            let functions =
-                parsers.parse(path, source.language, &text).map_or(0, |other| count_uses(&other, &shared, state));
-            state.other_functions += functions;
-            state.other_files += u32::from(functions > 0);
+        }
+    });
+}
+
+/// The other files of a language, the nearest first, with the texts that were read so far.
+struct NearestFiles<'f> {
+    files: &'f NearFiles<'f>,
+    paths: Vec<&'f str>,
+    texts: Vec<Option<Arc<[u8]>>>,
+}
+
+impl<'f> NearestFiles<'f> {
+    /// Returns a file with its text; `None` if there is no such file, or if it is not read.
+    fn file(&mut self, index: usize) -> Option<(&'f str, Arc<[u8]>)> {
+        while self.texts.len() <= index {
+            let path = self.paths.get(self.texts.len())?;
+            self.texts.push(self.files.text(path));
+        }
+        Some((*self.paths.get(index)?, self.texts.get(index)?.clone()?))
+    }
+
+    /// Chooses the nearest files that mention names, up to [`MAX_SEARCHES`], and adds them by their indices.
+    fn choose<'n, 's>(
+        &mut self,
+        names: &[&'n (usize, SharedName<'s>)],
+        chosen: &mut BTreeMap<usize, Vec<&'n (usize, SharedName<'s>)>>,
+    ) {
+        let mut searches = 0;
+        for &name in names {
+            for index in 0..self.paths.len() {
+                let is_mentioned = |(_, text): (&str, Arc<[u8]>)| occurrences::has_word(&text, name.1.word());
+                if !self.file(index).is_some_and(is_mentioned) {
+                    continue;
+                }
+                if searches == MAX_SEARCHES {
+                    return;
+                }
+                searches += 1;
+                chosen.entry(index).or_default().push(name);
+            }
         }
     }
 }
 
 impl<'a> SharedName<'a> {
+    /// Returns the name without the sign of a variable, as a word of a text.
+    fn word(&self) -> &'a str {
+        self.name.trim_start_matches('$')
+    }
+
     /// Returns how other files name a variable; `None` if they cannot.
     fn of_variable(source: &ParsedFile<'a>, facts: &'a FileFacts, state: &ModuleVariable) -> Option<Self> {
         let name = source.text(&source.nodes[state.name]);
@@ -103,29 +161,42 @@ impl<'a> SharedName<'a> {
     }
 }
 
-/// Returns the beginning of the line of a name, with the modifiers of its declaration.
+/// Returns the text before a name with the modifiers of its declaration: the beginning of its line, or of a declaration
+/// that begins on an earlier line with the type: `static struct { … } name`.
 fn declaration_text<'a>(source: &ParsedFile<'a>, name: NodeIndex) -> &'a str {
     let end = source.nodes[name].start as usize;
-    let start = memchr::memrchr(b'\n', &source.text[..end]).map_or(0, |line| line + 1);
+    let line = memchr::memrchr(b'\n', &source.text[..end]).map_or(0, |line| line + 1);
+    let kinds = &SmellNodeRoles::for_language(source.language).kinds;
+    let around = std::iter::successors(Some(name), |at| Some(source.parent(*at)).filter(|parent| parent != at));
+    let declaration = around.take(MAX_DECLARATOR_DEPTH).find(|at| kinds.declaration.is(source.nodes[*at].kind));
+    let start = declaration.map_or(line, |at| line.min(source.nodes[at].start as usize));
     source.slice_text(start, end)
 }
 
-/// Counts the functions of another file that touch a variable.
-fn count_uses(other: &ParsedFile<'_>, shared: &SharedName<'_>, state: &ModuleVariable) -> u32 {
+/// Counts the functions of another file that touch each of the variables.
+fn count_uses(other: &ParsedFile<'_>, wanted: &[&(usize, SharedName<'_>)], found: &[ModuleVariable]) -> Vec<u32> {
     let facts = FileFacts::from_parsed(other);
     let mut collector = ModuleVariableCollector::new(other, &facts);
-    collector.names.request(shared.name.as_bytes());
+    wanted.iter().for_each(|(_, shared)| collector.names.request(shared.name.as_bytes()));
     collector.names.scan(other);
+    let count = |(index, shared): &&(usize, SharedName<'_>)| {
+        found.get(*index).map_or(0, |state| count_uses_of(&collector, shared, state))
+    };
+    wanted.iter().map(count).collect()
+}
+
+fn count_uses_of(collector: &ModuleVariableCollector<'_, '_>, shared: &SharedName<'_>, state: &ModuleVariable) -> u32 {
+    let other = collector.source;
     let is_near =
         shared.is_in_folder_scope && other.path.strip_prefix(shared.folder).is_some_and(|rest| !rest.contains('/'));
-    let is_known_alone = shared.is_everywhere || is_near || imports_name(&collector, shared);
+    let is_known_alone = shared.is_everywhere || is_near || imports_name(collector, shared);
     let (mut touching, mut shadowed) = (HashSet::new(), HashSet::new());
     let needs_statement = conventions(other.language).module_variables == ModuleVariableForm::GlobalStatements;
     for place in collector.names.occurrences(shared.name.as_bytes()) {
         let node = place.node();
         let Some(function) = collector.outermost_function(node) else { continue };
-        match qualifier(other, node) {
-            Some(owner) if owner == shared.owner.as_bytes() => drop(touching.insert(function)),
+        match occurrences::qualifier(other, node) {
+            Some(owner) if owner.name == shared.owner.as_bytes() => drop(touching.insert(function)),
             Some(_) => {}
             None if needs_statement && !collector.is_global_statement(node) => {}
             None if collector.declares_local(state, node) => drop(shadowed.insert(function)),
@@ -146,16 +217,6 @@ fn imports_name(collector: &ModuleVariableCollector<'_, '_>, shared: &SharedName
         let import = around.take(6).find(|at| is_import(*at));
         import.is_some_and(|import| occurrences::has_word(other.bytes(&other.nodes[import]), shared.owner))
     })
-}
-
-/// Returns the name before the dot or the colons in front of a node; empty if it is no plain name.
-fn qualifier<'a>(source: &ParsedFile<'a>, node: NodeIndex) -> Option<&'a [u8]> {
-    let before = &source.text[..source.nodes[node].start as usize];
-    let before = before.strip_suffix(b"$").unwrap_or(before);
-    let before =
-        before.strip_suffix(b"::").or_else(|| before.strip_suffix(b".")).or_else(|| before.strip_suffix(b"->"))?;
-    let start = before.iter().rposition(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_').map_or(0, |at| at + 1);
-    Some(&before[start..])
 }
 
 #[cfg(test)]
@@ -245,5 +306,17 @@ mod tests {
             .map(|smell| (smell.line_start, smell.title.ends_with("touched by 3 functions in 3 files")))
             .collect();
         assert_eq!(titles, [(line, true)], "{:?}", report.smells);
+    }
+
+    #[test]
+    fn a_static_variable_of_c_is_known_in_its_file_only() {
+        let code = "static struct config {\n    int a;\n} config;\nvoid f(void) { config.a = 1; config = g(); }\n";
+        let other = "extern struct config config;\nint g(void) { return config.a; }\n";
+        let files = [("a.c", code), ("b.c", other)].map(|(path, code)| (path.to_owned(), code.to_owned()));
+        let builtin = Builtin::default().with_other_files(Box::new(Samples(files.into())));
+        let report = builtin.analyze_file(&mut Parsers::default(), "a.c", code.as_bytes()).expect("C");
+        let globals = report.smells.iter().filter(|smell| smell.kind == Kind::GlobalVariables);
+        let titles: Vec<&str> = globals.map(|smell| smell.title.as_str()).collect();
+        assert_eq!(titles, ["Mutable global `config`, touched by 1 function"]);
     }
 }
