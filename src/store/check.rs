@@ -154,7 +154,7 @@ impl Store {
             check_lines(&self.triage_path(), LineFile::Triage, mode, &mut report, &replace(TrackedFile::Triage))?;
             check_lines(&self.mutes_path(), LineFile::Mutes, mode, &mut report, &replace(TrackedFile::Mutes))?;
             let path = self.deliveries_path();
-            check_lines(&path, LineFile::Surfaced, mode, &mut report, &|good| replace_file(&path, good))?;
+            check_lines(&path, LineFile::Surfaced, mode, &mut report, &replace(TrackedFile::Deliveries))?;
             check_lines(&self.fixes_path(), LineFile::Fixes, mode, &mut report, &replace(TrackedFile::Fixes))?;
             self.check_epoch(mode, &mut report)?;
         }
@@ -175,10 +175,11 @@ impl Store {
                 _ if self.is_live(&run)? => CheckMode::VerifyActive,
                 _ => CheckMode::Verify,
             };
-            check_lines(&path, LineFile::Journal, here, &mut report, &|good| replace_file(&path, good))?;
+            check_lines(&path, LineFile::Journal, here, &mut report, &|good| self.rewrite_journal(&run, good))?;
         }
         self.check_outputs(mode, &mut report)?;
         self.check_runs(mode, &mut report)?;
+        self.check_spending(mode, &mut report)?;
         if mode == CheckMode::Repair && !losses.is_empty() {
             self.restore_lost_lines(&losses)?;
             report
@@ -331,10 +332,6 @@ pub(super) fn list_files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     Ok(paths)
-}
-
-fn replace_file(path: &Path, content: &[u8]) -> Result<(), StoreError> {
-    files::write_atomically(path, content, ExistingPolicy::Replace)
 }
 
 /// Checks the lines of a file; a repair gives the good lines to `replace`.

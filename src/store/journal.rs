@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use super::extents::{ExtentFile, ExtentFollower, TailCheck};
 use super::files::{self, SyncPolicy};
 use super::{StoreError, lines};
 use crate::domain::{JournalEntry, RunEvent, Time};
@@ -18,10 +19,14 @@ pub struct JournalWriter {
     path: PathBuf,
     file: File,
     next_seq: u64,
+    /// Memory of the journal's length; `None` when it has lost lines, until a repair.
+    extent: Option<ExtentFollower>,
 }
 
 impl JournalWriter {
-    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+    pub(super) fn open(path: &Path, extent: &ExtentFile) -> Result<Self, StoreError> {
+        // A journal that is gone has lost its lines, and a new one must not hide it.
+        let is_lost = extent.find_loss(path, "", TailCheck::No).is_some();
         let file = files::open_append(path)?;
         if files::is_torn(&file).map_err(StoreError::io("read", path))? {
             files::append_to(&file, path, b"", SyncPolicy::Now)?;
@@ -38,7 +43,8 @@ impl JournalWriter {
             }
         })
         .map_err(StoreError::io("read", path))?;
-        Ok(Self { path: path.to_owned(), file, next_seq: next })
+        let extent = if is_lost { None } else { extent.follow(&file, path) };
+        Ok(Self { path: path.to_owned(), file, next_seq: next, extent })
     }
 
     /// Appends an event with the next sequence number; synced when it carries a finding or a change of state.
@@ -75,7 +81,10 @@ impl JournalWriter {
             }
         }
         if !bytes.is_empty() {
-            files::append_to(&self.file, &self.path, &bytes, sync)?;
+            let is_sealed = files::append_to(&self.file, &self.path, &bytes, sync)?;
+            if let Some(extent) = &mut self.extent {
+                extent.note_append(&self.file, is_sealed, &bytes, sync);
+            }
         }
         self.next_seq = self.next_seq.saturating_add(events.len() as u64);
         Ok(())

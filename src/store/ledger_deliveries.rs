@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use memchr::memmem;
 
+use super::extents::TrackedFile;
 use super::files::{self, SyncPolicy};
 use super::{Store, StoreError, lines};
 use crate::domain::{LedgerDelivery, LedgerForm, RunId, Time};
@@ -24,7 +25,7 @@ impl Store {
         let mut line = serde_json::to_vec(handed)
             .map_err(|source| StoreError::Encode { what: "a ledger that was handed over", source })?;
         line.push(b'\n');
-        self.with_lock(|_| files::append(&self.deliveries_path(), &line, SyncPolicy::Later))
+        self.with_lock(|_| self.append_tracked_as(TrackedFile::Deliveries, &line, SyncPolicy::Later))
     }
 
     /// Returns all deliveries, oldest first. Lines that this version cannot read are ignored.

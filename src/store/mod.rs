@@ -102,6 +102,8 @@ const STORE_FOLDERS: [&str; 5] = ["", "events", "outputs", "fixes", "locks"];
 #[derive(Debug, Clone)]
 pub struct Store {
     root: PathBuf,
+    /// Folder of all stores and of the log of spending.
+    state: PathBuf,
     info: RepoInfo,
     /// Schema version of the store when a newer revdeck wrote it.
     newer: Option<u32>,
@@ -180,7 +182,8 @@ impl Store {
     /// Returns an error when `repo.json` exists but cannot be read.
     pub fn open(state: &Path, info: RepoInfo) -> Result<Self, StoreError> {
         let root = store_folder(state, &info.key);
-        let mut store = Self { root, info, newer: None, learning: LearningPolicy::default() };
+        let (state, learning) = (state.to_owned(), LearningPolicy::default());
+        let mut store = Self { root, state, info, newer: None, learning };
         store.newer = store.read_schema()?.filter(|version| *version > SCHEMA_VERSION);
         Ok(store)
     }
@@ -345,7 +348,7 @@ impl Store {
     /// Returns an error when the journal cannot be opened or sealed.
     pub fn open_journal(&self, id: &RunId) -> Result<JournalWriter, StoreError> {
         self.prepare_for_write()?;
-        JournalWriter::open(&self.journal_path(id.as_str()))
+        self.open_tracked_journal(id)
     }
 
     /// Returns every readable entry of a run's journal, in order.

@@ -1,6 +1,6 @@
 //! Stores the kinds of findings that the user does not want reported, in `mutes.ndjson`. The file is append-only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::extents::TrackedFile;
 use super::{Store, StoreError, files, lines};
@@ -23,6 +23,13 @@ impl Store {
             .map_err(StoreError::io("read", &path))?;
         }
         Ok(muted)
+    }
+
+    /// Returns the kinds that the file says anything about.
+    pub(super) fn kinds_with_mute_lines(&self) -> Result<BTreeSet<Kind>, StoreError> {
+        let bytes = files::read(&self.mutes_path())?.unwrap_or_default();
+        let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Mute>(line).ok());
+        Ok(lines.map(|mute| mute.kind).collect())
     }
 
     /// Mutes or unmutes kinds, synced, and returns the kinds that changed.

@@ -54,6 +54,6 @@ impl LockedStore<'_> {
     /// # Errors
     /// Returns an error when the journal cannot be removed.
     pub fn remove_abandoned_journal(&self, run: &RunId) -> Result<(), StoreError> {
-        files::remove(&self.store.journal_path(run.as_str()))
+        self.store.remove_journal(run.as_str())
     }
 }

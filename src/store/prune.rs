@@ -137,7 +137,7 @@ impl Store {
                 let output = files::read(&self.output_path(run.id))?;
                 if output.is_some_and(|bytes| parse::parse_output_lines(&bytes).is_some()) {
                     if !pruned.dry_run {
-                        std::fs::remove_file(&journal).map_err(StoreError::io("remove", &journal))?;
+                        self.remove_journal(run.id)?;
                     }
                     pruned.journals += 1;
                     pruned.bytes += metadata.len();

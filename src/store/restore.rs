@@ -1,18 +1,19 @@
 //! Restores the lines that the append-only files have lost, as far as other files of the store tell what they said.
 //!
 //! Invariants:
-//! - Lines are only added, and only about runs and findings that have no such line.
+//! - Lines are only added, and only about runs, findings and kinds that have no such line.
 //! - A restored line says so.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-use super::check::{StoreCheckReport, StoreProblem};
+use super::check::{CheckMode, StoreCheckReport, StoreProblem};
 use super::extents::{TailCheck, TrackedFile};
 use super::triage::fix_group;
-use super::{Store, StoreError, check};
+use super::{SpendingLog, Store, StoreError, check};
 use crate::domain::{
-    Actor, Disposition, FindingId, FindingStatus, FixStatus, RunId, SuppressionReason, Time, TriageAction,
+    Actor, Disposition, FindingId, FindingStatus, FixStatus, Kind, MuteAction, RunId, RunOutput, SuppressionReason,
+    Time, TriageAction,
 };
 
 /// Addition to the reason of a restored decision.
@@ -28,7 +29,13 @@ impl Store {
                 Some(TrackedFile::Triage) => {
                     "decisions are restored from applied fixes and from the reviews that heeded them; the rest is lost"
                 }
-                _ => "none: the lines are lost; the file goes on with what there is",
+                Some(TrackedFile::Mutes) => {
+                    "muted kinds are restored from the reviews that heeded them; the rest is lost: `revdeck mute` says it \
+                     again"
+                }
+                Some(TrackedFile::Fixes | TrackedFile::Deliveries) | None => {
+                    "none: the lines are lost; the file goes on with what there is"
+                }
             };
             report.problems.push(StoreProblem::new(&loss.path(self), &loss.describe(), repair));
         }
@@ -41,7 +48,52 @@ impl Store {
         self.restore_ends()?;
         let decisions = self.find_lost_decisions()?;
         self.append_dispositions(&decisions)?;
-        self.with_lock(|_| self.settle_losses())
+        self.with_lock(|_| {
+            if self.find_losses(TailCheck::No).iter().any(|loss| loss.tracked_file() == Some(TrackedFile::Mutes)) {
+                self.restore_mutes()?;
+            }
+            self.settle_losses()
+        })
+    }
+
+    /// Mutes the kinds again that the last review with reports of the kind held back, unless a line says otherwise.
+    fn restore_mutes(&self) -> Result<(), StoreError> {
+        let mut muted: BTreeMap<Kind, Time> = BTreeMap::new();
+        for output in self.read_outputs()? {
+            output.findings.iter().for_each(|finding| drop(muted.remove(&finding.kind)));
+            for held in output.held_back.iter().filter(|held| held.because == SuppressionReason::Muted) {
+                muted.entry(held.finding.kind).or_insert(output.run.updated_at);
+            }
+        }
+        let known = self.kinds_with_mute_lines()?;
+        for (kind, at) in muted.into_iter().filter(|(kind, _)| !known.contains(kind)) {
+            self.set_muted(&[kind], MuteAction::Mute, at)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the outputs of all runs, oldest first. Unreadable ones are passed over.
+    fn read_outputs(&self) -> Result<Vec<RunOutput>, StoreError> {
+        let mut outputs = Vec::new();
+        for path in check::list_files(&self.root.join("outputs"))? {
+            let bytes = super::files::read(&path)?;
+            outputs.extend(bytes.and_then(|bytes| super::output::parse_output(&bytes, || None)));
+        }
+        Ok(outputs)
+    }
+
+    /// Reports the lines that the log of spending has lost; a repair begins anew from what there is.
+    pub(super) fn check_spending(&self, mode: CheckMode, report: &mut StoreCheckReport) -> Result<(), StoreError> {
+        let spending = SpendingLog::open(&self.state);
+        let Some(loss) = spending.find_loss() else { return Ok(()) };
+        let repair = "none: the lines are lost; the budget of the day counts what is left";
+        let mut problem = StoreProblem::new(spending.path(), &loss.describe(), repair);
+        if mode == CheckMode::Repair {
+            spending.settle_loss()?;
+            problem.repaired = true;
+        }
+        report.problems.push(problem);
+        Ok(())
     }
 
     /// Appends the last record of each run that has ended, according to its output, and whose line says otherwise.
@@ -95,12 +147,7 @@ impl Store {
         }
         // The last run that saw a finding tells whether it stood dismissed.
         let mut dismissed = BTreeMap::new();
-        for path in check::list_files(&self.root.join("outputs"))? {
-            let Some(output) =
-                super::files::read(&path)?.and_then(|bytes| super::output::parse_output(&bytes, || None))
-            else {
-                continue;
-            };
+        for output in self.read_outputs()? {
             output.findings.iter().for_each(|finding| drop(dismissed.remove(&finding.finding_id)));
             let group = output.run.run_id.as_str().replacen("ar_", "t_", 1);
             for held in output.held_back.into_iter().filter(|held| held.because == SuppressionReason::Dismissed) {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::extents::{ExtentFile, FileLoss, TailCheck};
 use super::files::{self, SyncPolicy};
 use super::{StoreError, lines};
 use crate::domain::{RunId, Time};
@@ -45,12 +46,14 @@ pub struct SpendingTotal {
 #[derive(Debug, Clone)]
 pub struct SpendingLog {
     path: PathBuf,
+    /// Memory of how far the log has grown.
+    extent: ExtentFile,
 }
 
 impl SpendingLog {
     /// Opens the log in a state folder.
     pub fn open(state: &Path) -> Self {
-        Self { path: state.join("spending.ndjson") }
+        Self { path: state.join("spending.ndjson"), extent: ExtentFile::new(state.join("spending.extent")) }
     }
 
     /// Appends an answer, synced, under the file's lock.
@@ -63,9 +66,32 @@ impl SpendingLog {
         line.push(b'\n');
         let file = files::open_append(&self.path)?;
         file.lock().map_err(StoreError::io("lock", &self.path))?;
+        let follower = self.extent.follow(&file, &self.path);
         let appended = files::append_to(&file, &self.path, &line, SyncPolicy::Now);
+        if let (Ok(is_sealed), Some(mut follower)) = (&appended, follower) {
+            follower.note_append(&file, *is_sealed, &line, SyncPolicy::Now);
+        }
         let _ = file.unlock();
         appended.map(drop)
+    }
+
+    /// Returns the lines that the log has lost.
+    pub(super) fn find_loss(&self) -> Option<FileLoss> {
+        self.extent.find_loss(&self.path, "spending.ndjson", TailCheck::Yes)
+    }
+
+    /// Returns the path of the log.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Forgets a loss and begins anew from what there is.
+    pub(super) fn settle_loss(&self) -> Result<(), StoreError> {
+        let file = files::open_append(&self.path)?;
+        file.lock().map_err(StoreError::io("lock", &self.path))?;
+        let measured = self.extent.measure(&self.path);
+        let _ = file.unlock();
+        measured
     }
 
     /// Returns the total since `from` over all runs except `without`. Unreadable lines are ignored.
@@ -125,6 +151,40 @@ mod tests {
         assert_eq!(total(None), SpendingTotal { tokens: 200, cost: 1.0 });
         assert_eq!(total(Some(&runs[0])), SpendingTotal { tokens: 200, cost: 1.0 });
         assert_eq!(total(Some(&runs[1])), SpendingTotal::default());
+    }
+
+    #[test]
+    fn a_log_that_was_cut_is_noticed_until_a_repair() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let info = crate::store::RepoInfo { version: 1, key: "k".into(), name: "n".into(), common_dir: "/n".into() };
+        let store = crate::store::Store::open(folder.path(), info).expect("a store");
+        store
+            .set_muted(&[crate::domain::Kind::DeadCode], crate::domain::MuteAction::Mute, Time::UNIX_EPOCH)
+            .expect("made");
+        let spending = SpendingLog::open(folder.path());
+        let paid = PaidAnswer {
+            at: Time::UNIX_EPOCH,
+            run_id: "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id"),
+            turn: 1,
+            reviewer: "m".to_owned(),
+            tokens: 1,
+            cost: 0.0,
+            estimated: false,
+        };
+        let problems = || -> Vec<String> {
+            let report = store.verify().expect("verified");
+            report.problems.iter().map(|problem| problem.what.clone()).collect()
+        };
+        (0..2).for_each(|_| spending.append(&paid).expect("appended"));
+        assert_eq!(problems(), [""; 0]);
+        let path = folder.path().join("spending.ndjson");
+        let text = std::fs::read_to_string(&path).expect("a file");
+        std::fs::write(&path, format!("{}\n", text.lines().next().expect("a line"))).expect("written");
+        assert_eq!(problems(), ["was cut: 1 of 2 lines are left"]);
+        (0..4).for_each(|_| spending.append(&paid).expect("appended"));
+        assert_eq!(problems().len(), 1, "the new lines are not those that are gone");
+        assert!(store.repair().expect("repaired").is_clean());
+        assert_eq!(problems(), [""; 0]);
     }
 
     /// A partial last line, which another process is writing, is not sealed by the next writer.

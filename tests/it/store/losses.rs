@@ -112,6 +112,99 @@ fn what_another_program_wrote_over_the_lines_is_noticed() {
     assert_snapshot!(problems(&store).join("\n"), @"triage.ndjson: was changed by another program: its first 3 lines are not those that were written; repair: decisions are restored from applied fixes and from the reviews that heeded them; the rest is lost");
 }
 
+/// Appends three synced entries to the journal of run 1, from this millisecond on.
+fn write_journal(store: &Store, from: i64) {
+    let mut journal = store.open_journal(&run_id(1)).expect("a journal");
+    for n in 1..=3 {
+        journal
+            .append(at(from + n), RunEvent::Finding { finding: Box::new(finding(n as usize, 1)) })
+            .expect("appended");
+    }
+}
+
+#[rstest]
+#[case::deleted(None, "was deleted; it had 3 lines; ")]
+#[case::emptied(Some(0), "was emptied; it had 3 lines; ")]
+#[case::cut(Some(2), "was cut: 2 of 3 lines are left; ")]
+fn a_journal_that_has_lost_lines_is_noticed_also_after_it_has_grown_again(
+    #[case] left: Option<usize>,
+    #[case] expected: &str,
+) {
+    let place = Place::new();
+    let store = place.store();
+    create(&store, 1, RunStatus::Reviewing);
+    write_journal(&store, 0);
+    assert_eq!(problems(&store), [""; 0]);
+    let path = store.root().join(format!("events/{}.jsonl", run_id(1)));
+    match left {
+        Some(lines) => cut(&path, lines),
+        None => fs::remove_file(&path).expect("removed"),
+    }
+    let found = problems(&store);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with(&format!("events/{}.jsonl: {expected}", run_id(1))), "{found:?}");
+    write_journal(&store, 10);
+    write_journal(&store, 20);
+    assert_eq!(problems(&store).len(), 1, "the new lines are not those that are gone");
+    assert!(store.repair().expect("repaired").is_clean());
+    assert_eq!(problems(&store), [""; 0]);
+    write_journal(&store, 30);
+    cut(&path, 1);
+    assert_eq!(problems(&store).len(), 1, "what came after the repair is remembered");
+}
+
+#[test]
+fn a_pruned_journal_is_no_loss() {
+    let place = Place::new();
+    let store = place.store();
+    create(&store, 1, RunStatus::Reviewing);
+    write_journal(&store, 0);
+    finish(&store, 1, &[1]);
+    assert_eq!(store.prune(None, Some(0), at(0), false).expect("pruned").journals, 1);
+    assert_eq!(problems(&store), [""; 0]);
+}
+
+#[test]
+fn ledgers_and_spending_that_are_gone_are_noticed() {
+    let place = Place::new();
+    let store = place.store();
+    create(&store, 1, RunStatus::Reviewing);
+    let delivery: LedgerDelivery = serde_json::from_value(serde_json::json!({
+        "at": at(1), "worktree": "/n", "tokens": 100, "counted": TokenCountPrecision::AtMost,
+    }))
+    .expect("a delivery");
+    store.record_ledger_delivery(&delivery).expect("recorded");
+    store.record_ledger_delivery(&delivery).expect("recorded");
+    assert_eq!(problems(&store), [""; 0]);
+    cut(&store.root().join("surfaced.ndjson"), 1);
+    assert_snapshot!(problems(&store).join("\n"), @"surfaced.ndjson: was cut: 1 of 2 lines are left; repair: none: the lines are lost; the file goes on with what there is");
+    assert!(store.repair().expect("repaired").is_clean());
+    assert_eq!(problems(&store), [""; 0]);
+}
+
+#[test]
+fn muted_kinds_are_restored_from_the_reviews_that_heeded_them() {
+    let test = TestEnvironment::new();
+    let code = |name: &str| format!("def {name}():\n    try:\n        print({name})\n    except:\n        pass\n");
+    test.write("a.py", code("a"));
+    test.commit("one");
+    run(&test, &["mute", "MISSING_ERROR_HANDLING"], DONE);
+    run(&test, &["mute", "LONG_METHOD"], DONE);
+    run(&test, &["review", "--commit", "HEAD", "--wait"], DONE);
+    let store = test.store();
+    fs::remove_file(store.root().join("mutes.ndjson")).expect("removed");
+    assert!(store.repair().expect("repaired").is_clean());
+    let muted: Vec<Kind> = store.muted_kinds().expect("readable").into_keys().collect();
+    // No review met the other kind.
+    assert_eq!(muted, [Kind::MissingErrorHandling]);
+    // A line about a kind is younger than what reviews tell.
+    store.set_muted(&[Kind::MissingErrorHandling], MuteAction::Unmute, at(5)).expect("unmuted");
+    store.set_muted(&[Kind::DeadCode, Kind::LongMethod], MuteAction::Mute, at(6)).expect("muted");
+    cut(&store.root().join("mutes.ndjson"), 2);
+    assert!(store.repair().expect("repaired").is_clean());
+    assert_eq!(store.muted_kinds().expect("readable").into_keys().collect::<Vec<_>>(), [Kind::DeadCode; 0]);
+}
+
 /// Runs, decisions and a fix are made by commands; then all three files go.
 #[test]
 fn a_repair_restores_what_outputs_journals_and_fixes_tell() {
