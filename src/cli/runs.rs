@@ -102,7 +102,7 @@ pub fn list_runs(runner: &Services, view: &StoreView, chosen: &[usize]) -> Resul
     if chosen.is_empty() {
         return Ok(Vec::new());
     }
-    let (facts, now) = (FreshnessFacts::read(&runner.repo, &runner.store, view)?, runner.ambient.now());
+    let (facts, now) = (FreshnessFacts::read(&runner.repo, &runner.store, view), runner.ambient.now());
     let freshness = |index| facts.derive_from_store(&runner.store, &view.run(index), now);
     Ok(chosen.iter().map(|&index| ListedRun { index, freshness: freshness(index) }).collect())
 }

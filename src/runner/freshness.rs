@@ -61,12 +61,12 @@ enum LockState {
 
 impl FreshnessFacts {
     /// Reads the facts for the runs of a view. A part that cannot be read makes the affected runs `unknown`.
-    ///
-    /// # Errors
-    ///
-    /// If the epoch cannot be read.
-    pub fn read(repo: &Repo, store: &Store, view: &StoreView) -> Result<Self, StoreError> {
-        let epoch = store.epoch()?;
+    pub fn read(repo: &Repo, store: &Store, view: &StoreView) -> Self {
+        // The rows have the greatest epoch of the runs already; without the file, the store would read all of them.
+        let epoch = match store.recorded_epoch() {
+            Some(epoch) => epoch,
+            None => run_rows(view).map(|row| row.epoch).max().unwrap_or(0),
+        };
         let root = repo.root().to_string_lossy().into_owned();
         let mut facts = Self { epoch, ..Self::default() };
         facts.worktrees.insert(root.clone(), WorktreeHead { branch: repo.branch(), commit: repo.head() });
@@ -85,7 +85,7 @@ impl FreshnessFacts {
             }
         }
         facts.read_other_worktrees(repo, &others);
-        Ok(facts)
+        facts
     }
 
     /// Reads the locks of the working runs again, because a worker that is killed writes nothing. Returns true if one
@@ -199,5 +199,5 @@ pub fn read_run_freshness(repo: &Repo, store: &Store, run: &RunRecord, now: Time
     // Only the complete view contains the last lines of the journals of working runs.
     let view = if run.status.is_working() { store.view()? } else { store.runs_view()? };
     let Some(index) = view.run_index(run.run_id.as_str()) else { return Ok(Freshness::Unknown) };
-    Ok(FreshnessFacts::read(repo, store, &view)?.derive_from_store(store, &view.run(index), now))
+    Ok(FreshnessFacts::read(repo, store, &view).derive_from_store(store, &view.run(index), now))
 }

@@ -2,7 +2,6 @@
 //!
 //! Writes are not synced, because an assistant waits for them; a delivery lost in a power failure is repeated.
 
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use memchr::memmem;
@@ -10,7 +9,7 @@ use memchr::memmem;
 use super::extents::TrackedFile;
 use super::files::{self, SyncPolicy};
 use super::{Store, StoreError, lines};
-use crate::domain::{LedgerDelivery, LedgerForm, RunId, Time};
+use crate::domain::{LedgerDelivery, LedgerForm, RunId};
 
 /// Number of bytes at the end of `surfaced.ndjson` that are searched for the deliveries of a session, about 4,000
 /// turns. A session that was silent for longer counts as new.
@@ -103,19 +102,19 @@ impl Store {
         .map_err(StoreError::io("read", &path))
     }
 
-    /// Returns the runs whose results were delivered since `from`.
+    /// Returns true when the result of a run was delivered, as far as the end of the file tells.
     ///
     /// # Errors
     /// Returns an error when `surfaced.ndjson` cannot be read.
-    pub fn delivered_runs_since(&self, from: Time) -> Result<HashSet<RunId>, StoreError> {
-        let mut told = HashSet::new();
-        lines::read_since(
-            &self.deliveries_path(),
-            from,
-            |handed: &LedgerDelivery| handed.at,
-            |handed| told.extend(handed.run_id),
-        )?;
-        Ok(told)
+    pub fn is_run_delivered(&self, run: &RunId) -> Result<bool, StoreError> {
+        let finder = memmem::Finder::new(run.as_str().as_bytes());
+        let mut found = false;
+        self.read_deliveries_backwards(MAX_SESSION_BYTES, |line| {
+            found = finder.find(line).is_some()
+                && serde_json::from_slice::<LedgerDelivery>(line).is_ok_and(|it| it.run_id.as_ref() == Some(run));
+            if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(found)
     }
 }
 
@@ -124,16 +123,16 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::domain::TokenCountPrecision;
+    use crate::domain::{Time, TokenCountPrecision};
     use crate::store::RepoInfo;
 
     #[test]
-    fn what_was_told_since_a_moment_is_found_whatever_else_stands_in_the_file() {
+    fn deliveries_are_found_whatever_else_stands_in_the_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let info = RepoInfo { version: 1, key: "k".into(), name: "n".into(), common_dir: "/n".into() };
         let store = Store::open(folder.path(), info).expect("a store");
         let at = |second: i64| Time::from_second(second).expect("a moment");
-        assert!(store.delivered_runs_since(at(0)).expect("nothing").is_empty());
+        assert!(store.recent_deliveries(9).expect("nothing").is_empty());
         let run = |n: u8| format!("ar_01JD3Z8Q6M7S5V2K4T9XWB1C{n:02}").parse::<RunId>().expect("an id");
         for (second, told) in [(10, Some(1)), (30, Some(2)), (20, None), (40, Some(3))] {
             let handed = LedgerDelivery {
@@ -154,7 +153,11 @@ mod tests {
         let path = store.root().join("surfaced.ndjson");
         let mut file = std::fs::OpenOptions::new().append(true).open(path).expect("there");
         file.write_all(b"{\"at\":\"of a newer revdeck\"}\n{\"torn").expect("written");
-        assert_eq!(store.delivered_runs_since(at(25)).expect("told"), HashSet::from([run(2), run(3)]));
+        let delivered = [1, 2, 3, 4].map(|n| store.is_run_delivered(&run(n)).expect("readable"));
+        assert_eq!(delivered, [true, true, true, false]);
+        let newest: Vec<i64> =
+            store.recent_deliveries(2).expect("readable").iter().map(|delivery| delivery.at.as_second()).collect();
+        assert_eq!(newest, [40, 20]);
         assert_eq!(store.ledger_deliveries().expect("all").len(), 4);
         let report = store.verify().expect("verified");
         assert_eq!(report.problems.len(), 2, "{:?}", report.problems);

@@ -439,11 +439,17 @@ impl Store {
     /// # Errors
     /// Returns an error when the epoch file gives no value and `runs.ndjson` cannot be read.
     pub fn epoch(&self) -> Result<u64, StoreError> {
-        let bytes = std::fs::read(self.root.join("epoch")).unwrap_or_default();
-        match std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok()) {
+        match self.recorded_epoch() {
             Some(epoch) => Ok(epoch),
             None => self.greatest_epoch(),
         }
+    }
+
+    /// Returns the epoch in its file; `None` when the file is missing or damaged, and the greatest epoch of the runs
+    /// counts.
+    pub fn recorded_epoch(&self) -> Option<u64> {
+        let bytes = std::fs::read(self.root.join("epoch")).unwrap_or_default();
+        std::str::from_utf8(&bytes).ok().and_then(|text| text.trim().parse().ok())
     }
 
     /// Returns the greatest epoch in `runs.ndjson`; reads the whole file.

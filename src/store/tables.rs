@@ -267,6 +267,11 @@ impl StoreTables {
         (column.last_run as usize, column.location_run as usize)
     }
 
+    /// Returns the row of the run that first reported a finding.
+    pub(super) fn first_reporting_run(&self, row: usize) -> usize {
+        self.findings.get(row).first_run as usize
+    }
+
     /// Sets the current status of a finding; returns false when no run has reported it yet.
     pub(super) fn set_status(&mut self, id: &str, status: FindingStatus) -> bool {
         let Some(row) = self.find_finding(id) else { return false };

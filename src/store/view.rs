@@ -207,6 +207,12 @@ impl StoreView {
         self.run_index_by(index, |(reported, _)| reported)
     }
 
+    /// Returns the index of the run that first reported a finding.
+    pub fn first_reporting_run(&self, index: usize) -> Option<usize> {
+        let row = (index < self.finding_order.len()).then(|| self.finding_order.get(index) as usize)?;
+        self.run_position(self.columns.first_reporting_run(row))
+    }
+
     /// Returns the index of the run whose snapshot contains the finding at the lines of its row: the run that last
     /// reported it, or a later run that saw it there.
     pub fn locating_run(&self, index: usize) -> Option<usize> {
@@ -215,8 +221,13 @@ impl StoreView {
 
     fn run_index_by(&self, index: usize, which: impl FnOnce((usize, usize)) -> usize) -> Option<usize> {
         let row = (index < self.finding_order.len()).then(|| self.finding_order.get(index) as usize)?;
+        self.run_position(which(self.columns.finding_runs(row)))
+    }
+
+    /// Returns the position of a row of the table of runs.
+    fn run_position(&self, row: usize) -> Option<usize> {
         let rank = self.run_rank.get_or_init(|| rank_rows(self.columns.runs.len(), self.run_order.iter().copied()));
-        let index = *rank.get(which(self.columns.finding_runs(row)))? as usize;
+        let index = *rank.get(row)? as usize;
         (index < self.run_order.len()).then_some(index)
     }
 

@@ -299,13 +299,13 @@ fn read_view(
         None => store.view(),
         Some(view) => store.refresh_view(view),
     };
-    if let (Ok(view), Some(repo)) = (&read, repo)
-        && let Ok(now) = FreshnessFacts::read(repo, store, view)
-        && now != *facts
-    {
-        facts.clone_from(&now);
-        if messages.send(AppMessage::Freshness(Arc::new(now))).is_err() {
-            return false;
+    if let (Ok(view), Some(repo)) = (&read, repo) {
+        let now = FreshnessFacts::read(repo, store, view);
+        if now != *facts {
+            facts.clone_from(&now);
+            if messages.send(AppMessage::Freshness(Arc::new(now))).is_err() {
+                return false;
+            }
         }
     }
     match read {

@@ -104,9 +104,8 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     match runner.store.recent_view(MAX_FIRST_FRAME_RUNS) {
         Ok(view) => {
             let now = app.now;
-            if let Ok(facts) = FreshnessFacts::read(&runner.repo, &runner.store, &view) {
-                update(&mut app, now, AppMessage::Freshness(Arc::new(facts)));
-            }
+            let facts = FreshnessFacts::read(&runner.repo, &runner.store, &view);
+            update(&mut app, now, AppMessage::Freshness(Arc::new(facts)));
             // Pages are requested again when the threads run.
             for command in update(&mut app, now, AppMessage::StoreRead { view, written: 0 }) {
                 if let AppCommand::Filter { serial, view, filter, overrides: known } = command {

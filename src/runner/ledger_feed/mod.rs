@@ -6,11 +6,12 @@
 
 mod details_call;
 mod records;
+mod standing_code;
 
 use details_call::find_details_call;
 
 use crate::config::Settings;
-use crate::domain::{LedgerDelivery, LedgerForm, Time, TokenCountPrecision};
+use crate::domain::{FindingId, LedgerDelivery, LedgerForm, Time, TokenCountPrecision};
 use crate::git::Repo;
 use crate::ledger::{
     DetailsCall, Ledger, LedgerFormat, LedgerView, LedgerWorld, MAX_LEDGER_TOKENS, SessionMemory, project_ledger,
@@ -82,6 +83,10 @@ pub struct LedgerTurn {
     pub counted: TokenCountPrecision,
     /// Limit in tokens that was kept.
     pub cap: usize,
+    /// Number of undecided findings that are less urgent than the setting `ledger_priority`.
+    pub below_priority: usize,
+    /// Findings that are not named because their code does not stand in the worktree any more.
+    pub stale: Vec<FindingId>,
     delivery: Option<LedgerDelivery>,
 }
 
@@ -112,16 +117,23 @@ impl LedgerTurn {
 pub fn compose_ledger(sources: &LedgerSources<'_>, request: &LedgerRequest) -> Result<LedgerTurn, StoreError> {
     let cap = request.max_tokens.unwrap_or(sources.settings.ledger_tokens).min(MAX_LEDGER_TOKENS);
     if cap == 0 {
-        return Ok(LedgerTurn { ledger: None, counted: TokenCountPrecision::Exact, cap, delivery: None });
+        return Ok(LedgerTurn {
+            ledger: None,
+            counted: TokenCountPrecision::Exact,
+            cap,
+            below_priority: 0,
+            stale: Vec::new(),
+            delivery: None,
+        });
     }
     let store_view = sources.store.view()?;
-    let view = records::build_ledger_view(sources, &store_view)?;
+    let records = records::read_ledger_records(sources, &store_view)?;
     let memory = match request.recall {
         _ if request.session.is_empty() => None,
         LedgerRecall::Forget => Some(SessionMemory::default()),
         LedgerRecall::Remember => Some(read_memory(sources.store, &request.agent, &request.session)?),
     };
-    let (ledger, counted) = fit_budget(&view, sources, cap, request, memory.as_ref());
+    let (ledger, counted) = fit_budget(&records.view, sources, cap, request, memory.as_ref());
     let delivery = ledger.as_ref().map(|ledger| LedgerDelivery {
         at: sources.now,
         worktree: worktree_path(sources.repo),
@@ -135,7 +147,8 @@ pub fn compose_ledger(sources: &LedgerSources<'_>, request: &LedgerRequest) -> R
         form: ledger.form,
         state: if request.session.is_empty() { String::new() } else { ledger.state.clone() },
     });
-    Ok(LedgerTurn { ledger, counted, cap, delivery })
+    let (below_priority, stale) = (records.below_priority, records.stale);
+    Ok(LedgerTurn { ledger, counted, cap, below_priority, stale, delivery })
 }
 
 /// Records that a session has dropped its earlier ledgers, for example because its context is compacted: its next

@@ -1,83 +1,164 @@
 //! Reads the records from which a ledger is projected.
+//!
+//! Every turn of an assistant waits for this: only the runs that the ledger can show are read as records, and of the
+//! findings only the most important are kept.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+use super::standing_code::StandingCode;
 use super::{LedgerSources, worktree_path};
 use crate::domain::text::format_count;
-use crate::domain::{Priority, RunRecord, Time};
-use crate::ledger::{LedgerFinding, LedgerRun, LedgerView, SurfacedState};
+use crate::domain::{FindingId, RunId, RunRecord, RunStatus, Time};
+use crate::ledger::{FindingRank, LedgerFinding, LedgerRun, LedgerView, MAX_CANDIDATES, SurfacedState};
 use crate::runner::FreshnessFacts;
 use crate::store::{Heartbeat, RunRow, StoreError, StoreView};
 
-/// Number of ended runs that are searched for the latest relevant one.
-const MAX_ENDED_RUNS: usize = 20;
+/// Number of files that are looked at for changes since the newest run; own choice, about a millisecond.
+const MAX_EXAMINED_FILES: usize = 200;
+/// Number of findings whose code is looked for in changed files: more than fit into the largest ledger.
+const MAX_EXAMINED_FINDINGS: usize = 40;
 
-/// Builds the view of this worktree's runs and undecided findings.
-pub(super) fn build_ledger_view<'a>(
-    sources: &LedgerSources<'_>,
-    view: &'a StoreView,
-) -> Result<LedgerView<'a>, StoreError> {
-    let (store, now) = (sources.store, sources.now);
-    let worktree = worktree_path(sources.repo);
-    let facts = FreshnessFacts::read(sources.repo, store, view)?;
-    let (mut runs, mut ended) = (Vec::new(), 0);
-    let mut here: HashMap<&str, i64> = HashMap::new();
-    let mut changed: BTreeSet<String> = BTreeSet::new();
-    for index in 0..view.run_count() {
-        let row = view.run(index);
-        if row.worktree != worktree {
-            continue;
-        }
-        here.insert(row.id, row.created_ms);
-        let is_over = row.status.is_terminal();
-        if is_over && ended >= MAX_ENDED_RUNS {
-            continue;
-        }
-        ended += usize::from(is_over);
-        let Ok(id) = row.id.parse() else { continue };
-        let Some(mut record) = store.run(&id)? else { continue };
-        if runs.is_empty() {
-            changed.extend(std::mem::take(&mut record.subject.changed_paths));
-        }
-        let heartbeat = if row.status.is_working() { store.heartbeat(&id) } else { None };
-        runs.push(to_ledger_run(record, &row, heartbeat.as_ref(), &facts, now));
-    }
-    mark_surfaced(sources, &mut runs)?;
-    let mut ledger = LedgerView { repo: sources.repo.name(), runs, ..LedgerView::default() };
-    let least: Option<Priority> = sources.settings.ledger_priority;
-    for row in (0..view.finding_count()).map(|index| view.finding(index)) {
-        if !row.status.is_undecided() || !here.contains_key(row.last_run) {
-            continue;
-        }
-        ledger.has_undecided = true;
-        if least.is_none_or(|least| row.priority > least) {
-            continue;
-        }
-        ledger.findings.push(LedgerFinding {
-            id: row.id.into(),
-            run: row.last_run.into(),
-            status: row.status,
-            priority: row.priority,
-            kind: row.kind,
-            path: row.path.into(),
-            line: row.line_start,
-            title: row.title.into(),
-            in_change: changed.contains(row.path),
-            reported_ms: here.get(row.first_run).copied().unwrap_or_default(),
-        });
-    }
-    Ok(ledger)
+/// Records of a ledger, and findings that it does not consider.
+pub(super) struct LedgerRecords<'a> {
+    pub(super) view: LedgerView<'a>,
+    /// Number of undecided findings below the least priority.
+    pub(super) below_priority: usize,
+    /// Findings whose code does not stand in the worktree any more.
+    pub(super) stale: Vec<FindingId>,
 }
 
-/// Marks the ended runs that an assistant was already told about.
-fn mark_surfaced(sources: &LedgerSources<'_>, runs: &mut [LedgerRun]) -> Result<(), StoreError> {
-    let ended = || runs.iter().filter(|run| run.status.is_terminal());
-    let Some(oldest) = ended().map(|run| run.created_at).min() else { return Ok(()) };
-    let told = sources.store.delivered_runs_since(oldest)?;
-    for run in runs {
-        run.surfaced = if told.contains(&run.id) { SurfacedState::Yes } else { SurfacedState::No };
+/// Builds the records of this worktree.
+pub(super) fn read_ledger_records<'a>(
+    sources: &LedgerSources<'_>,
+    view: &'a StoreView,
+) -> Result<LedgerRecords<'a>, StoreError> {
+    let worktree = worktree_path(sources.repo);
+    let is_here: Vec<bool> = (0..view.run_count()).map(|index| view.run(index).worktree == worktree).collect();
+    let (runs, changed) = read_runs(sources, view, &is_here)?;
+    let newest = (0..view.run_count()).find(|index| is_here[*index]).map(|index| view.run(index).created_ms);
+    let mut records = select_findings(sources, view, &is_here, &changed);
+    let mut code = StandingCode::new(sources.repo.root(), newest.unwrap_or_default());
+    mark_changed_files(&mut records.view.findings, &mut code);
+    drop_stale_findings(sources, &mut records, &mut code);
+    records.view.repo = sources.repo.name();
+    records.view.runs = runs;
+    Ok(records)
+}
+
+/// Reads the runs that a ledger can show: those that work, and the newest one that has ended and was not skipped. Returns
+/// them with the paths of the change that the newest run reviews.
+fn read_runs(
+    sources: &LedgerSources<'_>,
+    view: &StoreView,
+    is_here: &[bool],
+) -> Result<(Vec<LedgerRun>, BTreeSet<String>), StoreError> {
+    let facts = FreshnessFacts::read(sources.repo, sources.store, view);
+    let here = || (0..view.run_count()).filter(|index| is_here[*index]).map(|index| view.run(index));
+    let is_result = |row: &RunRow<'_>| row.status.is_terminal() && row.status != RunStatus::Skipped;
+    let newest = here().find(|row| row.status != RunStatus::Skipped);
+    let ended = here().find(is_result);
+    let shown: Vec<RunRow<'_>> = here().filter(|row| !row.status.is_terminal()).chain(ended).collect();
+    let wanted: BTreeSet<&str> = shown.iter().chain(&newest).map(|row| row.id).collect();
+    let mut known: BTreeMap<String, RunRecord> = sources.store.latest_records_of(&wanted)?;
+    let changed = newest.and_then(|row| known.get_mut(row.id));
+    let changed = changed.map(|record| std::mem::take(&mut record.subject.changed_paths)).unwrap_or_default();
+    let mut runs = Vec::new();
+    for row in shown {
+        let Some(record) = known.remove(row.id) else { continue };
+        let heartbeat = match row.status.is_working() {
+            true => sources.store.heartbeat(&record.run_id),
+            false => None,
+        };
+        let mut run = to_ledger_run(record, &row, heartbeat.as_ref(), &facts, sources.now);
+        if run.status.is_terminal() && sources.store.is_run_delivered(&run.id)? {
+            run.surfaced = SurfacedState::Yes;
+        }
+        runs.push(run);
     }
-    Ok(())
+    Ok((runs, changed.into_iter().collect()))
+}
+
+/// Selects the most important undecided findings, and counts the others.
+fn select_findings<'a>(
+    sources: &LedgerSources<'_>,
+    view: &'a StoreView,
+    is_here: &[bool],
+    changed: &BTreeSet<String>,
+) -> LedgerRecords<'a> {
+    let mut records = LedgerRecords { view: LedgerView::default(), below_priority: 0, stale: Vec::new() };
+    let mut kept: BinaryHeap<(FindingRank, usize)> = BinaryHeap::new();
+    let reported_ms = |index: usize| view.first_reporting_run(index).map_or(0, |run| view.run(run).created_ms);
+    for index in 0..view.finding_count() {
+        let row = view.finding(index);
+        let run = view.last_reporting_run(index);
+        if !row.status.is_undecided() || !run.is_some_and(|run| is_here.get(run).copied().unwrap_or(false)) {
+            continue;
+        }
+        records.view.has_undecided = true;
+        if sources.settings.ledger_priority.is_none_or(|least| row.priority > least) {
+            records.below_priority += 1;
+            continue;
+        }
+        kept.push((FindingRank::new(row.priority, row.kind, changed.contains(row.path), reported_ms(index)), index));
+        if kept.len() > MAX_CANDIDATES {
+            kept.pop();
+            records.view.beyond += 1;
+        }
+    }
+    records.view.findings = kept
+        .into_sorted_vec()
+        .into_iter()
+        .map(|(_, index)| {
+            let row = view.finding(index);
+            LedgerFinding {
+                id: row.id.into(),
+                run: row.last_run.into(),
+                status: row.status,
+                priority: row.priority,
+                kind: row.kind,
+                path: row.path.into(),
+                line: row.line_start,
+                title: row.title.into(),
+                in_change: changed.contains(row.path),
+                reported_ms: reported_ms(index),
+            }
+        })
+        .collect();
+    records
+}
+
+/// Counts files that were written after the newest run as a part of the present change.
+fn mark_changed_files(findings: &mut [LedgerFinding<'_>], code: &mut StandingCode) {
+    for finding in findings {
+        if code.examined_files() >= MAX_EXAMINED_FILES {
+            return;
+        }
+        finding.in_change |= code.is_changed(&finding.path);
+    }
+}
+
+/// Drops findings whose file is gone, or was written after the newest run and has lost the code.
+fn drop_stale_findings(sources: &LedgerSources<'_>, records: &mut LedgerRecords<'_>, code: &mut StandingCode) {
+    let stale = &mut records.stale;
+    let mut examined = 0;
+    records.view.findings.retain(|finding| {
+        if code.is_missing(&finding.path) {
+            stale.extend(finding.id.parse::<FindingId>());
+            return false;
+        }
+        if examined >= MAX_EXAMINED_FINDINGS || !code.is_changed(&finding.path) {
+            return true;
+        }
+        examined += 1;
+        let (Ok(run), Ok(id)) = (finding.run.parse::<RunId>(), finding.id.parse::<FindingId>()) else { return true };
+        // A finding whose details cannot be read is shown: silence would hide it.
+        let Ok(Some(reported)) = sources.store.finding_in_run(&run, &id) else { return true };
+        let stands = code.contains(&finding.path, &reported.quoted_code);
+        if !stands {
+            stale.push(id);
+        }
+        stands
+    });
 }
 
 fn to_ledger_run(

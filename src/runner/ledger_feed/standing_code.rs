@@ -1,0 +1,145 @@
+//! Looks at files of the worktree, to tell whether a finding's code still stands there. Nothing here decides about a
+//! finding: a review does.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::domain::text::normalize_code;
+
+/// Maximum size of a file that is searched, in bytes; code in larger files counts as standing.
+const MAX_SEARCHED_BYTES: u64 = 2_000_000;
+/// Minimum length of a line that tells something about the code, in bytes: shorter ones stand in every file.
+const MIN_TELLING_BYTES: usize = 6;
+
+/// State of a file against the time of the newest run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileState {
+    Missing,
+    /// Written after the run was requested.
+    Changed,
+    Untouched,
+}
+
+/// Files of a worktree, each looked at once.
+pub(super) struct StandingCode {
+    root: PathBuf,
+    since_ms: i64,
+    states: BTreeMap<String, FileState>,
+    /// Normalized lines of searched files; `None` for a file that was not read.
+    lines: BTreeMap<String, Option<HashSet<String>>>,
+}
+
+impl StandingCode {
+    /// Looks at the files below `root`. A file counts as changed if it was written after `since_ms` (milliseconds since
+    /// 1970).
+    pub(super) fn new(root: PathBuf, since_ms: i64) -> Self {
+        Self { root, since_ms, states: BTreeMap::new(), lines: BTreeMap::new() }
+    }
+
+    /// Returns the number of files looked at.
+    pub(super) fn examined_files(&self) -> usize {
+        self.states.len()
+    }
+
+    pub(super) fn is_changed(&mut self, path: &str) -> bool {
+        self.state(path) == FileState::Changed
+    }
+
+    /// Returns true if the file was looked at and is not there. Looks at no further file.
+    pub(super) fn is_missing(&self, path: &str) -> bool {
+        self.states.get(path) == Some(&FileState::Missing)
+    }
+
+    /// Returns true if at least half of the telling lines of `quoted` stand in the file.
+    pub(super) fn contains(&mut self, path: &str, quoted: &str) -> bool {
+        let quoted = normalize_code(quoted);
+        // A masked secret is not in the file.
+        let is_telling = |line: &&str| line.len() >= MIN_TELLING_BYTES && !line.contains("\u{ab}secret");
+        let telling: Vec<&str> = quoted.lines().filter(is_telling).collect();
+        if telling.is_empty() {
+            return true;
+        }
+        if !self.lines.contains_key(path) {
+            let read = self.read(path);
+            self.lines.insert(path.to_owned(), read);
+        }
+        let Some(Some(lines)) = self.lines.get(path) else { return true };
+        let found = telling.iter().filter(|line| lines.contains(**line)).count();
+        2 * found >= telling.len()
+    }
+
+    fn state(&mut self, path: &str) -> FileState {
+        if let Some(state) = self.states.get(path) {
+            return *state;
+        }
+        let state = match self.locate(path).map(fs::symlink_metadata) {
+            Some(Ok(file)) => {
+                let written = file.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+                let written = written.and_then(|since| i64::try_from(since.as_millis()).ok());
+                if written.is_some_and(|ms| ms > self.since_ms) { FileState::Changed } else { FileState::Untouched }
+            }
+            Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => FileState::Missing,
+            _ => FileState::Untouched,
+        };
+        self.states.insert(path.to_owned(), state);
+        state
+    }
+
+    fn read(&self, path: &str) -> Option<HashSet<String>> {
+        let file = self.locate(path)?;
+        if !fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_SEARCHED_BYTES) {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        File::open(file).ok()?.take(MAX_SEARCHED_BYTES).read_to_end(&mut bytes).ok()?;
+        Some(normalize_code(&String::from_utf8_lossy(&bytes)).lines().map(str::to_owned).collect())
+    }
+
+    /// Returns the place of a path below the root; `None` for a path that leaves it.
+    fn locate(&self, path: &str) -> Option<PathBuf> {
+        let inside = Path::new(path);
+        let is_plain = !path.is_empty() && inside.components().all(|part| matches!(part, Component::Normal(_)));
+        is_plain.then(|| self.root.join(inside))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_stands_while_half_of_its_lines_do() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |text: &str| fs::write(folder.path().join("a.rs"), text).expect("written");
+        for (text, quoted, expected) in [
+            ("let total = 1;\n", "  let total  = 1;", true),
+            ("let other = 1;\n", "let total = 1;", false),
+            ("fn long() {\n    one_line();\n}\n", "fn long() {\n  one_line();\n  other_line();\n  gone_too();\n}", true),
+            ("fn long() {\n}\n", "fn long() {\n  one_line();\n  other_line();\n  gone_too();\n}", false),
+            ("}\n", "}", true),
+            ("key = 1\n", "key = \u{ab}secret:token\u{bb}", true),
+        ] {
+            write(text);
+            let mut code = StandingCode::new(folder.path().to_owned(), 0);
+            assert!(code.is_changed("a.rs"));
+            assert_eq!(code.contains("a.rs", quoted), expected, "{quoted:?} in {text:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_outside_of_the_worktree_is_looked_at() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("inside")).expect("a folder");
+        fs::write(folder.path().join("secret.txt"), "x").expect("written");
+        let mut code = StandingCode::new(folder.path().join("inside"), 0);
+        let outside = folder.path().join("secret.txt").display().to_string();
+        for path in ["../secret.txt", outside.as_str(), "", "."] {
+            assert!(!code.is_changed(path) && !code.is_missing(path), "{path}");
+        }
+        assert!(!code.is_changed("gone.txt"));
+        assert!(code.is_missing("gone.txt"));
+    }
+}
