@@ -60,7 +60,9 @@ impl Store {
     fn restore_mutes(&self) -> Result<(), StoreError> {
         let mut muted: BTreeMap<Kind, Time> = BTreeMap::new();
         for output in self.read_outputs()? {
-            output.findings.iter().for_each(|finding| drop(muted.remove(&finding.kind)));
+            for finding in &output.findings {
+                muted.remove(&finding.kind);
+            }
             for held in output.held_back.iter().filter(|held| held.because == SuppressionReason::Muted) {
                 muted.entry(held.finding.kind).or_insert(output.run.updated_at);
             }
