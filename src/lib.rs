@@ -27,6 +27,7 @@
 //! |---|---|
 //! | [`cli`] | arguments, one file per command, errors as messages and exit codes; the composition root |
 //! | [`tui`] | the cockpit: state, messages, update, keymap, views, theme |
+//! | `mcp` | server for coding assistants over the Model Context Protocol: the reads and requests of the command line as tools and resources |
 //! | [`report`] | findings and figures as text, JSON and Markdown; findings as SARIF, GitHub and GitLab annotations, rdjsonl, JUnit, quickfix |
 //! | `eval` | cargo feature `eval`, not in what users install; measurements: retrieval and learned patterns on real commits, replay of a repository as a coding session; fits the weights of retrieval |
 //! | [`runner`] | processes: request, start, adopt, cancel, recover, watch, fix; executes the engines' effects |
@@ -99,6 +100,7 @@ pub mod index;
 pub mod knowledge;
 mod ledger;
 pub mod masking;
+mod mcp;
 pub mod parallel;
 pub mod policy;
 mod report;

@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
     cancel, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook, import, indexer, keep,
-    knowledge, ledger, man, mute, pause, resume, review, reviewers, runs, show, smells, snooze, stats, store, tokens,
-    triage, undo, watch, worker,
+    knowledge, ledger, man, mcp, mute, pause, resume, review, reviewers, runs, show, smells, snooze, stats, store,
+    tokens, triage, undo, watch, worker,
 };
 #[cfg(feature = "eval")]
 use super::{context_eval, fit_weights, replay};
@@ -126,6 +126,8 @@ pub enum CliCommand {
     Snooze(snooze::SnoozeArgs),
     /// Print the review summary that a coding assistant receives at each turn
     Ledger(ledger::LedgerArgs),
+    /// Serve coding assistants over the Model Context Protocol (started by the assistant)
+    Mcp(mcp::McpArgs),
     /// Show what reviews found, cost and saved, and how precise they were
     Stats(stats::StatsArgs),
     /// Manage learned patterns

@@ -7,7 +7,7 @@ use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
 use super::{complete, output, resolve_id};
 use crate::config::RequiredAssets;
-use crate::domain::Source;
+use crate::policy;
 use crate::runner::CancelOutcome;
 
 /// Arguments of `cancel`.
@@ -30,8 +30,9 @@ pub fn run(invocation: &Invocation, arguments: &CancelArgs) -> Result<CliExitCod
     let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
     let id = resolve_id::resolve_run(&runner.store, &arguments.run)?;
     let asked_by = runner.store.run(&id)?.map(|run| run.source);
-    if asked_by != Some(Source::Assistant) {
-        invocation.actor()?.require_person("cancel a review that no assistant asked for")?;
+    let actor = invocation.actor()?;
+    if !asked_by.is_some_and(|source| policy::may_cancel(actor.actor, source)) {
+        actor.require_person("cancel a review that no assistant asked for")?;
     }
     let reason = arguments.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
     let reason = reason.unwrap_or("from the command line");

@@ -11,6 +11,7 @@ use crate::git::hooks::HookError;
 use crate::knowledge::error::KnowledgeError;
 use crate::runner::{LearnError, RunnerError};
 use crate::store::StoreError;
+use crate::store::id_lookup::LookupError;
 
 /// Exit code of the process. The numbers are a contract with scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +113,18 @@ impl From<StoreError> for CliError {
     }
 }
 
+impl From<LookupError> for CliError {
+    fn from(error: LookupError) -> Self {
+        let exit = match error {
+            LookupError::Store(error) => return error.into(),
+            LookupError::NoMatch { .. } => CliExitCode::Usage,
+            LookupError::Damaged(_) => CliExitCode::Incomplete,
+        };
+        let hint = Some(error.hint()).filter(|hint| !hint.is_empty());
+        Self { message: error.to_string(), hint, exit, report: None }
+    }
+}
+
 impl From<KnowledgeError> for CliError {
     fn from(error: KnowledgeError) -> Self {
         let exit = match error {
@@ -133,36 +146,26 @@ impl From<LearnError> for CliError {
 
 impl From<RunnerError> for CliError {
     fn from(error: RunnerError) -> Self {
-        let message = error.to_string();
-        match error {
-            RunnerError::Git(error) => error.into(),
-            RunnerError::Store(error) => error.into(),
-            RunnerError::UnknownReviewer { .. } => {
-                Self::usage(message).hint("`revdeck config show` lists the reviewers of your settings")
-            }
-            RunnerError::MissingKey(missing) => Self::usage(message).hint(missing.hint()),
-            RunnerError::Limits(_) => Self::usage(message).hint("`revdeck config path` says where smells.toml is"),
-            RunnerError::EngineStuck { .. } => Self::internal(message),
-            RunnerError::Unkillable { .. } => Self::failed(message),
-            RunnerError::Unsettled { .. } => Self::failed(message)
-                .hint("the run waits in the store; once the store can be written, `revdeck runs` goes on with it"),
-            RunnerError::WatchedElsewhere { .. } => Self::failed(message),
-            RunnerError::WatcherStays { watcher } => match watcher {
-                Some(pid) => Self::failed(message).hint(format!("`kill -9 {pid}` ends it; nothing is lost")),
-                None => Self::failed(message),
-            },
-            RunnerError::Config(error) => error.into(),
-            RunnerError::Fix(error) => match error.hint() {
-                Some(hint) => Self::usage(message).hint(hint),
-                None => Self::usage(message),
-            },
+        let (message, hint) = (error.to_string(), error.hint());
+        let exit = match error {
+            RunnerError::Git(error) => return error.into(),
+            RunnerError::Store(error) => return error.into(),
+            RunnerError::Config(error) => return error.into(),
+            RunnerError::EngineStuck { .. } => return Self::internal(message),
+            RunnerError::UnknownReviewer { .. }
+            | RunnerError::MissingKey(_)
+            | RunnerError::Limits(_)
+            | RunnerError::Fix(_) => CliExitCode::Usage,
             RunnerError::Reviewer(error) if error.class == crate::domain::ErrorClass::Configuration => {
-                Self::usage(message)
+                CliExitCode::Usage
             }
-            RunnerError::Reviewer(_) => Self::failed(message).hint("`revdeck doctor` says what the reviewer lacks"),
-            RunnerError::Spawn { .. } => {
-                Self::failed(message).hint("the run waits in the store; the next `revdeck review` starts it")
-            }
-        }
+            RunnerError::Unkillable { .. }
+            | RunnerError::Unsettled { .. }
+            | RunnerError::WatchedElsewhere { .. }
+            | RunnerError::WatcherStays { .. }
+            | RunnerError::Reviewer(_)
+            | RunnerError::Spawn { .. } => CliExitCode::Incomplete,
+        };
+        Self { message, hint, exit, report: None }
     }
 }

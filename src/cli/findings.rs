@@ -1,6 +1,5 @@
 //! `revdeck findings`: lists the findings of this repository, most urgent first.
 
-use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
@@ -11,9 +10,9 @@ use super::session::{Invocation, Session};
 use super::{complete, export, mute, output, resolve_id, runs};
 use crate::config::RequiredAssets;
 use crate::domain::text::{path_from_bytes, sanitize_line};
-use crate::domain::{Finding, FindingStatus, Kind, Priority, RunId};
-use crate::report::{OutputFormat, TextOptions, TextStyle, TextTable, json, markdown, text};
-use crate::store::{FindingRow, Store, StoreView};
+use crate::domain::{FindingStatus, Kind, Priority};
+use crate::report::{OutputFormat, TextOptions, TextStyle, TextTable, json, load_findings, markdown, text};
+use crate::store::{FindingRow, StoreView};
 
 /// Arguments of `findings`.
 #[derive(Debug, Args)]
@@ -186,40 +185,6 @@ fn describe_missing(session: &Session, view: &StoreView, arguments: &FindingsArg
     let id = resolve_id::resolve_run(&session.store, given)?;
     let record = session.store.run(&id)?;
     Ok(record.and_then(|record| export::describe_missing(&record, &record.outcome.coverage)))
-}
-
-/// Loads the full findings of the chosen rows, in the same order and with their current status. Reads the output of
-/// each run once.
-///
-/// # Errors
-///
-/// Returns an error if an output or a journal cannot be read.
-pub fn load_findings(store: &Store, view: &StoreView, chosen: &[usize]) -> Result<Vec<Finding>, CliError> {
-    let mut by_run: HashMap<&str, HashMap<String, Finding>> = HashMap::new();
-    let mut findings = Vec::with_capacity(chosen.len());
-    for &index in chosen {
-        let row = view.finding(index);
-        if !by_run.contains_key(row.last_run) {
-            let id = row.last_run.parse::<RunId>().map_err(|error| CliError::failed(error.to_string()))?;
-            let reported = store.reported_findings(&id)?;
-            by_run.insert(
-                row.last_run,
-                reported.into_iter().map(|finding| (finding.finding_id.to_string(), finding)).collect(),
-            );
-        }
-        let found = by_run.get_mut(row.last_run).and_then(|findings| findings.remove(row.id));
-        // The finding may stand in the journal of the run only.
-        let found = match (found, row.id.parse()) {
-            (None, Ok(id)) => store.finding_in(view, &id)?,
-            (found, _) => found,
-        };
-        if let Some(mut finding) = found {
-            finding.status = row.status;
-            view.relocate_finding(index, &mut finding);
-            findings.push(finding);
-        }
-    }
-    Ok(findings)
 }
 
 /// Formats the chosen findings (indices into `view`) as a table, or a sentence if there are none.

@@ -36,6 +36,7 @@ mod knowledge;
 mod ledger;
 mod logging;
 mod man;
+mod mcp;
 mod mute;
 mod output;
 mod pause;
@@ -130,6 +131,7 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
         Some(CliCommand::Watch(arguments)) => watch::run(&invocation, &arguments),
         Some(CliCommand::Snooze(arguments)) => snooze::run(&invocation, &arguments),
         Some(CliCommand::Ledger(arguments)) => ledger::run(&invocation, &arguments),
+        Some(CliCommand::Mcp(arguments)) => mcp::run(&invocation, &arguments),
         Some(CliCommand::Stats(arguments)) => stats::run(&invocation, &arguments),
         Some(CliCommand::Knowledge(arguments)) => knowledge::run(&invocation, &arguments),
         Some(CliCommand::Context(arguments)) => context::run(&invocation, &arguments),

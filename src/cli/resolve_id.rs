@@ -1,49 +1,26 @@
-//! Resolution of ids that a user types: a full id or a unique prefix of one.
+//! Resolution of ids that a user types, with errors of the command line; see [`id_lookup`].
 
 use super::error::CliError;
-use crate::domain::text::sanitize_line;
 use crate::domain::{FindingId, FixId, RunId};
-use crate::store::{Store, StoreView};
+pub use crate::store::id_lookup::RunOrFinding;
+use crate::store::{Store, StoreView, id_lookup};
 
-/// Number of candidates that the error message lists for an ambiguous prefix.
-const MAX_LISTED_CANDIDATES: usize = 8;
-
-/// Id of a run or of a finding, from an argument that accepts both.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RunOrFinding {
-    Run(RunId),
-    Finding(FindingId),
-}
-
-/// Resolves `given` to a run: an id, a unique prefix of an id (with or without `ar_`), or `latest`.
+/// Resolves `given` to a run; see [`id_lookup::resolve_run`].
 ///
 /// # Errors
 ///
 /// Returns an error if no run or several runs match, or if the store cannot be read.
 pub fn resolve_run(store: &Store, given: &str) -> Result<RunId, CliError> {
-    if let Ok(id) = given.parse::<RunId>()
-        && store.run(&id)?.is_some()
-    {
-        return Ok(id);
-    }
-    let view = store.view()?;
-    if given == "latest" {
-        let newest = (0..view.run_count()).map(|index| view.run(index)).find(|run| !run.is_fix_review());
-        return newest.map_or_else(|| Err(not_found("run", given, &view)), |run| parse_id(run.id));
-    }
-    let prefix = add_prefix("ar_", given).to_uppercase();
-    let ids = (0..view.run_count()).map(|index| view.run(index).id);
-    pick_unique("run", given, &view, ids.filter(|id| starts_with(id, &prefix)))
+    Ok(id_lookup::resolve_run(store, given)?)
 }
 
-/// Resolves `given` to a finding: an id or a unique prefix of an id (with or without `f_`).
+/// Resolves `given` to a finding; see [`id_lookup::resolve_finding`].
 ///
 /// # Errors
 ///
 /// Returns an error if no finding or several findings match, or if the store cannot be read.
 pub fn resolve_finding(store: &Store, given: &str) -> Result<FindingId, CliError> {
-    let view = store.view()?;
-    resolve_finding_in(&view, given)
+    Ok(id_lookup::resolve_finding(store, given)?)
 }
 
 /// Resolves `given` like [`resolve_finding`], in a view that is already loaded.
@@ -52,122 +29,23 @@ pub fn resolve_finding(store: &Store, given: &str) -> Result<FindingId, CliError
 ///
 /// Returns an error if no finding or several findings match.
 pub fn resolve_finding_in(view: &StoreView, given: &str) -> Result<FindingId, CliError> {
-    if let Some(index) = view.finding_index(given) {
-        return parse_id(view.finding(index).id);
-    }
-    let prefix = add_prefix("f_", given).to_uppercase();
-    let ids = (0..view.finding_count()).map(|index| view.finding(index).id);
-    pick_unique("finding", given, view, ids.filter(|id| starts_with(id, &prefix)))
+    Ok(id_lookup::resolve_finding_in(view, given)?)
 }
 
-/// Resolves `given` to a fix: an id, a unique prefix of an id (with or without `fx_`), or `latest`.
+/// Resolves `given` to a fix; see [`id_lookup::resolve_fix`].
 ///
 /// # Errors
 ///
 /// Returns an error if no fix or several fixes match, or if the store cannot be read.
 pub fn resolve_fix(store: &Store, given: &str) -> Result<FixId, CliError> {
-    let fixes = store.fixes()?;
-    if given == "latest"
-        && let Some(newest) = fixes.first()
-    {
-        return Ok(newest.fix_id.clone());
-    }
-    let prefix = add_prefix("fx_", given).to_uppercase();
-    let mut found = fixes.iter().filter(|fix| starts_with(fix.fix_id.as_str(), &prefix));
-    match (found.next(), found.next()) {
-        (Some(fix), None) if !given.is_empty() => Ok(fix.fix_id.clone()),
-        (Some(_), _) => Err(CliError::usage(format!("{:?} is the beginning of several fix ids", sanitize_line(given)))
-            .hint("write more of it; `revdeck fixes` lists them")),
-        (None, _) => Err(CliError::usage(format!("there is no fix {:?} in this repository", sanitize_line(given)))
-            .hint("`revdeck fixes` lists them")),
-    }
+    Ok(id_lookup::resolve_fix(store, given)?)
 }
 
-/// Resolves `given` to a run or a finding. The prefix `ar_` or `f_` decides; without one, both are searched.
+/// Resolves `given` to a run or a finding; see [`id_lookup::resolve_run_or_finding`].
 ///
 /// # Errors
 ///
 /// Returns an error if nothing matches, or both a run and a finding match.
 pub fn resolve_run_or_finding(store: &Store, given: &str) -> Result<RunOrFinding, CliError> {
-    let lower = given.to_lowercase();
-    if lower.starts_with("ar_") || lower == "latest" {
-        return resolve_run(store, given).map(RunOrFinding::Run);
-    }
-    if lower.starts_with("f_") {
-        return resolve_finding(store, given).map(RunOrFinding::Finding);
-    }
-    match (resolve_run(store, given), resolve_finding(store, given)) {
-        (Ok(run), Err(_)) => Ok(RunOrFinding::Run(run)),
-        (Err(_), Ok(finding)) => Ok(RunOrFinding::Finding(finding)),
-        (Ok(run), Ok(finding)) => {
-            Err(CliError::usage(format!("{given:?} is both the run {run} and the finding {finding}"))
-                .hint("write ar_ or f_ before it"))
-        }
-        (Err(error), Err(_)) => {
-            Err(CliError::usage(format!("there is no run and no finding {:?}", sanitize_line(given)))
-                .hint(error.hint.unwrap_or_default()))
-        }
-    }
-}
-
-fn add_prefix(prefix: &str, given: &str) -> String {
-    let lower = given.to_lowercase();
-    if lower.starts_with(prefix) || prefix.starts_with(&lower) { lower } else { format!("{prefix}{given}") }
-}
-
-fn starts_with(id: &str, upper_prefix: &str) -> bool {
-    id.get(..upper_prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(upper_prefix))
-}
-
-fn pick_unique<'a, T: std::str::FromStr>(
-    what: &str,
-    given: &str,
-    view: &StoreView,
-    mut candidates: impl Iterator<Item = &'a str>,
-) -> Result<T, CliError>
-where
-    T::Err: std::fmt::Display,
-{
-    let Some(first) = candidates.next() else { return Err(not_found(what, given, view)) };
-    let others: Vec<&str> = candidates.collect();
-    if given.is_empty() || !others.is_empty() {
-        let mut listed: Vec<&str> = vec![first];
-        listed.extend(others.iter().take(MAX_LISTED_CANDIDATES - 1));
-        let more = (others.len() + 1).saturating_sub(listed.len());
-        let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-        return Err(CliError::usage(format!(
-            "{:?} is the beginning of several {what} ids:\n  {}{more}",
-            sanitize_line(given),
-            listed.join("\n  ")
-        ))
-        .hint("write more of it"));
-    }
-    parse_id(first)
-}
-
-fn parse_id<T: std::str::FromStr>(text: &str) -> Result<T, CliError>
-where
-    T::Err: std::fmt::Display,
-{
-    text.parse()
-        .map_err(|error: T::Err| CliError::failed(error.to_string()).hint("`revdeck store verify` looks for damage"))
-}
-
-fn not_found(what: &str, given: &str, view: &StoreView) -> CliError {
-    let (known, list) = match what {
-        "run" => (
-            (0..view.run_count().min(3)).map(|index| view.run(index).id.to_owned()).collect::<Vec<_>>(),
-            "`revdeck runs`",
-        ),
-        _ => (
-            (0..view.finding_count().min(3)).map(|index| view.finding(index).id.to_owned()).collect(),
-            "`revdeck findings`",
-        ),
-    };
-    let error = CliError::usage(format!("there is no {what} {:?} in this repository", sanitize_line(given)));
-    if known.is_empty() {
-        error.hint(format!("there are no {what}s yet: `revdeck review` makes a start"))
-    } else {
-        error.hint(format!("{list} lists them; the newest: {}", known.join(", ")))
-    }
+    Ok(id_lookup::resolve_run_or_finding(store, given)?)
 }

@@ -138,19 +138,9 @@ fn build_request(session: &Session, arguments: &ReviewArgs, source: Source) -> R
     })
 }
 
-fn action_word(action: &ReviewAction) -> &'static str {
-    match action {
-        ReviewAction::Launch => "launch",
-        ReviewAction::Adopt { .. } => "adopt",
-        ReviewAction::Reuse { .. } => "reuse",
-        ReviewAction::Resume { .. } => "resume",
-        ReviewAction::Skip => "skip",
-    }
-}
-
 fn decision_to_json(decision: &Decision) -> serde_json::Value {
     json!({
-        "action": action_word(&decision.action),
+        "action": decision.action.word(),
         "reason": decision.reason,
         "saved_token_estimate": decision.saved_token_estimate,
         "supersedes": decision.supersedes(),
@@ -332,7 +322,7 @@ impl RunResult {
 
     /// Formats a line that says which earlier run answered the request. Empty if a new run did.
     fn format_answered_by(&self, look: &TextOptions, decision: &Decision) -> String {
-        let how = match action_word(&decision.action) {
+        let how = match decision.action.word() {
             "reuse" => "reused, nothing was reviewed again",
             "adopt" => "adopted, it was on its way already",
             _ => return String::new(),

@@ -205,6 +205,15 @@ impl Invocation {
         Ok(session.into_runner().0)
     }
 
+    /// Opens the repository around the current folder, without printing warnings: a server repeats this call.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if there is no repository, the settings are invalid or the store cannot be opened.
+    pub fn open_runner(&self, texts: RequiredAssets, mistakes: MistakePolicy) -> Result<Services, CliError> {
+        Ok(self.open_current(texts, mistakes)?.into_runner().0)
+    }
+
     /// Returns the source of the settings for each change. Mistakes in them were reported when the session was opened.
     fn repository_rules(&self, root: &Path, loaded: &LoadedSettings) -> RepositoryRules {
         let (invocation, path) = (self.clone(), root.join(config::REPOSITORY_FILE));

@@ -94,6 +94,7 @@ fn load_story(store: &Store, view: &StoreView, finding: &Finding) -> Result<Find
     let flips = output.map(|output| output.flip_flops).unwrap_or_default();
     Ok(FindingHistory {
         history: store.dispositions(id)?,
+        notes: store.notes(id)?,
         reported: place(last, reported.as_ref().unwrap_or(finding)),
         place: place(&placed, finding),
         first: earlier.first.map(|first| name_review(&first.run, first.at)),

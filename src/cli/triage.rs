@@ -4,15 +4,14 @@
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCandidates;
 
-use super::actor::CommandActor;
 use super::error::{CliError, CliExitCode};
-use super::session::{Invocation, Session};
+use super::session::Invocation;
 use super::{complete, output, resolve_id};
 use crate::config::RequiredAssets;
-use crate::domain::text::{format_count, sanitize_line};
-use crate::domain::{Disposition, FindingId, FindingStatus, TriageAction};
+use crate::domain::text::format_count;
+use crate::domain::{FindingId, FindingStatus};
 use crate::policy;
-use crate::store::triage::status_after;
+use crate::runner::{SetStatusError, StatusChange, set_status};
 
 /// Arguments of `triage`.
 #[derive(Debug, Args)]
@@ -71,7 +70,14 @@ pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCod
             chosen.push(id);
         }
     }
-    let lines = session.store.decide(|log| build_dispositions(&session, &actor, log, &chosen, (status, reason)))?;
+    let change = StatusChange { actor: actor.actor, status, reason };
+    let lines = set_status(&session.store, &session.ambient, &chosen, change).map_err(|error| match error {
+        SetStatusError::Store(error) => error.into(),
+        refused => {
+            let error = CliError::usage(refused.to_string());
+            if actor.is_assistant() { error.hint(actor.hint()) } else { error }
+        }
+    })?;
     let already = chosen.len() - lines.len();
     if already > 0 {
         output::print_note(&format!("note: {} {status} already", format_count(already, "finding")));
@@ -82,39 +88,4 @@ pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCod
     }
     output::print(&said)?;
     Ok(CliExitCode::Done)
-}
-
-/// Builds the dispositions to store. Skips findings that already have the status; refuses all if one is not allowed.
-fn build_dispositions(
-    session: &Session,
-    actor: &CommandActor,
-    log: &[Disposition],
-    chosen: &[FindingId],
-    (status, reason): (FindingStatus, &str),
-) -> Result<Vec<Disposition>, CliError> {
-    let at = session.ambient.now();
-    let group = session.ambient.new_run_id().to_string().replacen("ar_", "t_", 1);
-    let mut lines = Vec::new();
-    for id in chosen {
-        let previous = status_after(log, id);
-        match policy::may_set(actor.actor, previous, status) {
-            Ok(()) => lines.push(Disposition {
-                finding_id: id.clone(),
-                status,
-                previous,
-                actor: actor.actor,
-                reason: sanitize_line(reason).into_owned(),
-                at,
-                action: TriageAction::Set,
-                group: group.clone(),
-                run_id: None,
-            }),
-            Err(policy::Refusal::AlreadySo(_)) => {}
-            Err(refusal) => {
-                let error = CliError::usage(format!("{id} cannot become {status}: {refusal}"));
-                return Err(if actor.is_assistant() { error.hint(actor.hint()) } else { error });
-            }
-        }
-    }
-    Ok(lines)
 }

@@ -12,6 +12,7 @@ mod coverage;
 mod event;
 mod finding;
 mod finding_lifecycle;
+mod finding_note;
 mod fix;
 mod ids;
 mod kind;
@@ -38,6 +39,7 @@ pub use finding::{Confidence, Finding, FindingStatus, Priority, Severity, Sugges
 pub use finding_lifecycle::{
     FindingAlias, FlipFlop, MovedFinding, Mute, MuteAction, SuppressedReport, SuppressionReason,
 };
+pub use finding_note::{FindingNote, NoteKind};
 pub use fix::{AppliedFile, FileDiffStat, Fix, FixStatus, UnfixedFinding};
 pub(crate) use ids::FindingVariants;
 pub use ids::{BadId, FindingId, FixId, PatternId, RunId, content_hash};

@@ -137,6 +137,19 @@ pub enum ReviewAction {
     Skip,
 }
 
+impl ReviewAction {
+    /// Returns the word for the action in JSON output.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Launch => "launch",
+            Self::Adopt { .. } => "adopt",
+            Self::Reuse { .. } => "reuse",
+            Self::Resume { .. } => "resume",
+            Self::Skip => "skip",
+        }
+    }
+}
+
 /// Decides about a request. `known` may have any order. Among several matching runs, the newest counts (ids sort by
 /// time).
 pub fn decide(request: &LaunchRequest, known: &[KnownRun<'_>]) -> Decision {

@@ -9,7 +9,7 @@
 use thiserror::Error;
 
 use super::ReviewExtent;
-use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Kind, RunId, RunStatus, Time, TriageAction};
+use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Kind, RunId, RunStatus, Source, Time, TriageAction};
 
 /// Reason why an actor may not set a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -52,6 +52,15 @@ pub fn may_set(actor: Actor, from: FindingStatus, to: FindingStatus) -> Result<(
         (Actor::Engine, Dismissed, _) => Err(Refusal::DecidedByUser(from)),
         (Actor::Engine, _, Dismissed) => Err(Refusal::UserOnly(to)),
         (Actor::Engine, _, Open | Unresolved | Addressed | Obsolete) => Ok(()),
+    }
+}
+
+/// Returns true if `actor` may cancel a run that `source` requested. An assistant may take back only requests of
+/// assistants; the engine cancels for reasons of its own.
+pub fn may_cancel(actor: Actor, source: Source) -> bool {
+    match actor {
+        Actor::User | Actor::Engine => true,
+        Actor::Assistant => source == Source::Assistant,
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) use freshness::{Activity, CurrentCode, Freshness, FreshnessSubject, d
 pub use known_run::{CancelRequest, EquivalenceKey, KnownRun, Resumable, ReviewExtent, RunAdvance};
 pub(crate) use lifecycle::{
     ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, ReviewObservation, SilentRun, confirms_fix,
-    find_resolution, may_set, needs_reason, next_status,
+    find_resolution, may_cancel, may_set, needs_reason, next_status,
 };
 pub(crate) use needless_runs::{LiveRun, NeedlessVerdict, ReviewedCommit, find_needless_runs};
 pub(crate) use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority};

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::text::format_line_range;
 use super::text_style::TextOptions;
 use crate::domain::text::sanitize_line;
-use crate::domain::{Actor, Disposition, Finding, FindingId, LineRange, RunId, RunOutput, RunRecord, Time};
+use crate::domain::{
+    Actor, Disposition, Finding, FindingId, FindingNote, LineRange, NoteKind, RunId, RunOutput, RunRecord, Time,
+};
 use crate::policy::find_resolution;
 use crate::store::{Store, StoreError};
 
@@ -74,6 +76,8 @@ impl EarlierRuns {
 pub struct FindingHistory {
     /// Decisions, oldest first.
     pub history: Vec<Disposition>,
+    /// Notes for the user, oldest first.
+    pub notes: Vec<FindingNote>,
     /// Location of the last report.
     pub reported: FindingLocation,
     /// Location at which the code was last seen.
@@ -124,14 +128,9 @@ impl FindingHistory {
             ));
         }
         if let Some(resolution) = find_resolution(&self.history) {
-            let claimed = resolution.claimed.map(|line| {
-                let who = match line.actor {
-                    Actor::User => "the user",
-                    Actor::Assistant => "an assistant",
-                    Actor::Engine => "revdeck",
-                };
-                format!("claimed by {who} {} ago", look.format_age(line.at))
-            });
+            let claimed = resolution
+                .claimed
+                .map(|line| format!("claimed by {} {} ago", name_actor(line.actor), look.format_age(line.at)));
             let confirmed = match resolution.confirmed.and_then(|line| line.run_id.as_ref()) {
                 Some(run) => format!("confirmed by run {run}"),
                 None => "not confirmed by a review yet".to_owned(),
@@ -150,15 +149,23 @@ impl FindingHistory {
             }
             (None, None) => {}
         }
+        for FindingNote { kind: NoteKind::Dispute, actor, text: reason, at, .. } in &self.notes {
+            text.push_str(&format!(
+                "disputed by {} {} ago: {}\n",
+                name_actor(*actor),
+                look.format_age(*at),
+                sanitize_line(reason)
+            ));
+        }
         if let Some(earlier) = &self.undoes {
             text.push_str(&format!("flip-flop: it asks to undo what {earlier} asked for\n"));
         }
         text
     }
 
-    /// Returns the JSON keys beside `finding`: `history`, `place`, `reported`, `first_reported`, `resolution`, `undoes`,
+    /// Returns the JSON keys beside `finding`: `history`, `notes`, `place`, `reported`, `first_reported`, `resolution`, `undoes`,
     /// `carried_over_from`.
-    pub fn to_json_parts(&self) -> [(&'static str, Value); 7] {
+    pub fn to_json_parts(&self) -> [(&'static str, Value); 8] {
         let resolution = find_resolution(&self.history).map(|resolution| {
             json!({
                 "claimed_by": resolution.claimed.map(|line| line.actor),
@@ -169,6 +176,7 @@ impl FindingHistory {
         });
         [
             ("history", json!(self.history)),
+            ("notes", json!(self.notes)),
             ("place", self.place.to_json()),
             ("reported", self.reported.to_json()),
             ("first_reported", json!(self.first.as_ref().map(|first| json!({ "run_id": first.run, "at": first.at })))),
@@ -176,5 +184,14 @@ impl FindingHistory {
             ("undoes", json!(self.undoes)),
             ("carried_over_from", json!(self.carried_from)),
         ]
+    }
+}
+
+/// Returns the word for an actor in a sentence.
+fn name_actor(actor: Actor) -> &'static str {
+    match actor {
+        Actor::User => "the user",
+        Actor::Assistant => "an assistant",
+        Actor::Engine => "revdeck",
     }
 }

@@ -120,8 +120,7 @@ pub fn encode_review(
 
 /// Encodes the output of `show FINDING`: `finding` and the keys of its history.
 pub fn encode_finding_with_history(shown: &Finding, story: &FindingHistory) -> Value {
-    let [history, place, reported, first, resolution, undoes, carried] = story.to_json_parts();
-    build_versioned([("finding", encode_finding(shown)), history, place, reported, first, resolution, undoes, carried])
+    build_versioned([("finding", encode_finding(shown))].into_iter().chain(story.to_json_parts()))
 }
 
 /// Encodes the findings that were held back, each as `finding`, `because`, `reason`.

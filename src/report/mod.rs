@@ -21,6 +21,7 @@ mod rdjsonl;
 mod rules;
 mod sarif;
 pub(crate) mod stats;
+mod stored_findings;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -30,5 +31,6 @@ mod text_style;
 pub(crate) use export::{ExportedFinding, FindingExport};
 pub(crate) use finding_history::{EarlierRuns, FindingHistory, FindingLocation, FirstReport, ReviewedAt};
 pub(crate) use format::OutputFormat;
+pub(crate) use stored_findings::load_findings;
 pub(crate) use table::TextTable;
 pub(crate) use text_style::{TextOptions, TextStyle};

@@ -80,6 +80,7 @@ mod recovery;
 mod repository_rules;
 mod reviewer_access;
 mod services;
+mod set_status;
 mod watcher;
 mod worker;
 
@@ -98,7 +99,7 @@ pub(crate) use launcher::preview::{BUDGET_RANGE, ContextRequest, ContextTarget, 
 pub(crate) use learning::Learning;
 pub(crate) use learning::learn::LearnError;
 pub(crate) use ledger_feed::{
-    LedgerRecall, LedgerRequest, LedgerSources, compose_ledger, forget_ledger_session,
+    LedgerRecall, LedgerRequest, LedgerSources, LedgerTurn, compose_ledger, forget_ledger_session,
 };
 pub(crate) use process::limit_memory;
 pub(crate) use prompt::PromptBuilder;
@@ -113,6 +114,7 @@ pub(crate) use reviewer_access::model_reviewer::max_turns;
 pub(crate) use reviewer_access::review_cost::{AutomaticReviewer, CostLimit, ReviewerTerms};
 pub(crate) use reviewer_access::reviewer_probe::{ReviewerProbe, ToolProbe, probe_reviewer};
 pub(crate) use services::{BUILTIN_REVIEWER, Services};
+pub(crate) use set_status::{SetStatusError, StatusChange, set_status};
 pub(crate) use watcher::{
     RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState, Watcher, parse_snooze,
 };
@@ -290,4 +292,33 @@ pub enum RunnerError {
         /// Process id of the watcher; `None` if it has not recorded its id.
         watcher: Option<u32>,
     },
+}
+
+impl RunnerError {
+    /// Returns a remedy as a sentence for the user; `None` when there is none.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Git(error) => return error.hint(),
+            Self::Fix(error) => return error.hint(),
+            Self::Store(error) => return Some(error.hint()),
+            Self::Config(error) => return Some(error.hint()),
+            Self::MissingKey(missing) => return Some(missing.hint()),
+            Self::UnknownReviewer { .. } => "`revdeck config show` lists the reviewers of your settings",
+            Self::Limits(_) => "`revdeck config path` says where smells.toml is",
+            Self::Unsettled { .. } => {
+                "the run waits in the store; once the store can be written, `revdeck runs` goes on with it"
+            }
+            Self::WatcherStays { watcher: Some(pid) } => {
+                return Some(format!("`kill -9 {pid}` ends it; nothing is lost"));
+            }
+            Self::Reviewer(error) if error.class == crate::domain::ErrorClass::Configuration => return None,
+            Self::Reviewer(_) => "`revdeck doctor` says what the reviewer lacks",
+            Self::Spawn { .. } => "the run waits in the store; the next `revdeck review` starts it",
+            Self::EngineStuck { .. }
+            | Self::Unkillable { .. }
+            | Self::WatchedElsewhere { .. }
+            | Self::WatcherStays { watcher: None } => return None,
+        };
+        Some(hint.to_owned())
+    }
 }

@@ -28,11 +28,13 @@ pub(super) enum TrackedFile {
     Mutes,
     Fixes,
     Deliveries,
+    Notes,
 }
 
 impl TrackedFile {
     /// All files, in the order of their lines. A new one comes last, because older stores have fewer lines.
-    pub(super) const ALL: [Self; 5] = [Self::Runs, Self::Triage, Self::Mutes, Self::Fixes, Self::Deliveries];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Runs, Self::Triage, Self::Mutes, Self::Fixes, Self::Deliveries, Self::Notes];
 
     fn name(self) -> &'static str {
         match self {
@@ -41,6 +43,7 @@ impl TrackedFile {
             Self::Mutes => "mutes.ndjson",
             Self::Fixes => "fixes.ndjson",
             Self::Deliveries => "surfaced.ndjson",
+            Self::Notes => "notes.ndjson",
         }
     }
 

@@ -13,12 +13,14 @@
 //! | `lines` | reading the lines of a file forwards and backwards |
 //! | `lock` | the store's lock, and each run's lock as the proof of liveness |
 //! | `run_record` | latest record of a run; updates that keep unknown fields |
+//! | [`id_lookup`] | ids that a user writes, resolved by a unique prefix |
 //! | `journal` | a run's journal: append, read, follow |
 //! | `heartbeat` | current activity of a working run |
 //! | `output` | run outputs, findings by id, dispositions |
 //! | [`triage`] | undo and redo, pure |
 //! | `latest_statuses` | current statuses of findings, read from the end of `triage.ndjson` |
 //! | `latest_dispositions` | last disposition of each finding, and the engine's dispositions that follow |
+//! | `finding_notes` | notes about findings, for the user |
 //! | `muted_kinds` | kinds of findings that are not reported |
 //! | `recovery_notices` | repairs made while no user interface was open |
 //! | `pending_marker` | marker of a run that is about to be recorded |
@@ -41,8 +43,10 @@ mod cross_check;
 mod error;
 mod extents;
 pub(crate) mod files;
+mod finding_notes;
 mod fixes;
 mod heartbeat;
+pub(crate) mod id_lookup;
 mod journal;
 mod latest_dispositions;
 mod latest_records;
@@ -220,6 +224,10 @@ impl Store {
 
     fn mutes_path(&self) -> PathBuf {
         self.root.join("mutes.ndjson")
+    }
+
+    fn notes_path(&self) -> PathBuf {
+        self.root.join("notes.ndjson")
     }
 
     fn notices_path(&self) -> PathBuf {

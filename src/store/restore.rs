@@ -33,7 +33,7 @@ impl Store {
                     "muted kinds are restored from the reviews that heeded them; the rest is lost: `revdeck mute` says it \
                      again"
                 }
-                Some(TrackedFile::Fixes | TrackedFile::Deliveries) | None => {
+                Some(TrackedFile::Fixes | TrackedFile::Deliveries | TrackedFile::Notes) | None => {
                     "none: the lines are lost; the file goes on with what there is"
                 }
             };

@@ -261,7 +261,7 @@ fn classify_event(event: &notify::Event, root: &Path) -> Option<TouchedPart> {
         Ok(inside) => {
             let watch =
                 [watcher_state::WATCH_FILE, watcher_state::SNOOZE_FILE].iter().any(|name| inside == Path::new(name));
-            let shown = ["", "runs.ndjson", "triage.ndjson", "fixes.ndjson", "events"];
+            let shown = ["", "runs.ndjson", "triage.ndjson", "fixes.ndjson", "notes.ndjson", "events"];
             let named = shown.iter().any(|name| inside == Path::new(name));
             match inside.extension().and_then(|extension| extension.to_str()) {
                 _ if named => Some(TouchedPart::Store),

@@ -2,7 +2,7 @@
 
 use super::theme::Role;
 use super::turns::TurnHistory;
-use crate::domain::{Disposition, Finding, Fix, JournalEntry, RunOutput, RunRecord};
+use crate::domain::{Disposition, Finding, FindingNote, Fix, JournalEntry, RunOutput, RunRecord};
 use crate::policy::MuteOffer;
 use crate::report::FirstReport;
 
@@ -38,6 +38,8 @@ pub struct LedgerText {
 pub struct FindingPage {
     pub finding: Finding,
     pub history: Vec<Disposition>,
+    /// Notes of assistants for the user, oldest first.
+    pub notes: Vec<FindingNote>,
     /// The run that last reported the finding.
     pub run: Option<RunRecord>,
     /// The first report; `None` if the last run made it, or if it is unknown.

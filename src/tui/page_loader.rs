@@ -130,6 +130,7 @@ impl PageLoader {
             Err(error) => return show(PageData::Failed(error)),
         };
         let history = self.store.dispositions(&finding.finding_id).unwrap_or_default();
+        let notes = self.store.notes(&finding.finding_id).unwrap_or_default();
         let run = self.read_run(finding.last_run_id.as_str()).ok();
         let EarlierRuns { first: first_report, carried_from } = self.load_earlier_runs(&finding);
         let seen = self.find_relocation(view, &finding);
@@ -140,7 +141,7 @@ impl PageLoader {
         let code = build_excerpt(&finding, file.as_ref().map(|lines| lines.as_slice()));
         let first = code.first as usize;
         let count = code.lines.len();
-        let mut page = FindingPage { finding, history, run, first_report, carried_from, relocation: seen, offer, code };
+        let mut page = FindingPage { finding, history, notes, run, first_report, carried_from, relocation: seen, offer, code };
         let Some(file) = file.filter(|_| page.code.note.is_none()) else {
             let lines: Vec<String> = page.code.lines.clone();
             page.code.spans = self.highlight(&page.finding.repo_relative_path, &lines, 0, count);

@@ -19,7 +19,7 @@ use super::views::fix;
 
 pub(crate) use crate::report::figures::{format_brief, format_dollars, format_thousands};
 
-use crate::domain::{Actor, FindingStatus, Priority, ReportedProblem, RunRecord, TriageAction, text};
+use crate::domain::{Actor, FindingNote, FindingStatus, NoteKind, Priority, ReportedProblem, RunRecord, TriageAction, text};
 use crate::report::text::describe_review;
 
 /// Lines shown of a long anchor in total, and at its end; the middle is omitted.
@@ -325,6 +325,9 @@ fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
         };
         let reason = if line.reason.is_empty() { String::new() } else { format!(": {}", line.reason) };
         entry(doc, when(line.at), format!("{what}{reason}"));
+    }
+    for FindingNote { kind: NoteKind::Dispute, text, at, .. } in &page.notes {
+        entry(doc, when(*at), format!("disputed by the assistant: {text}"));
     }
 }
 

@@ -27,6 +27,7 @@ mod learning;
 mod lessons;
 mod life;
 mod llm;
+mod mcp;
 mod mine;
 mod needless;
 mod private;

@@ -332,6 +332,7 @@ pub fn page(n: u32, run: u32) -> Box<PageData> {
             detail_ref: String::new(),
             reported_at: Time::from_second(NOW / 1000 - 3600).unwrap_or_default(),
         },
+        notes: Vec::new(),
         history: Vec::new(),
         run: None,
         first_report: None,
