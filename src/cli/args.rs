@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
     cancel, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook, import, indexer, keep,
-    knowledge, ledger, man, mcp, mute, pause, resume, review, reviewers, runs, show, smells, snooze, stats, store,
+    knowledge, ledger, man, mcp, mute, pause, resume, review, reviewers, runs, show, smells, snooze, stats, status, store,
     tokens, triage, undo, watch, worker,
 };
 #[cfg(feature = "eval")]
@@ -124,6 +124,8 @@ pub enum CliCommand {
     Watch(watch::WatchArgs),
     /// Pause automatic reviews
     Snooze(snooze::SnoozeArgs),
+    /// Print the state of the reviews in a few words, for status lines
+    Status(status::StatusArgs),
     /// Print the review summary that a coding assistant receives at each turn
     Ledger(ledger::LedgerArgs),
     /// Serve coding assistants over the Model Context Protocol (started by the assistant)

@@ -10,8 +10,8 @@ use super::{findings, output, runs};
 use crate::config::RequiredAssets;
 use crate::domain::FindingCounts;
 use crate::report::text;
-use crate::runner::Services;
-use crate::tui::{self, Cockpit, LedgerText};
+use crate::runner::{LedgerPreview, Services};
+use crate::tui::{self, Cockpit};
 
 /// Maximum number of runs and of findings in the summary.
 const MAX_LISTED_ROWS: usize = 10;
@@ -36,24 +36,17 @@ pub fn run(invocation: &Invocation) -> Result<CliExitCode, CliError> {
     }
 }
 
-/// Runs `revdeck ledger` in a separate process and returns its text and exact token count. The tokenizer tables take
-/// 60 MB, which the cockpit must not hold all day.
-fn run_ledger_process(root: &Path, home: Option<&Path>) -> Result<Option<LedgerText>, String> {
-    #[derive(serde::Deserialize)]
-    struct PrintedLedger {
-        ledger: Option<String>,
-        tokens: usize,
-    }
+/// Runs `revdeck ledger --preview` in a separate process. The tokenizer tables take 60 MB, which the cockpit must not hold
+/// all day.
+fn run_ledger_process(root: &Path, home: Option<&Path>) -> Result<LedgerPreview, String> {
     let program = std::env::current_exe().map_err(|error| format!("cannot find revdeck itself: {error}"))?;
     let mut command = Command::new(&program);
-    command.arg("-C").arg(root).args(["ledger", "--format", "json"]).stdin(Stdio::null());
+    command.arg("-C").arg(root).args(["ledger", "--preview"]).stdin(Stdio::null());
     if let Some(home) = home {
         command.env("REVDECK_HOME", home);
     }
     let output = command.output().map_err(|error| format!("cannot start {}: {error}", program.display()))?;
-    let printed: PrintedLedger = serde_json::from_slice(&output.stdout)
-        .map_err(|_| String::from_utf8_lossy(&output.stderr).trim_end().to_owned())?;
-    Ok(printed.ledger.map(|text| LedgerText { text, tokens: printed.tokens }))
+    serde_json::from_slice(&output.stdout).map_err(|_| String::from_utf8_lossy(&output.stderr).trim_end().to_owned())
 }
 
 /// Prints a summary of runs and findings, for a pipe or a terminal that cannot show the cockpit.

@@ -1,5 +1,5 @@
-//! `revdeck details`: prints all details of a run or of one of its findings within a byte limit. Items that do not fit
-//! are left out whole and counted, never cut in the middle.
+//! `revdeck details`: prints all details of a run or of one of its findings within a byte limit, and says what was left
+//! out and how to get more. Items that do not fit are left out whole; only the parts of a single finding are cut.
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
@@ -12,6 +12,8 @@ use super::review::RunResult;
 use super::session::Invocation;
 use super::{complete, output, show};
 use crate::config::RequiredAssets;
+use crate::domain::text::sanitize_line;
+use crate::domain::{Finding, FindingId, RunId};
 use crate::report::{TextOptions, json, text};
 
 /// Arguments of `details`.
@@ -23,8 +25,8 @@ pub struct DetailsArgs {
     /// Show only this finding of the run
     #[arg(add = ArgValueCandidates::new(complete::list_findings))]
     finding: Option<String>,
-    /// Maximum size of the output in bytes
-    #[arg(long, value_name = "N", default_value_t = 65_536)]
+    /// Maximum size of the output in bytes, 512 to 64000
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_OUTPUT_BYTES)]
     max_bytes: usize,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
@@ -33,6 +35,13 @@ pub struct DetailsArgs {
 
 /// Minimum of `--max-bytes`: room for a result without findings.
 const MIN_OUTPUT_BYTES: usize = 512;
+/// Default of `--max-bytes`: about 3,000 tokens in the context of an assistant.
+const DEFAULT_OUTPUT_BYTES: usize = 12_000;
+/// Maximum of `--max-bytes`: about 16,000 tokens. The next step is `show`, which has no limit.
+const MAX_OUTPUT_BYTES: usize = 64_000;
+
+/// Length of the entry `more` in the JSON output, at most.
+const MORE_BYTES: usize = 96;
 
 /// Runs `revdeck details`.
 ///
@@ -40,9 +49,10 @@ const MIN_OUTPUT_BYTES: usize = 512;
 ///
 /// Returns an error if `--max-bytes` is too small, or the run or finding is unknown.
 pub fn run(invocation: &Invocation, arguments: &DetailsArgs) -> Result<CliExitCode, CliError> {
-    if arguments.max_bytes < MIN_OUTPUT_BYTES {
-        return Err(CliError::usage(format!("--max-bytes {} is too little", arguments.max_bytes))
-            .hint(format!("allowed: {MIN_OUTPUT_BYTES} or more")));
+    if !(MIN_OUTPUT_BYTES..=MAX_OUTPUT_BYTES).contains(&arguments.max_bytes) {
+        let amount = if arguments.max_bytes < MIN_OUTPUT_BYTES { "too little" } else { "too much" };
+        return Err(CliError::usage(format!("--max-bytes {} is {amount}", arguments.max_bytes))
+            .hint(format!("allowed: {MIN_OUTPUT_BYTES} to {MAX_OUTPUT_BYTES}; `revdeck show` has no limit")));
     }
     let session = invocation.open_reading_session(RequiredAssets::None)?;
     let (id, last) = match resolve_id::resolve_run_or_finding(&session.store, &arguments.run) {
@@ -58,6 +68,15 @@ pub fn run(invocation: &Invocation, arguments: &DetailsArgs) -> Result<CliExitCo
     };
     let record = session.store.run(&id)?.ok_or_else(|| show::unreadable_error("run", id.as_str()))?;
     let mut outcome = RunResult::load(&session.repo, &session.store, record, session.ambient.now())?;
+    let damaged = session.store.damaged_output(&id)?;
+    if let Some(path) = damaged.as_ref().filter(|_| outcome.findings.is_empty()) {
+        return Err(CliError::failed(format!("the result of the run {id} is damaged: {}", path.display()))
+            .hint("`revdeck store verify` says more; `revdeck review` reviews the code again"));
+    }
+    if let Some(path) = damaged {
+        let path = sanitize_line(&path.to_string_lossy()).into_owned();
+        outcome.notes.push(format!("the result is damaged ({path}); these are the findings of the run's journal"));
+    }
     let wanted = match &arguments.finding {
         Some(given) => Some(resolve_id::resolve_finding(&session.store, given)?),
         None => last,
@@ -73,24 +92,33 @@ pub fn run(invocation: &Invocation, arguments: &DetailsArgs) -> Result<CliExitCo
         (a.priority, &a.repo_relative_path, a.line_start).cmp(&(b.priority, &b.repo_relative_path, b.line_start))
     });
     let shown = match arguments.format {
-        PlainFormat::Text => as_text(&session.look, &outcome, arguments.max_bytes),
+        PlainFormat::Text => format_details(&session.look, &outcome, arguments.max_bytes),
         PlainFormat::Json => format!("{}\n", output::to_json_text(&as_json(&outcome, arguments.max_bytes))),
     };
     output::print(&shown)?;
     Ok(CliExitCode::Done)
 }
 
-/// Formats the run, then as many findings as fit (most urgent first), then the counts of omitted and rejected ones.
-fn as_text(look: &TextOptions, outcome: &RunResult, max_bytes: usize) -> String {
+/// Formats the run, then as many findings as fit (most urgent first), then the counts of omitted and rejected ones with
+/// the way to get more.
+fn format_details(look: &TextOptions, outcome: &RunResult, max_bytes: usize) -> String {
     let look = TextOptions { color: false, width: None, ..*look };
-    let left_out = |n: usize| format!("\n{n} more left out to stay within {max_bytes} bytes\n");
+    let run = &outcome.run.run_id;
+    let left_out = |n: usize, next: Option<&FindingId>| {
+        let one = next.map_or(String::new(), |id| format!("\n  next: revdeck details {id}"));
+        format!("\n{n} more left out to stay within {max_bytes} bytes{one}\n  all: {}\n", larger_call(run, max_bytes))
+    };
     let set_aside = match outcome.rejected.len() {
         0 => String::new(),
         n => format!("\n{}\n", text::describe_set_aside(n)),
     };
-    let reserved = left_out(outcome.findings.len()).len() + set_aside.len();
+    let reserved = left_out(outcome.findings.len(), outcome.findings.first().map(|it| &it.finding_id)).len();
+    let reserved = reserved + set_aside.len();
     let mut shown = text::render_run(&look, &outcome.run, outcome.freshness);
-    let summary = format!("  {}\n", text::describe_findings(&look, &outcome.findings, &outcome.coverage));
+    let mut summary = format!("  {}\n", text::describe_findings(&look, &outcome.findings, &outcome.coverage));
+    for note in &outcome.notes {
+        summary.push_str(&format!("  {}\n", sanitize_line(note)));
+    }
     if shown.len() + summary.len() + reserved > max_bytes {
         shown = format!("{}  {}\n", outcome.run.run_id, outcome.run.status);
     }
@@ -98,12 +126,16 @@ fn as_text(look: &TextOptions, outcome: &RunResult, max_bytes: usize) -> String 
         shown.push_str(&summary);
     }
     for (index, finding) in outcome.findings.iter().enumerate() {
-        let next = format!("\n{}", text::render_finding(&look, finding, &[]));
+        let mut next = format!("\n{}", text::render_finding(&look, finding, &[]));
         let rest = outcome.findings.len() - index;
         let needed = if rest == 1 { set_aside.len() } else { reserved };
         if shown.len() + next.len() + needed > max_bytes {
-            shown.push_str(&left_out(rest));
-            break;
+            // The first finding is what was asked for: it is cut, not left out.
+            if index > 0 {
+                shown.push_str(&left_out(rest, Some(&finding.finding_id)));
+                break;
+            }
+            next = cut_finding(&look, finding, max_bytes.saturating_sub(shown.len() + needed));
         }
         shown.push_str(&next);
     }
@@ -115,7 +147,52 @@ fn as_text(look: &TextOptions, outcome: &RunResult, max_bytes: usize) -> String 
     shown
 }
 
-/// Builds the JSON of `show RUN` plus `findings_left_out` within `max_bytes`. If it does not fit, empties the lists of
+/// Formats a finding in at most `room` bytes: without its code and replacement, then with the beginning of its
+/// explanation. Says what was cut.
+fn cut_finding(look: &TextOptions, finding: &Finding, room: usize) -> String {
+    let id = &finding.finding_id;
+    let mut cut = finding.clone();
+    let code = std::mem::take(&mut cut.quoted_code).len();
+    let replacement = cut.suggestion.as_mut().and_then(|it| it.replacement.take()).map_or(0, |text| text.len());
+    let note = |explanation: usize| {
+        let parts = [("the code", code), ("the replacement", replacement), ("of the explanation", explanation)];
+        let parts: Vec<String> = parts
+            .into_iter()
+            .filter(|(_, bytes)| *bytes > 0)
+            .map(|(what, bytes)| format!("{what} ({bytes} bytes)"))
+            .collect();
+        format!("  left out: {}; all of it: revdeck show {id}\n", parts.join(", "))
+    };
+    let render = |cut: &Finding, explanation: usize| {
+        format!("\n{}{}", text::render_finding(look, cut, &[]), note(explanation))
+    };
+    let shown = render(&cut, 0);
+    if shown.len() <= room {
+        return shown;
+    }
+    let whole = std::mem::take(&mut cut.explanation);
+    let bare = render(&cut, whole.len()).len();
+    // Every line of the explanation is indented and may be wrapped: a quarter is kept free for that.
+    let keep = whole.floor_char_boundary(room.saturating_sub(bare + 16) * 3 / 4);
+    if keep > 0 {
+        cut.explanation = format!("{}\u{2026}", &whole[..keep]);
+    }
+    let shown = render(&cut, whole.len() - keep);
+    if shown.len() <= room {
+        return shown;
+    }
+    format!("\n{id} left out: it needs {} bytes; all of it: revdeck show {id}\n", shown.len())
+}
+
+/// Returns the command with the next larger limit.
+fn larger_call(run: &RunId, max_bytes: usize) -> String {
+    match max_bytes < MAX_OUTPUT_BYTES {
+        true => format!("revdeck details {run} --max-bytes {MAX_OUTPUT_BYTES}"),
+        false => format!("revdeck show {run}"),
+    }
+}
+
+/// Builds the JSON of `show RUN` plus `findings_left_out` and `more` within `max_bytes`. If it does not fit, empties the lists of
 /// rejected reports, files and notes first, then adds findings (most urgent first) while there is room.
 fn as_json(outcome: &RunResult, max_bytes: usize) -> Value {
     let mut object = outcome.to_json();
@@ -145,6 +222,9 @@ fn as_json(outcome: &RunResult, max_bytes: usize) -> Value {
         object["run"] = json!({ "run_id": outcome.run.run_id, "status": outcome.run.status });
     }
     let mut used = output::to_json_text(&object).len() + 1;
+    if !outcome.findings.is_empty() {
+        used += MORE_BYTES;
+    }
     let mut kept = Vec::new();
     for finding in all {
         let size = output::to_json_text(&finding).len() + 1;
@@ -153,6 +233,10 @@ fn as_json(outcome: &RunResult, max_bytes: usize) -> Value {
         }
         used += size;
         kept.push(finding);
+    }
+    if kept.len() < outcome.findings.len() {
+        // The room for these two words was kept free.
+        object["more"] = json!(larger_call(&outcome.run.run_id, max_bytes));
     }
     object["findings_left_out"] = json!(outcome.findings.len() - kept.len());
     object["findings"] = kept.into();

@@ -11,7 +11,7 @@ use crate::config::RequiredAssets;
 use crate::domain::TokenCountPrecision;
 use crate::ledger::LedgerFormat;
 use crate::report::json;
-use crate::runner::{LedgerRecall, LedgerRequest, LedgerSources, compose_ledger, forget_ledger_session};
+use crate::runner::{LedgerRecall, LedgerRequest, LedgerSources, compose_ledger, forget_ledger_session, preview_ledgers};
 use crate::tokens::Encoding;
 
 /// Arguments of `ledger`.
@@ -35,6 +35,9 @@ pub struct LedgerArgs {
     /// Record that an assistant received the summary, with its token count and findings
     #[arg(long)]
     record: bool,
+    /// Print as JSON what every known session would receive, and what was delivered last; record nothing
+    #[arg(long, conflicts_with_all = ["agent", "session", "whole", "forget", "record", "max_tokens", "format"])]
+    preview: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: LedgerOutput,
@@ -62,6 +65,14 @@ pub fn run(invocation: &Invocation, arguments: &LedgerArgs) -> Result<CliExitCod
         settings: &session.loaded.settings,
         now: session.ambient.now(),
     };
+    if arguments.preview {
+        let preview = preview_ledgers(&sources)?;
+        output::print_json(&json::build_versioned([
+            ("sessions", json!(preview.sessions)),
+            ("recent", json!(preview.recent)),
+        ]))?;
+        return Ok(CliExitCode::Done);
+    }
     if arguments.forget {
         forget_ledger_session(&sources, &arguments.agent, &arguments.session)?;
         return Ok(CliExitCode::Done);

@@ -54,6 +54,7 @@ mod show;
 mod smells;
 mod snooze;
 mod stats;
+mod status;
 mod store;
 mod tokens;
 mod triage;
@@ -130,6 +131,7 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
         Some(CliCommand::Resume(arguments)) => resume::run(&invocation, &arguments),
         Some(CliCommand::Watch(arguments)) => watch::run(&invocation, &arguments),
         Some(CliCommand::Snooze(arguments)) => snooze::run(&invocation, &arguments),
+        Some(CliCommand::Status(arguments)) => status::run(&invocation, &arguments),
         Some(CliCommand::Ledger(arguments)) => ledger::run(&invocation, &arguments),
         Some(CliCommand::Mcp(arguments)) => mcp::run(&invocation, &arguments),
         Some(CliCommand::Stats(arguments)) => stats::run(&invocation, &arguments),

@@ -162,6 +162,16 @@ impl Invocation {
         Ok(print_warnings(self.open_current(texts, MistakePolicy::Warn)?))
     }
 
+    /// Opens the repository like [`Invocation::open_reading_session`], but prints no warning either: for programs that show
+    /// all output.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error outside of a repository, or if the store cannot be opened.
+    pub fn open_quiet_session(&self) -> Result<Session, CliError> {
+        self.open_current(RequiredAssets::None, MistakePolicy::Warn)
+    }
+
     /// Loads the settings like [`Invocation::load_settings`], but only warns about invalid values of the user.
     ///
     /// # Errors

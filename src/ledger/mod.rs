@@ -21,8 +21,8 @@ use render::LedgerRenderer;
 /// Maximum size of a ledger in tokens. A higher limit counts as this one.
 pub const MAX_LEDGER_TOKENS: usize = 1200;
 
-/// Maximum number of findings that a ledger considers. Far more than fit; the others are only counted.
-pub const MAX_CANDIDATES: usize = 1200;
+/// Maximum number of findings that a ledger considers. Some 30 fit into the largest ledger; the others are only counted.
+pub const MAX_CANDIDATES: usize = 240;
 
 /// Minimum size of a ledger in tokens; the frame alone takes about 40.
 const MIN_LEDGER_TOKENS: usize = 20;

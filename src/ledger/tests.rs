@@ -305,3 +305,102 @@ proptest! {
         }
     }
 }
+
+/// Returns the names of the elements of a ledger, with the numbers of its findings.
+fn named(ledger: &Ledger) -> Vec<u64> {
+    let number = |id: &FindingId| u64::from_str_radix(&id.as_str()[2..], 16).expect("a number");
+    ledger.surfaced.iter().map(number).collect()
+}
+
+#[test]
+fn danger_comes_before_place_and_place_before_age() {
+    let with = |number, priority, kind, in_change, reported_ms| LedgerFinding {
+        kind,
+        in_change,
+        reported_ms,
+        ..finding(number, priority, FindingStatus::Open, "t")
+    };
+    let complex = |number| with(number, Priority::P1, Kind::ComplexFunctions, true, 9_000);
+    let mut findings: Vec<_> = (10..19).map(complex).collect();
+    findings.extend([
+        with(1, Priority::P1, Kind::HardcodedConfiguration, false, 0),
+        with(2, Priority::P1, Kind::Security, false, 0),
+        with(3, Priority::P1, Kind::Performance, false, 0),
+        with(4, Priority::P1, Kind::ComplexFunctions, false, 9_999),
+        with(5, Priority::P0, Kind::LongMethod, false, 0),
+        with(6, Priority::P1, Kind::Correctness, true, 0),
+        with(7, Priority::P1, Kind::ComplexFunctions, true, 9_999),
+    ]);
+    let ledger = project(&view(Vec::new(), findings), MAX_LEDGER_TOKENS).expect("a ledger");
+    assert_eq!(named(&ledger), [5, 6, 2, 1, 3, 7, 10, 11, 12, 13, 14, 15, 16, 17, 18, 4]);
+}
+
+/// Delivers the next ledger of a session.
+fn deliver(view: &LedgerView<'_>, memory: &mut SessionMemory, cap: usize) -> Option<Ledger> {
+    let ledger = project_ledger(view, &world(Some(memory)), cap)?;
+    memory.told.extend(ledger.surfaced.iter().map(ToString::to_string));
+    memory.state.clone_from(&ledger.state);
+    Some(ledger)
+}
+
+#[test]
+fn what_a_session_knows_is_one_line_until_something_changes() {
+    let mut memory = SessionMemory::default();
+    let open = |number| finding(number, Priority::P1, FindingStatus::Open, "t");
+    let told = LedgerRun { surfaced: SurfacedState::Yes, ..run(1, RunStatus::Completed, 2) };
+    let now = view(vec![run(1, RunStatus::Completed, 2)], vec![open(1), open(2)]);
+    let first = deliver(&now, &mut memory, 1200).expect("a ledger");
+    assert_eq!((first.form, named(&first)), (LedgerForm::Whole, vec![1, 2]));
+    let active = LedgerRun { created_at: time_at(NOW - 540), ..run(2, RunStatus::Reviewing, 0) };
+    let same = view(vec![active, told.clone()], vec![open(2), open(1)]);
+    let second = deliver(&same, &mut memory, 1200).expect("a ledger");
+    assert_eq!(second.form, LedgerForm::Unchanged);
+    insta::assert_snapshot!(second.text, @r#"<auto_review_ledger version="1" repo="code" unchanged="true" findings="2" active="ar_01JD3Z8Q6M7S5V2K4T9XWB1C02" phase="reviewing" runtime="9m"/>"#);
+    // One is gone, then nothing is left.
+    let fewer = view(vec![told.clone()], vec![open(2)]);
+    let third = deliver(&fewer, &mut memory, 1200).expect("a ledger");
+    assert_eq!((third.form, named(&third)), (LedgerForm::Whole, vec![2]));
+    assert_eq!(deliver(&fewer, &mut memory, 1200).map(|ledger| ledger.form), Some(LedgerForm::Unchanged));
+    assert_eq!(deliver(&view(vec![told.clone()], vec![]), &mut memory, 1200), None);
+    // After a compaction, all comes back.
+    let mut memory = SessionMemory::default();
+    let again = deliver(&fewer, &mut memory, 1200).expect("a ledger");
+    assert_eq!((again.form, named(&again)), (LedgerForm::Whole, vec![2]));
+    // A result that is no news any more is missed by nobody.
+    let clean = view(vec![run(3, RunStatus::Completed, 0)], vec![open(2)]);
+    assert_eq!(deliver(&clean, &mut memory, 1200).map(|ledger| ledger.form), Some(LedgerForm::Whole));
+    let clean = view(vec![LedgerRun { surfaced: SurfacedState::Yes, ..run(3, RunStatus::Completed, 0) }], vec![open(2)]);
+    assert_eq!(deliver(&clean, &mut memory, 1200).map(|ledger| ledger.form), Some(LedgerForm::Unchanged));
+}
+
+#[test]
+fn findings_of_the_present_change_that_did_not_fit_take_their_turn() {
+    let mut memory = SessionMemory::default();
+    let open = |number, in_change| LedgerFinding { in_change, ..finding(number, Priority::P1, FindingStatus::Open, "t") };
+    let mut findings: Vec<_> = (1..=20).map(|number| open(number, true)).collect();
+    findings.extend((50..=60).map(|number| open(number, false)));
+    let now = view(Vec::new(), findings);
+    let (mut told, mut forms) = (std::collections::BTreeSet::new(), Vec::new());
+    for _ in 0..6 {
+        let ledger = deliver(&now, &mut memory, 250).expect("a ledger");
+        forms.push(ledger.form);
+        told.extend(named(&ledger).into_iter().filter(|number| *number <= 20));
+    }
+    assert_eq!(told.len(), 20, "each was told once: {forms:?}");
+    assert_eq!(forms.last(), Some(&LedgerForm::Unchanged), "{forms:?}");
+}
+
+#[test]
+fn the_call_for_details_is_the_readers_own() {
+    let now = view(Vec::new(), vec![finding(1, Priority::P1, FindingStatus::Open, "a & b")]);
+    let text = |details, format| {
+        let world = LedgerWorld { details, format, ..world(None) };
+        project_ledger(&now, &world, 1200).expect("a ledger").text
+    };
+    assert!(text(DetailsCall::Shell, LedgerFormat::Xml).contains("<details available=\"revdeck details RUN FINDING\"/>"));
+    insta::assert_snapshot!(text(DetailsCall::McpTool, LedgerFormat::Text), @r"
+    Automatic review of code
+    p1 src/a.rs:1 a & b [ar_01JD3Z8Q6M7S5V2K4T9XWB1C01 f_0000000000000001]
+    details: auto_review_details(run_id, finding_id)
+    ");
+}

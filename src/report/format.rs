@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 
 use super::export::FindingExport;
-use super::{github, gitlab, junit, quickfix, rdjsonl, sarif};
+use super::{agent_prompt, github, gitlab, junit, quickfix, rdjsonl, sarif};
 
 /// Output format of a command that prints findings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -27,6 +27,8 @@ pub enum OutputFormat {
     Junit,
     /// One line for each finding, for the quickfix list of Vim and the compilation mode of Emacs
     Quickfix,
+    /// Prompt for a coding agent
+    Prompt,
 }
 
 /// Renders findings for another program.
@@ -44,6 +46,7 @@ impl OutputFormat {
             Self::Gitlab => Some(gitlab::render_gitlab),
             Self::Junit => Some(junit::render_junit),
             Self::Quickfix => Some(quickfix::render_quickfix),
+            Self::Prompt => Some(agent_prompt::export_prompt),
         }
     }
 

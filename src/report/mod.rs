@@ -7,6 +7,7 @@
 //! - To add a format: one file with its renderer, and one row in [`format`].
 
 pub(crate) mod activity;
+mod agent_prompt;
 pub(crate) mod export;
 pub(crate) mod figures;
 mod finding_history;
@@ -28,6 +29,7 @@ mod tests;
 pub(crate) mod text;
 mod text_style;
 
+pub(crate) use agent_prompt::render_prompt;
 pub(crate) use export::{ExportedFinding, FindingExport};
 pub(crate) use finding_history::{EarlierRuns, FindingHistory, FindingLocation, FirstReport, ReviewedAt};
 pub(crate) use format::OutputFormat;

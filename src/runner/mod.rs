@@ -98,6 +98,9 @@ pub(crate) use launcher::opening::{OpeningOutcome, UnreviewedChange};
 pub(crate) use launcher::preview::{BUDGET_RANGE, ContextRequest, ContextTarget, Preview};
 pub(crate) use learning::Learning;
 pub(crate) use learning::learn::LearnError;
+#[cfg(test)]
+pub(crate) use ledger_feed::preview::PreviewLine;
+pub(crate) use ledger_feed::preview::{LedgerPreview, SessionPreview, preview_ledgers};
 pub(crate) use ledger_feed::{
     LedgerRecall, LedgerRequest, LedgerSources, LedgerTurn, compose_ledger, forget_ledger_session,
 };

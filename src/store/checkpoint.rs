@@ -11,6 +11,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::chunked_columns::{ChunkedColumn, HashIndex, TableReader, TableWriter, TextPool, fold_hash};
 use super::files::{self, ExistingPolicy, SyncPolicy};
+use super::finding_scan::{CheckpointFindings, LazyFindings};
 use super::load::{FileMark, LoadDepth, SettledTables, UnreadableCounts};
 use super::tables::{FindingIdBytes, PackedFinding, PackedRun, StoreTables};
 use super::{Store, StoreError};
@@ -64,9 +65,9 @@ fn format_hash() -> u64 {
 /// A disposition without a known finding.
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct OrphanDisposition {
-    id: FindingIdBytes,
-    status: u8,
+pub(super) struct OrphanDisposition {
+    pub(super) id: FindingIdBytes,
+    pub(super) status: u8,
     unused: u8,
 }
 
@@ -111,16 +112,39 @@ pub(super) fn load(store: &Store, depth: LoadDepth) -> Option<SettledTables> {
     (loader.is_at_end() && loader.checksum == header.findings_checksum).then_some(settled)
 }
 
+/// Loads the runs of the checkpoint, with findings that are loaded when they are needed; `None` when the checkpoint is
+/// missing or not usable.
+pub(super) fn load_lazily(store: &Store) -> Option<SettledTables> {
+    let mut settled = load(store, LoadDepth::Runs)?;
+    let mut file = File::open(store.checkpoint_path()).ok()?;
+    let mut header = CheckpointHeader::zeroed();
+    file.read_exact(bytemuck::bytes_of_mut(&mut header)).ok()?;
+    // Another process may have replaced the file since.
+    if !header.is_valid() || header.runs_mark != settled.runs_mark || header.triage_mark != settled.triage_mark {
+        return None;
+    }
+    let at = (size_of::<CheckpointHeader>() as u64).checked_add(header.runs_bytes)?;
+    let findings =
+        CheckpointFindings::locate(file, at, header.findings_bytes, header.findings_checksum, header.seed)?;
+    settled.orphans = findings.orphans().map(|orphan| (orphan.id, orphan.status)).collect();
+    settled.lazy = Some(LazyFindings::new(findings));
+    Some(settled)
+}
+
 /// Number of bytes read since the last checkpoint that justifies a new checkpoint: about a millisecond of parsing.
 const MIN_FRESH_BYTES: u64 = 512 * 1024;
 /// Number of files read since the last checkpoint that justifies a new checkpoint: about a millisecond of opening
 /// files.
 const MIN_FRESH_FILES: u32 = 32;
 
+/// Returns true when so much was read since the checkpoint that a new one is due.
+pub(super) fn is_outdated(settled: &SettledTables) -> bool {
+    settled.fresh_bytes >= MIN_FRESH_BYTES || settled.fresh_files >= MIN_FRESH_FILES
+}
+
 /// Writes a checkpoint when it would save the next reader noticeable time. A failed write is not an error.
 pub(super) fn save_if_worth(store: &Store, settled: &mut SettledTables) {
-    let worth = settled.fresh_bytes >= MIN_FRESH_BYTES || settled.fresh_files >= MIN_FRESH_FILES;
-    if worth
+    if is_outdated(settled)
         && store.newer_schema_error().is_none()
         && !super::lock::is_held_by_thread(store.root())
         && save(store, settled).is_ok()

@@ -60,7 +60,7 @@ impl<T> Default for ChunkedColumn<T> {
 }
 
 impl<T: Pod> ChunkedColumn<T> {
-    const ROWS_PER_CHUNK: usize = 2048;
+    pub(super) const ROWS_PER_CHUNK: usize = 2048;
     const ROW_BYTES: usize = size_of::<T>();
 
     pub(super) fn len(&self) -> usize {
@@ -223,6 +223,14 @@ pub(super) struct TextSpan {
     /// Chunk number times [`TextPool::CHUNK_BYTES`], plus the offset in the chunk.
     address: u32,
     len: u32,
+}
+
+impl TextSpan {
+    /// Returns the number of the chunk, and the offset and length in it.
+    pub(super) fn position(self) -> (usize, usize, usize) {
+        let address = self.address as usize;
+        (address / TextPool::CHUNK_BYTES, address % TextPool::CHUNK_BYTES, self.len as usize)
+    }
 }
 
 /// Pool of texts; repeated texts can be interned and are then stored once.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::chunked_columns::{ChunkedColumn, fold_hash};
+use super::finding_scan::LazyFindings;
 use super::latest_statuses::{WantedFindings, read_latest_statuses};
 use super::live_journal::LiveJournal;
 use super::parse;
@@ -97,10 +98,12 @@ pub(super) struct SettledTables {
     /// Bytes and files read since the checkpoint, which the next checkpoint would save.
     pub(super) fresh_bytes: u64,
     pub(super) fresh_files: u32,
+    /// Findings that are not in the table yet; `None` when all are.
+    pub(super) lazy: Option<LazyFindings>,
 }
 
 /// The file was replaced since it was last read.
-struct FileReplaced;
+pub(super) struct FileReplaced;
 
 /// Source of a run's findings.
 enum RunFindings {
@@ -125,6 +128,22 @@ impl SettledTables {
             return Ok(Err(FileReplaced));
         }
         Ok(Ok(()))
+    }
+
+    /// Reads the lines appended since the checkpoint, and loads the findings that they change.
+    pub(super) fn advance_lazily(&mut self, store: &Store) -> Result<Result<(), FileReplaced>, StoreError> {
+        if !self.advance_runs(store)? {
+            return Ok(Err(FileReplaced));
+        }
+        self.settle_runs(store)?;
+        Ok(if self.advance_triage(store)? { Ok(()) } else { Err(FileReplaced) })
+    }
+
+    /// Loads a finding of the checkpoint before a line changes it.
+    pub(super) fn load_finding(&mut self, id: &str) {
+        if let Some(lazy) = &mut self.lazy {
+            lazy.load(id, &mut self.columns);
+        }
     }
 
     fn advance_runs(&mut self, store: &Store) -> Result<bool, StoreError> {
@@ -176,6 +195,7 @@ impl SettledTables {
     }
 
     fn apply_status(&mut self, line: &parse::TriageStatusLine<'_>) {
+        self.load_finding(&line.finding_id);
         if !self.columns.set_status(&line.finding_id, line.status) {
             self.orphans.insert(pad_bytes(&line.finding_id), line.status as u8);
         }
@@ -203,6 +223,7 @@ impl SettledTables {
                         self.insert_finding(*row as usize, finding, &mut touched);
                     }
                     for moved in &lines.moved {
+                        self.load_finding(&moved.finding_id);
                         touched.extend(self.columns.move_finding(*row as usize, moved).map(|row| row as u32));
                     }
                     self.fresh_files += 1;
@@ -224,6 +245,7 @@ impl SettledTables {
     }
 
     fn insert_finding(&mut self, run: usize, finding: &parse::FindingLine<'_>, touched: &mut Vec<u32>) {
+        self.load_finding(&finding.finding_id);
         let orphan = if self.orphans.is_empty() { None } else { self.orphans.remove(&pad_bytes(&finding.finding_id)) };
         match self.columns.upsert_finding(run, finding, orphan.unwrap_or(FindingStatus::Open as u8)) {
             FindingUpsert::Inserted(row) | FindingUpsert::Replaced(row) => touched.push(row as u32),
@@ -232,7 +254,7 @@ impl SettledTables {
     }
 
     /// Builds the view: the settled tables merged with the journals of live runs.
-    fn build_view(self, store: &Store, known: &[Arc<LiveJournal>], depth: LoadDepth) -> Result<StoreView, StoreError> {
+    pub(super) fn build_view(self, store: &Store, known: &[Arc<LiveJournal>], depth: LoadDepth) -> Result<StoreView, StoreError> {
         let mut columns = self.columns.clone();
         let mut order = self.finding_order.clone();
         let (mut live, mut touched, mut bad) = (Vec::new(), Vec::new(), self.unreadable);
@@ -316,7 +338,7 @@ fn overlay_live_journal(
 }
 
 /// Inserts changed rows in order. The other rows keep their order and are not compared with each other.
-fn merge_order(order: &ChunkedColumn<u32>, mut touched: Vec<u32>, columns: &StoreTables) -> ChunkedColumn<u32> {
+pub(super) fn merge_order(order: &ChunkedColumn<u32>, mut touched: Vec<u32>, columns: &StoreTables) -> ChunkedColumn<u32> {
     if touched.is_empty() {
         return order.clone();
     }

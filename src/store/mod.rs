@@ -31,6 +31,7 @@
 //! | `pending_lessons` | dispositions and fixes that the knowledge base has not learned from yet |
 //! | `parse`, `chunked_columns`, `tables`, `live_journal` | parsing lines into rows; tables that are cheap to clone |
 //! | `load`, `checkpoint`, `view` | building a [`StoreView`] from files, with a checkpoint file for speed |
+//! | `finding_scan` | selecting a few findings without loading the others |
 //! | `tail` | waiting for changes |
 //! | `watcher_state` | the watcher of the repository, and the snooze |
 //! | `extents` | how far the append-only files have grown, to notice what was deleted |
@@ -44,6 +45,7 @@ mod error;
 mod extents;
 pub(crate) mod files;
 mod finding_notes;
+mod finding_scan;
 mod fixes;
 mod heartbeat;
 pub(crate) mod id_lookup;
@@ -74,6 +76,7 @@ mod watcher_state;
 
 pub use check::{StoreCheckReport, StoreProblem};
 pub use error::StoreError;
+pub use finding_scan::{FindingFacts, FindingSelector};
 pub use heartbeat::Heartbeat;
 pub use heartbeat::{HeartbeatState, HeartbeatWriter};
 pub use journal::JournalFollower;

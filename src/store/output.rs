@@ -3,6 +3,7 @@
 //! Invariant: a finding that this version cannot read, such as a newer kind, hides no other finding.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -113,6 +114,16 @@ impl Store {
         let json =
             serde_json::to_vec(output).map_err(|source| StoreError::Encode { what: "a run's output", source })?;
         files::write_atomically(&path, &json, ExistingPolicy::Keep)
+    }
+
+    /// Returns the path of a run's output if the file is there and cannot be read as one.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read.
+    pub fn damaged_output(&self, id: &RunId) -> Result<Option<PathBuf>, StoreError> {
+        let path = self.output_path(id.as_str());
+        let Some(bytes) = files::read(&path)? else { return Ok(None) };
+        Ok(parse_output(&bytes, || self.run(id).ok().flatten()).is_none().then_some(path))
     }
 
     /// Returns the result of a run from its output or, if there is none, from its journal. `None` when there is no such

@@ -8,6 +8,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::chunked_columns::{ChunkedColumn, HashIndex, TextPool, TextSpan, fold_hash};
+use super::finding_scan::FindingFacts;
 use super::parse::{FindingLine, MovedLine, RunLine};
 use super::view::{FindingRow, RunRow};
 use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
@@ -60,19 +61,35 @@ pub(super) struct PackedRun {
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct PackedFinding {
-    id: TextSpan,
+    pub(super) id: TextSpan,
     pub(super) status: u8,
     priority: u8,
     severity: u8,
     kind: u8,
     first_run: u32,
     pub(super) last_run: u32,
-    path: u32,
+    pub(super) path: u32,
     line_start: u32,
     line_end: u32,
     /// Row of the run whose snapshot contains the finding at this path and these lines.
     location_run: u32,
-    title: TextSpan,
+    pub(super) title: TextSpan,
+}
+
+impl PackedFinding {
+    /// Returns the facts by which a finding is selected, in a list of `runs` runs.
+    pub(super) fn facts(&self, runs: usize, in_paths: bool) -> FindingFacts {
+        // The list of runs is the table in reverse.
+        let position = |row: u32| runs.wrapping_sub(1).wrapping_sub(row as usize);
+        FindingFacts {
+            status: enum_from_index(FindingStatus::ALL, self.status).unwrap_or(FindingStatus::Open),
+            priority: enum_from_index(&Priority::ALL, self.priority).unwrap_or(Priority::P3),
+            kind: enum_from_index(Kind::ALL, self.kind).unwrap_or(Kind::Correctness),
+            first_run: position(self.first_run),
+            last_run: position(self.last_run),
+            in_paths,
+        }
+    }
 }
 
 /// The tables of runs and findings.
@@ -242,6 +259,17 @@ impl StoreTables {
         let code = |row: usize| fold_hash(seed, text.get(findings.get(row).id).as_bytes());
         self.finding_ids.insert(code(row), row, code);
         FindingUpsert::Inserted(row)
+    }
+
+    /// Adds a row of another table of the same runs, with its texts.
+    pub(super) fn insert_packed_finding(&mut self, row: PackedFinding, id: &str, path: &str, title: &str) {
+        let text = &mut self.finding_text;
+        let packed = PackedFinding { id: text.push(id), path: text.intern(path), title: text.push(title), ..row };
+        let at = self.findings.len();
+        self.findings.push(packed);
+        let (findings, text, seed) = (&self.findings, &self.finding_text, self.seed);
+        let code = |row: usize| fold_hash(seed, text.get(findings.get(row).id).as_bytes());
+        self.finding_ids.insert(code(at), at, code);
     }
 
     /// Moves a finding to the location where a run saw it, unless a later run has reported or seen it. Returns the row

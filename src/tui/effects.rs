@@ -26,6 +26,7 @@ use crate::domain::{Actor, Disposition, FindingId, RunId, Scope, Source, TriageA
 use crate::git::Repo;
 use crate::masking::Mask;
 use crate::policy;
+use crate::report::render_prompt;
 use crate::runner::{
     BUILTIN_REVIEWER, CancelOutcome, FixMakers, FixRequest, FreshnessFacts, PauseOutcome, ReconcileReport,
     RequestOutcome, ReviewRequest, RunnerError, Services, WatchState, parse_snooze,
@@ -45,7 +46,7 @@ pub struct Effects {
     /// Runner requests that must not wait behind other runner work.
     control: Sender<RunnerRequest>,
     filter: Sender<AppCommand>,
-    copier: Sender<CopyOrder>,
+    copier: Sender<ClipboardRequest>,
     views: ViewWorkers,
 }
 
@@ -56,6 +57,12 @@ enum PageRequest {
     Page { view: Arc<StoreView>, subject: DetailSubject, tab: Tab, mask: Mask },
     Files { run: String },
     Reported { run: String },
+}
+
+enum ClipboardRequest {
+    Text(CopyOrder),
+    /// Findings, by id, as a prompt for a coding agent.
+    Prompt { view: Arc<StoreView>, findings: Vec<String> },
 }
 
 enum RunnerRequest {
@@ -91,7 +98,7 @@ impl Effects {
         let (filter, filters) = channel();
         let send = messages.clone();
         let counter = Arc::clone(&written);
-        let watched = store.clone();
+        let (watched, copied) = (store.clone(), store.clone());
         spawn_worker("store", messages.clone(), move || follow_store(repo.as_ref(), &watched, &counter, &send));
         let send = messages.clone();
         spawn_worker("pages", messages.clone(), move || serve_pages(loader, &reads, &send));
@@ -112,7 +119,7 @@ impl Effects {
         spawn_worker("filter", messages.clone(), move || serve_filters(&filters, &send));
         let (copier, copies) = channel();
         let send = messages.clone();
-        spawn_worker("clipboard", messages.clone(), move || serve_copies(&copies, &send));
+        spawn_worker("clipboard", messages.clone(), move || serve_copies(&copied, &copies, &send));
         let effects = Self { messages, reader, writer, runner: asker, control, filter, copier, views };
         effects.send_to(&effects.runner, RunnerRequest::Reconcile);
         effects
@@ -143,7 +150,10 @@ impl Effects {
             AppCommand::Snooze(text) => self.send_to(&self.control, RunnerRequest::Snooze(text)),
             AppCommand::PlanFix(findings) => self.send_to(&self.control, RunnerRequest::PlanFix(findings)),
             AppCommand::Fix(order) => self.send_to(&self.control, RunnerRequest::Fix(order)),
-            AppCommand::Copy(order) => self.send_to(&self.copier, order),
+            AppCommand::Copy(order) => self.send_to(&self.copier, ClipboardRequest::Text(order)),
+            AppCommand::CopyPrompt(findings) => {
+                self.send_to(&self.copier, ClipboardRequest::Prompt { view: Arc::clone(view), findings });
+            }
             AppCommand::CopyToTerminal(_)
             | AppCommand::Edit { .. }
             | AppCommand::Suspend
@@ -579,14 +589,38 @@ fn describe_request(requested: &RequestOutcome) -> String {
     }
 }
 
-fn serve_copies(orders: &Receiver<CopyOrder>, messages: &MessageSender) {
+fn serve_copies(store: &Store, requests: &Receiver<ClipboardRequest>, messages: &MessageSender) {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    while let Ok(order) = orders.recv() {
-        let program = clipboard::copy_with_program(&order.text, &is_set);
-        if messages.send(AppMessage::Copied { order, program }).is_err() {
+    while let Ok(request) = requests.recv() {
+        let order = match request {
+            ClipboardRequest::Text(order) => Ok(order),
+            ClipboardRequest::Prompt { view, findings } => build_prompt(store, &view, &findings),
+        };
+        let message = match order {
+            Ok(order) => {
+                let program = clipboard::copy_with_program(&order.text, &is_set);
+                AppMessage::Copied { order, program }
+            }
+            Err(error) => AppMessage::CopyFailed(error),
+        };
+        if messages.send(message).is_err() {
             return;
         }
     }
+}
+
+/// Builds the prompt for a coding agent from the findings that can be read.
+fn build_prompt(store: &Store, view: &StoreView, ids: &[String]) -> Result<CopyOrder, String> {
+    let mut findings = Vec::with_capacity(ids.len());
+    for id in ids.iter().filter_map(|id| id.parse::<FindingId>().ok()) {
+        let read = store.finding_in(view, &id).map_err(|error| format!("nothing was copied: {error}"))?;
+        findings.extend(read);
+    }
+    if findings.is_empty() {
+        return Err("nothing was copied: the details cannot be read; `revdeck store verify` looks for damage".to_owned());
+    }
+    let text = Mask::On.mask_key_shapes(&render_prompt(&findings.iter().collect::<Vec<_>>())).into_owned();
+    Ok(CopyOrder { text, what: if findings.len() == 1 { "the prompt" } else { "the prompt for all marked" } })
 }
 
 /// Serves filter requests; only the newest of several pending requests is executed.

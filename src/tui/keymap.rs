@@ -141,6 +141,7 @@ actions! {
         Watch "watch" "watch" "toggle watch mode",
         Snooze "snooze" "snooze" "pause automatic reviews",
         Copy "copy" "copy" "copy place, finding or id",
+        CopyPrompt "copy_prompt" "prompt" "copy findings as a prompt",
         Edit "edit" "edit" "open the editor at the line",
         Help "help" "help" "this help",
         Redraw "redraw" "redraw" "redraw the screen",

@@ -129,6 +129,8 @@ pub enum AppMessage {
         /// Program that has the text; `None` if there is none.
         program: Option<&'static str>,
     },
+    /// Nothing was copied, because the findings could not be read.
+    CopyFailed(String),
     /// The editor has exited.
     Edited(Result<(), String>),
     /// A signal, or the loss of the terminal, ends the cockpit.
@@ -224,6 +226,8 @@ pub enum AppCommand {
     Fix(FixOrder),
     /// Copies text with a program of the system.
     Copy(CopyOrder),
+    /// Copies findings as a prompt for a coding agent, by id.
+    CopyPrompt(Vec<String>),
     /// Sends text to the terminal's clipboard.
     CopyToTerminal(String),
     /// Opens a file in the editor.

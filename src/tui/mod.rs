@@ -48,7 +48,6 @@ use crossterm::clipboard::CopyToClipboard;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
 pub use draw::draw;
-pub(crate) use page_data::LedgerText;
 pub(crate) use page_loader::LedgerSource;
 pub use screen::Screen;
 pub use update::update;
@@ -67,7 +66,7 @@ use crate::runner::{FreshnessFacts, Services, max_turns};
 pub struct Cockpit {
     /// Access to the repository, the store and the settings.
     pub runner: Services,
-    /// Builds the exact ledger text, or `None` if the ledger is empty. Called on a background thread.
+    /// Composes the ledgers of the next turns. Called on a background thread.
     pub ledger: LedgerSource,
 }
 

@@ -5,6 +5,7 @@ use super::turns::TurnHistory;
 use crate::domain::{Disposition, Finding, FindingNote, Fix, JournalEntry, RunOutput, RunRecord};
 use crate::policy::MuteOffer;
 use crate::report::FirstReport;
+use crate::runner::LedgerPreview;
 
 /// Data for a subject and a tab.
 #[derive(Debug, Clone)]
@@ -22,16 +23,10 @@ pub enum PageData {
         run: Option<Box<RunRecord>>,
         entries: Vec<JournalEntry>,
     },
-    /// Ledger text with its cost in tokens; `None` if the ledger is empty.
-    Ledger(Option<LedgerText>),
+    /// Ledgers of the next turns, and what was delivered.
+    Ledger(LedgerPreview),
     /// Error message.
     Failed(String),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LedgerText {
-    pub text: String,
-    pub tokens: usize,
 }
 
 #[derive(Debug, Clone)]

@@ -12,7 +12,7 @@ use super::highlight::Highlighter;
 use super::message::{DetailSubject, FileListRow, FileListState, Tab};
 use super::page_data::{
     CodeExcerpt, CodeRelocation, DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, FilePage, FindingPage,
-    HighlightSpans, LedgerText, PageData, RunPage, TurnsPage,
+    HighlightSpans, PageData, RunPage, TurnsPage,
 };
 use super::turns::TurnHistory;
 use crate::domain::{Finding, FindingId, FindingStatus, RunId, RunRecord, Scope, text};
@@ -20,6 +20,7 @@ use crate::git::{Changeset, FileChange, FilterRules, LineOrigin, Repo};
 use crate::masking::Mask;
 use crate::policy;
 use crate::report::EarlierRuns;
+use crate::runner::LedgerPreview;
 use crate::store::{JournalFollower, Store, StoreView};
 
 /// Lines of code shown before and after the anchor.
@@ -38,8 +39,8 @@ pub(super) const MAX_HIGHLIGHTED_LINE: usize = 4_000;
 /// Number of files and of changes kept in memory, so that moving the selection does not read them again.
 const MAX_CACHED: usize = 16;
 
-/// Function that builds the text of the ledger.
-pub type LedgerSource = Box<dyn Fn() -> Result<Option<LedgerText>, String> + Send>;
+/// Function that composes the ledgers of the next turns.
+pub type LedgerSource = Box<dyn Fn() -> Result<LedgerPreview, String> + Send>;
 
 /// Most recent values with their keys.
 type RecentCache<K, T> = VecDeque<(K, Arc<T>)>;

@@ -2,6 +2,7 @@
 
 mod context;
 mod journal_entry;
+mod ledger;
 mod run;
 mod turns;
 mod window;
@@ -13,7 +14,7 @@ use super::doc::{Doc, DocLine, DocSpan, wrap_words};
 use super::filter::DEFAULT;
 use super::keymap::{Action, KeyContext};
 use super::message::{DetailSubject, Tab};
-use super::page_data::{CodeExcerpt, DiffSide, FileDiffPage, FindingPage, HighlightSpans, LedgerText, PageData};
+use super::page_data::{CodeExcerpt, DiffSide, FileDiffPage, FindingPage, PageData};
 use super::theme::Role;
 use super::views::fix;
 
@@ -47,7 +48,7 @@ pub fn build_page(app: &App, width: usize) -> Doc {
             }
         }
         Some(PageData::Log { run, entries }) => run::render_log(app, run.as_deref(), entries, width, &mut doc),
-        Some(PageData::Ledger(ledger)) => render_ledger(ledger.as_ref(), width, &mut doc),
+        Some(PageData::Ledger(ledger)) => ledger::render_ledger(app, ledger, width, &mut doc),
         Some(PageData::Failed(error)) => doc.push_paragraph(Role::Warn, error, width),
         None if app.detail.tab == Tab::Page && app.detail.subject == DetailSubject::Nothing => {
             render_empty(app, width, &mut doc)
@@ -393,50 +394,4 @@ pub fn render_diff(app: &App, diff: &FileDiffPage, width: usize, doc: &mut Doc) 
     if let Some(line) = anchored {
         doc.start = line.saturating_sub(6);
     }
-}
-
-fn render_ledger(ledger: Option<&LedgerText>, width: usize, doc: &mut Doc) {
-    let Some(ledger) = ledger else {
-        doc.push(DocLine::styled(Role::Strong, "Nothing to say: 0 tokens"));
-        doc.push_blank();
-        doc.push_paragraph(
-            Role::Muted,
-            "A coding assistant would be told nothing about reviews at its next turn, not one byte.",
-            width,
-        );
-        return;
-    };
-    doc.push(DocLine::styled(Role::Strong, &text::format_count(ledger.tokens, "token")));
-    doc.push_paragraph(Role::Muted, "Exactly this is what a coding assistant is told at its next turn.", width);
-    doc.push(DocLine::default());
-    for line in text::sanitize_lines(ledger.text.trim_end(), 2).split('\n') {
-        // A line longer than the page is wrapped and indented, so that all of it is visible.
-        let indent = line.len() - line.trim_start().len() + 4;
-        for (index, part) in wrap_words(line.trim_start(), width.saturating_sub(indent).max(16)).into_iter().enumerate()
-        {
-            let margin = if index == 0 { indent - 4 } else { indent };
-            let mut shown = DocLine::styled(Role::Normal, &" ".repeat(margin));
-            push_spans(&mut shown, &part, &highlight_xml(&part), Role::Normal);
-            doc.push(shown);
-        }
-    }
-}
-
-/// Returns the highlighted spans of a line of XML.
-fn highlight_xml(line: &str) -> HighlightSpans {
-    let mut spans = HighlightSpans::new();
-    let mut quote = None;
-    for (at, byte) in line.bytes().enumerate() {
-        let at = at as u32;
-        match (byte, quote) {
-            (b'"', None) => quote = Some(at),
-            (b'"', Some(start)) => {
-                spans.push((start, at + 1, Role::String));
-                quote = None;
-            }
-            (b'<' | b'>' | b'/' | b'=', None) => spans.push((at, at + 1, Role::Faint)),
-            _ => {}
-        }
-    }
-    spans
 }

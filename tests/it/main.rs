@@ -23,6 +23,7 @@ mod http;
 mod imports;
 mod knowledge;
 mod languages;
+mod ledger;
 mod learning;
 mod lessons;
 mod life;

@@ -5,10 +5,12 @@
 //! It reads and changes nothing. [`LedgerTurn::record`] is called once the assistant has the text.
 
 mod details_call;
+pub(super) mod preview;
 mod records;
 mod standing_code;
 
 use details_call::find_details_call;
+use records::LedgerRecords;
 
 use crate::config::Settings;
 use crate::domain::{FindingId, LedgerDelivery, LedgerForm, Time, TokenCountPrecision};
@@ -115,7 +117,7 @@ impl LedgerTurn {
 ///
 /// If the store cannot be read.
 pub fn compose_ledger(sources: &LedgerSources<'_>, request: &LedgerRequest) -> Result<LedgerTurn, StoreError> {
-    let cap = request.max_tokens.unwrap_or(sources.settings.ledger_tokens).min(MAX_LEDGER_TOKENS);
+    let cap = token_limit(sources, request);
     if cap == 0 {
         return Ok(LedgerTurn {
             ledger: None,
@@ -126,14 +128,36 @@ pub fn compose_ledger(sources: &LedgerSources<'_>, request: &LedgerRequest) -> R
             delivery: None,
         });
     }
-    let store_view = sources.store.view()?;
-    let records = records::read_ledger_records(sources, &store_view)?;
+    let rows = records::load_ledger_rows(sources)?;
+    let records = records::read_ledger_records(sources, &rows)?;
+    compose_from_records(sources, &records, request)
+}
+
+fn token_limit(sources: &LedgerSources<'_>, request: &LedgerRequest) -> usize {
+    request.max_tokens.unwrap_or(sources.settings.ledger_tokens).min(MAX_LEDGER_TOKENS)
+}
+
+/// Composes the ledger of one turn from records that were read before.
+fn compose_from_records(
+    sources: &LedgerSources<'_>,
+    records: &LedgerRecords<'_>,
+    request: &LedgerRequest,
+) -> Result<LedgerTurn, StoreError> {
+    let cap = token_limit(sources, request);
     let memory = match request.recall {
         _ if request.session.is_empty() => None,
         LedgerRecall::Forget => Some(SessionMemory::default()),
         LedgerRecall::Remember => Some(read_memory(sources.store, &request.agent, &request.session)?),
     };
-    let (ledger, counted) = fit_budget(&records.view, sources, cap, request, memory.as_ref());
+    let world = LedgerWorld {
+        now: sources.now,
+        format: request.format,
+        details: request.details.unwrap_or_else(|| find_details_call(&request.agent, &sources.repo.root())),
+        memory: memory.as_ref(),
+        count: &tokens::upper_bound,
+        mask: &mask_names,
+    };
+    let (ledger, counted) = fit_budget(&records.view, &world, cap, request.counted);
     let delivery = ledger.as_ref().map(|ledger| LedgerDelivery {
         at: sources.now,
         worktree: worktree_path(sources.repo),
@@ -147,7 +171,7 @@ pub fn compose_ledger(sources: &LedgerSources<'_>, request: &LedgerRequest) -> R
         form: ledger.form,
         state: if request.session.is_empty() { String::new() } else { ledger.state.clone() },
     });
-    let (below_priority, stale) = (records.below_priority, records.stale);
+    let (below_priority, stale) = (records.below_priority, records.stale.clone());
     Ok(LedgerTurn { ledger, counted, cap, below_priority, stale, delivery })
 }
 
@@ -185,32 +209,24 @@ fn read_memory(store: &Store, agent: &str, session: &str) -> Result<SessionMemor
     Ok(SessionMemory { told, state })
 }
 
-/// Projects the ledger within `cap` tokens. A cheap upper bound of the token count decides; the exact tokenizer takes
-/// 50 ms to load and is used only if that bound drops an element because of characters that it cannot judge.
+/// Projects the ledger within `cap` tokens. The cheap upper bound of the token count in `world` decides; the exact
+/// tokenizer takes 50 ms to load and is used only if that bound drops an element because of characters that it cannot
+/// judge, or if `counted` asks for it.
 fn fit_budget(
     view: &LedgerView<'_>,
-    sources: &LedgerSources<'_>,
+    world: &LedgerWorld<'_>,
     cap: usize,
-    request: &LedgerRequest,
-    memory: Option<&SessionMemory>,
+    counted: TokenCountPrecision,
 ) -> (Option<Ledger>, TokenCountPrecision) {
     let exact = |text: &str| tokens::count_tokens(Encoding::O200kBase, text);
-    let world = LedgerWorld {
-        now: sources.now,
-        format: request.format,
-        details: request.details.unwrap_or_else(|| find_details_call(&request.agent, &sources.repo.root())),
-        memory,
-        count: &tokens::upper_bound,
-        mask: &mask_names,
-    };
-    let bounded = project_ledger(view, &world, cap);
+    let bounded = project_ledger(view, world, cap);
     let is_cut = bounded.as_ref().is_none_or(|ledger| ledger.left_out > 0);
     let texts = || view.findings.iter().flat_map(|finding| [&finding.path, &finding.title]);
     if is_cut && texts().take(2 * MAX_JUDGED_FINDINGS).any(|text| !text.is_ascii()) {
-        return (project_ledger(view, &LedgerWorld { count: &exact, ..world }, cap), TokenCountPrecision::Exact);
+        return (project_ledger(view, &LedgerWorld { count: &exact, ..*world }, cap), TokenCountPrecision::Exact);
     }
     match bounded {
-        Some(mut ledger) if request.counted == TokenCountPrecision::Exact => {
+        Some(mut ledger) if counted == TokenCountPrecision::Exact => {
             ledger.tokens = exact(&ledger.text);
             (Some(ledger), TokenCountPrecision::Exact)
         }
@@ -240,4 +256,58 @@ fn may_contain_secret(text: &str) -> bool {
 
 fn worktree_path(repo: &Repo) -> String {
     repo.root().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::domain::{FindingStatus, Kind, Priority};
+    use crate::ledger::LedgerFinding;
+
+    prop_compose! {
+        fn findings()(path in "[ -~]{0,30}|[a-zé日🎉/]{0,40}", title in "[ -~]{0,80}|\\PC{0,40}|[\u{0}-\u{ff}\u{202e}]{0,40}",
+                      number in any::<u64>(), is_first in any::<bool>()) -> LedgerFinding<'static> {
+            LedgerFinding {
+                id: format!("f_{number:016x}").into(),
+                run: "ar_01JD3Z8Q6M7S5V2K4T9XWB1C01".into(),
+                status: FindingStatus::Open,
+                priority: if is_first { Priority::P0 } else { Priority::P1 },
+                kind: Kind::Correctness,
+                path: path.into(),
+                line: 7,
+                title: title.into(),
+                in_change: is_first,
+                reported_ms: 0,
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 80, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_ledger_keeps_its_cap_by_the_real_tokenizer(
+            findings in proptest::collection::vec(findings(), 1..25),
+            cap in 0usize..700,
+            in_xml in any::<bool>(),
+        ) {
+            let view = LedgerView { repo: "code".to_owned(), findings, has_undecided: true, ..LedgerView::default() };
+            let world = LedgerWorld {
+                now: Time::UNIX_EPOCH,
+                format: if in_xml { LedgerFormat::Xml } else { LedgerFormat::Text },
+                details: DetailsCall::Shell,
+                memory: None,
+                count: &tokens::upper_bound,
+                mask: &mask_names,
+            };
+            let (ledger, counted) = fit_budget(&view, &world, cap, TokenCountPrecision::AtMost);
+            if let Some(ledger) = ledger {
+                let tokens = tokens::count_tokens(Encoding::O200kBase, &ledger.text);
+                prop_assert!(tokens <= ledger.tokens && ledger.tokens <= cap, "{tokens}, {}", ledger.tokens);
+                prop_assert!(counted == TokenCountPrecision::AtMost || tokens == ledger.tokens);
+            }
+        }
+    }
 }

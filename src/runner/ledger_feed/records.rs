@@ -3,7 +3,9 @@
 //! Every turn of an assistant waits for this: only the runs that the ledger can show are read as records, and of the
 //! findings only the most important are kept.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
 
 use super::standing_code::StandingCode;
 use super::{LedgerSources, worktree_path};
@@ -11,7 +13,7 @@ use crate::domain::text::format_count;
 use crate::domain::{FindingId, RunId, RunRecord, RunStatus, Time};
 use crate::ledger::{FindingRank, LedgerFinding, LedgerRun, LedgerView, MAX_CANDIDATES, SurfacedState};
 use crate::runner::FreshnessFacts;
-use crate::store::{Heartbeat, RunRow, StoreError, StoreView};
+use crate::store::{FindingFacts, FindingSelector, Heartbeat, RunRow, StoreError, StoreView};
 
 /// Number of files that are looked at for changes since the newest run; own choice, about a millisecond.
 const MAX_EXAMINED_FILES: usize = 200;
@@ -27,41 +29,96 @@ pub(super) struct LedgerRecords<'a> {
     pub(super) stale: Vec<FindingId>,
 }
 
+/// Rows from which records are made.
+pub(super) struct LedgerRows {
+    view: Arc<StoreView>,
+    /// For each run of the view, whether it is one of this worktree.
+    is_here: Vec<bool>,
+    /// Paths of the change that the newest run reviews.
+    changed: BTreeSet<String>,
+    skipped: SkippedFindings,
+}
+
+/// Numbers of undecided findings that were not loaded.
+#[derive(Debug, Clone, Copy, Default)]
+struct SkippedFindings {
+    below_priority: usize,
+    beyond: usize,
+}
+
+/// Loads the runs, and the most important findings of this worktree.
+pub(super) fn load_ledger_rows(sources: &LedgerSources<'_>) -> Result<LedgerRows, StoreError> {
+    let worktree = worktree_path(sources.repo);
+    let (below, wanted) = (Cell::new(0), Cell::new(0_usize));
+    let (mut is_here, mut changed) = (Vec::new(), BTreeSet::new());
+    let least = sources.settings.ledger_priority;
+    let view = sources.store.select_findings(|runs| {
+        is_here = (0..runs.run_count()).map(|index| runs.run(index).worktree == worktree).collect();
+        changed = read_changed_paths(sources, runs, &is_here)?;
+        let created: Vec<i64> = (0..runs.run_count()).map(|index| runs.run(index).created_ms).collect();
+        let (is_here, below, wanted) = (is_here.clone(), &below, &wanted);
+        Ok(FindingSelector {
+            paths: changed.iter().cloned().collect(),
+            limit: MAX_CANDIDATES,
+            rank: Box::new(move |facts: &FindingFacts| {
+                if !facts.status.is_undecided() || !is_here.get(facts.last_run).copied().unwrap_or(false) {
+                    return None;
+                }
+                if least.is_none_or(|least| facts.priority > least) {
+                    below.set(below.get() + 1);
+                    return None;
+                }
+                wanted.set(wanted.get() + 1);
+                let reported_ms = created.get(facts.first_run).copied().unwrap_or_default();
+                Some(FindingRank::new(facts.priority, facts.kind, facts.in_paths, reported_ms))
+            }),
+        })
+    })?;
+    let skipped =
+        SkippedFindings { below_priority: below.get(), beyond: wanted.get().saturating_sub(MAX_CANDIDATES) };
+    Ok(LedgerRows { view, is_here, changed, skipped })
+}
+
+/// Reads the paths of the change that the newest run of this worktree reviews.
+fn read_changed_paths(
+    sources: &LedgerSources<'_>,
+    view: &StoreView,
+    is_here: &[bool],
+) -> Result<BTreeSet<String>, StoreError> {
+    let mut here = (0..view.run_count()).filter(|index| is_here[*index]).map(|index| view.run(index));
+    let Some(newest) = here.find(|row| row.status != RunStatus::Skipped) else { return Ok(BTreeSet::new()) };
+    let mut known = sources.store.latest_records_of(&BTreeSet::from([newest.id]))?;
+    Ok(known.remove(newest.id).map(|record| record.subject.changed_paths.into_iter().collect()).unwrap_or_default())
+}
+
 /// Builds the records of this worktree.
 pub(super) fn read_ledger_records<'a>(
     sources: &LedgerSources<'_>,
-    view: &'a StoreView,
+    rows: &'a LedgerRows,
 ) -> Result<LedgerRecords<'a>, StoreError> {
-    let worktree = worktree_path(sources.repo);
-    let is_here: Vec<bool> = (0..view.run_count()).map(|index| view.run(index).worktree == worktree).collect();
-    let (runs, changed) = read_runs(sources, view, &is_here)?;
+    let (view, is_here) = (&*rows.view, &rows.is_here);
     let newest = (0..view.run_count()).find(|index| is_here[*index]).map(|index| view.run(index).created_ms);
-    let mut records = select_findings(sources, view, &is_here, &changed);
+    let mut records = select_findings(sources, rows);
     let mut code = StandingCode::new(sources.repo.root(), newest.unwrap_or_default());
     mark_changed_files(&mut records.view.findings, &mut code);
     drop_stale_findings(sources, &mut records, &mut code);
     records.view.repo = sources.repo.name();
-    records.view.runs = runs;
+    records.view.runs = read_runs(sources, view, is_here)?;
     Ok(records)
 }
 
-/// Reads the runs that a ledger can show: those that work, and the newest one that has ended and was not skipped. Returns
-/// them with the paths of the change that the newest run reviews.
+/// Reads the runs that a ledger can show: those that work, and the newest one that has ended and was not skipped.
 fn read_runs(
     sources: &LedgerSources<'_>,
     view: &StoreView,
     is_here: &[bool],
-) -> Result<(Vec<LedgerRun>, BTreeSet<String>), StoreError> {
+) -> Result<Vec<LedgerRun>, StoreError> {
     let facts = FreshnessFacts::read(sources.repo, sources.store, view);
     let here = || (0..view.run_count()).filter(|index| is_here[*index]).map(|index| view.run(index));
     let is_result = |row: &RunRow<'_>| row.status.is_terminal() && row.status != RunStatus::Skipped;
-    let newest = here().find(|row| row.status != RunStatus::Skipped);
-    let ended = here().find(is_result);
-    let shown: Vec<RunRow<'_>> = here().filter(|row| !row.status.is_terminal()).chain(ended).collect();
-    let wanted: BTreeSet<&str> = shown.iter().chain(&newest).map(|row| row.id).collect();
+    let shown: Vec<RunRow<'_>> = here().filter(|row| !row.status.is_terminal()).chain(here().find(is_result)).collect();
+    let wanted: BTreeSet<&str> = shown.iter().map(|row| row.id).collect();
     let mut known: BTreeMap<String, RunRecord> = sources.store.latest_records_of(&wanted)?;
-    let changed = newest.and_then(|row| known.get_mut(row.id));
-    let changed = changed.map(|record| std::mem::take(&mut record.subject.changed_paths)).unwrap_or_default();
     let mut runs = Vec::new();
     for row in shown {
         let Some(record) = known.remove(row.id) else { continue };
@@ -75,17 +132,16 @@ fn read_runs(
         }
         runs.push(run);
     }
-    Ok((runs, changed.into_iter().collect()))
+    Ok(runs)
 }
 
-/// Selects the most important undecided findings, and counts the others.
-fn select_findings<'a>(
-    sources: &LedgerSources<'_>,
-    view: &'a StoreView,
-    is_here: &[bool],
-    changed: &BTreeSet<String>,
-) -> LedgerRecords<'a> {
-    let mut records = LedgerRecords { view: LedgerView::default(), below_priority: 0, stale: Vec::new() };
+/// Selects the most important undecided findings of the loaded ones, and counts the others.
+fn select_findings<'a>(sources: &LedgerSources<'_>, rows: &'a LedgerRows) -> LedgerRecords<'a> {
+    let LedgerRows { view, is_here, changed, skipped } = rows;
+    let SkippedFindings { below_priority, beyond } = *skipped;
+    let has_undecided = below_priority + beyond > 0;
+    let ledger = LedgerView { beyond, has_undecided, ..LedgerView::default() };
+    let mut records = LedgerRecords { view: ledger, below_priority, stale: Vec::new() };
     let mut kept: BinaryHeap<(FindingRank, usize)> = BinaryHeap::new();
     let reported_ms = |index: usize| view.first_reporting_run(index).map_or(0, |run| view.run(run).created_ms);
     for index in 0..view.finding_count() {

@@ -10,11 +10,12 @@ use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use super::support::*;
-use crate::domain::{Kind, Priority, RunStatus};
+use crate::domain::{Kind, LedgerForm, Priority, RunStatus};
+use crate::runner::{LedgerPreview, PreviewLine, SessionPreview};
 use crate::store::{FindingRow, RunRow, StoreViewBuilder};
 use crate::tui::app::App;
 use crate::tui::message::{AppMessage, DetailSubject, FileListRow, FileListState, Tab};
-use crate::tui::page_data::{LedgerText, PageData};
+use crate::tui::page_data::PageData;
 use crate::tui::{Screen, draw, glyphs};
 
 const SIZES: [(u16, u16); 2] = [(160, 48), (80, 24)];
@@ -121,8 +122,42 @@ fn ledger() {
     both("ledger", |columns, rows| {
         let mut app = with_page(columns, rows);
         press(&mut app, "L");
-        let text = "<auto_review_ledger version=\"1\" repo=\"billing\">\n  <latest run=\"ar_00000000000000000000000003\" status=\"completed\" snapshot=\"3fa2c1d\" findings=\"3\" surfaced=\"false\" summary=\"3 findings in 4 files\"/>\n</auto_review_ledger>\n";
-        let ledger = PageData::Ledger(Some(LedgerText { text: text.into(), tokens: 71 }));
+        let lines = [
+            ("<auto_review_ledger version=\"1\" repo=\"billing\">\n", 14),
+            ("  <latest run=\"ar_00000000000000000000000003\" status=\"completed\" snapshot=\"3fa2c1d\" findings=\"3\" surfaced=\"false\" summary=\"3 findings in 4 files\"/>\n", 48),
+            ("</auto_review_ledger>\n", 9),
+        ];
+        let session = SessionPreview {
+            agent: String::new(),
+            session: String::new(),
+            form: Some(LedgerForm::Whole),
+            lines: lines.map(|(text, tokens)| PreviewLine { text: text.into(), tokens }).into(),
+            tokens: 71,
+            cap: 600,
+            left_out: 12,
+            omitted: vec!["f_3b1f0c9d2a7e4851".parse().expect("an id")],
+            stale: Vec::new(),
+            below_priority: 4,
+        };
+        let line = "<auto_review_ledger version=\"1\" repo=\"billing\" unchanged=\"true\" findings=\"1\"/>\n";
+        let known = SessionPreview {
+            agent: "claude-code".into(),
+            session: "7f3a".into(),
+            form: Some(LedgerForm::Unchanged),
+            lines: vec![PreviewLine { text: line.into(), tokens: 24 }],
+            tokens: 24,
+            left_out: 0,
+            ..session.clone()
+        };
+        let delivery = |form: &str, tokens: u64| {
+            serde_json::from_value(serde_json::json!({
+                "at": "2026-09-21T14:13:20Z", "worktree": "/repo", "findings": ["f_3b1f0c9d2a7e4851"], "tokens": tokens,
+                "counted": "at_most", "agent": "claude-code", "session": "7f3a", "form": form,
+            }))
+            .expect("a delivery")
+        };
+        let recent = vec![delivery("unchanged", 24), delivery("whole", 310)];
+        let ledger = PageData::Ledger(LedgerPreview { sessions: vec![session, known], recent });
         let (subject, tab) = (app.detail.subject.clone(), app.detail.tab);
         send(&mut app, AppMessage::Loaded { subject, tab, loaded: Box::new(ledger) });
         app

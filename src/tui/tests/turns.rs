@@ -12,7 +12,7 @@ use crate::domain::{
 };
 use crate::git::FilterSettings;
 use crate::masking::Mask;
-use crate::runner::FreshnessFacts;
+use crate::runner::{FreshnessFacts, LedgerPreview};
 use crate::store::{RepoInfo, Store};
 use crate::tui::app::{App, Pane, RunBudget, TurnLimits};
 use crate::tui::doc::FoldKey;
@@ -51,7 +51,7 @@ impl TurnsFixture {
             .map(|(number, fate)| (*fate, sample::write(&store, number, *fate, now()).expect("a run")))
             .collect();
         let filter = FilterSettings { max_file_bytes: 1 << 20, ignored_paths: Vec::new() };
-        let loader = PageLoader::new(store.clone(), None, Box::new(filter), Box::new(|| Ok(None)));
+        let loader = PageLoader::new(store.clone(), None, Box::new(filter), Box::new(|| Ok(LedgerPreview::default())));
         Self { _folder: folder, store, loader, written }
     }
 

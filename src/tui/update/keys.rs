@@ -145,6 +145,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Watch => toggle_watch(app, commands),
         A::Snooze => prompt_snooze(app),
         A::Copy => open_copy_menu(app),
+        A::CopyPrompt => copy_prompt(app, commands),
         A::Edit => edit_selected(app, commands),
         A::Redraw => commands.push(AppCommand::Redraw),
         A::Suspend => commands.push(AppCommand::Suspend),
@@ -224,6 +225,16 @@ fn prompt_search(app: &mut App) {
     let from = if app.panes.focus == Pane::Detail { app.detail.scroll } else { selected_row(app) };
     let before = std::mem::take(&mut app.search);
     open_prompt(app, InputPromptKind::Search { before, from }, LineEdit::default());
+}
+
+/// Copies the marked findings, else the selected one, as a prompt for a coding agent.
+fn copy_prompt(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let findings = triage::collect_selected(app);
+    if findings.is_empty() {
+        app.show_notice(NoticeLevel::Info, "no finding is selected".to_owned());
+    } else {
+        commands.push(AppCommand::CopyPrompt(findings));
+    }
 }
 
 fn prompt_snooze(app: &mut App) {

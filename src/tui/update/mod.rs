@@ -107,6 +107,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             app.show_notice(NoticeLevel::Info, said);
             commands.push(AppCommand::CopyToTerminal(text));
         }
+        AppMessage::CopyFailed(error) => app.show_notice(NoticeLevel::Error, error),
         AppMessage::Edited(result) => {
             if let Err(error) = result {
                 app.show_notice(NoticeLevel::Error, error);

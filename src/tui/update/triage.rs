@@ -15,25 +15,30 @@ use crate::store::triage::UndoOutcome;
 /// Maximum number of findings that a message names.
 const MAX_NAMED_PLACES: usize = 2;
 
-/// Returns the marked findings, else the selected one, without those that already have the status.
-fn collect_targets(app: &mut App, status: FindingStatus) -> Vec<TriageOrderItem> {
+/// Returns the ids of the marked findings in the order of the list, else of the selected one.
+pub fn collect_selected(app: &mut App) -> Vec<String> {
     marks::commit_mark_range(app);
     app.finding_list.mark_range_start = None;
-    let line = |id: &str| {
+    if app.finding_list.marks.is_empty() {
+        return match &app.detail.subject {
+            DetailSubject::Finding(id) => vec![id.clone()],
+            _ => Vec::new(),
+        };
+    }
+    let mut ids: Vec<String> = app.finding_list.marks.iter().cloned().collect();
+    ids.sort_by_key(|id| app.store.view.finding_index(id));
+    ids
+}
+
+/// Returns the marked findings, else the selected one, without those that already have the status.
+fn collect_targets(app: &mut App, status: FindingStatus) -> Vec<TriageOrderItem> {
+    let ids = collect_selected(app);
+    let line = |id: &String| {
         let row = app.finding_by_id(id)?;
         let previous = app.current_status(&row);
         Some(TriageOrderItem { finding: id.parse().ok()?, previous, status, reason: String::new() })
     };
-    let lines: Vec<TriageOrderItem> = if app.finding_list.marks.is_empty() {
-        match &app.detail.subject {
-            DetailSubject::Finding(id) => line(id).into_iter().collect(),
-            _ => Vec::new(),
-        }
-    } else {
-        let mut ids: Vec<&String> = app.finding_list.marks.iter().collect();
-        ids.sort_by_key(|id| app.store.view.finding_index(id));
-        ids.into_iter().filter_map(|id| line(id)).collect()
-    };
+    let lines: Vec<TriageOrderItem> = ids.iter().filter_map(line).collect();
     let before = lines.len();
     let lines: Vec<TriageOrderItem> = lines.into_iter().filter(|line| line.previous != status).collect();
     if lines.is_empty() {
