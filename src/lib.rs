@@ -29,6 +29,7 @@
 //! | [`tui`] | the cockpit: state, messages, update, keymap, views, theme |
 //! | `mcp` | server for coding assistants over the Model Context Protocol: the reads and requests of the command line as tools and resources |
 //! | [`report`] | findings and figures as text, JSON and Markdown; findings as SARIF, GitHub and GitLab annotations, rdjsonl, JUnit, quickfix |
+//! | [`assistants`] | hooks, MCP entries and status lines in the settings of coding assistants; input and output of their hooks |
 //! | `eval` | cargo feature `eval`, not in what users install; measurements: retrieval and learned patterns on real commits, replay of a repository as a coding session; fits the weights of retrieval |
 //! | [`runner`] | processes: request, start, adopt, cancel, recover, watch, fix; executes the engines' effects |
 //! | [`review`] | the engines: pure state machines from events to effects, one for the analyzer, one for models; extraction and validation of reports |
@@ -89,6 +90,7 @@
 #[cfg(test)]
 extern crate self as revdeck;
 
+mod assistants;
 pub mod cli;
 pub mod config;
 pub mod context;

@@ -1,15 +1,21 @@
-//! `revdeck hook`: installs, removes and inspects the git hooks that review every commit and notice rewritten ones. The
-//! hooks call `hook run`, which is hidden.
+//! `revdeck hook`: installs, removes and inspects the git hooks that review every commit and notice rewritten ones, and
+//! the hooks of coding assistants. The hooks call `hook run`, which is hidden.
+
+mod answer;
+mod assistants;
 
 use std::path::Path;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
-use super::args::PlainFormat;
+use self::assistants::{Confirmation, SettingsAction};
+use super::args::{CliCommand, GlobalArgs, PlainFormat};
 use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::Invocation;
+use crate::assistants::{Assistant, InstallScope, StopHook};
 use crate::config::RequiredAssets;
 use crate::domain::text::sanitize_line;
 use crate::git::Repo;
@@ -32,25 +38,26 @@ enum HookCommand {
     Install {
         #[arg(value_enum)]
         host: HookHost,
-        /// Print the changes without making them
+        #[command(flatten)]
+        change: HookChangeArgs,
+        /// Also ask the assistant, when it stops, to look at new p0 and p1 findings in what it changed
         #[arg(long)]
-        dry_run: bool,
+        stop: bool,
     },
     /// Remove the hooks and restore the previous files
     Uninstall {
         #[arg(value_enum)]
         host: HookHost,
-        /// Print the changes without making them
-        #[arg(long)]
-        dry_run: bool,
+        #[command(flatten)]
+        change: HookChangeArgs,
     },
-    /// Show whether the hooks are installed and git runs them
+    /// Show which hooks are installed, whether they run, and what is outdated
     Status {
         /// Output format
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: PlainFormat,
     },
-    /// Request the review of a new commit, or notice rewritten ones (called by the hooks)
+    /// Do the work of a git hook, or print what an assistant gets at its turn (called by the hooks)
     #[command(hide = true)]
     Run {
         #[arg(value_enum)]
@@ -58,7 +65,24 @@ enum HookCommand {
         /// Do the work of the hook for this commit now
         #[arg(long)]
         commit: Option<String>,
+        /// Time for the answer to an assistant, in milliseconds
+        #[arg(long, value_name = "MS")]
+        patience: Option<u64>,
     },
+}
+
+/// Arguments of `hook install` and `hook uninstall`.
+#[derive(Debug, Args)]
+struct HookChangeArgs {
+    /// Settings of an assistant to change: yours for all repositories, or files of this repository [default: user]
+    #[arg(long, value_enum, hide_default_value = true)]
+    scope: Option<ScopeWord>,
+    /// Change the settings of an assistant without a question
+    #[arg(long, conflicts_with = "dry_run")]
+    yes: bool,
+    /// Print the changes without making them
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Program whose hooks are used.
@@ -66,6 +90,37 @@ enum HookCommand {
 enum HookHost {
     /// A post-commit and a post-rewrite hook for this repository and all its worktrees
     Git,
+    /// Hooks, MCP server and status line of Claude Code
+    ClaudeCode,
+    /// Hooks and MCP server of Codex
+    Codex,
+    /// Hooks and MCP server of Gemini CLI
+    Gemini,
+    /// Plugin and MCP server of opencode
+    #[value(name = "opencode")]
+    OpenCode,
+}
+
+impl HookHost {
+    /// Returns the assistant; `None` for git.
+    fn assistant(self) -> Option<Assistant> {
+        match self {
+            Self::Git => None,
+            Self::ClaudeCode => Some(Assistant::ClaudeCode),
+            Self::Codex => Some(Assistant::Codex),
+            Self::Gemini => Some(Assistant::Gemini),
+            Self::OpenCode => Some(Assistant::OpenCode),
+        }
+    }
+}
+
+/// Values of `--scope`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ScopeWord {
+    /// Your settings, for all repositories
+    User,
+    /// Files of this repository, for everybody who works in it
+    Project,
 }
 
 /// Hooks that call `revdeck hook run`.
@@ -73,6 +128,39 @@ enum HookHost {
 enum HookKind {
     PostCommit,
     PostRewrite,
+    ClaudeCode,
+    Codex,
+    Gemini,
+    #[value(name = "opencode")]
+    OpenCode,
+}
+
+impl HookKind {
+    /// Returns the assistant that calls; `None` for git.
+    fn assistant(self) -> Option<Assistant> {
+        match self {
+            Self::PostCommit | Self::PostRewrite => None,
+            Self::ClaudeCode => Some(Assistant::ClaudeCode),
+            Self::Codex => Some(Assistant::Codex),
+            Self::Gemini => Some(Assistant::Gemini),
+            Self::OpenCode => Some(Assistant::OpenCode),
+        }
+    }
+}
+
+/// Answers the call of an assistant, if the command is one: before anything that can fail.
+pub fn answer_assistant(command: Option<&CliCommand>, global: &GlobalArgs) -> Option<CliExitCode> {
+    let Some(CliCommand::Hook(HookArgs { command: HookCommand::Run { hook, patience, .. } })) = command else {
+        return None;
+    };
+    let assistant = hook.assistant()?;
+    Some(answer::answer(global.clone(), assistant, patience.map(Duration::from_millis)))
+}
+
+/// Returns whether the arguments of the process are a call of a hook. Such a call must not fail, even if a later revdeck
+/// has installed it and this one does not know it: some assistants drop the user's prompt when a hook fails.
+pub fn is_hook_call(mut arguments: impl Iterator<Item = String>) -> bool {
+    arguments.nth(1).is_some_and(|word| word == "hook") && arguments.next().is_some_and(|word| word == "run")
 }
 
 /// Runs `revdeck hook`. `hook run` never fails.
@@ -82,10 +170,25 @@ enum HookKind {
 /// Returns an error outside of a repository, or if a hook file cannot be changed.
 pub fn run(invocation: &Invocation, arguments: &HookArgs) -> Result<CliExitCode, CliError> {
     match &arguments.command {
-        HookCommand::Install { host: HookHost::Git, dry_run } => install(invocation, to_mode(*dry_run)),
-        HookCommand::Uninstall { host: HookHost::Git, dry_run } => uninstall(to_mode(*dry_run)),
-        HookCommand::Status { format } => print_status(*format),
-        HookCommand::Run { hook, commit } => {
+        HookCommand::Install { host, change, stop } => match host.assistant() {
+            Some(assistant) => {
+                let stop = if *stop { StopHook::On } else { StopHook::Off };
+                change_settings(invocation, assistant, change, SettingsAction::Install(stop))
+            }
+            None => {
+                refuse_assistant_flags(change, *stop)?;
+                install(invocation, to_mode(change.dry_run))
+            }
+        },
+        HookCommand::Uninstall { host, change } => match host.assistant() {
+            Some(assistant) => change_settings(invocation, assistant, change, SettingsAction::Uninstall),
+            None => {
+                refuse_assistant_flags(change, false)?;
+                uninstall(to_mode(change.dry_run))
+            }
+        },
+        HookCommand::Status { format } => print_status(invocation, *format),
+        HookCommand::Run { hook, commit, .. } => {
             // A failure must not disturb the commit, so it goes to the log only.
             if let Err(error) = run_hook(invocation, *hook, commit.as_deref()) {
                 let folder = Invocation::current_folder().unwrap_or_default();
@@ -97,6 +200,33 @@ pub fn run(invocation: &Invocation, arguments: &HookArgs) -> Result<CliExitCode,
             Ok(CliExitCode::Done)
         }
     }
+}
+
+fn change_settings(
+    invocation: &Invocation,
+    assistant: Assistant,
+    change: &HookChangeArgs,
+    action: SettingsAction,
+) -> Result<CliExitCode, CliError> {
+    let scope = match change.scope {
+        None | Some(ScopeWord::User) => InstallScope::User,
+        Some(ScopeWord::Project) => InstallScope::Project,
+    };
+    let confirmation = match change {
+        HookChangeArgs { dry_run: true, .. } => Confirmation::DryRun,
+        HookChangeArgs { yes: true, .. } => Confirmation::Given,
+        HookChangeArgs { .. } => Confirmation::Ask,
+    };
+    assistants::change(invocation, assistant, scope, action, confirmation)
+}
+
+fn refuse_assistant_flags(change: &HookChangeArgs, stop: bool) -> Result<(), CliError> {
+    let flag = match change {
+        HookChangeArgs { scope: Some(_), .. } => "--scope",
+        _ if stop => "--stop",
+        _ => return Ok(()),
+    };
+    Err(CliError::usage(format!("{flag} is for the hooks of assistants, not for git")))
 }
 
 fn to_mode(dry_run: bool) -> HookWriteMode {
@@ -114,6 +244,8 @@ fn run_hook(invocation: &Invocation, hook: HookKind, commit: Option<&str>) -> Re
             let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
             runner.launcher().notice_rewritten_commits()?;
         }
+        // Answered before the folders are known, see `answer_assistant`.
+        (HookKind::ClaudeCode | HookKind::Codex | HookKind::Gemini | HookKind::OpenCode, _) => {}
         (HookKind::PostCommit, Some(commit)) => {
             let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
             if let Err(why) = runner.launcher().review_commit(commit)? {
@@ -218,7 +350,7 @@ fn uninstall(really: HookWriteMode) -> Result<CliExitCode, CliError> {
     Ok(CliExitCode::Done)
 }
 
-fn print_status(format: PlainFormat) -> Result<CliExitCode, CliError> {
+fn print_status(invocation: &Invocation, format: PlainFormat) -> Result<CliExitCode, CliError> {
     let repo = discover_repo()?;
     let HookStatus { present, damaged, manager } = repo.hook_status()?;
     if format == PlainFormat::Json {
@@ -245,7 +377,9 @@ fn print_status(format: PlainFormat) -> Result<CliExitCode, CliError> {
             "files": files,
             "damaged": damaged,
         });
-        output::print_json(&json::build_versioned([("hooks", json!([git]))]))?;
+        let mut hooks = vec![git];
+        hooks.extend(assistants::build_states_json(invocation)?);
+        output::print_json(&json::build_versioned([("hooks", json!(hooks))]))?;
         return Ok(CliExitCode::Done);
     }
     let is_rewrite_missing = present.iter().all(|hook| hook.hook != HookName::PostRewrite);
@@ -277,6 +411,7 @@ fn print_status(format: PlainFormat) -> Result<CliExitCode, CliError> {
         Ok(_) => {}
         Err(error) => said.push_str(&format!("git  {}\n", sanitize_line(&error.to_string()))),
     }
+    said.push_str(&assistants::list_states(invocation)?);
     output::print(&said)?;
     Ok(CliExitCode::Done)
 }

@@ -77,6 +77,9 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
+            if hook::is_hook_call(std::env::args()) {
+                return CliExitCode::Done.into();
+            }
             // Help and version go to standard output with exit code 0, usage errors to standard error with 2. A write
             // error is ignored: it means that the reader has closed the pipe.
             let code = if error.use_stderr() { CliExitCode::Usage } else { CliExitCode::Done };
@@ -97,6 +100,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<CliExitCode, CliError> {
+    if let Some(exit) = hook::answer_assistant(cli.command.as_ref(), &cli.global) {
+        return Ok(exit);
+    }
     if let Some(directory) = &cli.global.directory {
         std::env::set_current_dir(directory)
             .map_err(|error| CliError::usage(format!("cannot change to {}: {error}", directory.display())))?;

@@ -172,6 +172,15 @@ impl Invocation {
         self.open_current(RequiredAssets::None, MistakePolicy::Warn)
     }
 
+    /// Opens the repository around `folder` for reading, without printing anything.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error outside of a repository, or if the store cannot be opened.
+    pub fn open_silent_session(&self, folder: &Path) -> Result<Session, CliError> {
+        self.open_in_repo(Repo::discover(folder)?, RequiredAssets::None, MistakePolicy::Warn)
+    }
+
     /// Loads the settings like [`Invocation::load_settings`], but only warns about invalid values of the user.
     ///
     /// # Errors

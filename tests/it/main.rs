@@ -1,5 +1,6 @@
 //! The integration tests: one binary, real processes, real files.
 
+mod assistants;
 mod carry;
 mod chance;
 mod cli;

@@ -1,0 +1,353 @@
+//! The files of each assistant and the entries that go into them. Limits of time are in the unit of the assistant:
+//! seconds, and milliseconds for Gemini.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::own_call::{MCP_WORDS, STATUS_WORDS, hook_words};
+use super::settings_file::SettingsFile;
+use super::{Assistant, AssistantError, InstallScope, ProgramCall, StopHook};
+use super::{json_settings, line_endings, toml_settings};
+
+/// Name of the MCP server.
+pub(super) const SERVER_NAME: &str = "revdeck";
+/// Time after which an assistant gives the hook up. The hook gives itself up after 0.2 s.
+const HOOK_SECONDS: u64 = 5;
+/// Plugin for opencode. The list of words replaces the placeholder.
+const OPENCODE_PLUGIN: &str = include_str!("../../assets/assistants/opencode.js");
+const PLUGIN_PLACEHOLDER: &str = "[\"REVDECK\"]";
+
+/// Folders that decide where the settings of assistants are.
+#[derive(Debug, Clone)]
+pub(crate) struct AssistantFolders {
+    pub(crate) home: PathBuf,
+    /// Root of the working tree; `None` outside of a repository.
+    pub(crate) project: Option<PathBuf>,
+    /// Value of `CLAUDE_CONFIG_DIR`.
+    pub(crate) claude: Option<PathBuf>,
+    /// Value of `CODEX_HOME`.
+    pub(crate) codex: Option<PathBuf>,
+    /// Value of `XDG_CONFIG_HOME`.
+    pub(crate) xdg_config: Option<PathBuf>,
+    /// Folder of the install records.
+    pub(crate) records: PathBuf,
+}
+
+/// Form of a settings file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileFormat {
+    /// JSON, perhaps with comments.
+    Json,
+    Toml,
+    /// A file that is revdeck's as a whole.
+    Whole,
+}
+
+/// Entry of revdeck in a settings file.
+#[derive(Debug)]
+pub(super) enum SettingsEntry {
+    /// Handler of an event.
+    Hook {
+        event: &'static str,
+        matcher: Option<&'static str>,
+        handler: Value,
+    },
+    /// MCP server, in the object at `parents`.
+    Server {
+        parents: &'static [&'static str],
+        value: Value,
+    },
+    StatusLine {
+        value: Value,
+    },
+}
+
+/// Entry of revdeck that was found in a settings file.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct FoundEntry {
+    /// Name such as `hooks.Stop`.
+    pub(super) name: String,
+    /// Content of the entry, with the matcher of a hook.
+    pub(super) content: Value,
+}
+
+/// Reason why a text cannot be edited.
+#[derive(Debug)]
+pub(super) enum SettingsFault {
+    Damaged(String),
+    ByHand(String),
+}
+
+/// One settings file with the entries that an installation puts into it.
+#[derive(Debug)]
+pub(super) struct SettingsTarget {
+    pub(super) path: PathBuf,
+    pub(super) format: FileFormat,
+    /// Folder that the file may not leave through links.
+    place: PathBuf,
+    scope: InstallScope,
+    assistant: Assistant,
+    entries: Vec<SettingsEntry>,
+    /// Content of a file that is revdeck's as a whole.
+    content: String,
+}
+
+impl SettingsTarget {
+    /// Reads the file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the path leads out of the place, or if the file cannot be read.
+    pub(super) fn read(&self) -> Result<SettingsFile, AssistantError> {
+        SettingsFile::read(&self.path, &self.place, self.scope)
+    }
+
+    /// Inserts the entries into a text without any of revdeck's. Returns the content and notes about entries of others.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the text is damaged, has another form than the assistant's, or is somebody else's file.
+    pub(super) fn insert(
+        &self,
+        path: &Path,
+        text: Option<&str>,
+    ) -> Result<(Option<String>, Vec<String>), AssistantError> {
+        let text = match (self.format, text) {
+            (FileFormat::Whole, None) => return Ok((Some(self.content.clone()), Vec::new())),
+            (FileFormat::Whole, Some(_)) => return Err(AssistantError::Foreign { path: path.to_owned() }),
+            (_, None) if self.entries.is_empty() => return Ok((None, Vec::new())),
+            (_, text) => text.unwrap_or_default(),
+        };
+        if self.entries.is_empty() {
+            return Ok((Some(text.to_owned()), Vec::new()));
+        }
+        let edited = line_endings::edit_lines(text, |text| match self.format {
+            FileFormat::Toml => toml_settings::insert(text, &self.entries),
+            _ => json_settings::insert(text, &self.entries),
+        });
+        let (edited, notes) = edited.map_err(|fault| fault.at(path))?;
+        let notes = notes.into_iter().map(|note| format!("{}: {note}", path.display())).collect();
+        // Only notes and empty parents: the file stays as it is.
+        let is_useless = self.remove(path, &edited)?.1.is_empty();
+        Ok((Some(if is_useless { text.to_owned() } else { edited }), notes))
+    }
+
+    /// Removes revdeck's entries from a text. Returns the rest, `None` if the file itself is revdeck's, and the names of
+    /// the removed entries.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the text is damaged.
+    pub(super) fn remove(&self, path: &Path, text: &str) -> Result<(Option<String>, Vec<FoundEntry>), AssistantError> {
+        let removed = line_endings::edit_lines(text, |text| match self.format {
+            FileFormat::Json => json_settings::remove(text, self.assistant),
+            FileFormat::Toml => toml_settings::remove(text, self.assistant),
+            FileFormat::Whole => Ok((text.to_owned(), Vec::new())),
+        });
+        let (rest, entries) = removed.map_err(|fault| fault.at(path))?;
+        if self.format != FileFormat::Whole {
+            return Ok((Some(rest), entries));
+        }
+        let (start, end) = OPENCODE_PLUGIN.split_once(PLUGIN_PLACEHOLDER).unwrap_or((OPENCODE_PLUGIN, ""));
+        let marker = OPENCODE_PLUGIN.lines().next().unwrap_or_default();
+        let whole = |name: &str| FoundEntry { name: name.to_owned(), content: Value::Null };
+        let is_made = text.len() >= start.len() + end.len() && text.starts_with(start) && text.ends_with(end);
+        Ok(match (is_made, text.starts_with(marker)) {
+            (true, _) => (None, vec![whole("plugin")]),
+            (false, true) => (Some(text.to_owned()), vec![whole("plugin, changed by somebody")]),
+            (false, false) => (Some(text.to_owned()), Vec::new()),
+        })
+    }
+
+    /// Returns whether a text with revdeck's entries is what an installation would write.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the text is damaged.
+    pub(super) fn is_current(&self, path: &Path, text: &str) -> Result<bool, AssistantError> {
+        if self.format == FileFormat::Whole {
+            return Ok(text == self.content);
+        }
+        // The same entries at another place are right too.
+        let (rest, found) = self.remove(path, text)?;
+        let (again, _) = self.insert(path, rest.as_deref())?;
+        let (_, wanted) = self.remove(path, again.as_deref().unwrap_or_default())?;
+        Ok(found.len() == wanted.len() && wanted.iter().all(|entry| found.contains(entry)))
+    }
+}
+
+impl SettingsFault {
+    fn at(self, path: &Path) -> AssistantError {
+        let path = path.to_owned();
+        match self {
+            Self::Damaged(why) => AssistantError::Damaged { path, why },
+            Self::ByHand(why) => AssistantError::ByHand { path, why },
+        }
+    }
+}
+
+/// Returns whether the name of an entry is that of a Stop hook.
+pub(super) fn is_stop_entry(entry: &str) -> bool {
+    matches!(entry, "hooks.Stop" | "hooks.AfterAgent")
+}
+
+/// Lists the files of an assistant, each with the entries that an installation puts into it.
+///
+/// # Errors
+///
+/// Returns an error in project scope without a repository, or if the program cannot be named in a command.
+pub(super) fn list_targets(
+    assistant: Assistant,
+    scope: InstallScope,
+    folders: &AssistantFolders,
+    program: &ProgramCall,
+    stop: StopHook,
+) -> Result<Vec<SettingsTarget>, AssistantError> {
+    let project = folders.project.as_deref();
+    let root = match scope {
+        InstallScope::User => None,
+        InstallScope::Project => Some(project.ok_or(AssistantError::NoProject)?),
+    };
+    let target = |path: PathBuf, place: &Path, format: FileFormat, entries: Vec<SettingsEntry>| SettingsTarget {
+        path,
+        format,
+        place: place.to_owned(),
+        scope,
+        assistant,
+        entries,
+        content: String::new(),
+    };
+    // A folder that a variable names is a place of its own.
+    let folder = |named: &Option<PathBuf>, below_home: &str| match named {
+        Some(folder) => (folder.clone(), existing_ancestor(folder)),
+        None => (folders.home.join(below_home), folders.home.clone()),
+    };
+    match assistant {
+        Assistant::ClaudeCode => {
+            let (settings, servers, place) = match root {
+                Some(root) => (root.join(".claude/settings.json"), root.join(".mcp.json"), root.to_owned()),
+                None => {
+                    let (config, place) = folder(&folders.claude, ".claude");
+                    let servers = folders
+                        .claude
+                        .as_ref()
+                        .map_or(folders.home.join(".claude.json"), |config| config.join(".claude.json"));
+                    (config.join("settings.json"), servers, place)
+                }
+            };
+            let mut entries = claude_hooks(scope, program, stop)?;
+            // A status line in the project's settings would take the place of everybody's own.
+            if scope == InstallScope::User {
+                let line = json!({ "type": "command", "command": program.shell_line(STATUS_WORDS)? });
+                entries.push(SettingsEntry::StatusLine { value: line });
+            }
+            let server = json!({ "type": "stdio", "command": program.program(), "args": [MCP_WORDS] });
+            let server = SettingsEntry::Server { parents: &["mcpServers"], value: server };
+            Ok(vec![
+                target(settings, &place, FileFormat::Json, entries),
+                target(servers, &place, FileFormat::Json, vec![server]),
+            ])
+        }
+        Assistant::Codex => {
+            let (config, place) = match root {
+                Some(root) => (root.join(".codex"), root.to_owned()),
+                None => folder(&folders.codex, ".codex"),
+            };
+            let (hooks_file, settings) = (config.join("hooks.json"), config.join("config.toml"));
+            let hooks = codex_hooks(program, stop)?;
+            let server = json!({ "command": program.program(), "args": [MCP_WORDS] });
+            let server = SettingsEntry::Server { parents: &["mcp_servers"], value: server };
+            // Codex warns where one folder has hooks in both files.
+            let in_settings =
+                !hooks_file.exists() && fs::read_to_string(&settings).is_ok_and(|text| toml_settings::has_hooks(&text));
+            let (in_json, mut in_toml) = if in_settings { (Vec::new(), hooks) } else { (hooks, Vec::new()) };
+            in_toml.push(server);
+            Ok(vec![
+                target(hooks_file, &place, FileFormat::Json, in_json),
+                target(settings, &place, FileFormat::Toml, in_toml),
+            ])
+        }
+        Assistant::Gemini => {
+            let place = root.unwrap_or(&folders.home);
+            let mut entries = gemini_hooks(program, stop)?;
+            let server = json!({ "command": program.program(), "args": [MCP_WORDS] });
+            entries.push(SettingsEntry::Server { parents: &["mcpServers"], value: server });
+            Ok(vec![target(place.join(".gemini/settings.json"), place, FileFormat::Json, entries)])
+        }
+        Assistant::OpenCode => {
+            let (config, plugins, place) = match root {
+                Some(root) => (root.to_owned(), root.join(".opencode"), root.to_owned()),
+                None => {
+                    let (config, place) = folder(&folders.xdg_config, ".config");
+                    (config.join("opencode"), config.join("opencode"), place)
+                }
+            };
+            let server = json!({ "type": "local", "command": [program.program(), MCP_WORDS], "enabled": true });
+            let server = SettingsEntry::Server { parents: &["mcp"], value: server };
+            let settings = ["opencode.jsonc", "opencode.json"].map(|name| config.join(name));
+            let settings = settings.iter().find(|file| file.exists()).unwrap_or(&settings[1]).clone();
+            let words: Vec<String> =
+                std::iter::once(program.program()).chain(hook_words(assistant).split(' ').map(str::to_owned)).collect();
+            let mut plugin = target(plugins.join("plugins/revdeck.js"), &place, FileFormat::Whole, Vec::new());
+            plugin.content = OPENCODE_PLUGIN.replace(PLUGIN_PLACEHOLDER, &json!(words).to_string());
+            Ok(vec![plugin, target(settings, &place, FileFormat::Json, vec![server])])
+        }
+    }
+}
+
+/// Returns the innermost folder of a path that exists.
+fn existing_ancestor(folder: &Path) -> PathBuf {
+    folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/")).to_owned()
+}
+
+fn claude_hooks(
+    scope: InstallScope,
+    program: &ProgramCall,
+    stop: StopHook,
+) -> Result<Vec<SettingsEntry>, AssistantError> {
+    let words = hook_words(Assistant::ClaudeCode);
+    let handler = match scope {
+        // A list of arguments needs no shell.
+        InstallScope::User => json!({
+            "type": "command",
+            "command": program.program(),
+            "args": words.split(' ').collect::<Vec<_>>(),
+            "timeout": HOOK_SECONDS,
+        }),
+        InstallScope::Project => {
+            json!({ "type": "command", "command": program.shell_line(&words)?, "timeout": HOOK_SECONDS })
+        }
+    };
+    let mut events = vec![("UserPromptSubmit", None), ("SessionStart", Some("clear|compact")), ("PreCompact", None)];
+    if stop == StopHook::On {
+        events.push(("Stop", None));
+    }
+    Ok(to_hooks(events, &handler))
+}
+
+fn codex_hooks(program: &ProgramCall, stop: StopHook) -> Result<Vec<SettingsEntry>, AssistantError> {
+    let line = program.shell_line(&hook_words(Assistant::Codex))?;
+    let handler = json!({ "type": "command", "command": line, "timeout": HOOK_SECONDS });
+    let mut events = vec![("UserPromptSubmit", None), ("SessionStart", Some("clear|compact")), ("PreCompact", None)];
+    if stop == StopHook::On {
+        events.push(("Stop", None));
+    }
+    Ok(to_hooks(events, &handler))
+}
+
+fn gemini_hooks(program: &ProgramCall, stop: StopHook) -> Result<Vec<SettingsEntry>, AssistantError> {
+    let line = program.shell_line(&hook_words(Assistant::Gemini))?;
+    let handler = json!({ "name": "revdeck", "type": "command", "command": line, "timeout": HOOK_SECONDS * 1000 });
+    let mut events = vec![("BeforeAgent", None), ("SessionStart", Some("clear")), ("PreCompress", None)];
+    if stop == StopHook::On {
+        events.push(("AfterAgent", None));
+    }
+    Ok(to_hooks(events, &handler))
+}
+
+fn to_hooks(events: Vec<(&'static str, Option<&'static str>)>, handler: &Value) -> Vec<SettingsEntry> {
+    let hook = |(event, matcher)| SettingsEntry::Hook { event, matcher, handler: handler.clone() };
+    events.into_iter().map(hook).collect()
+}

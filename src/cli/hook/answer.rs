@@ -1,0 +1,196 @@
+//! `revdeck hook run ASSISTANT`: the process that an assistant calls at its turns. It reads the event from standard
+//! input and prints what the model gets, in the assistant's form.
+//!
+//! It never fails and never delays a turn: after [`DEFAULT_ANSWER_TIME`], and on any error, it prints nothing and exits
+//! with 0. Another exit code could erase the user's prompt.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use super::super::args::GlobalArgs;
+use super::super::error::{CliError, CliExitCode};
+use super::super::output;
+use super::super::session::{Invocation, Session};
+use crate::assistants::{
+    AgentSession, AgentSessionKey, Assistant, HookEvent, HookEventKind, MAX_HOOK_ANSWER_CHARS, read_hook_event,
+};
+use crate::domain::text::sanitize_line;
+use crate::domain::{FindingId, Priority};
+use crate::masking::Mask;
+use crate::runner::{LedgerRecall, LedgerRequest, LedgerSources, compose_ledger, forget_ledger_session};
+
+/// Time after which the hook prints nothing. With the start of the process it stays below 0.2 s.
+const DEFAULT_ANSWER_TIME: Duration = Duration::from_millis(180);
+/// Time for output that has begun, and for the note about it in the store.
+const FINISH_TIME: Duration = Duration::from_millis(50);
+/// Number of findings that one question at the stop names.
+const MAX_STOP_FINDINGS: usize = 5;
+/// Start of the question at the stop. An assistant may get it back as a prompt, which begins no turn.
+const STOP_OPENING: &str = "revdeck: reviews of the code changed in this turn have";
+
+/// States of the answer. Either the answer or the end of the time wins.
+const OPEN: u8 = 0;
+const PRINTING: u8 = 1;
+const EXPIRED: u8 = 2;
+
+/// Answers one call of an assistant. `time` replaces the time limit, for tests.
+pub(in crate::cli) fn answer(global: GlobalArgs, assistant: Assistant, time: Option<Duration>) -> CliExitCode {
+    let started = Instant::now();
+    let limit = time.unwrap_or(DEFAULT_ANSWER_TIME);
+    // Nothing about a failure on standard error either: some assistants show it to the user at each turn.
+    std::panic::set_hook(Box::new(|_| {}));
+    let state = Arc::new(AtomicU8::new(OPEN));
+    let (sender, done) = mpsc::channel();
+    let gate = AnswerGate { state: Arc::clone(&state), deadline: started + limit };
+    std::thread::spawn(move || {
+        // An error is no news for the assistant: `revdeck doctor` and `hook status` say what is wrong.
+        let _ = respond(global, assistant, &gate);
+        let _ = sender.send(());
+    });
+    let _ = done.recv_timeout(limit.saturating_sub(started.elapsed()));
+    if state.compare_exchange(OPEN, EXPIRED, Ordering::SeqCst, Ordering::SeqCst) == Err(PRINTING) {
+        let _ = done.recv_timeout(FINISH_TIME);
+    }
+    // The thread may wait for its input or for a lock: the end of the process ends it.
+    std::process::exit(CliExitCode::Done as i32)
+}
+
+/// Permission to print, which is given once and only in time.
+struct AnswerGate {
+    state: Arc<AtomicU8>,
+    deadline: Instant,
+}
+
+impl AnswerGate {
+    /// Prints the text, unless the time is over or there is nothing to print. Returns whether it was printed.
+    fn print(&self, text: &str) -> Result<bool, CliError> {
+        let is_open = || self.state.compare_exchange(OPEN, PRINTING, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        if text.is_empty()
+            || text.chars().count() > MAX_HOOK_ANSWER_CHARS
+            || Instant::now() > self.deadline
+            || !is_open()
+        {
+            return Ok(false);
+        }
+        output::print(text)?;
+        Ok(true)
+    }
+}
+
+fn respond(global: GlobalArgs, assistant: Assistant, gate: &AnswerGate) -> Result<(), CliError> {
+    let event =
+        read_hook_event(std::io::stdin().lock(), assistant).map_err(|error| CliError::failed(error.to_string()))?;
+    if event.kind == HookEventKind::Other {
+        return Ok(());
+    }
+    let invocation = Invocation::new(global)?;
+    let session = invocation.open_silent_session(&event.folder)?;
+    // No review was ever asked for here: nothing to say, and nothing to remember.
+    if !session.store.root().exists() {
+        return Ok(());
+    }
+    let sources = LedgerSources {
+        repo: &session.repo,
+        store: &session.store,
+        settings: &session.loaded.settings,
+        now: session.ambient.now(),
+    };
+    let folder = invocation.paths.state.join("assistants/sessions");
+    let key = AgentSessionKey::new(&folder, assistant, &event.session, &session.repo.root());
+    match event.kind {
+        HookEventKind::Turn | HookEventKind::Compacted => {
+            if event.kind == HookEventKind::Turn && !event.is_subagent && !event.prompt.starts_with(STOP_OPENING) {
+                // Only the Stop hook needs it, and without it nothing is asked.
+                let _ = AgentSession::load(&key).begin_turn(&key, sources.now);
+            }
+            let recall = if event.kind == HookEventKind::Turn { LedgerRecall::Remember } else { LedgerRecall::Forget };
+            let request = LedgerRequest {
+                agent: assistant.name().to_owned(),
+                session: event.session.clone(),
+                recall,
+                ..LedgerRequest::default()
+            };
+            let turn = compose_ledger(&sources, &request)?;
+            if !turn.text().is_empty() && gate.print(&event.format_context(assistant, turn.text()))? {
+                turn.record(&session.store)?;
+            }
+        }
+        HookEventKind::Forget => forget_ledger_session(&sources, assistant.name(), &event.session)?,
+        HookEventKind::Stop if !event.is_subagent => ask_about_findings(&session, assistant, &event, &key, gate)?,
+        HookEventKind::Stop | HookEventKind::Other => {}
+    }
+    Ok(())
+}
+
+/// Urgent finding in a file that was changed in the turn.
+struct FreshFinding {
+    id: FindingId,
+    line: String,
+}
+
+/// Asks the assistant once a turn to look at urgent findings that are new in what it changed, and never twice about the
+/// same finding.
+fn ask_about_findings(
+    session: &Session,
+    assistant: Assistant,
+    event: &HookEvent,
+    key: &AgentSessionKey,
+    gate: &AnswerGate,
+) -> Result<(), CliError> {
+    let mut memory = AgentSession::load(key);
+    if memory.asked_in_turn {
+        return Ok(());
+    }
+    let fresh = list_fresh_findings(session, &memory)?;
+    if fresh.is_empty() {
+        return Ok(());
+    }
+    let count = fresh.len();
+    let mut reason =
+        format!("{STOP_OPENING} {count} new urgent {}:\n", if count == 1 { "finding" } else { "findings" });
+    fresh.iter().take(MAX_STOP_FINDINGS).for_each(|finding| reason.push_str(&finding.line));
+    if count > MAX_STOP_FINDINGS {
+        reason.push_str(&format!("- and {} more: revdeck findings\n", count - MAX_STOP_FINDINGS));
+    }
+    reason.push_str(
+        "Details of a finding: revdeck details ID. The user expects each to be fixed, or a reason why it stands, before \
+         the turn ends.",
+    );
+    let reason = Mask::On.mask_key_shapes(&reason).into_owned();
+    // First the memory: where it cannot be written, a question could come again and again.
+    memory.asked_in_turn = true;
+    memory.asked.extend(fresh.into_iter().take(MAX_STOP_FINDINGS).map(|finding| finding.id));
+    memory.save(key).map_err(CliError::from)?;
+    gate.print(&event.format_objection(assistant, &reason))?;
+    Ok(())
+}
+
+/// Lists undecided p0 and p1 findings of runs of this turn in files changed in this turn, the most urgent first.
+fn list_fresh_findings(session: &Session, memory: &AgentSession) -> Result<Vec<FreshFinding>, CliError> {
+    let Some(started) = memory.turn_started_at else { return Ok(Vec::new()) };
+    let (view, root) = (session.store.view()?, session.repo.root());
+    let worktree = root.to_string_lossy();
+    let runs: std::collections::HashSet<&str> = (0..view.run_count())
+        .map(|index| view.run(index))
+        .filter(|run| run.created_ms >= started.as_millisecond() && run.worktree == worktree)
+        .map(|run| run.id)
+        .collect();
+    let mut fresh = Vec::new();
+    for row in (0..view.finding_count()).map(|index| view.finding(index)) {
+        if !row.status.is_undecided() || row.priority > Priority::P1 || !runs.contains(row.first_run) {
+            continue;
+        }
+        let Ok(id) = row.id.parse::<FindingId>() else { continue };
+        if memory.asked.contains(&id) || !memory.is_changed_in_turn(&root.join(row.path)) {
+            continue;
+        }
+        let place = format!("{}:{}", row.path, row.line_start);
+        let line =
+            format!("- {id} p{} {}: {}\n", row.priority.index(), sanitize_line(&place), sanitize_line(row.title));
+        fresh.push((row.priority, FreshFinding { id, line }));
+    }
+    fresh.sort_by_key(|(priority, _)| *priority);
+    Ok(fresh.into_iter().map(|(_, finding)| finding).collect())
+}
