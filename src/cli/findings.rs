@@ -38,7 +38,7 @@ pub struct FindingsArgs {
     limit: usize,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
-    format: FindingsFormat,
+    format: OutputFormat,
 }
 
 /// Value of `--status`: a status or `all`.

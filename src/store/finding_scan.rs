@@ -14,7 +14,7 @@ use bytemuck::{Pod, Zeroable};
 use super::chunked_columns::{ChunkedColumn, TextSpan, fold_hash};
 use super::files;
 use super::live_journal::LiveJournal;
-use super::load::{LoadDepth, SettledTables, merge_order};
+use super::load::{LoadDepth, merge_order};
 use super::tables::{PackedFinding, StoreTables};
 use super::view::StoreView;
 use super::{Store, StoreError, checkpoint};
