@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::broadcast;
@@ -34,14 +33,15 @@ pub struct ChangeFeed {
     sender: broadcast::Sender<ResourceChange>,
     /// Subscribed resources, with the number of their subscriptions.
     subscribed: Mutex<BTreeMap<ResourceUri, usize>>,
-    is_watching: AtomicBool,
+    /// True while a thread watches. Locked while it starts, so that every caller of [`ChangeFeed::watch`] waits for it.
+    is_watching: Mutex<bool>,
 }
 
 impl ChangeFeed {
     /// Creates a feed that does not watch yet.
     pub fn new() -> Arc<Self> {
         let (sender, _) = broadcast::channel(MAX_QUEUED_CHANGES);
-        Arc::new(Self { sender, subscribed: Mutex::default(), is_watching: AtomicBool::new(false) })
+        Arc::new(Self { sender, subscribed: Mutex::default(), is_watching: Mutex::new(false) })
     }
 
     /// Returns a receiver of the changes from now on.
@@ -76,7 +76,8 @@ impl ChangeFeed {
 
     /// Starts to watch the store, unless it is watched. Returns once it is.
     pub fn watch(self: &Arc<Self>, access: &RepositoryAccess) {
-        if self.is_watching.swap(true, Ordering::Relaxed) {
+        let mut is_watching = self.is_watching.lock().unwrap_or_else(PoisonError::into_inner);
+        if *is_watching {
             return;
         }
         let (feed, access) = (Arc::clone(self), access.clone());
@@ -85,10 +86,11 @@ impl ChangeFeed {
             if let Err(failure) = feed.watch_store(&access, &ready) {
                 tracing::debug!(message = failure.message, "the store is not watched");
             }
-            feed.is_watching.store(false, Ordering::Relaxed);
+            drop(ready);
+            *feed.is_watching.lock().unwrap_or_else(PoisonError::into_inner) = false;
         });
         // The sender is dropped without a message if there is no repository.
-        let _ = started.recv();
+        *is_watching = started.recv().is_ok();
     }
 
     fn watch_store(&self, access: &RepositoryAccess, ready: &std::sync::mpsc::Sender<()>) -> Result<(), ToolFailure> {

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
 use rmcp::transport::stdio;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -79,6 +80,8 @@ async fn serve_until(access: RepositoryAccess, stop: Arc<Notify>) -> Result<(), 
         match ReviewServer::new(access).serve((input, output)).await {
             // How a session ends makes no difference: there is nobody left to tell.
             Ok(service) => drop(service.waiting().await),
+            // A client that only looked whether the server starts.
+            Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {}
             Err(error) => return Err(error.to_string()),
         }
         Ok(())
@@ -87,9 +90,8 @@ async fn serve_until(access: RepositoryAccess, stop: Arc<Notify>) -> Result<(), 
     let ended = tokio::select! {
         ended = &mut session => ended,
         () = stop.notified() => match tokio::time::timeout(MAX_DRAIN_TIME, &mut session).await {
-            Ok(Ok(())) | Err(_) => Ok(()),
-            // The input ended before a session began: a client that only looked whether the server starts.
-            Ok(Err(_)) => Ok(()),
+            Ok(ended) => ended,
+            Err(_) => Ok(()),
         },
     };
     ended.map_err(ServeError::Session)

@@ -51,7 +51,9 @@ impl ToolSchemas {
     /// Derives the schemas from the types of arguments and result.
     pub fn derive<I: JsonSchema + 'static, O: JsonSchema + 'static>() -> Self {
         // Arguments are structs, whose schemas are always objects.
-        let input = schema_for_input::<I>().unwrap_or_else(|_| Arc::default());
+        let mut input = schema_for_input::<I>().unwrap_or_default();
+        // Some clients miss the properties of a tool without arguments.
+        Arc::make_mut(&mut input).entry("properties").or_insert_with(|| Value::Object(JsonObject::new()));
         Self { input, output: schema_for_output::<O>() }
     }
 }

@@ -31,9 +31,9 @@ async def main(revdeck: str, folder: str) -> None:
         runs = (await call("list_runs"))["runs"]
         assert (await call("review_status"))["undecided"]["total"] == len(findings)
         first, last = findings[0], findings[-1]
-        details = await call("auto_review_details", run_id=runs[0]["run_id"], finding_id=first["finding_id"])
+        details = await call("auto_review_details", run_id=first["run_id"], finding_id=first["finding_id"])
         assert details["findings"][0]["title"] == first["title"]
-        assert (await call("request_review", scope="commit:HEAD", wait_seconds=60))["action"] == "reuse"
+        assert (await call("request_review", scope="all", wait_seconds=60))["ended"]
         assert (await call("claim_addressed", finding_id=first["finding_id"], note="rewritten"))["changed"]
         assert (await call("dispute", finding_id=last["finding_id"], reason="intended"))["recorded"]
         cancelled = await call("request_cancel", run_id=runs[0]["run_id"], reason="not needed")

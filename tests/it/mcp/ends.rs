@@ -61,6 +61,8 @@ fn input_that_is_no_message_is_passed_over() {
         client.write(line);
     }
     assert_eq!(client.tool("review_status", json!({}))["undecided"]["total"], 2);
+    let refused = client.notifications.iter().filter(|message| message["error"]["code"] == -32600).count();
+    assert_eq!(refused, 2, "JSON that is no message: {:?}", client.notifications);
     let id = client.send("no/such/method", json!({}));
     assert_eq!(client.answer(id)["error"]["code"], -32601);
 }
