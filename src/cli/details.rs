@@ -163,9 +163,8 @@ fn cut_finding(look: &TextOptions, finding: &Finding, room: usize) -> String {
             .collect();
         format!("  left out: {}; all of it: revdeck show {id}\n", parts.join(", "))
     };
-    let render = |cut: &Finding, explanation: usize| {
-        format!("\n{}{}", text::render_finding(look, cut, &[]), note(explanation))
-    };
+    let render =
+        |cut: &Finding, explanation: usize| format!("\n{}{}", text::render_finding(look, cut, &[]), note(explanation));
     let shown = render(&cut, 0);
     if shown.len() <= room {
         return shown;

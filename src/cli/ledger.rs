@@ -11,7 +11,9 @@ use crate::config::RequiredAssets;
 use crate::domain::TokenCountPrecision;
 use crate::ledger::LedgerFormat;
 use crate::report::json;
-use crate::runner::{LedgerRecall, LedgerRequest, LedgerSources, compose_ledger, forget_ledger_session, preview_ledgers};
+use crate::runner::{
+    LedgerRecall, LedgerRequest, LedgerSources, compose_ledger, forget_ledger_session, preview_ledgers,
+};
 use crate::tokens::Encoding;
 
 /// Arguments of `ledger`.

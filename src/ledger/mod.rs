@@ -24,6 +24,11 @@ pub const MAX_LEDGER_TOKENS: usize = 1200;
 /// Maximum number of findings that a ledger considers. Some 30 fit into the largest ledger; the others are only counted.
 pub const MAX_CANDIDATES: usize = 240;
 
+/// Number of findings that a session was told about from which further findings of the present change wait for room. A
+/// repository with thousands of old findings would otherwise cost a whole ledger at every turn. Own choice: about ten
+/// ledgers.
+const MAX_TOLD_IN_TURNS: usize = 60;
+
 /// Minimum size of a ledger in tokens; the frame alone takes about 40.
 const MIN_LEDGER_TOKENS: usize = 20;
 
@@ -220,7 +225,7 @@ pub fn project_ledger(view: &LedgerView<'_>, world: &LedgerWorld<'_>, cap: usize
     let mut page = frame.fill(&findings);
     let told = |finding: &LedgerFinding<'_>| world.memory.is_some_and(|memory| memory.contains(finding));
     // All that fits is known: findings of the present change that were never told take the places.
-    if world.memory.is_some()
+    if world.memory.is_some_and(|memory| memory.told.len() < MAX_TOLD_IN_TURNS)
         && page.kept_findings < findings.len()
         && findings[..page.kept_findings].iter().all(|finding| told(finding))
     {

@@ -369,14 +369,16 @@ fn what_a_session_knows_is_one_line_until_something_changes() {
     // A result that is no news any more is missed by nobody.
     let clean = view(vec![run(3, RunStatus::Completed, 0)], vec![open(2)]);
     assert_eq!(deliver(&clean, &mut memory, 1200).map(|ledger| ledger.form), Some(LedgerForm::Whole));
-    let clean = view(vec![LedgerRun { surfaced: SurfacedState::Yes, ..run(3, RunStatus::Completed, 0) }], vec![open(2)]);
+    let clean =
+        view(vec![LedgerRun { surfaced: SurfacedState::Yes, ..run(3, RunStatus::Completed, 0) }], vec![open(2)]);
     assert_eq!(deliver(&clean, &mut memory, 1200).map(|ledger| ledger.form), Some(LedgerForm::Unchanged));
 }
 
 #[test]
 fn findings_of_the_present_change_that_did_not_fit_take_their_turn() {
     let mut memory = SessionMemory::default();
-    let open = |number, in_change| LedgerFinding { in_change, ..finding(number, Priority::P1, FindingStatus::Open, "t") };
+    let open =
+        |number, in_change| LedgerFinding { in_change, ..finding(number, Priority::P1, FindingStatus::Open, "t") };
     let mut findings: Vec<_> = (1..=20).map(|number| open(number, true)).collect();
     findings.extend((50..=60).map(|number| open(number, false)));
     let now = view(Vec::new(), findings);
@@ -391,13 +393,31 @@ fn findings_of_the_present_change_that_did_not_fit_take_their_turn() {
 }
 
 #[test]
+fn a_repository_with_very_many_findings_does_not_cost_a_whole_ledger_at_every_turn() {
+    let mut memory = SessionMemory::default();
+    let open = |number: u32| LedgerFinding {
+        id: format!("f_{number:016x}").into(),
+        in_change: true,
+        line: number,
+        ..finding(1, Priority::P1, FindingStatus::Open, "t")
+    };
+    let now = view(Vec::new(), (1..=1000).map(open).collect());
+    let forms: Vec<LedgerForm> = (0..40).map(|_| deliver(&now, &mut memory, 600).expect("a ledger").form).collect();
+    let whole = forms.iter().filter(|form| **form == LedgerForm::Whole).count();
+    assert!((4..=12).contains(&whole), "{whole} whole ledgers");
+    assert!(forms[whole..].iter().all(|form| *form == LedgerForm::Unchanged), "{forms:?}");
+}
+
+#[test]
 fn the_call_for_details_is_the_readers_own() {
     let now = view(Vec::new(), vec![finding(1, Priority::P1, FindingStatus::Open, "a & b")]);
     let text = |details, format| {
         let world = LedgerWorld { details, format, ..world(None) };
         project_ledger(&now, &world, 1200).expect("a ledger").text
     };
-    assert!(text(DetailsCall::Shell, LedgerFormat::Xml).contains("<details available=\"revdeck details RUN FINDING\"/>"));
+    assert!(
+        text(DetailsCall::Shell, LedgerFormat::Xml).contains("<details available=\"revdeck details RUN FINDING\"/>")
+    );
     insta::assert_snapshot!(text(DetailsCall::McpTool, LedgerFormat::Text), @r"
     Automatic review of code
     p1 src/a.rs:1 a & b [ar_01JD3Z8Q6M7S5V2K4T9XWB1C01 f_0000000000000001]

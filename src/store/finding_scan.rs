@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
+use super::checkpoint::OrphanDisposition;
 use super::chunked_columns::{ChunkedColumn, TextSpan, fold_hash};
 use super::files;
 use super::live_journal::LiveJournal;
@@ -18,7 +19,6 @@ use super::load::{LoadDepth, merge_order};
 use super::tables::{PackedFinding, StoreTables};
 use super::view::StoreView;
 use super::{Store, StoreError, checkpoint};
-use super::checkpoint::OrphanDisposition;
 use crate::domain::{FindingStatus, Kind, Priority};
 
 /// Facts of a finding by which it is selected. Runs are positions in the list of runs.

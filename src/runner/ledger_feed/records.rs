@@ -74,8 +74,7 @@ pub(super) fn load_ledger_rows(sources: &LedgerSources<'_>) -> Result<LedgerRows
             }),
         })
     })?;
-    let skipped =
-        SkippedFindings { below_priority: below.get(), beyond: wanted.get().saturating_sub(MAX_CANDIDATES) };
+    let skipped = SkippedFindings { below_priority: below.get(), beyond: wanted.get().saturating_sub(MAX_CANDIDATES) };
     Ok(LedgerRows { view, is_here, changed, skipped })
 }
 
@@ -108,11 +107,7 @@ pub(super) fn read_ledger_records<'a>(
 }
 
 /// Reads the runs that a ledger can show: those that work, and the newest one that has ended and was not skipped.
-fn read_runs(
-    sources: &LedgerSources<'_>,
-    view: &StoreView,
-    is_here: &[bool],
-) -> Result<Vec<LedgerRun>, StoreError> {
+fn read_runs(sources: &LedgerSources<'_>, view: &StoreView, is_here: &[bool]) -> Result<Vec<LedgerRun>, StoreError> {
     let facts = FreshnessFacts::read(sources.repo, sources.store, view);
     let here = || (0..view.run_count()).filter(|index| is_here[*index]).map(|index| view.run(index));
     let is_result = |row: &RunRow<'_>| row.status.is_terminal() && row.status != RunStatus::Skipped;

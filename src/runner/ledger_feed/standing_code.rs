@@ -117,7 +117,11 @@ mod tests {
         for (text, quoted, expected) in [
             ("let total = 1;\n", "  let total  = 1;", true),
             ("let other = 1;\n", "let total = 1;", false),
-            ("fn long() {\n    one_line();\n}\n", "fn long() {\n  one_line();\n  other_line();\n  gone_too();\n}", true),
+            (
+                "fn long() {\n    one_line();\n}\n",
+                "fn long() {\n  one_line();\n  other_line();\n  gone_too();\n}",
+                true,
+            ),
             ("fn long() {\n}\n", "fn long() {\n  one_line();\n  other_line();\n  gone_too();\n}", false),
             ("}\n", "}", true),
             ("key = 1\n", "key = \u{ab}secret:token\u{bb}", true),
