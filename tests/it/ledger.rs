@@ -94,8 +94,8 @@ fn details_say_what_was_cut_and_what_is_damaged() {
     let all = brief.lines().find_map(|line| line.strip_prefix("  all: revdeck ")).expect("the call for all");
     let all = run(&test, &all.split(' ').collect::<Vec<_>>(), DONE);
     assert!(all.len() > brief.len() && !all.contains("more left out"), "{all}");
-    let one = run(&test, &["details", next[1], "--max-bytes", "700"], DONE);
-    assert!(one.len() <= 700 && one.contains(&format!("revdeck show {}", next[1])), "{one}");
+    let one = run(&test, &["details", next[1], "--max-bytes", "512"], DONE);
+    assert!(one.len() <= 512 && one.contains(&format!("revdeck show {}", next[1])), "{one}");
     assert!(test.fails(&["details", "latest", "--max-bytes", "64001"], USAGE).contains("512 to 64000"));
 
     let store = test.store();
