@@ -21,6 +21,8 @@ use crate::runner::{ReviewRequest, WaitProgress};
 const MAX_WAIT_SECONDS: usize = 3600;
 /// Interval between two looks at a cancellation while a call waits.
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// Progress of a run that has reviewed everything and has not ended yet, of 100.
+const MAX_ACTIVE_PERCENT: f64 = 99.0;
 /// Maximum length of the reason, in bytes.
 const MAX_REASON_BYTES: usize = 1000;
 
@@ -160,7 +162,12 @@ fn describe_progress(WaitProgress { run, turn, .. }: &WaitProgress) -> ProgressS
         Some(turn) => (turn.number.saturating_sub(1), turn.of),
         None => (done, total),
     };
-    let percent = if whole == 0 { 0.0 } else { 100.0 * f64::from(part.min(whole)) / f64::from(whole) };
+    let percent = match run.status.is_terminal() {
+        true => 100.0,
+        false if whole == 0 => 0.0,
+        // After the last hunk there are still findings to settle.
+        false => MAX_ACTIVE_PERCENT * f64::from(part.min(whole)) / f64::from(whole),
+    };
     let mut message = run.status.word().to_owned();
     if let Some(turn) = turn.filter(|turn| turn.number <= turn.of) {
         message = format!("turn {} of {}, {}", turn.number, turn.of, turn.phase.word());
