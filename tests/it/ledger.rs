@@ -83,7 +83,8 @@ fn the_least_priority_is_a_setting() {
 fn details_say_what_was_cut_and_what_is_damaged() {
     let test = start();
     for number in 0..30 {
-        test.write(&format!("wide{number}.py"), long_function(&format!("wide{number}")));
+        let name = format!("a_function_with_a_name_that_needs_a_lot_of_room_and_more_{number}");
+        test.write(&format!("wide{number}.py"), long_function(&name));
     }
     run(&test, &["review", "--wait"], DONE);
     let brief = run(&test, &["details", "latest", "--max-bytes", "2000"], DONE);

@@ -40,9 +40,9 @@ fn render_session(session: &SessionPreview, width: usize, doc: &mut Doc) {
         render_omissions(session, width, doc);
         return;
     };
-    let known = if form == LedgerForm::Unchanged { ", it knows the rest" } else { "" };
-    doc.push_heading(&name, &format!("{} of {}{known}", text::format_count(session.tokens, "token"), session.cap));
-    doc.push_paragraph(Role::Muted, "Exactly this is what it is told at its next turn.", width);
+    doc.push_heading(&name, &format!("{} of {}", text::format_count(session.tokens, "token"), session.cap));
+    let known = if form == LedgerForm::Unchanged { "It knows the rest. " } else { "" };
+    doc.push_paragraph(Role::Muted, &format!("{known}Exactly this is what it is told at its next turn."), width);
     for line in &session.lines {
         push_ledger_line(&line.text, line.tokens, width, doc);
     }
