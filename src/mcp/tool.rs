@@ -54,7 +54,23 @@ impl ToolSchemas {
         let mut input = schema_for_input::<I>().unwrap_or_default();
         // Some clients miss the properties of a tool without arguments.
         Arc::make_mut(&mut input).entry("properties").or_insert_with(|| Value::Object(JsonObject::new()));
-        Self { input, output: schema_for_output::<O>() }
+        let mut output = schema_for_output::<O>();
+        for schema in [&mut input, &mut output] {
+            Arc::make_mut(schema).values_mut().for_each(remove_formats);
+        }
+        Self { input, output }
+    }
+}
+
+/// Removes the formats of numbers, such as `uint32`: JSON Schema does not know them, and clients warn about each.
+fn remove_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            fields.retain(|name, value| name != "format" || !value.is_string());
+            fields.values_mut().for_each(remove_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_formats),
+        _ => {}
     }
 }
 

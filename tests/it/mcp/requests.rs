@@ -70,7 +70,7 @@ fn the_policy_answers_a_request_for_a_review() {
     let mut client = McpClient::start(&test, &[]);
     let first = client.tool("request_review", json!({ "scope": "commit:HEAD" }));
     assert_eq!((&first["action"], &first["ended"]), (&json!("reuse"), &json!(true)), "{first}");
-    test.write("long.py", long_function("other"));
+    test.write("late.py", long_function("late"));
     let begun = client.tool("request_review", json!({ "scope": "worktree", "wait_seconds": 60 }));
     assert_eq!((&begun["action"], &begun["run"]["scope"]), (&json!("launch"), &json!("worktree")));
     let run_id = text(&begun["run"]["run_id"]);

@@ -60,6 +60,7 @@ fn each_tool_has_schemas_and_says_what_it_does_to_the_world() {
             hint("openWorldHint")
         );
         assert!(text(&tool["description"]).len() > 80, "{tool}");
+        assert!(!tool.to_string().contains("\"format\""), "no format that JSON Schema does not know: {tool}");
         assert_eq!((&tool["inputSchema"]["type"], &tool["outputSchema"]["type"]), (&json!("object"), &json!("object")));
     }
     assert_snapshot!(table, @"
