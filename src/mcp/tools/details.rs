@@ -27,7 +27,7 @@ const MIN_BYTES: usize = 3_000;
 /// Limits of texts about the run, in bytes, so that the run fits into [`MIN_BYTES`].
 const MAX_SUMMARY_BYTES: usize = 200;
 /// Limits of the texts of a finding that does not fit as a whole, tried one after the other, in bytes.
-const SHRINK_STEPS: [usize; 6] = [8_000, 4_000, 2_000, 800, 300, 80];
+const SHRINK_STEPS: [usize; 7] = [8_000, 4_000, 2_000, 800, 300, 80, 20];
 /// Number of last history entries and notes that a finding keeps when it does not fit.
 const KEPT_HISTORY: usize = 3;
 /// Number of left-out findings that are named.
