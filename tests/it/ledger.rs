@@ -195,3 +195,31 @@ fn a_session_of_100_turns_costs_few_tokens_and_misses_nothing() {
     assert_eq!(preview["sessions"][1]["session"], "s1");
     assert_eq!(preview["recent"].as_array().map(Vec::len), Some(10));
 }
+
+#[test]
+fn findings_of_a_checkpoint_are_told_and_counted_like_all_others() {
+    let test = start();
+    for number in 0..4 {
+        test.write(&format!("wide{number}.py"), long_function(&format!("wide{number}")));
+    }
+    run(&test, &["review", "--wait"], DONE);
+    let counted = || test.json(&["status", "--format", "json"], DONE)["undecided"].to_string();
+    let named = || run(&test, &["ledger"], DONE).matches("<finding ").count();
+    let before = (counted(), named());
+    assert_eq!(before.1, 4);
+    test.store().checkpoint_now().expect("a checkpoint");
+    assert_eq!((counted(), named()), before);
+    // Lines after the checkpoint decide: a dismissal, its undo, and the same problems in a later run.
+    let found = test.json(&["findings", "--format", "json"], DONE);
+    let id = found["findings"][0]["finding_id"].as_str().expect("an id").to_owned();
+    run(&test, &["triage", &id, "dismissed", "--reason", "as it should be"], DONE);
+    assert_eq!(named(), 3);
+    test.write("wide4.py", long_function("wide4"));
+    run(&test, &["review", "--wait"], DONE);
+    assert_eq!(named(), 4, "the dismissed one stays dismissed");
+    run(&test, &["triage", &id, "open"], DONE);
+    assert_eq!(named(), 5);
+    let later = (counted(), named());
+    test.store().checkpoint_now().expect("a checkpoint");
+    assert_eq!((counted(), named()), later);
+}
