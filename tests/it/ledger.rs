@@ -121,7 +121,7 @@ fn a_status_line_is_short_and_never_fails() {
     let status = test.json(&["status", "--format", "json"], DONE);
     assert_eq!((&status["undecided"]["p1"], &status["latest"]["status"]), (&1.into(), &"completed".into()));
     let text = run(&test, &["status"], DONE);
-    assert!(text.contains("1 p1 to decide"), "{text}");
+    assert!(text.contains("1 finding (1 p1) to decide"), "{text}");
     let outside = tempfile::tempdir().expect("a folder");
     let folder = outside.path().to_str().expect("a path");
     assert_eq!(run(&test, &["-C", folder, "status", "--line"], DONE), "");
