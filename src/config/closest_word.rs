@@ -11,7 +11,11 @@ pub fn closest_word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
     let wanted = plain(word);
     let most = (wanted.chars().count() / MAX_TYPO_DIVISOR).max(1);
     let rated = known.into_iter().map(|known| (strsim::osa_distance(&wanted, &plain(known)), known));
-    rated.filter(|(typos, _)| *typos <= most).min_by_key(|(typos, _)| *typos).map(|(_, known)| known)
+    // A word of one letter is none with a typo.
+    rated
+        .filter(|(typos, _)| *typos <= most && *typos < wanted.chars().count())
+        .min_by_key(|(typos, _)| *typos)
+        .map(|(_, known)| known)
 }
 
 /// Formats the question after a message: `; did you mean "theme"?`, or nothing if no known word is close.
@@ -25,7 +29,7 @@ mod tests {
 
     #[test]
     fn a_typo_has_a_closest_word_and_another_word_has_none() {
-        let known = ["theme", "default_scope", "window.max_turns", "dark"];
+        let known = ["theme", "default_scope", "window.max_turns", "dark", "0"];
         for (word, expected) in [
             ("them", Some("theme")),
             ("tehme", Some("theme")),
@@ -33,6 +37,7 @@ mod tests {
             ("window.turns", Some("window.max_turns")),
             ("drak", Some("dark")),
             ("colour", None),
+            ("9", None),
             ("", None),
         ] {
             assert_eq!(closest_word(word, known), expected, "{word}");

@@ -248,7 +248,9 @@ impl TurnHistory {
                 self.turn_mut(turn, at).findings.push(TurnFinding::from_repetition(line_start, &title));
             }
             RunEvent::Rejected { turn, mut rejected } => {
-                rejected.reason = sanitize(&rejected.reason);
+                for text in [&mut rejected.reason, &mut rejected.report.title, &mut rejected.report.explanation] {
+                    *text = sanitize(text);
+                }
                 self.turn_mut(turn, at).add_rejected(*rejected);
             }
             RunEvent::Finding { finding } => {

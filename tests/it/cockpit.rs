@@ -274,12 +274,15 @@ fn a_worker_that_dies_is_seen_although_nothing_is_written() {
     test.commit("Second");
     let store = test.store();
     let mut worker = crate::turns::write(&store, 2, crate::turns::Fate::Receiving, Time::now()).expect("a run");
-    let cockpit = Cockpit::open(&test);
+    let mut cockpit = Cockpit::open(&test);
     cockpit.wait_for("turn 7 of 20: receiving");
+    cockpit.press("1");
+    cockpit.wait_for("freshness   ");
     // The system releases the locks of a killed process, and nothing else.
     std::mem::forget(worker.pulse.take());
     drop(worker);
-    cockpit.wait("the end of the worker", |screen| screen.contains("lost") && !screen.contains("receiving"));
+    cockpit
+        .wait("the end of the worker", |screen| screen.contains("freshness   lost") && !screen.contains("receiving"));
     assert_silent(&cockpit);
 }
 

@@ -456,7 +456,7 @@ fn a_typo_in_theme_setting_or_keymap_is_an_error_with_what_was_meant() {
     all += &said("", "[finding]\n\"D\" = \"dismiss\"\n");
     all += &said("", "[global]\n\"Entre\" = \"open\"\n");
     assert_snapshot!(all, @r#"
-    problem settings     there is no theme "drak"; did you mean "dark"? There are: auto, dark, light, neutral, ansi
+    problem theme        there is no theme "drak"; did you mean "dark"? There are: auto, dark, light, neutral, ansi
     problem keymap       keymap: [findings] D: "dismis" is no action; did you mean "dismiss"?
     problem keymap       keymap: there is no context "finding"; did you mean "findings"?
     problem keymap       keymap: [global] "Entre" is no key; did you mean "Enter"?
