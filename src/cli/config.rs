@@ -163,10 +163,11 @@ fn differing_as_text(look: &TextOptions, differing: &[PrintedSetting], origin: b
     let mut table = TextTable::default();
     for PrintedSetting { key, value, origin: from } in differing {
         let line = format!("{key} = {value}");
-        let stricter = if key == "fail_on" { "the stricter of both holds" } else { "" };
-        let from = if origin { format!("# {}", format_origin(from)) } else { String::new() };
-        let notes = [from, stricter.to_owned()].into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>();
-        table.push_row([(TextStyle::Plain, line.as_str()), (TextStyle::Faint, notes.join("; ").as_str())]);
+        let from = origin.then(|| format_origin(from));
+        let stricter = (key == "fail_on").then(|| "the stricter of both holds".to_owned());
+        let notes = from.into_iter().chain(stricter).collect::<Vec<_>>().join("; ");
+        let notes = if notes.is_empty() { notes } else { format!("# {notes}") };
+        table.push_row([(TextStyle::Plain, line.as_str()), (TextStyle::Faint, notes.as_str())]);
     }
     let head = format!(
         "\n# {REPOSITORY_FILE} of the worktree is not the one at HEAD. Reviews of uncommitted changes obey HEAD's:\n"

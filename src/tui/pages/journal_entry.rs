@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use unicode_width::UnicodeWidthStr;
+
 use super::super::app::App;
 use super::super::doc::{Doc, DocLine, wrap_words};
 use super::super::theme::Role;
@@ -14,14 +16,27 @@ use crate::domain::{
 const WORDS: usize = 12;
 /// Smallest width of the text, however narrow the page is.
 const MIN_TEXT: usize = 12;
+/// Width of the text from which it stands beside the word on all of its lines. Chosen here: paths are hardly cut then.
+const MIN_WIDE_TEXT: usize = 30;
+/// Indentation of a text below its word.
+const INDENT: usize = 2;
 
-/// Renders one entry; the lines after the first are indented below its text.
+/// Renders one entry; the lines after the first are indented below its text. On a narrow page, a text that does not fit
+/// beside the word stands below it.
 pub fn render_entry(app: &App, entry: &JournalEntry, width: usize, doc: &mut Doc) {
     let time = entry.at.to_zoned(app.display.zone.clone()).strftime("%H:%M:%S").to_string();
     let EventSummary { word, role, text } = summarize_event(&entry.event);
     let column = time.len() + 2;
     let room = width.saturating_sub(column + WORDS).max(MIN_TEXT);
-    for (index, line) in wrap_words(&text::sanitize_line(&text), room).into_iter().enumerate() {
+    let text = text::sanitize_line(&text);
+    if room < MIN_WIDE_TEXT && text.width() > room {
+        doc.push(DocLine::styled(Role::Faint, &format!("{time:<column$}")).with_span(role, word));
+        for line in wrap_words(&text, width.saturating_sub(INDENT).max(MIN_TEXT)) {
+            doc.push(DocLine::styled(Role::Faint, &" ".repeat(INDENT)).with_span(Role::Normal, &line));
+        }
+        return;
+    }
+    for (index, line) in wrap_words(&text, room).into_iter().enumerate() {
         let (time, word) = if index == 0 { (time.as_str(), word) } else { ("", "") };
         doc.push(
             DocLine::styled(Role::Faint, &format!("{time:<column$}"))
@@ -171,6 +186,27 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
+    use crate::domain::Time;
+    use crate::tui::tests::support;
+
+    #[test]
+    fn on_a_narrow_page_a_text_that_does_not_fit_beside_its_word_stands_below_it() {
+        let render = |text: &str, width: usize| {
+            let event = RunEvent::Note { text: text.to_owned() };
+            let mut doc = Doc::default();
+            render_entry(&support::app(80, 24), &JournalEntry { seq: 0, at: Time::UNIX_EPOCH, event }, width, &mut doc);
+            doc.lines.iter().map(|line| line.plain_text().trim_end().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(render("short", 42), ["00:00:00  note        short"]);
+        assert_eq!(
+            render("src/session/store.rs is left out as git would not add it", 42),
+            ["00:00:00  note", "  src/session/store.rs is left out as git", "  would not add it"]
+        );
+        assert_eq!(
+            render("src/session/store.rs is left out as git would not add it", 62),
+            ["00:00:00  note        src/session/store.rs is left out as git", "                      would not add it"]
+        );
+    }
 
     #[rstest]
     #[case::first(r#"{"event":"started","attempt":1,"worker":7}"#, "started", "a worker took the run on")]

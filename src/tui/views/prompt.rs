@@ -134,7 +134,7 @@ impl View for PromptView {
         use Action as A;
         match self.kind {
             InputPromptKind::Filter { .. } => {
-                with_labels([A::Accept, A::Complete, A::DeleteWord, A::DeleteLine, A::Abort])
+                with_labels([A::Accept, A::Complete, A::Abort, A::DeleteWord, A::DeleteLine])
             }
             InputPromptKind::Reason { .. } => vec![
                 (A::Accept, "dismiss"),
@@ -243,7 +243,7 @@ impl PromptView {
                 }
             }
             InputPromptKind::Reason { .. } if text.is_empty() => {
-                return self.refuse("a dismissal needs a reason, so that nobody has to find it again");
+                return self.refuse("a dismissal needs a reason: type one, or choose one below");
             }
             InputPromptKind::Reason { lines } => dismiss(app, std::mem::take(lines), &text, commands),
             InputPromptKind::Patterns { .. } => {}

@@ -131,3 +131,16 @@ fn a_pulse_wakes_as_a_pulse_and_is_no_part_of_what_the_store_keeps() {
     drop((pulse, lock));
     assert_eq!(pulses(), Vec::<String>::new());
 }
+
+#[test]
+fn a_wait_with_a_limit_ends_without_a_change() {
+    let place = Place::new();
+    let store = place.store();
+    create(&store, 1, RunStatus::Reviewing);
+    let mut tail = store.open_tail();
+    assert_eq!(tail.wait_at_most(Duration::from_millis(1)), None);
+    create(&store, 2, RunStatus::Reviewing);
+    assert_eq!(tail.wait_at_most(Duration::from_secs(60)), Some(StoreChange::Store));
+    tail.stopper().stop();
+    assert_eq!(tail.wait_at_most(Duration::from_secs(60)), Some(StoreChange::Stopped));
+}
