@@ -15,6 +15,7 @@ use super::super::theme::Role;
 use super::super::update;
 use super::painter::Painter;
 use crate::domain::{RunStatus, WatchMode, text};
+use crate::policy::Freshness;
 use crate::runner::BUILTIN_REVIEWER;
 use crate::store::{RunRow, WatcherInfo, WatcherStatus};
 
@@ -102,6 +103,13 @@ fn describe_engine(app: &App) -> (&'static str, String, Role) {
         (RunStatus::Pending, _) | (_, 0) => String::new(),
         (_, waiting) => format!(" {dot} {waiting} waiting"),
     };
+    if app.run_freshness(&run) == Freshness::Lost {
+        return (
+            app.display.glyphs.run_status(RunStatus::Lost),
+            format!("its worker is gone{more}"),
+            Role::from_freshness(Freshness::Lost),
+        );
+    }
     if let Some(live) = app.run_activity(&run) {
         return (
             app.display.glyphs.activity(live.state),

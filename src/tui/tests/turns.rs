@@ -639,7 +639,8 @@ fn a_run_whose_worker_is_gone_has_no_clock() {
     assert!(facts.refresh_locks(&fixture.store), "the worker holds no lock any more");
     assert!(!facts.refresh_locks(&fixture.store), "nothing has changed since");
     send(&mut app, AppMessage::Freshness(Arc::new(facts)));
-    assert!(screen(&app).contains("lost"), "{}", screen(&app));
+    let shown = screen(&app);
+    assert!(shown.contains("lost") && shown.contains("! its worker is gone"), "{shown}");
     assert!(!app.has_running_clock());
 }
 

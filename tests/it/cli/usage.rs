@@ -219,6 +219,7 @@ fn ids_and_reviewers_complete_in_a_shell() {
     builtin	offline, at no cost
     cloud	anthropic m
     ");
+    assert_snapshot!(complete(&["fix", "show", "l"]), @"latest	the newest fix");
     assert_snapshot!(complete(&["revi"]), @"
     review	Review a change in the background, or wait for the result
     reviewers	List and test reviewers
