@@ -65,6 +65,7 @@ fn read_error(tool: &str, path: &ReportedPath, error: &Node<'_, '_>) -> ToolProb
     let attribute = |name: &str| error.attribute(name).unwrap_or_default();
     let source = attribute("source");
     let rule = RULE_BEGINNINGS.iter().find_map(|(begin, _)| source.strip_prefix(begin)).unwrap_or(source);
+    let kind = kind_for_rule(tool, rule, []);
     let line = attribute("line").parse::<u32>().ok().filter(|line| *line > 0);
     ToolProblem {
         rule: cut(rule, 100),
@@ -72,8 +73,8 @@ fn read_error(tool: &str, path: &ReportedPath, error: &Node<'_, '_>) -> ToolProb
         lines: line.map(|line| LineRange::new(line, line)),
         message: cut(attribute("message").trim(), MAX_TEXT_CHARS),
         help: String::new(),
-        kind: kind_for_rule(tool, rule, []),
-        severity: severity_from_level(attribute("severity")),
+        kind,
+        severity: severity_from_level(attribute("severity"), kind),
         confidence: Confidence::High,
         fix: None,
     }

@@ -88,7 +88,7 @@ pub struct ToolProblem {
     pub help: String,
     /// Class of the problem.
     pub kind: Kind,
-    /// Severity by the tool's level.
+    /// Severity by the score of the rule, or by the level and the kind.
     pub severity: Severity,
     /// Precision of the rule.
     pub confidence: Confidence,
@@ -172,11 +172,13 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Returns the severity for the level of a tool.
-fn severity_from_level(level: &str) -> Severity {
-    match level.to_ascii_lowercase().as_str() {
-        "error" | "fatal" => Severity::High,
-        "warning" => Severity::Medium,
+/// Returns the severity for the level of a tool. Many tools call everything an error, so an error is only of medium
+/// severity, unless it is about security.
+fn severity_from_level(level: &str, kind: Kind) -> Severity {
+    let is_danger = matches!(kind, Kind::Security | Kind::HardcodedConfiguration);
+    match (level.to_ascii_lowercase().as_str(), is_danger) {
+        ("error" | "fatal", true) => Severity::High,
+        ("error" | "fatal", false) | ("warning", true) => Severity::Medium,
         _ => Severity::Low,
     }
 }

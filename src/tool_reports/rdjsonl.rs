@@ -145,7 +145,7 @@ fn read_diagnostic(diagnostic: Diagnostic, source: &str, level: &str) -> (String
         message: cut(diagnostic.message.trim(), MAX_TEXT_CHARS),
         help: cut(&url, MAX_TEXT_CHARS),
         kind,
-        severity: severity_from_level(if level.is_empty() { "WARNING" } else { &level }),
+        severity: severity_from_level(if level.is_empty() { "WARNING" } else { &level }, kind),
         confidence: Confidence::High,
         fix,
     };

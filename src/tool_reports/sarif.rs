@@ -10,7 +10,7 @@ use super::{
     MAX_PROBLEMS, MAX_TEXT_CHARS, ReportError, ReportedPath, ToolFix, ToolProblem, ToolReport, cut,
     severity_from_level, tool_name,
 };
-use crate::domain::{Confidence, LineRange, Severity};
+use crate::domain::{Confidence, Kind, LineRange, Severity};
 
 /// Reads a value that may be missing, null, or of another type in the files of careless tools only if it is not needed.
 fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(input: D) -> Result<T, D::Error> {
@@ -159,14 +159,15 @@ impl SarifRun {
         let tags = properties.iter().flat_map(|properties| &properties.tags).map(String::as_str);
         let location = result.locations.first().map(|location| &location.physical_location);
         let lines = location.and_then(|location| read_lines(&location.region));
+        let kind = kind_for_rule(tool, id, tags);
         ToolProblem {
             rule: cut(id, 100),
             path: location.map(|location| self.resolve(&location.artifact_location)).unwrap_or_default(),
             lines,
             message: cut(&read_message(&result.message, rule), MAX_TEXT_CHARS),
             help: cut(&rule.map(SarifRule::describe).unwrap_or_default(), MAX_TEXT_CHARS),
-            kind: kind_for_rule(tool, id, tags),
-            severity: read_severity(result, rule),
+            kind,
+            severity: read_severity(result, rule, kind),
             confidence: read_confidence(properties.map_or("", |properties| &properties.precision)),
             fix: location.and_then(|location| self.read_fix(result, &location.artifact_location)),
         }
@@ -225,7 +226,7 @@ fn read_message(message: &SarifMessage, rule: Option<&SarifRule>) -> String {
     }
 }
 
-fn read_severity(result: &SarifResult, rule: Option<&SarifRule>) -> Severity {
+fn read_severity(result: &SarifResult, rule: Option<&SarifRule>, kind: Kind) -> Severity {
     let score = rule.and_then(|rule| match &rule.properties.security_severity {
         serde_json::Value::String(text) => text.parse::<f64>().ok(),
         value => value.as_f64(),
@@ -238,7 +239,7 @@ fn read_severity(result: &SarifResult, rule: Option<&SarifRule>) -> Severity {
         None => {
             let default = rule.map_or("", |rule| rule.default_configuration.level.as_str());
             let levels = [result.level.as_str(), default, "warning"];
-            severity_from_level(levels.into_iter().find(|level| !level.is_empty()).unwrap_or_default())
+            severity_from_level(levels.into_iter().find(|level| !level.is_empty()).unwrap_or_default(), kind)
         }
     }
 }

@@ -46,8 +46,22 @@ fn levels_come_from_the_result_then_the_rule() {
             {"ruleId": "B", "message": {"text": "m"}}, {"ruleIndex": 0, "message": {"text": "m"}}]}]}"#;
     let report = parse_one(ReportFormat::Sarif, log);
     let severities: Vec<Severity> = report.problems.iter().map(|problem| problem.severity).collect();
-    assert_eq!(severities, [Severity::Low, Severity::High, Severity::Medium, Severity::Low]);
+    assert_eq!(severities, [Severity::Low, Severity::Medium, Severity::Low, Severity::Low]);
     assert_eq!(report.problems[3].rule, "A");
+}
+
+#[test]
+fn an_error_is_urgent_only_if_it_is_about_security() {
+    for (level, kind, expected) in [
+        ("error", Kind::Correctness, Severity::Medium),
+        ("warning", Kind::Correctness, Severity::Low),
+        ("note", Kind::Correctness, Severity::Low),
+        ("ERROR", Kind::Security, Severity::High),
+        ("warning", Kind::HardcodedConfiguration, Severity::Medium),
+        ("INFO", Kind::Security, Severity::Low),
+    ] {
+        assert_eq!(severity_from_level(level, kind), expected, "{level} {kind}");
+    }
 }
 
 #[test]

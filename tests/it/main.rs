@@ -3,6 +3,7 @@
 mod assistants;
 mod carry;
 mod chance;
+mod ci;
 mod cli;
 mod cockpit;
 mod command;

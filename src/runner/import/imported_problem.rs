@@ -7,6 +7,7 @@ use crate::domain::text::{sanitize_line, sanitize_lines};
 use crate::domain::{
     Confidence, Finding, FindingId, Kind, LineRange, RejectedReport, ReportedProblem, RunId, RunRecord,
 };
+use crate::masking::Mask;
 use crate::review::ReportValidation;
 use crate::runner::worker::report_validation::ReportValidator;
 use crate::runner::{RunnerError, Services};
@@ -56,7 +57,7 @@ impl<'a> ProblemImporter<'a> {
         let path = match resolved {
             Ok(path) if self.files.contains(&path) => path,
             Ok(path) => {
-                let reason = format!("{} is no file of the repository now", sanitize_line(&path));
+                let reason = format!("{} is no file of the repository now", sanitize_line(&mask(&path)));
                 return Err(Box::new(RejectedReport { report, reason }));
             }
             Err(refusal) => return Err(Box::new(refuse(report, refusal))),
@@ -81,15 +82,15 @@ impl<'a> ProblemImporter<'a> {
     fn to_report(&self, problem: &ToolProblem) -> ReportedProblem {
         let lines = problem.lines;
         ReportedProblem {
-            path: problem.path.path.clone(),
+            path: mask(&problem.path.path),
             line_start: lines.map_or(0, |lines| lines.start),
             line_end: lines.map_or(0, |lines| lines.end),
             kind: problem.kind,
             severity: Some(problem.severity),
             priority: None,
             confidence: Some(problem.confidence),
-            title: sanitize_line(&problem.title(self.tool)).into_owned(),
-            explanation: sanitize_lines(&problem.explanation(self.tool), TAB_COLUMNS),
+            title: sanitize_line(&mask(&problem.title(self.tool))).into_owned(),
+            explanation: sanitize_lines(&mask(&problem.explanation(self.tool)), TAB_COLUMNS),
             quoted_code: String::new(),
             suggestion: String::new(),
             replacement: None,
@@ -124,6 +125,10 @@ fn known_first_run(known: &KnownFindings<'_>, id: &FindingId) -> Option<RunId> {
     known.first_run(id)?.parse().ok()
 }
 
+fn mask(text: &str) -> String {
+    Mask::On.mask_key_shapes(text).into_owned()
+}
+
 /// Refuses a problem because of its path, which the reason names.
 fn refuse(report: ReportedProblem, refusal: PathRefusal) -> RejectedReport {
     let reason = format!("{}: {refusal}", sanitize_line(&report.path));
@@ -133,7 +138,7 @@ fn refuse(report: ReportedProblem, refusal: PathRefusal) -> RejectedReport {
 /// Refuses a file that a report names without problems.
 pub(super) fn refuse_file(path: &str, refusal: PathRefusal) -> RejectedReport {
     let report = ReportedProblem {
-        path: path.to_owned(),
+        path: mask(path),
         line_start: 0,
         line_end: 0,
         kind: Kind::Correctness,

@@ -9,20 +9,21 @@
 mod duplicates;
 mod imported_problem;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use self::duplicates::KnownFindings;
 use self::imported_problem::ProblemImporter;
-use crate::domain::text::format_count;
+use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{
-    Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, LineRange, PhaseTimings, RejectedReport, ReviewSubject,
-    RunEnding, RunEvent, RunLinks, RunOutcome, RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Scope, Source,
-    content_hash,
+    Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, FindingId, LineRange, PhaseTimings, RejectedReport,
+    ReviewSubject, RunEnding, RunEvent, RunId, RunLinks, RunOutcome, RunRecord, RunReuse, RunReviewer, RunStatus,
+    RunUsage, Scope, Source, content_hash,
 };
 use crate::git::Snapshot;
-use crate::review::{ReviewOutcome, RunCost, summarize_run};
-use crate::runner::{RunnerError, Services, process};
+use crate::masking::Mask;
+use crate::review::{JournalState, ReviewOutcome, RunCost, summarize_run};
+use crate::runner::{RunnerError, Services, conclude, process};
 use crate::tool_reports::path::{PathRefusal, resolve_path};
 use crate::tool_reports::{ReportedPath, ToolReport};
 
@@ -70,6 +71,8 @@ pub struct Importer<'a> {
 #[derive(Default)]
 struct SortedProblems {
     findings: Vec<Finding>,
+    /// Index in `findings` by id.
+    places: HashMap<FindingId, usize>,
     refused: Vec<RejectedReport>,
     outside: usize,
     duplicates: Vec<String>,
@@ -85,24 +88,44 @@ impl Importer<'_> {
         // Read before the snapshot, because a decision made meanwhile may be about newer code.
         let triage_bytes = self.services.store.triage_bytes()?;
         let snapshot = self.take_snapshot()?;
-        let record = self.record_run(request, &snapshot, triage_bytes)?;
-        let run = record.run_id.clone();
+        let run = self.services.ambient.new_run_id();
+        // Held before the run is recorded, so that no process takes it for one whose worker has died.
         let lock = self.services.store.lock_run(&run)?;
+        let record = self.record_run(request, &snapshot, run, triage_bytes)?;
+        let imported = self.import_recorded(request, &snapshot, &record);
+        if let Err(error) = &imported {
+            let mut outcome =
+                conclude::failed_outcome(&JournalState::default(), ErrorClass::Internal, error.to_string());
+            let failed = self.services.closer().conclude_run(&record.run_id, &mut outcome, PhaseTimings::default());
+            if let Err(error) = failed {
+                tracing::warn!(run = %record.run_id, %error, "the failure of an import is not recorded");
+            }
+        }
+        drop(lock);
+        imported
+    }
+
+    /// Fills a recorded run with the report, and ends it.
+    fn import_recorded(
+        &self,
+        request: &ImportRequest,
+        snapshot: &Snapshot,
+        record: &RunRecord,
+    ) -> Result<ImportOutcome, RunnerError> {
         let files: HashSet<String> =
             self.services.repo.tree_files(&snapshot.snapshot_commit)?.into_iter().map(|file| file.path).collect();
         let worktree = snapshot.worktree.clone();
         let roots: Vec<&Path> = std::iter::once(worktree.as_path()).chain(request.tool_root.as_deref()).collect();
-        let mut sorted = self.sort_problems(request, &record, &files, &roots)?;
+        let mut sorted = self.sort_problems(request, record, &files, &roots)?;
         let covered = collect_covered(request, &files, &roots, &mut sorted);
-        let coverage = self.build_coverage(&record, &covered, &sorted.findings)?;
-        self.write_journal(&record, &sorted, &coverage)?;
+        let coverage = self.build_coverage(record, &covered, &sorted.findings)?;
+        self.write_journal(record, &sorted, &coverage)?;
         let mut outcome = build_outcome(request, &sorted, coverage);
-        let run = self.services.closer().conclude_run(&run, &mut outcome, PhaseTimings::default())?;
+        let run = self.services.closer().conclude_run(&record.run_id, &mut outcome, PhaseTimings::default())?;
         self.services
             .store
             .open_journal(&run.run_id)?
             .append_all(self.services.ambient.now(), &[RunEvent::Finished { status: run.status }])?;
-        drop(lock);
         let SortedProblems { refused, outside, duplicates, .. } = sorted;
         Ok(ImportOutcome { run, refused, outside, duplicates: duplicates.len() })
     }
@@ -117,11 +140,12 @@ impl Importer<'_> {
         &self,
         request: &ImportRequest,
         snapshot: &Snapshot,
+        run_id: RunId,
         triage_bytes: u64,
     ) -> Result<RunRecord, RunnerError> {
         let now = self.services.ambient.now();
         let mut record = RunRecord {
-            run_id: self.services.ambient.new_run_id(),
+            run_id,
             status: RunStatus::Resolving,
             created_at: now,
             updated_at: now,
@@ -168,7 +192,7 @@ impl Importer<'_> {
             match importer.import_problem(problem, resolved, &known) {
                 Ok(finding) => match known.find_duplicate(&finding) {
                     Some(earlier) => sorted.duplicates.push(format!("{} is {earlier} already", finding.title)),
-                    None => merge_finding(&mut sorted.findings, finding),
+                    None => merge_finding(&mut sorted, finding),
                 },
                 Err(rejected) => sorted.refused.push(*rejected),
             }
@@ -246,8 +270,9 @@ fn build_subject(request: &ImportRequest, snapshot: &Snapshot, triage_bytes: u64
 }
 
 /// Adds a finding; a second problem with the same identity becomes a part of the first one.
-fn merge_finding(findings: &mut Vec<Finding>, finding: Finding) {
-    match findings.iter_mut().find(|known| known.finding_id == finding.finding_id) {
+fn merge_finding(sorted: &mut SortedProblems, finding: Finding) {
+    let SortedProblems { findings, places, .. } = sorted;
+    match places.get(&finding.finding_id).and_then(|place| findings.get_mut(*place)) {
         Some(known) if known.title != finding.title => {
             let also = format!("Also: {}", finding.title);
             if !known.explanation.contains(&also) {
@@ -257,7 +282,10 @@ fn merge_finding(findings: &mut Vec<Finding>, finding: Finding) {
             known.severity = known.severity.max(finding.severity);
         }
         Some(_) => {}
-        None => findings.push(finding),
+        None => {
+            places.insert(finding.finding_id.clone(), findings.len());
+            findings.push(finding);
+        }
     }
 }
 
@@ -307,8 +335,10 @@ fn build_outcome(request: &ImportRequest, sorted: &SortedProblems, coverage: Cov
             summary.push_str(&format!("; {n} {what}"));
         }
     }
-    let failure =
-        request.report.failure.clone().map(|said| (ErrorClass::Reviewer, format!("{} failed: {said}", request.tool)));
+    let failure = request.report.failure.as_ref().map(|said| {
+        let said = sanitize_line(&Mask::On.mask_key_shapes(said)).into_owned();
+        (ErrorClass::Reviewer, format!("{} failed: {said}", request.tool))
+    });
     if let Some((_, text)) = &failure {
         summary.push_str(&format!("; incomplete: {text}"));
     }

@@ -1,0 +1,124 @@
+//! The snippets of docs/ci.md, run as they stand: with a shell, and with pre-commit and lefthook where they are installed.
+
+use std::path::PathBuf;
+use std::process::Output;
+
+use crate::env::{DONE, FINDINGS, TestEnvironment, err, long_function, out};
+
+/// Returns the YAML blocks of the page.
+fn blocks() -> Vec<&'static str> {
+    let page = include_str!("../../docs/ci.md");
+    let blocks = page.split("```yaml\n").skip(1);
+    blocks.map(|block| block.split("```").next().unwrap_or_default()).collect()
+}
+
+/// Returns the only block that contains a text.
+fn block_with(text: &str) -> &'static str {
+    let found: Vec<&str> = blocks().into_iter().filter(|block| block.contains(text)).collect();
+    assert_eq!(found.len(), 1, "blocks with {text:?}");
+    found[0]
+}
+
+/// Returns the commands of a workflow, in order.
+fn commands(block: &str) -> Vec<String> {
+    let lines = block.lines().map(|line| line.trim().trim_start_matches("- "));
+    lines.filter(|line| line.starts_with("revdeck ")).map(str::to_owned).collect()
+}
+
+/// Returns the PATH with a folder that holds revdeck.
+fn path_with_revdeck() -> std::ffi::OsString {
+    let own = PathBuf::from(env!("CARGO_BIN_EXE_revdeck"));
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let all = own.parent().map(PathBuf::from).into_iter().chain(std::env::split_paths(&folders));
+    std::env::join_paths(all).expect("a path")
+}
+
+/// Runs a program in the repository, with revdeck on the PATH. `None` if there is no such program.
+fn run_tool(test: &TestEnvironment, program: &str, arguments: &[&str]) -> Option<Output> {
+    let mut command = test.command(program);
+    command.args(arguments).env("PATH", path_with_revdeck()).env("BASE", "origin/main");
+    command.env("GITHUB_STEP_SUMMARY", test.home().join("summary.md"));
+    match command.output() {
+        Ok(output) => Some(output),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => panic!("{program}: {error}"),
+    }
+}
+
+/// Creates a repository whose branch adds a p1 finding to `origin/main`.
+fn branch_with_finding() -> TestEnvironment {
+    let test = TestEnvironment::new();
+    test.write("a.py", "print(1)\n");
+    test.commit("base");
+    test.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    test.write("long.py", long_function("long"));
+    test.commit("long");
+    test
+}
+
+fn run_workflow(test: &TestEnvironment, block: &str) {
+    let commands = commands(block);
+    assert!(commands.len() >= 3, "{block}");
+    for command in commands {
+        let output = run_tool(test, "sh", &["-c", &command]).expect("a shell");
+        let code = if command.contains("--fail-on") { FINDINGS } else { DONE };
+        assert_eq!(output.status.code(), Some(code), "{command}\n{}{}", out(&output), err(&output));
+    }
+}
+
+#[test]
+fn the_workflow_of_github_finds_and_reports() {
+    let test = branch_with_finding();
+    run_workflow(&test, block_with("github.base_ref"));
+    let sarif = std::fs::read_to_string(test.repo().join("revdeck.sarif")).expect("a file");
+    assert!(sarif.contains("\"uri\":\"long.py\""), "{sarif}");
+    let summary = std::fs::read_to_string(test.home().join("summary.md")).expect("a file");
+    assert!(summary.contains("### `long.py`"), "{summary}");
+}
+
+#[test]
+fn the_workflow_of_gitlab_finds_and_reports() {
+    let test = branch_with_finding();
+    run_workflow(&test, block_with("CI_MERGE_REQUEST_TARGET_BRANCH_NAME"));
+    let report = std::fs::read_to_string(test.repo().join("gl-code-quality-report.json")).expect("a file");
+    assert!(report.contains("\"path\":\"long.py\""), "{report}");
+    assert!(std::fs::read_to_string(test.repo().join("revdeck.xml")).expect("a file").contains("failures=\"1\""));
+}
+
+/// Commits a file with a p1 finding, which the hook must refuse, and then one without, which it must let pass.
+fn check_hook(test: &TestEnvironment) {
+    test.write("long.py", long_function("long"));
+    test.git(&["add", "-A"]);
+    let refused = run_tool(test, "git", &["commit", "-q", "-m", "long"]).expect("git");
+    assert_eq!(refused.status.code(), Some(1), "{}{}", out(&refused), err(&refused));
+    let said = format!("{}{}", out(&refused), err(&refused));
+    assert!(said.contains("LONG_METHOD"), "{said}");
+    test.git(&["rm", "-q", "-f", "long.py"]);
+    test.write("short.py", "def short(a):\n    return a\n");
+    test.git(&["add", "-A"]);
+    let passed = run_tool(test, "git", &["commit", "-q", "-m", "short"]).expect("git");
+    assert!(passed.status.success(), "{}{}", out(&passed), err(&passed));
+    assert_eq!(test.git(&["log", "-1", "--format=%s"]).trim(), "short");
+}
+
+#[test]
+#[ignore = "needs pre-commit on the PATH"]
+fn pre_commit_refuses_a_commit_with_an_urgent_finding() {
+    let test = TestEnvironment::new();
+    test.write(".pre-commit-config.yaml", block_with("pass_filenames"));
+    test.commit("configuration");
+    let installed = run_tool(&test, "pre-commit", &["install"]).expect("pre-commit is not on the PATH");
+    assert!(installed.status.success(), "{}", err(&installed));
+    check_hook(&test);
+}
+
+#[test]
+#[ignore = "needs lefthook on the PATH"]
+fn lefthook_refuses_a_commit_with_an_urgent_finding() {
+    let test = TestEnvironment::new();
+    test.write("lefthook.yml", block_with("jobs:\n    - name: revdeck"));
+    test.commit("configuration");
+    let installed = run_tool(&test, "lefthook", &["install"]).expect("lefthook is not on the PATH");
+    assert!(installed.status.success(), "{}{}", out(&installed), err(&installed));
+    check_hook(&test);
+}
