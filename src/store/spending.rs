@@ -162,10 +162,10 @@ mod tests {
             .set_muted(&[crate::domain::Kind::DeadCode], crate::domain::MuteAction::Mute, Time::UNIX_EPOCH)
             .expect("made");
         let spending = SpendingLog::open(folder.path());
-        let paid = PaidAnswer {
+        let paid = |turn| PaidAnswer {
             at: Time::UNIX_EPOCH,
             run_id: "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id"),
-            turn: 1,
+            turn,
             reviewer: "m".to_owned(),
             tokens: 1,
             cost: 0.0,
@@ -175,13 +175,13 @@ mod tests {
             let report = store.verify().expect("verified");
             report.problems.iter().map(|problem| problem.what.clone()).collect()
         };
-        (0..2).for_each(|_| spending.append(&paid).expect("appended"));
+        (1..=2).for_each(|turn| spending.append(&paid(turn)).expect("appended"));
         assert_eq!(problems(), [""; 0]);
         let path = folder.path().join("spending.ndjson");
         let text = std::fs::read_to_string(&path).expect("a file");
         std::fs::write(&path, format!("{}\n", text.lines().next().expect("a line"))).expect("written");
         assert_eq!(problems(), ["was cut: 1 of 2 lines are left"]);
-        (0..4).for_each(|_| spending.append(&paid).expect("appended"));
+        (3..=6).for_each(|turn| spending.append(&paid(turn)).expect("appended"));
         assert_eq!(problems().len(), 1, "the new lines are not those that are gone");
         assert!(store.repair().expect("repaired").is_clean());
         assert_eq!(problems(), [""; 0]);
