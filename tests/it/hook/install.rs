@@ -104,20 +104,29 @@ fn what_was_edited_since_stays() {
     .git/hooks/post-commit has the hook already: nothing to do
     .git/hooks/post-rewrite has the hook already: nothing to do
     ");
-    assert_snapshot!(said(&place, &["uninstall", "git"]), @".git/hooks/post-commit: was edited since; only revdeck's lines taken out, the rest stays");
+    assert_snapshot!(said(&place, &["uninstall", "git"]), @"
+    .git/hooks/post-commit: was edited since; only revdeck's lines taken out, the rest stays
+    .git/hooks/post-rewrite: removed, it was made by revdeck
+    ");
     assert_eq!(fs::read_to_string(&hook).expect("the hook"), "#!/bin/sh\necho mine\n");
     // A hook file that existed before.
     place.revdeck(&["hook", "install", "git"]);
     append("echo more\n");
     assert_eq!(status(&place)["files"][0]["edited"], true);
-    assert_snapshot!(said(&place, &["uninstall", "git"]), @".git/hooks/post-commit: was edited since; only revdeck's lines taken out, the rest stays");
+    assert_snapshot!(said(&place, &["uninstall", "git"]), @"
+    .git/hooks/post-commit: was edited since; only revdeck's lines taken out, the rest stays
+    .git/hooks/post-rewrite: removed, it was made by revdeck
+    ");
     assert_eq!(fs::read_to_string(&hook).expect("the hook"), "#!/bin/sh\necho mine\necho more\n");
     // A hook that calls the moved hook still calls it after uninstall.
     write(&place, HOOK, "#!/usr/bin/env python3\nopen('../ran', 'a').write('ran\\n')\n", 0o755);
     place.revdeck(&["hook", "install", "git"]);
     let now = fs::read_to_string(&hook).expect("the hook");
     fs::write(&hook, now.replace("hook=", "echo mine >> ../ran\nhook=")).expect("written");
-    assert_snapshot!(said(&place, &["uninstall", "git"]), @".git/hooks/post-commit: was edited since; only revdeck's lines taken out, and it goes on to call the hook that was moved aside");
+    assert_snapshot!(said(&place, &["uninstall", "git"]), @"
+    .git/hooks/post-commit: was edited since; only revdeck's lines taken out, and it goes on to call the hook that was moved aside
+    .git/hooks/post-rewrite: removed, it was made by revdeck
+    ");
     let left = fs::read_to_string(&hook).expect("the hook");
     assert_snapshot!(place.test.normalise(&left), @r#"
     #!/bin/sh
