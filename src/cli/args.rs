@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
     cancel, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook, import, indexer, keep,
-    knowledge, ledger, man, mcp, mute, pause, resume, review, reviewers, runs, show, smells, snooze, stats, status, store,
-    tokens, triage, undo, watch, worker,
+    knowledge, ledger, man, mcp, mute, pause, resume, review, reviewers, runs, show, smells, snooze, stats, status,
+    store, tokens, triage, undo, watch, worker,
 };
 #[cfg(feature = "eval")]
 use super::{context_eval, fit_weights, replay};

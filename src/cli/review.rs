@@ -440,7 +440,16 @@ mod tests {
             let gaps = vec![CoverageGap { reason: OmissionReason::Unreadable, files: 1, hunks: 1 }];
             let coverage = Coverage { gaps, incomplete: true, ..Coverage::default() };
             let freshness = Freshness::Current;
-            RunResult { run, freshness, coverage, findings: vec![], notes: vec![], rejected: vec![], held_back: vec![], dismissals: Default::default() }
+            RunResult {
+                run,
+                freshness,
+                coverage,
+                findings: vec![],
+                notes: vec![],
+                rejected: vec![],
+                held_back: vec![],
+                dismissals: Default::default(),
+            }
         };
         let allowed = [OmissionReason::Unreadable];
         assert_eq!(result(ErrorClass::Reviewer).exit_code(None, &allowed), CliExitCode::Incomplete, "an agent crashed");

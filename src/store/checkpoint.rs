@@ -124,8 +124,7 @@ pub(super) fn load_lazily(store: &Store) -> Option<SettledTables> {
         return None;
     }
     let at = (size_of::<CheckpointHeader>() as u64).checked_add(header.runs_bytes)?;
-    let findings =
-        CheckpointFindings::locate(file, at, header.findings_bytes, header.findings_checksum, header.seed)?;
+    let findings = CheckpointFindings::locate(file, at, header.findings_bytes, header.findings_checksum, header.seed)?;
     settled.orphans = findings.orphans().map(|orphan| (orphan.id, orphan.status)).collect();
     settled.lazy = Some(LazyFindings::new(findings));
     Some(settled)

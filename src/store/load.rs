@@ -254,7 +254,12 @@ impl SettledTables {
     }
 
     /// Builds the view: the settled tables merged with the journals of live runs.
-    pub(super) fn build_view(self, store: &Store, known: &[Arc<LiveJournal>], depth: LoadDepth) -> Result<StoreView, StoreError> {
+    pub(super) fn build_view(
+        self,
+        store: &Store,
+        known: &[Arc<LiveJournal>],
+        depth: LoadDepth,
+    ) -> Result<StoreView, StoreError> {
         let mut columns = self.columns.clone();
         let mut order = self.finding_order.clone();
         let (mut live, mut touched, mut bad) = (Vec::new(), Vec::new(), self.unreadable);
@@ -338,7 +343,11 @@ fn overlay_live_journal(
 }
 
 /// Inserts changed rows in order. The other rows keep their order and are not compared with each other.
-pub(super) fn merge_order(order: &ChunkedColumn<u32>, mut touched: Vec<u32>, columns: &StoreTables) -> ChunkedColumn<u32> {
+pub(super) fn merge_order(
+    order: &ChunkedColumn<u32>,
+    mut touched: Vec<u32>,
+    columns: &StoreTables,
+) -> ChunkedColumn<u32> {
     if touched.is_empty() {
         return order.clone();
     }

@@ -62,7 +62,10 @@ enum PageRequest {
 enum ClipboardRequest {
     Text(CopyOrder),
     /// Findings, by id, as a prompt for a coding agent.
-    Prompt { view: Arc<StoreView>, findings: Vec<String> },
+    Prompt {
+        view: Arc<StoreView>,
+        findings: Vec<String>,
+    },
 }
 
 enum RunnerRequest {
@@ -617,7 +620,9 @@ fn build_prompt(store: &Store, view: &StoreView, ids: &[String]) -> Result<CopyO
         findings.extend(read);
     }
     if findings.is_empty() {
-        return Err("nothing was copied: the details cannot be read; `revdeck store verify` looks for damage".to_owned());
+        return Err(
+            "nothing was copied: the details cannot be read; `revdeck store verify` looks for damage".to_owned()
+        );
     }
     let text = Mask::On.mask_key_shapes(&render_prompt(&findings.iter().collect::<Vec<_>>())).into_owned();
     Ok(CopyOrder { text, what: if findings.len() == 1 { "the prompt" } else { "the prompt for all marked" } })

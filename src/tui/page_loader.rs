@@ -142,7 +142,8 @@ impl PageLoader {
         let code = build_excerpt(&finding, file.as_ref().map(|lines| lines.as_slice()));
         let first = code.first as usize;
         let count = code.lines.len();
-        let mut page = FindingPage { finding, history, notes, run, first_report, carried_from, relocation: seen, offer, code };
+        let mut page =
+            FindingPage { finding, history, notes, run, first_report, carried_from, relocation: seen, offer, code };
         let Some(file) = file.filter(|_| page.code.note.is_none()) else {
             let lines: Vec<String> = page.code.lines.clone();
             page.code.spans = self.highlight(&page.finding.repo_relative_path, &lines, 0, count);

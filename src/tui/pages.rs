@@ -20,7 +20,9 @@ use super::views::fix;
 
 pub(crate) use crate::report::figures::{format_brief, format_dollars, format_thousands};
 
-use crate::domain::{Actor, FindingNote, FindingStatus, NoteKind, Priority, ReportedProblem, RunRecord, TriageAction, text};
+use crate::domain::{
+    Actor, FindingNote, FindingStatus, NoteKind, Priority, ReportedProblem, RunRecord, TriageAction, text,
+};
 use crate::report::text::describe_review;
 
 /// Lines shown of a long anchor in total, and at its end; the middle is omitted.

@@ -124,7 +124,10 @@ fn ledger() {
         press(&mut app, "L");
         let lines = [
             ("<auto_review_ledger version=\"1\" repo=\"billing\">\n", 14),
-            ("  <latest run=\"ar_00000000000000000000000003\" status=\"completed\" snapshot=\"3fa2c1d\" findings=\"3\" surfaced=\"false\" summary=\"3 findings in 4 files\"/>\n", 48),
+            (
+                "  <latest run=\"ar_00000000000000000000000003\" status=\"completed\" snapshot=\"3fa2c1d\" findings=\"3\" surfaced=\"false\" summary=\"3 findings in 4 files\"/>\n",
+                48,
+            ),
             ("</auto_review_ledger>\n", 9),
         ];
         let session = SessionPreview {
