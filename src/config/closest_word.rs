@@ -4,18 +4,22 @@
 /// more is another word.
 const MAX_TYPO_DIVISOR: usize = 3;
 
-/// Returns the known word with the fewest typos between it and `word`; `None` if none is close. Upper case, and `-` for
-/// `_`, are no typos.
+/// Returns the known word with the fewest typos between it and `word`, else the first that begins with `word`; `None` if
+/// none is close. Upper case, and `-` for `_`, are no typos. A word of one letter is too short for either.
 pub fn closest_word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |word: &str| word.to_lowercase().replace('-', "_");
     let wanted = plain(word);
-    let most = (wanted.chars().count() / MAX_TYPO_DIVISOR).max(1);
-    let rated = known.into_iter().map(|known| (strsim::osa_distance(&wanted, &plain(known)), known));
-    // A word of one letter is none with a typo.
-    rated
-        .filter(|(typos, _)| *typos <= most && *typos < wanted.chars().count())
-        .min_by_key(|(typos, _)| *typos)
-        .map(|(_, known)| known)
+    let length = wanted.chars().count();
+    if length < 2 {
+        return None;
+    }
+    let most = (length / MAX_TYPO_DIVISOR).max(1);
+    let rate = |known: &str| {
+        let typos = strsim::osa_distance(&wanted, &plain(known));
+        if typos <= most { Some(typos) } else { plain(known).starts_with(&wanted).then_some(usize::MAX) }
+    };
+    let rated = known.into_iter().filter_map(|known| Some((rate(known)?, known)));
+    rated.min_by_key(|(typos, _)| *typos).map(|(_, known)| known)
 }
 
 /// Formats the question after a message: `; did you mean "theme"?`, or nothing if no known word is close.
@@ -36,6 +40,7 @@ mod tests {
             ("Default-Scope", Some("default_scope")),
             ("window.turns", Some("window.max_turns")),
             ("drak", Some("dark")),
+            ("def", Some("default_scope")),
             ("colour", None),
             ("9", None),
             ("", None),
