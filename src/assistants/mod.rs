@@ -333,6 +333,8 @@ impl AssistantInstaller<'_> {
     /// Returns an error if a file was changed since it was planned, or cannot be written. Files before it are written:
     /// the same command goes on with the others.
     pub(crate) fn apply(&self, plan: AssistantPlan) -> Result<(), AssistantError> {
+        // Two files may share a folder, which is empty once both are gone.
+        let mut made_folders = Vec::new();
         for planned in plan.files {
             let PlannedFile { file, after, record, .. } = planned;
             let records = &self.folders.records;
@@ -346,12 +348,13 @@ impl AssistantInstaller<'_> {
                 RecordChange::Forget => {
                     let made = InstallRecord::load(records, &file.path).map(|record| record.made_folders);
                     file.replace(after.as_deref())?;
-                    settings_file::remove_empty_folders(&made.unwrap_or_default());
+                    made_folders.extend(made.unwrap_or_default());
                     InstallRecord::forget(records, &file.path)?;
                 }
                 RecordChange::Keep => file.replace(after.as_deref())?,
             }
         }
+        settings_file::remove_empty_folders(&made_folders);
         Ok(())
     }
 

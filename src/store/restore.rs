@@ -34,7 +34,7 @@ impl Store {
                      again"
                 }
                 Some(TrackedFile::Fixes | TrackedFile::Deliveries | TrackedFile::Notes) | None => {
-                    "none: the lines are lost; the file goes on with what there is"
+                    "the file goes on with what there is; nothing else tells the lost lines"
                 }
             };
             report.problems.push(StoreProblem::new(&loss.path(self), &loss.describe(), repair));
@@ -88,7 +88,7 @@ impl Store {
     pub(super) fn check_spending(&self, mode: CheckMode, report: &mut StoreCheckReport) -> Result<(), StoreError> {
         let spending = SpendingLog::open(&self.state);
         let Some(loss) = spending.find_loss() else { return Ok(()) };
-        let repair = "none: the lines are lost; the budget of the day counts what is left";
+        let repair = "the budget of the day counts what is left; nothing else tells the lost lines";
         let mut problem = StoreProblem::new(spending.path(), &loss.describe(), repair);
         if mode == CheckMode::Repair {
             spending.settle_loss()?;

@@ -368,6 +368,7 @@ fn runs_whose_records_are_lost_are_told_and_made_anew() {
     let said = ids.iter().zip(names).fold(out(&output), |said, (id, name)| said.replace(id, name));
     assert_snapshot!(problems(&test.normalise(&said)), @"
     [home]/state/review/repo-[hash]/auto-review/runs.ndjson: was deleted; it had 15 lines; repair: runs are restored from outputs and journals; the rest is lost
+    [home]/state/review/repo-[hash]/auto-review/events/[third].jsonl: was deleted; it had 11 lines; repair: the file goes on with what there is; nothing else tells the lost lines
     [home]/state/review/repo-[hash]/auto-review/outputs/[first].json: is of a run that runs.ndjson does not have; repair: the record that it holds is added to runs.ndjson
     [home]/state/review/repo-[hash]/auto-review/events/[second].jsonl: is of a run that runs.ndjson does not have; repair: a record is made from it and added to runs.ndjson; the run counts as lost
     [home]/state/review/repo-[hash]/auto-review/locks/[third].lock: is of a run that runs.ndjson does not have; repair: a record without any content is added to runs.ndjson; the run counts as lost
@@ -421,6 +422,9 @@ fn an_output_that_is_lost_is_made_anew_from_a_complete_journal() {
     let cut: Vec<&str> = text.lines().filter(|line| !line.contains("\"finished\"")).collect();
     fs::write(&journal, cut.join("\n") + "\n").expect("writable");
     let (said, _) = run(&test, &["store", "repair"], INCOMPLETE);
-    assert_snapshot!(problems(&said), @"[home]/state/review/repo-[hash]/auto-review/outputs/[run].json: is missing although its run completed; repair: none: the run's journal is not complete either; what it holds is shown");
+    assert_snapshot!(problems(&said), @"
+    [home]/state/review/repo-[hash]/auto-review/events/[run].jsonl: was cut: 10 of 11 lines are left; repaired: the file goes on with what there is; nothing else tells the lost lines
+    [home]/state/review/repo-[hash]/auto-review/outputs/[run].json: is missing although its run completed; repair: none: the run's journal is not complete either; what it holds is shown
+    ");
     assert!(!output.exists());
 }

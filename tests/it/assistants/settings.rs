@@ -85,11 +85,12 @@ fn status(test: &TestEnvironment, host: &str) -> Value {
     all["hooks"].as_array().expect("hooks").iter().find(is_wanted).expect("the host").clone()
 }
 
-/// Checks that the lines of `before` are in `after` in the same order, with another comma at most.
+/// Checks that the words of `before` are in `after` in the same order, whatever the brackets and spaces between them.
 fn assert_kept(before: &str, after: &str, host: &str) {
-    let mut rest = after.lines();
-    for line in before.lines().map(|line| line.trim().trim_end_matches(['{', '}', '[', ']', ',', ' '])) {
-        assert!(rest.any(|other| other.contains(line)), "{host}: {line:?} of\n{before}\nis not in\n{after}");
+    let is_between = |c: char| c.is_whitespace() || ['{', '}', '[', ']', ',', '\u{feff}'].contains(&c);
+    let mut rest = after.split(is_between);
+    for word in before.split(is_between).filter(|word| !word.is_empty()) {
+        assert!(rest.any(|other| other == word), "{host}: {word:?} of\n{before}\nis not in\n{after}");
     }
 }
 
@@ -233,7 +234,11 @@ fn what_somebody_changed_since_stays() {
         assert!(said.contains("was changed since; only revdeck's entries taken out, the rest stays"), "{said}");
         for file in &json {
             let text = fs::read_to_string(file).expect("a file");
-            let wanted: Value = serde_json::from_str(&JSON[9].replace("dark", "light")).expect("json");
+            let mut wanted: Value = serde_json::from_str(&JSON[9].replace("dark", "light")).expect("json");
+            if host == "gemini" {
+                // A list that has only revdeck's entry goes with it.
+                wanted["hooks"].as_object_mut().expect("hooks").remove("BeforeAgent");
+            }
             assert_eq!(serde_json::from_str::<Value>(&text).expect("json"), wanted, "{host}: {text}");
         }
         for file in &toml {

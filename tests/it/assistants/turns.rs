@@ -138,10 +138,14 @@ fn no_failure_reaches_the_assistant() {
     let mut wrong = test.command(env!("CARGO_BIN_EXE_revdeck"));
     wrong.args(["hook", "run", "codex"]).env("REVDECK_LOG", "loud").stdin(Stdio::null());
     quiet(wrong.output().expect("revdeck starts"));
-    // A damaged store.
+    // A damaged identity of the store hides no finding.
     let store = test.store().root().to_owned();
     fs::write(store.join("repo.json"), "{").expect("written");
-    quiet(call(&test, "claude-code", turn.to_string().as_bytes(), PATIENT));
+    assert!(is_whole(&answer(&test, "claude-code", &turn)));
+    // A store that cannot be read.
+    fs::rename(store.join("runs.ndjson"), store.join("runs.moved")).expect("moved");
+    fs::create_dir(store.join("runs.ndjson")).expect("a folder");
+    quiet(call(&test, "codex", turn.to_string().as_bytes(), PATIENT));
 }
 
 #[test]

@@ -2,6 +2,14 @@
 
 use super::*;
 
+/// Removes what the store remembers of how far its files had grown.
+fn forget_lengths(store: &Store) {
+    let is_length = |path: &PathBuf| path.ends_with("extents") || path.extension().is_some_and(|end| end == "extent");
+    for path in files_below(store.root()).into_iter().filter(is_length) {
+        fs::remove_file(path).expect("removed");
+    }
+}
+
 #[test]
 fn a_line_torn_at_any_byte_is_sealed_and_hides_no_other() {
     let place = Place::new();
@@ -21,7 +29,7 @@ fn a_line_torn_at_any_byte_is_sealed_and_hides_no_other() {
                 fs::write(path, whole).expect("as it was");
             }
             // A second line that is only partly written. Its writer died before it could remember the new size.
-            let _ = fs::remove_file(store.root().join("extents"));
+            forget_lengths(&store);
             let torn = [whole.as_slice(), &whole[..cut]].concat();
             fs::write(path, &torn).expect("torn");
             let view = store.view().expect("a view");
@@ -69,7 +77,7 @@ fn repair_sets_corrupt_lines_aside_and_keeps_the_rest() {
         fs::write(&path, [rubbish, &whole, rubbish].concat()).expect("written");
     }
     // This test is about single lines; that files were overwritten is another problem.
-    fs::remove_file(store.root().join("extents")).expect("removed");
+    forget_lengths(&store);
     store.advance_epoch().expect("made");
     fs::write(store.root().join("epoch"), "many").expect("written");
     // The journal replaces a damaged output.

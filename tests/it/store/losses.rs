@@ -117,7 +117,7 @@ fn write_journal(store: &Store, from: i64) {
     let mut journal = store.open_journal(&run_id(1)).expect("a journal");
     for n in 1..=3 {
         journal
-            .append(at(from + n), RunEvent::Finding { finding: Box::new(finding(n as usize, 1)) })
+            .append(at(from + n), RunEvent::Finding { finding: Box::new(finding((from + n) as usize, 1)) })
             .expect("appended");
     }
 }
@@ -177,7 +177,7 @@ fn ledgers_and_spending_that_are_gone_are_noticed() {
     store.record_ledger_delivery(&delivery).expect("recorded");
     assert_eq!(problems(&store), [""; 0]);
     cut(&store.root().join("surfaced.ndjson"), 1);
-    assert_snapshot!(problems(&store).join("\n"), @"surfaced.ndjson: was cut: 1 of 2 lines are left; repair: none: the lines are lost; the file goes on with what there is");
+    assert_snapshot!(problems(&store).join("\n"), @"surfaced.ndjson: was cut: 1 of 2 lines are left; repair: the file goes on with what there is; nothing else tells the lost lines");
     assert!(store.repair().expect("repaired").is_clean());
     assert_eq!(problems(&store), [""; 0]);
 }
