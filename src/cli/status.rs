@@ -73,7 +73,7 @@ fn print_status(invocation: &Invocation, arguments: &StatusArgs) -> Result<(), C
     let state = read_state(&session, &view, undecided, now);
     if arguments.line {
         let line = state.format_line();
-        return Ok(output::print(&if line.is_empty() { line } else { format!("{line}\n") })?);
+        return output::print(&if line.is_empty() { line } else { format!("{line}\n") });
     }
     match arguments.format {
         StatusFormat::Text => output::print(&state.format_text(&session, now))?,
