@@ -54,11 +54,29 @@ impl ToolSchemas {
         let mut input = schema_for_input::<I>().unwrap_or_default();
         // Some clients miss the properties of a tool without arguments.
         Arc::make_mut(&mut input).entry("properties").or_insert_with(|| Value::Object(JsonObject::new()));
+        remove_null_of_optional(Arc::make_mut(&mut input));
         let mut output = schema_for_output::<O>();
         for schema in [&mut input, &mut output] {
             Arc::make_mut(schema).values_mut().for_each(remove_formats);
         }
         Self { input, output }
+    }
+}
+
+/// Gives optional arguments the plain type of their value: who gives none leaves the argument out. Some clients convert
+/// what a user types by the name of the type, and know no lists of types.
+fn remove_null_of_optional(schema: &mut JsonObject) {
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else { return };
+    for property in properties.values_mut().filter_map(Value::as_object_mut) {
+        if property.get("default").is_some_and(Value::is_null) {
+            property.remove("default");
+        }
+        let Some(Value::Array(types)) = property.get("type") else { continue };
+        let plain: Vec<&Value> = types.iter().filter(|name| *name != "null").collect();
+        if let [plain] = plain[..] {
+            let plain = plain.clone();
+            property.insert("type".to_owned(), plain);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod client;
 mod details;
 mod ends;
+mod inspector;
 mod notifications;
 mod python;
 mod requests;

@@ -2,19 +2,34 @@
 
 use super::*;
 use crate::env::{err, out};
+use crate::runner::place::Place;
 
 /// Variable with a Python that has the package `mcp`: `python -m venv V && V/bin/pip install mcp`.
 const PYTHON_VARIABLE: &str = "REVDECK_MCP_PYTHON";
 
+/// Runs a script with the program and a repository, and returns what it prints.
+#[track_caller]
+fn run_script(test: &TestEnvironment, script: &str) -> String {
+    let python = std::env::var(PYTHON_VARIABLE).expect("REVDECK_MCP_PYTHON names a Python with the package mcp");
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mcp").join(script);
+    let mut command = test.command(python);
+    let output =
+        command.arg(script).arg(env!("CARGO_BIN_EXE_revdeck")).arg(test.repo()).output().expect("Python starts");
+    assert!(output.status.success(), "{}{}", out(&output), err(&output));
+    out(&output)
+}
+
 #[test]
 #[ignore = "needs a Python with the package mcp: REVDECK_MCP_PYTHON names it"]
 fn the_python_client_calls_everything() {
-    let python = std::env::var(PYTHON_VARIABLE).expect("REVDECK_MCP_PYTHON names a Python with the package mcp");
-    let test = reviewed();
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/mcp/client.py");
-    let repo = test.repo();
-    let output =
-        test.command(python).args([script, env!("CARGO_BIN_EXE_revdeck")]).arg(&repo).output().expect("Python starts");
-    assert!(output.status.success(), "{}{}", out(&output), err(&output));
-    assert_eq!(out(&output), "9 tools, 6 resources\n");
+    assert_eq!(run_script(&reviewed(), "client.py"), "9 tools, 6 resources\n");
+}
+
+#[test]
+#[ignore = "needs a Python with the package mcp: REVDECK_MCP_PYTHON names it"]
+fn the_python_client_waits_is_told_and_cancels() {
+    let place = Place::new();
+    place.hold_reviews("");
+    place.modules("new", 1);
+    assert_eq!(run_script(&place.test, "client_waits.py"), "waited; 5 reading tools\n");
 }

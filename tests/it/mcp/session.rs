@@ -61,6 +61,9 @@ fn each_tool_has_schemas_and_says_what_it_does_to_the_world() {
         );
         assert!(text(&tool["description"]).len() > 80, "{tool}");
         assert!(!tool.to_string().contains("\"format\""), "no format that JSON Schema does not know: {tool}");
+        // Some clients convert what a user types by the name of the type.
+        let is_plain = |property: &Value| property["type"].is_string() && property.get("default") != Some(&Value::Null);
+        assert!(properties.values().all(is_plain), "{}", tool["inputSchema"]);
         assert_eq!((&tool["inputSchema"]["type"], &tool["outputSchema"]["type"]), (&json!("object"), &json!("object")));
     }
     assert_snapshot!(table, @"
@@ -122,6 +125,14 @@ fn the_ledger_names_a_call_that_works_and_is_recorded() {
     // Whoever asks gets all of it again.
     let again = client.tool("auto_review_ledger", json!({}));
     assert_eq!(again["finding_ids"], told["structuredContent"]["finding_ids"]);
+}
+
+#[test]
+fn an_argument_that_is_null_is_as_one_left_out() {
+    let test = reviewed();
+    let mut client = McpClient::start(&test, &[]);
+    let nulls = json!({ "priority": null, "path": null, "run_id": null, "limit": null });
+    assert_eq!(client.tool("list_findings", nulls), client.tool("list_findings", json!({})));
 }
 
 #[test]
