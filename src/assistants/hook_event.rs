@@ -38,6 +38,8 @@ pub(crate) enum HookEventKind {
     Compacted,
     /// The context is about to be lost: the next ledger comes whole. The answer reaches nobody.
     Forget,
+    /// The context may be about to be lost: the assistant says so at each turn. The answer reaches nobody.
+    MayForget,
     /// The assistant is about to stop.
     Stop,
     /// Nothing to do.
@@ -65,6 +67,9 @@ struct HookInput {
     cwd: PathBuf,
     #[serde(default)]
     source: Option<String>,
+    /// Cause of a compaction: `manual` or `auto`.
+    #[serde(default)]
+    trigger: Option<String>,
     #[serde(default)]
     prompt: Option<String>,
 }
@@ -81,7 +86,8 @@ pub(crate) fn read_hook_event(stream: impl Read, assistant: Assistant) -> Result
         return Err(HookInputError::NoFolder);
     }
     let subagent = input.agent_id.filter(|id| !id.is_empty());
-    let kind = classify(assistant, &input.hook_event_name, input.source.as_deref().unwrap_or_default());
+    let cause = input.source.or(input.trigger).unwrap_or_default();
+    let kind = classify(assistant, &input.hook_event_name, &cause);
     Ok(HookEvent {
         kind,
         name: input.hook_event_name,
@@ -95,16 +101,18 @@ pub(crate) fn read_hook_event(stream: impl Read, assistant: Assistant) -> Result
     })
 }
 
-fn classify(assistant: Assistant, event: &str, source: &str) -> HookEventKind {
+fn classify(assistant: Assistant, event: &str, cause: &str) -> HookEventKind {
     match (assistant, event) {
         (Assistant::ClaudeCode | Assistant::Codex, "UserPromptSubmit")
         | (Assistant::Gemini, "BeforeAgent")
         | (Assistant::OpenCode, "chat.message") => HookEventKind::Turn,
-        (Assistant::ClaudeCode | Assistant::Codex, "SessionStart") if source == "compact" => HookEventKind::Compacted,
+        (Assistant::ClaudeCode | Assistant::Codex, "SessionStart") if cause == "compact" => HookEventKind::Compacted,
         // A session that starts anew gets its ledger with the first prompt, once.
-        (Assistant::ClaudeCode | Assistant::Codex | Assistant::Gemini, "SessionStart") if source == "clear" => {
+        (Assistant::ClaudeCode | Assistant::Codex | Assistant::Gemini, "SessionStart") if cause == "clear" => {
             HookEventKind::Forget
         }
+        // Gemini CLI 0.61 calls this hook at each turn, before it looks whether the context is full.
+        (Assistant::Gemini, "PreCompress") if cause == "auto" => HookEventKind::MayForget,
         (Assistant::ClaudeCode | Assistant::Codex, "PreCompact")
         | (Assistant::Gemini, "PreCompress")
         | (Assistant::OpenCode, "session.compacting") => HookEventKind::Forget,
@@ -142,7 +150,8 @@ mod tests {
     #[test]
     fn events_have_one_meaning_for_all_assistants() {
         let kind = |assistant, event: &str, source: &str| {
-            let json = json!({ "hook_event_name": event, "cwd": "/r", "source": source, "session_id": "s", "x": [1] });
+            let field = if event.starts_with("Pre") { "trigger" } else { "source" };
+            let json = json!({ "hook_event_name": event, "cwd": "/r", field: source, "session_id": "s", "x": [1] });
             read(assistant, &json.to_string()).expect("an event").kind
         };
         use Assistant::{ClaudeCode, Codex, Gemini, OpenCode};
@@ -162,6 +171,9 @@ mod tests {
             (Gemini, "BeforeAgent", "", HookEventKind::Turn),
             (Gemini, "SessionStart", "clear", HookEventKind::Forget),
             (Gemini, "PreCompress", "", HookEventKind::Forget),
+            (Gemini, "PreCompress", "manual", HookEventKind::Forget),
+            (Gemini, "PreCompress", "auto", HookEventKind::MayForget),
+            (ClaudeCode, "PreCompact", "auto", HookEventKind::Forget),
             (Gemini, "AfterAgent", "", HookEventKind::Stop),
             (OpenCode, "chat.message", "", HookEventKind::Turn),
             (OpenCode, "session.compacting", "", HookEventKind::Forget),

@@ -102,7 +102,8 @@ pub(crate) use learning::learn::LearnError;
 pub(crate) use ledger_feed::preview::PreviewLine;
 pub(crate) use ledger_feed::preview::{LedgerPreview, SessionPreview, preview_ledgers};
 pub(crate) use ledger_feed::{
-    LedgerRecall, LedgerRequest, LedgerSources, LedgerTurn, compose_ledger, forget_ledger_session,
+    LedgerRecall, LedgerRequest, LedgerSources, LedgerTurn, compose_ledger, find_details_call, forget_ledger_session,
+    ledger_format,
 };
 pub(crate) use process::limit_memory;
 pub(crate) use prompt::PromptBuilder;

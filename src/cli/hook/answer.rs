@@ -18,13 +18,18 @@ use crate::assistants::{
 };
 use crate::domain::text::sanitize_line;
 use crate::domain::{FindingId, Priority};
+use crate::ledger::DetailsCall;
 use crate::masking::Mask;
-use crate::runner::{LedgerRecall, LedgerRequest, LedgerSources, compose_ledger, forget_ledger_session};
+use crate::runner::{
+    LedgerRecall, LedgerRequest, LedgerSources, compose_ledger, find_details_call, forget_ledger_session, ledger_format,
+};
 
 /// Time after which the hook prints nothing. With the start of the process it stays below 0.2 s.
 const DEFAULT_ANSWER_TIME: Duration = Duration::from_millis(180);
 /// Time for output that has begun, and for the note about it in the store.
 const FINISH_TIME: Duration = Duration::from_millis(50);
+/// Number of ledgers after which one comes whole again in an assistant that does not say when it compacts its context.
+const MAX_LEDGERS_BEFORE_WHOLE: usize = 10;
 /// Number of findings that one question at the stop names.
 const MAX_STOP_FINDINGS: usize = 5;
 /// Start of the question at the stop. An assistant may get it back as a prompt, which begins no turn.
@@ -109,6 +114,7 @@ fn respond(global: GlobalArgs, assistant: Assistant, gate: &AnswerGate) -> Resul
             let request = LedgerRequest {
                 agent: assistant.name().to_owned(),
                 session: event.session.clone(),
+                format: ledger_format(assistant.name()),
                 recall,
                 ..LedgerRequest::default()
             };
@@ -118,6 +124,12 @@ fn respond(global: GlobalArgs, assistant: Assistant, gate: &AnswerGate) -> Resul
             }
         }
         HookEventKind::Forget => forget_ledger_session(&sources, assistant.name(), &event.session)?,
+        HookEventKind::MayForget => {
+            let known = session.store.session_deliveries(assistant.name(), &event.session)?;
+            if known.len() >= MAX_LEDGERS_BEFORE_WHOLE {
+                forget_ledger_session(&sources, assistant.name(), &event.session)?;
+            }
+        }
         HookEventKind::Stop if !event.is_subagent => ask_about_findings(&session, assistant, &event, &key, gate)?,
         HookEventKind::Stop | HookEventKind::Other => {}
     }
@@ -154,10 +166,13 @@ fn ask_about_findings(
     if count > MAX_STOP_FINDINGS {
         reason.push_str(&format!("- and {} more: revdeck findings\n", count - MAX_STOP_FINDINGS));
     }
-    reason.push_str(
-        "Details of a finding: revdeck details ID. The user expects each to be fixed, or a reason why it stands, before \
-         the turn ends.",
-    );
+    let call = match find_details_call(assistant.name(), &session.repo.root()) {
+        DetailsCall::McpTool => "auto_review_details(run_id=ID)",
+        DetailsCall::Shell => "revdeck details ID",
+    };
+    reason.push_str(&format!(
+        "Details of a finding: {call}. The user expects each to be fixed, or a reason why it stands, before the turn ends."
+    ));
     let reason = Mask::On.mask_key_shapes(&reason).into_owned();
     // First the memory: where it cannot be written, a question could come again and again.
     memory.asked_in_turn = true;

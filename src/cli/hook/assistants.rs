@@ -163,8 +163,8 @@ fn list_next_steps(assistant: Assistant, scope: InstallScope, stop: StopHook, pr
     );
     match assistant {
         Assistant::Codex => said.push_str(
-            "next: start codex and approve the hooks in `/hooks`; until then it skips them, and again after each \
-             change of their command\n",
+            "next: start codex and trust the hooks when it asks, or in `/hooks`; until then it skips them without a \
+             word, and again after each change of their command\n",
         ),
         Assistant::ClaudeCode | Assistant::Gemini | Assistant::OpenCode => {
             said.push_str(&format!("next: restart running sessions of {name}\n"));
@@ -293,9 +293,22 @@ fn describe_state(
         line.push_str(&format!("; {update} updates it"));
     }
     if assistant == Assistant::Codex && file.entries.iter().any(|entry| entry.starts_with("hooks.")) {
-        line.push_str("; runs once approved in codex's `/hooks`");
+        line.push_str(if is_trusted_by_codex(folders, &file.path) {
+            "; trusted in codex, which asks again when their command changes"
+        } else {
+            "; not trusted yet, so codex skips them: start codex, which asks, or open `/hooks` in it"
+        });
     }
     Some(line)
+}
+
+/// Returns whether the user has trusted the hooks of a file. Codex notes that in its settings, under the path of the file
+/// and the name of the event.
+fn is_trusted_by_codex(folders: &AssistantFolders, file: &Path) -> bool {
+    let own = folders.codex.clone().unwrap_or_else(|| folders.home.join(".codex"));
+    let settings = std::fs::read_to_string(own.join("config.toml")).unwrap_or_default();
+    let names = |file: &Path| settings.contains(&format!("{}:user_prompt_submit:", file.display()));
+    names(file) || file.canonicalize().is_ok_and(|file| names(&file))
 }
 
 /// Formats a path: relative in the repository, with `~` in the home folder.

@@ -11,7 +11,7 @@ use crate::ledger::DetailsCall;
 const MAX_ENTRY_BYTES: usize = 400;
 
 /// Returns the call that works for an assistant with this name in a worktree. An unknown assistant has a shell.
-pub(super) fn find_details_call(agent: &str, root: &Path) -> DetailsCall {
+pub(crate) fn find_details_call(agent: &str, root: &Path) -> DetailsCall {
     let Some(home) = directories::BaseDirs::new().map(|folders| folders.home_dir().to_owned()) else {
         return DetailsCall::Shell;
     };

@@ -9,7 +9,7 @@ pub(super) mod preview;
 mod records;
 mod standing_code;
 
-use details_call::find_details_call;
+pub(crate) use details_call::find_details_call;
 use records::LedgerRecords;
 
 use crate::config::Settings;
@@ -74,6 +74,12 @@ impl Default for LedgerRequest {
             counted: TokenCountPrecision::AtMost,
         }
     }
+}
+
+/// Returns the format in which a hook gives the ledger to an assistant. Gemini CLI escapes each angle bracket in a hook's
+/// text, which would make the XML a third longer than its limit.
+pub(crate) fn ledger_format(agent: &str) -> LedgerFormat {
+    if agent == "gemini" { LedgerFormat::Text } else { LedgerFormat::Xml }
 }
 
 /// Ledger for one turn of an assistant.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::records::{load_ledger_rows, read_ledger_records};
-use super::{LedgerRequest, LedgerSources, compose_from_records};
+use super::{LedgerRequest, LedgerSources, compose_from_records, ledger_format};
 use crate::domain::{FindingId, LedgerDelivery, LedgerForm, TokenCountPrecision};
 use crate::store::StoreError;
 use crate::tokens::{self, Encoding};
@@ -76,7 +76,8 @@ pub fn preview_ledgers(sources: &LedgerSources<'_>) -> Result<LedgerPreview, Sto
     let mut sessions = Vec::with_capacity(known.len());
     for (agent, session) in known {
         let counted = TokenCountPrecision::Exact;
-        let request = LedgerRequest { agent, session, counted, ..LedgerRequest::default() };
+        let format = ledger_format(&agent);
+        let request = LedgerRequest { agent, session, counted, format, ..LedgerRequest::default() };
         let turn = compose_from_records(sources, &records, &request)?;
         let lines = count_lines(turn.text());
         let ledger = turn.ledger.as_ref();

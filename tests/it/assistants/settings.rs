@@ -317,9 +317,17 @@ fn the_state_says_what_is_outdated_and_what_to_do() {
     assert_snapshot!(test.output(&["hook", "status"], DONE), @"
     git  not in: `revdeck hook install git` puts it in
     claude-code  [folder]/.claude/settings.json is damaged: Unterminated object on line 1 column 1
-    codex  ~/.codex/hooks.json: in; hooks.UserPromptSubmit, hooks.SessionStart, hooks.PreCompact; runs once approved in codex's `/hooks`
+    codex  ~/.codex/hooks.json: in; hooks.UserPromptSubmit, hooks.SessionStart, hooks.PreCompact; not trusted yet, so codex skips them: start codex, which asks, or open `/hooks` in it
     codex  ~/.codex/config.toml: in; mcp_servers.revdeck
     gemini  ~/.gemini/settings.json: outdated; hooks.BeforeAgent, hooks.SessionStart, hooks.PreCompress, hooks.AfterAgent, mcpServers.revdeck; `revdeck hook install gemini --scope user` updates it
     opencode  not in: `revdeck hook install opencode` puts it in
     ");
+    // As Codex notes that its user has trusted a hook.
+    let (hooks, settings) = files(&test, "codex");
+    let noted =
+        format!("\n[hooks.state.\"{}:user_prompt_submit:0:0\"]\ntrusted_hash = \"sha256:0\"\n", hooks[0].display());
+    let before = fs::read_to_string(&settings[0]).expect("a file");
+    write(&settings[0], &(before + &noted));
+    let state = test.output(&["hook", "status"], DONE);
+    assert!(state.contains("hooks.PreCompact; trusted in codex, which asks again"), "{state}");
 }

@@ -88,12 +88,44 @@ fn each_assistant_gets_the_form_it_reads() {
     let text = answer(&test, "gemini", &event(&test, "BeforeAgent", &[]));
     let value: Value = serde_json::from_str(&text).expect("only JSON");
     assert_eq!(value["hookSpecificOutput"]["hookEventName"], "BeforeAgent");
-    assert!(is_whole(value["hookSpecificOutput"]["additionalContext"].as_str().expect("text")), "{text}");
-    assert_eq!(answer(&test, "gemini", &event(&test, "PreCompress", &[])), "");
-    assert!(answer(&test, "gemini", &event(&test, "BeforeAgent", &[])).contains("<finding "));
+    // Gemini CLI escapes angle brackets, so it gets plain text.
+    let told = value["hookSpecificOutput"]["additionalContext"].as_str().expect("text");
+    assert!(told.starts_with("Automatic review of repo\n") && told.contains(" a.py:1 "), "{told}");
+    assert_eq!(answer(&test, "gemini", &event(&test, "PreCompress", &[("trigger", "manual".into())])), "");
+    assert!(answer(&test, "gemini", &event(&test, "BeforeAgent", &[])).contains(" a.py:1 "));
     assert!(is_whole(&answer(&test, "opencode", &event(&test, "chat.message", &[]))));
     assert_eq!(answer(&test, "opencode", &event(&test, "session.compacting", &[])), "");
     assert!(is_whole(&answer(&test, "opencode", &event(&test, "chat.message", &[]))));
+}
+
+#[test]
+fn an_assistant_that_may_compact_at_each_turn_gets_a_whole_ledger_at_every_tenth() {
+    let test = reviewed();
+    let turn = || {
+        let text = answer(&test, "gemini", &event(&test, "BeforeAgent", &[]));
+        // Gemini CLI calls this at each turn, before it looks whether the context is full.
+        assert_eq!(answer(&test, "gemini", &event(&test, "PreCompress", &[("trigger", "auto".into())])), "");
+        text.contains("a.py")
+    };
+    let whole: Vec<usize> = (1..=21).filter(|_| turn()).collect();
+    assert_eq!(whole, [1, 11, 21]);
+}
+
+#[test]
+fn the_question_at_the_stop_names_a_call_that_works() {
+    let test = reviewed();
+    let ask = |session: &str, file: &str| {
+        let own = ("session_id", Value::from(session));
+        answer(&test, "claude-code", &event(&test, "UserPromptSubmit", std::slice::from_ref(&own)));
+        test.write(file, long_function(&file[..2]));
+        run(&test, &["review", "--wait"], DONE);
+        answer(&test, "claude-code", &event(&test, "Stop", &[own]))
+    };
+    let text = ask("s1", "by_shell.py");
+    assert!(text.contains("Details of a finding: revdeck details ID. "), "{text}");
+    test.write(".mcp.json", r#"{ "mcpServers": { "revdeck": { "command": "revdeck", "args": ["mcp"] } } }"#);
+    let text = ask("s2", "to_tool.py");
+    assert!(text.contains("Details of a finding: auto_review_details(run_id=ID). "), "{text}");
 }
 
 #[test]
