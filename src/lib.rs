@@ -28,6 +28,7 @@
 //! | [`cli`] | arguments, one file per command, errors as messages and exit codes; the composition root |
 //! | [`tui`] | the cockpit: state, messages, update, keymap, views, theme |
 //! | `mcp` | server for coding assistants over the Model Context Protocol: the reads and requests of the command line as tools and resources |
+//! | [`publish`] | findings as comments of pull requests (GitHub) and merge requests (GitLab): plan, texts, hosts |
 //! | [`report`] | findings and figures as text, JSON and Markdown; findings as SARIF, GitHub and GitLab annotations, rdjsonl, JUnit, quickfix |
 //! | [`assistants`] | hooks, MCP entries and status lines in the settings of coding assistants; input and output of their hooks |
 //! | `eval` | cargo feature `eval`, not in what users install; measurements: retrieval and learned patterns on real commits, replay of a repository as a coding session; fits the weights of retrieval |
@@ -105,6 +106,7 @@ pub mod masking;
 mod mcp;
 pub mod parallel;
 pub mod policy;
+mod publish;
 mod report;
 pub mod review;
 pub mod reviewers;

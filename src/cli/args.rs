@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
     cancel, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook, import, indexer, keep,
-    knowledge, ledger, man, mcp, mute, pause, resume, review, reviewers, runs, show, smells, snooze, stats, status,
+    knowledge, ledger, man, mcp, mute, pause, publish, resume, review, reviewers, runs, show, smells, snooze, stats, status,
     store, tokens, triage, undo, watch, worker,
 };
 #[cfg(feature = "eval")]
@@ -28,6 +28,8 @@ Environment:
     REVDECK_<SETTING>  any key of `revdeck config show` in capitals, with _ for dots: REVDECK_MAX_PARALLEL_RUNS
     REVDECK_ACTOR      user or assistant: who acts. Unset, assistants are known by their variables.
                        An assistant claims fixes and asks for reviews; only the user decides
+    REVDECK_GITHUB_TOKEN, REVDECK_GITLAB_TOKEN
+                       tokens for `revdeck publish`; see its help for the addresses
     REVDECK_LOG        error, warn, info, debug or trace: write a log file to the logs folder
     NO_COLOR           disable colours, unless --color always is given";
 
@@ -148,6 +150,8 @@ pub enum CliCommand {
     Store(store::StoreArgs),
     /// Import the findings of another tool, such as a linter
     Import(import::ImportArgs),
+    /// Publish findings as comments of a pull request or merge request
+    Publish(publish::PublishArgs),
     /// Manage the git hook that reviews every commit
     Hook(hook::HookArgs),
     /// Show settings, their origins and the locations of their files

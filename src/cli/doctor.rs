@@ -177,6 +177,7 @@ fn judge_variables() -> (CheckStatus, String) {
         .iter()
         .map(crate::config::SettingKey::environment_variable)
         .chain(["REVDECK_HOME", "REVDECK_LOG", "REVDECK_NOW", super::actor::ACTOR_VARIABLE].map(str::to_owned))
+        .chain(super::publish::OWN_VARIABLES.map(str::to_owned))
         .collect();
     let set: Vec<String> = std::env::vars_os()
         .filter_map(|(name, _)| name.into_string().ok())

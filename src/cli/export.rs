@@ -56,6 +56,9 @@ fn plain_look(run: &RunRecord) -> TextOptions {
     TextOptions { color: false, ascii: true, width: None, now: run.updated_at }
 }
 
+/// Sentence for a worktree without a review.
+pub const NOTHING_REVIEWED: &str = "nothing has been reviewed in this worktree";
+
 /// Returns a sentence if the newest review in this worktree is not complete, or if there was none. Findings of the store
 /// then say less than they seem to: silence about a file may mean that nobody has looked at it.
 ///
@@ -63,6 +66,19 @@ fn plain_look(run: &RunRecord) -> TextOptions {
 ///
 /// Returns an error if the record of the run cannot be read.
 pub fn describe_missing_review(session: &Session, view: &StoreView) -> Result<Option<String>, CliError> {
+    match find_newest_review(session, view)? {
+        Some(record) => Ok(describe_missing(&record, &record.outcome.coverage)),
+        None => Ok(Some(NOTHING_REVIEWED.to_owned())),
+    }
+}
+
+/// Returns the record of the newest review in this worktree. Reviews of fixes, skipped and superseded reviews, and reports
+/// of other tools do not count.
+///
+/// # Errors
+///
+/// Returns an error if the record of a run cannot be read.
+pub fn find_newest_review(session: &Session, view: &StoreView) -> Result<Option<RunRecord>, CliError> {
     let worktree = session.repo.root().to_string_lossy().into_owned();
     for index in 0..view.run_count() {
         let row = view.run(index);
@@ -74,9 +90,9 @@ pub fn describe_missing_review(session: &Session, view: &StoreView) -> Result<Op
         match session.store.run(&id)? {
             // Another tool's report is no review of ours.
             Some(record) if record.source == Source::Import => {}
-            Some(record) => return Ok(describe_missing(&record, &record.outcome.coverage)),
+            Some(record) => return Ok(Some(record)),
             None => {}
         }
     }
-    Ok(Some("nothing has been reviewed in this worktree".to_owned()))
+    Ok(None)
 }

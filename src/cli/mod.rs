@@ -40,6 +40,7 @@ mod mcp;
 mod mute;
 mod output;
 mod pause;
+mod publish;
 #[cfg(feature = "eval")]
 mod replay;
 mod repo_path;
@@ -150,6 +151,7 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
         Some(CliCommand::Smells(arguments)) => smells::run(&invocation, &arguments),
         Some(CliCommand::Store(arguments)) => store::run(&invocation, &arguments),
         Some(CliCommand::Import(arguments)) => import::run(&invocation, &arguments),
+        Some(CliCommand::Publish(arguments)) => publish::run(&invocation, &arguments),
         Some(CliCommand::Hook(arguments)) => hook::run(&invocation, &arguments),
         Some(CliCommand::Config(arguments)) => config::run(&invocation, &arguments),
         Some(CliCommand::Reviewers(arguments)) => reviewers::run(&invocation, &arguments),

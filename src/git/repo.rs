@@ -137,6 +137,12 @@ impl Repo {
         self.head_id().map(|id| id.to_string()).unwrap_or_default()
     }
 
+    /// Returns the URL of a remote; `None` if there is no such remote, or its URL is not UTF-8.
+    pub fn remote_url(&self, name: &str) -> Option<String> {
+        let remote = self.inner.find_remote(name).ok()?;
+        remote.url().ok().map(str::to_owned)
+    }
+
     /// Returns true if the repository has a working tree.
     pub(crate) fn has_worktree(&self) -> bool {
         self.inner.workdir().is_some()

@@ -74,6 +74,7 @@ mod known_runs;
 mod launcher;
 mod learning;
 mod ledger_feed;
+mod located_findings;
 pub(crate) mod process;
 mod prompt;
 mod recovery;
@@ -105,6 +106,7 @@ pub(crate) use ledger_feed::{
     LedgerRecall, LedgerRequest, LedgerSources, LedgerTurn, compose_ledger, find_details_call, forget_ledger_session,
     ledger_format,
 };
+pub(crate) use located_findings::{LocatedFinding, locate_findings};
 pub(crate) use process::limit_memory;
 pub(crate) use prompt::PromptBuilder;
 pub(crate) use prompt::code_context::{ContextTaskInput, context_options};

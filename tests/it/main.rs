@@ -34,6 +34,7 @@ mod mcp;
 mod mine;
 mod needless;
 mod private;
+mod publish;
 mod reconcile;
 mod regressions;
 mod replay;

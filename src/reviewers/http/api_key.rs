@@ -127,7 +127,7 @@ fn kill_process_tree(child: &mut Child) {
 
 /// The API key of an endpoint, or none.
 #[derive(Debug, Clone)]
-pub(super) struct ApiKey(Option<SecretString>);
+pub(crate) struct ApiKey(Option<SecretString>);
 
 impl ApiKey {
     /// Creates the key. An empty key counts as no key.

@@ -40,7 +40,7 @@ impl BackoffClock for SystemBackoffClock {
 
 /// Returns the wait after `attempt` failed attempts (1-based). If the server asked for a time: that time plus up to
 /// 10%, so that many clients do not return at once. Otherwise: exponential backoff, half of it random.
-pub(super) fn retry_delay(attempt: u32, asked: Option<Duration>, pace: &mut dyn BackoffClock) -> Duration {
+pub(crate) fn retry_delay(attempt: u32, asked: Option<Duration>, pace: &mut dyn BackoffClock) -> Duration {
     let chance = pace.random().clamp(0.0, 1.0);
     match asked {
         Some(asked) => asked.saturating_add(asked.min(MAX_RETRY_AFTER).mul_f64(chance / 10.0)),
@@ -57,7 +57,8 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     parse_retry_after(headers).filter(|patience| !patience.is_zero())
 }
 
-fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
+/// Parses the wait like [`retry_after`]. Returns zero if the server allows the next request at once.
+pub(crate) fn parse_retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
         return seconds_to_duration(milliseconds / 1000.0);

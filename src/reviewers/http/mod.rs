@@ -30,12 +30,13 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
+pub(crate) use api_key::ApiKey;
 pub use api_key::read_key;
 pub use backoff::BackoffClock;
-pub(crate) use backoff::SystemBackoffClock;
+pub(crate) use backoff::{SystemBackoffClock, parse_retry_after, retry_delay};
 pub use client::HttpChat;
 pub(crate) use embeddings::Embedder;
-pub(crate) use transport::describe_exposed_key;
+pub(crate) use transport::{build_client_for, connection_failure, describe_exposed_key, exposes_key};
 
 use super::chat::{AnswerTimeouts, ChatError};
 use crate::config::ReviewerKind;

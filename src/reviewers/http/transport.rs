@@ -78,20 +78,25 @@ impl ServerUrl {
     ///
     /// Class `Configuration`, with the setting that allows it.
     pub fn check_key(&self, key: &ApiKey, insecure_http: bool) -> Result<(), HttpFailure> {
-        if self.base.scheme() != "http" || self.is_loopback() || key.expose().is_none() || insecure_http {
+        if !exposes_key(&self.base) || key.expose().is_none() || insecure_http {
             return Ok(());
         }
         Err(HttpFailure::new(ErrorClass::Configuration, describe_exposed_key(&self.host)))
     }
+}
 
-    fn is_loopback(&self) -> bool {
-        match self.base.host_str() {
-            Some(host) => {
-                let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
-                host == "localhost" || address.is_ok_and(|address| address.is_loopback())
-            }
-            None => false,
+/// Returns `true` if a key would travel readable to another machine.
+pub fn exposes_key(url: &Url) -> bool {
+    url.scheme() == "http" && !is_loopback(url)
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host_str() {
+        Some(host) => {
+            let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+            host == "localhost" || address.is_ok_and(|address| address.is_loopback())
         }
+        None => false,
     }
 }
 
@@ -128,15 +133,30 @@ pub fn build_headers(wire: &dyn WireFormat, key: &ApiKey) -> Result<HeaderMap, H
 ///
 /// Class `Configuration` if a certificate file is unusable or the TLS setup fails.
 pub fn build_client(endpoint: &Endpoint, target: &ServerUrl) -> Result<Client, HttpFailure> {
+    build_client_for(&target.base, &target.host, endpoint.connect_timeout, endpoint.ca_file.as_deref())
+}
+
+/// Builds the HTTP client for the server of `url`, which messages call `host`. `ca_file` holds further certificates to
+/// trust.
+///
+/// # Errors
+///
+/// Class `Configuration` if a certificate file is unusable or the TLS setup fails.
+pub fn build_client_for(
+    url: &Url,
+    host: &str,
+    connect_timeout: Duration,
+    ca_file: Option<&Path>,
+) -> Result<Client, HttpFailure> {
     // Fails if a provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut certificates = match &endpoint.ca_file {
+    let mut certificates = match ca_file {
         Some(path) => read_certificates(path, "ca_file")?,
         None => Vec::new(),
     };
     let mut builder = Client::builder()
         .user_agent(concat!("revdeck/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(endpoint.connect_timeout)
+        .connect_timeout(connect_timeout)
         // A turn takes seconds or minutes. A new connection costs a tenth of a second, and the server cannot have
         // closed it meanwhile.
         .pool_max_idle_per_host(0)
@@ -144,10 +164,10 @@ pub fn build_client(endpoint: &Endpoint, target: &ServerUrl) -> Result<Client, H
         .redirect(Policy::none())
         .referer(false)
         .retry(reqwest::retry::never());
-    if target.is_loopback() {
+    if is_loopback(url) {
         builder = builder.no_proxy();
     }
-    if target.base.scheme() == "https" {
+    if url.scheme() == "https" {
         // Only some platforms read this variable by themselves.
         if let Some(path) = std::env::var_os("SSL_CERT_FILE").filter(|path| !path.is_empty()) {
             certificates.extend(self::read_certificates(Path::new(&path), "SSL_CERT_FILE")?);
@@ -160,7 +180,7 @@ pub fn build_client(endpoint: &Endpoint, target: &ServerUrl) -> Result<Client, H
     builder.build().map_err(|error| {
         HttpFailure::new(
             ErrorClass::Configuration,
-            format!("cannot prepare a connection to {}: {}", target.host, root_cause(&error)),
+            format!("cannot prepare a connection to {host}: {}", root_cause(&error)),
         )
     })
 }

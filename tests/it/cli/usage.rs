@@ -174,6 +174,8 @@ fn help_man_and_completions_come_from_the_arguments() {
         REVDECK_MAX_PARALLEL_RUNS
         REVDECK_ACTOR      user or assistant: who acts. Unset, assistants are known by their variables.
                            An assistant claims fixes and asks for reviews; only the user decides
+        REVDECK_GITHUB_TOKEN, REVDECK_GITLAB_TOKEN
+                           tokens for `revdeck publish`; see its help for the addresses
         REVDECK_LOG        error, warn, info, debug or trace: write a log file to the logs folder
         NO_COLOR           disable colours, unless --color always is given
     "#);

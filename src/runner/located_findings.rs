@@ -1,0 +1,108 @@
+//! Locates findings of the store in a commit, for those who show them beside its code.
+
+use std::collections::HashMap;
+
+use super::finding_lifecycle::SnapshotFiles;
+use crate::domain::{Finding, FindingId, LineRange, RunId};
+use crate::git::Repo;
+use crate::policy::anchor::AnchorLocation;
+use crate::store::{Store, StoreError, StoreView};
+
+/// Finding in a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LocatedFinding {
+    /// Its code is in the commit, unchanged. Path and lines are those of the commit.
+    Stands(Box<Finding>),
+    /// Its code has changed since the review.
+    Changed(FindingId),
+    /// Its code is not in the commit.
+    Gone(FindingId),
+    /// The code that was reviewed cannot be read.
+    Unknown(FindingId),
+}
+
+/// Locates the chosen rows of a view in a commit, in the same order. A replacement is kept only if the lines that it
+/// replaces are unchanged.
+///
+/// # Errors
+///
+/// If a record, an output or a journal of a run cannot be read.
+pub(crate) fn locate_findings(
+    repo: &Repo,
+    store: &Store,
+    view: &StoreView,
+    chosen: &[usize],
+    commit: &str,
+) -> Result<Vec<LocatedFinding>, StoreError> {
+    let mut runs: HashMap<String, Option<ReviewedRun<'_>>> = HashMap::new();
+    let mut located = Vec::with_capacity(chosen.len());
+    for &index in chosen {
+        let row = view.finding(index);
+        let Ok(id) = row.id.parse::<FindingId>() else { continue };
+        if !runs.contains_key(row.last_run) {
+            runs.insert(row.last_run.to_owned(), ReviewedRun::load(repo, store, row.last_run, commit)?);
+        }
+        let run = runs.get_mut(row.last_run).and_then(Option::as_mut);
+        located.push(match run.and_then(|run| Some((run.findings.remove(&id)?, run))) {
+            Some((mut finding, run)) => {
+                finding.status = row.status;
+                run.locate(finding)
+            }
+            None => LocatedFinding::Unknown(id),
+        });
+    }
+    Ok(located)
+}
+
+/// A run with its reports and its snapshot.
+struct ReviewedRun<'a> {
+    findings: HashMap<FindingId, Finding>,
+    snapshot: String,
+    files: SnapshotFiles<'a>,
+}
+
+impl<'a> ReviewedRun<'a> {
+    /// Loads a run. `None` if its record or its snapshot is gone.
+    fn load(repo: &'a Repo, store: &Store, run: &str, commit: &'a str) -> Result<Option<Self>, StoreError> {
+        let Ok(id) = run.parse::<RunId>() else { return Ok(None) };
+        let Some(record) = store.run(&id)? else { return Ok(None) };
+        let snapshot = record.subject.snapshot_commit;
+        // Retention may have removed the snapshot.
+        let Ok(files) = SnapshotFiles::new(repo, &snapshot, commit) else { return Ok(None) };
+        let reported = store.reported_findings(&id)?;
+        let findings = reported.into_iter().map(|finding| (finding.finding_id.clone(), finding)).collect();
+        Ok(Some(Self { findings, snapshot, files }))
+    }
+
+    fn locate(&mut self, mut finding: Finding) -> LocatedFinding {
+        let reported = finding.repo_relative_path.clone();
+        let (path, lines) = match self.files.locate_lines(&self.snapshot, &reported, finding.lines()) {
+            Some(AnchorLocation::Unchanged { path, lines }) => (path, lines),
+            Some(AnchorLocation::Changed { .. }) => return LocatedFinding::Changed(finding.finding_id),
+            Some(AnchorLocation::Deleted { .. } | AnchorLocation::FileGone) => {
+                return LocatedFinding::Gone(finding.finding_id);
+            }
+            None => return LocatedFinding::Unknown(finding.finding_id),
+        };
+        let anchor = finding.lines();
+        if let Some(suggestion) = finding.suggestion.as_mut() {
+            let replaced = suggestion.lines.unwrap_or(anchor);
+            let there = if replaced == anchor { Some(lines) } else { self.follow(&reported, replaced, &path) };
+            match there {
+                Some(there) => suggestion.lines = Some(there),
+                None => (suggestion.replacement, suggestion.lines) = (None, None),
+            }
+        }
+        finding.repo_relative_path = path;
+        (finding.line_start, finding.line_end) = (lines.start, lines.end);
+        LocatedFinding::Stands(Box::new(finding))
+    }
+
+    /// Returns where lines are in the file `there`; `None` if they have changed or are elsewhere.
+    fn follow(&mut self, path: &str, lines: LineRange, there: &str) -> Option<LineRange> {
+        match self.files.locate_lines(&self.snapshot, path, lines)? {
+            AnchorLocation::Unchanged { path, lines } if path == there => Some(lines),
+            _ => None,
+        }
+    }
+}
