@@ -28,6 +28,7 @@
 //! | [`cli`] | arguments, one file per command, errors as messages and exit codes; the composition root |
 //! | [`tui`] | the cockpit: state, messages, update, keymap, views, theme |
 //! | `mcp` | server for coding assistants over the Model Context Protocol: the reads and requests of the command line as tools and resources |
+//! | `lsp` | server for editors over the Language Server Protocol: findings as diagnostics, fixes and decisions as code actions |
 //! | [`publish`] | findings as comments of pull requests (GitHub) and merge requests (GitLab): plan, texts, hosts |
 //! | [`report`] | findings and figures as text, JSON and Markdown; findings as SARIF, GitHub and GitLab annotations, rdjsonl, JUnit, quickfix |
 //! | [`assistants`] | hooks, MCP entries and status lines in the settings of coding assistants; input and output of their hooks |
@@ -102,6 +103,7 @@ pub mod git;
 pub mod index;
 pub mod knowledge;
 mod ledger;
+mod lsp;
 pub mod masking;
 mod mcp;
 pub mod parallel;

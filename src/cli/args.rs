@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
     cancel, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook, import, indexer, keep,
-    knowledge, ledger, man, mcp, mute, pause, publish, resume, review, reviewers, runs, show, smells, snooze, stats, status,
-    store, tokens, triage, undo, watch, worker,
+    knowledge, ledger, lsp, man, mcp, mute, pause, publish, resume, review, reviewers, runs, show, smells, snooze,
+    stats, status, store, tokens, triage, undo, watch, worker,
 };
 #[cfg(feature = "eval")]
 use super::{context_eval, fit_weights, replay};
@@ -132,6 +132,8 @@ pub enum CliCommand {
     Ledger(ledger::LedgerArgs),
     /// Serve coding assistants over the Model Context Protocol (started by the assistant)
     Mcp(mcp::McpArgs),
+    /// Show findings in editors over the Language Server Protocol (started by the editor)
+    Lsp(lsp::LspArgs),
     /// Show what reviews found, cost and saved, and how precise they were
     Stats(stats::StatsArgs),
     /// Manage learned patterns

@@ -35,6 +35,7 @@ mod keep;
 mod knowledge;
 mod ledger;
 mod logging;
+mod lsp;
 mod man;
 mod mcp;
 mod mute;
@@ -141,6 +142,7 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
         Some(CliCommand::Status(arguments)) => status::run(&invocation, &arguments),
         Some(CliCommand::Ledger(arguments)) => ledger::run(&invocation, &arguments),
         Some(CliCommand::Mcp(arguments)) => mcp::run(&invocation, &arguments),
+        Some(CliCommand::Lsp(arguments)) => lsp::run(&invocation, &arguments),
         Some(CliCommand::Stats(arguments)) => stats::run(&invocation, &arguments),
         Some(CliCommand::Knowledge(arguments)) => knowledge::run(&invocation, &arguments),
         Some(CliCommand::Context(arguments)) => context::run(&invocation, &arguments),

@@ -142,7 +142,7 @@ pub fn format_code_span(text: &str) -> String {
 }
 
 /// Renders a fenced block inside a list item. The fence is longer than any run of backticks in the code.
-pub(super) fn format_fence(code: &str, language: &str) -> String {
+pub fn format_fence(code: &str, language: &str) -> String {
     let code = sanitize_lines(code, 4);
     let ticks = "`".repeat((longest_run(&code, '`') + 1).max(3));
     let mut block = format!("  {ticks}{language}\n");
@@ -159,7 +159,7 @@ fn longest_run(text: &str, wanted: char) -> usize {
 }
 
 /// Returns the file's extension if it is at most 8 ASCII letters and digits, else an empty string.
-pub(super) fn fence_language(path: &str) -> &str {
+pub fn fence_language(path: &str) -> &str {
     match path.rsplit_once('.') {
         Some((_, ending)) if ending.len() <= 8 && ending.chars().all(|c| c.is_ascii_alphanumeric()) => ending,
         _ => "",

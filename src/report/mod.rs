@@ -30,7 +30,7 @@ pub(crate) mod text;
 mod text_style;
 
 pub(crate) use agent_prompt::render_prompt;
-pub(crate) use export::{ExportedFinding, FindingExport};
+pub(crate) use export::{ExportLevel, ExportedFinding, FindingExport};
 pub(crate) use finding_history::{EarlierRuns, FindingHistory, FindingLocation, FirstReport, ReviewedAt};
 pub(crate) use format::OutputFormat;
 pub(crate) use stored_findings::load_findings;

@@ -30,6 +30,7 @@ mod ledger;
 mod lessons;
 mod life;
 mod llm;
+mod lsp;
 mod mcp;
 mod mine;
 mod needless;
