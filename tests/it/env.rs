@@ -23,6 +23,7 @@ pub const INTERRUPTED: i32 = 130;
 static VOLATILE: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     [
         (r"\bar_[0-9A-Z]{26}\b", "[run]"),
+        (r"\bfx_[0-9A-Z]{26}\b", "[fix]"),
         (r"\b([fk])_[0-9a-f]{16}\b", "${1}_[id]"),
         (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "[time]"),
         (r"\b(until|since) \d\d:\d\d\b", "$1 [time]"),

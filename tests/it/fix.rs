@@ -8,18 +8,11 @@ mod model;
 
 use serde_json::Value;
 
-use crate::env::{TestEnvironment, err, files_below, out, run};
+use crate::env::{TestEnvironment, files_below, run};
 
 /// A file whose second import is unused: a finding with an exact suggestion.
 const UNUSED: &str = "import sys\nimport os\n\n\ndef main():\n    print(sys.argv)\n";
 const USED: &str = "import sys\n\n\ndef main():\n    print(sys.argv)\n";
-
-#[track_caller]
-fn refused(test: &TestEnvironment, arguments: &[&str]) -> String {
-    let output = test.revdeck(arguments);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}\n{}{}", out(&output), err(&output));
-    err(&output)
-}
 
 /// Returns the ids of the findings on a path, in order.
 fn findings(test: &TestEnvironment, path: &str) -> Vec<String> {

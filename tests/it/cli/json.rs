@@ -106,7 +106,9 @@ fn json_has_the_documented_shape() {
         ],
     );
     assert_eq!(review["run"]["status"], "completed");
-    assert!(review["run"]["created_at"].as_str().is_some_and(|at| at.ends_with('Z')), "RFC 3339");
+    let created_at: revdeck::domain::Time =
+        serde_json::from_value(review["run"]["created_at"].clone()).expect("a time as RFC 3339");
+    assert_eq!(review["run"]["created_at"], created_at.to_string(), "in UTC");
     let finding = &list(&review, "findings")[0];
     has_keys(finding, &FINDING_KEYS);
     assert_eq!(finding["priority"], 1);
@@ -197,8 +199,14 @@ fn the_ledger_is_silent_or_short() {
     test.commit("something");
     assert_eq!(run(&test, &["ledger"], DONE), "", "nothing to say is not one byte");
     let test = reviewed();
-    let ledger = run(&test, &["ledger"], DONE);
-    assert!(ledger.contains("<latest ") && ledger.matches("<finding ").count() == 1, "only the p1: {ledger}");
+    // Of the two findings only the p1 stands in it.
+    assert_snapshot!(test.output(&["ledger"], DONE), @r#"
+    <auto_review_ledger version="1" repo="repo">
+      <latest run="[run]" status="completed" snapshot="[hash]" findings="2" surfaced="false" summary="2 findings in 2 files: 1 p1, 1 p3"/>
+      <finding id="f_[id]" run="[run]" p="1" path="long.py" line="1" title="Function `long` is 202 code lines long"/>
+      <details available="revdeck details RUN FINDING"/>
+    </auto_review_ledger>
+    "#);
     assert_eq!(run(&test, &["ledger", "--max-tokens", "0"], DONE), "");
     for cap in [40, 120, 160, 200] {
         let value = test.json(&["ledger", "--max-tokens", &cap.to_string(), "--format", "json"], DONE);

@@ -11,14 +11,20 @@ fn a_review_says_what_it_found_and_what_it_covered() {
     test.write("Cargo.lock", "# lock\n");
     test.write("image.bin", b"\0\x01\x02".repeat(100));
     test.commit("all sorts");
-    let text = run(&test, &["review", "--wait"], DONE);
-    let position = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part:?} is missing in {text}"));
-    assert!(position("src/long.py\n") < position("src/wide.py\n"), "{text}");
-    assert!(position("p1  LONG_METHOD") > position("src/long.py\n"), "{text}");
-    let last = text.lines().last().expect("a last line");
-    assert!(last.contains("2 findings (1 p1, 1 p3) · 2 files, 2 hunks reviewed · 2 left out: "), "{last}");
-    assert!(last.contains("lock file") && last.contains("binary"), "{last}");
-    assert!(!text.contains('\x1b'), "no colours into a pipe");
+    // A pipe gets no colours.
+    assert_snapshot!(test.output(&["review", "--wait"], DONE), @"
+    src/long.py
+      1-202  p1  LONG_METHOD  Function `long` is 202 code lines long
+             202 code lines without blank lines and comments, 60 are the limit: it is hard to see what belongs together and to test the parts alone.
+             f_[id]
+
+    src/wide.py
+      1-2  p3  COMPLEX_FUNCTIONS  Function `wide` is complex: 8 parameters
+           8 parameters (limit 7): every path has to be understood and tested.
+           f_[id]
+
+    2 findings (1 p1, 1 p3) · 2 files, 2 hunks reviewed · 2 left out: lock file, binary
+    ");
 }
 
 #[test]
@@ -29,15 +35,36 @@ fn hunks_that_the_reviewer_cannot_read_are_counted_apart() {
         test.write(name, "words\n");
     }
     test.commit("all sorts");
-    let text = run(&test, &["review", "--wait"], DONE);
-    assert!(text.contains("· 1 file, 1 hunk reviewed, 3 in files left out · 3 left out: "), "{text}");
+    assert_snapshot!(test.output(&["review", "--wait"], DONE), @"
+    long.py
+      1-202  p1  LONG_METHOD  Function `long` is 202 code lines long
+             202 code lines without blank lines and comments, 60 are the limit: it is hard to see what belongs together and to test the parts alone.
+             f_[id]
+
+    1 finding (1 p1) · 1 file, 1 hunk reviewed, 3 in files left out · 3 left out: 3 language not supported by this reviewer
+    ");
     let value = test.json(&["review", "--wait", "--format", "json"], DONE);
     for coverage in [&value["coverage"], &value["run"]["coverage"]] {
         let counts = ["hunks_covered", "hunks_total", "hunks_left_out"].map(|name| coverage[name].as_u64());
         assert_eq!(counts, [Some(1), Some(1), Some(3)], "{coverage}");
     }
-    let markdown = run(&test, &["review", "--wait", "--format", "markdown"], DONE);
-    assert!(markdown.contains("1 hunk reviewed, 3 in files left out"), "{markdown}");
+    assert_snapshot!(test.output(&["review", "--wait", "--format", "markdown"], DONE), @r#"
+    ## Review of `commit:[hash]`
+
+    1 finding \(1 p1\) · 1 file, 1 hunk reviewed, 3 in files left out · 3 left out: 3 language not supported by this reviewer
+
+    ### `long.py`
+
+    - **p1 LONG\_METHOD** line 1-202: Function \`long\` is 202 code lines long
+
+      202 code lines without blank lines and comments, 60 are the limit: it is hard to see what belongs together and to test the parts alone.
+
+      ```py
+      def long(long_total):
+      ```
+
+      `f_[id]`
+    "#);
 }
 
 #[test]
@@ -46,10 +73,15 @@ fn a_file_that_is_too_complex_is_left_out_as_that() {
     test.write("long.py", long_function("long"));
     test.write("hostile.java", "a =>\n".repeat(5_000));
     test.commit("one of each");
-    let text = run(&test, &["review", "--wait"], DONE);
-    assert!(text.contains("· 1 left out: too complex to parse"), "{text}");
-    let json = run(&test, &["review", "--wait", "--format", "json"], DONE);
-    let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_snapshot!(test.output(&["review", "--wait"], DONE), @"
+    long.py
+      1-202  p1  LONG_METHOD  Function `long` is 202 code lines long
+             202 code lines without blank lines and comments, 60 are the limit: it is hard to see what belongs together and to test the parts alone.
+             f_[id]
+
+    1 finding (1 p1) · 1 file, 1 hunk reviewed, 1 in files left out · 1 left out: too complex to parse
+    ");
+    let value = test.json(&["review", "--wait", "--format", "json"], DONE);
     let left_out = serde_json::json!([{ "path": "hostile.java", "reason": "too_complex" }]);
     assert_eq!(value["coverage"]["left_out"], left_out);
 }
@@ -132,7 +164,10 @@ fn a_run_that_did_not_complete_is_never_clean() {
     run(&test, &["cancel", pending.as_str(), "--reason", "changed my mind"], DONE);
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(INCOMPLETE), "{}{}", out(&output), err(&output));
-    assert!(out(&output).contains("is cancelled") && out(&output).contains("changed my mind"), "{}", out(&output));
+    assert_snapshot!(test.normalise(&out(&output)), @"
+    run [run] is cancelled: stopped by the user: changed my mind
+    no findings · 0 of 1 file, 0 of 1 hunk reviewed
+    ");
 }
 
 #[cfg(unix)]
@@ -156,7 +191,7 @@ fn an_interrupt_ends_the_waiting_and_not_the_review() {
     assert_eq!(status.code(), Some(INTERRUPTED));
     let mut said = String::new();
     std::io::Read::read_to_string(&mut child.stderr.take().expect("a pipe"), &mut said).expect("text");
-    assert!(said.contains("the review goes on") && said.contains(pending.as_str()), "{said}");
+    assert_snapshot!(said.trim_start().replace(pending.as_str(), "[pending]"), @"interrupted: the review goes on; `revdeck show [pending]` shows it, `revdeck cancel [pending]` ends it");
     assert_eq!(test.store().run(&pending).expect("readable").map(|run| run.status), Some(RunStatus::Pending));
 }
 
@@ -186,10 +221,16 @@ fn the_clock_of_tests_is_obeyed() {
         .output()
         .expect("revdeck starts");
     let value: Value = serde_json::from_str(&out(&output)).expect("JSON");
-    assert!(value["run"]["created_at"].as_str().is_some_and(|at| at.starts_with("2031-05-06T07:08:09")), "{value}");
+    // Each look at the clock is a millisecond later.
+    let created_at = value["run"]["created_at"].as_str().and_then(|at| at.get(..19));
+    assert_eq!(created_at, Some("2031-05-06T07:08:09"), "{value}");
     let mut command: Command = test.command(env!("CARGO_BIN_EXE_revdeck"));
     let output = command.args(["runs"]).env("REVDECK_NOW", "tomorrow").output().expect("revdeck starts");
     assert_eq!(output.status.code(), Some(USAGE));
+    assert_snapshot!(err(&output), @r#"
+    error: REVDECK_NOW is "tomorrow", which is no moment as RFC 3339 writes them
+      hint: for tests only; for example 2026-01-02T03:04:05Z
+    "#);
 }
 
 /// Removes a file's content from the object database; returns a function that restores it.
@@ -208,9 +249,15 @@ fn a_review_of_a_part_is_not_clean_and_no_answer_for_the_next_one() {
     test.write("wide.py", wide_function("wide"));
     test.commit("two findings");
     let restore = lose(&test, "wide.py");
-    let text = run(&test, &["review", "--wait"], INCOMPLETE);
-    assert!(text.contains("incomplete: 1 file could not be read: wide.py"), "{text}");
-    assert!(text.contains("1 finding (1 p1)"), "{text}");
+    assert_snapshot!(test.output(&["review", "--wait"], INCOMPLETE), @"
+    long.py
+      1-202  p1  LONG_METHOD  Function `long` is 202 code lines long
+             202 code lines without blank lines and comments, 60 are the limit: it is hard to see what belongs together and to test the parts alone.
+             f_[id]
+
+    incomplete: 1 file could not be read: wide.py
+    1 finding (1 p1) · 1 of 2 files, 1 hunk reviewed · 1 left out: unreadable
+    ");
 
     restore();
     let value = test.json(&["review", "--wait", "--format", "json"], DONE);
@@ -237,8 +284,25 @@ fn what_stays_unreadable_is_tried_twice_and_then_only_by_force() {
         let reason = again["decision"]["reason"].as_str().expect("a reason");
         assert!(reason.ends_with("all but 1 file that stays unreadable; `--force` tries again"), "{reason}");
     }
-    let markdown = run(&test, &["review", "--wait", "--format", "markdown"], INCOMPLETE);
-    assert!(markdown.contains("incomplete"), "{markdown}");
+    assert_snapshot!(test.output(&["review", "--wait", "--format", "markdown"], INCOMPLETE), @r#"
+    ## Review of `commit:[hash]`
+
+    **incomplete: 1 file could not be read: wide.py**
+
+    1 finding \(1 p1\) · 1 of 2 files, 1 hunk reviewed · 1 left out: unreadable
+
+    ### `long.py`
+
+    - **p1 LONG\_METHOD** line 1-202: Function \`long\` is 202 code lines long
+
+      202 code lines without blank lines and comments, 60 are the limit: it is hard to see what belongs together and to test the parts alone.
+
+      ```py
+      def long(long_total):
+      ```
+
+      `f_[id]`
+    "#);
     let allowed = ask(&["--allow-unreviewed", "unreadable"], DONE);
     assert_eq!(allowed["run"]["error_class"], "unreadable", "no failure of the reviewer: {allowed}");
     assert_eq!(list(&test.json(&["runs", "--format", "json"], DONE), "runs").len(), 2);
@@ -290,8 +354,12 @@ fn where_nothing_could_be_read_nothing_is_clean() {
     test.write("wide.py", wide_function("wide"));
     test.commit("one finding");
     let _restore = lose(&test, "wide.py");
-    let text = run(&test, &["review", "--wait"], INCOMPLETE);
-    assert!(text.contains("unreadable"), "{text}");
+    assert_snapshot!(test.output(&["review", "--wait"], INCOMPLETE), @"
+    run [run] is skipped: nothing to review: the one changed file is left out
+    incomplete: 1 file not reviewed: wide.py (unreadable)
+    no findings · 0 of 1 file, 0 hunks reviewed · 1 left out: unreadable
+      wide.py: unreadable
+    ");
 }
 
 #[test]
@@ -323,8 +391,14 @@ fn a_scope_is_a_word_or_a_flag_everywhere() {
         assert_eq!(context_of(&[word]), context_of(flags), "context {word}");
     }
     for command in ["review", "context"] {
-        let said = test.fails(&[command, "worktree", "--staged"], USAGE);
-        assert!(said.contains("cannot be used with"), "{said}");
+        let error = test.fails(&[command, "worktree", "--staged"], USAGE).replace(command, "[command]");
+        allow_duplicates!(assert_snapshot!(error, @"
+        error: the argument '[SCOPE]' cannot be used with '--staged'
+
+        Usage: revdeck [command] <SCOPE>
+
+        For more information, try '--help'.
+        "));
     }
 }
 

@@ -29,32 +29,58 @@ fn decisions_are_kept_taken_back_and_made_again() {
     assert_eq!(status(&ids[0]), "dismissed");
     assert_eq!(run(&test, &["redo"], DONE), "nothing to make again\n");
 
-    let shown = run(&test, &["show", &ids[0]], DONE);
-    assert!(shown.contains("on purpose") && shown.contains("user redo addressed -> dismissed"), "{shown}");
+    let shown = test.output(&["show", &ids[0]], DONE);
+    assert_snapshot!(lines_with(&shown, |line| line.starts_with("[duration] ago")), @"
+    [duration] ago  user set open -> addressed: rewritten
+    [duration] ago  user set addressed -> dismissed: on purpose
+    [duration] ago  user undo dismissed -> addressed: rewritten
+    [duration] ago  user undo addressed -> open
+    [duration] ago  user redo open -> addressed: rewritten
+    [duration] ago  user redo addressed -> dismissed: on purpose
+    ");
 }
 
 #[test]
 fn ids_may_be_shortened_as_long_as_they_are_clear() {
     let test = reviewed();
     let ids = finding_ids(&test);
+    let shown = |id: &str, key: &str, field: &str| {
+        test.json(&["show", id, "--format", "json"], DONE)[key][field].as_str().map(str::to_owned)
+    };
     let short = &ids[0][..8];
-    assert!(run(&test, &["show", short], DONE).contains(&ids[0]));
-    assert!(run(&test, &["show", &short[2..]], DONE).contains(&ids[0]), "without the f_");
+    assert_eq!(shown(short, "finding", "finding_id").as_ref(), Some(&ids[0]));
+    assert_eq!(shown(&short[2..], "finding", "finding_id").as_ref(), Some(&ids[0]), "without the f_");
     let output = test.revdeck(&["triage", "f_", "addressed"]);
-    let error = err(&output);
-    assert_eq!(output.status.code(), Some(USAGE), "{error}");
-    assert!(ids.iter().all(|id| error.contains(id.as_str())), "{error}");
+    assert_eq!((output.status.code(), out(&output)), (Some(USAGE), String::new()));
+    let error = err(&output).replace(&ids[0], "[long]").replace(&ids[1], "[wide]");
+    assert_snapshot!(error, @r#"
+    error: "f_" is the beginning of several finding ids:
+      [long]
+      [wide]
+      hint: write more of it
+    "#);
 
     let runs = test.json(&["runs", "--format", "json"], DONE);
     let id = list(&runs, "runs")[0]["run_id"].as_str().expect("an id").to_owned();
-    assert!(run(&test, &["show", &id[..12].to_lowercase()], DONE).contains(&id));
-    for unknown in ["ar_00000000000000000000000000", "f_0000000000000000", "ar_zzz", "nonsense", "", "../../etc"] {
-        let error = test.fails(&["show", unknown], USAGE);
-        assert!(error.starts_with("error: ") && error.contains("  hint: "), "{unknown:?}: {error}");
-    }
-    let error = err(&test.revdeck(&["show", "ar_zzz"]));
-    assert_snapshot!(error.replace(&id, "[the run]"), @r#"
+    assert_eq!(shown(&id[..12].to_lowercase(), "run", "run_id").as_ref(), Some(&id));
+    let errors =
+        ["ar_00000000000000000000000000", "f_0000000000000000", "ar_zzz", "nonsense", "", "../../etc"].map(|unknown| {
+            let output = test.revdeck(&["show", unknown]);
+            assert_eq!((output.status.code(), out(&output)), (Some(USAGE), String::new()), "{unknown:?}");
+            err(&output).replace(&id, "[the run]").replace(&ids[0], "[long]").replace(&ids[1], "[wide]")
+        });
+    assert_snapshot!(errors.concat(), @r#"
+    error: there is no run "ar_00000000000000000000000000" in this repository
+      hint: `revdeck runs` lists them; the newest: [the run]
+    error: there is no finding "f_0000000000000000" in this repository
+      hint: `revdeck findings` lists them; the newest: [long], [wide]
     error: there is no run "ar_zzz" in this repository
+      hint: `revdeck runs` lists them; the newest: [the run]
+    error: there is no run and no finding "nonsense"
+      hint: `revdeck runs` lists them; the newest: [the run]
+    error: there is no run and no finding ""
+      hint: write more of it
+    error: there is no run and no finding "../../etc"
       hint: `revdeck runs` lists them; the newest: [the run]
     "#);
 }

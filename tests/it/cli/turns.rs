@@ -27,8 +27,9 @@ fn pause_and_resume_are_wishes_on_record() {
     ");
     let after = store.run(&working.run).expect("read").expect("a run");
     assert_eq!((after.status, after.updated_at), (before.status, before.updated_at), "the run itself did nothing");
-    assert!(run(&test, &["runs"], DONE).contains("paused"));
-    assert!(run(&test, &["show", "latest"], DONE).contains("paused"));
+    assert_snapshot!(test.output(&["runs"], DONE), @"[run]  paused  current  [duration]  commit:HEAD  claude  1 p1 1 p2  14 files");
+    let shown = test.output(&["show", "latest"], DONE);
+    assert_snapshot!(shown.lines().next().unwrap_or_default(), @"[run]  paused");
     assert_eq!(test.json(&["show", "latest", "--format", "json"], DONE)["run"]["paused"], true);
     // The run ends while it is paused: the terminal status counts.
     store.update_run(&working.run, Time::now(), |run| run.status = RunStatus::Cancelled).expect("updated");
@@ -37,7 +38,7 @@ fn pause_and_resume_are_wishes_on_record() {
     [run]  has already ended
     [run]  has already ended
     ");
-    assert!(!run(&test, &["runs"], DONE).contains("paused"));
+    assert_snapshot!(test.output(&["runs"], DONE), @"[run]  cancelled  current  [duration]  commit:HEAD  claude  1 p1 1 p2  14 files");
     assert_eq!(test.fails(&["pause", "ar_nothing"], USAGE).lines().count(), 2);
 }
 

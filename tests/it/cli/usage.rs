@@ -29,7 +29,7 @@ fn wrong_use_ends_with_2(#[case] arguments: &[&str]) {
     test.write("a.py", "x = 1\n");
     test.commit("something");
     let error = test.fails(arguments, USAGE);
-    assert!(error.starts_with("error: "), "{error}");
+    assert_eq!(error.split_once(' ').map(|(word, _)| word), Some("error:"), "{error}");
 }
 
 #[test]
@@ -184,17 +184,18 @@ fn help_man_and_completions_come_from_the_arguments() {
     assert_snapshot!(lines_with(&run(&test, &["man"], DONE), |line| line.contains("interrupted")), @"  130  interrupted; the review itself continues");
     let folder = test.home().join("man");
     run(&test, &["man", "--out", folder.to_str().expect("UTF-8")], DONE);
-    let mut pages: Vec<_> =
-        fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.file_name().into_string()).collect();
+    let mut pages: Vec<_> = fs::read_dir(&folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+        .collect();
     pages.sort();
-    assert!(
-        pages.contains(&Ok("revdeck.1".to_owned())) && pages.contains(&Ok("revdeck-review.1".to_owned())),
-        "{pages:?}"
-    );
-    assert!(!pages.contains(&Ok("revdeck-worker.1".to_owned())), "{pages:?}");
+    // Commands that revdeck starts itself, such as the worker, have no page.
+    pages.retain(|page| ["revdeck.1", "revdeck-review.1", "revdeck-worker.1"].contains(&page.as_str()));
+    assert_eq!(pages, ["revdeck-review.1", "revdeck.1"]);
     for shell in ["bash", "zsh", "fish"] {
         // Only the generator of the scripts knows their whole text.
-        assert!(run(&test, &["completions", shell], DONE).contains("REVDECK_COMPLETE"), "{shell}");
+        let script = run(&test, &["completions", shell], DONE);
+        assert_ne!(script.matches("REVDECK_COMPLETE").count(), 0, "{shell}");
     }
 }
 
@@ -234,9 +235,7 @@ fn the_doctor_says_what_is_wrong() {
     let healthy = test.json(&["doctor", "--format", "json"], DONE);
     assert_eq!(healthy["healthy"], true);
     let names: Vec<&str> = list(&healthy, "checks").iter().filter_map(|check| check["name"].as_str()).collect();
-    for name in ["version", "settings", "state", "repository", "store", "terminal", "reviewers"] {
-        assert!(names.contains(&name), "{name} in {names:?}");
-    }
+    assert_snapshot!(names.join(" "), @"version settings environment state cache repository store terminal keymap theme models prompts reviewers");
     test.settings("ascii = 3");
     let text = test.output(&["doctor"], USAGE);
     assert_snapshot!(lines_with(&text, |line| line.starts_with("problem ")), @"problem settings     [home]/config.toml:1:9: ascii: has a value of the wrong sort; allowed: true or false");
@@ -258,4 +257,8 @@ fn a_log_is_written_only_when_asked_for() {
     let mut command: Command = test.command(env!("CARGO_BIN_EXE_revdeck"));
     let output = command.args(["runs"]).env("REVDECK_LOG", "loud").output().expect("revdeck starts");
     assert_eq!(output.status.code(), Some(USAGE));
+    assert_snapshot!(err(&output), @r#"
+    error: REVDECK_LOG is "loud"
+      hint: allowed: error, warn, info, debug, trace
+    "#);
 }

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use insta::assert_snapshot;
 use rstest::rstest;
 use serde_json::Value;
 
-use super::{findings, fix, gits_own, id_of, out, run, status_of};
-use crate::env::{TestEnvironment, executable};
+use super::{findings, fix, gits_own, id_of, run, status_of};
+use crate::env::{DONE, TestEnvironment, executable};
 use crate::runner::place::{Place, gone, wait_for};
 
 /// A function with too many parameters: a finding without an exact suggestion.
@@ -161,8 +162,17 @@ fn a_patch_with_a_fault_is_made_again_with_what_its_review_found() {
     assert_eq!((made["follow_up_count"].as_u64(), made["verdict"].as_str()), (Some(1), Some("clean")), "{made}");
     assert_eq!(made["reviews"].as_array().map(Vec::len), Some(2));
     assert!(prompt(&test, 1).contains("HARDCODED_CONFIGURATION"), "{}", prompt(&test, 1));
-    let patch = run(&test, &["fix", "show", &id_of(&made)], 0);
-    assert!(patch.contains("+def f(options):") && !patch.contains("ghp_"), "{patch}");
+    assert_snapshot!(test.output(&["fix", "show", &id_of(&made)], DONE), @"
+    diff --git a/wide.py b/wide.py
+    index [hash]..[hash] 100644
+    --- a/wide.py
+    +++ b/wide.py
+    @@ -1,2 +1,2 @@
+    -def f(a, b, c, d, e, f, g, h):
+    -    return call(a, b, c, d, e, f, g, h)
+    +def f(options):
+    +    return call(options)
+    ");
     let all = test.json(&["findings", "--status", "all", "--format", "json"], 0);
     assert_eq!(
         all["findings"].as_array().map(Vec::len),
@@ -179,7 +189,7 @@ fn a_fault_that_stays_is_offered_with_it_after_the_last_follow_up() {
     let made = fix(&test, &[&id], 0);
     assert_eq!((made["follow_up_count"].as_u64(), made["verdict"].as_str()), (Some(2), Some("1 finding")), "{made}");
     assert_eq!((made["status"].as_str(), made["reviews"].as_array().map(Vec::len)), (Some("offered"), Some(3)));
-    assert!(run(&test, &["fixes"], 0).contains("review of the fix: 1 finding"));
+    assert_snapshot!(test.output(&["fixes"], DONE), @"[fix]  offered    Function `f` is complex: 8 parameters in wide.py, by robot; 1 file, +2 -2; review of the fix: 1 finding");
 }
 
 #[test]
@@ -209,7 +219,7 @@ fn a_killed_worker_leaves_nothing_behind_but_its_record() {
     let fix_id = id_of(&started["fix"]);
     let running = test.home().parent().expect("a folder").join("running");
     let agent: u32 = wait_for("the agent's start", || std::fs::read_to_string(&running).ok()?.trim().parse().ok());
-    assert!(run(&test, &["fixes"], 0).contains("working"), "it is being made");
+    assert_snapshot!(test.output(&["fixes"], DONE), @"[fix]  working    Function `f` is complex: 8 parameters in wide.py, by robot");
     let worker = worker_of(&fix_id);
     let kill = |process: i32| {
         rustix::process::kill_process(
@@ -219,10 +229,10 @@ fn a_killed_worker_leaves_nothing_behind_but_its_record() {
     };
     kill(worker).expect("killed");
     let listed = wait_for("the end of the fix", || {
-        let listed = out(&test.revdeck(&["fixes"]));
+        let listed = test.output(&["fixes"], DONE);
         listed.contains("failed").then_some(listed)
     });
-    assert!(listed.contains("worker died"), "{listed}");
+    assert_snapshot!(listed, @"[fix]  failed     Function `f` is complex: 8 parameters in wide.py, by robot; worker died");
     wait_for("the end of the agent", || gone(agent).then_some(()));
     wait_for("the end of the checkout", || {
         run(&test, &["review", "--wait"], 0);
@@ -251,7 +261,7 @@ fn a_fix_that_is_dropped_while_it_is_made_ends() {
         std::fs::File::open(lock).expect("a lock").try_lock_shared().ok()
     });
     no_checkout(&test);
-    assert!(run(&test, &["fixes"], 0).contains("dropped"));
+    assert_snapshot!(test.output(&["fixes"], DONE), @"[fix]  dropped    Function `f` is complex: 8 parameters in wide.py, by robot");
 }
 
 /// Returns the process that makes a fix, found by its arguments.

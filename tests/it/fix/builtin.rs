@@ -1,9 +1,10 @@
 //! Exact suggestions of the built-in reviewer: made, applied, refused and undone.
 
+use insta::{allow_duplicates, assert_snapshot};
 use rstest::rstest;
 
-use super::{UNUSED, USED, findings, fix, gits_own, id_of, out, refused, run, status_of};
-use crate::env::{TestEnvironment, files_below};
+use super::{UNUSED, USED, findings, fix, gits_own, id_of, run, status_of};
+use crate::env::{DONE, TestEnvironment, USAGE, files_below};
 
 /// Creates and reviews a repository with this content in `a.py`; returns the id of its finding.
 fn reviewed(content: &str) -> (TestEnvironment, String) {
@@ -35,16 +36,31 @@ fn a_suggestion_is_made_applied_and_undone_and_git_sees_nothing_of_it() {
     assert_eq!(made["files"][0]["path"], "a.py");
     assert_eq!(read(&test, "a.py"), UNUSED, "an offer touches nothing");
     let fix = id_of(&made);
-    let patch = run(&test, &["fix", "show", &fix], 0);
-    assert!(patch.contains("-import os\n") && patch.starts_with("diff --git a/a.py b/a.py\n"), "{patch}");
+    assert_snapshot!(test.output(&["fix", "show", &fix], DONE), @"
+    diff --git a/a.py b/a.py
+    index [hash]..[hash] 100644
+    --- a/a.py
+    +++ b/a.py
+    @@ -1,5 +1,4 @@
+     import sys
+    -import os
+     
+     
+     def main():
+    ");
 
-    let said = run(&test, &["fix", "apply", &fix], 0);
-    assert!(said.contains("applied") && said.contains("a.py"), "{said}");
+    assert_snapshot!(test.output(&["fix", "apply", &fix], DONE), @"
+    [fix]  applied    Unused import `os` in a.py, by builtin; 1 file, +0 -1; review of the fix: clean
+      a.py
+    ");
     assert_eq!(read(&test, "a.py"), USED);
     assert_eq!(status_of(&test, &id), "addressed");
-    assert!(refused(&test, &["fix", "apply", &fix]).contains("is applied"));
-    assert!(refused(&test, &["fix", "drop", &fix]).contains("nothing to drop"));
-    assert!(refused(&test, &["fix", &id]).contains("addressed"), "what is addressed is not fixed again");
+    assert_snapshot!(test.fails(&["fix", "apply", &fix], USAGE), @"error: [fix] is applied: only an offer can be applied");
+    assert_snapshot!(test.fails(&["fix", "drop", &fix], USAGE), @"error: [fix] is applied: there is nothing to drop");
+    assert_snapshot!(test.fails(&["fix", &id], USAGE), @"
+    error: f_[id] is addressed: there is nothing to fix
+      hint: `revdeck triage f_[id] open` opens it again
+    ");
 
     run(&test, &["fix", "undo", &fix], 0);
     assert_eq!(read(&test, "a.py"), UNUSED);
@@ -55,8 +71,8 @@ fn a_suggestion_is_made_applied_and_undone_and_git_sees_nothing_of_it() {
     assert_eq!(read(&test, "a.py"), USED);
     run(&test, &["fix", "undo", "latest"], 0);
     run(&test, &["fix", "drop", &fix], 0);
-    assert!(refused(&test, &["fix", "apply", &fix]).contains("is dropped"));
-    assert!(run(&test, &["fixes"], 0).contains("dropped"));
+    assert_snapshot!(test.fails(&["fix", "apply", &fix], USAGE), @"error: [fix] is dropped: only an offer can be applied");
+    assert_snapshot!(test.output(&["fixes"], DONE), @"[fix]  dropped    Unused import `os` in a.py, by builtin; 1 file, +0 -1; review of the fix: clean");
     assert_eq!(test.json(&["store", "verify", "--format", "json"], 0)["problems"], serde_json::json!([]));
 }
 
@@ -95,19 +111,27 @@ fn the_patch_follows_lines_that_moved_and_refuses_lines_that_changed() {
     assert_eq!(read(&test, "a.py"), moved.replace("import os\n", ""));
     // The file was edited after that: undo must not overwrite the user's edit.
     test.write("a.py", "mine\n");
-    assert!(refused(&test, &["fix", "undo", &made]).contains("the lines of the fix in a.py have changed since"));
+    assert_snapshot!(test.fails(&["fix", "undo", &made], USAGE), @"
+    error: the lines of the fix in a.py have changed since: nothing was taken back
+      hint: undo your changes of these lines first, or take the fix back by hand; opening its findings again needs no file: `revdeck triage FINDING open`
+    ");
     assert_eq!(read(&test, "a.py"), "mine\n");
 
     let (test, id) = reviewed(UNUSED);
     let made = id_of(&fix(&test, &[&id], 0));
     let changed = UNUSED.replace("import os", "import os.path");
     test.write("a.py", &changed);
-    let said = refused(&test, &["fix", "apply", &made]);
-    assert!(said.contains("a.py: line 2 is \"import os.path\" and not \"import os\""), "{said}");
+    assert_snapshot!(test.fails(&["fix", "apply", &made], USAGE), @r#"
+    error: the patch does not apply: a.py: line 2 is "import os.path" and not "import os"
+      hint: your files have changed since the snapshot; review again and fix what is found then, or take from `revdeck fix show` what you need
+    "#);
     assert_eq!(read(&test, "a.py"), changed);
     assert_eq!(status_of(&test, &id), "open");
     std::fs::remove_file(test.repo().join("a.py")).expect("removed");
-    assert!(refused(&test, &["fix", "apply", &made]).contains("a.py is not there any more"));
+    assert_snapshot!(test.fails(&["fix", "apply", &made], USAGE), @"
+    error: the patch does not apply: a.py is not there any more
+      hint: your files have changed since the snapshot; review again and fix what is found then, or take from `revdeck fix show` what you need
+    ");
 }
 
 #[test]
@@ -132,31 +156,35 @@ fn undo_takes_the_files_back_with_the_findings_and_redo_both_again() {
     run(&test, &["review", "--wait"], 0);
     let (one, other) = (findings(&test, "a.py")[0].clone(), findings(&test, "b.py")[0].clone());
     let made = id_of(&fix(&test, &[&one], 0));
-    let listed = run(&test, &["fixes"], 0);
-    assert!(listed.contains("in a.py, by builtin"), "{listed}");
+    assert_snapshot!(test.output(&["fixes"], DONE), @"[fix]  offered    Unused import `os` in a.py, by builtin; 1 file, +0 -1; review of the fix: clean");
     run(&test, &["triage", &other, "dismissed", "--reason", "wanted"], 0);
     run(&test, &["fix", "apply", &made], 0);
 
-    let said = run(&test, &["undo"], 0);
-    assert!(said.contains("undone") && said.contains("  a.py\n"), "{said}");
+    assert_snapshot!(test.output(&["undo"], DONE), @"
+    [fix]  undone     Unused import `os` in a.py, by builtin; 1 file, +0 -1; review of the fix: clean
+      a.py
+    ");
     assert_eq!((read(&test, "a.py").as_str(), status_of(&test, &one).as_str()), (UNUSED, "open"));
     run(&test, &["redo"], 0);
     assert_eq!((read(&test, "a.py").as_str(), status_of(&test, &one).as_str()), (USED, "addressed"));
     run(&test, &["undo"], 0);
     // The next undo takes back the decision before; then the decision and the fix can be set again.
-    assert!(run(&test, &["undo"], 0).contains(&other));
-    assert!(run(&test, &["redo"], 0).contains("dismissed"));
+    assert_eq!(run(&test, &["undo"], DONE), format!("{other}  dismissed -> open\n"));
+    assert_snapshot!(test.output(&["redo"], DONE), @"f_[id]  open -> dismissed  (wanted)");
     run(&test, &["redo"], 0);
     assert_eq!(read(&test, "a.py"), USED);
 
     // If the lines cannot be restored, undo changes nothing.
     test.write("a.py", "mine\n");
-    assert!(refused(&test, &["undo"]).contains("nothing was taken back"));
+    assert_snapshot!(test.fails(&["undo"], USAGE), @"
+    error: the lines of the fix in a.py have changed since: nothing was taken back
+      hint: undo your changes of these lines first, or take the fix back by hand; opening its findings again needs no file: `revdeck triage FINDING open`
+    ");
     assert_eq!((read(&test, "a.py").as_str(), status_of(&test, &one).as_str()), ("mine\n", "addressed"));
     test.write("a.py", USED);
     run(&test, &["undo"], 0);
     run(&test, &["fix", "drop", &made], 0);
-    assert!(run(&test, &["redo"], 0).contains("nothing to make again"), "what is dropped addresses nothing");
+    assert_snapshot!(test.output(&["redo"], DONE), @"nothing to make again");
 }
 
 #[test]
@@ -174,7 +202,10 @@ fn one_fix_for_many_findings_is_all_or_nothing() {
     assert_eq!(made["files"].as_array().map(Vec::len), Some(3), "{made}");
     assert_eq!(made["left_out"][0]["finding_id"], ids[3], "{made}");
     test.write("c.py", "other\n");
-    assert!(refused(&test, &["fix", "apply", "latest"]).contains("c.py"));
+    assert_snapshot!(test.fails(&["fix", "apply", "latest"], USAGE), @r#"
+    error: the patch does not apply: c.py: line 1 is "other" and not "import sys"
+      hint: your files have changed since the snapshot; review again and fix what is found then, or take from `revdeck fix show` what you need
+    "#);
     assert_eq!((read(&test, "a.py"), read(&test, "b.py")), (UNUSED.to_owned(), UNUSED.to_owned()));
     test.write("c.py", UNUSED);
     run(&test, &["fix", "apply", "latest"], 0);
@@ -182,7 +213,10 @@ fn one_fix_for_many_findings_is_all_or_nothing() {
         assert_eq!(read(&test, name), USED);
     }
     assert_eq!(status_of(&test, ids[3]), "open", "what was left out is not addressed");
-    assert!(refused(&test, &["fix", ids[3]]).contains("no exact suggestion"));
+    assert_snapshot!(test.fails(&["fix", ids[3]], USAGE), @"
+    error: no exact suggestion comes with the finding
+      hint: name a reviewer that can make a fix: `resolve.reviewer` in your settings, or --reviewer NAME
+    ");
 }
 
 #[cfg(unix)]
@@ -208,11 +242,10 @@ fn permissions_stay_and_links_are_not_followed() {
     std::fs::write(outside.join("a.py"), UNUSED).expect("a file");
     std::fs::remove_file(&file).expect("removed");
     symlink(outside.join("a.py"), &file).expect("a link");
-    assert!(test.revdeck(&["fix", "apply", &made]).status.code() != Some(0));
+    assert_snapshot!(test.fails(&["fix", "apply", &made], USAGE), @"error: [repo]/bin/a.py is not touched: it is a symbolic link");
     std::fs::remove_dir_all(test.repo().join("bin")).expect("removed");
     symlink(&outside, test.repo().join("bin")).expect("a link");
-    let said = test.revdeck(&["fix", "apply", &made]);
-    assert!(super::err(&said).contains("is not touched"), "{}{}", out(&said), super::err(&said));
+    assert_snapshot!(test.fails(&["fix", "apply", &made], USAGE), @"error: [repo]/bin/a.py is not touched: bin is not a folder");
     assert_eq!(std::fs::read_to_string(outside.join("a.py")).expect("a file"), UNUSED);
 }
 
@@ -236,8 +269,11 @@ fn whoever_dies_while_applying_leaves_what_can_be_finished_or_taken_back() {
         let begun = text.lines().find(|line| line.contains("touched") && line.contains("offered")).expect("a line");
         std::fs::write(&fixes, format!("{text}{begun}\n")).expect("written");
         test.write("b.py", UNUSED);
-        assert!(run(&test, &["fixes"], 0).contains("half applied"));
-        assert!(refused(&test, &["fix", "drop", &made]).contains("half applied"));
+        let listed = test.output(&["fixes"], DONE) + &test.fails(&["fix", "drop", &made], USAGE);
+        allow_duplicates!(assert_snapshot!(listed, @"
+        [fix]  offered    Unused import `os` in a.py and 1 more, by builtin; 2 files, +0 -2; review of the fix: clean; half applied: `fix apply` finishes it, `fix undo` takes it back
+        error: [fix] is offered: it is half applied: apply or undo it first
+        "));
         run(&test, &["fix", ending, &made], 0);
         let expected = if ending == "apply" { USED } else { UNUSED };
         assert_eq!((read(&test, "a.py").as_str(), read(&test, "b.py").as_str()), (expected, expected), "{ending}");

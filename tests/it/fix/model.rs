@@ -1,10 +1,11 @@
 //! Models over HTTP that make fixes: revdeck applies edits that fit and reports the others back.
 
+use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use super::agent::{config, worker_of};
-use super::{UNUSED, findings, fix, id_of, out, run, status_of};
-use crate::env::TestEnvironment;
+use super::{UNUSED, findings, fix, id_of, run, status_of};
+use crate::env::{DONE, TestEnvironment};
 use crate::llm::server::{Model, Turn, says};
 use crate::runner::place::wait_for;
 
@@ -69,7 +70,8 @@ fn edits_that_do_not_fit_are_said_back_and_the_ones_that_do_are_a_patch() {
     assert_eq!(model.asked(), 2);
     run(&test, &["fix", "apply", "latest"], 0);
     let now = std::fs::read_to_string(test.repo().join("a.py")).expect("a file");
-    assert!(now.contains("def wide(options):\n    return call(options)\n") && now.contains("ghp_x8Kq2"), "{now}");
+    let wide = "def wide(a, b, c, d, e, f, g, h):\n    return call(a, b, c, d, e, f, g, h)\n";
+    assert_eq!(now, CODE.replace(wide, "def wide(options):\n    return call(options)\n"));
     assert_eq!(status_of(&test, &id), "addressed");
     let spent = std::fs::read_to_string(test.home().join("state/spending.ndjson")).expect("an account");
     assert_eq!(spent.lines().count(), 2, "each answer is paid for: {spent}");
@@ -112,7 +114,20 @@ fn the_patch_there_is_stays_an_offer_when_it_cannot_be_made_better() {
     assert!(made["reason"].as_str().expect("a reason").contains("it was not made better: its edits do not fit"));
     run(&test, &["fix", "apply", "latest"], 0);
     let now = std::fs::read_to_string(test.repo().join("a.py")).expect("a file");
-    assert!(now.contains("def wide(options):"), "{now}");
+    assert_snapshot!(now, @r#"
+    def total(rows):
+        sum = 0
+        for row in rows:
+            sum += row.price
+        return sum
+
+
+    TOKEN = "ghp_x8Kq2mVb7TzR4nLw9YcJ1sDf6HgP3aEo5UiX"
+
+
+    def wide(options):
+        return call(options)
+    "#);
 }
 
 #[test]
@@ -128,8 +143,20 @@ fn a_reviewer_that_sees_the_problem_still_there_has_it_made_again() {
     assert_eq!((made["follow_up_count"].as_u64(), made["verdict"].as_str()), (Some(1), Some("clean")), "{made}");
     let again = told(&model, 2);
     assert!(again.contains("options may be None") && again.contains("    return call(options)"), "{again}");
-    let patch = run(&test, &["fix", "show", &id_of(&made)], 0);
-    assert!(patch.contains("+    return call(options or ())") && patch.contains("-def wide(a, b,"), "{patch}");
+    assert_snapshot!(test.output(&["fix", "show", &id_of(&made)], DONE), @r#"
+    diff --git a/a.py b/a.py
+    index [hash]..[hash] 100644
+    --- a/a.py
+    +++ b/a.py
+    @@ -8,5 +8,5 @@ def total(rows):
+     TOKEN = "ghp_x8Kq2mVb7TzR4nLw9YcJ1sDf6HgP3aEo5UiX"
+     
+     
+    -def wide(a, b, c, d, e, f, g, h):
+    -    return call(a, b, c, d, e, f, g, h)
+    +def wide(options):
+    +    return call(options or ())
+    "#);
     // With follow-ups off, revdeck offers the first patch together with the findings about it.
     let (test, model, id) = with_model(vec![good(), report(12)], "m");
     let file = config(&test);
@@ -209,10 +236,10 @@ fn a_worker_that_is_killed_while_it_waits_for_a_model_is_noticed() {
     let worker = rustix::process::Pid::from_raw(worker_of(&fix_id)).expect("an id");
     rustix::process::kill_process(worker, rustix::process::Signal::KILL).expect("killed");
     let listed = wait_for("the end of the fix", || {
-        let listed = out(&test.revdeck(&["fixes"]));
+        let listed = test.output(&["fixes"], DONE);
         listed.contains("failed").then_some(listed)
     });
-    assert!(listed.contains("worker died"), "{listed}");
+    assert_snapshot!(listed, @"[fix]  failed     Function `wide` is complex: 8 parameters in a.py, by m; worker died");
     model.let_go();
     assert_eq!(fix(&test, &[&id], 0)["status"], "offered", "and another one can be made");
 }
