@@ -205,95 +205,125 @@ pub(super) fn list_targets(
     program: &ProgramCall,
     stop: StopHook,
 ) -> Result<Vec<SettingsTarget>, AssistantError> {
-    let project = folders.project.as_deref();
     let root = match scope {
         InstallScope::User => None,
-        InstallScope::Project => Some(project.ok_or(AssistantError::NoProject)?),
+        InstallScope::Project => Some(folders.project.as_deref().ok_or(AssistantError::NoProject)?),
     };
-    let target = |path: PathBuf, place: &Path, format: FileFormat, entries: Vec<SettingsEntry>| SettingsTarget {
-        path,
-        format,
-        place: place.to_owned(),
-        scope,
-        assistant,
-        entries,
-        content: String::new(),
-    };
-    // A folder that a variable names is a place of its own.
-    let folder = |named: &Option<PathBuf>, below_home: &str| match named {
-        Some(folder) => (folder.clone(), existing_ancestor(folder)),
-        None => (folders.home.join(below_home), folders.home.clone()),
-    };
+    let installation = Installation { assistant, root, folders, program, stop };
     match assistant {
-        Assistant::ClaudeCode => {
-            let (settings, servers, place) = match root {
-                Some(root) => (root.join(".claude/settings.json"), root.join(".mcp.json"), root.to_owned()),
-                None => {
-                    let (config, place) = folder(&folders.claude, ".claude");
-                    let servers = folders
-                        .claude
-                        .as_ref()
-                        .map_or(folders.home.join(".claude.json"), |config| config.join(".claude.json"));
-                    (config.join("settings.json"), servers, place)
-                }
-            };
-            let mut entries = claude_hooks(scope, program, stop)?;
-            // A status line in the project's settings would take the place of everybody's own.
-            if scope == InstallScope::User {
-                let line = json!({ "type": "command", "command": program.shell_line(STATUS_WORDS)? });
-                entries.push(SettingsEntry::StatusLine { value: line });
+        Assistant::ClaudeCode => installation.claude_targets(),
+        Assistant::Codex => installation.codex_targets(),
+        Assistant::Gemini => installation.gemini_targets(),
+        Assistant::OpenCode => Ok(installation.opencode_targets()),
+    }
+}
+
+/// Entries of revdeck for one assistant in one scope.
+struct Installation<'a> {
+    assistant: Assistant,
+    /// Root of the project in project scope.
+    root: Option<&'a Path>,
+    folders: &'a AssistantFolders,
+    program: &'a ProgramCall,
+    stop: StopHook,
+}
+
+impl Installation<'_> {
+    fn scope(&self) -> InstallScope {
+        if self.root.is_some() { InstallScope::Project } else { InstallScope::User }
+    }
+
+    fn target(&self, path: PathBuf, place: &Path, format: FileFormat, entries: Vec<SettingsEntry>) -> SettingsTarget {
+        SettingsTarget {
+            path,
+            format,
+            place: place.to_owned(),
+            scope: self.scope(),
+            assistant: self.assistant,
+            entries,
+            content: String::new(),
+        }
+    }
+
+    /// Returns the user's folder of an assistant and the place that its files may not leave. A folder that a variable
+    /// names is a place of its own.
+    fn user_folder(&self, named: Option<&Path>, below_home: &str) -> (PathBuf, PathBuf) {
+        match named {
+            Some(folder) => (folder.to_owned(), existing_ancestor(folder)),
+            None => (self.folders.home.join(below_home), self.folders.home.clone()),
+        }
+    }
+
+    fn claude_targets(&self) -> Result<Vec<SettingsTarget>, AssistantError> {
+        let claude = self.folders.claude.as_deref();
+        let (settings, servers, place) = match self.root {
+            Some(root) => (root.join(".claude/settings.json"), root.join(".mcp.json"), root.to_owned()),
+            None => {
+                let (config, place) = self.user_folder(claude, ".claude");
+                let servers = claude.unwrap_or(&self.folders.home).join(".claude.json");
+                (config.join("settings.json"), servers, place)
             }
-            let server = json!({ "type": "stdio", "command": program.program(), "args": [MCP_WORDS] });
-            let server = SettingsEntry::Server { parents: &["mcpServers"], value: server };
-            Ok(vec![
-                target(settings, &place, FileFormat::Json, entries),
-                target(servers, &place, FileFormat::Json, vec![server]),
-            ])
+        };
+        let mut entries = claude_hooks(self.scope(), self.program, self.stop)?;
+        // A status line in the project's settings would take the place of everybody's own.
+        if self.scope() == InstallScope::User {
+            let line = json!({ "type": "command", "command": self.program.shell_line(STATUS_WORDS)? });
+            entries.push(SettingsEntry::StatusLine { value: line });
         }
-        Assistant::Codex => {
-            let (config, place) = match root {
-                Some(root) => (root.join(".codex"), root.to_owned()),
-                None => folder(&folders.codex, ".codex"),
-            };
-            let (hooks_file, settings) = (config.join("hooks.json"), config.join("config.toml"));
-            let hooks = codex_hooks(program, stop)?;
-            let server = json!({ "command": program.program(), "args": [MCP_WORDS] });
-            let server = SettingsEntry::Server { parents: &["mcp_servers"], value: server };
-            // Codex warns where one folder has hooks in both files.
-            let in_settings =
-                !hooks_file.exists() && fs::read_to_string(&settings).is_ok_and(|text| toml_settings::has_hooks(&text));
-            let (in_json, mut in_toml) = if in_settings { (Vec::new(), hooks) } else { (hooks, Vec::new()) };
-            in_toml.push(server);
-            Ok(vec![
-                target(hooks_file, &place, FileFormat::Json, in_json),
-                target(settings, &place, FileFormat::Toml, in_toml),
-            ])
-        }
-        Assistant::Gemini => {
-            let place = root.unwrap_or(&folders.home);
-            let mut entries = gemini_hooks(program, stop)?;
-            let server = json!({ "command": program.program(), "args": [MCP_WORDS] });
-            entries.push(SettingsEntry::Server { parents: &["mcpServers"], value: server });
-            Ok(vec![target(place.join(".gemini/settings.json"), place, FileFormat::Json, entries)])
-        }
-        Assistant::OpenCode => {
-            let (config, plugins, place) = match root {
-                Some(root) => (root.to_owned(), root.join(".opencode"), root.to_owned()),
-                None => {
-                    let (config, place) = folder(&folders.xdg_config, ".config");
-                    (config.join("opencode"), config.join("opencode"), place)
-                }
-            };
-            let server = json!({ "type": "local", "command": [program.program(), MCP_WORDS], "enabled": true });
-            let server = SettingsEntry::Server { parents: &["mcp"], value: server };
-            let settings = ["opencode.jsonc", "opencode.json"].map(|name| config.join(name));
-            let settings = settings.iter().find(|file| file.exists()).unwrap_or(&settings[1]).clone();
-            let words: Vec<String> =
-                std::iter::once(program.program()).chain(hook_words(assistant).split(' ').map(str::to_owned)).collect();
-            let mut plugin = target(plugins.join("plugins/revdeck.js"), &place, FileFormat::Whole, Vec::new());
-            plugin.content = OPENCODE_PLUGIN.replace(PLUGIN_PLACEHOLDER, &json!(words).to_string());
-            Ok(vec![plugin, target(settings, &place, FileFormat::Json, vec![server])])
-        }
+        let server = json!({ "type": "stdio", "command": self.program.program(), "args": [MCP_WORDS] });
+        let server = SettingsEntry::Server { parents: &["mcpServers"], value: server };
+        Ok(vec![
+            self.target(settings, &place, FileFormat::Json, entries),
+            self.target(servers, &place, FileFormat::Json, vec![server]),
+        ])
+    }
+
+    fn codex_targets(&self) -> Result<Vec<SettingsTarget>, AssistantError> {
+        let (config, place) = match self.root {
+            Some(root) => (root.join(".codex"), root.to_owned()),
+            None => self.user_folder(self.folders.codex.as_deref(), ".codex"),
+        };
+        let (hooks_file, settings) = (config.join("hooks.json"), config.join("config.toml"));
+        let hooks = codex_hooks(self.program, self.stop)?;
+        let server = json!({ "command": self.program.program(), "args": [MCP_WORDS] });
+        let server = SettingsEntry::Server { parents: &["mcp_servers"], value: server };
+        // Codex warns where one folder has hooks in both files.
+        let in_settings =
+            !hooks_file.exists() && fs::read_to_string(&settings).is_ok_and(|text| toml_settings::has_hooks(&text));
+        let (in_json, mut in_toml) = if in_settings { (Vec::new(), hooks) } else { (hooks, Vec::new()) };
+        in_toml.push(server);
+        Ok(vec![
+            self.target(hooks_file, &place, FileFormat::Json, in_json),
+            self.target(settings, &place, FileFormat::Toml, in_toml),
+        ])
+    }
+
+    fn gemini_targets(&self) -> Result<Vec<SettingsTarget>, AssistantError> {
+        let place = self.root.unwrap_or(&self.folders.home);
+        let mut entries = gemini_hooks(self.program, self.stop)?;
+        let server = json!({ "command": self.program.program(), "args": [MCP_WORDS] });
+        entries.push(SettingsEntry::Server { parents: &["mcpServers"], value: server });
+        Ok(vec![self.target(place.join(".gemini/settings.json"), place, FileFormat::Json, entries)])
+    }
+
+    fn opencode_targets(&self) -> Vec<SettingsTarget> {
+        let (config, plugins, place) = match self.root {
+            Some(root) => (root.to_owned(), root.join(".opencode"), root.to_owned()),
+            None => {
+                let (config, place) = self.user_folder(self.folders.xdg_config.as_deref(), ".config");
+                (config.join("opencode"), config.join("opencode"), place)
+            }
+        };
+        let server = json!({ "type": "local", "command": [self.program.program(), MCP_WORDS], "enabled": true });
+        let server = SettingsEntry::Server { parents: &["mcp"], value: server };
+        let settings = ["opencode.jsonc", "opencode.json"].map(|name| config.join(name));
+        let settings = settings.iter().find(|file| file.exists()).unwrap_or(&settings[1]).clone();
+        let hook = hook_words(self.assistant);
+        let words: Vec<String> =
+            std::iter::once(self.program.program()).chain(hook.split(' ').map(str::to_owned)).collect();
+        let mut plugin = self.target(plugins.join("plugins/revdeck.js"), &place, FileFormat::Whole, Vec::new());
+        plugin.content = OPENCODE_PLUGIN.replace(PLUGIN_PLACEHOLDER, &json!(words).to_string());
+        vec![plugin, self.target(settings, &place, FileFormat::Json, vec![server])]
     }
 }
 

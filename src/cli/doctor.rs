@@ -132,24 +132,33 @@ pub fn run(invocation: &Invocation, arguments: &DoctorArgs) -> Result<CliExitCod
     }
 
     let healthy = checks.iter().all(|check| check.verdict != CheckStatus::Bad);
-    match arguments.format {
+    print_checks(&checks, healthy, arguments.format, &look)?;
+    Ok(if healthy { CliExitCode::Done } else { CliExitCode::Usage })
+}
+
+fn print_checks(
+    checks: &[DoctorCheck],
+    healthy: bool,
+    format: PlainFormat,
+    look: &TextOptions,
+) -> Result<(), CliError> {
+    match format {
         PlainFormat::Text => {
             let mut text = String::new();
-            for DoctorCheck { name, verdict, text: said } in &checks {
+            for DoctorCheck { name, verdict, text: said } in checks {
                 let word = look.paint(verdict.paint(), &format!("{:<8}", verdict.word()));
                 text.push_str(&format!("{word}{name:<12} {}\n", sanitize_line(said)));
             }
-            output::print(&text)?;
+            output::print(&text)
         }
         PlainFormat::Json => {
             let list: Vec<_> = checks
                 .iter()
                 .map(|check| json!({ "name": check.name, "verdict": check.verdict.word(), "text": check.text }))
                 .collect();
-            output::print_json(&json::build_versioned([("healthy", json!(healthy)), ("checks", list.into())]))?;
+            output::print_json(&json::build_versioned([("healthy", json!(healthy)), ("checks", list.into())]))
         }
     }
-    Ok(if healthy { CliExitCode::Done } else { CliExitCode::Usage })
 }
 
 fn format_error(error: &CliError) -> String {

@@ -79,12 +79,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Reported { run, findings } => data::apply_reported(app, run, findings, &mut commands),
         AppMessage::Triaged { order, result, written } => triage::apply_stored(app, &order, result, written),
         AppMessage::Requested(Ok(reply)) => apply_review_reply(app, &reply),
-        AppMessage::Requested(Err(error)) => {
-            let error = format!("no review: {error}");
-            if !prompt::reopen_refused(app, prompt::REVIEW_PROMPTS, &error) {
-                app.show_notice(NoticeLevel::Error, error);
-            }
-        }
+        AppMessage::Requested(Err(error)) => apply_refusal(app, format!("no review: {error}")),
         AppMessage::Opened { outcome, terms } => apply_opening(app, outcome, terms),
         AppMessage::Cancelled { result, .. } => {
             show_outcome(app, result.map_err(|error| format!("not cancelled: {error}")));
@@ -99,14 +94,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Fixes(fixes) => apply_fixes(app, fixes),
         AppMessage::FixPlanned(plan) => fix::confirm_plan(app, plan),
         AppMessage::FixFinished(result) => fix::show_result(app, result.map(|fix| *fix)),
-        AppMessage::Copied { order: CopyOrder { what, .. }, program: Some(program) } => {
-            app.show_notice(NoticeLevel::Success, format!("copied {what} with {program}"));
-        }
-        AppMessage::Copied { order: CopyOrder { text, what }, program: None } => {
-            let said = format!("sent {what} to the terminal, which may put it into the clipboard");
-            app.show_notice(NoticeLevel::Info, said);
-            commands.push(AppCommand::CopyToTerminal(text));
-        }
+        AppMessage::Copied { order, program } => apply_copy(app, order, program, &mut commands),
         AppMessage::CopyFailed(error) => app.show_notice(NoticeLevel::Error, error),
         AppMessage::Edited(result) => {
             if let Err(error) = result {
@@ -137,6 +125,24 @@ fn apply_review_reply(app: &mut App, reply: &ReviewReply) {
         data::select_run(app, run);
     }
     app.show_notice(NoticeLevel::Success, reply.text.clone());
+}
+
+/// Opens the prompt of a refused review request again, or shows the error if the request had no prompt.
+fn apply_refusal(app: &mut App, error: String) {
+    if !prompt::reopen_refused(app, prompt::REVIEW_PROMPTS, &error) {
+        app.show_notice(NoticeLevel::Error, error);
+    }
+}
+
+/// Says who copied the text; without a program, sends it to the terminal.
+fn apply_copy(app: &mut App, order: CopyOrder, program: Option<&str>, commands: &mut Vec<AppCommand>) {
+    let CopyOrder { text, what } = order;
+    if let Some(program) = program {
+        app.show_notice(NoticeLevel::Success, format!("copied {what} with {program}"));
+        return;
+    }
+    app.show_notice(NoticeLevel::Info, format!("sent {what} to the terminal, which may put it into the clipboard"));
+    commands.push(AppCommand::CopyToTerminal(text));
 }
 
 /// Says which changes nobody has reviewed, who reviews them now, and what the default reviewer may cost.
