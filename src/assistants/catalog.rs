@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::own_call::{MCP_WORDS, STATUS_WORDS, hook_words};
-use super::settings_file::SettingsFile;
+use super::settings_file::AssistantFile;
 use super::{Assistant, AssistantError, InstallScope, ProgramCall, StopHook};
 use super::{json_settings, line_endings, toml_settings};
 
@@ -100,8 +100,8 @@ impl SettingsTarget {
     /// # Errors
     ///
     /// Returns an error if the path leads out of the place, or if the file cannot be read.
-    pub(super) fn read(&self) -> Result<SettingsFile, AssistantError> {
-        SettingsFile::read(&self.path, &self.place, self.scope)
+    pub(super) fn read(&self) -> Result<AssistantFile, AssistantError> {
+        AssistantFile::read(&self.path, &self.place, self.scope)
     }
 
     /// Inserts the entries into a text without any of revdeck's. Returns the content and notes about entries of others.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use similar::{DiffOp, TextDiff};
 
 use super::AssistantError;
-use super::settings_file::SettingsFile;
+use super::settings_file::AssistantFile;
 use crate::store::files::{self, ExistingPolicy};
 
 /// Record of an installation in one file.
@@ -23,7 +23,7 @@ pub(super) struct InstallRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     original_hash: Option<String>,
     /// Changes that turn the installed lines into the original ones, from the start to the end of the file.
-    edits: Vec<LineEdit>,
+    edits: Vec<LineChange>,
     /// Folders that the installation made, the innermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) made_folders: Vec<PathBuf>,
@@ -31,7 +31,7 @@ pub(super) struct InstallRecord {
 
 /// Replacement of lines of the installed file.
 #[derive(Debug, Serialize, Deserialize)]
-struct LineEdit {
+struct LineChange {
     /// Index of the first line, from 0.
     line: usize,
     /// Number of installed lines.
@@ -47,7 +47,7 @@ fn hash(text: &str) -> String {
 impl InstallRecord {
     /// Records the way from `installed` back to `original`, where `None` is no file.
     pub(super) fn new(
-        file: &SettingsFile,
+        file: &AssistantFile,
         original: Option<&str>,
         installed: &str,
         made_folders: Vec<PathBuf>,
@@ -57,7 +57,7 @@ impl InstallRecord {
             .ops()
             .iter()
             .filter(|op| !matches!(op, DiffOp::Equal { .. }))
-            .map(|op| LineEdit {
+            .map(|op| LineChange {
                 line: op.old_range().start,
                 count: op.old_range().len(),
                 original: old[op.new_range()].concat(),

@@ -39,7 +39,7 @@ use catalog::{FileFormat, SettingsTarget};
 pub(crate) use hook_event::{HookEvent, HookEventKind, MAX_HOOK_ANSWER_CHARS, read_hook_event};
 use install_record::InstallRecord;
 pub(crate) use own_call::ProgramCall;
-use settings_file::SettingsFile;
+use settings_file::AssistantFile;
 
 /// Coding assistant with settings that revdeck knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,8 +151,8 @@ impl AssistantError {
 
 /// One file of a plan.
 #[derive(Debug)]
-pub(crate) struct PlannedFile {
-    file: SettingsFile,
+pub(crate) struct PlannedSettings {
+    file: AssistantFile,
     /// Content after the plan; `None` for a file that is removed.
     after: Option<String>,
     record: RecordChange,
@@ -189,7 +189,7 @@ pub(crate) enum PlanOutcome {
     LeftEdited,
 }
 
-impl PlannedFile {
+impl PlannedSettings {
     /// Returns the path as the assistant knows it.
     pub(crate) fn path(&self) -> &Path {
         &self.file.path
@@ -214,7 +214,7 @@ impl PlannedFile {
 /// Changes of all files of an assistant, before they are made.
 #[derive(Debug)]
 pub(crate) struct AssistantPlan {
-    pub(crate) files: Vec<PlannedFile>,
+    pub(crate) files: Vec<PlannedSettings>,
     /// Sentences about entries that are left alone.
     pub(crate) notes: Vec<String>,
 }
@@ -222,7 +222,7 @@ pub(crate) struct AssistantPlan {
 impl AssistantPlan {
     /// Returns whether any file changes.
     pub(crate) fn is_change(&self) -> bool {
-        self.files.iter().any(PlannedFile::is_change)
+        self.files.iter().any(PlannedSettings::is_change)
     }
 }
 
@@ -293,7 +293,7 @@ impl AssistantInstaller<'_> {
                     record.map(|record| record.made_folders).unwrap_or_default(),
                 )),
             };
-            plan.files.push(PlannedFile { file, after, record, outcome });
+            plan.files.push(PlannedSettings { file, after, record, outcome });
         }
         Ok(plan)
     }
@@ -321,7 +321,7 @@ impl AssistantInstaller<'_> {
             } else {
                 RecordChange::Keep
             };
-            plan.files.push(PlannedFile { file, after: base.text, record, outcome });
+            plan.files.push(PlannedSettings { file, after: base.text, record, outcome });
         }
         Ok(plan)
     }
@@ -336,7 +336,7 @@ impl AssistantInstaller<'_> {
         // Two files may share a folder, which is empty once both are gone.
         let mut made_folders = Vec::new();
         for planned in plan.files {
-            let PlannedFile { file, after, record, .. } = planned;
+            let PlannedSettings { file, after, record, .. } = planned;
             let records = &self.folders.records;
             match record {
                 // Before the file, so that a kill in between leaves nothing that cannot be restored.
@@ -407,7 +407,7 @@ struct FileBase {
 
 fn find_base(
     target: &SettingsTarget,
-    file: &SettingsFile,
+    file: &AssistantFile,
     record: Option<&InstallRecord>,
 ) -> Result<FileBase, AssistantError> {
     let Some(text) = &file.text else {

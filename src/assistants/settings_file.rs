@@ -11,7 +11,7 @@ const MAX_SETTINGS_BYTES: u64 = 64 << 20;
 
 /// A settings file as it was read.
 #[derive(Debug)]
-pub(super) struct SettingsFile {
+pub(super) struct AssistantFile {
     /// Path as the assistant knows it.
     pub(super) path: PathBuf,
     /// Path without links, which is read and replaced.
@@ -21,7 +21,7 @@ pub(super) struct SettingsFile {
     mode: u32,
 }
 
-impl SettingsFile {
+impl AssistantFile {
     /// Reads a file that must be below `place`, also behind links.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use super::session::Invocation;
 use super::{output, resolve_id, runs};
 use crate::config::RequiredAssets;
 use crate::domain::Time;
-use crate::ledger::metrics::RunSelection;
+use crate::ledger::metrics::MetricsSelection;
 use crate::report::stats;
 
 /// Long help: definitions of the figures.
@@ -95,7 +95,7 @@ pub fn run(invocation: &Invocation, arguments: &StatsArgs) -> Result<CliExitCode
         })?),
     };
     let run = arguments.run.as_deref().map(|given| resolve_id::resolve_run(&session.store, given)).transpose()?;
-    let selection = RunSelection { since, run };
+    let selection = MetricsSelection { since, run };
     let view = session.store.view()?;
     runs::print_notices(&view);
     let metrics = stats::gather_metrics(&session.store, &view, &selection, &zone)?;

@@ -4,7 +4,7 @@ use crate::domain::Kind;
 
 /// Rule of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RuleText {
+pub struct RuleDescription {
     /// Name of the problem, without a full stop.
     pub title: &'static str,
     /// Reason why it is a problem, and advice; whole sentences.
@@ -14,8 +14,8 @@ pub struct RuleText {
 }
 
 /// Returns the rule of a kind.
-pub fn describe_rule(kind: Kind) -> RuleText {
-    RuleText { title: rule_title(kind), help: rule_help(kind), tag: rule_tag(kind) }
+pub fn describe_rule(kind: Kind) -> RuleDescription {
+    RuleDescription { title: rule_title(kind), help: rule_help(kind), tag: rule_tag(kind) }
 }
 
 fn rule_title(kind: Kind) -> &'static str {

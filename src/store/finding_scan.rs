@@ -39,7 +39,7 @@ pub struct FindingFacts {
 }
 
 /// Order of findings, see [`FindingSelector::rank`].
-pub type FindingRank<'a, K> = Box<dyn FnMut(&FindingFacts) -> Option<K> + 'a>;
+pub type FindingOrder<'a, K> = Box<dyn FnMut(&FindingFacts) -> Option<K> + 'a>;
 
 /// Selection of findings, made once the runs are known.
 pub struct FindingSelector<'a, K> {
@@ -48,7 +48,7 @@ pub struct FindingSelector<'a, K> {
     /// Maximum number of findings.
     pub limit: usize,
     /// Returns the importance of a finding, smallest first; `None` for one that is not wanted.
-    pub rank: FindingRank<'a, K>,
+    pub rank: FindingOrder<'a, K>,
 }
 
 /// Position of the table of findings in a checkpoint, whose checksum was verified.

@@ -96,7 +96,7 @@ pub(super) struct Sections {
     pub imports: ImportRules,
     #[cfg(test)]
     #[serde(default)]
-    vocabulary: Vocabulary,
+    vocabulary: GrammarWords,
     /// Sections for [`super::role_map::RoleMap`], by name.
     #[serde(flatten)]
     pub roles: HashMap<String, KindsByRole>,
@@ -106,7 +106,7 @@ pub(super) struct Sections {
 #[cfg(test)]
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Vocabulary {
+struct GrammarWords {
     /// Keywords and the other words of the grammar.
     keywords: Vec<String>,
 }

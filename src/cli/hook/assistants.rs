@@ -12,7 +12,7 @@ use super::super::output;
 use super::super::session::Invocation;
 use crate::assistants::{
     Assistant, AssistantError, AssistantFolders, AssistantInstaller, AssistantPlan, FileState, FileStatus,
-    InstallScope, PlanOutcome, PlannedFile, ProgramCall, StopHook,
+    InstallScope, PlanOutcome, PlannedSettings, ProgramCall, StopHook,
 };
 use crate::domain::text::{sanitize_line, sanitize_lines};
 use crate::git::Repo;
@@ -114,7 +114,7 @@ fn ask() -> Result<bool, CliError> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-fn format_diff(file: &PlannedFile) -> String {
+fn format_diff(file: &PlannedSettings) -> String {
     let name = file.path().to_string_lossy().into_owned();
     let diff = TextDiff::from_lines(file.before().unwrap_or_default(), file.after().unwrap_or_default());
     let old = if file.before().is_some() { name.as_str() } else { "/dev/null" };

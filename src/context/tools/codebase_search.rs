@@ -15,7 +15,7 @@ use super::arguments::ToolArguments;
 use super::index_prefilter::IndexPrefilter;
 use super::pager::{Pager, ShownLines};
 use super::scan::{MAX_SCAN_BYTES, scan_files};
-use super::{Tool, ToolError, ToolOutput, Toolbox, files, quote};
+use super::{Tool, ToolAnswer, ToolError, Toolbox, files, quote};
 use crate::context::text::{self, format_line};
 use crate::domain::text::format_count;
 use crate::domain::{LineRange, ToolOutcome, ToolSpec};
@@ -278,7 +278,7 @@ pub fn run(
     toolbox: &mut Toolbox,
     arguments: &mut ToolArguments,
     cancelled: &dyn Fn() -> bool,
-) -> Result<ToolOutput, ToolError> {
+) -> Result<ToolAnswer, ToolError> {
     let query_text = arguments.take_required_text("query")?;
     let is_regex = arguments.take_flag("regex")?;
     let query = CodeSearchPattern::new(&query_text, is_regex)?;
@@ -343,7 +343,7 @@ pub fn run(
             1 if matched == 0 => format!("no line matches {what}"),
             pages => format!("no page {page} of lines that match {what}; there are {pages}"),
         };
-        return Ok(ToolOutput { text: format!("{}.\n{notes}", summary), summary, shown: Vec::new() });
+        return Ok(ToolAnswer { text: format!("{}.\n{notes}", summary), summary, shown: Vec::new() });
     };
     let more = if pager.has_more { format!("More on page {}.\n", page + 1) } else { String::new() };
     let lines: u32 = shown.0.iter().map(|(_, range)| range.end - range.start + 1).sum();
@@ -352,5 +352,5 @@ pub fn run(
         format_count(lines as usize, "line"),
         if more.is_empty() { "" } else { " of more" }
     );
-    Ok(ToolOutput { text: format!("{found}{more}{notes}"), summary, shown: shown.0 })
+    Ok(ToolAnswer { text: format!("{found}{more}{notes}"), summary, shown: shown.0 })
 }

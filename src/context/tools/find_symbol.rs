@@ -13,7 +13,7 @@ use super::pager::{Pager, ShownLines};
 use super::scan::{MAX_SCAN_BYTES, scan_files};
 use super::symbols::{SymbolOccurrence, SymbolRole, find_occurrences, strip_sigils};
 use super::text_cache::MaskedTextCache;
-use super::{Tool, ToolError, ToolOutput, Toolbox, quote};
+use super::{Tool, ToolAnswer, ToolError, Toolbox, quote};
 use crate::context::text::format_line;
 use crate::domain::text::format_count;
 use crate::domain::{LineRange, ToolSpec};
@@ -128,7 +128,7 @@ pub fn run(
     toolbox: &mut Toolbox,
     arguments: &mut ToolArguments,
     cancelled: &dyn Fn() -> bool,
-) -> Result<ToolOutput, ToolError> {
+) -> Result<ToolAnswer, ToolError> {
     let asked = arguments.take_required_text("name")?;
     let page = arguments.take_page()?;
     let name = parse_name(&asked)?;
@@ -162,11 +162,11 @@ pub fn run(
     match (pager.text(), found.is_empty()) {
         (Some(text), _) => {
             let more = if pager.has_more { format!("More on page {}.\n", page + 1) } else { String::new() };
-            Ok(ToolOutput { text: format!("{head}\n{text}{more}{notes}"), summary: head, shown: shown.0 })
+            Ok(ToolAnswer { text: format!("{head}\n{text}{more}{notes}"), summary: head, shown: shown.0 })
         }
         (None, true) => {
             let hint = "codebase_search finds it in comments, strings and other languages";
-            Ok(ToolOutput { text: format!("{head}; {hint}.\n{notes}"), summary: head, shown: Vec::new() })
+            Ok(ToolAnswer { text: format!("{head}; {hint}.\n{notes}"), summary: head, shown: Vec::new() })
         }
         (None, false) => Err(ToolError::failed(format!("there is no page {page}; there are {}", pager.page_count()))),
     }

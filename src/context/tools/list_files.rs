@@ -7,7 +7,7 @@ use serde_json::json;
 use super::arguments::ToolArguments;
 use super::files::VisibleFiles;
 use super::pager::Pager;
-use super::{Tool, ToolError, ToolOutput, Toolbox};
+use super::{Tool, ToolAnswer, ToolError, Toolbox};
 use crate::context::text::{format_line, format_size};
 use crate::domain::ToolSpec;
 use crate::domain::text::format_count;
@@ -36,7 +36,7 @@ pub fn spec() -> ToolSpec {
 ///
 /// # Errors
 /// Fails if an argument is invalid or the folder does not exist.
-pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments) -> Result<ToolOutput, ToolError> {
+pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments) -> Result<ToolAnswer, ToolError> {
     let path = arguments.take_text("path")?.unwrap_or_default();
     let depth = arguments.take_number("depth")?.unwrap_or(DEFAULT_DEPTH).min(MAX_DEPTH);
     let page = arguments.take_page()?;
@@ -49,11 +49,11 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments) -> Result<ToolO
     let head = format!("{name}: {}", format_count(entries.len(), "file"));
     let Some(text) = pager.text() else {
         let summary = format!("{head}; there is no page {page}");
-        return Ok(ToolOutput { text: format!("{summary}."), summary, shown: Vec::new() });
+        return Ok(ToolAnswer { text: format!("{summary}."), summary, shown: Vec::new() });
     };
     let more = if pager.has_more { format!("More on page {}.\n", page + 1) } else { String::new() };
     let partial = if files.complete { "" } else { "Not all of the snapshot could be listed.\n" };
-    Ok(ToolOutput { text: format!("{head}\n{text}{more}{partial}"), summary: head, shown: Vec::new() })
+    Ok(ToolAnswer { text: format!("{head}\n{text}{more}{partial}"), summary: head, shown: Vec::new() })
 }
 
 struct ListingContext<'a> {

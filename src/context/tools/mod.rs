@@ -157,7 +157,7 @@ impl ToolError {
 }
 
 /// Successful result of a tool.
-struct ToolOutput {
+struct ToolAnswer {
     text: String,
     summary: String,
     shown: Vec<(String, LineRange)>,
@@ -221,7 +221,7 @@ impl Toolbox {
         ToolResult { text, outcome, summary: format_line(&summary).chars().take(MAX_SUMMARY_CHARS).collect(), shown }
     }
 
-    fn answer(&mut self, call: &ToolCall, cancelled: &dyn Fn() -> bool) -> Result<ToolOutput, ToolError> {
+    fn answer(&mut self, call: &ToolCall, cancelled: &dyn Fn() -> bool) -> Result<ToolAnswer, ToolError> {
         let tool: Tool = call.name.parse().map_err(|_| {
             let names: Vec<&str> = Tool::ALL.iter().map(|tool| tool.word()).collect();
             ToolError::failed(format!("there is no tool {}; there are {}", quote(&call.name), names.join(", ")))

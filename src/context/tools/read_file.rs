@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::arguments::ToolArguments;
 use super::pager::Pager;
-use super::{Tool, ToolError, ToolOutput, Toolbox, quote};
+use super::{Tool, ToolAnswer, ToolError, Toolbox, quote};
 use crate::context::text::{format_line, format_size};
 use crate::domain::text::format_count;
 use crate::domain::{LineRange, ToolSpec};
@@ -30,7 +30,7 @@ pub fn spec() -> ToolSpec {
 ///
 /// # Errors
 /// Fails if an argument is invalid or the file must not or cannot be shown.
-pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments) -> Result<ToolOutput, ToolError> {
+pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments) -> Result<ToolAnswer, ToolError> {
     let path = arguments.take_required_text("path")?;
     let (start, end) = (arguments.take_number("start_line")?.unwrap_or(1), arguments.take_number("end_line")?);
     let entry = toolbox.files.find_file(&toolbox.repo, &path)?;
@@ -47,7 +47,7 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments) -> Result<ToolO
     let lines = text.line_count();
     let path = format_line(&entry.path);
     if lines == 0 {
-        return Ok(ToolOutput {
+        return Ok(ToolAnswer {
             text: format!("{path} is empty."),
             summary: format!("{path}, empty"),
             shown: Vec::new(),
@@ -76,5 +76,5 @@ pub fn run(toolbox: &mut Toolbox, arguments: &mut ToolArguments) -> Result<ToolO
     };
     let body = pager.text().unwrap_or_default();
     let shown = vec![(entry.path.clone(), LineRange::new(start, last))];
-    Ok(ToolOutput { text: format!("{head}\n{body}{more}"), summary: head, shown })
+    Ok(ToolAnswer { text: format!("{head}\n{body}{more}"), summary: head, shown })
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::arguments::ToolArguments;
 use super::pager::{Pager, ShownLines};
-use super::{Tool, ToolError, ToolOutput, Toolbox, files, quote, text_cache};
+use super::{Tool, ToolAnswer, ToolError, Toolbox, files, quote, text_cache};
 use crate::context::diff;
 use crate::context::text::{BlobText, ReadTextError, format_line, format_path};
 use crate::domain::text::format_count;
@@ -37,7 +37,7 @@ pub fn run(
     toolbox: &mut Toolbox,
     arguments: &mut ToolArguments,
     cancelled: &dyn Fn() -> bool,
-) -> Result<ToolOutput, ToolError> {
+) -> Result<ToolAnswer, ToolError> {
     let path = arguments.take_text("path")?.map(|path| files::normalize_path(&path)).transpose()?;
     let page = arguments.take_page()?;
     let mut pages = DiffPages { pager: Pager::new(page), shown: ShownLines::default() };
@@ -57,7 +57,7 @@ pub fn run(
         return Err(ToolError::failed(format!("{what} has no page {page}; there are {}", pager.page_count())));
     };
     let more = if pager.has_more { format!("More on page {}.\n", page + 1) } else { String::new() };
-    Ok(ToolOutput { text: format!("{text}{more}"), summary, shown: shown.0 })
+    Ok(ToolAnswer { text: format!("{text}{more}"), summary, shown: shown.0 })
 }
 
 struct DiffPages {

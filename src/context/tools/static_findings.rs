@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::arguments::ToolArguments;
 use super::pager::Pager;
-use super::{Tool, ToolError, ToolOutput, Toolbox, files, quote};
+use super::{Tool, ToolAnswer, ToolError, Toolbox, files, quote};
 use crate::context::text::format_line;
 use crate::domain::text::format_count;
 use crate::domain::{Finding, ReviewUnitKind, ToolSpec};
@@ -33,7 +33,7 @@ pub fn run(
     toolbox: &mut Toolbox,
     arguments: &mut ToolArguments,
     cancelled: &dyn Fn() -> bool,
-) -> Result<ToolOutput, ToolError> {
+) -> Result<ToolAnswer, ToolError> {
     let path = arguments.take_text("path")?.map(|path| files::normalize_path(&path)).transpose()?;
     let path = path.filter(|path| !path.is_empty()).map(|path| find_changed_file(toolbox, path)).transpose()?;
     let page = arguments.take_page()?;
@@ -64,7 +64,7 @@ pub fn run(
             return Err(ToolError::failed(format!("there is no page {page}; there are {}", pager.page_count())));
         }
     };
-    Ok(ToolOutput { text, summary, shown: Vec::new() })
+    Ok(ToolAnswer { text, summary, shown: Vec::new() })
 }
 
 /// Returns the changed file that a path names.

@@ -45,14 +45,14 @@ pub struct FindingFact<'a> {
 
 /// Selection of the runs to count.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RunSelection {
+pub struct MetricsSelection {
     /// Only runs requested at this time or later.
     pub since: Option<Time>,
     /// Only this run.
     pub run: Option<RunId>,
 }
 
-impl RunSelection {
+impl MetricsSelection {
     fn contains(&self, run: &RunRecord) -> bool {
         self.since.is_none_or(|since| run.created_at >= since)
             && self.run.as_ref().is_none_or(|wanted| run.run_id == *wanted)
@@ -217,7 +217,7 @@ pub struct ReviewerMetrics {
 }
 
 /// Computes all metrics of the selected runs. Days are those of `zone`.
-pub fn compute_metrics(facts: &MetricsInput<'_>, selection: &RunSelection, zone: &TimeZone) -> Metrics {
+pub fn compute_metrics(facts: &MetricsInput<'_>, selection: &MetricsSelection, zone: &TimeZone) -> Metrics {
     let chosen: Vec<&RunRecord> = facts.runs.iter().filter(|run| selection.contains(run)).collect();
     let told = SurfacedItems::from_deliveries(facts.handed);
     let attempts: HashMap<&RunId, u32> = facts.runs.iter().map(|run| (&run.run_id, run.attempt)).collect();

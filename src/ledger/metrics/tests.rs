@@ -63,7 +63,7 @@ fn measure_runs(
     runs: &[RunRecord],
     rows: &[FindingSpec],
     handed: &[LedgerDelivery],
-    selection: &RunSelection,
+    selection: &MetricsSelection,
 ) -> Metrics {
     let ids: Vec<[String; 3]> = rows
         .iter()
@@ -85,7 +85,7 @@ fn measure_runs(
 }
 
 fn measure_all(runs: &[RunRecord]) -> Metrics {
-    measure_runs(runs, &[], &[], &RunSelection::default())
+    measure_runs(runs, &[], &[], &MetricsSelection::default())
 }
 
 fn build_delivery(seconds: i64, run: Option<u8>, findings: &[u8], tokens: u64) -> LedgerDelivery {
@@ -215,7 +215,7 @@ fn a_finding_counts_once_in_all_and_once_for_each_run_and_reviewer() {
         (6, 9, 9, Kind::DeadCode, S::Open, None),
     ];
     let surfaced = [build_delivery(5, Some(1), &[2, 3], 90), build_delivery(9, Some(1), &[2], 60)];
-    let metrics = measure_runs(&runs, &rows, &surfaced, &RunSelection::default());
+    let metrics = measure_runs(&runs, &rows, &surfaced, &MetricsSelection::default());
     let fates = |fates: &OutcomeCounts| {
         let OutcomeCounts { found, surfaced, open, unresolved, addressed, claimed, confirmed, dismissed, obsolete } =
             *fates;
@@ -251,7 +251,7 @@ fn findings_beyond_those_that_a_record_names_are_found_all_the_same() {
         &[change(run(1), |run| run.outcome.finding_counts = counts)],
         &[(1, 1, 1, Kind::DeadCode, FindingStatus::Open, None)],
         &[],
-        &RunSelection::default(),
+        &MetricsSelection::default(),
     );
     let run = &metrics.runs[0].findings;
     assert_eq!((run.found, run.open), (900, 1));
@@ -279,12 +279,12 @@ fn a_selection_leaves_out_runs_and_what_belongs_to_them() {
     ];
     let surfaced = [build_delivery(0, None, &[1], 40), build_delivery(9_000, None, &[2], 30)];
     let measured = |selection| measure_runs(&runs, &rows, &surfaced, &selection);
-    let since = measured(RunSelection { since: Some(time_at(7_200)), run: None });
+    let since = measured(MetricsSelection { since: Some(time_at(7_200)), run: None });
     assert_eq!((since.runs.len(), since.totals.tokens_spent), (2, 230));
     assert_eq!((since.totals.findings.found, since.totals.findings.surfaced), (1, 1));
     assert_eq!((since.totals.ledgers, since.totals.ledger_tokens), (1, 30));
     assert_eq!(since.series.points.iter().map(|point| point.findings).sum::<u32>(), 0, "neither is new");
-    let one = measured(RunSelection { since: None, run: Some(run_id(1)) });
+    let one = measured(MetricsSelection { since: None, run: Some(run_id(1)) });
     assert_eq!((one.runs.len(), one.totals.findings.found, one.totals.ledgers), (1, 2, 0));
 }
 
@@ -301,7 +301,7 @@ fn the_series_adds_up_to_the_totals() {
         (2, 2, 2, Kind::Security, S::Dismissed, Some(Actor::User)),
         (3, 40, 40, Kind::Security, S::Open, None),
     ];
-    let metrics = measure_runs(&runs, &rows, &[], &RunSelection::default());
+    let metrics = measure_runs(&runs, &rows, &[], &MetricsSelection::default());
     let series = &metrics.series;
     assert_eq!((series.step, series.points.len()), (Some(Step::Hour), 41), "the decisions are from hour 0");
     let sum = |value: fn(&SeriesPoint) -> u64| series.points.iter().map(value).sum::<u64>();

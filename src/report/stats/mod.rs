@@ -17,7 +17,7 @@ use super::figures::{format_brief, format_dollars, format_percent, format_short_
 use crate::domain::text::format_count;
 use crate::domain::{FindingId, FindingStatus, RunRecord};
 use crate::ledger::metrics::{
-    FindingFact, Metrics, MetricsInput, MetricsTotals, OutcomeCounts, Precision, RunSelection, SeriesPoint,
+    FindingFact, Metrics, MetricsInput, MetricsSelection, MetricsTotals, OutcomeCounts, Precision, SeriesPoint,
     compute_metrics,
 };
 use crate::review::JournalMetrics;
@@ -31,7 +31,7 @@ use crate::store::{FindingRow, Store, StoreError, StoreView};
 pub fn gather_metrics(
     store: &Store,
     view: &StoreView,
-    selection: &RunSelection,
+    selection: &MetricsSelection,
     zone: &TimeZone,
 ) -> Result<Metrics, StoreError> {
     let mut runs = store.latest_records()?;

@@ -31,7 +31,7 @@ use crate::syntax::source::{ParsedFile, Parsers};
 use crate::syntax::work_budget::{WorkBudget, WorkClock, thread_time};
 use learned_rules::LearnedRules;
 use limits::Limits;
-use other_files::{FileSource, NearFiles, OtherFiles};
+use other_files::{FileSource, NeighbourFiles, OtherFiles};
 use smells::hardcoded_configuration::HardcodedValues;
 use smells::{InFileClones, Smell};
 
@@ -190,7 +190,7 @@ impl Builtin {
         source.limit_work(self.work_limit.budget(source.nodes.len(), text.len()));
         let facts = FileFacts::from_parsed(&source);
         let other_files = self.other_files.as_deref();
-        let near = other_files.map(|files| NearFiles::new(files, path, std::mem::take(parsers), self.work_limit));
+        let near = other_files.map(|files| NeighbourFiles::new(files, path, std::mem::take(parsers), self.work_limit));
         let (mut smells, hidden) = smells::check_all(&source, &facts, &self.limits, copies, near.as_ref());
         if let Some(near) = near {
             *parsers = near.into_parsers();

@@ -216,7 +216,7 @@ fn count_read_bytes(text: Option<&[u8]>) -> usize {
 }
 
 /// The files around one checked file.
-pub struct NearFiles<'f> {
+pub struct NeighbourFiles<'f> {
     files: &'f OtherFiles,
     /// Path of the checked file.
     own: &'f str,
@@ -227,7 +227,7 @@ pub struct NearFiles<'f> {
     bytes: Cell<usize>,
 }
 
-impl<'f> NearFiles<'f> {
+impl<'f> NeighbourFiles<'f> {
     /// Creates the view of the files from a checked file. `work_limit` bounds the work on each of the other files.
     pub fn new(files: &'f OtherFiles, own: &'f str, parsers: Parsers, work_limit: WorkLimit) -> Self {
         let parsers = RefCell::new(parsers);
@@ -320,8 +320,8 @@ mod tests {
         OtherFiles::new(Box::new(SampleFiles(files)))
     }
 
-    fn view(files: &OtherFiles) -> NearFiles<'_> {
-        NearFiles::new(files, "", Parsers::default(), WorkLimit::default())
+    fn view(files: &OtherFiles) -> NeighbourFiles<'_> {
+        NeighbourFiles::new(files, "", Parsers::default(), WorkLimit::default())
     }
 
     fn is_mentioned(files: &OtherFiles, folder: &str, word: &str) -> bool {

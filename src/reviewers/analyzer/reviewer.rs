@@ -82,14 +82,14 @@ pub struct BuiltinReviewer {
 }
 
 /// The files of a snapshot that a review may search.
-struct SnapshotFiles {
+struct SearchedSnapshot {
     repo: Arc<Mutex<Repo>>,
     snapshot: ReviewedSnapshot,
     /// Blobs by path.
     blobs: OnceLock<HashMap<String, String>>,
 }
 
-impl SnapshotFiles {
+impl SearchedSnapshot {
     fn blobs(&self) -> &HashMap<String, String> {
         self.blobs.get_or_init(|| {
             let repo = self.repo.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +99,7 @@ impl SnapshotFiles {
     }
 }
 
-impl FileSource for SnapshotFiles {
+impl FileSource for SearchedSnapshot {
     fn paths(&self) -> Vec<String> {
         self.blobs().keys().cloned().collect()
     }
@@ -180,7 +180,7 @@ impl BuiltinReviewer {
     pub fn new(repo: Repo, snapshot: ReviewedSnapshot, smells: &str) -> Result<Self, LimitsError> {
         let limits = Limits::from_layers([("the settings in force", smells)])?;
         let repo = Arc::new(Mutex::new(repo));
-        let files = SnapshotFiles { repo: Arc::clone(&repo), snapshot: snapshot.clone(), blobs: OnceLock::new() };
+        let files = SearchedSnapshot { repo: Arc::clone(&repo), snapshot: snapshot.clone(), blobs: OnceLock::new() };
         Ok(Self {
             repo,
             snapshot,

@@ -16,7 +16,7 @@ const MIN_TELLING_BYTES: usize = 6;
 
 /// State of a file against the time of the newest run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FileState {
+enum CodeState {
     Missing,
     /// Written after the run was requested.
     Changed,
@@ -27,7 +27,7 @@ enum FileState {
 pub(super) struct StandingCode {
     root: PathBuf,
     since_ms: i64,
-    states: BTreeMap<String, FileState>,
+    states: BTreeMap<String, CodeState>,
     /// Normalized lines of searched files; `None` for a file that was not read.
     lines: BTreeMap<String, Option<HashSet<String>>>,
 }
@@ -45,12 +45,12 @@ impl StandingCode {
     }
 
     pub(super) fn is_changed(&mut self, path: &str) -> bool {
-        self.state(path) == FileState::Changed
+        self.state(path) == CodeState::Changed
     }
 
     /// Returns true if the file was looked at and is not there. Looks at no further file.
     pub(super) fn is_missing(&self, path: &str) -> bool {
-        self.states.get(path) == Some(&FileState::Missing)
+        self.states.get(path) == Some(&CodeState::Missing)
     }
 
     /// Returns true if at least half of the telling lines of `quoted` stand in the file.
@@ -71,7 +71,7 @@ impl StandingCode {
         2 * found >= telling.len()
     }
 
-    fn state(&mut self, path: &str) -> FileState {
+    fn state(&mut self, path: &str) -> CodeState {
         if let Some(state) = self.states.get(path) {
             return *state;
         }
@@ -79,10 +79,10 @@ impl StandingCode {
             Some(Ok(file)) => {
                 let written = file.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
                 let written = written.and_then(|since| i64::try_from(since.as_millis()).ok());
-                if written.is_some_and(|ms| ms > self.since_ms) { FileState::Changed } else { FileState::Untouched }
+                if written.is_some_and(|ms| ms > self.since_ms) { CodeState::Changed } else { CodeState::Untouched }
             }
-            Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => FileState::Missing,
-            _ => FileState::Untouched,
+            Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => CodeState::Missing,
+            _ => CodeState::Untouched,
         };
         self.states.insert(path.to_owned(), state);
         state

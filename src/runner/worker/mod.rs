@@ -34,7 +34,7 @@ const MAX_CLAIM_WAIT: Duration = Duration::from_secs(5);
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// The result of claiming a run.
-enum ClaimResult {
+enum RunClaim {
     Mine(RunLock, Box<RunRecord>),
     /// Another worker has the run.
     Taken,
@@ -61,10 +61,10 @@ impl Worker<'_> {
     pub fn run_worker(&self, run: &RunId) -> Result<(), RunnerError> {
         process::ignore_the_terminal();
         let (lock, record) = match self.claim_run(run)? {
-            ClaimResult::Mine(lock, record) => (lock, *record),
+            RunClaim::Mine(lock, record) => (lock, *record),
             // The process that has the run, or a slot, starts the next run.
-            ClaimResult::Taken | ClaimResult::NoSlot => return Ok(()),
-            ClaimResult::Over => {
+            RunClaim::Taken | RunClaim::NoSlot => return Ok(()),
+            RunClaim::Over => {
                 self.services.launcher().start_pending_or_log();
                 return Ok(());
             }
@@ -100,7 +100,7 @@ impl Worker<'_> {
     }
 
     /// Takes the run's lock and then a slot, in this order; see the invariants in [`super`].
-    fn claim_run(&self, run: &RunId) -> Result<ClaimResult, RunnerError> {
+    fn claim_run(&self, run: &RunId) -> Result<RunClaim, RunnerError> {
         let give_up = Instant::now() + MAX_CLAIM_WAIT;
         let lock = loop {
             if let Some(lock) = self.services.store.lock_run(run)? {
@@ -108,7 +108,7 @@ impl Worker<'_> {
             }
             let Some(record) = self.services.store.run(run)? else { return Err(self.services.no_run_error(run)) };
             if record.status != RunStatus::Pending || Instant::now() > give_up {
-                return Ok(ClaimResult::Taken);
+                return Ok(RunClaim::Taken);
             }
             std::thread::sleep(Duration::from_millis(10));
         };
@@ -118,7 +118,7 @@ impl Worker<'_> {
             let lock = lock;
             let Some(record) = self.services.store.run(run)? else { return Err(self.services.no_run_error(run)) };
             if record.status != RunStatus::Pending {
-                return Ok(ClaimResult::Over);
+                return Ok(RunClaim::Over);
             }
             let view = locked.runs_view()?;
             let mut busy = 0;
@@ -132,7 +132,7 @@ impl Worker<'_> {
                 // Released under the store's lock, like the run's lock, so that the next process that ends finds the
                 // run startable.
                 process::unlock_input();
-                return Ok(ClaimResult::NoSlot);
+                return Ok(RunClaim::NoSlot);
             }
             let now = self.services.ambient.now();
             let record = locked.update_run(run, now, |record| {
@@ -145,7 +145,7 @@ impl Worker<'_> {
             })?;
             // Only now: a worker that cannot write its claim has not begun.
             self.clear_failed_starts(run);
-            Ok(ClaimResult::Mine(lock, Box::new(record)))
+            Ok(RunClaim::Mine(lock, Box::new(record)))
         })
     }
 

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 use super::support::*;
 use crate::domain::{Actor, FindingStatus, Kind, RunRecord, Time};
-use crate::ledger::metrics::{FindingFact, Metrics, MetricsInput, RunSelection, compute_metrics};
+use crate::ledger::metrics::{FindingFact, Metrics, MetricsInput, MetricsSelection, compute_metrics};
 use crate::store::{StoreView, StoreViewBuilder};
 use crate::tui::app::App;
 use crate::tui::glyphs;
@@ -56,7 +56,7 @@ fn figures() -> Metrics {
         .collect();
     compute_metrics(
         &MetricsInput { runs: &runs, findings: &findings, handed: &[] },
-        &RunSelection::default(),
+        &MetricsSelection::default(),
         &TimeZone::UTC,
     )
 }

@@ -10,7 +10,7 @@ use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
 use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, with_labels};
-use crate::ledger::metrics::{Metrics, OutcomeCounts, Precision, RunSelection};
+use crate::ledger::metrics::{Metrics, MetricsSelection, OutcomeCounts, Precision};
 use crate::report::figures::{format_brief, format_percent, format_short_count, render_sparkline};
 use crate::report::stats::{MIN_TELLING_DECISIONS, build_charts, describe_metrics, describe_span, gather_metrics};
 use crate::store::{Store, StoreView};
@@ -197,7 +197,7 @@ fn serve_requests(store: &Store, zone: &TimeZone, views: &Receiver<Arc<StoreView
     while let Ok(first) = views.recv() {
         let Some(view) = std::iter::once(first).chain(views.try_iter()).last() else { continue };
         let began = Instant::now();
-        let figures = gather_metrics(store, &view, &RunSelection::default(), zone);
+        let figures = gather_metrics(store, &view, &MetricsSelection::default(), zone);
         // The page shows no single run.
         let figures = figures.map(|metrics| Arc::new(Metrics { runs: Vec::new(), ..metrics }));
         let reply = ViewReply::Stats(figures.map_err(|error| error.to_string()));

@@ -7,7 +7,7 @@ use super::global_variables::module_variables::ModuleVariable;
 use super::hardcoded_configuration::HardcodedValues;
 use crate::domain::Kind;
 use crate::reviewers::analyzer::limits::Limits;
-use crate::reviewers::analyzer::other_files::NearFiles;
+use crate::reviewers::analyzer::other_files::NeighbourFiles;
 use crate::syntax::facts::{Class, FileFacts, Function};
 use crate::syntax::source::ParsedFile;
 
@@ -36,7 +36,7 @@ pub struct CheckedFile<'f, 't> {
     /// Policy for copies within the file.
     pub in_file_clones: InFileClones,
     /// Files around this one; `None` if only its text is known.
-    pub other_files: Option<&'f NearFiles<'f>>,
+    pub other_files: Option<&'f NeighbourFiles<'f>>,
     /// Module variables that a smell reports, collected by the first smell that asks.
     pub module_variables: &'f OnceCell<Vec<ModuleVariable>>,
 }

@@ -90,7 +90,7 @@ enum NamingVerdict {
 
 /// Arguments of a call.
 #[derive(Default)]
-struct ArgumentList {
+struct CallArguments {
     count: usize,
     /// Number of arguments that are no literals and constants.
     variables: usize,
@@ -184,7 +184,7 @@ struct LiteralAnalyzer<'a, 's> {
     /// Built when the first list of arguments or operator needs it.
     literals: OnceCell<LiteralIndex>,
     /// Argument lists that were read, by their nodes.
-    lists: RefCell<HashMap<NodeIndex, ArgumentList>>,
+    lists: RefCell<HashMap<NodeIndex, CallArguments>>,
 }
 
 impl<'a> LiteralAnalyzer<'a, '_> {
@@ -399,9 +399,9 @@ impl<'a> LiteralAnalyzer<'a, '_> {
     }
 
     /// Reads the arguments of a list.
-    fn read_arguments(&self, list: NodeIndex) -> ArgumentList {
+    fn read_arguments(&self, list: NodeIndex) -> CallArguments {
         let source = self.source;
-        let mut found = ArgumentList::default();
+        let mut found = CallArguments::default();
         for argument in source.children(list).filter(|&argument| source.nodes[argument].is_named()) {
             if self.role(argument) == LiteralRole::Comment {
                 continue;

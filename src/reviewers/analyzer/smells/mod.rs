@@ -28,7 +28,7 @@ pub use self::definition::{CheckedFile, GrowthComparison, InFileClones, SmellDef
 use self::hardcoded_configuration::{FileSecrets, HardcodedValues};
 pub use self::smell::{Smell, SmellBuilder, SmellGrade};
 use super::limits::Grading;
-use super::other_files::NearFiles;
+use super::other_files::NeighbourFiles;
 use crate::domain::{Kind, Priority, Severity};
 use crate::syntax::facts::{FileFacts, Function};
 use crate::syntax::source::{ParsedFile, field_id};
@@ -86,7 +86,7 @@ pub fn check_all(
     facts: &FileFacts,
     limits: &Limits,
     in_file_clones: InFileClones,
-    other_files: Option<&NearFiles<'_>>,
+    other_files: Option<&NeighbourFiles<'_>>,
 ) -> (Vec<Smell>, FileSecrets) {
     let hardcoded = HardcodedValues::scan(source, facts, limits);
     let module_variables = OnceCell::new();

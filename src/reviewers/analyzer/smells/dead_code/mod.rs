@@ -17,7 +17,7 @@ use serde::Deserialize;
 use super::{CheckedFile, GrowthComparison, Smell, SmellDefinition};
 use crate::domain::{Confidence, Kind, LineRange};
 use crate::reviewers::analyzer::limits::Limits;
-use crate::reviewers::analyzer::other_files::NearFiles;
+use crate::reviewers::analyzer::other_files::NeighbourFiles;
 use crate::syntax::conventions::conventions;
 use crate::syntax::facts::FileFacts;
 use crate::syntax::language::Language;
@@ -89,7 +89,7 @@ struct DeadCodeCollector<'a, 's> {
     child_modules: bool,
     /// Rust: true if an attribute may name the file of a child module: `#[path = "…"]`.
     has_path_attribute: bool,
-    other_files: Option<&'a NearFiles<'a>>,
+    other_files: Option<&'a NeighbourFiles<'a>>,
     /// Names in the imports of the file.
     imported: HashSet<&'s [u8]>,
     /// Rust: true if the file has `#![allow(dead_code)]`.

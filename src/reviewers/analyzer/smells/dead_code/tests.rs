@@ -6,9 +6,9 @@ use crate::reviewers::analyzer::other_files::FileSource;
 use crate::syntax::source::Parsers;
 
 /// Files with their texts.
-struct Samples(&'static [(&'static str, &'static str)]);
+struct UnusedSamples(&'static [(&'static str, &'static str)]);
 
-impl FileSource for Samples {
+impl FileSource for UnusedSamples {
     fn paths(&self) -> Vec<String> {
         self.0.iter().map(|(path, _)| (*path).to_owned()).collect()
     }
@@ -21,7 +21,7 @@ impl FileSource for Samples {
 /// Returns the titles of the dead code of the first file, beside the others.
 fn dead_code_beside(files: &'static [(&'static str, &'static str)]) -> Vec<String> {
     let (path, text) = files[0];
-    let builtin = Builtin::default().with_other_files(Box::new(Samples(files)));
+    let builtin = Builtin::default().with_other_files(Box::new(UnusedSamples(files)));
     let report = builtin.analyze_file(&mut Parsers::default(), path, text.as_bytes()).expect("a language of ours");
     report.smells.into_iter().filter(|smell| smell.kind == Kind::DeadCode).map(|smell| smell.title).collect()
 }

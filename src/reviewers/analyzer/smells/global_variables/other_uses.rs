@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::super::CheckedFile;
 use super::module_variables::{ModuleVariable, ModuleVariableCollector, ModuleVariableKind};
-use crate::reviewers::analyzer::other_files::NearFiles;
+use crate::reviewers::analyzer::other_files::NeighbourFiles;
 use crate::syntax::conventions::{ModuleVariableForm, conventions};
 use crate::syntax::facts::FileFacts;
 use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
@@ -74,7 +74,7 @@ pub(super) fn add_other_uses(file: &CheckedFile<'_, '_>, found: &mut [ModuleVari
 
 /// The other files of a language, the nearest first, with the texts that were read so far.
 struct NearestFiles<'f> {
-    files: &'f NearFiles<'f>,
+    files: &'f NeighbourFiles<'f>,
     paths: Vec<&'f str>,
     texts: Vec<Option<Arc<[u8]>>>,
 }
