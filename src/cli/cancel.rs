@@ -27,21 +27,21 @@ pub struct CancelArgs {
 ///
 /// Returns an error if the run is unknown or its worker cannot be stopped.
 pub fn run(invocation: &Invocation, arguments: &CancelArgs) -> Result<CliExitCode, CliError> {
-    let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
-    let id = resolve_id::resolve_run(&runner.store, &arguments.run)?;
-    let asked_by = runner.store.run(&id)?.map(|run| run.source);
+    let (services, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
+    let id = resolve_id::resolve_run(&services.store, &arguments.run)?;
+    let asked_by = services.store.run(&id)?.map(|run| run.source);
     let actor = invocation.actor()?;
     if !asked_by.is_some_and(|source| policy::may_cancel(actor.actor, source)) {
         actor.require_person("cancel a review that no assistant asked for")?;
     }
     let reason = arguments.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
     let reason = reason.unwrap_or("from the command line");
-    let said = match runner.control().cancel(&id, reason)? {
+    let said = match services.control().cancel(&id, reason)? {
         CancelOutcome::BeforeStart => "cancelled before it began",
         CancelOutcome::ByWorker => "cancelled",
         CancelOutcome::Killed => "cancelled; its worker did not answer and was ended",
         CancelOutcome::AlreadyOver => {
-            let status = runner.store.run(&id)?.map_or(String::new(), |run| format!(": it is {}", run.status));
+            let status = services.store.run(&id)?.map_or(String::new(), |run| format!(": it is {}", run.status));
             output::print(&format!("{id}  has already ended{status}\n"))?;
             return Ok(CliExitCode::Done);
         }

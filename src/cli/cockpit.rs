@@ -24,13 +24,13 @@ const MAX_LISTED_ROWS: usize = 10;
 pub fn run(invocation: &Invocation) -> Result<CliExitCode, CliError> {
     let shows = std::env::var("TERM").map_or(true, |term| term != "dumb");
     if !(shows && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
-        let (runner, look) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
-        return print_summary(&runner, &look);
+        let (services, look) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
+        return print_summary(&services, &look);
     }
-    let (runner, _) = invocation.open_session(RequiredAssets::All)?.into_runner();
-    let (root, home) = (runner.repo.root(), runner.paths.home().map(Path::to_owned));
+    let (services, _) = invocation.open_session(RequiredAssets::All)?.into_runner();
+    let (root, home) = (services.repo.root(), services.paths.home().map(Path::to_owned));
     let ledger = Box::new(move || run_ledger_process(&root, home.as_deref()));
-    match tui::run(Cockpit { runner, ledger }).map_err(|error| CliError::failed(error.to_string()))? {
+    match tui::run(Cockpit { services, ledger }).map_err(|error| CliError::failed(error.to_string()))? {
         tui::CockpitExit::Quit => Ok(CliExitCode::Done),
         tui::CockpitExit::Signal => Ok(CliExitCode::Interrupted),
     }
@@ -50,9 +50,9 @@ fn run_ledger_process(root: &Path, home: Option<&Path>) -> Result<LedgerPreview,
 }
 
 /// Prints a summary of runs and findings, for a pipe or a terminal that cannot show the cockpit.
-fn print_summary(runner: &Services, look: &crate::report::TextOptions) -> Result<CliExitCode, CliError> {
-    runs::reconcile(runner);
-    let view = runner.store.view()?;
+fn print_summary(services: &Services, look: &crate::report::TextOptions) -> Result<CliExitCode, CliError> {
+    runs::reconcile(services);
+    let view = services.store.view()?;
     runs::print_notices(&view);
     let mut counts = FindingCounts::default();
     let mut undecided: Vec<usize> =
@@ -60,17 +60,17 @@ fn print_summary(runner: &Services, look: &crate::report::TextOptions) -> Result
     undecided.iter().for_each(|&index| counts.add(view.finding(index).priority));
     undecided.sort_by_key(|&index| (view.finding(index).priority, index));
     undecided.truncate(MAX_LISTED_ROWS);
-    let branch = runner.repo.branch();
+    let branch = services.repo.branch();
     let branch = if branch.is_empty() { "detached HEAD".to_owned() } else { branch };
     let mut page = format!(
         "{} ({}){}{} to decide\n",
-        crate::domain::text::sanitize_line(&runner.repo.name()),
+        crate::domain::text::sanitize_line(&services.repo.name()),
         crate::domain::text::sanitize_line(&branch),
         look.separator(),
         text::format_counts(&counts)
     );
     let newest: Vec<usize> = (0..view.run_count().min(MAX_LISTED_ROWS)).collect();
-    let newest = runs::list_runs(runner, &view, &newest)?;
+    let newest = runs::list_runs(services, &view, &newest)?;
     page.push_str(&format!("\n{}", runs::format_runs(look, &view, &newest)));
     if !undecided.is_empty() {
         page.push_str(&format!("\n{}", findings::format_findings(look, &view, &undecided)));

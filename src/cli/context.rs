@@ -111,19 +111,19 @@ pub fn run(invocation: &Invocation, arguments: &ContextArgs) -> Result<CliExitCo
     limit_memory();
     // Building the table of an encoding takes 50 ms; do it in parallel.
     std::thread::spawn(|| count_tokens(DEFAULT_ENCODING, ""));
-    let (runner, look) = invocation.open_session(RequiredAssets::None)?.into_runner();
-    let root = runner.repo.root();
+    let (services, look) = invocation.open_session(RequiredAssets::None)?.into_runner();
+    let root = services.repo.root();
     let wish = ContextTaskInput {
         focus: arguments.focus.iter().map(|focus| parse_focus(focus, &root)).collect::<Result<_, _>>()?,
         text: read_task(arguments.task.as_deref())?,
-        options: arguments.options(&runner.settings.context)?,
+        options: arguments.options(&services.settings.context)?,
     };
     let target = match &arguments.at {
         Some(revision) => ContextTarget::Tree(revision.clone()),
         None => ContextTarget::Scope(arguments.scope.scope()?),
     };
     let request = ContextRequest { target, reviewer: arguments.reviewer.clone(), budget: arguments.budget };
-    let preview = runner.launcher().preview(&request, &wish)?;
+    let preview = services.launcher().preview(&request, &wish)?;
     for note in &preview.packed.notes {
         output::print_note(note);
     }
@@ -133,7 +133,7 @@ pub fn run(invocation: &Invocation, arguments: &ContextArgs) -> Result<CliExitCo
         PlainFormat::Text => output::print(&sanitize_text(&preview.packed.text()))?,
     }
     if let Some(sources) = &preview.unread {
-        runner.indexer().spawn_indexer(sources);
+        services.indexer().spawn_indexer(sources);
     }
     Ok(CliExitCode::Done)
 }

@@ -71,32 +71,32 @@ pub fn run(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode, 
         Some(FixCommand::Show(of)) => show_patch(invocation, &of.fix),
         Some(FixCommand::Apply(of)) => {
             let actor = invocation.actor()?.actor;
-            run_step(invocation, &of.fix, |runner, id| Ok(runner.fixer().apply_fix(id, actor)?))
+            run_step(invocation, &of.fix, |services, id| Ok(services.fixer().apply_fix(id, actor)?))
         }
         Some(FixCommand::Undo(of)) => {
             let actor = invocation.actor()?;
-            run_step(invocation, &of.fix, |runner, id| {
-                if runner.fixer().was_applied_by_user(id)? {
+            run_step(invocation, &of.fix, |services, id| {
+                if services.fixer().was_applied_by_user(id)? {
                     actor.require_person("undo a fix that the user applied")?;
                 }
-                Ok(runner.fixer().undo_fix(id, actor.actor)?)
+                Ok(services.fixer().undo_fix(id, actor.actor)?)
             })
         }
         Some(FixCommand::Drop(of)) => {
             let actor = invocation.actor()?;
-            run_step(invocation, &of.fix, |runner, id| {
-                if runner.store.fix(id)?.is_some_and(|fix| fix.source != Source::Assistant) {
+            run_step(invocation, &of.fix, |services, id| {
+                if services.store.fix(id)?.is_some_and(|fix| fix.source != Source::Assistant) {
                     actor.require_person("drop a fix that no assistant asked for")?;
                 }
-                Ok(runner.fixer().drop_fix(id)?)
+                Ok(services.fixer().drop_fix(id)?)
             })
         }
     }
 }
 
 fn make_fix(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode, CliError> {
-    let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
-    let view = runner.store.view()?;
+    let (services, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
+    let view = services.store.view()?;
     let mut findings = Vec::new();
     for given in &arguments.findings {
         let id = resolve_id::resolve_finding_in(&view, given)?;
@@ -105,14 +105,14 @@ fn make_fix(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode,
         }
     }
     let request = FixRequest { findings, reviewer: arguments.reviewer.clone(), source: invocation.actor()?.source() };
-    let mut fix = runner.fixer().request_fix(&request)?;
+    let mut fix = services.fixer().request_fix(&request)?;
     if arguments.wait {
-        fix = wait_for_fix(&runner, fix)?;
+        fix = wait_for_fix(&services, fix)?;
     }
     match arguments.format {
         PlainFormat::Json => output::print_json(&json!({ "version": SCHEMA_VERSION, "fix": fix }))?,
         PlainFormat::Text => {
-            let view = runner.store.view()?;
+            let view = services.store.view()?;
             let mut said = format!("{}\n", fixes::format_line(&fix, &view));
             for unfixed in &fix.left_out {
                 let reason = text::sanitize_line(&unfixed.reason);
@@ -131,15 +131,15 @@ fn make_fix(invocation: &Invocation, arguments: &FixArgs) -> Result<CliExitCode,
 }
 
 /// Blocks until the fix is offered or has failed.
-fn wait_for_fix(runner: &Services, mut fix: Fix) -> Result<Fix, CliError> {
+fn wait_for_fix(services: &Services, mut fix: Fix) -> Result<Fix, CliError> {
     let mut looks = 0;
     while fix.status.is_working() {
         std::thread::sleep(POLL_INTERVAL);
         looks += 1;
         if looks % POLLS_PER_RECONCILE == 0 {
-            runner.fixer().reconcile_fixes()?;
+            services.fixer().reconcile_fixes()?;
         }
-        fix = runner.store.fix(&fix.fix_id)?.unwrap_or(fix);
+        fix = services.store.fix(&fix.fix_id)?.unwrap_or(fix);
     }
     Ok(fix)
 }
@@ -161,10 +161,10 @@ fn run_step(
     given: &str,
     act: impl FnOnce(&Services, &FixId) -> Result<Fix, CliError>,
 ) -> Result<CliExitCode, CliError> {
-    let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
-    let id = resolve_id::resolve_fix(&runner.store, given)?;
-    let fix = act(&runner, &id)?;
-    output::print(&format_fix(&runner, &fix)?)?;
+    let (services, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
+    let id = resolve_id::resolve_fix(&services.store, given)?;
+    let fix = act(&services, &id)?;
+    output::print(&format_fix(&services, &fix)?)?;
     Ok(CliExitCode::Done)
 }
 
@@ -173,8 +173,8 @@ fn run_step(
 /// # Errors
 ///
 /// Returns an error if the store cannot be read.
-pub fn format_fix(runner: &Services, fix: &Fix) -> Result<String, CliError> {
-    let view = runner.store.view()?;
+pub fn format_fix(services: &Services, fix: &Fix) -> Result<String, CliError> {
+    let view = services.store.view()?;
     let mut said = format!("{}\n", fixes::format_line(fix, &view));
     if matches!(fix.status, FixStatus::Applied | FixStatus::Undone) {
         for file in &fix.files {

@@ -20,7 +20,7 @@ pub struct FixerArgs {
 ///
 /// Returns an error if the fix is unknown or the store fails.
 pub fn run(invocation: &Invocation, arguments: &FixerArgs) -> Result<CliExitCode, CliError> {
-    let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
-    runner.fixer().run_fixer(&arguments.fix)?;
+    let (services, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
+    services.fixer().run_fixer(&arguments.fix)?;
     Ok(CliExitCode::Done)
 }

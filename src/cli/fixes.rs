@@ -25,16 +25,16 @@ pub struct FixesArgs {
 ///
 /// Returns an error if the store cannot be read.
 pub fn run(invocation: &Invocation, arguments: &FixesArgs) -> Result<CliExitCode, CliError> {
-    let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
+    let (services, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
     // Fixes whose worker has died must not be listed as in progress. A read-only store is listed unchanged.
-    let _ = runner.fixer().reconcile_fixes();
-    let fixes = runner.store.fixes()?;
+    let _ = services.fixer().reconcile_fixes();
+    let fixes = services.store.fixes()?;
     if arguments.format == PlainFormat::Json {
         output::print_json(&json!({ "version": SCHEMA_VERSION, "fixes": fixes }))?;
         return Ok(CliExitCode::Done);
     }
     let mut said = String::new();
-    let view = runner.store.view()?;
+    let view = services.store.view()?;
     for fix in &fixes {
         said.push_str(&format_line(fix, &view));
         said.push('\n');

@@ -241,16 +241,16 @@ fn run_hook(invocation: &Invocation, hook: HookKind, commit: Option<&str>) -> Re
         }
         (HookKind::PostRewrite, None) => start_rewrite_notice(&Invocation::current_folder()?, &invocation.paths)?,
         (HookKind::PostRewrite, Some(_)) => {
-            let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
-            runner.launcher().notice_rewritten_commits()?;
+            let (services, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
+            services.launcher().notice_rewritten_commits()?;
         }
         // Answered before the folders are known, see `answer_assistant`.
         (HookKind::ClaudeCode | HookKind::Codex | HookKind::Gemini | HookKind::OpenCode, _) => {}
         (HookKind::PostCommit, Some(commit)) => {
-            let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
-            if let Err(why) = runner.launcher().review_commit(commit)? {
-                let (folder, said) = (runner.repo.root(), format!("{commit} is not reviewed: {why}"));
-                log_failure(&invocation.paths, runner.ambient.now(), &folder, &said);
+            let (services, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
+            if let Err(why) = services.launcher().review_commit(commit)? {
+                let (folder, said) = (services.repo.root(), format!("{commit} is not reviewed: {why}"));
+                log_failure(&invocation.paths, services.ambient.now(), &folder, &said);
             }
         }
     }

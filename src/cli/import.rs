@@ -63,11 +63,11 @@ pub fn run(invocation: &Invocation, arguments: &ImportArgs) -> Result<CliExitCod
     let shown = sanitize_line(&arguments.file.to_string_lossy()).into_owned();
     let reports = parse_report(arguments.report_format, &bytes)
         .map_err(|error| CliError::usage(format!("cannot import {shown}: {error}")))?;
-    let (runner, _) = session.into_runner();
-    runs::reconcile(&runner);
+    let (services, _) = session.into_runner();
+    runs::reconcile(&services);
     let mut requests = Vec::new();
     for report in reports {
-        let tool = choose_name(&runner, arguments, &report)?;
+        let tool = choose_name(&services, arguments, &report)?;
         requests.push(ImportRequest {
             report,
             tool,
@@ -78,9 +78,9 @@ pub fn run(invocation: &Invocation, arguments: &ImportArgs) -> Result<CliExitCod
     }
     let mut outcomes = Vec::new();
     for request in merge_by_tool(requests) {
-        outcomes.push(runner.importer().import_report(&request)?);
+        outcomes.push(services.importer().import_report(&request)?);
     }
-    print_outcomes(&runner, arguments.format, &outcomes)?;
+    print_outcomes(&services, arguments.format, &outcomes)?;
     let incomplete = outcomes.iter().any(|outcome| outcome.outside > 0 || outcome.run.is_incomplete());
     Ok(if incomplete { CliExitCode::Incomplete } else { CliExitCode::Done })
 }
@@ -132,14 +132,14 @@ fn resolve_covered(session: &Session, given: &[String]) -> Result<Vec<String>, C
 
 /// Returns the name of the reviewer for a report. Names of reviewers of the settings are refused: a report could otherwise
 /// confirm fixes of what they found.
-fn choose_name(runner: &Services, arguments: &ImportArgs, report: &ToolReport) -> Result<String, CliError> {
+fn choose_name(services: &Services, arguments: &ImportArgs, report: &ToolReport) -> Result<String, CliError> {
     let name = arguments.tool.as_deref().map_or_else(|| report.tool.clone(), tool_name);
     if name.is_empty() {
         return Err(
             CliError::usage("the report does not name its tool").hint("write --tool NAME, for example --tool eslint")
         );
     }
-    if name == BUILTIN_REVIEWER || runner.settings.reviewers.contains_key(&name) {
+    if name == BUILTIN_REVIEWER || services.settings.reviewers.contains_key(&name) {
         return Err(CliError::usage(format!("{name} is the name of a reviewer of your settings"))
             .hint("write --tool NAME with another name for the tool"));
     }
@@ -164,7 +164,7 @@ fn merge_by_tool(requests: Vec<ImportRequest>) -> Vec<ImportRequest> {
     merged
 }
 
-fn print_outcomes(runner: &Services, format: PlainFormat, outcomes: &[ImportOutcome]) -> Result<(), CliError> {
+fn print_outcomes(services: &Services, format: PlainFormat, outcomes: &[ImportOutcome]) -> Result<(), CliError> {
     for rejected in outcomes.iter().flat_map(|outcome| &outcome.refused) {
         let place = text::format_reported_location(&rejected.report);
         output::print_note(&format!("warning: refused {place}: {}", sanitize_line(&rejected.reason)));
@@ -176,11 +176,11 @@ fn print_outcomes(runner: &Services, format: PlainFormat, outcomes: &[ImportOutc
         match format {
             PlainFormat::Text => {
                 said.push_str(&format!("{}  {}: {}\n", run.run_id, run.reviewed_by.name, run.outcome.summary));
-                let notes = runner.store.output(&run.run_id)?.map(|output| output.notes).unwrap_or_default();
+                let notes = services.store.output(&run.run_id)?.map(|output| output.notes).unwrap_or_default();
                 notes.iter().for_each(|note| said.push_str(&format!("  {}\n", sanitize_line(note))));
             }
             PlainFormat::Json => {
-                let result = RunResult::load(&runner.repo, &runner.store, run.clone(), runner.ambient.now())?;
+                let result = RunResult::load(&services.repo, &services.store, run.clone(), services.ambient.now())?;
                 let mut value = result.to_json();
                 value["duplicates"] = outcome.duplicates.into();
                 values.push(value);

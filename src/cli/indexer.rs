@@ -27,8 +27,8 @@ pub struct IndexerArgs {
 pub fn run(invocation: &Invocation, arguments: &IndexerArgs) -> Result<CliExitCode, CliError> {
     // Before any thread starts.
     limit_memory();
-    let (runner, _) = invocation.open_session(RequiredAssets::None)?.into_runner();
+    let (services, _) = invocation.open_session(RequiredAssets::None)?.into_runner();
     let history = arguments.history.as_ref().unwrap_or(&arguments.commit).clone();
-    runner.indexer().run_indexer(&ContextSources { tree: arguments.commit.clone(), history });
+    services.indexer().run_indexer(&ContextSources { tree: arguments.commit.clone(), history });
     Ok(CliExitCode::Done)
 }

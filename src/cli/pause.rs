@@ -23,9 +23,9 @@ pub struct PauseArgs {
 ///
 /// Returns an error if the run is unknown or its reviewer sends no requests to a model.
 pub fn run(invocation: &Invocation, arguments: &PauseArgs) -> Result<CliExitCode, CliError> {
-    let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
-    let id = resolve_id::resolve_run(&runner.store, &arguments.run)?;
-    let said = match runner.control().pause(&id)? {
+    let (services, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
+    let id = resolve_id::resolve_run(&services.store, &arguments.run)?;
+    let said = match services.control().pause(&id)? {
         PauseOutcome::Recorded => "pauses: what is being answered still comes in, nothing more is asked",
         PauseOutcome::Already => "is paused already",
         PauseOutcome::Over => "has already ended",

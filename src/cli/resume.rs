@@ -23,9 +23,9 @@ pub struct ResumeArgs {
 ///
 /// Returns an error if the run is unknown.
 pub fn run(invocation: &Invocation, arguments: &ResumeArgs) -> Result<CliExitCode, CliError> {
-    let (runner, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
-    let id = resolve_id::resolve_run(&runner.store, &arguments.run)?;
-    let said = match runner.control().resume(&id)? {
+    let (services, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
+    let id = resolve_id::resolve_run(&services.store, &arguments.run)?;
+    let said = match services.control().resume(&id)? {
         PauseOutcome::Recorded => "goes on",
         PauseOutcome::Already | PauseOutcome::NoTurns => "is not paused",
         PauseOutcome::Over => "has already ended",

@@ -101,18 +101,19 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     let request = build_request(&session, arguments, invocation.actor()?.source())?;
     let allowed =
         arguments.allow_unreviewed.clone().unwrap_or_else(|| session.loaded.settings.allow_unreviewed.clone());
-    let (runner, look) = session.into_runner();
-    let requested = runner.launcher().request_review(&request)?;
-    runs::print_reconciled(&runner.recovery().take_news());
+    let (services, look) = session.into_runner();
+    let requested = services.launcher().request_review(&request)?;
+    runs::print_reconciled(&services.recovery().take_news());
     if !arguments.wait {
-        return print_started(&runner, &look, arguments.format, &requested);
+        return print_started(&services, &look, arguments.format, &requested);
     }
-    let run = wait_for_run(&runner, &requested, &look)?;
+    let run = wait_for_run(&services, &requested, &look)?;
     let subject = &run.subject;
-    let settings = runner.settings_for(&subject.base_commit, &subject.snapshot_commit);
+    let settings = services.settings_for(&subject.base_commit, &subject.snapshot_commit);
     // A change may make the gate of the repository stricter, but not looser.
-    let fail_on = arguments.fail_on.map_or(settings.fail_on.max(runner.settings.fail_on), |FailOn(priority)| priority);
-    let result = RunResult::load(&runner.repo, &runner.store, run, runner.ambient.now())?;
+    let fail_on =
+        arguments.fail_on.map_or(settings.fail_on.max(services.settings.fail_on), |FailOn(priority)| priority);
+    let result = RunResult::load(&services.repo, &services.store, run, services.ambient.now())?;
     output::print(&result.format_with_decision(&look, arguments.format, &requested.decision))?;
     Ok(result.exit_code(fail_on, &allowed))
 }
@@ -148,14 +149,14 @@ fn decision_to_json(decision: &Decision) -> serde_json::Value {
 }
 
 fn print_started(
-    runner: &Services,
+    services: &Services,
     look: &TextOptions,
     format: OutputFormat,
     requested: &RequestOutcome,
 ) -> Result<CliExitCode, CliError> {
     let RequestOutcome { decision, run, .. } = requested;
     if format == OutputFormat::Json {
-        let freshness = read_run_freshness(&runner.repo, &runner.store, run, runner.ambient.now())?;
+        let freshness = read_run_freshness(&services.repo, &services.store, run, services.ambient.now())?;
         output::print_json(&json::build_versioned([
             ("run", json::encode_run(run, freshness)),
             ("decision", decision_to_json(decision)),
@@ -180,7 +181,7 @@ fn print_started(
 }
 
 /// Waits until the run ends. Draws a progress line if standard error is a terminal.
-fn wait_for_run(runner: &Services, requested: &RequestOutcome, look: &TextOptions) -> Result<RunRecord, CliError> {
+fn wait_for_run(services: &Services, requested: &RequestOutcome, look: &TextOptions) -> Result<RunRecord, CliError> {
     let id = &requested.run.run_id;
     if requested.run.status.is_terminal() {
         return Ok(requested.run.clone());
@@ -189,8 +190,8 @@ fn wait_for_run(runner: &Services, requested: &RequestOutcome, look: &TextOption
         "interrupted: the review goes on; `revdeck show {id}` shows it, `revdeck cancel {id}` ends it"
     ));
     let mut line = ProgressLine { visible: std::io::stderr().is_terminal(), ascii: look.ascii };
-    let run = runner.control().wait_for_run(id, &mut |progress| {
-        line.show(progress, runner.ambient.now());
+    let run = services.control().wait_for_run(id, &mut |progress| {
+        line.show(progress, services.ambient.now());
         true
     });
     line.clear();

@@ -30,8 +30,8 @@ pub struct RunsArgs {
 
 /// Repairs the state that killed processes left behind and prints a note. A failure is printed too and is not an error,
 /// because a read-only store can still be read.
-pub fn reconcile(runner: &Services) {
-    print_reconciled(&runner.recovery().reconcile());
+pub fn reconcile(services: &Services) {
+    print_reconciled(&services.recovery().reconcile());
 }
 
 /// Prints a note about repaired state, if there is any.
@@ -56,12 +56,12 @@ pub fn print_notices(view: &StoreView) {
 pub fn run(invocation: &Invocation, arguments: &RunsArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_reading_session(RequiredAssets::Smells)?;
     let mistaken = session.loaded.has_mistakes;
-    let (runner, look) = session.into_runner();
+    let (services, look) = session.into_runner();
     // Reconciliation may restart reviews, which must not run with settings that the user did not mean.
     if !mistaken {
-        reconcile(&runner);
+        reconcile(&services);
     }
-    let view = runner.store.view()?;
+    let view = services.store.view()?;
     print_notices(&view);
     let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
     let chosen: Vec<usize> = (0..view.run_count())
@@ -69,12 +69,12 @@ pub fn run(invocation: &Invocation, arguments: &RunsArgs) -> Result<CliExitCode,
         .take(limit)
         .collect();
     match arguments.format {
-        PlainFormat::Text => output::print(&format_runs(&look, &view, &list_runs(&runner, &view, &chosen)?))?,
+        PlainFormat::Text => output::print(&format_runs(&look, &view, &list_runs(&services, &view, &chosen)?))?,
         PlainFormat::Json => {
             let mut runs = Vec::with_capacity(chosen.len());
-            for listed in list_runs(&runner, &view, &chosen)? {
+            for listed in list_runs(&services, &view, &chosen)? {
                 if let Ok(id) = view.run(listed.index).id.parse()
-                    && let Some(run) = runner.store.run(&id)?
+                    && let Some(run) = services.store.run(&id)?
                 {
                     runs.push(json::encode_run(&run, listed.freshness));
                 }
@@ -98,12 +98,12 @@ pub struct ListedRun {
 /// # Errors
 ///
 /// Returns an error if the store cannot be read.
-pub fn list_runs(runner: &Services, view: &StoreView, chosen: &[usize]) -> Result<Vec<ListedRun>, CliError> {
+pub fn list_runs(services: &Services, view: &StoreView, chosen: &[usize]) -> Result<Vec<ListedRun>, CliError> {
     if chosen.is_empty() {
         return Ok(Vec::new());
     }
-    let (facts, now) = (FreshnessFacts::read(&runner.repo, &runner.store, view), runner.ambient.now());
-    let freshness = |index| facts.derive_from_store(&runner.store, &view.run(index), now);
+    let (facts, now) = (FreshnessFacts::read(&services.repo, &services.store, view), services.ambient.now());
+    let freshness = |index| facts.derive_from_store(&services.store, &view.run(index), now);
     Ok(chosen.iter().map(|&index| ListedRun { index, freshness: freshness(index) }).collect())
 }
 

@@ -168,10 +168,10 @@ fn format_size(bytes: u64) -> String {
 }
 
 fn prune(session: Session, keep: RetentionLimits, dry_run: bool, format: PlainFormat) -> Result<CliExitCode, CliError> {
-    let (runner, _) = session.into_runner();
-    let cleared = runner.recovery().prune(keep, dry_run)?;
+    let (services, _) = session.into_runner();
+    let cleared = services.recovery().prune(keep, dry_run)?;
     let RetentionReport { pruned, snapshots, held, worktrees } = &cleared;
-    let left = runner.store.total_bytes();
+    let left = services.store.total_bytes();
     match format {
         PlainFormat::Json => output::print_json(&json::build_versioned([
             ("dry_run", json!(dry_run)),

@@ -44,11 +44,11 @@ impl UndoArgs {
 /// Returns an error if the files of a fix have changed too much, or the store fails.
 pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitCode, CliError> {
     let actor = invocation.actor()?;
-    let (runner, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
-    let at = runner.ambient.now();
+    let (services, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
+    let at = services.ambient.now();
     let step = match direction {
-        UndoDirection::Undo => runner.store.undo(actor.actor, at)?,
-        UndoDirection::Redo => runner.store.redo(actor.actor, at)?,
+        UndoDirection::Undo => services.store.undo(actor.actor, at)?,
+        UndoDirection::Redo => services.store.redo(actor.actor, at)?,
     };
     let said = match (step, direction) {
         // What the user decided, only the user takes back.
@@ -58,10 +58,10 @@ pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitC
         (UndoOutcome::Nothing, UndoDirection::Undo) => "nothing to take back\n".to_owned(),
         (UndoOutcome::Nothing, UndoDirection::Redo) => "nothing to make again\n".to_owned(),
         (UndoOutcome::Fix(fix), UndoDirection::Undo) => {
-            fix::format_fix(&runner, &runner.fixer().undo_fix(&fix.fix_id, actor.actor)?)?
+            fix::format_fix(&services, &services.fixer().undo_fix(&fix.fix_id, actor.actor)?)?
         }
         (UndoOutcome::Fix(fix), UndoDirection::Redo) => {
-            fix::format_fix(&runner, &runner.fixer().apply_fix(&fix.fix_id, actor.actor)?)?
+            fix::format_fix(&services, &services.fixer().apply_fix(&fix.fix_id, actor.actor)?)?
         }
         (UndoOutcome::Decided(lines), _) => lines.iter().map(format_disposition).collect(),
     };

@@ -53,13 +53,13 @@ pub fn run(invocation: &Invocation, arguments: &WatchArgs) -> Result<CliExitCode
         return stop_watcher(invocation);
     }
     let leash = if arguments.detached { TerminalBinding::None } else { TerminalBinding::Terminal };
-    let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
+    let (services, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
     let again = invocation.clone();
     let open = Box::new(move |root: &std::path::Path| {
         again.open_runner_at(root, RequiredAssets::Smells).map_err(|error| error.message)
     });
-    let reviewer = runner.watcher().describe_reviewer()?;
-    let watch = match RepoWatcher::begin(runner, open)? {
+    let reviewer = services.watcher().describe_reviewer()?;
+    let watch = match RepoWatcher::begin(services, open)? {
         WatchStart::Watching(watch) => watch,
         WatchStart::Already(watcher) => {
             output::print(&format!("{}\n", describe_watcher(&watcher)))?;
@@ -133,8 +133,8 @@ pub fn format_time(time: Time) -> String {
 }
 
 fn print_status(invocation: &Invocation, format: PlainFormat) -> Result<CliExitCode, CliError> {
-    let (runner, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
-    let state = WatchState::read(&runner.store, runner.ambient.now())?;
+    let (services, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
+    let state = WatchState::read(&services.store, services.ambient.now())?;
     if format == PlainFormat::Json {
         let known = match &state.watcher {
             WatcherStatus::Known(watching) => json!(watching),
@@ -154,8 +154,8 @@ fn print_status(invocation: &Invocation, format: PlainFormat) -> Result<CliExitC
 }
 
 fn stop_watcher(invocation: &Invocation) -> Result<CliExitCode, CliError> {
-    let (runner, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
-    output::print(match runner.watcher().stop_watch()? {
+    let (services, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
+    output::print(match services.watcher().stop_watch()? {
         StopOutcome::Now => "the watcher has ended; reviews that it began go on\n",
         StopOutcome::Before => "nobody watches this repository\n",
     })?;

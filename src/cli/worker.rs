@@ -23,7 +23,7 @@ pub struct WorkerArgs {
 pub fn run(invocation: &Invocation, arguments: &WorkerArgs) -> Result<CliExitCode, CliError> {
     // Before any thread starts.
     limit_memory();
-    let (runner, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
-    runner.worker().run_worker(&arguments.run)?;
+    let (services, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
+    services.worker().run_worker(&arguments.run)?;
     Ok(CliExitCode::Done)
 }

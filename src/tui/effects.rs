@@ -42,7 +42,7 @@ pub struct Effects {
     messages: MessageSender,
     reader: Sender<PageRequest>,
     writer: Sender<TriageOrder>,
-    runner: Sender<RunnerRequest>,
+    requests: Sender<RunnerRequest>,
     /// Runner requests that must not wait behind other runner work.
     control: Sender<RunnerRequest>,
     filter: Sender<AppCommand>,
@@ -86,15 +86,15 @@ impl Effects {
     /// for urgent requests; without it, the first runner handles them too.
     pub fn start(
         loader: PageLoader,
-        runner: Services,
+        services: Services,
         control: Option<Services>,
         (ambient, zone): (ClockAndIds, TimeZone),
         messages: MessageSender,
     ) -> Self {
         let written = Arc::new(AtomicU64::new(0));
-        let views = ViewWorkers::start(&runner, zone, &messages);
-        let store = runner.store.clone();
-        let repo = runner.repo.reopen().ok();
+        let views = ViewWorkers::start(&services, zone, &messages);
+        let store = services.store.clone();
+        let repo = services.repo.reopen().ok();
         let (reader, reads) = channel();
         let (writer, orders) = channel();
         let (asker, asks) = channel();
@@ -108,12 +108,12 @@ impl Effects {
         let send = messages.clone();
         spawn_worker("triage", messages.clone(), move || serve_triage(&store, &ambient, &orders, &written, &send));
         let send = messages.clone();
-        spawn_worker("runner", messages.clone(), move || serve_runner_requests(&runner, &asks, &send));
+        spawn_worker("runner", messages.clone(), move || serve_runner_requests(&services, &asks, &send));
         let control = match control {
-            Some(runner) => {
+            Some(services) => {
                 let (control, asks) = channel();
                 let send = messages.clone();
-                spawn_worker("control", messages.clone(), move || serve_runner_requests(&runner, &asks, &send));
+                spawn_worker("control", messages.clone(), move || serve_runner_requests(&services, &asks, &send));
                 control
             }
             None => asker.clone(),
@@ -123,8 +123,8 @@ impl Effects {
         let (copier, copies) = channel();
         let send = messages.clone();
         spawn_worker("clipboard", messages.clone(), move || serve_copies(&copied, &copies, &send));
-        let effects = Self { messages, reader, writer, runner: asker, control, filter, copier, views };
-        effects.send_to(&effects.runner, RunnerRequest::Reconcile);
+        let effects = Self { messages, reader, writer, requests: asker, control, filter, copier, views };
+        effects.send_to(&effects.requests, RunnerRequest::Reconcile);
         effects
     }
 
@@ -143,9 +143,9 @@ impl Effects {
             AppCommand::View(request) => self.report_unless(self.views.send(request, view)),
             AppCommand::Triage(order) => self.send_to(&self.writer, order),
             AppCommand::Review { scope, reviewer } => {
-                self.send_to(&self.runner, RunnerRequest::Review { scope, reviewer });
+                self.send_to(&self.requests, RunnerRequest::Review { scope, reviewer });
             }
-            AppCommand::ReviewOnOpen => self.send_to(&self.runner, RunnerRequest::ReviewOnOpen),
+            AppCommand::ReviewOnOpen => self.send_to(&self.requests, RunnerRequest::ReviewOnOpen),
             AppCommand::Cancel(run) => self.send_to(&self.control, RunnerRequest::Cancel(run)),
             AppCommand::Pause(run) => self.send_to(&self.control, RunnerRequest::Pause(run)),
             AppCommand::Resume(run) => self.send_to(&self.control, RunnerRequest::Resume(run)),
@@ -445,21 +445,21 @@ impl From<StoreError> for TriageRefusal {
     }
 }
 
-fn serve_runner_requests(runner: &Services, asks: &Receiver<RunnerRequest>, messages: &MessageSender) {
+fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerRequest>, messages: &MessageSender) {
     while let Ok(wish) = asks.recv() {
         let message = match wish {
             RunnerRequest::Reconcile => {
-                let reconciled = runner.recovery().reconcile();
+                let reconciled = services.recovery().reconcile();
                 // An unwritable store is reported only when the user triggers a write.
                 reconciled.trouble.iter().for_each(|trouble| tracing::warn!(%trouble, "not set right"));
-                let paid = runner.recovery().describe_paid_resumes(&reconciled);
+                let paid = services.recovery().describe_paid_resumes(&reconciled);
                 let summary = ReconcileReport { trouble: Vec::new(), ..reconciled }.summary();
                 let said = [summary, paid].into_iter().flatten().collect::<Vec<_>>().join("; ");
                 AppMessage::Reconciled((!said.is_empty()).then_some(said))
             }
             RunnerRequest::ReviewOnOpen => AppMessage::Opened {
-                outcome: runner.launcher().review_on_open().map_err(describe_runner_error),
-                terms: runner.reviewers().default_terms().ok(),
+                outcome: services.launcher().review_on_open().map_err(describe_runner_error),
+                terms: services.reviewers().default_terms().ok(),
             },
             RunnerRequest::Review { scope, reviewer } => {
                 let reviewer = match reviewer {
@@ -467,7 +467,7 @@ fn serve_runner_requests(runner: &Services, asks: &Receiver<RunnerRequest>, mess
                     ChosenReviewer::Builtin => Some(BUILTIN_REVIEWER.to_owned()),
                 };
                 let request = ReviewRequest { scope: scope.clone(), reviewer, source: Source::Cockpit, force: false };
-                AppMessage::Requested(match runner.launcher().request_review(&request) {
+                AppMessage::Requested(match services.launcher().request_review(&request) {
                     Ok(requested) => Ok(ReviewReply {
                         scope,
                         run: Some(requested.run.run_id.as_str().to_owned()),
@@ -478,7 +478,7 @@ fn serve_runner_requests(runner: &Services, asks: &Receiver<RunnerRequest>, mess
             }
             RunnerRequest::Cancel(run) => {
                 let result =
-                    runner.control().cancel(&run, "from the cockpit").map_err(|error| error.to_string()).map(|how| {
+                    services.control().cancel(&run, "from the cockpit").map_err(|error| error.to_string()).map(|how| {
                         match how {
                             CancelOutcome::BeforeStart => "cancelled before it began",
                             CancelOutcome::ByWorker => "cancelled; what it found stays",
@@ -489,13 +489,14 @@ fn serve_runner_requests(runner: &Services, asks: &Receiver<RunnerRequest>, mess
                     });
                 AppMessage::Cancelled { run: run.as_str().to_owned(), result }
             }
-            RunnerRequest::Pause(run) => {
-                AppMessage::Paused(describe_pausing(runner.control().pause(&run), "pauses as soon as the answer is in"))
-            }
-            RunnerRequest::Watch => AppMessage::Watched(toggle_watch(runner)),
-            RunnerRequest::Snooze(text) => AppMessage::Watched(snooze(runner, &text)),
+            RunnerRequest::Pause(run) => AppMessage::Paused(describe_pausing(
+                services.control().pause(&run),
+                "pauses as soon as the answer is in",
+            )),
+            RunnerRequest::Watch => AppMessage::Watched(toggle_watch(services)),
+            RunnerRequest::Snooze(text) => AppMessage::Watched(snooze(services, &text)),
             RunnerRequest::PlanFix(findings) => AppMessage::FixPlanned(
-                runner
+                services
                     .fixer()
                     .choose_fixer(&findings)
                     .map(|FixMakers { maker, patch_reviewer }| FixPlan { findings, reviewer: maker, patch_reviewer })
@@ -503,19 +504,19 @@ fn serve_runner_requests(runner: &Services, asks: &Receiver<RunnerRequest>, mess
             ),
             RunnerRequest::Fix(order) => {
                 let done = match &order {
-                    FixOrder::Make(findings) => runner.fixer().request_fix(&FixRequest {
+                    FixOrder::Make(findings) => services.fixer().request_fix(&FixRequest {
                         findings: findings.clone(),
                         reviewer: None,
                         source: Source::Cockpit,
                     }),
-                    FixOrder::Apply(fix) => runner.fixer().apply_fix(fix, Actor::User),
-                    FixOrder::Undo(fix) => runner.fixer().undo_fix(fix, Actor::User),
-                    FixOrder::Drop(fix) => runner.fixer().drop_fix(fix),
+                    FixOrder::Apply(fix) => services.fixer().apply_fix(fix, Actor::User),
+                    FixOrder::Undo(fix) => services.fixer().undo_fix(fix, Actor::User),
+                    FixOrder::Drop(fix) => services.fixer().drop_fix(fix),
                 };
                 AppMessage::FixFinished(done.map(Box::new).map_err(describe_runner_error))
             }
             RunnerRequest::Resume(run) => {
-                AppMessage::Paused(describe_pausing(runner.control().resume(&run), "goes on"))
+                AppMessage::Paused(describe_pausing(services.control().resume(&run), "goes on"))
             }
         };
         if messages.send(message).is_err() {
@@ -525,32 +526,32 @@ fn serve_runner_requests(runner: &Services, asks: &Receiver<RunnerRequest>, mess
 }
 
 /// Starts a watcher, or stops the current one, and describes the result.
-fn toggle_watch(runner: &Services) -> Result<String, String> {
-    let watcher = runner.store.watcher_status().map_err(|error| error.to_string())?;
+fn toggle_watch(services: &Services) -> Result<String, String> {
+    let watcher = services.store.watcher_status().map_err(|error| error.to_string())?;
     if watcher != WatcherStatus::None {
-        runner.watcher().stop_watch().map_err(|error| error.to_string())?;
+        services.watcher().stop_watch().map_err(|error| error.to_string())?;
         return Ok("the watcher has ended".to_owned());
     }
-    match runner.watcher().start_watch() {
+    match services.watcher().start_watch() {
         Ok(WatcherStatus::Known(WatcherInfo { mode: WatchMode::Polling { reason }, .. })) => {
             Ok(format!("watching by looking every so often: {reason}"))
         }
         Ok(WatcherStatus::Known(_) | WatcherStatus::Unknown) => {
-            let by = runner.watcher().describe_reviewer().ok().flatten();
+            let by = services.watcher().describe_reviewer().ok().flatten();
             let by = by.map_or_else(String::new, |by| format!("; {by}"));
             Ok(format!("watching: what changes is reviewed, also without the cockpit{by}"))
         }
         Ok(WatcherStatus::None) => {
-            Err(format!("nobody watches: {} says why", runner.watcher().watch_log_path().display()))
+            Err(format!("nobody watches: {} says why", services.watcher().watch_log_path().display()))
         }
         Err(error) => Err(format!("nobody watches: {error}")),
     }
 }
 
-fn snooze(runner: &Services, text: &str) -> Result<String, String> {
+fn snooze(services: &Services, text: &str) -> Result<String, String> {
     let zone = jiff::tz::TimeZone::system();
-    let until = parse_snooze(text, runner.ambient.now(), &zone)?;
-    runner.store.set_snooze(until).map_err(|error| error.to_string())?;
+    let until = parse_snooze(text, services.ambient.now(), &zone)?;
+    services.store.set_snooze(until).map_err(|error| error.to_string())?;
     Ok(match until {
         Some(until) => format!("snoozed until {}", until.to_zoned(zone).strftime("%H:%M")),
         None => "not snoozed any more".to_owned(),

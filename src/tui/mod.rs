@@ -65,7 +65,7 @@ use crate::runner::{FreshnessFacts, Services, max_turns};
 /// Parts from which the cockpit is built.
 pub struct Cockpit {
     /// Access to the repository, the store and the settings.
-    pub runner: Services,
+    pub services: Services,
     /// Composes the ledgers of the next turns. Called on a background thread.
     pub ledger: LedgerSource,
 }
@@ -96,14 +96,14 @@ const MAX_FIRST_FRAME_RUNS: usize = 24;
 ///
 /// Returns an error if the terminal cannot be read, written or restored, or if signals cannot be handled.
 pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
-    let Cockpit { runner, ledger } = cockpit;
+    let Cockpit { services, ledger } = cockpit;
     let (columns, rows) = Terminal::size();
-    let mut app = App::new(load_options(&runner, columns, rows));
-    app.now = runner.ambient.now().as_millisecond();
-    match runner.store.recent_view(MAX_FIRST_FRAME_RUNS) {
+    let mut app = App::new(load_options(&services, columns, rows));
+    app.now = services.ambient.now().as_millisecond();
+    match services.store.recent_view(MAX_FIRST_FRAME_RUNS) {
         Ok(view) => {
             let now = app.now;
-            let facts = FreshnessFacts::read(&runner.repo, &runner.store, &view);
+            let facts = FreshnessFacts::read(&services.repo, &services.store, &view);
             update(&mut app, now, AppMessage::Freshness(Arc::new(facts)));
             // Pages are requested again when the threads run.
             for command in update(&mut app, now, AppMessage::StoreRead { view, written: 0 }) {
@@ -126,20 +126,20 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     }
     let (events, mailbox) = EventSource::new()?;
     listen_to_signals(mailbox.clone())?;
-    let root = runner.repo.root();
+    let root = services.repo.root();
     let repo = Repo::discover(&root).ok();
-    let loader = page_loader::PageLoader::new(runner.store.clone(), repo, Box::new(runner.filter()), ledger);
+    let loader = page_loader::PageLoader::new(services.store.clone(), repo, Box::new(services.filter()), ledger);
     // A separate runner, so that a cancel request does not wait until a snapshot is taken.
     let control = Repo::discover(&root).ok().map(|repo| Services {
         repo,
-        store: runner.store.clone(),
-        settings: Arc::clone(&runner.settings),
-        rules: runner.rules.clone(),
-        paths: runner.paths.clone(),
+        store: services.store.clone(),
+        settings: Arc::clone(&services.settings),
+        rules: services.rules.clone(),
+        paths: services.paths.clone(),
         ambient: ClockAndIds::system(),
     });
     let effects =
-        effects::Effects::start(loader, runner, control, (ClockAndIds::system(), app.display.zone.clone()), mailbox);
+        effects::Effects::start(loader, services, control, (ClockAndIds::system(), app.display.zone.clone()), mailbox);
     let mut cockpit = EventLoop { app, screen, terminal, events, effects, root, clock: ClockAndIds::system() };
     let end = cockpit.run_until_end();
     let left = cockpit.terminal.release();
@@ -154,36 +154,36 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     }
 }
 
-fn load_options(runner: &Services, columns: u16, rows: u16) -> AppOptions {
+fn load_options(services: &Services, columns: u16, rows: u16) -> AppOptions {
     let variable = |name: &str| std::env::var(name).ok();
     // Whoever loaded the settings has refused a keymap with mistakes, and a theme that is not there.
-    let (keymap, _) = Keymap::parse(&runner.settings.keymap);
+    let (keymap, _) = Keymap::parse(&services.settings.keymap);
     let mut notices = Vec::new();
-    let depth = match runner.settings.color {
+    let depth = match services.settings.color {
         ColorChoice::Never => ColorDepth::None,
         ColorChoice::Auto | ColorChoice::Always => ColorDepth::detect(variable),
     };
-    let (theme, theme_is_set) = load_theme(&runner.settings, &runner.paths, depth, variable, &mut notices);
+    let (theme, theme_is_set) = load_theme(&services.settings, &services.paths, depth, variable, &mut notices);
     AppOptions {
         columns,
         rows,
         zone: local_time_zone(variable),
         session: SessionInfo {
-            repository: runner.repo.name(),
-            branch: runner.repo.branch(),
-            turn_limits: read_turn_limits(&runner.settings),
+            repository: services.repo.name(),
+            branch: services.repo.branch(),
+            turn_limits: read_turn_limits(&services.settings),
             budget: RunBudget {
-                cost: runner.settings.budget.run_cost.map(|cost| cost.as_f64()),
-                tokens: runner.settings.budget.run_tokens,
+                cost: services.settings.budget.run_cost.map(|cost| cost.as_f64()),
+                tokens: services.settings.budget.run_tokens,
             },
             reviewer: None,
-            reviews_on_open: runner.settings.on_open == OpeningMode::Review,
+            reviews_on_open: services.settings.on_open == OpeningMode::Review,
         },
         keymap,
         theme,
         depth,
         theme_is_set,
-        glyphs: if runner.settings.ascii { glyphs::ASCII } else { glyphs::UNICODE },
+        glyphs: if services.settings.ascii { glyphs::ASCII } else { glyphs::UNICODE },
         notices,
     }
 }

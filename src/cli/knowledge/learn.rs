@@ -102,10 +102,10 @@ fn learn_decisions(
     cache: &KnowledgeCache,
     format: PlainFormat,
 ) -> Result<CliExitCode, CliError> {
-    let runner = invocation.open_runner_at(&repo.root(), RequiredAssets::None)?;
+    let services = invocation.open_runner_at(&repo.root(), RequiredAssets::None)?;
     let (mut findings, mut learned) = (0, LearningSummary::default());
     loop {
-        let taught = runner.learning().learn(cache)?;
+        let taught = services.learning().learn(cache)?;
         findings += taught.findings;
         learned += taught.learned;
         if !taught.more {

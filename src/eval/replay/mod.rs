@@ -124,7 +124,7 @@ pub fn replay(options: &ReplayOptions, progress: &mut dyn FnMut(usize, usize)) -
     let meter = TokenMeter::new(&session.repo, session.filter());
     let mut stage = ReplaySession {
         sandbox: &desk,
-        runner: &session,
+        services: &session,
         full: &measure,
         meter,
         played: ReplayReport::default(),
@@ -161,7 +161,7 @@ fn open_runner(desk: &ReplaySandbox, home: &Path) -> Result<Services, ReplayErro
 /// A session that is being replayed.
 struct ReplaySession<'a> {
     sandbox: &'a ReplaySandbox,
-    runner: &'a Services,
+    services: &'a Services,
     /// Reviews everything in full, in a store that knows nothing of the session.
     full: &'a Services,
     meter: TokenMeter<'a>,
@@ -207,7 +207,7 @@ impl ReplaySession<'_> {
     }
 
     fn request_review(&mut self, asked: ReplayScope, after: AfterRequest) -> Result<RunRecord, ReplayError> {
-        let requested = self.runner.launcher().request_review(&build_request(asked, ForceReview::No))?;
+        let requested = self.services.launcher().request_review(&build_request(asked, ForceReview::No))?;
         let run = requested.run;
         self.played.requests += 1;
         self.played.tokens_in_full += self.meter.count_full(&run)?;
@@ -231,9 +231,9 @@ impl ReplaySession<'_> {
             }
             AfterRequest::Wait => {
                 for run in std::mem::take(&mut self.unawaited) {
-                    self.runner.control().wait_for_run(&run, &mut |_| true)?;
+                    self.services.control().wait_for_run(&run, &mut |_| true)?;
                 }
-                Ok(self.runner.control().wait_for_run(&run.run_id, &mut |_| true)?)
+                Ok(self.services.control().wait_for_run(&run.run_id, &mut |_| true)?)
             }
         }
     }
@@ -242,7 +242,7 @@ impl ReplaySession<'_> {
     fn kill_worker(&mut self, run: &RunRecord) -> Result<(), ReplayError> {
         let give_up = Instant::now() + MAX_BEGIN_WAIT;
         let began = loop {
-            let entries = self.runner.store.read_journal(&run.run_id)?;
+            let entries = self.services.store.read_journal(&run.run_id)?;
             let began = entries.iter().rev().find_map(|entry| match entry.event {
                 RunEvent::Started { worker, .. } => Some(worker),
                 _ => None,
@@ -254,7 +254,7 @@ impl ReplaySession<'_> {
             std::thread::sleep(Duration::from_micros(200));
         };
         if let Some(worker) = began
-            && self.runner.store.is_live(&run.run_id)?
+            && self.services.store.is_live(&run.run_id)?
         {
             process::kill_group(worker);
             self.played.killed += 1;
@@ -264,11 +264,11 @@ impl ReplaySession<'_> {
 
     /// Makes a full review of the current code and searches for each of its findings in the session's results.
     fn compare_with_full(&mut self, asked: ReplayScope, place: &str) -> Result<(), ReplayError> {
-        let ours = self.request_and_wait(self.runner, asked, ForceReview::No)?;
+        let ours = self.request_and_wait(self.services, asked, ForceReview::No)?;
         let full = self.request_and_wait(self.full, asked, ForceReview::Yes)?;
         self.played.compared += 1;
         let Some(full) = self.full.store.output(&full.run_id)? else { return Ok(()) };
-        let output = self.runner.store.output(&ours.run_id)?;
+        let output = self.services.store.output(&ours.run_id)?;
         let findings: Vec<Finding> = output.as_ref().map_or(Vec::new(), |output| output.findings.clone());
         for finding in &full.findings {
             self.played.findings_in_full += 1;
@@ -290,7 +290,7 @@ impl ReplaySession<'_> {
 
     /// Returns `true` if the store knows the finding as open or unresolved, from any report.
     fn is_standing(&self, finding: &Finding) -> Result<bool, ReplayError> {
-        let view = self.runner.store.view()?;
+        let view = self.services.store.view()?;
         let known = view.finding_index(finding.finding_id.as_str());
         Ok(known.is_some_and(|index| {
             let row = view.finding(index);
@@ -300,20 +300,20 @@ impl ReplaySession<'_> {
 
     fn request_and_wait(
         &self,
-        runner: &Services,
+        services: &Services,
         asked: ReplayScope,
         force: ForceReview,
     ) -> Result<RunRecord, ReplayError> {
-        let requested = runner.launcher().request_review(&build_request(asked, force))?;
-        Ok(runner.control().wait_for_run(&requested.run.run_id, &mut |_| true)?)
+        let requested = services.launcher().request_review(&build_request(asked, force))?;
+        Ok(services.control().wait_for_run(&requested.run.run_id, &mut |_| true)?)
     }
 
     /// Awaits all runs of the session and sums up their results.
     fn sum_up(mut self) -> Result<ReplayReport, ReplayError> {
         let mut whole: HashMap<(String, String, String), usize> = HashMap::new();
         for id in &self.launched {
-            let run = self.runner.control().wait_for_run(id, &mut |_| true)?;
-            let output = self.runner.store.output(id)?.unwrap_or_else(|| RunOutput::new(run.clone()));
+            let run = self.services.control().wait_for_run(id, &mut |_| true)?;
+            let output = self.services.store.output(id)?.unwrap_or_else(|| RunOutput::new(run.clone()));
             let sent = self.meter.count_sent(&output)?;
             self.played.tokens_sent += sent;
             self.played.hunks_carried += u64::from(output.coverage.hunks_carried);

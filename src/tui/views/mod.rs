@@ -137,10 +137,10 @@ pub struct ViewWorkers {
 
 impl ViewWorkers {
     /// Starts the threads.
-    pub fn start(runner: &Services, zone: TimeZone, messages: &MessageSender) -> Self {
+    pub fn start(services: &Services, zone: TimeZone, messages: &MessageSender) -> Self {
         Self {
-            stats: stats::start_worker(runner.store.clone(), zone, messages),
-            knowledge: knowledge::start_worker(runner, messages),
+            stats: stats::start_worker(services.store.clone(), zone, messages),
+            knowledge: knowledge::start_worker(services, messages),
         }
     }
 

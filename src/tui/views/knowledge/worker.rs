@@ -48,10 +48,10 @@ pub struct KnowledgeWorker {
 }
 
 /// Starts the threads that execute requests and that report changes of the patterns.
-pub fn start_worker(runner: &Services, messages: &MessageSender) -> Sender<(KnowledgeOrder, Arc<StoreView>)> {
+pub fn start_worker(services: &Services, messages: &MessageSender) -> Sender<(KnowledgeOrder, Arc<StoreView>)> {
     let (requests, orders) = channel();
     let (touched, touches) = channel();
-    let (worker, send) = (KnowledgeWorker::new(runner), messages.clone());
+    let (worker, send) = (KnowledgeWorker::new(services), messages.clone());
     spawn_worker("knowledge", messages.clone(), move || serve_orders(&worker, &orders, touched, &send));
     let send = messages.clone();
     spawn_worker("learned", messages.clone(), move || notify_changes(&touches, &send));
@@ -149,12 +149,12 @@ fn is_pattern_path(path: &Path, folder: &Path) -> bool {
 }
 
 impl KnowledgeWorker {
-    pub fn new(runner: &Services) -> Self {
+    pub fn new(services: &Services) -> Self {
         Self {
-            cache: KnowledgeCache::open(&runner.paths.knowledge),
-            folder: runner.paths.knowledge.clone(),
-            store: runner.store.clone(),
-            learning: if runner.settings.learning.enabled { LearningMode::On } else { LearningMode::Off },
+            cache: KnowledgeCache::open(&services.paths.knowledge),
+            folder: services.paths.knowledge.clone(),
+            store: services.store.clone(),
+            learning: if services.settings.learning.enabled { LearningMode::On } else { LearningMode::Off },
             ambient: ClockAndIds::system(),
             home: std::env::home_dir(),
         }
