@@ -154,6 +154,39 @@ pub struct Fix {
 }
 
 impl Fix {
+    /// Creates the record of a fix that `reviewer` begins to make in the snapshot of `run_id`. It names no findings, no
+    /// commits and no model yet.
+    pub fn new(fix_id: FixId, run_id: RunId, source: Source, reviewer: String, now: Time) -> Self {
+        Self {
+            fix_id,
+            status: FixStatus::Working,
+            created_at: now,
+            updated_at: now,
+            source,
+            private: false,
+            unfit: false,
+            findings: Vec::new(),
+            left_out: Vec::new(),
+            run_id,
+            snapshot_commit: String::new(),
+            base_commit: String::new(),
+            fixed_commit: String::new(),
+            reviewer,
+            model: String::new(),
+            follow_up_count: 0,
+            reviews: Vec::new(),
+            verdict: String::new(),
+            files: Vec::new(),
+            patch_hash: String::new(),
+            tokens: Usage::default(),
+            cost: 0.0,
+            resolve_ms: 0,
+            reason: String::new(),
+            worktree: String::new(),
+            touched: Vec::new(),
+        }
+    }
+
     /// Maximum number of findings per fix.
     pub const MAX_FINDINGS: usize = 50;
     /// Maximum number of files in a patch; a larger change is no longer a fix.

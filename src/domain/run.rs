@@ -528,11 +528,6 @@ impl RunRecord {
     pub fn state_word(&self) -> &'static str {
         self.status.list_word(self.paused, self.ending.cancel_reason)
     }
-
-    /// Returns the newest HEAD at which the run is known to match the code.
-    pub fn last_matching_head(&self) -> &str {
-        if self.reuse.last_head.is_empty() { &self.subject.head_commit } else { &self.reuse.last_head }
-    }
 }
 
 /// Full result of a run, stored once as `outputs/<run_id>.json`.

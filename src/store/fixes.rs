@@ -209,38 +209,14 @@ fn fix_to_object(fix: &Fix) -> Result<Map<String, Value>, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{FixStatus, SCHEMA_VERSION, Source, Usage};
+    use crate::domain::{FixStatus, SCHEMA_VERSION, Source};
     use crate::store::RepoInfo;
 
     fn sample_fix(n: u32) -> Fix {
-        Fix {
-            fix_id: format!("fx_01JD3Z8Q6M7S5V2K4T9XWB1C{n:02}").parse().expect("an id"),
-            status: FixStatus::Working,
-            created_at: Time::UNIX_EPOCH,
-            updated_at: Time::UNIX_EPOCH,
-            source: Source::Cli,
-            private: false,
-            unfit: false,
-            findings: Vec::new(),
-            left_out: Vec::new(),
-            run_id: "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id"),
-            snapshot_commit: "1".repeat(40),
-            base_commit: String::new(),
-            fixed_commit: String::new(),
-            reviewer: "builtin".to_owned(),
-            model: String::new(),
-            follow_up_count: 0,
-            reviews: Vec::new(),
-            verdict: String::new(),
-            files: Vec::new(),
-            patch_hash: String::new(),
-            tokens: Usage::default(),
-            cost: 0.0,
-            resolve_ms: 0,
-            reason: String::new(),
-            worktree: String::new(),
-            touched: Vec::new(),
-        }
+        let id = format!("fx_01JD3Z8Q6M7S5V2K4T9XWB1C{n:02}").parse().expect("an id");
+        let run = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
+        let fix = Fix::new(id, run, Source::Cli, "builtin".to_owned(), Time::UNIX_EPOCH);
+        Fix { snapshot_commit: "1".repeat(40), ..fix }
     }
 
     #[test]

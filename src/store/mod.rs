@@ -424,14 +424,6 @@ impl Store {
         lock::lock_start(&self.start_path(id.as_str()))
     }
 
-    /// Returns true when a worker that was started for the run lives.
-    ///
-    /// # Errors
-    /// Returns an error when the lock cannot be tested.
-    pub fn is_starting(&self, id: &RunId) -> Result<bool, StoreError> {
-        lock::is_held(&self.start_path(id.as_str()))
-    }
-
     /// Resets the count of failed starts; called when the run's worker has started successfully.
     ///
     /// # Errors

@@ -71,7 +71,7 @@ pub struct RunRow<'a> {
     pub snapshot_commit: &'a str,
     /// Id of HEAD's commit at the request; empty when HEAD was unborn.
     pub head_commit: &'a str,
-    /// Id of the newest HEAD at which the run is known to match the code, as in [`RunRecord::last_matching_head`].
+    /// Id of the newest HEAD at which the run is known to match the code: that of its last reuse, or of its request.
     pub matching_head: &'a str,
     /// Root folder of the working tree.
     pub worktree: &'a str,

@@ -320,9 +320,4 @@ impl TurnHistory {
     pub fn usage(&self) -> Usage {
         self.turns.iter().map(|turn| turn.usage()).sum()
     }
-
-    /// Returns the number of rejected reports in all turns.
-    pub fn rejected_count(&self) -> usize {
-        self.turns.iter().map(|turn| turn.rejected.len()).sum()
-    }
 }

@@ -10,3 +10,10 @@ mod secrets;
 pub mod server;
 mod surroundings;
 mod trouble;
+
+use revdeck::config::ReviewerKind;
+
+/// Lists the kinds that talk to a model over HTTP.
+fn http_kinds() -> impl Iterator<Item = ReviewerKind> {
+    ReviewerKind::ALL.iter().copied().filter(|kind| kind.is_http())
+}

@@ -8,7 +8,7 @@ use revdeck::git::Repo;
 use serde_json::Value;
 
 use crate::env::DONE;
-use crate::runner::place::{Place, wait_for};
+use crate::runner::place::{Place, is_starting, wait_for};
 
 fn json(place: &Place, arguments: &[&str]) -> Value {
     place.test.json(&[arguments, &["--format", "json"]].concat(), DONE)
@@ -164,9 +164,7 @@ fn a_worker_keeps_house_once_a_day() {
         assert!(command.output().expect("revdeck starts").status.success());
         let run = place.newest().expect("a run");
         // The worker continues for a moment after the end of its run.
-        wait_for("the end of its worker", || {
-            (!place.store().is_starting(&run).expect("the lock")).then_some(run.clone())
-        })
+        wait_for("the end of its worker", || (!is_starting(&place.store(), &run)).then_some(run.clone()))
     };
     let first = review(1, "one");
     review(5, "two");

@@ -87,11 +87,6 @@ impl ReviewerKind {
         })
     }
 
-    /// Lists the kinds that talk to a model over HTTP.
-    pub fn http_kinds() -> impl Iterator<Item = Self> {
-        Self::ALL.iter().copied().filter(|kind| kind.is_http())
-    }
-
     /// Returns true if the reviewer talks to a model over HTTP.
     pub const fn is_http(self) -> bool {
         self.service().is_some()

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{FixError, FixRequest, exact_suggestions};
-use crate::domain::{Finding, FindingId, Fix, FixId, FixStatus, RunId, Usage};
+use crate::domain::{Finding, FindingId, Fix, FixId, FixStatus, RunId};
 use crate::git::Repo;
 use crate::runner::{BUILTIN_REVIEWER, Fixer, RunnerError, process};
 
@@ -39,34 +39,14 @@ impl Fixer<'_> {
             return Err(FixError::BudgetSpent(spent.note).into());
         }
         let Some(run) = self.services.store.run(&run)? else { return Err(self.services.no_run_error(&run)) };
-        let now = self.services.ambient.now();
+        let (now, id) = (self.services.ambient.now(), self.services.ambient.new_fix_id());
         let fix = Fix {
-            fix_id: self.services.ambient.new_fix_id(),
-            status: FixStatus::Working,
-            created_at: now,
-            updated_at: now,
-            source: request.source,
             private: !self.services.settings.learning.enabled,
-            unfit: false,
             findings: request.findings.clone(),
-            left_out: Vec::new(),
-            run_id: run.run_id,
             snapshot_commit: run.subject.snapshot_commit,
             base_commit: run.subject.base_commit,
-            fixed_commit: String::new(),
-            reviewer: identity.reviewer,
             model: identity.model,
-            follow_up_count: 0,
-            reviews: Vec::new(),
-            verdict: String::new(),
-            files: Vec::new(),
-            patch_hash: String::new(),
-            tokens: Usage::default(),
-            cost: 0.0,
-            resolve_ms: 0,
-            reason: String::new(),
-            worktree: String::new(),
-            touched: Vec::new(),
+            ..Fix::new(id, run.run_id, request.source, identity.reviewer, now)
         };
         // Locked before the record is visible, so that no process takes it for a fix with a dead worker.
         let Some(lock) = self.services.store.lock_fix_for_worker(&fix.fix_id)? else {

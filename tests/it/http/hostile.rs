@@ -167,7 +167,7 @@ fn a_connection_that_is_reset_is_a_failure_of_the_network() {
 #[ignore = "takes a minute"]
 #[allow(clippy::print_stdout, reason = "the figures are what one looks for")]
 fn campaign_of_hostile_servers() {
-    let (count, formats) = (kinds(0).len(), ReviewerKind::http_kinds().collect::<Vec<_>>());
+    let (count, formats) = (kinds(0).len(), super::http_kinds().collect::<Vec<_>>());
     let mut slowest = ("", Duration::ZERO);
     for kind in &formats {
         std::thread::scope(|scope| {

@@ -227,7 +227,7 @@ fn nonsense_within_an_answer_ends_it() {
 
 #[test]
 fn unknown_events_are_passed_over() {
-    for kind in ReviewerKind::http_kinds() {
+    for kind in super::http_kinds() {
         let sample = stream(kind);
         let strange = match kind {
             ReviewerKind::Ollama => "{\"strange\":{\"very\":[1]}}\n{\"message\":7}\n".to_owned(),

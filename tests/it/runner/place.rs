@@ -31,6 +31,17 @@ pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// Returns true if a worker that was started for the run lives: it holds a lock that the program has taken for it.
+pub fn is_starting(store: &Store, run: &RunId) -> bool {
+    match std::fs::File::open(store.root().join("locks").join(format!("{run}.start"))) {
+        Ok(file) => matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)),
+        Err(error) => {
+            assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{error}");
+            false
+        }
+    }
+}
+
 /// Waits until `condition` is true, at most for `time`. Returns whether it is true.
 pub fn poll(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + time;

@@ -3,7 +3,7 @@
 use revdeck::domain::{ErrorClass, RunId, RunRecord, RunStatus};
 use rstest::rstest;
 
-use super::place::{Place, wait_for};
+use super::place::{Place, is_starting, wait_for};
 
 /// Records a run with the request of `model`, in an earlier state of its life.
 fn like(place: &Place, model: &RunId, id: &str, change: impl FnOnce(&mut RunRecord)) -> RunId {
@@ -94,7 +94,7 @@ fn a_run_is_reviewed_although_its_worktree_is_gone_or_something_else() {
     for (tens, git_dir) in [("2", ""), ("3", told.to_str().expect("a name"))] {
         for (id, worktree) in [(BAD, &elsewhere), (OTHER, &gone)] {
             // A worker that is about to end would start the run, too.
-            wait_for("the worker's end", || (!place.store().is_starting(&before).expect("readable")).then_some(()));
+            wait_for("the worker's end", || (!is_starting(&place.store(), &before)).then_some(()));
             let run = like(&place, &model, &id.replace("1C0", &format!("1C{tens}")), |record| {
                 pending(record);
                 record.subject.worktree = worktree.to_string_lossy().into_owned();
@@ -139,10 +139,10 @@ fn starts_that_find_no_slot_are_not_held_against_a_run() {
         let starting = store.lock_start(&run).expect("readable").expect("free");
         assert_eq!(starting.failed_starts(), earlier);
         let held = starting.record_start().expect("writable");
-        assert!(store.is_starting(&run).expect("readable"));
+        assert!(is_starting(&store, &run));
         assert!(store.lock_start(&run).expect("readable").is_none(), "a second one is not started");
         drop(held);
-        assert!(!store.is_starting(&run).expect("readable"));
+        assert!(!is_starting(&store, &run));
     }
     store.clear_failed_starts(&run).expect("writable");
     assert_eq!(store.lock_start(&run).expect("readable").expect("free").failed_starts(), 0);
@@ -183,7 +183,7 @@ fn who_waits_for_a_run_begins_when_it_is_paused() {
         record.links.waits_for = Some(older.clone());
     });
     place.revdeck(&["runs"]);
-    assert!(!place.store().is_starting(&run).expect("readable"));
+    assert!(!is_starting(&place.store(), &run));
     place.revdeck(&["pause", older.as_str()]);
     assert_eq!(place.ended(&run).status, RunStatus::Completed);
     drop(worker);

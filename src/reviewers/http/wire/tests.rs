@@ -8,6 +8,11 @@ use super::*;
 use crate::domain::{ChatMessage, ChatResponse, StopReason, ToolSpec, Usage};
 use crate::reviewers::http::api_key::ApiKey;
 
+/// Lists the kinds that talk to a model over HTTP.
+fn http_kinds() -> impl Iterator<Item = ReviewerKind> {
+    ReviewerKind::ALL.iter().copied().filter(|kind| kind.is_http())
+}
+
 fn request() -> ChatRequest {
     let call = |id: &str, arguments: &str| ToolCall {
         id: id.to_owned(),
@@ -424,7 +429,7 @@ fn thoughts_go_back_to_the_model_that_had_them() {
 
 #[test]
 fn what_is_not_known_is_passed_over() {
-    for kind in ReviewerKind::http_kinds() {
+    for kind in http_kinds() {
         let mut answer = ResponseBuilder::default();
         let mut reader = format_of(kind).new_reader("m");
         for event in [
@@ -549,7 +554,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn no_events_make_a_reader_stumble(events in prop::collection::vec(events(), 1..12)) {
-        for kind in ReviewerKind::http_kinds() {
+        for kind in http_kinds() {
             let mut answer = ResponseBuilder::default();
             let mut reader = format_of(kind).new_reader("m");
             for event in &events {
@@ -558,7 +563,7 @@ proptest! {
             // Any answer can be sent back to any provider.
             let mut request = request();
             request.messages.push(answer.into_response(&ApiKey::new(None)).to_message());
-            for other in ReviewerKind::http_kinds() {
+            for other in http_kinds() {
                 let ask = RequestOptions { model: "m", effort: None, window: None, is_official: true, unsupported: &BTreeSet::new() };
                 let _ = format_of(other).build_body(&request, &ask);
             }
