@@ -51,7 +51,12 @@ fn a_session_gets_one_line_until_something_changes() {
     use LedgerForm::{Forgotten, Unchanged, Whole};
     assert_eq!(forms, [("s1", Whole), ("s1", Unchanged), ("s2", Whole), ("s1", Forgotten), ("s1", Whole)]);
     assert!(told[1].tokens < 60 && told[0].tokens > 60, "{told:?}");
-    assert_snapshot!(test.output(&["ledger", "--format", "text"], DONE), @"");
+    assert_snapshot!(test.output(&["ledger", "--format", "text"], DONE), @"
+    Automatic review of repo
+    latest run [run]: completed [hash]: 1 finding in 1 file: 1 p1
+    p1 a.py:1 Function `wide` is 202 code lines long [[run] f_[id]]
+    details: revdeck details RUN FINDING
+    ");
 }
 
 #[test]
@@ -72,9 +77,9 @@ fn what_the_ledger_advertises_works() {
     test.write(".mcp.json", r#"{"mcpServers":{"revdeck":{"command":"revdeck","args":["mcp"]}}}"#);
     let other = run(&test, &["ledger", "--agent", "claude-code", "--session", "s2"], DONE);
     let details = |ledger: &str| lines_with(ledger, |line| line.contains("<details "));
-    assert_snapshot!(details(&other), @"");
+    assert_snapshot!(details(&other), @r#"  <details available="auto_review_details(run_id, finding_id)"/>"#);
     let other = run(&test, &["ledger", "--agent", "codex", "--session", "s3"], DONE);
-    assert_snapshot!(details(&other), @"");
+    assert_snapshot!(details(&other), @r#"  <details available="revdeck details RUN FINDING"/>"#);
 }
 
 #[test]
@@ -126,9 +131,12 @@ fn details_say_what_was_cut_and_what_is_damaged() {
     std::fs::write(&output, "{\"version\":1,\"run\"").expect("written");
     let damaged = test.output(&["details", &latest], DONE);
     assert_ne!(damaged.matches("  p1  LONG_METHOD  open\n").count(), 0, "{damaged}");
-    assert_snapshot!(lines_with(&damaged, |line| line.contains("damaged")), @"");
+    assert_snapshot!(lines_with(&damaged, |line| line.contains("damaged")), @"  the result is damaged ([home]/state/review/repo-[hash]/auto-review/outputs/[run].json); these are the findings of the run's journal");
     std::fs::write(store.root().join("events").join(format!("{latest}.jsonl")), "").expect("written");
-    assert_snapshot!(test.fails(&["details", &latest], INCOMPLETE), @"");
+    assert_snapshot!(test.fails(&["details", &latest], INCOMPLETE), @"
+    error: the result of the run [run] is damaged: [home]/state/review/repo-[hash]/auto-review/outputs/[run].json
+      hint: `revdeck store verify` says more; `revdeck review` reviews the code again
+    ");
 }
 
 #[test]
