@@ -3,7 +3,7 @@
 mod address;
 mod outcome;
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -15,13 +15,13 @@ use super::error::{CliError, CliExitCode};
 use super::session::{Invocation, Session};
 use super::{complete, export, output, resolve_id};
 use crate::config::RequiredAssets;
-use crate::domain::{FindingId, FindingStatus, Priority};
+use crate::domain::{FindingId, FindingStatus, Priority, RunRecord};
 use crate::publish::{
-    ApiClient, ApiConnection, DEFAULT_MAX_WAIT, PublishError, PublishRequest, PublishableFinding, ReviewHost,
-    SkippedFinding, publish_findings,
+    ApiClient, ApiConnection, CommentedLines, DEFAULT_MAX_WAIT, PublishError, PublishRequest, PublishableFinding,
+    ReviewHost, SkippedFinding, publish_findings,
 };
 use crate::reviewers::http::SystemBackoffClock;
-use crate::runner::{LocatedFinding, locate_findings};
+use crate::runner::{CodeComparison, CodeState, LocatedFinding, is_commit_id, locate_findings};
 use crate::store::StoreView;
 
 /// Variables that only this command reads, for `revdeck doctor`.
@@ -155,36 +155,35 @@ fn publish(
     let max_wait = Duration::from_secs(options.max_wait);
     let mut client = ApiClient::open(connection, Box::new(SystemBackoffClock), max_wait, Box::new(note))?;
     let change = host.load_change(&mut client)?;
-    let is_id = (40..=64).contains(&change.head.len()) && change.head.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if !is_id || session.repo.tree_id(&change.head).is_err() {
+    if !is_commit_id(&change.head) || session.repo.tree_id(&change.head).is_err() {
         let short: String = change.head.chars().take(12).filter(char::is_ascii_hexdigit).collect();
         let message = format!("the head of {}, {short}, is not in this repository", host.describe());
         return Err(CliError::usage(message).hint(format!("fetch it with `{}`, and review it", host.fetch_command())));
     }
     let view = session.store.view()?;
     let (chosen, mut skipped) = choose_findings(session, &view, options)?;
-    let located = locate_findings(&session.repo, &session.store, &view, &chosen, &change.head)?;
-    let mut findings = Vec::with_capacity(located.len());
-    for found in located {
-        let (finding, reason) = match found {
-            LocatedFinding::Stands(finding) => {
-                findings.push(PublishableFinding::new(&finding));
-                continue;
-            }
-            LocatedFinding::Changed(id) => (id, "its code has changed since the review: review again"),
-            LocatedFinding::Gone(id) => (id, "its code is not in the head"),
-            LocatedFinding::Unknown(id) => (id, "the code that was reviewed cannot be read: review again"),
-        };
-        skipped.push(SkippedFinding { finding, reason: reason.to_owned() });
-    }
+    let (findings, unpublishable) =
+        split_located(locate_findings(&session.repo, &session.store, &view, &chosen, &change.head)?);
+    skipped.extend(unpublishable);
+    let review = find_review(session, &view, options)?;
+    let incomplete = describe_missing(session, review.as_ref(), &change.head);
+    let mut code = CodeComparison::new(&session.repo, &change.head);
+    let reviewed = review.filter(|_| incomplete.is_none()).map(|record| record.subject.changed_paths);
+    let mut is_fixed = |place: &CommentedLines| match code.compare(&place.commit, &place.path, place.lines) {
+        Some(CodeState::Gone) => true,
+        // The review of the new code does not report it any more.
+        Some(CodeState::Changed) => reviewed.as_ref().is_some_and(|paths| paths.contains(&place.path)),
+        Some(CodeState::Unchanged) | None => false,
+    };
     let request = PublishRequest {
         findings,
-        closed: list_closed(&view),
-        incomplete: describe_missing(session, &view, options, &change.head)?,
+        closed: list_ids(&view, |status| !status.is_undecided()),
+        open: list_ids(&view, FindingStatus::is_undecided),
+        incomplete,
         max_comments: (options.max_comments > 0).then_some(options.max_comments),
         dry_run: options.dry_run,
     };
-    let mut report = publish_findings(host, &mut client, &change, &request)?;
+    let mut report = publish_findings(host, &mut client, &change, &request, &mut is_fixed)?;
     skipped.append(&mut report.skipped);
     report.skipped = skipped;
     let outcome =
@@ -231,33 +230,47 @@ fn choose_findings(
     Ok((chosen, ids.map(|finding| SkippedFinding { finding, reason: reason.clone() }).collect()))
 }
 
-/// Returns the findings that are decided or gone.
-fn list_closed(view: &StoreView) -> HashMap<FindingId, FindingStatus> {
+/// Splits findings into those that stand in the head and the others, each with the reason.
+fn split_located(located: Vec<LocatedFinding>) -> (Vec<PublishableFinding>, Vec<SkippedFinding>) {
+    let (mut findings, mut skipped) = (Vec::with_capacity(located.len()), Vec::new());
+    for found in located {
+        let (finding, reason) = match found {
+            LocatedFinding::Stands(finding) => {
+                findings.push(PublishableFinding::new(&finding));
+                continue;
+            }
+            LocatedFinding::Changed(id) => (id, "its code has changed since the review: review again"),
+            LocatedFinding::Gone(id) => (id, "its code is not in the head"),
+            LocatedFinding::Unknown(id) => (id, "the code that was reviewed cannot be read: review again"),
+        };
+        skipped.push(SkippedFinding { finding, reason: reason.to_owned() });
+    }
+    (findings, skipped)
+}
+
+/// Returns the findings with a status.
+fn list_ids(view: &StoreView, is_wanted: impl Fn(FindingStatus) -> bool) -> HashSet<FindingId> {
     let rows = (0..view.finding_count()).map(|index| view.finding(index));
-    let closed = rows.filter(|row| !row.status.is_undecided());
-    closed.filter_map(|row| Some((row.id.parse().ok()?, row.status))).collect()
+    rows.filter(|row| is_wanted(row.status)).filter_map(|row| row.id.parse().ok()).collect()
+}
+
+/// Returns the review that speaks for the change: the run of `--run`, or the newest review in this worktree.
+fn find_review(session: &Session, view: &StoreView, options: &PublishOptions) -> Result<Option<RunRecord>, CliError> {
+    match &options.run {
+        Some(given) => Ok(session.store.run(&resolve_id::resolve_run(&session.store, given)?)?),
+        None => export::find_newest_review(session, view),
+    }
 }
 
 /// Returns a sentence if the review is not complete, or is not of the head of the change.
-fn describe_missing(
-    session: &Session,
-    view: &StoreView,
-    options: &PublishOptions,
-    head: &str,
-) -> Result<Option<String>, CliError> {
-    let record = match &options.run {
-        Some(given) => session.store.run(&resolve_id::resolve_run(&session.store, given)?)?,
-        None => export::find_newest_review(session, view)?,
-    };
-    let Some(record) = record else { return Ok(Some(export::NOTHING_REVIEWED.to_owned())) };
-    if let Some(said) = export::describe_missing(&record, &record.outcome.coverage) {
-        return Ok(Some(said));
+fn describe_missing(session: &Session, review: Option<&RunRecord>, head: &str) -> Option<String> {
+    let Some(record) = review else { return Some(export::NOTHING_REVIEWED.to_owned()) };
+    if let Some(said) = export::describe_missing(record, &record.outcome.coverage) {
+        return Some(said);
     }
     // A job of CI reviews the merge of the head into its base.
     let reviewed = &record.subject.head_commit;
     let is_of_head = reviewed == head || session.repo.is_in_history(head, reviewed);
-    Ok((!is_of_head).then(|| {
-        let short = |id: &str| id.chars().take(7).collect::<String>();
-        format!("the newest review is of {}, not of the head {}", short(reviewed), short(head))
-    }))
+    let short = |id: &str| id.chars().take(7).collect::<String>();
+    (!is_of_head).then(|| format!("the newest review is of {}, not of the head {}", short(reviewed), short(head)))
 }

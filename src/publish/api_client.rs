@@ -74,7 +74,8 @@ impl ApiConnection {
             let said = said.split(", or set").next().unwrap_or(&said).replace("the key", "the token");
             return Err(wrong(said));
         }
-        (_, _) = (base.set_fragment(None), base.set_query(None));
+        base.set_fragment(None);
+        base.set_query(None);
         Ok(base)
     }
 }

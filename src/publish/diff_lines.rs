@@ -8,7 +8,7 @@ use crate::domain::unified_diff::{DiffItem, parse_diff_lines};
 
 /// Line of the new side of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DiffLine {
+pub struct NewSideLine {
     /// Number of the hunk in its file. The lines of a comment must be in one hunk.
     pub hunk: usize,
     /// The line on the old side (1-based); `None` for an added line.
@@ -21,7 +21,7 @@ pub struct FileDiff {
     /// Path on the old side; the same as the new path unless the file was renamed.
     pub old_path: String,
     /// Lines on the new side by number (1-based).
-    lines: BTreeMap<u32, DiffLine>,
+    lines: BTreeMap<u32, NewSideLine>,
 }
 
 impl FileDiff {
@@ -39,11 +39,11 @@ impl FileDiff {
                 match line.kind {
                     Some(PatchLineKind::Removed) => old = old.saturating_add(1),
                     Some(PatchLineKind::Added) => {
-                        lines.insert(new, DiffLine { hunk: number, old_line: None });
+                        lines.insert(new, NewSideLine { hunk: number, old_line: None });
                         new = new.saturating_add(1);
                     }
                     Some(PatchLineKind::Context) => {
-                        lines.insert(new, DiffLine { hunk: number, old_line: Some(old) });
+                        lines.insert(new, NewSideLine { hunk: number, old_line: Some(old) });
                         (old, new) = (old.saturating_add(1), new.saturating_add(1));
                     }
                     // A damaged hunk: the numbers of the lines below are unknown.
@@ -56,7 +56,7 @@ impl FileDiff {
     }
 
     /// Returns a line of the new side; `None` if it is not in the diff.
-    pub fn line(&self, number: u32) -> Option<DiffLine> {
+    pub fn line(&self, number: u32) -> Option<NewSideLine> {
         self.lines.get(&number).copied()
     }
 
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn lines_of_a_patch_have_their_numbers() {
         let file = FileDiff::parse("a.rs", PATCH);
-        let line = |hunk, old_line| Some(DiffLine { hunk, old_line });
+        let line = |hunk, old_line| Some(NewSideLine { hunk, old_line });
         for (number, expected) in [
             (1, line(0, Some(1))),
             (2, line(0, None)),

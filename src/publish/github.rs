@@ -13,7 +13,8 @@ use super::comment::{CommentMarker, SuggestionSyntax, parse_marker};
 use super::diff_lines::{DiffLines, FileDiff};
 use super::error::PublishError;
 use super::host::{
-    InlineComment, PublishedComment, PublishedComments, PublishedSummary, ResolveFailure, ReviewHost, ReviewedChange,
+    CommentedLines, InlineComment, PublishedComment, PublishedComments, PublishedSummary, ResolveFailure, ReviewHost,
+    ReviewedChange,
 };
 use crate::reviewers::http::ApiKey;
 
@@ -100,19 +101,28 @@ impl GithubHost {
 
     /// Finds out who the token belongs to. The tokens of apps may not ask `GET /user`; GraphQL knows them.
     fn find_login(&self, client: &mut ApiClient) -> Result<String, PublishError> {
+        let failed = |failure| PublishError::from_failure("find out whose token this is", failure);
         let login = |value: &Value| value.as_str().filter(|login| !login.is_empty()).map(str::to_owned);
         match client.send(&ApiRequest::read(join_url(&self.address.base, &["user"]))) {
-            Ok(answer) => Ok(login(&answer.body["login"]).unwrap_or_else(|| ACTIONS_LOGIN.to_owned())),
+            Ok(answer) => login(&answer.body["login"]).ok_or_else(|| {
+                failed(ApiFailure::Unavailable {
+                    message: "the host does not name the account of the token".to_owned(),
+                })
+            }),
             Err(ApiFailure::Refused { status: 403 | 404, .. }) => {
-                let answer = client.send(&self.graphql(VIEWER_QUERY, json!({})));
-                let found = answer.ok().and_then(|answer| login(&answer.body["data"]["viewer"]["login"]));
-                let is_app = |login: &String| login.ends_with("[bot]");
-                Ok(found.map_or_else(
-                    || ACTIONS_LOGIN.to_owned(),
-                    |found| if is_app(&found) { found } else { format!("{found}[bot]") },
-                ))
+                let found = match client.send(&self.graphql(VIEWER_QUERY, json!({}))) {
+                    Ok(answer) => login(&answer.body["data"]["viewer"]["login"]),
+                    Err(ApiFailure::Refused { .. }) => None,
+                    // With a wrong name every comment would be posted again.
+                    Err(failure) => return Err(failed(failure)),
+                };
+                Ok(match found {
+                    Some(found) if found.ends_with("[bot]") => found,
+                    Some(found) => format!("{found}[bot]"),
+                    None => ACTIONS_LOGIN.to_owned(),
+                })
             }
-            Err(failure) => Err(PublishError::from_failure("find out whose token this is", failure)),
+            Err(failure) => Err(failed(failure)),
         }
     }
 }
@@ -169,8 +179,14 @@ impl ReviewHost for GithubHost {
             if let (Some(CommentMarker::Finding(finding)), Some(id), true) =
                 (marker, comment["id"].as_u64(), comment["in_reply_to_id"].is_null())
             {
+                let lines = CommentedLines::from_parts(
+                    &comment["original_commit_id"],
+                    &comment["path"],
+                    &comment["original_start_line"],
+                    &comment["original_line"],
+                );
                 let comment = id.to_string();
-                known.inline.push(PublishedComment { finding, comment, thread: None, is_resolved: false });
+                known.inline.push(PublishedComment { finding, comment, thread: None, is_resolved: false, lines });
             }
         }
         let issue_comments = self.url(&["issues", &self.address.number.to_string(), "comments"]);

@@ -8,7 +8,8 @@ use super::comment::{CommentMarker, SuggestionSyntax, parse_marker};
 use super::diff_lines::{DiffLines, FileDiff};
 use super::error::PublishError;
 use super::host::{
-    InlineComment, PublishedComment, PublishedComments, PublishedSummary, ResolveFailure, ReviewHost, ReviewedChange,
+    CommentedLines, InlineComment, PublishedComment, PublishedComments, PublishedSummary, ResolveFailure, ReviewHost,
+    ReviewedChange,
 };
 use crate::reviewers::http::ApiKey;
 
@@ -144,6 +145,12 @@ impl ReviewHost for GitlabHost {
                     comment,
                     thread: discussion["id"].as_str().map(str::to_owned),
                     is_resolved: note["resolved"] == true,
+                    lines: CommentedLines::from_parts(
+                        &note["position"]["head_sha"],
+                        &note["position"]["new_path"],
+                        &Value::Null,
+                        &note["position"]["new_line"],
+                    ),
                 }),
                 Some(CommentMarker::Summary) if known.summary.is_none() => {
                     known.summary = Some(PublishedSummary { comment, body: body.to_owned() });

@@ -1,5 +1,7 @@
 //! The interface of a code host: requests are built and answers are read here, but sent elsewhere.
 
+use serde_json::Value;
+
 use super::api_client::{ApiClient, ApiFailure, ApiRequest, ApiResponse};
 use super::comment::SuggestionSyntax;
 use super::diff_lines::DiffLines;
@@ -32,6 +34,27 @@ pub struct InlineComment {
     pub body: String,
 }
 
+/// Lines that a comment was posted for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommentedLines {
+    /// Head of the change at that time, as the host says.
+    pub commit: String,
+    /// Path in that commit.
+    pub path: String,
+    /// Lines in that commit.
+    pub lines: LineRange,
+}
+
+impl CommentedLines {
+    /// Creates the lines from the words of a host; `None` if a part is missing. `start` is missing for a single line.
+    pub fn from_parts(commit: &Value, path: &Value, start: &Value, end: &Value) -> Option<Self> {
+        let number = |value: &Value| u32::try_from(value.as_u64()?).ok().filter(|line| *line > 0);
+        let end = number(end)?;
+        let lines = LineRange::new(number(start).unwrap_or(end), end);
+        Some(Self { commit: commit.as_str()?.to_owned(), path: path.as_str()?.to_owned(), lines })
+    }
+}
+
 /// Inline comment of revdeck that the host has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublishedComment {
@@ -43,6 +66,8 @@ pub struct PublishedComment {
     pub thread: Option<String>,
     /// `true` if the thread is resolved.
     pub is_resolved: bool,
+    /// Lines that the comment was posted for, if the host tells them.
+    pub lines: Option<CommentedLines>,
 }
 
 /// Summary that the host has.

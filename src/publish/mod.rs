@@ -28,6 +28,6 @@ pub(crate) use comment::PublishableFinding;
 pub(crate) use error::PublishError;
 pub(crate) use github::{GithubAddress, GithubHost};
 pub(crate) use gitlab::{GitlabAddress, GitlabHost};
-pub(crate) use host::ReviewHost;
+pub(crate) use host::{CommentedLines, ReviewHost};
 pub(crate) use publisher::{PublishReport, PublishRequest, SkippedFinding, SummaryOutcome, publish_findings};
 pub(crate) use remote_url::{RemoteUrl, parse_remote_url};

@@ -1,12 +1,12 @@
 //! Decides which comments are posted and which threads are resolved. Pure: findings, diff and known comments in, plan
 //! out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::comment::{PublishableFinding, SuggestionSyntax, format_inline, suggested_lines};
 use super::diff_lines::{DiffLines, FileDiff};
 use super::host::{InlineComment, PublishedComment, PublishedComments};
-use crate::domain::{FindingId, FindingStatus, LineRange};
+use crate::domain::{FindingId, LineRange};
 
 /// Maximum number of lines of an anchor that a comment marks. A comment about a longer one stands at its first changed
 /// line: hosts show the marked lines above the comment, and nobody reads a page of them.
@@ -25,7 +25,7 @@ pub struct PlanInput<'a> {
     /// Comments that the host has.
     pub known: &'a PublishedComments,
     /// Findings that are decided or gone.
-    pub closed: &'a HashMap<FindingId, FindingStatus>,
+    pub closed: &'a HashSet<FindingId>,
     /// Maximum number of inline comments about current findings, known ones included; `None` for no maximum.
     pub max_comments: Option<usize>,
     /// Way in which the host writes suggestions.
@@ -69,7 +69,7 @@ pub fn plan_comments(input: &PlanInput<'_>) -> PublishPlan {
     }
     let current: HashSet<&FindingId> = input.findings.iter().map(|found| &found.finding().finding_id).collect();
     let is_closed = |comment: &&PublishedComment| {
-        !comment.is_resolved && input.closed.contains_key(&comment.finding) && !current.contains(&comment.finding)
+        !comment.is_resolved && input.closed.contains(&comment.finding) && !current.contains(&comment.finding)
     };
     plan.resolve = input.known.inline.iter().filter(is_closed).cloned().collect();
     plan
@@ -131,7 +131,7 @@ mod tests {
             findings,
             diff: &diff(),
             known,
-            closed: &HashMap::from([(id("closed"), FindingStatus::Dismissed), (id("again"), FindingStatus::Addressed)]),
+            closed: &HashSet::from([id("closed"), id("again")]),
             max_comments: most,
             syntax: SuggestionSyntax::CommentLines,
         })
@@ -170,6 +170,7 @@ mod tests {
             comment: title.to_owned(),
             thread: None,
             is_resolved,
+            lines: None,
         };
         let published = PublishedComments {
             inline: vec![known("known", true), known("closed", false), known("again", false), known("closed", true)],

@@ -4,14 +4,16 @@
 //!   the sending; all that is left counts as failed.
 //! - Running again goes on where it stopped, because the comments of the host are the only state.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 
 use super::api_client::{ApiClient, ApiFailure, ApiRequest};
 use super::comment::{PublishableFinding, SummaryParts, format_summary};
 use super::error::PublishError;
-use super::host::{InlineComment, PublishedComments, PublishedSummary, ResolveFailure, ReviewHost, ReviewedChange};
+use super::host::{
+    CommentedLines, InlineComment, PublishedComments, PublishedSummary, ResolveFailure, ReviewHost, ReviewedChange,
+};
 use super::plan::{PlanInput, PublishPlan, plan_comments};
-use crate::domain::{FindingId, FindingStatus, Priority};
+use crate::domain::{FindingId, Priority};
 
 /// Maximum number of times that comments with an uncertain outcome are sent.
 const MAX_UNCERTAIN_ATTEMPTS: u32 = 6;
@@ -33,7 +35,9 @@ pub struct PublishRequest {
     /// Findings that stand in the head, most urgent first.
     pub findings: Vec<PublishableFinding>,
     /// Findings of the store that are decided or gone.
-    pub closed: HashMap<FindingId, FindingStatus>,
+    pub closed: HashSet<FindingId>,
+    /// Findings of the store that nobody has decided about.
+    pub open: HashSet<FindingId>,
     /// Sentence about what was not reviewed.
     pub incomplete: Option<String>,
     /// Maximum number of inline comments about current findings; `None` for no maximum.
@@ -88,7 +92,11 @@ impl PublishReport {
     }
 }
 
-/// Publishes findings.
+/// Tells whether a comment is about code that was fixed or removed since. The caller knows the code and the reviews.
+pub type IsFixed<'a> = dyn FnMut(&CommentedLines) -> bool + 'a;
+
+/// Publishes findings. `is_fixed` is asked about comments on findings that the store does not know: another machine may
+/// have found them, or an earlier job whose store is gone.
 ///
 /// # Errors
 ///
@@ -98,13 +106,15 @@ pub fn publish_findings(
     client: &mut ApiClient,
     change: &ReviewedChange,
     request: &PublishRequest,
+    is_fixed: &mut IsFixed<'_>,
 ) -> Result<PublishReport, PublishError> {
     let known = host.list_comments(client)?;
+    let closed = collect_closed(&known, request, is_fixed);
     let input = PlanInput {
         findings: &request.findings,
         diff: &change.diff,
         known: &known,
-        closed: &request.closed,
+        closed: &closed,
         max_comments: request.max_comments,
         syntax: host.syntax(),
     };
@@ -134,6 +144,22 @@ pub fn publish_findings(
         publisher.write_summary(known.summary, &format_summary(&parts));
     }
     Ok(publisher.report)
+}
+
+/// Returns the findings whose threads are done: those that are decided or gone, and unknown ones whose code was fixed.
+fn collect_closed(
+    known: &PublishedComments,
+    request: &PublishRequest,
+    is_fixed: &mut IsFixed<'_>,
+) -> HashSet<FindingId> {
+    let mut closed = request.closed.clone();
+    for comment in known.inline.iter().filter(|comment| !comment.is_resolved) {
+        let is_unknown = !closed.contains(&comment.finding) && !request.open.contains(&comment.finding);
+        if is_unknown && comment.lines.as_ref().is_some_and(&mut *is_fixed) {
+            closed.insert(comment.finding.clone());
+        }
+    }
+    closed
 }
 
 /// Returns the findings for the summary in their order: those of the plan, and those whose line the host refused.

@@ -8,6 +8,55 @@ use crate::git::Repo;
 use crate::policy::anchor::AnchorLocation;
 use crate::store::{Store, StoreError, StoreView};
 
+/// State of earlier code in a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CodeState {
+    /// It is there, at the same or another place.
+    Unchanged,
+    /// Other code has replaced it, or a part of it.
+    Changed,
+    /// It is not there.
+    Gone,
+}
+
+/// Compares lines of earlier commits with a commit. Reads each earlier commit once.
+pub(crate) struct CodeComparison<'a> {
+    repo: &'a Repo,
+    commit: &'a str,
+    earlier: HashMap<String, Option<SnapshotFiles<'a>>>,
+}
+
+impl<'a> CodeComparison<'a> {
+    /// Creates a comparison with `commit`, a whole id. Reads nothing yet.
+    pub fn new(repo: &'a Repo, commit: &'a str) -> Self {
+        Self { repo, commit, earlier: HashMap::new() }
+    }
+
+    /// Returns the state of lines of a file of an earlier commit. `None` if the commit is not in the repository or the
+    /// answer is uncertain.
+    pub fn compare(&mut self, earlier: &str, path: &str, lines: LineRange) -> Option<CodeState> {
+        if !is_commit_id(earlier) {
+            return None;
+        }
+        if !self.earlier.contains_key(earlier) {
+            let files = SnapshotFiles::new(self.repo, earlier, self.commit).ok();
+            self.earlier.insert(earlier.to_owned(), files);
+        }
+        let files = self.earlier.get_mut(earlier)?.as_mut()?;
+        Some(match files.locate_lines(earlier, path, lines)? {
+            AnchorLocation::Unchanged { .. } => CodeState::Unchanged,
+            AnchorLocation::Changed { .. } => CodeState::Changed,
+            AnchorLocation::Deleted { .. } | AnchorLocation::FileGone => CodeState::Gone,
+        })
+    }
+}
+
+/// Returns `true` for a whole id of a commit. Other text that names a commit, such as `HEAD~3`, is refused where it comes
+/// from elsewhere.
+pub(crate) fn is_commit_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// Finding in a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LocatedFinding {

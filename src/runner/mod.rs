@@ -106,7 +106,7 @@ pub(crate) use ledger_feed::{
     LedgerRecall, LedgerRequest, LedgerSources, LedgerTurn, compose_ledger, find_details_call, forget_ledger_session,
     ledger_format,
 };
-pub(crate) use located_findings::{LocatedFinding, locate_findings};
+pub(crate) use located_findings::{CodeComparison, CodeState, LocatedFinding, is_commit_id, locate_findings};
 pub(crate) use process::limit_memory;
 pub(crate) use prompt::PromptBuilder;
 pub(crate) use prompt::code_context::{ContextTaskInput, context_options};

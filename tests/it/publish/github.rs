@@ -72,6 +72,9 @@ fn create_review(state: &mut HostState, review: &Value) -> Answer {
         let mut row = comment.clone();
         row["id"] = state.next_id().into();
         row["user"] = json!({ "login": state.login });
+        row["original_commit_id"] = json!(state.head);
+        row["original_line"] = comment["line"].clone();
+        row["original_start_line"] = comment["start_line"].clone();
         state.inline.push(row);
     }
     Answer::ok(json!({ "id": state.next_id() }))
@@ -280,6 +283,39 @@ fn two_machines_in_turn_post_each_finding_once() {
     assert_eq!(counts(&report), [1, 1, 0, 2, 0, 0]);
     assert_eq!(counts(&publish(&test, &host, &[], DONE))[0], 0);
     assert_eq!(comments_by_finding(&host), [1, 1, 1]);
+}
+
+#[test]
+fn a_job_without_memory_resolves_threads_of_code_that_was_fixed() {
+    let test = changed();
+    import(
+        &test,
+        &[
+            problem("src/app.py", 10, "Stays"),
+            problem("src/new.py", 3, "Is removed"),
+            problem("src/new.py", 8, "Is rewritten"),
+            problem("src/new.py", 11, "Stays, too"),
+        ],
+    );
+    let host = start(&test);
+    publish(&test, &host, &[], DONE);
+    let rewritten = plain_lines("new", 12).replace("new_2 = load(new_source_2)\n", "");
+    test.write("src/new.py", rewritten.replace("new_7 = load(new_source_7)", "new_7 = load(new_source_7, again)"));
+    test.commit("fixed");
+    // The next job: a clone with a home of its own, which has reviewed the last commit.
+    let job = TestEnvironment::new();
+    job.git(&["pull", "-q", test.repo().to_str().expect("text"), "main"]);
+    job.git(&["remote", "add", "origin", "https://github.com/octo/hello"]);
+    host.with(|state| state.head = head(&job));
+    // Without a review, only code that is gone is known to be fixed.
+    assert_eq!(publish(&job, &host, &["--dry-run"], DONE)["counts"]["resolved"], 1);
+    run(&job, &["review", "--wait"], DONE);
+    let report = publish(&job, &host, &[], DONE);
+    assert_eq!(counts(&report), [0, 1, 2, 0, 0, 0]);
+    let resolved = host.with(|state| {
+        state.inline.iter().map(|row| state.resolved.contains(&row["id"].as_u64().expect("an id"))).collect::<Vec<_>>()
+    });
+    assert_eq!(resolved, [false, true, true, false]);
 }
 
 #[test]
@@ -557,6 +593,19 @@ fn in_github_actions_nothing_need_be_said() {
         assert_eq!(output.status.code(), Some(DONE), "{}", err(&output));
         assert_eq!(counts(&serde_json::from_str(&out(&output)).expect("JSON")), expected);
     }
+}
+
+#[test]
+fn without_the_name_of_the_account_nothing_is_posted() {
+    let test = changed();
+    three_findings(&test);
+    let host = start(&test);
+    host.with(|state| state.is_app_token = true);
+    host.plan_faults(|_, call| (call.path == "/graphql").then(|| Fault::Refuse(bad_gateway())));
+    let output = publish_with(&test, &host, &["--pr", "7"], &[]);
+    assert_eq!(output.status.code(), Some(INCOMPLETE), "{}", err(&output));
+    assert!(err(&output).contains("cannot find out whose token this is: "), "{}", err(&output));
+    assert!(host.take_calls().iter().all(|call| !call.is_create()));
 }
 
 #[rstest]
