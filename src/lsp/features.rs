@@ -25,6 +25,8 @@ pub struct ClientFeatures {
     pub action_literals: bool,
     /// True if hovers may be Markdown.
     pub markdown_hover: bool,
+    /// True if the client tells changes of files on disk when it is asked to.
+    pub watches_files: bool,
 }
 
 impl ClientFeatures {
@@ -42,6 +44,7 @@ impl ClientFeatures {
                 && is_true("workspace/diagnostics/refreshSupport"),
             versioned_edits: is_true("workspace/workspaceEdit/documentChanges"),
             action_literals: at("textDocument/codeAction/codeActionLiteralSupport").is_some_and(Value::is_object),
+            watches_files: is_true("workspace/didChangeWatchedFiles/dynamicRegistration"),
             markdown_hover: lists("textDocument/hover/contentFormat", "markdown"),
         }
     }

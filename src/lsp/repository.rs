@@ -189,6 +189,11 @@ impl ReviewedRepository {
         self.by_path.keys().map(String::as_str)
     }
 
+    /// Returns true if a file has findings that nobody has decided about.
+    pub fn has_findings(&self, path: &str) -> bool {
+        self.by_path.contains_key(path)
+    }
+
     /// Returns a finding that nobody has decided about.
     pub fn finding(&self, id: &FindingId) -> Option<&ExportedFinding> {
         self.known.get(id).map(|known| &*known.exported)

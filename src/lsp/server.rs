@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gen_lsp_types::{
-    CodeActionKind, Diagnostic, DidChangeTextDocumentParams, DidChangeWorkspaceFoldersParams,
-    DidCloseTextDocumentParams, DidOpenTextDocumentParams, DocumentDiagnosticParams, ErrorCodes, ExecuteCommandParams,
-    Hover, HoverParams, InitializeResult, LspErrorCodes, MarkupContent, MarkupKind, MessageType,
-    PublishDiagnosticsParams, Range, RelatedFullDocumentDiagnosticReport, RelatedUnchangedDocumentDiagnosticReport,
-    ServerInfo, ShowMessageParams, TextDocumentIdentifier, Uri,
+    CodeActionKind, Diagnostic, DidChangeTextDocumentParams, DidChangeWatchedFilesParams,
+    DidChangeWorkspaceFoldersParams, DidCloseTextDocumentParams, DidOpenTextDocumentParams, DocumentDiagnosticParams,
+    ErrorCodes, ExecuteCommandParams, Hover, HoverParams, InitializeResult, LspErrorCodes, MarkupContent, MarkupKind,
+    MessageType, PublishDiagnosticsParams, Range, RelatedFullDocumentDiagnosticReport,
+    RelatedUnchangedDocumentDiagnosticReport, ServerInfo, ShowMessageParams, TextDocumentIdentifier, Uri,
 };
 use gen_lsp_types::{Contents, FullDocumentDiagnosticReport, UnchangedDocumentDiagnosticReport};
 use serde::Deserialize;
@@ -228,9 +228,8 @@ impl LanguageServer {
             (SessionState::Running, "textDocument/didOpen") => self.open_document(parse(params)?),
             (SessionState::Running, "textDocument/didChange") => self.change_document(parse(params)?),
             (SessionState::Running, "textDocument/didClose") => self.close_document(&parse(params)?),
-            (SessionState::Running, "textDocument/didSave" | "workspace/didChangeWatchedFiles") => {
-                self.schedule(Duration::ZERO);
-            }
+            (SessionState::Running, "textDocument/didSave") => self.schedule(Duration::ZERO),
+            (SessionState::Running, "workspace/didChangeWatchedFiles") => self.note_file_changes(&parse(params)?),
             (SessionState::Running, "workspace/didChangeWorkspaceFolders") => self.change_folders(parse(params)?),
             _ => {}
         }
@@ -257,7 +256,25 @@ impl LanguageServer {
             let opened = self.open.add(folder);
             self.changed_stores.extend(opened);
         }
+        if self.features.watches_files {
+            let watchers = json!({ "watchers": [{ "globPattern": "**/*" }] });
+            let method = "workspace/didChangeWatchedFiles";
+            let watching = json!({ "id": "revdeck-files", "method": method, "registerOptions": watchers });
+            self.request("client/registerCapability", Some(json!({ "registrations": [watching] })));
+        }
         self.schedule(Duration::ZERO);
+    }
+
+    /// Notes that files have changed on disk. Most of them, such as those that a build writes, have no findings.
+    fn note_file_changes(&mut self, params: &DidChangeWatchedFilesParams) {
+        let changed = params.changes.iter().filter_map(|change| path_from_uri(&change.uri.0));
+        let mut files = changed.filter_map(|path| self.open.find_file(&path));
+        let has_findings = |file: RepositoryFile| {
+            self.open.repositories.get(&file.root).is_some_and(|repository| repository.has_findings(&file.path))
+        };
+        if files.any(has_findings) {
+            self.schedule(EDIT_PAUSE);
+        }
     }
 
     fn change_folders(&mut self, params: DidChangeWorkspaceFoldersParams) {
@@ -349,10 +366,18 @@ impl LanguageServer {
         }
         self.send_changed(wanted);
         if is_outdated && has_new_findings {
-            self.requests += 1;
-            let id = format!("revdeck-{}", self.requests);
-            self.outgoing.push(json!({ "jsonrpc": "2.0", "id": id, "method": "workspace/diagnostic/refresh" }));
+            self.request("workspace/diagnostic/refresh", None);
         }
+    }
+
+    /// Sends a request. Its answer does not matter.
+    fn request(&mut self, method: &str, params: Option<Value>) {
+        self.requests += 1;
+        let mut message = json!({ "jsonrpc": "2.0", "id": format!("revdeck-{}", self.requests), "method": method });
+        if let Some(params) = params {
+            message["params"] = params;
+        }
+        self.outgoing.push(message);
     }
 
     /// Reads the findings of the stores that have changed.

@@ -5,6 +5,7 @@ mod client;
 mod diagnostics;
 mod ends;
 mod folders;
+mod page;
 mod python;
 
 use serde_json::{Value, json};

@@ -167,11 +167,15 @@ impl LspClient {
         message["params"].clone()
     }
 
-    /// Waits for the next diagnostics of a file, which are none.
+    /// Waits until a file has no diagnostics any more.
     #[track_caller]
     pub fn cleared(&mut self, uri: &str) {
-        let published = self.published(uri);
-        assert_eq!(published["diagnostics"], json!([]), "{uri}");
+        self.wait_for(&format!("the end of the diagnostics of {uri}"), |message| {
+            let params = &message["params"];
+            message["method"] == "textDocument/publishDiagnostics"
+                && params["uri"] == uri
+                && params["diagnostics"] == json!([])
+        });
     }
 
     /// Opens a document.

@@ -40,21 +40,21 @@ fn a_review_that_ends_is_shown() {
 fn columns_are_units_of_utf_16_or_bytes_of_utf_8() {
     let test = reviewed();
     let wide = uri(&test, "sub%20dir/wide.py");
-    for (encodings, offered, end) in [(json!(["utf-16"]), "utf-16", 51), (json!(["utf-16", "utf-8"]), "utf-8", 53)] {
+    for (encodings, offered, end) in [(json!(["utf-16"]), "utf-16", 52), (json!(["utf-16", "utf-8"]), "utf-8", 54)] {
         let mut client = LspClient::spawn(LspClient::command(&test, &[]));
         let mut capabilities = LspClient::capabilities();
         capabilities["general"] = json!({ "positionEncodings": encodings });
         let said = client.initialize(&[&uri(&test, "")], capabilities);
         assert_eq!(said["capabilities"]["positionEncoding"], offered);
         assert_eq!(range(&client.published(&wide)["diagnostics"][0]), [0, 0, 1, end]);
-        // A change behind the emoji, in the columns of the client.
+        // A blank behind the emoji goes, at the columns of the client.
         client.open(&wide, WIDE);
         let at = |character: u64| json!({ "line": 1, "character": character });
-        let change = json!({ "range": { "start": at(end - 7), "end": at(end) }, "text": "" });
+        let change = json!({ "range": { "start": at(end - 7), "end": at(end - 6) }, "text": "" });
         let document = json!({ "uri": wide, "version": 2 });
         client.notify("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [change] }));
         let published = client.published(&wide);
-        assert_eq!(range(&published["diagnostics"][0]), [0, 0, 1, end - 7]);
+        assert_eq!(range(&published["diagnostics"][0]), [0, 0, 1, end - 1]);
         assert_eq!(published["version"], 2);
     }
 }
@@ -68,7 +68,7 @@ fn findings_follow_unsaved_edits_and_stale_ones_are_not_shown() {
     client.open(&wide, WIDE);
     client.replace(&wide, 2, &format!("import os\n\n\n{WIDE}"));
     let moved = client.published(&wide);
-    assert_eq!((range(&moved["diagnostics"][0]), &moved["version"]), ([3, 0, 4, 51], &json!(2)));
+    assert_eq!((range(&moved["diagnostics"][0]), &moved["version"]), ([3, 0, 4, 52], &json!(2)));
     client.replace(&wide, 3, "def narrow(a):\n    return a\n");
     client.cleared(&wide);
     assert_eq!(client.actions(&wide, 0), [json!({}); 0]);
@@ -88,10 +88,27 @@ fn files_that_are_not_open_are_read_from_disk() {
     std::fs::remove_file(test.repo().join("long.py")).expect("a file");
     let mut client = LspClient::start(&test);
     let published = client.published(&uri(&test, "sub%20dir/wide.py"));
-    assert_eq!(range(&published["diagnostics"][0]), [1, 0, 2, 51]);
+    assert_eq!(range(&published["diagnostics"][0]), [1, 0, 2, 52]);
     // A file that is gone has no diagnostics.
     client.shut_down();
     assert!(client.kept.is_empty(), "{:?}", client.kept);
+}
+
+#[test]
+fn a_file_that_changes_on_disk_is_read_again() {
+    let test = reviewed();
+    let mut client = LspClient::spawn(LspClient::command(&test, &[]));
+    let mut capabilities = LspClient::capabilities();
+    capabilities["workspace"]["didChangeWatchedFiles"] = json!({ "dynamicRegistration": true });
+    client.initialize(&[&uri(&test, "")], capabilities);
+    let asked = client.wait_for("a registration", |message| message["method"] == "client/registerCapability");
+    assert_eq!(asked["params"]["registrations"][0]["method"], "workspace/didChangeWatchedFiles");
+    let wide = uri(&test, "sub%20dir/wide.py");
+    client.published(&wide);
+    // An assistant has rewritten it.
+    test.write("sub dir/wide.py", "def narrow(a):\n    return a\n");
+    client.notify("workspace/didChangeWatchedFiles", json!({ "changes": [{ "uri": wide, "type": 2 }] }));
+    client.cleared(&wide);
 }
 
 #[test]
