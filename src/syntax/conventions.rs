@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use super::definition;
 use super::language::Language;
+use crate::domain::Confidence;
 
 /// Names, texts and switches for the readers of syntax trees.
 #[derive(Debug, Default, Deserialize)]
@@ -58,6 +59,38 @@ pub struct Conventions {
     /// True if a string in a body documents it and is no code.
     pub body_may_be_text: bool,
     pub module_variables: ModuleVariableForm,
+    pub private_functions: PrivateFunctions,
+}
+
+/// What tells that nothing outside of a file can call a function; empty for a language whose modifiers do not tell.
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PrivateFunctions {
+    /// Modifiers of which one makes a function private.
+    pub words: Vec<String>,
+    /// Modifiers of functions that others call all the same.
+    pub called_words: Vec<String>,
+    /// Texts among the modifiers of such functions, such as the sign of an annotation.
+    pub called_texts: Vec<String>,
+    /// Names of functions that a runtime calls.
+    pub called_names: Vec<String>,
+    /// Beginnings of such names.
+    pub called_prefixes: Vec<String>,
+    /// Confidence that a private function without a use in its file is unused.
+    pub confidence: Confidence,
+}
+
+impl Default for PrivateFunctions {
+    fn default() -> Self {
+        Self {
+            words: Vec::new(),
+            called_words: Vec::new(),
+            called_texts: Vec::new(),
+            called_names: Vec::new(),
+            called_prefixes: Vec::new(),
+            confidence: Confidence::High,
+        }
+    }
 }
 
 /// How an attribute tells that it marks test code.

@@ -8,6 +8,7 @@
 use super::{DeadCodeCollector, LexicalScope, shorten_name};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
 use crate::reviewers::analyzer::smells::{Smell, SmellBuilder, SmellGrade};
+use crate::syntax::conventions::{PrivateFunctions, conventions};
 use crate::syntax::language::Language;
 use crate::syntax::node_roles::{SmellNodeRole, SmellNodeRoles};
 use crate::syntax::occurrences::{self, NameOccurrence};
@@ -39,6 +40,28 @@ struct DeclaredFunction<'a> {
 impl DeclaredFunction<'_> {
     fn head_has(&self, word: &str) -> bool {
         occurrences::has_word(self.head, word)
+    }
+
+    fn head_contains(&self, text: &str) -> bool {
+        memchr::memmem::find(self.head, text.as_bytes()).is_some()
+    }
+
+    /// Returns whether a modifier makes the function private.
+    fn is_marked(&self, rules: &PrivateFunctions) -> bool {
+        rules.words.iter().any(|word| self.head_has(word))
+    }
+
+    /// Returns whether others than its callers in the file call the function.
+    fn is_called_by_others(&self, rules: &PrivateFunctions) -> bool {
+        rules.called_words.iter().any(|word| self.head_has(word))
+            || rules.called_texts.iter().any(|text| self.head_contains(text))
+            || rules.called_names.iter().any(|name| self.name == name.as_bytes())
+            || rules.called_prefixes.iter().any(|prefix| self.name.starts_with(prefix.as_bytes()))
+    }
+
+    /// Returns whether the package of a function in Scala sees it: `private[shop]`.
+    fn is_private_in_package(&self) -> bool {
+        self.head_contains("private[") && !self.head_contains("private[this]")
     }
 }
 
@@ -107,27 +130,48 @@ impl DeadCodeCollector<'_, '_> {
             parent: &source.nodes[source.nodes[index].parent as usize],
             scope: self.scopes.last(),
         };
-        match source.language {
-            Language::Rust => self.is_private_rust(&declared).then_some(Confidence::High),
-            Language::Python => self.private_confidence_python(&declared),
-            Language::JavaScript | Language::TypeScript | Language::Tsx => self.private_confidence_script(&declared),
-            Language::Java => is_private_java(&declared).then_some(Confidence::High),
-            Language::CSharp => self.private_confidence_csharp(&declared),
-            Language::Php => is_private_php(&declared).then_some(Confidence::Medium),
-            Language::C | Language::Cpp => self.is_private_c(&declared).then_some(Confidence::High),
-            Language::Ruby => self.is_private_ruby(&declared).then_some(Confidence::Low),
-            Language::Kotlin => self.is_private_kotlin(&declared).then_some(Confidence::High),
-            Language::Scala => self.is_private_scala(&declared).then_some(Confidence::High),
-            Language::Swift => self.is_private_swift(&declared).then_some(Confidence::High),
-            Language::Go | Language::Bash => None,
+        let rules = &conventions(source.language).private_functions;
+        let is_called = declared.is_called_by_others(rules);
+        let is_private = match source.language {
+            Language::Rust => self.is_private_rust(&declared),
+            Language::Python => return self.private_confidence_python(&declared),
+            Language::JavaScript | Language::TypeScript | Language::Tsx => {
+                return self.private_confidence_script(&declared);
+            }
+            Language::CSharp => return self.private_confidence_csharp(&declared),
+            Language::C | Language::Cpp => declared.is_marked(rules) && !self.is_shared_c(&declared),
+            Language::Ruby => self.is_private_ruby(&declared),
+            Language::Scala => declared.is_marked(rules) && !declared.is_private_in_package(),
+            _ => declared.is_marked(rules),
+        };
+        ((is_private || self.is_local(&declared)) && !is_called).then_some(rules.confidence)
+    }
+
+    /// Returns whether a function stands among the statements of another one.
+    fn is_local(&self, declared: &DeclaredFunction<'_>) -> bool {
+        let (parent, kinds) = (declared.parent.kind, &self.roles.kinds);
+        match self.source.language {
+            Language::Kotlin => declared.scope.is_some() && kinds.block.is(parent),
+            Language::Scala => {
+                declared.scope.is_some_and(|scope| scope.is_function) && self.roles.role(parent) == SmellNodeRole::Block
+            }
+            Language::Swift => kinds.statements.is(parent),
+            _ => false,
         }
     }
 
+    /// Returns whether a static function of C or C++ stands in a header or in a class.
+    fn is_shared_c(&self, declared: &DeclaredFunction<'_>) -> bool {
+        let source = self.source;
+        let is_header = matches!(source.path.rsplit('.').next(), Some("h" | "hh" | "hpp" | "hxx" | "inl" | "ipp"));
+        let in_class = declared.scope.is_some_and(|scope| {
+            !scope.is_function && !source.bytes(&source.nodes[scope.node]).starts_with(b"namespace")
+        });
+        is_header || in_class
+    }
+
     fn is_private_rust(&self, declared: &DeclaredFunction<'_>) -> bool {
-        !declared.head_has("pub")
-            && !declared.head_has("extern")
-            && declared.name != b"main"
-            && !declared.scope.is_some_and(|scope| scope.is_trait || scope.allows_unused)
+        !declared.scope.is_some_and(|scope| scope.is_trait || scope.allows_unused)
             && self.attribute_before(declared.index).is_none()
     }
 
@@ -175,18 +219,6 @@ impl DeadCodeCollector<'_, '_> {
         (declared.head_has("private") && whole && !declared.head.contains(&b'[')).then_some(confidence)
     }
 
-    fn is_private_c(&self, declared: &DeclaredFunction<'_>) -> bool {
-        let source = self.source;
-        let is_header = matches!(source.path.rsplit('.').next(), Some("h" | "hh" | "hpp" | "hxx" | "inl" | "ipp"));
-        let marked = ["inline", "__attribute__", "unused", "constructor", "UNUSED", "used"]
-            .iter()
-            .any(|word| memchr::memmem::find(declared.head, word.as_bytes()).is_some());
-        let in_class = declared.scope.is_some_and(|scope| {
-            !scope.is_function && !source.bytes(&source.nodes[scope.node]).starts_with(b"namespace")
-        });
-        declared.head_has("static") && !is_header && !marked && !in_class
-    }
-
     fn is_private_ruby(&self, declared: &DeclaredFunction<'_>) -> bool {
         let (source, kinds) = (self.source, &self.roles.kinds);
         let around = &source.nodes[declared.parent.parent as usize];
@@ -198,35 +230,6 @@ impl DeadCodeCollector<'_, '_> {
         };
         let class = declared.scope.filter(|scope| !scope.is_function);
         class.is_some_and(|class| (class.private || inline) && is_alone(class))
-    }
-
-    fn is_private_kotlin(&self, declared: &DeclaredFunction<'_>) -> bool {
-        let has = |word| occurrences::has_word(declared.head, word);
-        // Operators are called by their signs, and annotations by frameworks.
-        let is_named = !declared.head.contains(&b'@') && !has("operator") && !has("override");
-        let is_local = declared.scope.is_some() && self.roles.kinds.block.is(declared.parent.kind);
-        is_named && (has("private") || is_local)
-    }
-
-    fn is_private_scala(&self, declared: &DeclaredFunction<'_>) -> bool {
-        let has = |word| occurrences::has_word(declared.head, word);
-        let contains = |text: &str| memchr::memmem::find(declared.head, text.as_bytes()).is_some();
-        let is_plain = !declared.head.contains(&b'@') && !has("implicit") && !has("override");
-        // `private[shop]` is visible in its package.
-        let is_hidden = has("private") && (!contains("private[") || contains("private[this]"));
-        let is_hook =
-            matches!(declared.name, b"readObject" | b"writeObject" | b"readResolve" | b"writeReplace" | b"this");
-        let is_local = declared.scope.is_some_and(|scope| scope.is_function)
-            && self.roles.role(declared.parent.kind) == SmellNodeRole::Block;
-        is_plain && !is_hook && (is_hidden || is_local)
-    }
-
-    fn is_private_swift(&self, declared: &DeclaredFunction<'_>) -> bool {
-        let has = |word| occurrences::has_word(declared.head, word);
-        let is_named = !declared.head.contains(&b'@') && !has("override") && declared.name != b"init";
-        // `private(set)` says nothing of the function.
-        let is_hidden = has("private") || has("fileprivate");
-        is_named && (is_hidden || self.roles.kinds.statements.is(declared.parent.kind))
     }
 
     /// Returns whether nothing else determines the parameters of a function.
@@ -492,20 +495,6 @@ impl DeadCodeCollector<'_, '_> {
         }
         statements(body).count() <= 1 && source.nodes[body].end_index as usize - body < 40
     }
-}
-
-fn is_private_java(declared: &DeclaredFunction<'_>) -> bool {
-    // Serialization calls these methods by name.
-    let is_serial = declared.name.starts_with(b"readObject")
-        || declared.name.starts_with(b"writeObject")
-        || matches!(declared.name, b"readResolve" | b"writeReplace");
-    declared.head_has("private") && !declared.head.contains(&b'@') && !is_serial
-}
-
-fn is_private_php(declared: &DeclaredFunction<'_>) -> bool {
-    declared.head_has("private")
-        && !declared.name.starts_with(b"__")
-        && memchr::memmem::find(declared.head, b"#[").is_none()
 }
 
 /// Returns whether a node of Rust is a trait or implements one.
