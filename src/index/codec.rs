@@ -146,12 +146,13 @@ mod tests {
         assert_eq!((reader.read_varint(), reader.0.len()), (None, 0));
         for length in 0..bytes.len() {
             let mut short = PackedReader(&bytes[..length]);
-            assert!(
-                short.read_varints().is_none()
-                    || short.read_str().is_none()
-                    || short.read_u32s().is_none()
-                    || short.read_ascending(&mut |_| {}).is_none()
-            );
+            let mut read_all = || {
+                short.read_varints()?;
+                short.read_str()?;
+                short.read_u32s()?;
+                short.read_ascending(&mut |_| {})
+            };
+            assert_eq!(read_all(), None, "{length} of {} bytes", bytes.len());
         }
         assert_eq!(PackedReader(&[0xff; 20]).read_varint(), None);
     }

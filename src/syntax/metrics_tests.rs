@@ -6,12 +6,15 @@ use crate::syntax::source::Parsers;
 
 /// Formats the functions as `name lines nloc cyclomatic cognitive parameters nesting`, one per line, with `test` at the
 /// end for test code.
-fn figures(path: &str, code: &str) -> String {
+fn read_facts(path: &str, code: &str) -> FileFacts {
     let language = Language::detect(path, code.as_bytes()).expect("a language of ours");
     let mut parsers = Parsers::default();
     let source = parsers.parse(path, language, code.as_bytes()).expect("parses");
-    let facts = FileFacts::from_parsed(&source);
-    let rows: Vec<String> = facts
+    FileFacts::from_parsed(&source)
+}
+
+fn figures(path: &str, code: &str) -> String {
+    let rows: Vec<String> = read_facts(path, code)
         .functions
         .iter()
         .map(|f| {
@@ -450,10 +453,12 @@ fn partial_trees_and_odd_texts_are_tolerated() {
         ("a.py", "\u{feff}\0\r\ndef \u{e9}(): '''"),
         ("a.c", ""),
     ] {
-        figures(path, code);
-        for cut in 0..code.len() {
-            if let Some(part) = code.get(..cut) {
-                figures(path, part);
+        for part in (0..=code.len()).filter_map(|cut| code.get(..cut)) {
+            let lines = 1..=part.split('\n').count() as u32;
+            for function in read_facts(path, part).functions {
+                let within = lines.contains(&function.line_start) && lines.contains(&function.line_end);
+                assert!(within && function.line_start <= function.line_end, "{path}: {part:?}: {function:?}");
+                assert!(function.nloc <= *lines.end(), "{path}: {part:?}: {function:?}");
             }
         }
     }

@@ -227,7 +227,10 @@ proptest! {
     #[test]
     fn bytes_that_nobody_packed_are_no_document_or_a_sound_one(bytes in proptest::collection::vec(0u8..20, 0..60)) {
         if let Some(document) = Document::unpack(&bytes, &mut Vocabulary::default()) {
-            (0..document.line_count() + 2).for_each(|line| drop(document.line_words(line).to_vec()));
+            let end = document.passages.last().map_or(0, |last| last.end);
+            prop_assert_eq!(end, document.line_count());
+            let words = (0..document.line_count() + 2).map(|line| document.line_words(line).len()).sum::<usize>();
+            prop_assert!(words <= bytes.len(), "{} words in {} bytes", words, bytes.len());
         }
     }
 

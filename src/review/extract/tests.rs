@@ -425,10 +425,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_text_makes_it_panic(text in ".*", signs in "[\\[\\]{}\"',:/*`~\\\\a1 \n“’u-]{0,300}") {
+    fn no_text_makes_it_panic_or_invent(text in ".*", signs in "[\\[\\]{}\"',:/*`~\\\\a1 \n“’u-]{0,300}") {
         for text in [text, signs] {
-            extract_reports(&answer(&text, &[(REPORT_FINDINGS_TOOL, &text)]));
-            extract_reports(&answer(&format!("{{\"findings\": [{text}"), &[]));
+            let twice = extract_reports(&answer(&text, &[(REPORT_FINDINGS_TOOL, &text)]));
+            let begun = extract_reports(&answer(&format!("{{\"findings\": [{text}"), &[]));
+            // Each report is an object of its own.
+            let objects = text.matches('{').count();
+            prop_assert!(twice.reports.len() <= 2 * objects, "{:?}", twice.reports);
+            prop_assert!(begun.reports.len() <= objects + 1, "{:?}", begun.reports);
         }
     }
 

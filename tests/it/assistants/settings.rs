@@ -135,7 +135,9 @@ fn a_settings_file_of_any_form_is_extended_and_restored_byte_for_byte(
         run(&test, &["hook", "uninstall", host, "--yes"], DONE);
         assert_eq!(state(&test), before, "{host} {number}");
         assert_eq!(status(&test, host)["installed"], false, "{host} {number}");
-        assert!(number < samples || !folder(&test).join(".codex").exists(), "a made folder stays");
+        if number >= samples {
+            assert!(!folder(&test).join(".codex").exists(), "a made folder stays");
+        }
     }
 }
 

@@ -565,7 +565,8 @@ proptest! {
             request.messages.push(answer.into_response(&ApiKey::new(None)).to_message());
             for other in http_kinds() {
                 let ask = RequestOptions { model: "m", effort: None, window: None, is_official: true, unsupported: &BTreeSet::new() };
-                let _ = format_of(other).build_body(&request, &ask);
+                let body = format_of(other).build_body(&request, &ask);
+                prop_assert!(body.is_object(), "{}", body);
             }
         }
     }
