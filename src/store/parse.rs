@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::tables::FINDING_ID_BYTES;
+use super::view::RunRow;
 use crate::domain::{FindingCounts, FindingId, FindingStatus, Kind, Priority, RunId, RunStatus, Severity, Time, Usage};
 
 /// Coverage counts of a run.
@@ -79,6 +80,47 @@ pub(super) struct RunLine<'a> {
     pub(super) coverage: CoverageCountsLine,
     #[serde(default)]
     pub(super) finding_counts: FindingCounts,
+}
+
+impl RunLine<'_> {
+    /// Returns the run as lists show it.
+    pub(super) fn to_row(&self) -> RunRow<'_> {
+        RunRow {
+            id: &self.run_id,
+            status: self.status,
+            scope: &self.scope,
+            reviewer: &self.reviewer,
+            model: &self.model,
+            reasoning_effort: &self.reasoning_effort,
+            branch: &self.branch,
+            created_ms: self.created_at.as_millisecond(),
+            updated_ms: self.updated_at.as_millisecond(),
+            counts: self.finding_counts.by_priority(),
+            tokens: self.tokens.input.saturating_add(self.tokens.output).saturating_add(self.tokens.reasoning),
+            files_total: self.coverage.files_total,
+            files_covered: self.coverage.files_covered,
+            hunks_total: self.coverage.hunks_total,
+            hunks_covered: self.coverage.hunks_covered,
+            incomplete: match self.status {
+                RunStatus::Completed => self.coverage.is_incomplete(),
+                RunStatus::Skipped => self.coverage.incomplete,
+                _ => false,
+            },
+            attempt: self.attempt,
+            paused: self.paused,
+            epoch: self.epoch,
+            superseded_by: self.superseded_by.as_deref().unwrap_or(""),
+            cancel_reason: self.cancel_reason.as_deref().unwrap_or(""),
+            error_class: self.error_class.as_deref().unwrap_or(""),
+            diff_fingerprint: &self.diff_fingerprint,
+            scope_hash: &self.scope_hash,
+            policy_version: &self.prompt_policy_version,
+            snapshot_commit: &self.snapshot_commit,
+            head_commit: &self.head_commit,
+            matching_head: if self.last_reuse_head.is_empty() { &self.head_commit } else { &self.last_reuse_head },
+            worktree: &self.worktree,
+        }
+    }
 }
 
 /// A finding of an output or a journal.

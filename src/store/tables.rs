@@ -158,50 +158,53 @@ impl StoreTables {
 
     /// Adds a run's row or updates it from a line. Returns the row.
     pub(super) fn upsert_run(&mut self, line: &RunLine<'_>) -> usize {
-        let row = self.find_run(&line.run_id);
-        let old = row.map_or(PackedRun::zeroed(), |row| self.runs.get(row));
+        self.pack_run(&line.to_row(), None)
+    }
+
+    /// Adds a run's row of a view unchanged.
+    pub(super) fn upsert_run_row(&mut self, row: &RunRow<'_>) -> usize {
+        self.pack_run(row, Some(1))
+    }
+
+    /// Adds a run or updates it; keeps whether it is settled unless `settled` says it. Returns the row.
+    fn pack_run(&mut self, row: &RunRow<'_>, settled: Option<u8>) -> usize {
+        let known = self.find_run(row.id);
+        let old = known.map_or(PackedRun::zeroed(), |known| self.runs.get(known));
         let text = &mut self.run_text;
         let column = PackedRun {
-            id: text.replace(old.id, &line.run_id),
-            status: line.status as u8,
-            settled: old.settled,
-            paused: u8::from(line.paused),
-            incomplete: u8::from(match line.status {
-                RunStatus::Completed => line.coverage.is_incomplete(),
-                RunStatus::Skipped => line.coverage.incomplete,
-                _ => false,
-            }),
+            id: text.replace(old.id, row.id),
+            status: row.status as u8,
+            settled: settled.unwrap_or(old.settled),
+            paused: u8::from(row.paused),
+            incomplete: u8::from(row.incomplete),
             unused: [0; 4],
-            epoch: line.epoch,
-            created_ms: line.created_at.as_millisecond(),
-            updated_ms: line.updated_at.as_millisecond(),
-            tokens: line.tokens.input.saturating_add(line.tokens.output).saturating_add(line.tokens.reasoning),
-            counts: line.finding_counts.by_priority(),
-            files_total: line.coverage.files_total,
-            files_covered: line.coverage.files_covered,
-            hunks_total: line.coverage.hunks_total,
-            hunks_covered: line.coverage.hunks_covered,
-            attempt: line.attempt,
-            scope: text.intern(&line.scope),
-            reviewer: text.intern(&line.reviewer),
-            model: text.intern(&line.model),
-            reasoning_effort: text.intern(&line.reasoning_effort),
-            branch: text.intern(&line.branch),
-            superseded_by: text.intern(line.superseded_by.as_deref().unwrap_or("")),
-            cancel_reason: text.intern(line.cancel_reason.as_deref().unwrap_or("")),
-            error_class: text.intern(line.error_class.as_deref().unwrap_or("")),
-            scope_hash: text.intern(&line.scope_hash),
-            policy_version: text.intern(&line.prompt_policy_version),
-            head_commit: text.intern(&line.head_commit),
-            matching_head: text.intern(match line.last_reuse_head.is_empty() {
-                true => &line.head_commit,
-                false => &line.last_reuse_head,
-            }),
-            worktree: text.intern(&line.worktree),
-            diff_fingerprint: text.replace(old.diff_fingerprint, &line.diff_fingerprint),
-            snapshot_commit: text.replace(old.snapshot_commit, &line.snapshot_commit),
+            epoch: row.epoch,
+            created_ms: row.created_ms,
+            updated_ms: row.updated_ms,
+            tokens: row.tokens,
+            counts: row.counts,
+            files_total: row.files_total,
+            files_covered: row.files_covered,
+            hunks_total: row.hunks_total,
+            hunks_covered: row.hunks_covered,
+            attempt: row.attempt,
+            scope: text.intern(row.scope),
+            reviewer: text.intern(row.reviewer),
+            model: text.intern(row.model),
+            reasoning_effort: text.intern(row.reasoning_effort),
+            branch: text.intern(row.branch),
+            superseded_by: text.intern(row.superseded_by),
+            cancel_reason: text.intern(row.cancel_reason),
+            error_class: text.intern(row.error_class),
+            scope_hash: text.intern(row.scope_hash),
+            policy_version: text.intern(row.policy_version),
+            head_commit: text.intern(row.head_commit),
+            matching_head: text.intern(row.matching_head),
+            worktree: text.intern(row.worktree),
+            diff_fingerprint: text.replace(old.diff_fingerprint, row.diff_fingerprint),
+            snapshot_commit: text.replace(old.snapshot_commit, row.snapshot_commit),
         };
-        self.write_run(row, column)
+        self.write_run(known, column)
     }
 
     fn write_run(&mut self, row: Option<usize>, column: PackedRun) -> usize {
@@ -377,46 +380,6 @@ impl StoreTables {
             line_end: column.line_end,
             title: text.get(column.title),
         }
-    }
-
-    /// Adds a run's row of a view unchanged.
-    pub(super) fn upsert_run_row(&mut self, row: &RunRow<'_>) -> usize {
-        let known = self.find_run(row.id);
-        let text = &mut self.run_text;
-        let column = PackedRun {
-            id: text.push(row.id),
-            status: row.status as u8,
-            settled: 1,
-            paused: u8::from(row.paused),
-            incomplete: u8::from(row.incomplete),
-            unused: [0; 4],
-            epoch: row.epoch,
-            created_ms: row.created_ms,
-            updated_ms: row.updated_ms,
-            tokens: row.tokens,
-            counts: row.counts,
-            files_total: row.files_total,
-            files_covered: row.files_covered,
-            hunks_total: row.hunks_total,
-            hunks_covered: row.hunks_covered,
-            attempt: row.attempt,
-            scope: text.intern(row.scope),
-            reviewer: text.intern(row.reviewer),
-            model: text.intern(row.model),
-            reasoning_effort: text.intern(row.reasoning_effort),
-            branch: text.intern(row.branch),
-            superseded_by: text.intern(row.superseded_by),
-            cancel_reason: text.intern(row.cancel_reason),
-            error_class: text.intern(row.error_class),
-            scope_hash: text.intern(row.scope_hash),
-            policy_version: text.intern(row.policy_version),
-            head_commit: text.intern(row.head_commit),
-            matching_head: text.intern(row.matching_head),
-            worktree: text.intern(row.worktree),
-            diff_fingerprint: text.push(row.diff_fingerprint),
-            snapshot_commit: text.push(row.snapshot_commit),
-        };
-        self.write_run(known, column)
     }
 
     /// Adds a run of which only the id is known; findings can refer to it, but no list shows it.
