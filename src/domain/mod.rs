@@ -22,6 +22,7 @@ pub(crate) mod patch;
 mod reported_problem;
 mod review_unit;
 mod run;
+mod run_output;
 mod scope;
 pub mod text;
 mod triage;
@@ -50,8 +51,9 @@ pub use reported_problem::{RejectedReport, ReportedProblem};
 pub use review_unit::{DiffPart, ReviewUnitKind, ReviewedFile, UnitReport};
 pub use run::{
     CancelReason, ErrorClass, FindingCounts, PhaseTimings, ReviewSubject, ReviewerUsage, RunEnding, RunLinks,
-    RunOutcome, RunOutput, RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source, Usage,
+    RunOutcome, RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source, Usage,
 };
+pub use run_output::RunOutput;
 pub use scope::{ParseScopeError, Scope};
 pub use triage::{Actor, Disposition, TriageAction};
 pub use unified_diff::Hunk;

@@ -62,7 +62,7 @@ pub struct Conventions {
     pub private_functions: PrivateFunctions,
 }
 
-/// What tells that nothing outside of a file can call a function; empty for a language whose modifiers do not tell.
+/// Rules for functions that nothing outside of their file can call; empty for a language whose modifiers do not tell.
 #[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PrivateFunctions {

@@ -14,25 +14,21 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use super::clipboard;
-use super::message::{
-    AppCommand, AppMessage, ChosenReviewer, CopyOrder, DetailSubject, ReviewReply, Tab, TriageOrder, TriageOrderItem,
-};
+use super::message::{AppCommand, AppMessage, CopyOrder, DetailSubject, Tab, TriageOrder, TriageOrderItem};
 use super::page_loader::PageLoader;
+use super::runner_requests::{RunnerRequest, serve_runner_requests};
 use super::terminal::MessageSender;
 use super::views::ViewWorkers;
-use super::views::fix::{FixIndex, FixOrder, FixPlan};
+use super::views::fix::FixIndex;
 use crate::config::ClockAndIds;
-use crate::domain::{Actor, Disposition, FindingId, RunId, Scope, Source, TriageAction, WatchMode};
+use crate::domain::{Actor, Disposition, FindingId, RunId, TriageAction};
 use crate::git::Repo;
 use crate::masking::Mask;
 use crate::policy;
 use crate::report::render_prompt;
-use crate::runner::{
-    BUILTIN_REVIEWER, CancelOutcome, FixMakers, FixRequest, FreshnessFacts, PauseOutcome, ReconcileReport,
-    RequestOutcome, ReviewRequest, RunnerError, Services, WatchState, parse_snooze,
-};
+use crate::runner::{FreshnessFacts, Services, WatchState};
 use crate::store::triage::{self, UndoOutcome};
-use crate::store::{Store, StoreChange, StoreError, StoreView, WatcherInfo, WatcherStatus};
+use crate::store::{Store, StoreChange, StoreError, StoreView, WatcherStatus};
 
 /// Name prefix of the threads whose panics are caught, so that a panic does not reset the terminal.
 pub const WORKER: &str = "revdeck-cockpit-";
@@ -66,19 +62,6 @@ enum ClipboardRequest {
         view: Arc<StoreView>,
         findings: Vec<String>,
     },
-}
-
-enum RunnerRequest {
-    Reconcile,
-    Review { scope: Option<Scope>, reviewer: ChosenReviewer },
-    ReviewOnOpen,
-    Cancel(RunId),
-    Pause(RunId),
-    Resume(RunId),
-    Watch,
-    Snooze(String),
-    PlanFix(Vec<FindingId>),
-    Fix(FixOrder),
 }
 
 impl Effects {
@@ -442,154 +425,6 @@ struct TriageRefusal(String);
 impl From<StoreError> for TriageRefusal {
     fn from(error: StoreError) -> Self {
         Self(error.to_string())
-    }
-}
-
-fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerRequest>, messages: &MessageSender) {
-    while let Ok(wish) = asks.recv() {
-        let message = match wish {
-            RunnerRequest::Reconcile => {
-                let reconciled = services.recovery().reconcile();
-                // An unwritable store is reported only when the user triggers a write.
-                reconciled.trouble.iter().for_each(|trouble| tracing::warn!(%trouble, "not set right"));
-                let paid = services.recovery().describe_paid_resumes(&reconciled);
-                let summary = ReconcileReport { trouble: Vec::new(), ..reconciled }.summary();
-                let said = [summary, paid].into_iter().flatten().collect::<Vec<_>>().join("; ");
-                AppMessage::Reconciled((!said.is_empty()).then_some(said))
-            }
-            RunnerRequest::ReviewOnOpen => AppMessage::Opened {
-                outcome: services.launcher().review_on_open().map_err(describe_runner_error),
-                terms: services.reviewers().default_terms().ok(),
-            },
-            RunnerRequest::Review { scope, reviewer } => {
-                let reviewer = match reviewer {
-                    ChosenReviewer::Default => None,
-                    ChosenReviewer::Builtin => Some(BUILTIN_REVIEWER.to_owned()),
-                };
-                let request = ReviewRequest { scope: scope.clone(), reviewer, source: Source::Cockpit, force: false };
-                AppMessage::Requested(match services.launcher().request_review(&request) {
-                    Ok(requested) => Ok(ReviewReply {
-                        scope,
-                        run: Some(requested.run.run_id.as_str().to_owned()),
-                        text: describe_request(&requested),
-                    }),
-                    Err(error) => Err(describe_runner_error(error)),
-                })
-            }
-            RunnerRequest::Cancel(run) => {
-                let result =
-                    services.control().cancel(&run, "from the cockpit").map_err(|error| error.to_string()).map(|how| {
-                        match how {
-                            CancelOutcome::BeforeStart => "cancelled before it began",
-                            CancelOutcome::ByWorker => "cancelled; what it found stays",
-                            CancelOutcome::Killed => "the worker did not answer and was ended; what it found stays",
-                            CancelOutcome::AlreadyOver => "it was over already",
-                        }
-                        .to_owned()
-                    });
-                AppMessage::Cancelled { run: run.as_str().to_owned(), result }
-            }
-            RunnerRequest::Pause(run) => AppMessage::Paused(describe_pausing(
-                services.control().pause(&run),
-                "pauses as soon as the answer is in",
-            )),
-            RunnerRequest::Watch => AppMessage::Watched(toggle_watch(services)),
-            RunnerRequest::Snooze(text) => AppMessage::Watched(snooze(services, &text)),
-            RunnerRequest::PlanFix(findings) => AppMessage::FixPlanned(
-                services
-                    .fixer()
-                    .choose_fixer(&findings)
-                    .map(|FixMakers { maker, patch_reviewer }| FixPlan { findings, reviewer: maker, patch_reviewer })
-                    .map_err(describe_runner_error),
-            ),
-            RunnerRequest::Fix(order) => {
-                let done = match &order {
-                    FixOrder::Make(findings) => services.fixer().request_fix(&FixRequest {
-                        findings: findings.clone(),
-                        reviewer: None,
-                        source: Source::Cockpit,
-                    }),
-                    FixOrder::Apply(fix) => services.fixer().apply_fix(fix, Actor::User),
-                    FixOrder::Undo(fix) => services.fixer().undo_fix(fix, Actor::User),
-                    FixOrder::Drop(fix) => services.fixer().drop_fix(fix),
-                };
-                AppMessage::FixFinished(done.map(Box::new).map_err(describe_runner_error))
-            }
-            RunnerRequest::Resume(run) => {
-                AppMessage::Paused(describe_pausing(services.control().resume(&run), "goes on"))
-            }
-        };
-        if messages.send(message).is_err() {
-            return;
-        }
-    }
-}
-
-/// Starts a watcher, or stops the current one, and describes the result.
-fn toggle_watch(services: &Services) -> Result<String, String> {
-    let watcher = services.store.watcher_status().map_err(|error| error.to_string())?;
-    if watcher != WatcherStatus::None {
-        services.watcher().stop_watch().map_err(|error| error.to_string())?;
-        return Ok("the watcher has ended".to_owned());
-    }
-    match services.watcher().start_watch() {
-        Ok(WatcherStatus::Known(WatcherInfo { mode: WatchMode::Polling { reason }, .. })) => {
-            Ok(format!("watching by looking every so often: {reason}"))
-        }
-        Ok(WatcherStatus::Known(_) | WatcherStatus::Unknown) => {
-            let by = services.watcher().describe_reviewer().ok().flatten();
-            let by = by.map_or_else(String::new, |by| format!("; {by}"));
-            Ok(format!("watching: what changes is reviewed, also without the cockpit{by}"))
-        }
-        Ok(WatcherStatus::None) => {
-            Err(format!("nobody watches: {} says why", services.watcher().watch_log_path().display()))
-        }
-        Err(error) => Err(format!("nobody watches: {error}")),
-    }
-}
-
-fn snooze(services: &Services, text: &str) -> Result<String, String> {
-    let zone = jiff::tz::TimeZone::system();
-    let until = parse_snooze(text, services.ambient.now(), &zone)?;
-    services.store.set_snooze(until).map_err(|error| error.to_string())?;
-    Ok(match until {
-        Some(until) => format!("snoozed until {}", until.to_zoned(zone).strftime("%H:%M")),
-        None => "not snoozed any more".to_owned(),
-    })
-}
-
-/// Describes an error, with the next step for the user if there is one.
-fn describe_runner_error(error: RunnerError) -> String {
-    match &error {
-        RunnerError::MissingKey(missing) => format!("{error}; {}", missing.hint()),
-        RunnerError::Fix(fix) => match fix.hint() {
-            Some(hint) => format!("{error}; {hint}"),
-            None => error.to_string(),
-        },
-        _ => error.to_string(),
-    }
-}
-
-/// Describes the result of pausing or resuming a run; `done` is the text for a recorded change.
-fn describe_pausing(result: Result<PauseOutcome, RunnerError>, done: &str) -> Result<String, String> {
-    match result {
-        Ok(PauseOutcome::Recorded) => Ok(done.to_owned()),
-        Ok(PauseOutcome::Already) => Ok("it was so already".to_owned()),
-        Ok(PauseOutcome::Over) => Ok("it was over already".to_owned()),
-        Ok(PauseOutcome::NoTurns) => Err("this reviewer asks no model: it has nothing to pause".to_owned()),
-        Err(error) => Err(format!("nothing changed: {error}")),
-    }
-}
-
-/// Describes the decision about a review request in one sentence.
-fn describe_request(requested: &RequestOutcome) -> String {
-    let (scope, reason) = (&requested.run.subject.scope, &requested.decision.reason);
-    match &requested.decision.action {
-        policy::ReviewAction::Launch => format!("reviewing {scope}"),
-        policy::ReviewAction::Adopt { .. } => format!("{scope} is being reviewed already: {reason}"),
-        policy::ReviewAction::Reuse { .. } => format!("{scope} has been reviewed already: {reason}"),
-        policy::ReviewAction::Resume { .. } => format!("reviewing {scope}: {reason}"),
-        policy::ReviewAction::Skip => reason.clone(),
     }
 }
 

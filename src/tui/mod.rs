@@ -29,6 +29,7 @@ pub(crate) mod page_data;
 mod page_loader;
 mod pages;
 pub mod request_counter;
+mod runner_requests;
 mod screen;
 mod terminal;
 pub mod theme;

@@ -20,7 +20,7 @@ enum StartResult {
     GivenUp,
 }
 
-/// What one look at the pending runs came to.
+/// Result of one look at the pending runs.
 #[derive(Default)]
 pub(in crate::runner) struct StartReport {
     /// Runs whose worker was started.

@@ -38,7 +38,7 @@ pub struct LedgerSources<'a> {
 /// Use of the ledgers that the session got before.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LedgerRecall {
-    /// What the session knows is not repeated.
+    /// Items that the session knows are not repeated.
     #[default]
     Remember,
     /// The session starts, or its context was compacted: the ledger comes whole.

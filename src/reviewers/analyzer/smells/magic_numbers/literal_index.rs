@@ -1,8 +1,8 @@
 //! Tells for each node what follows it, so that a question about a part of the tree costs no look at its nodes.
 
 use super::super::syntax::is_upper_case;
-use super::is_operator;
 use super::literal_roles::{LiteralRole, LiteralRoles};
+use super::literal_text::is_operator;
 use crate::syntax::source::{Node, NodeIndex, ParsedFile};
 
 /// For each node, the next node of a kind, itself included.
