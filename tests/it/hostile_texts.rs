@@ -363,7 +363,8 @@ const MAX_TIME: Duration = Duration::from_secs(1);
 /// REVDECK_CAMPAIGN_BINARY=target/release/revdeck cargo test --test it -- --ignored --nocapture campaign_hostile_texts
 /// ```
 ///
-/// `REVDECK_CAMPAIGN_PART=N` runs every Nth text only. Without `REVDECK_CAMPAIGN_BINARY` every hundredth text is given to
+/// `REVDECK_CAMPAIGN_PART=N` runs every Nth text only, `REVDECK_CAMPAIGN_ONLY=NAME,NAME` the named ones, whose files stay in
+/// the folder `REVDECK_CAMPAIGN_FOLDER`. Without `REVDECK_CAMPAIGN_BINARY` every hundredth text is given to
 /// the binary of the tests, and the times are printed only.
 #[test]
 #[ignore = "takes half an hour with a release binary in REVDECK_CAMPAIGN_BINARY"]
@@ -376,6 +377,9 @@ fn campaign_hostile_texts() {
     let default_part = if is_release { 1 } else { 100 };
     let part: usize =
         std::env::var("REVDECK_CAMPAIGN_PART").map_or(default_part, |part| part.parse().expect("a number"));
+    let only = std::env::var("REVDECK_CAMPAIGN_ONLY").ok();
+    let only: Option<Vec<&str>> = only.as_deref().map(|names| names.split(',').collect());
+    let kept = std::env::var_os("REVDECK_CAMPAIGN_FOLDER").map(PathBuf::from);
     let folder = tempfile::tempdir().expect("a folder");
     let mut numbers = SeededNumbers(19);
     let mut times: Vec<(Duration, String)> = Vec::new();
@@ -393,7 +397,13 @@ fn campaign_hostile_texts() {
             texts.push(repeat(language, numbers.below(4), &units, TEXT_BYTES));
         }
         for HostileText { name, text } in texts.into_iter().step_by(part) {
+            if only.as_ref().is_some_and(|only| !only.contains(&name.as_str())) {
+                continue;
+            }
             let path = folder.path().join(&name);
+            if let (Some(kept), Some(_)) = (&kept, &only) {
+                fs::write(kept.join(&name), &text).expect("a file that stays");
+            }
             fs::write(&path, text).expect("a file");
             let mut command = Command::new(&binary);
             command.args(["smells", "--format", "json"]).arg(&path).env("REVDECK_HOME", folder.path().join("home"));

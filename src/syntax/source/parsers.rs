@@ -160,7 +160,7 @@ const MIN_PARSE_TIME: Duration = Duration::from_millis(if cfg!(debug_assertions)
 struct ParseBudget {
     /// Chunks of text read plus progress callbacks, one per hundred parser operations.
     steps: u64,
-    /// Processor time from the start of the parse, checked at a progress callback once [`TIME_PER_LOOK`] has gone by. An
+    /// Processor time from the start of the parse, checked at a step once [`TIME_PER_LOOK`] has gone by. An
     /// operation over a long ambiguity takes milliseconds, so a text made for it may stay within its steps for hours.
     time: Duration,
 }
@@ -185,6 +185,41 @@ const READ_CHUNK_BYTES: usize = 4096;
 /// Time between two looks at the processor time, which is a call of the system. Progress callbacks come every 20 µs in
 /// ordinary texts and every second in hostile ones, so their number tells little about the time.
 const TIME_PER_LOOK: Duration = Duration::from_millis(1);
+
+/// Counts the steps of a parse and looks at its time.
+struct ParseWatch {
+    allowed: ParseBudget,
+    steps: Cell<u64>,
+    started: Duration,
+    last_look: Cell<Instant>,
+    /// A limit was reached.
+    ended: Cell<bool>,
+}
+
+impl ParseWatch {
+    fn begin(allowed: ParseBudget) -> Self {
+        let (steps, last_look) = (Cell::new(0), Cell::new(Instant::now()));
+        Self { allowed, steps, started: thread_time(), last_look, ended: Cell::new(false) }
+    }
+
+    /// Counts a step. Returns `true` from the first step on that is over a limit.
+    fn is_over(&self) -> bool {
+        self.steps.set(self.steps.get() + 1);
+        let is_over = self.ended.get() || self.steps.get() > self.allowed.steps || self.is_late();
+        self.ended.set(is_over);
+        is_over
+    }
+
+    fn is_late(&self) -> bool {
+        let now = Instant::now();
+        // The processor time grows no faster than the time.
+        if now.duration_since(self.last_look.get()) < TIME_PER_LOOK {
+            return false;
+        }
+        self.last_look.set(now);
+        thread_time().saturating_sub(self.started) > self.allowed.time
+    }
+}
 
 /// A parser, and for each kind of its grammar if it is named.
 struct LanguageParser {
@@ -223,30 +258,18 @@ impl LanguageParser {
     }
 
     fn parse_tree(&mut self, text: &[u8], old: Option<&Tree>, allowed: ParseBudget) -> Option<Tree> {
-        let (steps, started) = (Cell::new(0u64), thread_time());
-        let mut last_look = Instant::now();
-        let mut is_late = || {
-            let now = Instant::now();
-            // The processor time grows no faster than the time.
-            if now.duration_since(last_look) < TIME_PER_LOOK {
-                return false;
-            }
-            last_look = now;
-            thread_time().saturating_sub(started) > allowed.time
-        };
+        let watch = ParseWatch::begin(allowed);
+        // A lexer that looks far ahead at every byte reads without end between two progress callbacks. The end of the
+        // text is all that it can be told.
         let mut read = |at: usize, _| {
-            steps.set(steps.get() + 1);
-            text.get(at..(at + READ_CHUNK_BYTES).min(text.len())).unwrap_or_default()
+            if watch.is_over() { &[] } else { text.get(at..(at + READ_CHUNK_BYTES).min(text.len())).unwrap_or_default() }
         };
-        let mut look = |_: &tree_sitter::ParseState| {
-            steps.set(steps.get() + 1);
-            match steps.get() > allowed.steps || is_late() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
+        let mut look = |_: &tree_sitter::ParseState| match watch.is_over() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         };
         let options = ParseOptions::new().progress_callback(&mut look);
-        let tree = self.parser.parse_with_options(&mut read, old, Some(options));
+        let tree = self.parser.parse_with_options(&mut read, old, Some(options)).filter(|_| !watch.ended.get());
         if tree.is_none() {
             // Without a reset the parser would resume this text the next time.
             self.parser.reset();
@@ -370,6 +393,7 @@ mod tests {
             (Language::Php, "<?php ", "{-", 4_000, ";"),
             (Language::Bash, "", "a|", 20_000, ""),
             (Language::Python, "", "/*\n", 20_000, ""),
+            (Language::Swift, "", "#", 60_000, ""),
         ] {
             let text = format!("{head}{}{tail}", unit.repeat(count));
             let read = parsers.parse("a", language, text.as_bytes());
