@@ -6,7 +6,8 @@ use revdeck::domain::{RunStatus, Scope};
 use revdeck::policy::carry::{HunkToReview, MAX_EARLIER_RUNS, ReviewedHunk, carry_over};
 use revdeck::policy::supersede::{FinishRule, RunProgress, WorkerState};
 use revdeck::policy::{
-    CancelRequest, KnownRun, LaunchRequest, Liveness, Requester, Resumable, ReviewExtent, decide, find_replaced_runs,
+    AssistantQuota, CancelRequest, KnownRun, LaunchRequest, Liveness, Requester, Resumable, ReviewExtent, decide,
+    find_replaced_runs,
 };
 
 fn main() {
@@ -88,6 +89,7 @@ fn request(fingerprint: &str) -> LaunchRequest {
         has_secret_files: false,
         force: false,
         asker: Requester::Person,
+        quota: AssistantQuota::default(),
         rule: FinishRule { finish_from: 80 },
         prompt_estimate: 12_000,
     }

@@ -135,6 +135,7 @@ fn build_request(session: &Session, arguments: &ReviewArgs, source: Source) -> R
         scope,
         reviewer: Some(resolve_reviewer(settings, arguments.reviewer.as_deref())?),
         source,
+        started_in_session: 0,
         force: arguments.force,
     })
 }

@@ -84,6 +84,8 @@ setting_table! {
         budget: BudgetSettings;
         /// Table `[policy]`.
         policy: PolicySettings;
+        /// Table `[assistants]`.
+        assistants: AssistantSettings;
         /// Table `[retention]`.
         retention: RetentionSettings;
         /// Table `[watch]`.
@@ -149,6 +151,19 @@ setting_table! {
         /// Share of reviewed hunks in percent from which an outdated run may finish; see
         /// `policy::supersede::FinishRule`.
         finish_from: u32, Form::Count { min: 0, max: 101 }, User;
+    }
+}
+
+setting_table! {
+    /// Limits of what coding assistants may request. `None` means no limit.
+    #[derive(Copy, Eq)]
+    AssistantSettings at "assistants." {
+        /// Maximum number of reviews that all assistants together may start in a repository within an hour.
+        #[serde(deserialize_with = "none_if_zero")]
+        reviews_per_hour: Option<u32>, Form::Count { min: 0, max: 10_000 }, User;
+        /// Maximum number of reviews that one session of an assistant may start.
+        #[serde(deserialize_with = "none_if_zero")]
+        reviews_per_session: Option<u32>, Form::Count { min: 0, max: 10_000 }, User;
     }
 }
 
@@ -280,11 +295,12 @@ setting_table! {
     }
 }
 
-const TABLES: [&[SettingKey]; 10] = [
+const TABLES: [&[SettingKey]; 11] = [
     Settings::KEYS,
     WindowSettings::KEYS,
     BudgetSettings::KEYS,
     PolicySettings::KEYS,
+    AssistantSettings::KEYS,
     RetentionSettings::KEYS,
     WatchSettings::KEYS,
     ResolveSettings::KEYS,

@@ -1,6 +1,7 @@
 //! Access to the repository for one call.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use super::ToolFailure;
 use crate::runner::Services;
@@ -32,6 +33,8 @@ pub struct RepositoryAccess {
     open: Arc<OpenRepository>,
     /// Requests that the server accepts.
     pub mode: ServerMode,
+    /// Number of reviews that this session has started. A server has one client, and so one session.
+    pub started_reviews: Arc<AtomicU32>,
 }
 
 impl RepositoryAccess {
@@ -40,7 +43,7 @@ impl RepositoryAccess {
         mode: ServerMode,
         open: impl Fn(OpenPurpose) -> Result<Services, ToolFailure> + Send + Sync + 'static,
     ) -> Self {
-        Self { open: Arc::new(open), mode }
+        Self { open: Arc::new(open), mode, started_reviews: Arc::default() }
     }
 
     /// Opens the repository.

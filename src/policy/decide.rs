@@ -19,6 +19,7 @@
 //! | an equivalent run that has reviewed everything | reuses it |
 //! | an equivalent run that is partial, and another attempt would give the same or is not left | reuses it |
 //! | an automatic request, and its last equivalent run was stopped by a person, has no attempts left or came to nothing | is skipped |
+//! | an assistant's request, and assistants have started as many reviews as they may | is skipped |
 //! | an equivalent run that was lost, failed or is partial, with attempts left | resumes it and counts the attempt |
 //! | anything else, also an equivalent run that ended early | is launched; unchanged hunks of earlier runs are carried over, see [`super::carry`] |
 //!
@@ -67,10 +68,25 @@ pub struct LaunchRequest {
     pub force: bool,
     /// Kind of requester; only an automatic request may be refused as a duplicate.
     pub asker: Requester,
+    /// Number of reviews that assistants have started and may start; without limits for other requesters.
+    pub quota: AssistantQuota,
     /// Setting about older active runs.
     pub rule: FinishRule,
     /// Estimated tokens to send to the reviewer. 0 for the built-in reviewer.
     pub prompt_estimate: u64,
+}
+
+/// Reviews that coding assistants have started, and limits of their number. `None` means no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AssistantQuota {
+    /// Number of reviews that the requesting session has started.
+    pub in_session: u32,
+    /// Maximum of `in_session`.
+    pub per_session: Option<u32>,
+    /// Number of reviews that all assistants have started in the repository within the last hour.
+    pub in_hour: u32,
+    /// Maximum of `in_hour`.
+    pub per_hour: Option<u32>,
 }
 
 /// Kind of requester: does a person wait for the answer?
@@ -161,6 +177,7 @@ pub fn decide(request: &LaunchRequest, known: &[KnownRun<'_>]) -> Decision {
         .or_else(|| case.reuse_whole())
         .or_else(|| case.reuse_partial())
         .or_else(|| case.skip_repeated())
+        .or_else(|| case.skip_over_quota())
         .or_else(|| case.resume_ended())
         .unwrap_or_else(|| case.launch());
     // A skipped request leaves older runs alone.
@@ -272,6 +289,17 @@ impl<'a> RequestCase<'a> {
         let reason = DecisionReason::Duplicate { run: run.id, stopped };
         let answer = Answer::new(ReviewAction::Skip, reason, self.request.prompt_estimate);
         Some(Answer { duplicate_of: Some(id), ..answer })
+    }
+
+    /// Skips a request of an assistant that has started as many reviews as it may.
+    fn skip_over_quota(&self) -> Option<Answer<'a>> {
+        let AssistantQuota { in_session, per_session, in_hour, per_hour } = self.request.quota;
+        let reason = match (per_session, per_hour) {
+            (Some(limit), _) if in_session >= limit => DecisionReason::SessionQuota { limit },
+            (_, Some(limit)) if in_hour >= limit => DecisionReason::HourQuota { limit },
+            _ => return None,
+        };
+        Some(Answer::new(ReviewAction::Skip, reason, 0))
     }
 
     /// Resumes the newest run that ended early, if it can go on and has attempts left.

@@ -55,6 +55,14 @@ pub(super) enum DecisionReason<'a> {
         run: &'a str,
         stopped: bool,
     },
+    /// The session of an assistant has started this many reviews, which is its limit.
+    SessionQuota {
+        limit: u32,
+    },
+    /// Assistants have started this many reviews within an hour, which is their limit.
+    HourQuota {
+        limit: u32,
+    },
     /// The new run takes over the records of this run.
     TakesOver {
         run: &'a KnownRun<'a>,
@@ -109,6 +117,22 @@ impl fmt::Display for DecisionReason<'_> {
                 write!(
                     f,
                     "a duplicate: {run} was about exactly this and {ended}; ask for it yourself to have it reviewed"
+                )
+            }
+            Self::SessionQuota { limit } => {
+                let reviews = format_count(limit as usize, "review");
+                write!(
+                    f,
+                    "refused: this session has started {reviews}, as many as `assistants.reviews_per_session` allows; \
+                     the user can ask for one with `revdeck review`"
+                )
+            }
+            Self::HourQuota { limit } => {
+                let reviews = format_count(limit as usize, "review");
+                write!(
+                    f,
+                    "refused: assistants have started {reviews} within an hour, as many as \
+                     `assistants.reviews_per_hour` allows; ask again later, or the user asks with `revdeck review`"
                 )
             }
             Self::TakesOver { run } => write_takeover(f, run),

@@ -49,8 +49,8 @@ pub(crate) use auto_review::{
     AutoReviewInput, AutoReviewRules, AutoReviewVerdict, ChangeSize, DailySpend, MIN_SETTLE_MS, NoReviewReason,
     RetryAt, decide_auto_review,
 };
+pub use decide::{AssistantQuota, LaunchRequest, Requester, decide, find_replaced_runs};
 pub(crate) use decide::{Decision, MAX_ATTEMPTS, ReviewAction};
-pub use decide::{LaunchRequest, Requester, decide, find_replaced_runs};
 pub(crate) use finding_match::{MatchCandidate, is_edited_anchor, match_earlier_findings};
 pub use freshness::Liveness;
 pub(crate) use freshness::{Activity, CurrentCode, Freshness, FreshnessSubject, derive_freshness};

@@ -158,6 +158,8 @@ pub struct ReviewRequest {
     pub reviewer: Option<String>,
     /// Part of revdeck that asks.
     pub source: Source,
+    /// Number of reviews that the asking session of an assistant has started; 0 for others.
+    pub started_in_session: u32,
     /// True to review again although an equivalent review exists.
     pub force: bool,
 }

@@ -50,7 +50,13 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
                     ChosenReviewer::Default => None,
                     ChosenReviewer::Builtin => Some(BUILTIN_REVIEWER.to_owned()),
                 };
-                let request = ReviewRequest { scope: scope.clone(), reviewer, source: Source::Cockpit, force: false };
+                let request = ReviewRequest {
+                    scope: scope.clone(),
+                    reviewer,
+                    source: Source::Cockpit,
+                    started_in_session: 0,
+                    force: false,
+                };
                 AppMessage::Requested(match services.launcher().request_review(&request) {
                     Ok(requested) => Ok(ReviewReply {
                         scope,

@@ -346,6 +346,7 @@ fn build_request(asked: ReplayScope, force: ForceReview) -> ReviewRequest {
         scope: Some(asked.scope()),
         reviewer: Some(BUILTIN_REVIEWER.to_owned()),
         source: Source::Cli,
+        started_in_session: 0,
         force: force == ForceReview::Yes,
     }
 }

@@ -1,5 +1,6 @@
 //! `request_review`: asks for a review. The policy answers: a new run, a run under way, an earlier result, or nothing.
 
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use crate::mcp::tool::{
     ProgressStep, ToolContext, ToolDefinition, ToolEffect, ToolOutput, ToolSchemas, check_range, parse_arguments,
 };
 use crate::mcp::{OpenPurpose, RepositoryAccess, ToolFailure};
+use crate::policy::ReviewAction;
 use crate::runner::{ReviewRequest, WaitProgress};
 
 /// Maximum of `wait_seconds`: an hour, longer than a review of a large change takes.
@@ -23,6 +25,8 @@ const MAX_WAIT_SECONDS: usize = 3600;
 const CANCEL_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Progress of a run that has reviewed everything and has not ended yet, of 100.
 const MAX_ACTIVE_PERCENT: f64 = 99.0;
+/// Next step after a request that starts no review and is answered by none.
+const NOT_STARTED: &str = "no review was started, for the reason above; if one is needed, tell the user";
 /// Maximum length of the reason, in bytes.
 const MAX_REASON_BYTES: usize = 1000;
 
@@ -77,9 +81,15 @@ fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, 
         scope: scope.or_else(|| services.settings.default_scope.clone()),
         reviewer: Some(services.settings.default_reviewer.clone()),
         source: Source::Assistant,
+        started_in_session: context.access.started_reviews.load(Ordering::Relaxed),
         force: false,
     };
     let requested = services.launcher().request_review(&request)?;
+    let action = &requested.decision.action;
+    if matches!(action, ReviewAction::Launch | ReviewAction::Resume { .. }) {
+        context.access.started_reviews.fetch_add(1, Ordering::Relaxed);
+    }
+    let is_skipped = *action == ReviewAction::Skip;
     let mut run = requested.run;
     if seconds > 0 && !run.status.is_terminal() {
         wait_for_end(context, &run.run_id, Duration::from_secs(seconds as u64))?;
@@ -90,7 +100,7 @@ fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, 
         action: requested.decision.action.word().to_owned(),
         reason: cut_text(&requested.decision.reason, MAX_REASON_BYTES),
         saved_token_estimate: requested.decision.saved_token_estimate,
-        next: describe_next_step(&run),
+        next: if is_skipped { NOT_STARTED.to_owned() } else { describe_next_step(&run) },
         run: RunSummary::from_record(&services, &run)?,
         ended,
     })

@@ -25,6 +25,7 @@ fn request() -> LaunchRequest {
         has_secret_files: false,
         force: false,
         asker: Requester::Person,
+        quota: AssistantQuota::default(),
         rule: FinishRule { finish_from: 80 },
         prompt_estimate: 900,
     }
@@ -85,6 +86,42 @@ fn an_automatic_request_goes_on_as_long_as_runs_get_anywhere() {
     assert_eq!(decide(&automatic, &[unfinished(A, 7, RunAdvance::Some)]).action, ReviewAction::Launch);
     assert_eq!(decide(&automatic, &[unfinished(A, 7, RunAdvance::None)]).action, ReviewAction::Skip);
     assert_eq!(decide(&request(), &[unfinished(A, 7, RunAdvance::None)]).action, ReviewAction::Launch);
+}
+
+#[test]
+fn an_assistant_over_its_quota_gets_only_reviews_that_exist() {
+    let free = AssistantQuota { in_session: 900, per_session: None, in_hour: 900, per_hour: None };
+    let by_session = AssistantQuota { in_session: 60, per_session: Some(60), ..free };
+    let by_hour = AssistantQuota { in_hour: 20, per_hour: Some(20), ..free };
+    let lost = run(A, RunStatus::Lost);
+    for (quota, reason) in [
+        (
+            by_session,
+            "refused: this session has started 60 reviews, as many as `assistants.reviews_per_session` allows; the user \
+             can ask for one with `revdeck review`",
+        ),
+        (
+            by_hour,
+            "refused: assistants have started 20 reviews within an hour, as many as `assistants.reviews_per_hour` \
+             allows; ask again later, or the user asks with `revdeck review`",
+        ),
+    ] {
+        let request = LaunchRequest { quota, ..request() };
+        for known in [&[][..], std::slice::from_ref(&lost)] {
+            let decided = decide(&request, known);
+            assert_eq!((decided.action, decided.reason.as_str()), (ReviewAction::Skip, reason));
+        }
+        let active = run(A, RunStatus::Reviewing);
+        assert_eq!(decide(&request, &[active]).action, ReviewAction::Adopt { run: id(A) });
+        assert_eq!(decide(&request, &[run(A, RunStatus::Completed)]).action, ReviewAction::Reuse { run: id(A) });
+    }
+    for quota in [
+        free,
+        AssistantQuota { in_session: 59, per_session: Some(60), ..free },
+        AssistantQuota { in_hour: 19, per_hour: Some(20), ..free },
+    ] {
+        assert_eq!(decide(&LaunchRequest { quota, ..request() }, &[]).action, ReviewAction::Launch);
+    }
 }
 
 #[test]

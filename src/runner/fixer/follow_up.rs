@@ -37,6 +37,7 @@ impl Fixer<'_> {
             scope: Some(Scope::Range { from: short_commit(&fix.snapshot_commit), to: short_commit(&fix.fixed_commit) }),
             reviewer: self.choose_patch_reviewer(&fix.reviewer).ok(),
             source: fix.source,
+            started_in_session: 0,
             force: true,
         };
         let run = match self.services.launcher().create_follow_up(&request, fix) {

@@ -83,7 +83,13 @@ impl Launcher<'_> {
         }
         let scope = Some(Scope::Commit(commit.to_owned()));
         let reviewer = Some(self.services.reviewers().automatic_reviewer()?.name);
-        let requested = self.request_review(&ReviewRequest { scope, reviewer, source: Source::Hook, force: false });
+        let requested = self.request_review(&ReviewRequest {
+            scope,
+            reviewer,
+            source: Source::Hook,
+            started_in_session: 0,
+            force: false,
+        });
         if let Err(RunnerError::MissingKey(missing)) = &requested {
             // Nobody reads the log: the next process with a user says it once.
             let said = format!("the git hook reviews nothing: {missing}; {}", missing.hint());

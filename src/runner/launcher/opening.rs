@@ -70,6 +70,7 @@ impl Launcher<'_> {
                 scope: Some(change.scope.clone()),
                 reviewer: Some(BUILTIN_REVIEWER.to_owned()),
                 source: Source::Cockpit,
+                started_in_session: 0,
                 force: false,
             })?;
             if matches!(requested.decision.action, ReviewAction::Launch | ReviewAction::Resume { .. }) {

@@ -155,8 +155,13 @@ impl Launcher<'_> {
             ContextTarget::Scope(scope) => scope.clone(),
             ContextTarget::Tree(revision) => Some(Scope::Range { from: revision.clone(), to: revision.clone() }),
         };
-        let request =
-            ReviewRequest { scope, reviewer: Some(BUILTIN_REVIEWER.to_owned()), source: Source::Cli, force: true };
+        let request = ReviewRequest {
+            scope,
+            reviewer: Some(BUILTIN_REVIEWER.to_owned()),
+            source: Source::Cli,
+            started_in_session: 0,
+            force: true,
+        };
         let (snapshot, mut record) = self.draft_unrecorded_run(&request)?;
         if matches!(target, ContextTarget::Tree(_)) {
             record.subject.head_commit.clone_from(&record.subject.snapshot_commit);

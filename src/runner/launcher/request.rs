@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::domain::{
     CancelReason, Coverage, Fix, OmissionReason, ReviewSubject, RunEnding, RunEvent, RunId, RunLinks, RunOutcome,
-    RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage,
+    RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source,
 };
 use crate::git::Snapshot;
 use crate::policy::supersede::{FinishRule, SupersedeVerdict};
@@ -19,6 +19,8 @@ use crate::store::{LockedStore, StoreError, StoreView};
 
 /// Maximum number of equivalent runs whose files are read. The newest runs decide.
 const MAX_INSPECTED_RUNS: usize = 8;
+/// Period of `assistants.reviews_per_hour` in milliseconds.
+const QUOTA_PERIOD_MS: i64 = 3_600_000;
 
 /// A request with the facts it was resolved to.
 #[derive(Clone, Copy)]
@@ -171,6 +173,7 @@ impl Launcher<'_> {
             has_secret_files: false,
             force: request.force,
             asker: request.source.into(),
+            quota: policy::AssistantQuota::default(),
             rule: FinishRule { finish_from: self.services.settings.policy.finish_from },
             prompt_estimate: ReviewerAccess::estimate_review_tokens(identity, count_changed_lines(snapshot)),
         }
@@ -265,6 +268,14 @@ impl Launcher<'_> {
         if !candidates.unchecked.is_empty() {
             return Ok(LockedAttempt::UncheckedRuns(candidates.unchecked));
         }
+        let limited;
+        let launch_request = if input.request.source == Source::Assistant {
+            let quota = self.measure_quota(&view, input.request)?;
+            limited = policy::LaunchRequest { quota, ..(*launch_request).clone() };
+            &limited
+        } else {
+            *launch_request
+        };
         let decision = policy::decide(launch_request, &candidates.known);
         tracing::debug!(?decision, "decided");
         let run = match &decision.action {
@@ -295,6 +306,28 @@ impl Launcher<'_> {
             self.mark_replaced_runs(locked, &run.run_id)?;
         }
         Ok(LockedAttempt::Requested(Box::new(RequestOutcome { decision, run }), view))
+    }
+
+    /// Counts the reviews that assistants have started, as far as a limit needs it.
+    fn measure_quota(&self, view: &StoreView, request: &ReviewRequest) -> Result<policy::AssistantQuota, RunnerError> {
+        let limits = self.services.settings.assistants;
+        let mut quota = policy::AssistantQuota {
+            in_session: request.started_in_session,
+            per_session: limits.reviews_per_session,
+            in_hour: 0,
+            per_hour: limits.reviews_per_hour,
+        };
+        let Some(per_hour) = limits.reviews_per_hour else { return Ok(quota) };
+        let since = self.services.ambient.now().as_millisecond() - QUOTA_PERIOD_MS;
+        for row in known_runs::run_rows(view) {
+            if quota.in_hour >= per_hour || row.created_ms < since || row.status == RunStatus::Skipped {
+                continue;
+            }
+            // A row does not say who requested the run.
+            let record = row.id.parse::<RunId>().ok().map(|id| self.services.store.run(&id)).transpose()?.flatten();
+            quota.in_hour += u32::from(record.is_some_and(|record| record.source == Source::Assistant));
+        }
+        Ok(quota)
     }
 
     /// Starts a worker for the run if a slot is free, on the basis of the given view.

@@ -80,6 +80,45 @@ fn the_policy_answers_a_request_for_a_review() {
 }
 
 #[test]
+fn an_assistant_starts_only_as_many_reviews_as_the_settings_allow() {
+    let test = reviewed();
+    test.settings("[assistants]\nreviews_per_hour = 3\nreviews_per_session = 2\n");
+    let mut client = McpClient::start(&test, &[]);
+    let ask = |client: &mut McpClient, file: &str| {
+        test.write(file, long_function(&file[..2]));
+        client.tool("request_review", json!({ "scope": "worktree", "wait_seconds": 60 }))
+    };
+    assert_eq!(ask(&mut client, "a1.py")["action"], "launch");
+    assert_eq!(ask(&mut client, "a2.py")["action"], "launch");
+    let refused = ask(&mut client, "a3.py");
+    let reason = "refused: this session has started 2 reviews, as many as `assistants.reviews_per_session` allows; the \
+                  user can ask for one with `revdeck review`";
+    assert_eq!(
+        (&refused["action"], &refused["reason"], &refused["ended"]),
+        (&json!("skip"), &json!(reason), &json!(true))
+    );
+    assert_eq!(refused["next"], "no review was started, for the reason above; if one is needed, tell the user");
+    // Recorded as any other decision, once for the same code.
+    let run_id = text(&refused["run"]["run_id"]);
+    let shown = test.json(&["show", &run_id, "--format", "json"], DONE);
+    assert_eq!((&shown["run"]["status"], &shown["run"]["decision"]), (&json!("skipped"), &json!(reason)));
+    let again = client.tool("request_review", json!({ "scope": "worktree" }));
+    assert_eq!(again["run"]["run_id"], refused["run"]["run_id"]);
+    // An answer that exists is still given.
+    assert_eq!(client.tool("request_review", json!({ "scope": "commit:HEAD" }))["action"], "reuse");
+    // Another session has a count of its own; the hour is everybody's.
+    let mut other = McpClient::start(&test, &[]);
+    assert_eq!(ask(&mut other, "a4.py")["action"], "launch");
+    let refused = ask(&mut other, "a5.py");
+    assert!(
+        text(&refused["reason"]).starts_with("refused: assistants have started 3 reviews within an hour, "),
+        "{refused}"
+    );
+    // The user is not limited.
+    run(&test, &["review", "worktree", "--wait"], DONE);
+}
+
+#[test]
 fn a_waiting_call_reports_progress_and_ends_when_it_is_cancelled() {
     let place = Place::new();
     place.hold_reviews("");
