@@ -42,7 +42,7 @@ impl TrackedFile {
             Self::Triage => "triage.ndjson",
             Self::Mutes => "mutes.ndjson",
             Self::Fixes => "fixes.ndjson",
-            Self::Deliveries => "surfaced.ndjson",
+            Self::Deliveries => super::DELIVERIES_FILE,
             Self::Notes => "notes.ndjson",
         }
     }

@@ -102,6 +102,8 @@ use extents::TrackedFile;
 use files::{ExistingPolicy, SyncPolicy};
 use lock::StoreLock;
 
+/// File with the delivered ledgers.
+const DELIVERIES_FILE: &str = "surfaced.ndjson";
 /// Subfolders of the store that contain files; the empty name is the store's own folder.
 const STORE_FOLDERS: [&str; 5] = ["", "events", "outputs", "fixes", "locks"];
 
@@ -242,7 +244,7 @@ impl Store {
     }
 
     fn deliveries_path(&self) -> PathBuf {
-        self.root.join("surfaced.ndjson")
+        self.root.join(DELIVERIES_FILE)
     }
 
     fn journal_path(&self, id: &str) -> PathBuf {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use notify::{EventKind, RecursiveMode, Watcher};
 
-use super::{Store, watcher_state};
+use super::{DELIVERIES_FILE, Store, watcher_state};
 
 /// Event that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,9 @@ pub enum StoreChange {
     /// Only the activity of a worker or the watcher changed; [`Store::heartbeats`] and [`Store::watcher_status`] return
     /// it.
     Heartbeat,
+    /// Only a ledger was delivered to an assistant, and perhaps the activity changed; [`Store::recent_deliveries`] returns
+    /// the ledger.
+    Delivery,
     /// [`TailStopper::stop`] was called; every later wait ends at once in the same way.
     Stopped,
 }
@@ -65,12 +68,15 @@ struct StoreSignature {
     lengths: BTreeMap<PathBuf, u64>,
     /// Modification times of heartbeats and watcher files, which may be replaced by files of the same length.
     heartbeats: BTreeMap<PathBuf, Option<SystemTime>>,
+    /// Length of the file with the delivered ledgers.
+    deliveries: Option<u64>,
 }
 
 /// Kind of the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum TouchedPart {
     Heartbeat,
+    Delivery,
     Store,
 }
 
@@ -170,7 +176,8 @@ impl StoreTail {
             let rest = end.map(|end| end.saturating_duration_since(Instant::now()));
             let patience = match touched {
                 Some(what) => {
-                    let quiet = if what == TouchedPart::Store { MIN_CHANGE_INTERVAL } else { MIN_HEARTBEAT_INTERVAL };
+                    let quiet =
+                        if what == TouchedPart::Heartbeat { MIN_HEARTBEAT_INTERVAL } else { MIN_CHANGE_INTERVAL };
                     let due = self.last.map(|last| last + quiet);
                     Some(due.map_or(Duration::ZERO, |due| due.saturating_duration_since(Instant::now())))
                 }
@@ -194,8 +201,11 @@ impl StoreTail {
                 (Err(RecvTimeoutError::Timeout), Some(what)) => {
                     self.update_watches();
                     self.last = Some(Instant::now());
-                    let is_store = what == TouchedPart::Store;
-                    return Some(if is_store { StoreChange::Store } else { StoreChange::Heartbeat });
+                    return Some(match what {
+                        TouchedPart::Heartbeat => StoreChange::Heartbeat,
+                        TouchedPart::Delivery => StoreChange::Delivery,
+                        TouchedPart::Store => StoreChange::Store,
+                    });
                 }
                 (Err(RecvTimeoutError::Timeout), None) => touched = self.poll_files(),
                 // This cannot happen while `self` keeps a sender; stopping is better than an endless wait.
@@ -217,6 +227,8 @@ impl StoreTail {
         let before = std::mem::replace(seen, StoreSignature::from_folder(&self.root));
         if before.lengths != seen.lengths {
             Some(TouchedPart::Store)
+        } else if before.deliveries != seen.deliveries {
+            Some(TouchedPart::Delivery)
         } else {
             (before.heartbeats != seen.heartbeats).then_some(TouchedPart::Heartbeat)
         }
@@ -266,6 +278,7 @@ fn classify_event(event: &notify::Event, root: &Path) -> Option<TouchedPart> {
             match inside.extension().and_then(|extension| extension.to_str()) {
                 _ if named => Some(TouchedPart::Store),
                 _ if watch => Some(TouchedPart::Heartbeat),
+                _ if inside == Path::new(DELIVERIES_FILE) => Some(TouchedPart::Delivery),
                 Some("jsonl") => Some(TouchedPart::Store),
                 Some("pulse") => Some(TouchedPart::Heartbeat),
                 _ => None,
@@ -311,7 +324,8 @@ fn watch_folders(
 
 impl StoreSignature {
     fn from_folder(root: &Path) -> Self {
-        let mut signature = Self::default();
+        let deliveries = std::fs::metadata(root.join(DELIVERIES_FILE)).map(|metadata| metadata.len()).ok();
+        let mut signature = Self { deliveries, ..Self::default() };
         let events = std::fs::read_dir(root.join("events")).into_iter().flatten().flatten().map(|entry| entry.path());
         let files =
             ["runs.ndjson", "triage.ndjson", "fixes.ndjson", watcher_state::WATCH_FILE, watcher_state::SNOOZE_FILE];
@@ -351,6 +365,7 @@ mod tests {
             (rename, "/s/review/repo-k/auto-review/events/ar_1.pulse", Some(TouchedPart::Heartbeat)),
             (rename, "/s/review/repo-k/auto-review/watch.json", Some(TouchedPart::Heartbeat)),
             (rename, "/s/review/repo-k/auto-review/snooze.json", Some(TouchedPart::Heartbeat)),
+            (write, "/s/review/repo-k/auto-review/surfaced.ndjson", Some(TouchedPart::Delivery)),
             (create, "/s/review/repo-k/auto-review/repo.json", None),
             (open, "/s/review/repo-k/auto-review/events/ar_1.pulse", None),
             (open, "/s/review/repo-k/auto-review/runs.ndjson", None),
@@ -392,6 +407,8 @@ mod tests {
         std::fs::create_dir(root.join("events")).expect("a folder");
         std::fs::write(root.join("events/ar_1.pulse"), "{}").expect("written");
         assert_eq!(tail.wait(), StoreChange::Heartbeat);
+        std::fs::write(root.join("surfaced.ndjson"), "{}\n").expect("written");
+        assert_eq!(tail.wait(), StoreChange::Delivery);
         tail.stopper().stop();
         assert_eq!(tail.wait(), StoreChange::Stopped);
         assert_eq!(tail.wait(), StoreChange::Stopped);

@@ -231,7 +231,7 @@ fn follow_store(repo: Option<&Repo>, store: &Store, written: &AtomicU64, message
     }
     let mut known: Option<Arc<StoreView>> = None;
     let mut facts = FreshnessFacts::default();
-    let mut fixes = 0;
+    let (mut fixes, mut delivered) = (0, store.delivered_bytes());
     let (mut working, mut pulses) = (Vec::new(), Vec::new());
     let mut changed = StoreChange::Store;
     loop {
@@ -243,6 +243,13 @@ fn follow_store(repo: Option<&Repo>, store: &Store, written: &AtomicU64, message
             if !read_fixes(store, messages, &mut fixes) {
                 return;
             }
+        }
+        // A change of the store hides a delivery that comes with it.
+        let deliveries = store.delivered_bytes();
+        if deliveries != std::mem::replace(&mut delivered, deliveries)
+            && messages.send(AppMessage::LedgerDelivered).is_err()
+        {
+            return;
         }
         teller.notify_if_changed();
         let mut beating = store.heartbeats(&working);

@@ -38,6 +38,8 @@ pub enum AppMessage {
     Pulses(Vec<(String, Heartbeat)>),
     /// Facts from which the freshness of the runs is derived; sent before the view whose runs they describe.
     Freshness(Arc<FreshnessFacts>),
+    /// An assistant has got a ledger.
+    LedgerDelivered,
     /// The store cannot be read, or not completely.
     StoreTrouble(String),
     /// Rows that match the filter.

@@ -1,5 +1,6 @@
 //! Integration tests: the cockpit in a real pseudo-terminal, with the real binary and a real store.
 
+mod assistants;
 mod opening;
 mod secrets;
 

@@ -92,6 +92,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Reconciled(None) => {}
         AppMessage::Watch(state) => app.store.watch = state,
         AppMessage::Fixes(fixes) => apply_fixes(app, fixes),
+        AppMessage::LedgerDelivered => app.detail.stale |= app.detail.tab == Tab::Ledger,
         AppMessage::FixPlanned(plan) => fix::confirm_plan(app, plan),
         AppMessage::FixFinished(result) => fix::show_result(app, result.map(|fix| *fix)),
         AppMessage::Copied { order, program } => apply_copy(app, order, program, &mut commands),
