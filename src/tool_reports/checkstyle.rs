@@ -66,12 +66,17 @@ fn read_error(tool: &str, path: &ReportedPath, error: &Node<'_, '_>) -> ToolProb
     let source = attribute("source");
     let rule = RULE_BEGINNINGS.iter().find_map(|(begin, _)| source.strip_prefix(begin)).unwrap_or(source);
     let kind = kind_for_rule(tool, rule, []);
+    // ESLint's formatter ends each message with the rule. Without it, the title is the same as from ESLint's SARIF.
+    let message = attribute("message").trim();
+    let plain =
+        message.strip_suffix(')').and_then(|text| text.strip_suffix(rule)).and_then(|text| text.strip_suffix(" ("));
+    let message = plain.filter(|_| !rule.is_empty()).unwrap_or(message);
     let line = attribute("line").parse::<u32>().ok().filter(|line| *line > 0);
     ToolProblem {
         rule: cut(rule, 100),
         path: path.clone(),
         lines: line.map(|line| LineRange::new(line, line)),
-        message: cut(attribute("message").trim(), MAX_TEXT_CHARS),
+        message: cut(message, MAX_TEXT_CHARS),
         help: String::new(),
         kind,
         severity: severity_from_level(attribute("severity"), kind),

@@ -62,6 +62,62 @@ fn sarif_is_valid_by_the_published_schema_and_keeps_its_fingerprints() {
     assert_eq!(results(&moved)[0]["locations"][0]["physicalLocation"]["region"]["startLine"], 3);
 }
 
+/// Reviews a commit with a finding that has an exact suggestion, and returns the repository.
+fn suggested() -> TestEnvironment {
+    let test = TestEnvironment::new();
+    test.write("src/d.py", "import sys\n\n\ndef join(part, items=[]):\n    return items + [part, sys.path]\n");
+    test.write("src/e.py", long_function("long"));
+    test.commit("findings");
+    run(&test, &["review", "--wait"], DONE);
+    test
+}
+
+#[test]
+fn sarif_has_regions_fixes_and_rules_with_help() {
+    let test = suggested();
+    let log = sarif(&test, &["findings"], DONE);
+    let rules = log["runs"][0]["tool"]["driver"]["rules"].as_array().expect("rules");
+    assert_eq!(rules.len(), 2, "{log}");
+    for rule in rules {
+        assert!(rule["help"]["text"].as_str().is_some_and(|text| text.len() > 40), "{rule}");
+        assert!(rule["shortDescription"]["text"].is_string() && rule["defaultConfiguration"].is_object(), "{rule}");
+    }
+    for result in results(&log) {
+        let index = usize::try_from(result["ruleIndex"].as_u64().expect("an index")).expect("small");
+        assert_eq!(rules[index]["id"], result["ruleId"], "{result}");
+        assert!(result["locations"][0]["physicalLocation"]["region"]["snippet"]["text"].is_string(), "{result}");
+    }
+    let fixed: Vec<&Value> = results(&log).iter().filter(|result| result["fixes"] != Value::Null).collect();
+    assert_eq!(fixed.len(), 1, "{log}");
+    let change = &fixed[0]["fixes"][0]["artifactChanges"][0];
+    assert_eq!(change["artifactLocation"]["uri"], "src/d.py");
+    let inserted = change["replacements"][0]["insertedContent"]["text"].as_str().expect("a text");
+    assert!(
+        inserted.starts_with("def join(part, items=None):\n    if items is None:\n        items = []"),
+        "{inserted}"
+    );
+    assert_eq!(change["replacements"][0]["deletedRegion"]["startLine"], 4);
+}
+
+#[test]
+fn diagnostics_for_reviewdog_are_valid_by_its_schema() {
+    let test = suggested();
+    let schema: Value = serde_json::from_str(include_str!("schemas/rdf-diagnostic.json")).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let named = schema["definitions"]["Diagnostic"]["properties"].as_object().expect("properties");
+    let text = run(&test, &["findings", "--format", "rdjsonl"], DONE);
+    let mut suggestions = 0;
+    for line in text.lines() {
+        let diagnostic: Value = serde_json::from_str(line).expect("one object on a line");
+        let faults: Vec<String> = validator.iter_errors(&diagnostic).map(|fault| fault.to_string()).collect();
+        assert_eq!(faults, [""; 0], "{line}");
+        // The schema allows unknown names, so a misspelt one would pass.
+        assert!(diagnostic.as_object().expect("an object").keys().all(|name| named.contains_key(name)), "{line}");
+        suggestions += diagnostic["suggestions"].as_array().map_or(0, Vec::len);
+    }
+    assert_eq!((text.lines().count(), suggestions), (2, 1), "{text}");
+}
+
 #[test]
 fn a_dismissed_finding_is_suppressed_with_its_reason_and_absent_elsewhere() {
     let test = reviewed();

@@ -274,7 +274,7 @@ fn other_formats_and_their_tools() {
 
     let xml = format!(
         "<?xml version=\"1.0\"?>\n<checkstyle version=\"4.3\">\n<file name=\"{}\"><error line=\"2\" column=\"1\" \
-         severity=\"error\" message=\"Bad &amp; ugly\" source=\"eslint.rules.no-magic-numbers\"/></file>\n</checkstyle>",
+         severity=\"error\" message=\"Bad &amp; ugly (no-magic-numbers)\" source=\"eslint.rules.no-magic-numbers\"/></file>\n</checkstyle>",
         test.repo().join("src/b.py").display()
     );
     let file = test.write("report.xml", xml);

@@ -5,6 +5,7 @@ use crossterm::clipboard::CopyToClipboard;
 
 use super::Cockpit;
 use crate::env::{DONE, TestEnvironment, executable, long_function, run};
+use crate::runner::place::wait_for;
 
 /// Creates a repository with a reviewed p1 finding, where the cockpit starts nothing itself.
 fn reviewed() -> TestEnvironment {
@@ -22,8 +23,8 @@ fn the_ledger_page_follows_what_other_processes_deliver() {
     let test = reviewed();
     let mut cockpit = Cockpit::open(&test);
     cockpit.wait_for("long.py");
-    cockpit.press("3L");
-    let before = cockpit.wait_for("a new session");
+    cockpit.press("2L");
+    let before = cockpit.wait_for("A new session");
     assert!(!before.contains("claude-code"), "{before}");
     run(&test, &["ledger", "--agent", "claude-code", "--session", "s1"], DONE);
     cockpit.wait("the delivery", |screen| screen.contains("claude-code"));
@@ -54,8 +55,10 @@ fn what_is_said_about_a_copied_prompt_is_what_is_known() {
     cockpit.wait_for("sent the prompt to the terminal, which may put it into the clipboard");
     let mut sent = String::new();
     CopyToClipboard::to_clipboard_from(&prompt).write_ansi(&mut sent).expect("a text");
-    let received = String::from_utf8_lossy(&cockpit.received.0.lock().expect("a lock").bytes).into_owned();
-    assert!(received.contains(&sent), "{received}");
+    wait_for("the text for the terminal's clipboard", || {
+        let received = cockpit.received.0.lock().expect("a lock");
+        String::from_utf8_lossy(&received.bytes).contains(&sent).then_some(())
+    });
     cockpit.press("q");
     assert_eq!(cockpit.end(), 0);
 }
