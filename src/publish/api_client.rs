@@ -111,7 +111,7 @@ pub struct ApiRequest {
     pub method: Method,
     /// Address with its query.
     pub url: Url,
-    /// JSON body; `None` for a request that reads.
+    /// JSON body; `None` for a request that reads or removes.
     pub body: Option<Value>,
     /// Effect of sending it twice.
     pub repeat: RepeatEffect,
@@ -126,6 +126,11 @@ impl ApiRequest {
     /// Creates a request that sets a state, or asks with a body.
     pub fn write(method: Method, url: Url, body: Value) -> Self {
         Self { method, url, body: Some(body), repeat: RepeatEffect::Same }
+    }
+
+    /// Creates a request that removes something.
+    pub fn remove(url: Url) -> Self {
+        Self { method: Method::DELETE, url, body: None, repeat: RepeatEffect::Same }
     }
 
     /// Creates a request that posts a comment.

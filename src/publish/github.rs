@@ -3,7 +3,7 @@
 //! Inline comments are posted as reviews of up to [`MAX_BATCH`] comments: one request, one notification, and all of them
 //! or none.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
@@ -172,8 +172,9 @@ impl ReviewHost for GithubHost {
         };
         let failed = |failure| PublishError::from_failure("list the comments of the pull request", failure);
         let mut known = PublishedComments::default();
-        for comment in client.read_list(&self.pull_url(&["comments"]), PAGE_ROWS).map_err(failed)?.iter().filter(is_own)
-        {
+        let comments = client.read_list(&self.pull_url(&["comments"]), PAGE_ROWS).map_err(failed)?;
+        let answered: HashSet<u64> = comments.iter().filter_map(|comment| comment["in_reply_to_id"].as_u64()).collect();
+        for comment in comments.iter().filter(is_own) {
             let marker = comment["body"].as_str().and_then(parse_marker);
             // An answer in a thread begins none.
             if let (Some(CommentMarker::Finding(finding)), Some(id), true) =
@@ -185,8 +186,14 @@ impl ReviewHost for GithubHost {
                     &comment["original_start_line"],
                     &comment["original_line"],
                 );
-                let comment = id.to_string();
-                known.inline.push(PublishedComment { finding, comment, thread: None, is_resolved: false, lines });
+                known.inline.push(PublishedComment {
+                    finding,
+                    comment: id.to_string(),
+                    thread: None,
+                    is_resolved: false,
+                    lines,
+                    has_answers: answered.contains(&id),
+                });
             }
         }
         let issue_comments = self.url(&["issues", &self.address.number.to_string(), "comments"]);
@@ -249,6 +256,10 @@ impl ReviewHost for GithubHost {
 
     fn resolve_request(&self, thread: &str) -> ApiRequest {
         self.graphql(RESOLVE_MUTATION, json!({ "thread": thread }))
+    }
+
+    fn remove_request(&self, comment: &PublishedComment) -> ApiRequest {
+        ApiRequest::remove(self.url(&["pulls", "comments", &comment.comment]))
     }
 
     fn check_resolved(&self, answer: Result<ApiResponse, ApiFailure>) -> Result<(), ResolveFailure> {

@@ -151,6 +151,7 @@ impl ReviewHost for GitlabHost {
                         &Value::Null,
                         &note["position"]["new_line"],
                     ),
+                    has_answers: discussion["notes"].as_array().is_some_and(|notes| notes.len() > 1),
                 }),
                 Some(CommentMarker::Summary) if known.summary.is_none() => {
                     known.summary = Some(PublishedSummary { comment, body: body.to_owned() });
@@ -193,6 +194,10 @@ impl ReviewHost for GitlabHost {
 
     fn resolve_request(&self, thread: &str) -> ApiRequest {
         ApiRequest::write(Method::PUT, self.url(&["discussions", thread]), json!({ "resolved": true }))
+    }
+
+    fn remove_request(&self, comment: &PublishedComment) -> ApiRequest {
+        ApiRequest::remove(self.url(&["notes", &comment.comment]))
     }
 
     fn check_resolved(&self, answer: Result<ApiResponse, ApiFailure>) -> Result<(), ResolveFailure> {

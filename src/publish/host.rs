@@ -1,5 +1,7 @@
 //! The interface of a code host: requests are built and answers are read here, but sent elsewhere.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::api_client::{ApiClient, ApiFailure, ApiRequest, ApiResponse};
@@ -68,6 +70,8 @@ pub struct PublishedComment {
     pub is_resolved: bool,
     /// Lines that the comment was posted for, if the host tells them.
     pub lines: Option<CommentedLines>,
+    /// `true` if somebody has answered in the thread.
+    pub has_answers: bool,
 }
 
 /// Summary that the host has.
@@ -89,6 +93,16 @@ pub struct PublishedComments {
 }
 
 impl PublishedComments {
+    /// Returns the comments about findings that have an older one, except for those with answers.
+    pub fn find_duplicates(&self) -> Vec<PublishedComment> {
+        let mut comments: Vec<&PublishedComment> = self.inline.iter().collect();
+        // All machines must keep the same one. Ids grow; they are numbers.
+        comments.sort_by_key(|comment| (comment.comment.len(), &comment.comment));
+        let mut seen = HashSet::new();
+        let later = comments.into_iter().filter(|comment| !seen.insert(&comment.finding));
+        later.filter(|comment| !comment.has_answers).cloned().collect()
+    }
+
     /// Returns `true` if there is a comment about a finding.
     pub fn has(&self, finding: &FindingId) -> bool {
         self.inline.iter().any(|known| known.finding == *finding)
@@ -148,6 +162,9 @@ pub trait ReviewHost {
 
     /// Builds the request that resolves a thread.
     fn resolve_request(&self, thread: &str) -> ApiRequest;
+
+    /// Builds the request that removes an inline comment.
+    fn remove_request(&self, comment: &PublishedComment) -> ApiRequest;
 
     /// Checks the answer to the request that resolves a thread.
     ///

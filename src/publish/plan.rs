@@ -171,6 +171,7 @@ mod tests {
             thread: None,
             is_resolved,
             lines: None,
+            has_answers: false,
         };
         let published = PublishedComments {
             inline: vec![known("known", true), known("closed", false), known("again", false), known("closed", true)],

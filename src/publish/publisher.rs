@@ -73,6 +73,8 @@ pub struct PublishReport {
     pub summarized: Vec<FindingId>,
     /// Findings whose threads were resolved.
     pub resolved: Vec<FindingId>,
+    /// Findings of which a second comment was removed.
+    pub removed: Vec<FindingId>,
     /// Comments and threads that failed, with the reason.
     pub failed: Vec<SkippedFinding>,
     /// Comments and threads that were left out, with the reason.
@@ -130,6 +132,7 @@ pub fn publish_findings(
     }
     publisher.report.summarized = elsewhere.iter().map(|(at, _)| id(*at)).collect();
     publisher.resolve_threads(&plan, known.clone());
+    publisher.remove_duplicates(&known);
     let priorities = list_inline_priorities(request, &publisher.report);
     let rows: Vec<_> = elsewhere.iter().map(|(at, reason)| (&request.findings[*at], *reason)).collect();
     let parts = SummaryParts {
@@ -325,6 +328,31 @@ impl Publisher<'_> {
                     not_allowed = Some(reason);
                 }
                 Err(ResolveFailure::Failed(reason)) => self.report.failed.push(SkippedFinding { finding, reason }),
+            }
+        }
+    }
+
+    /// Removes second comments about the same finding: another machine may have posted at the same moment, or the host
+    /// may have shown a comment too late.
+    fn remove_duplicates(&mut self, known: &PublishedComments) {
+        let is_changed = !self.dry_run && !self.report.posted.is_empty();
+        // Without a new list the next run finds them.
+        let listed = if is_changed { self.host.list_comments(self.client).ok() } else { None };
+        for comment in listed.as_ref().unwrap_or(known).find_duplicates() {
+            let request = self.host.remove_request(&comment);
+            let finding = comment.finding;
+            if self.dry_run {
+                self.report.requests.push(request);
+                self.report.removed.push(finding);
+                continue;
+            }
+            match self.client.send(&request) {
+                // The other machine was faster.
+                Ok(_) | Err(ApiFailure::Refused { status: 404 | 410, .. }) => self.report.removed.push(finding),
+                Err(failure) => {
+                    let reason = format!("a second comment stays: {failure}");
+                    self.report.failed.push(SkippedFinding { finding, reason });
+                }
             }
         }
     }

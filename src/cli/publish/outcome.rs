@@ -61,6 +61,10 @@ impl PublishOutcome<'_> {
             "{would}posted {}, updated {}, resolved {}, already there {}, failed {}, skipped {}\n",
             counts.posted, counts.updated, counts.resolved, counts.already_there, counts.failed, counts.skipped
         ));
+        if !report.removed.is_empty() {
+            let removed = format_count(report.removed.len(), "second comment");
+            text.push_str(&format!("{would}removed {removed} about the same finding\n"));
+        }
         let listed = format_count(report.summarized.len(), "finding");
         text.push_str(would);
         text.push_str(&match report.summary {
@@ -105,6 +109,7 @@ impl PublishOutcome<'_> {
                 json!({
                     "posted": counts.posted, "updated": counts.updated, "resolved": counts.resolved,
                     "already_there": counts.already_there, "failed": counts.failed, "skipped": counts.skipped,
+                    "removed": report.removed.len(),
                 }),
             ),
             ("summary", json!(summary)),
@@ -113,6 +118,7 @@ impl PublishOutcome<'_> {
             ("already_there", ids(&report.already)),
             ("in_summary", ids(&report.summarized)),
             ("resolved", ids(&report.resolved)),
+            ("removed", ids(&report.removed)),
             ("failed", reasons(&report.failed)),
             ("skipped", reasons(&report.skipped)),
         ];

@@ -229,7 +229,7 @@ fn serve(mut stream: TcpStream, api: Api, state: &Mutex<HostState>) -> std::io::
             }
         }
     };
-    let body = answer.body.to_string();
+    let body = if answer.body.is_null() { String::new() } else { answer.body.to_string() };
     let mut text = format!("HTTP/1.1 {} Status\r\ncontent-type: application/json\r\n", answer.status);
     for (name, value) in &answer.headers {
         text.push_str(&format!("{name}: {value}\r\n"));

@@ -42,6 +42,11 @@ fn github(state: &mut HostState, call: &Call) -> Answer {
             row["body"] = call.body["body"].clone();
             Answer::ok(row.clone())
         }
+        ("DELETE", path) if path.starts_with("/pulls/comments/") => {
+            let id: u64 = path.rsplit('/').next().expect("an id").parse().expect("a number");
+            state.inline.retain(|row| row["id"] != id);
+            Answer::new(204, Value::Null)
+        }
         ("POST", "/graphql") => graphql(state, &call.body),
         _ => Answer::new(404, json!({ "message": "Not Found" })),
     }
@@ -392,6 +397,40 @@ fn a_gateway_that_fails_causes_no_second_comment(#[case] fault: Fault) {
     assert_eq!(counts(&report), [3, 0, 0, 0, 0, 0]);
     assert_eq!(comments_by_finding(&host), [1, 1]);
     assert_eq!(host.with(|state| state.comments.len()), 1);
+}
+
+#[test]
+fn a_second_comment_about_a_finding_is_removed_unless_somebody_has_answered() {
+    let test = changed();
+    let ids = three_findings(&test);
+    let host = start(&test);
+    // The host stores the comments, fails, and shows them too late.
+    let mut is_stored = false;
+    let mut is_late = true;
+    host.plan_faults(move |_, call| {
+        if call.path.ends_with("/reviews") && !is_stored {
+            is_stored = true;
+            return Some(Fault::Lose(bad_gateway()));
+        }
+        let is_list = call.method == "GET" && call.path.ends_with("/pulls/7/comments");
+        (is_list && is_stored && std::mem::take(&mut is_late)).then(|| Fault::Refuse(Answer::ok(json!([]))))
+    });
+    let report = publish(&test, &host, &[], DONE);
+    assert_eq!((counts(&report), &report["removed"]), ([3, 0, 0, 0, 0, 0], &json!([ids[0], ids[1]])));
+    assert_eq!(comments_by_finding(&host), [1, 1]);
+
+    // Another machine has posted at the same moment, and somebody has answered there.
+    host.with(|state| {
+        let copies: Vec<Value> = state.inline.clone();
+        for (mut copy, id) in copies.into_iter().zip([900, 901]) {
+            copy["id"] = json!(id);
+            state.inline.push(copy);
+        }
+        state.inline.push(json!({ "id": 902, "in_reply_to_id": 901, "user": { "login": "you" }, "body": "why?" }));
+    });
+    let report = publish(&test, &host, &[], DONE);
+    assert_eq!((counts(&report)[0], &report["removed"]), (0, &json!([ids[0]])));
+    assert_eq!(comments_by_finding(&host), [2, 1]);
 }
 
 #[test]
