@@ -187,7 +187,7 @@ mod tests {
 
     fn titles(actions: &[CodeActionResponse]) -> Vec<&str> {
         let title = |action| match action {
-            &CodeActionResponse::Command(ref command) => command.title.as_str(),
+            CodeActionResponse::Command(command) => command.title.as_str(),
             CodeActionResponse::CodeAction(action) => action.title.as_str(),
         };
         actions.iter().map(title).collect()

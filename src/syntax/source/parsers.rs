@@ -262,7 +262,11 @@ impl LanguageParser {
         // A lexer that looks far ahead at every byte reads without end between two progress callbacks. The end of the
         // text is all that it can be told.
         let mut read = |at: usize, _| {
-            if watch.is_over() { &[] } else { text.get(at..(at + READ_CHUNK_BYTES).min(text.len())).unwrap_or_default() }
+            if watch.is_over() {
+                &[]
+            } else {
+                text.get(at..(at + READ_CHUNK_BYTES).min(text.len())).unwrap_or_default()
+            }
         };
         let mut look = |_: &tree_sitter::ParseState| match watch.is_over() {
             true => ControlFlow::Break(()),
