@@ -186,11 +186,11 @@ mod tests {
     }
 
     fn titles(actions: &[CodeActionResponse]) -> Vec<&str> {
-        let title = |action| match action {
+        let titles = actions.iter().map(|action| match action {
             CodeActionResponse::Command(command) => command.title.as_str(),
             CodeActionResponse::CodeAction(action) => action.title.as_str(),
-        };
-        actions.iter().map(title).collect()
+        });
+        titles.collect()
     }
 
     #[test]
