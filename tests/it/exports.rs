@@ -1,10 +1,11 @@
 //! Findings in the formats of other programs: the real binary, the published schema, dismissed findings, incomplete
 //! reviews.
 
+use insta::{allow_duplicates, assert_snapshot};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, err, long_function, run};
+use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, lines_with, long_function, run};
 
 /// Formats that other programs read.
 const FORMATS: [&str; 6] = ["sarif", "github", "rdjsonl", "gitlab", "junit", "quickfix"];
@@ -166,10 +167,23 @@ fn a_repository_without_reviews_is_not_clean_either() {
     let test = TestEnvironment::new();
     test.write("a.py", "print(1)\n");
     test.commit("first");
-    for format in FORMATS {
-        let text = run(&test, &["findings", "--format", format], DONE);
-        assert!(text.contains("nothing has been reviewed"), "{format}: {text}");
-    }
+    let log = sarif(&test, &["findings"], DONE);
+    assert_snapshot!(log["runs"][0]["invocations"], @r#"[{"executionSuccessful":false,"toolExecutionNotifications":[{"level":"error","message":{"text":"The review is incomplete: nothing has been reviewed in this worktree"}}]}]"#);
+    let texts = FORMATS[1..].iter().map(|format| test.output(&["findings", "--format", format], DONE));
+    assert_snapshot!(texts.collect::<String>(), @r#"
+    ::error title=revdeck%3A the review is incomplete::nothing has been reviewed in this worktree
+    {"message":"The review is incomplete: nothing has been reviewed in this worktree","location":{"path":"."},"severity":"ERROR","source":{"name":"revdeck"},"code":{"value":"INCOMPLETE_REVIEW"}}
+    [{"description":"The review is incomplete: nothing has been reviewed in this worktree","check_name":"INCOMPLETE_REVIEW","fingerprint":"[hash]","severity":"blocker","location":{"path":".","lines":{"begin":1,"end":1}}}]
+    <?xml version="1.0" encoding="UTF-8"?>
+    <testsuites name="revdeck" tests="1" failures="0" errors="1">
+      <testsuite name="review" tests="1" failures="0" errors="1">
+        <testcase classname="revdeck" name="the review is complete">
+          <error message="nothing has been reviewed in this worktree" type="incomplete">nothing has been reviewed in this worktree</error>
+        </testcase>
+      </testsuite>
+    </testsuites>
+    .:1:1: error: the review is incomplete: nothing has been reviewed in this worktree
+    "#);
     let value = test.json(&["findings", "--format", "json"], DONE);
     assert_eq!(value["incomplete"], "nothing has been reviewed in this worktree");
     run(&test, &["review", "--wait"], DONE);
@@ -186,17 +200,22 @@ fn smells_and_single_findings_have_the_formats_too() {
     assert_eq!(results(&log).len(), 2);
     let one = sarif(&test, &["show", &id], DONE);
     assert_eq!(results(&one)[0]["partialFingerprints"]["revdeckFindingId/v1"], id);
-    let quickfix = run(&test, &["show", &id, "--format", "quickfix"], DONE);
-    assert!(quickfix.starts_with("src/c.py:1:1: error: "), "{quickfix}");
-    assert!(run(&test, &["smells", "src", "--format", "markdown"], DONE).contains("### `src/c.py`"));
+    assert_snapshot!(test.output(&["show", &id, "--format", "quickfix"], DONE), @"src/c.py:1:1: error: Function `second` is 202 code lines long [LONG_METHOD f_[id]]");
+    let markdown = test.output(&["smells", "src", "--format", "markdown"], DONE);
+    assert_snapshot!(lines_with(&markdown, |line| line.starts_with('#')), @"
+    ### `src/a b.py`
+    ### `src/c.py`
+    ");
 }
 
 #[test]
 fn formats_of_findings_need_findings() {
     let test = reviewed();
     for format in FORMATS {
-        let output = test.revdeck(&["review", "--format", format]);
-        assert_eq!(output.status.code(), Some(USAGE), "{format}");
-        assert!(err(&output).contains(&format!("--format {format} needs --wait")), "{}", err(&output));
+        let error = test.fails(&["review", "--format", format], USAGE).replace(format, "[format]");
+        allow_duplicates!(assert_snapshot!(error, @"
+        error: --format [format] needs --wait: without it there are no findings yet
+          hint: `revdeck show latest --format [format]` prints them when the review has ended
+        "));
     }
 }

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
+use insta::assert_snapshot;
 use revdeck::context::retrieve::weights::RankingWeights;
 use serde_json::Value;
 
-use crate::env::{TestEnvironment, err, out, run};
+use crate::env::{TestEnvironment, USAGE, err, out, run};
 
 /// Number of commits that change a pair of files: 8 to fit to, and the 40 newest, which are held out.
 const PAIRED_COMMITS: usize = 48;
@@ -119,17 +120,26 @@ fn what_cannot_be_fitted_to_is_named_with_what_to_do() {
     fs::create_dir_all(test.home()).expect("a folder");
     let home = test.home();
     let home = home.to_str().expect("a plain path");
-    for (arguments, expected) in [
-        (&["fit-weights", ".", "--dry-run"][..], "no commit can be used to fit weights"),
-        (&["fit-weights", "."], "cannot write assets/retrieval.toml: there is no such folder"),
-        (&["fit-weights", ".", "--held-out", ".", "--dry-run"], ". is named twice"),
-        (&["fit-weights", home, "--dry-run"], "not in a git repository"),
-        (&["fit-weights", "nowhere", "--dry-run"], "nowhere"),
-    ] {
-        let output = test.revdeck(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", err(&output));
-        assert!(err(&output).contains(expected) && err(&output).contains("hint: "), "{arguments:?}: {}", err(&output));
-    }
+    let errors = [
+        &["fit-weights", ".", "--dry-run"][..],
+        &["fit-weights", "."],
+        &["fit-weights", ".", "--held-out", ".", "--dry-run"],
+        &["fit-weights", home, "--dry-run"],
+        &["fit-weights", "nowhere", "--dry-run"],
+    ]
+    .map(|arguments| test.errors(arguments, USAGE));
+    assert_snapshot!(errors.concat(), @"
+    error: .: no commit can be used to fit weights
+      hint: name a repository with more history: behind the newest 40 there must be a commit that modifies 2 to 15 files of code, deletes none, and has 100 commits behind it
+    error: cannot write assets/retrieval.toml: there is no such folder
+      hint: run the command in a checkout of revdeck, name another file with --output, or pass --dry-run
+    error: . is named twice
+      hint: name each repository once: to fit to it, or with --held-out
+    error: [home] is not in a git repository
+      hint: change into a repository, or make one with `git init`
+    error: nowhere is not in a git repository
+      hint: change into a repository, or make one with `git init`
+    ");
     for wrong in [
         &["--penalty", "0"][..],
         &["--penalty", "x"],

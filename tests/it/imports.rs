@@ -1,9 +1,10 @@
 //! Reports of other tools in the store: identity, duplicates, confirmation, hostile files.
 
+use insta::{allow_duplicates, assert_snapshot};
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, err, long_function, out, run};
+use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, err, lines_with, long_function, out, run};
 
 /// Creates a repository with two files and no review.
 fn place() -> TestEnvironment {
@@ -94,7 +95,7 @@ fn problems_of_a_tool_are_findings_that_keep_their_identity() {
     // The ledger tells an urgent one like any other finding.
     let file = write_sarif(&test, "ruff", &[result("S602", "src/b.py", 2, "`shell=True`")], &[]);
     import(&test, &["sarif", &file], DONE);
-    assert!(run(&test, &["ledger"], DONE).contains("ruff S602"));
+    assert_snapshot!(lines_with(&test.output(&["ledger"], DONE), |line| line.contains("<finding ")), @r#"  <finding id="f_[id]" run="[run]" p="1" path="src/b.py" line="2" title="ruff S602: `shell=True`"/>"#);
 }
 
 #[test]
@@ -210,7 +211,9 @@ fn a_path_out_of_the_repository_is_refused_by_name(#[case] uri: &str, #[case] re
     assert_eq!(output.status.code(), Some(INCOMPLETE), "{}", err(&output));
     let named = uri.replace("%2e", ".");
     assert_eq!(err(&output), format!("warning: refused {named}:1: {named}: {reason}\n"));
-    assert!(out(&output).contains("1 finding in 1 file"), "{}", out(&output));
+    allow_duplicates!(
+        assert_snapshot!(test.normalise(&out(&output)), @"[run]  ruff: 1 finding in 1 file: 1 p2; 1 refused")
+    );
     assert_eq!(findings(&test), [row(UNUSED, "open", 1)]);
 }
 
@@ -295,20 +298,30 @@ fn what_is_no_report_is_refused_whole() {
         "{{\"version\":\"2.1.0\",\"runs\":[{{\"tool\":{{\"driver\":{{\"name\":\"x\"}}}},\"results\":[{}]}}]}}",
         vec!["{}"; 20_001].join(",")
     );
-    for (format, text, says) in [
-        ("sarif", "{", "it is no SARIF report: EOF"),
-        ("sarif", deep.as_str(), "it is no SARIF report"),
-        ("sarif", "{\"version\": \"1.0.0\", \"runs\": []}", "version is \"1.0.0\", and 2.1.0 is needed"),
-        ("sarif", many.as_str(), "it has more than 20,000 problems"),
-        ("rdjsonl", "{\"message\": \"x\"}", "line 1: it names no file"),
-        ("rdjsonl", "\n\nnot json", "line 3: "),
-        ("checkstyle", "<a/>", "its root element is \"a\""),
-        ("checkstyle", bomb, "it is no checkstyle report"),
-    ] {
+    let errors = [
+        ("sarif", "{"),
+        ("sarif", deep.as_str()),
+        ("sarif", "{\"version\": \"1.0.0\", \"runs\": []}"),
+        ("sarif", many.as_str()),
+        ("rdjsonl", "{\"message\": \"x\"}"),
+        ("rdjsonl", "\n\nnot json"),
+        ("checkstyle", "<a/>"),
+        ("checkstyle", bomb),
+    ]
+    .map(|(format, text)| {
         let file = test.write("report", text);
-        let error = test.fails(&["import", format, file.to_str().expect("text"), "--tool", "x"], USAGE);
-        assert!(error.contains(says), "{format}: {error}");
-    }
+        test.fails(&["import", format, file.to_str().expect("text"), "--tool", "x"], USAGE)
+    });
+    assert_snapshot!(errors.concat(), @r#"
+    error: cannot import [repo]/report: it is no SARIF report: EOF while parsing an object at line 1 column 1
+    error: cannot import [repo]/report: it is no SARIF report: invalid type: sequence, expected a string at line 1 column 1
+    error: cannot import [repo]/report: it is no SARIF report: version is "1.0.0", and 2.1.0 is needed
+    error: cannot import [repo]/report: it has more than 20,000 problems; let the tool report fewer rules, or check fewer files at once
+    error: cannot import [repo]/report: it is no rdjsonl report: line 1: it names no file (location.path)
+    error: cannot import [repo]/report: it is no rdjsonl report: line 3: expected ident at line 1 column 2
+    error: cannot import [repo]/report: it is no checkstyle report: its root element is "a"
+    error: cannot import [repo]/report: it is no checkstyle report: XML with DTD detected
+    "#);
     assert_eq!(test.json(&["runs", "--format", "json"], DONE)["runs"], json!([]));
 }
 
@@ -316,9 +329,15 @@ fn what_is_no_report_is_refused_whole() {
 fn nobody_takes_the_name_or_the_word_of_a_reviewer() {
     let test = place();
     let file = write_sarif(&test, "builtin", &[unused()], &[]);
-    assert!(test.fails(&["import", "sarif", &file], USAGE).contains("builtin is the name of a reviewer"));
+    assert_snapshot!(test.fails(&["import", "sarif", &file], USAGE), @"
+    error: builtin is the name of a reviewer of your settings
+      hint: write --tool NAME with another name for the tool
+    ");
     let file = write_sarif(&test, "", &[unused()], &[]);
-    assert!(test.fails(&["import", "sarif", &file], USAGE).contains("write --tool NAME"));
+    assert_snapshot!(test.fails(&["import", "sarif", &file], USAGE), @"
+    error: the report does not name its tool
+      hint: write --tool NAME, for example --tool eslint
+    ");
     run(&test, &["import", "sarif", &file, "--tool", "My Linter"], DONE);
     assert_eq!(findings(&test)[0].0, "my-linter F401: `os` imported but unused");
     let output = test
@@ -328,7 +347,10 @@ fn nobody_takes_the_name_or_the_word_of_a_reviewer() {
         .output()
         .expect("revdeck starts");
     assert_eq!(output.status.code(), Some(USAGE));
-    assert!(err(&output).contains("only the user may import a report"), "{}", err(&output));
+    assert_snapshot!(err(&output), @"
+    error: only the user may import a report
+      hint: this counts as the command of an assistant (REVDECK_ACTOR is set): an assistant may claim a fix with `revdeck triage FINDING addressed`; the user decides in the cockpit or in a terminal of their own
+    ");
 }
 
 #[test]
