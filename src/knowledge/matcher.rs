@@ -93,11 +93,6 @@ impl PatternMatcher {
         self
     }
 
-    /// Returns true if the matcher has no patterns; dismissed kinds do not count.
-    pub fn is_empty(&self) -> bool {
-        self.known.is_empty()
-    }
-
     /// Finds the places in a file, or in the lines `within`, that have the broken form of a mistake, in document
     /// order.
     pub fn find_matches(&self, source: &ParsedFile<'_>, within: Option<&[LineRange]>) -> Vec<PatternMatch<'_>> {

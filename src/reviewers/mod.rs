@@ -50,10 +50,6 @@ pub trait Reviewer: Send {
         cancelled: &dyn Fn() -> bool,
     ) -> Result<UnitReport, ReviewerError>;
 
-    /// Returns a version that changes whenever the same code could lead to other reports: new rules, thresholds or
-    /// prompts.
-    fn policy_version(&self) -> String;
-
     /// Returns the number of files for one unit: large enough to pay for the durable writes, small enough to lose
     /// little work after a crash.
     fn files_per_unit(&self) -> usize;

@@ -110,11 +110,6 @@ pub const ASCII: Glyphs = Glyphs {
 };
 
 impl Glyphs {
-    /// Returns true if only ASCII may be drawn.
-    pub fn is_ascii(&self) -> bool {
-        self.ascii
-    }
-
     /// Returns the first glyph of a pair, or the second if only ASCII may be drawn.
     fn pick(&self, (unicode, ascii): (&'static str, &'static str)) -> &'static str {
         if self.ascii { ascii } else { unicode }

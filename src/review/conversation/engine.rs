@@ -156,11 +156,6 @@ impl ConversationEngine {
         }
     }
 
-    /// Returns the current turn, 1-based; 0 before the first.
-    pub fn turn(&self) -> u32 {
-        self.turn
-    }
-
     /// Returns the cost so far.
     pub fn spent(&self) -> &RunCost {
         &self.spent

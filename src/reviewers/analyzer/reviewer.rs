@@ -78,7 +78,6 @@ pub struct BuiltinReviewer {
     snapshot: ReviewedSnapshot,
     builtin: Builtin,
     known: Option<Arc<dyn FingerprintSource>>,
-    policy_version: String,
 }
 
 /// The files of a snapshot that a review may search.
@@ -181,13 +180,7 @@ impl BuiltinReviewer {
         let limits = Limits::from_layers([("the settings in force", smells)])?;
         let repo = Arc::new(Mutex::new(repo));
         let files = SearchedSnapshot { repo: Arc::clone(&repo), snapshot: snapshot.clone(), blobs: OnceLock::new() };
-        Ok(Self {
-            repo,
-            snapshot,
-            builtin: Builtin::new(limits).with_other_files(Box::new(files)),
-            known: None,
-            policy_version: policy_version(smells),
-        })
+        Ok(Self { repo, snapshot, builtin: Builtin::new(limits).with_other_files(Box::new(files)), known: None })
     }
 
     /// Returns the reviewer with `lessons`, the rules learned from earlier code.
@@ -424,10 +417,6 @@ impl Reviewer for BuiltinReviewer {
                 }),
             },
         }
-    }
-
-    fn policy_version(&self) -> String {
-        self.policy_version.clone()
     }
 
     fn files_per_unit(&self) -> usize {

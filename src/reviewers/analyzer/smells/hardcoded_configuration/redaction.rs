@@ -131,11 +131,6 @@ impl FileRedactor {
         self.secrets.is_empty()
     }
 
-    /// Returns the byte ranges of the secrets, sorted by position.
-    pub fn ranges(&self) -> impl Iterator<Item = Range<usize>> {
-        self.secrets.iter().map(|secret| secret.bytes.clone())
-    }
-
     /// Returns whether a secret is in a range of bytes, in part or whole.
     pub(in super::super) fn overlaps(&self, range: Range<usize>) -> bool {
         !self.secrets_between(range.start, range.end).is_empty()
