@@ -207,3 +207,62 @@ fn mask_report(report: &ReportedProblem) -> ReportedProblem {
         ..report.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{ChatResponse, StopReason, Usage};
+    use crate::review::extract_reports;
+
+    const PATH: &str = "src/client.py";
+    const SECRET: &str = "sk_live_9aT4vQ1xZ8mB3nK7pL2w";
+
+    /// Returns the findings of an answer that the file confirms, and the reasons why the others are rejected.
+    fn examined(text: &str) -> (Vec<Finding>, Vec<String>) {
+        let code = format!("import net\n\nAPI_KEY = \"{SECRET}\"\n\n\ndef send(body):\n    net.post(API_KEY, body)\n");
+        let file = load_file(PATH, code.as_bytes()).shown;
+        let answer = ChatResponse {
+            text: text.to_owned(),
+            calls: Vec::new(),
+            opaque: Vec::new(),
+            stop: StopReason::Done,
+            usage: Usage::default(),
+            model: String::new(),
+        };
+        let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
+        let scope = ScopeLines::new([(PATH.to_owned(), vec![LineRange::new(3, 7)])]);
+        let (mut findings, mut reasons) = (Vec::new(), Vec::new());
+        for report in extract_reports(&answer).reports {
+            match validate_report(&mask_report(&report), &scope, &run, |_| Some(Rc::clone(&file))) {
+                ReportValidation::Finding { finding, .. } => findings.push(*finding),
+                ReportValidation::Rejected(rejected) => reasons.push(rejected.reason),
+            }
+        }
+        (findings, reasons)
+    }
+
+    #[test]
+    fn a_secret_that_a_model_repeats_is_shown_nowhere() {
+        let told = format!(
+            "```json\n[{{\"path\": \"{PATH}\", \"line\": 3, \"type\": \"security\", \"title\": \"Key {SECRET} in code\",
+                \"explanation\": \"{SECRET} can be read by everybody.\", \"quoted_code\": \"API_KEY = '{SECRET}'\",
+                \"suggestion\": \"Not {SECRET}.\", \"replacement\": \"API_KEY = env('K', '{SECRET}')\"}},
+              {{\"path\": \"{PATH}\", \"line\": 3, \"type\": \"security\", \"title\": \"Key in code\",
+                \"quoted_code\": \"API_KEY = \\\"{SECRET}\\\"\"}}]\n```"
+        );
+        let (findings, reasons) = examined(&told);
+        // The first report quotes text that is not in the file: its quotation marks differ.
+        assert_eq!(reasons, [format!("the quoted code does not stand in {PATH}")]);
+        assert_eq!(findings.len(), 1);
+        let told = told.replace(&format!("'{SECRET}'"), &format!("\\\"{SECRET}\\\""));
+        let (findings, reasons) = examined(&told);
+        assert_eq!((findings.len(), reasons), (2, Vec::new()));
+        for finding in &findings {
+            assert_eq!(finding.line_start, 3);
+            let shown = serde_json::to_string(finding).expect("JSON");
+            assert!(shown.contains("API_KEY") && !shown.contains(&SECRET[..12]), "{shown}");
+            assert_eq!(finding.suggestion.as_ref().and_then(|suggestion| suggestion.replacement.as_ref()), None);
+        }
+        assert_eq!(findings[0].finding_id, findings[1].finding_id);
+    }
+}

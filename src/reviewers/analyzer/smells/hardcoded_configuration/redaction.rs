@@ -190,15 +190,6 @@ impl FileRedactor {
         }
     }
 
-    /// Masks the secrets of the file in a finding from another source. The quote and the id are made from text that is
-    /// masked already: see [`FileRedactor::redact_slice`].
-    pub fn redact_finding(&self, finding: &mut Finding) {
-        [&mut finding.title, &mut finding.explanation].into_iter().for_each(|part| self.redact_text(part));
-        if let Some(suggestion) = &mut finding.suggestion {
-            self.redact_suggestion(suggestion);
-        }
-    }
-
     fn redact_suggestion(&self, suggestion: &mut Suggestion) {
         self.redact_text(&mut suggestion.text);
         // Drop a replacement that contains a secret: with a masked secret it would break the code.
