@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `serve` | threads, event loop, end of the process |
 //! | `frame` | reading and writing of messages, with their maximum size |
-//! | `server` | dispatch of requests and notifications |
+//! | `server` | dispatch; below it `publication` of diagnostics, and `requests` about findings |
 //! | `features` | capabilities of the client and of the server |
 //! | `folders` | folders and repositories that the editor has opened |
 //! | `repository` | current findings of one repository, and their places |
