@@ -40,6 +40,11 @@ pub enum Mask {
 static SECRET_MARKER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new("«secret(?::[a-z_]+)?»").unwrap_or_else(|_| unreachable!("a constant")));
 
+/// Returns whether a text contains the marker of a masked secret. As code, such a text is not what its author meant.
+pub fn has_secret_marker(text: &str) -> bool {
+    SECRET_MARKER.is_match(text)
+}
+
 impl Mask {
     /// Masks the secrets in a complete text, as in `«secret:github_token»`. `path` is the file that the text comes
     /// from: in files of a known language, a secret is also detected by the name of its variable.

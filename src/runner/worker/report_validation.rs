@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::domain::{Finding, FindingId, LineRange, ReportedProblem, RunId, RunRecord};
 use crate::git::{Changeset, Repo};
 use crate::index::chunk::chunk_file;
-use crate::masking::Mask;
+use crate::masking::{Mask, has_secret_marker};
 use crate::review::{
     FileText, FindingIdentities, ProblemText, ReportValidation, ScopeLines, apply_replacement, validate_report,
 };
@@ -199,11 +199,14 @@ fn load_file(path: &str, bytes: &[u8]) -> SnapshotFile {
 
 fn mask_report(report: &ReportedProblem) -> ReportedProblem {
     let clean = |text: &str| Mask::On.mask_key_shapes(text).into_owned();
+    // A fix would write the marker of a secret into the file.
+    let replacement = report.replacement.as_deref().map(clean).filter(|code| !has_secret_marker(code));
     ReportedProblem {
         title: clean(&report.title),
         explanation: clean(&report.explanation),
         suggestion: clean(&report.suggestion),
-        replacement: report.replacement.as_deref().map(clean),
+        replaced: report.replaced.clone().filter(|_| replacement.is_some() || report.replacement.is_none()),
+        replacement,
         ..report.clone()
     }
 }
@@ -239,6 +242,19 @@ mod tests {
             }
         }
         (findings, reasons)
+    }
+
+    #[test]
+    fn a_replacement_with_a_secret_or_its_marker_keeps_only_its_words() {
+        for code in [format!("net.post('{SECRET}', body)"), "net.post('«secret:stripe_key»', body)".to_owned()] {
+            let (findings, _) = examined(&format!(
+                "```json\n[{{\"path\": \"{PATH}\", \"line\": 7, \"type\": \"security\", \"title\": \"Key\",
+                    \"quoted_code\": \"net.post(API_KEY, body)\", \"suggestion\": \"Use another key.\",
+                    \"replacement\": \"{code}\"}}]\n```"
+            ));
+            let suggestion = findings[0].suggestion.as_ref().expect("the words stay");
+            assert_eq!((suggestion.text.as_str(), &suggestion.replacement), ("Use another key.", &None), "{code}");
+        }
     }
 
     #[test]
