@@ -205,7 +205,7 @@ fn mask_report(report: &ReportedProblem) -> ReportedProblem {
         title: clean(&report.title),
         explanation: clean(&report.explanation),
         suggestion: clean(&report.suggestion),
-        replaced: report.replaced.clone().filter(|_| replacement.is_some() || report.replacement.is_none()),
+        replaced: report.replaced.filter(|_| replacement.is_some() || report.replacement.is_none()),
         replacement,
         ..report.clone()
     }
