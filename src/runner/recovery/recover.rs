@@ -3,11 +3,17 @@
 
 use std::sync::Arc;
 
-use crate::domain::{CancelReason, ErrorClass, PhaseTimings, RunEvent, RunId, RunOutput, RunRecord, RunStatus, text};
+use crate::domain::{
+    CancelReason, ErrorClass, PhaseTimings, RunEvent, RunId, RunOutput, RunRecord, RunStatus, Source, text,
+};
 use crate::policy::MAX_ATTEMPTS;
 use crate::review::{JournalMetrics, JournalState};
 use crate::runner::{RecoveredRun, Recovery, RecoveryOutcome, RunnerError, conclude, known_runs};
 use crate::store::{RecoveryNotice, StoreView};
+
+/// Cause of the end of an import whose process died. No worker can go on with it: its report is not kept, and a tool is
+/// no reviewer.
+const INTERRUPTED_IMPORT: &str = "the import was interrupted; run it again";
 
 /// Facts about a working run whose lock is free, from which its recovery is decided.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +28,8 @@ struct DeadRunFacts {
     turn: Option<u32>,
     /// The snapshot and the journal can be read.
     can_resume: bool,
+    /// The run is the report of another tool.
+    is_import: bool,
 }
 
 /// Decision about a working run whose lock is free, with its cause in words.
@@ -47,7 +55,7 @@ impl RecoveryDecision {
 
 /// Decides how a working run whose lock is free is settled.
 fn decide_recovery(facts: &DeadRunFacts) -> RecoveryDecision {
-    let &DeadRunFacts { has_output, end_asked, attempt, turn, can_resume } = facts;
+    let &DeadRunFacts { has_output, end_asked, attempt, turn, can_resume, is_import } = facts;
     if has_output {
         return RecoveryDecision::Complete { cause: "worker died after it had written its result".to_owned() };
     }
@@ -56,6 +64,9 @@ fn decide_recovery(facts: &DeadRunFacts) -> RecoveryDecision {
     if end_asked.is_some() && !is_called_lost {
         let cause = "its worker did not answer".to_owned();
         return RecoveryDecision::End { status: conclude::end_status(end_asked), cause };
+    }
+    if is_import {
+        return RecoveryDecision::Lose { cause: INTERRUPTED_IMPORT.to_owned() };
     }
     // The position of the dead worker, as far as it is known.
     let place = match turn {
@@ -156,13 +167,16 @@ impl Recovery<'_> {
         let findings = u32::try_from(journal.finding_count()).unwrap_or(u32::MAX);
         let output = self.read_written_output(run);
         let end_asked = record.ending.cancel_reason.or(journal.cancel_asked);
+        let is_import = record.source == Source::Import;
         let facts = DeadRunFacts {
+            is_import,
             has_output: output.is_some(),
             end_asked,
             attempt: record.attempt,
             turn: entries.iter().rev().find_map(|entry| event_turn(&entry.event)),
             // Expensive, and needed only for a run that is neither written nor asked to end.
-            can_resume: output.is_none()
+            can_resume: !is_import
+                && output.is_none()
                 && end_asked.is_none_or(|reason| reason == CancelReason::DeadProcess)
                 && self.services.launcher().can_resume(&record),
         };
@@ -313,7 +327,7 @@ mod tests {
     use crate::runner::fixture::RunnerFixture;
 
     const DEAD: DeadRunFacts =
-        DeadRunFacts { has_output: false, end_asked: None, attempt: 1, turn: None, can_resume: true };
+        DeadRunFacts { has_output: false, end_asked: None, attempt: 1, turn: None, can_resume: true, is_import: false };
 
     fn decide(facts: DeadRunFacts) -> RecoveryDecision {
         decide_recovery(&facts)
@@ -369,6 +383,19 @@ mod tests {
     }
 
     #[test]
+    fn an_interrupted_import_is_lost_at_once() {
+        let fixture = RunnerFixture::new();
+        let run = fixture.record_working_run(|record| {
+            record.source = Source::Import;
+            record.status = RunStatus::Resolving;
+        });
+        let recovered = fixture.services.recovery().recover_one(&run).expect("the store").expect("settled");
+        assert_eq!(recovered.text(), "lost: the import was interrupted; run it again, 0 findings kept");
+        let record = fixture.record(&run);
+        assert_eq!((record.status, record.ending.error_class), (RunStatus::Lost, Some(ErrorClass::WorkerDied)));
+    }
+
+    #[test]
     fn a_dead_run_is_resumed_while_it_has_attempts_and_a_snapshot() {
         let resumed = |cause: &str| RecoveryDecision::Resume { cause: cause.to_owned() };
         let lost = |cause: &str| RecoveryDecision::Lose { cause: cause.to_owned() };
@@ -379,6 +406,7 @@ mod tests {
             (last, lost("worker died in attempt 3")),
             (DeadRunFacts { turn: Some(7), ..last }, lost("worker died in turn 7")),
             (DeadRunFacts { can_resume: false, ..DEAD }, lost("worker died in attempt 1 and the snapshot is gone")),
+            (DeadRunFacts { is_import: true, ..DEAD }, lost("the import was interrupted; run it again")),
         ];
         for (facts, expected) in rows {
             assert_eq!(decide(facts), expected, "{facts:?}");
