@@ -3,21 +3,33 @@
 use super::language::Language;
 use super::source::{Node, Parsers};
 
-/// Returns whether `after` has at most as many syntax errors as `before`. Files with some errors are common, so the
-/// counts are compared instead of requiring none. Also returns `true` for an unknown language, and if the parser gives
-/// up on `before`.
-pub fn has_no_new_syntax_errors(path: &str, before: &str, after: &str) -> bool {
-    let Some(language) = Language::detect(path, before.as_bytes()) else { return true };
-    let mut parsers = Parsers::default();
-    let mut errors = |text: &str| {
-        let source = parsers.parse(path, language, text.as_bytes()).ok()?;
-        Some(source.nodes.iter().filter(|node| Node::is_error(node)).count())
-    };
-    match (errors(before), errors(after)) {
-        (None, _) => true,
-        (Some(_), None) => false,
-        (Some(before), Some(after)) => after <= before,
+/// The syntax errors of a file before it is changed, so that several changes of it are checked with one parse each.
+#[derive(Debug, Clone, Copy)]
+pub struct SyntaxBaseline {
+    /// The language, and the number of errors; `None` for an unknown language, and if the parser gives up.
+    errors: Option<(Language, usize)>,
+}
+
+impl SyntaxBaseline {
+    /// Counts the errors of a file.
+    pub fn new(path: &str, text: &str) -> Self {
+        let language = Language::detect(path, text.as_bytes());
+        Self { errors: language.and_then(|language| Some((language, count_errors(path, language, text)?))) }
     }
+
+    /// Returns whether the changed file has at most as many errors. Files with some errors are common, so the counts are
+    /// compared instead of requiring none. Also returns `true` for an unknown language, and if the parser gives up on the
+    /// file before the change.
+    pub fn allows(&self, path: &str, after: &str) -> bool {
+        self.errors
+            .is_none_or(|(language, before)| count_errors(path, language, after).is_some_and(|errors| errors <= before))
+    }
+}
+
+/// Returns the number of errors; `None` if the parser gives up.
+fn count_errors(path: &str, language: Language, text: &str) -> Option<usize> {
+    let source = Parsers::default().parse(path, language, text.as_bytes()).ok()?;
+    Some(source.nodes.iter().filter(|node| Node::is_error(node)).count())
 }
 
 #[cfg(test)]
@@ -37,6 +49,6 @@ mod tests {
     #[case::not_ours("a.txt", "x", "}}}}", true)]
     #[case::known_by_its_first_line("run", "#!/bin/sh\nif a; then b; fi\n", "#!/bin/sh\nif a; then b;\n", false)]
     fn changes(#[case] path: &str, #[case] before: &str, #[case] after: &str, #[case] expected: bool) {
-        assert_eq!(has_no_new_syntax_errors(path, before, after), expected);
+        assert_eq!(SyntaxBaseline::new(path, before).allows(path, after), expected);
     }
 }

@@ -12,7 +12,7 @@ pub(crate) mod other_files;
 pub mod reviewer;
 pub mod smells;
 
-pub use crate::syntax::syntax_check::has_no_new_syntax_errors;
+pub use crate::syntax::syntax_check::SyntaxBaseline;
 pub use findings::to_findings;
 pub use folder::FolderReport;
 pub(crate) use smells::duplicate_code::search::{FINGERPRINT_VERSION, FingerprintSource, file_fingerprints};

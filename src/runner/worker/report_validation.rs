@@ -1,5 +1,6 @@
 //! Validates the reports of a model against the files of the snapshot.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use crate::masking::{Mask, has_secret_marker};
 use crate::review::{
     FileText, FindingIdentities, ProblemText, ReportValidation, ScopeLines, apply_replacement, validate_report,
 };
-use crate::reviewers::analyzer;
+use crate::reviewers::analyzer::SyntaxBaseline;
 use crate::runner::{RunnerError, Services};
 use crate::store::{Store, StoreView};
 use crate::syntax::language::Language;
@@ -49,6 +50,8 @@ struct SnapshotFile {
     text: Rc<str>,
     /// The text as findings quote it. Secrets are always masked, even if the model may see them.
     shown: Rc<FileText>,
+    /// The syntax errors of the text, counted for the first suggestion.
+    syntax: Rc<OnceCell<SyntaxBaseline>>,
 }
 
 impl ReportValidator {
@@ -156,9 +159,9 @@ impl ReportValidator {
         let suggestion = finding.suggestion.as_ref()?;
         let replacement = suggestion.replacement.as_ref()?;
         let path = &finding.repo_relative_path;
-        let before = self.file(path)?.text;
-        let after = apply_replacement(&before, suggestion.lines.unwrap_or(finding.lines()), replacement);
-        let parses = analyzer::has_no_new_syntax_errors(path, &before, &after);
+        let file = self.file(path)?;
+        let after = apply_replacement(&file.text, suggestion.lines.unwrap_or(finding.lines()), replacement);
+        let parses = file.syntax.get_or_init(|| SyntaxBaseline::new(path, &file.text)).allows(path, &after);
         (!parses)
             .then(|| format!("{path}:{}: the suggested code would not parse; its words are kept", finding.line_start))
     }
@@ -194,7 +197,7 @@ fn load_file(path: &str, bytes: &[u8]) -> SnapshotFile {
         let line = String::from_utf8_lossy(line);
         (masked != line.trim_end_matches(['\n', '\r'])).then(|| masked.to_owned())
     });
-    SnapshotFile { text: text.as_ref().into(), shown: Rc::new(shown) }
+    SnapshotFile { text: text.as_ref().into(), shown: Rc::new(shown), syntax: Rc::default() }
 }
 
 fn mask_report(report: &ReportedProblem) -> ReportedProblem {
