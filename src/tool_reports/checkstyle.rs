@@ -29,15 +29,14 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Vec<ToolReport>, ReportError> {
     let text = std::str::from_utf8(bytes).map_err(|error| malformed(format!("it is not UTF-8: {error}")))?;
     // Without a DTD there are no entities that could expand.
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
-    let document = Document::parse_with_options(text.trim_start_matches('\u{feff}'), options)
-        .map_err(|error| malformed(error.to_string()))?;
+    let document = Document::parse_with_options(text, options).map_err(|error| malformed(error.to_string()))?;
     let root = document.root_element();
     if !root.has_tag_name("checkstyle") {
         return Err(malformed(format!("its root element is {:?}", cut(root.tag_name().name(), 40))));
     }
     let mut report = ToolReport { tool: find_tool(&root), ..ToolReport::default() };
     for file in root.children().filter(|node| node.has_tag_name("file")) {
-        let path = ReportedPath { path: file.attribute("name").unwrap_or_default().to_owned(), base: String::new() };
+        let path = ReportedPath::from_name(file.attribute("name").unwrap_or_default());
         for error in file.children().filter(|node| node.has_tag_name("error")) {
             if report.problems.len() >= MAX_PROBLEMS {
                 return Err(ReportError::TooManyProblems);

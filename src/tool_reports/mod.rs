@@ -16,7 +16,10 @@ mod text_fix;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashSet;
+
 use clap::ValueEnum;
+use percent_encoding::percent_decode_str;
 use thiserror::Error;
 
 use crate::domain::text::format_thousands;
@@ -28,6 +31,8 @@ pub use text_fix::ToolFix;
 pub const MAX_REPORT_BYTES: u64 = 64 << 20;
 /// Maximum number of problems in a report. Not from the literature: nobody triages more.
 pub const MAX_PROBLEMS: usize = 20_000;
+/// Maximum number of tools in a report. Each one has a run of its own, and no collection of reports names as many.
+const MAX_TOOLS: usize = 50;
 /// Maximum length of a message, a rule's name or a help text in characters; the rest is cut.
 const MAX_TEXT_CHARS: usize = 2_000;
 /// Maximum length of a title in characters.
@@ -62,12 +67,15 @@ pub struct ToolReport {
     pub failure: Option<String>,
     /// Number of results that the tool itself suppresses or calls no problem.
     pub suppressed: usize,
+    /// Problems that the tool still sees, but suppresses, for example because of a comment in the code. They are not
+    /// raised, and they are not fixed.
+    pub silenced: Vec<ToolProblem>,
 }
 
 /// Path as a report names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReportedPath {
-    /// Path with decoded `%XX`.
+    /// Path or `file:` URI, with decoded `%XX`.
     pub path: String,
     /// Folder that a relative path starts from, as far as the report names it; else empty.
     pub base: String,
@@ -113,6 +121,17 @@ pub enum ReportError {
         format_thousands(MAX_PROBLEMS as u64)
     )]
     TooManyProblems,
+    /// There are more tools than anybody runs.
+    #[error("it names more than {MAX_TOOLS} tools; import the report of each tool by itself")]
+    TooManyTools,
+}
+
+impl ReportedPath {
+    /// Creates the path for a file name of a report. Only a `file:` URI is decoded, because `%` is plain in a name.
+    fn from_name(name: &str) -> Self {
+        let path = if path::strip_file_scheme(name).is_some() { decode(name) } else { name.to_owned() };
+        Self { path, base: String::new() }
+    }
 }
 
 impl ToolProblem {
@@ -138,19 +157,25 @@ impl ToolProblem {
     }
 }
 
-/// Parses a report. Returns one report for each tool that it names, in the order of their first problem.
+/// Parses a report, with or without a byte order mark. Returns the reports of the tools that it names, in the order of
+/// their first problem. A tool that ran several times may have several reports.
 ///
 /// # Errors
 ///
-/// Returns an error if the bytes do not have the format, or hold more than [`MAX_PROBLEMS`] problems.
+/// Returns an error if the bytes do not have the format, hold more than [`MAX_PROBLEMS`] problems, or name more than 50
+/// tools.
 pub fn parse_report(format: ReportFormat, bytes: &[u8]) -> Result<Vec<ToolReport>, ReportError> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let reports = match format {
         ReportFormat::Sarif => sarif::parse(bytes)?,
         ReportFormat::Rdjsonl => rdjsonl::parse(bytes)?,
         ReportFormat::Checkstyle => checkstyle::parse(bytes)?,
     };
-    match reports.iter().map(|report| report.problems.len()).sum::<usize>() > MAX_PROBLEMS {
-        true => Err(ReportError::TooManyProblems),
+    if reports.iter().map(|report| report.problems.len()).sum::<usize>() > MAX_PROBLEMS {
+        return Err(ReportError::TooManyProblems);
+    }
+    match reports.iter().map(|report| report.tool.as_str()).collect::<HashSet<_>>().len() > MAX_TOOLS {
+        true => Err(ReportError::TooManyTools),
         false => Ok(reports),
     }
 }
@@ -170,6 +195,11 @@ fn cut(text: &str, most: usize) -> String {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
+}
+
+/// Decodes the `%XX` of a URI. A text that is too long for a path stays too long, and is cut.
+fn decode(uri: &str) -> String {
+    percent_decode_str(uri).decode_utf8_lossy().chars().take(MAX_PATH_BYTES + 1).collect()
 }
 
 /// Returns the severity for the level of a tool. Many tools call everything an error, so an error is only of medium

@@ -36,7 +36,6 @@ pub fn resolve_path(reported: &ReportedPath, roots: &[&Path]) -> Result<String, 
     if path.len() > MAX_PATH_BYTES {
         return Err(PathRefusal::TooLong);
     }
-    let is_absolute = |path: &str| path.starts_with('/') || path.get(1..3) == Some(":/");
     if is_absolute(&path) {
         let inside = roots.iter().find_map(|root| strip_root(&path, root)).ok_or(PathRefusal::Outside)?;
         return normalize(inside);
@@ -47,9 +46,30 @@ pub fn resolve_path(reported: &ReportedPath, roots: &[&Path]) -> Result<String, 
     normalize(&format!("{}/{path}", base.unwrap_or_default()))
 }
 
-fn strip_scheme(uri: &str) -> Result<&str, PathRefusal> {
+/// Returns `true` if a path or URI does not depend on a base.
+pub(super) fn is_absolute(uri: &str) -> bool {
+    let Ok(path) = strip_scheme(uri) else { return true };
+    path.starts_with(['/', '\\']) || matches!(path.get(1..3), Some(":/" | ":\\"))
+}
+
+/// Returns the text behind `file:`, in upper or lower case; `None` if the text does not begin with it.
+pub(super) fn strip_file_scheme(uri: &str) -> Option<&str> {
+    let (scheme, rest) = uri.split_once(':')?;
+    scheme.eq_ignore_ascii_case("file").then_some(rest)
+}
+
+/// Returns the path of a `file:` URI, which may have no slash, one or three slashes before the path. Any other text is
+/// returned as it is.
+///
+/// # Errors
+///
+/// Returns an error if the URI is of another scheme, and so names no file.
+pub(super) fn strip_scheme(uri: &str) -> Result<&str, PathRefusal> {
+    if let Some(rest) = strip_file_scheme(uri) {
+        let Some(path) = rest.strip_prefix("//") else { return Ok(rest) };
+        return Ok(path.strip_prefix("localhost").filter(|path| path.starts_with('/')).unwrap_or(path));
+    }
     match uri.split_once("://") {
-        Some(("file", path)) => Ok(path.strip_prefix("localhost").unwrap_or(path)),
         // `https://…` is no file of the repository.
         Some((scheme, _)) if !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
             Err(PathRefusal::Outside)
@@ -92,6 +112,14 @@ mod tests {
             ("src\\a.rs", "", Ok("src/a.rs")),
             ("/home/u/repo/src/a.rs", "", Ok("src/a.rs")),
             ("file:///build/src/a.rs", "", Ok("a.rs")),
+            ("FILE:///build/src/a.rs", "", Ok("a.rs")),
+            ("file:/build/src/a.rs", "", Ok("a.rs")),
+            ("File://localhost/build/src/a.rs", "", Ok("a.rs")),
+            ("file:src/a.rs", "", Ok("src/a.rs")),
+            ("a.rs", "File:/home/u/repo/sub", Ok("sub/a.rs")),
+            ("file:/etc/passwd", "", Err(PathRefusal::Outside)),
+            ("FILE:///etc/passwd", "", Err(PathRefusal::Outside)),
+            ("file:../a.rs", "", Err(PathRefusal::Outside)),
             ("a.rs", "file:///home/u/repo/sub/", Ok("sub/a.rs")),
             ("a.rs", "file:///elsewhere/", Ok("a.rs")),
             ("../../etc/passwd", "", Err(PathRefusal::Outside)),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::rule_kinds::kind_for_rule;
 use super::{
-    MAX_PROBLEMS, MAX_TEXT_CHARS, ReportError, ReportedPath, ToolFix, ToolProblem, ToolReport, cut,
+    MAX_PROBLEMS, MAX_TEXT_CHARS, MAX_TOOLS, ReportError, ReportedPath, ToolFix, ToolProblem, ToolReport, cut,
     severity_from_level, tool_name,
 };
 use crate::domain::{Confidence, LineRange};
@@ -102,6 +102,9 @@ fn collect(problems: impl Iterator<Item = (String, ToolProblem)>) -> Result<Vec<
         if number >= MAX_PROBLEMS {
             return Err(ReportError::TooManyProblems);
         }
+        if reports.len() > MAX_TOOLS {
+            return Err(ReportError::TooManyTools);
+        }
         let place = reports.iter().position(|report| report.tool == tool).unwrap_or_else(|| {
             reports.push(ToolReport { tool, ..ToolReport::default() });
             reports.len() - 1
@@ -140,7 +143,7 @@ fn read_diagnostic(diagnostic: Diagnostic, source: &str, level: &str) -> (String
     let kind = kind_for_rule(&tool, &rule, []);
     let problem = ToolProblem {
         rule: cut(&rule, 100),
-        path: ReportedPath { path: diagnostic.location.path, base: String::new() },
+        path: ReportedPath::from_name(&diagnostic.location.path),
         lines,
         message: cut(diagnostic.message.trim(), MAX_TEXT_CHARS),
         help: cut(&url, MAX_TEXT_CHARS),

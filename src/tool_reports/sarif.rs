@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Deserializer};
 
+use super::path::{is_absolute, strip_scheme};
 use super::rule_kinds::kind_for_rule;
 use super::{
-    MAX_PROBLEMS, MAX_TEXT_CHARS, ReportError, ReportedPath, ToolFix, ToolProblem, ToolReport, cut,
+    MAX_PROBLEMS, MAX_TEXT_CHARS, ReportError, ReportedPath, ToolFix, ToolProblem, ToolReport, cut, decode,
     severity_from_level, tool_name,
 };
 use crate::domain::{Confidence, Kind, LineRange, Severity};
+
+/// Maximum number of bases that stand below each other. Not from the literature: scanners name one or two.
+const MAX_BASE_DEPTH: usize = 10;
 
 /// Reads a value that may be missing, null, or of another type in the files of careless tools only if it is not needed.
 fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(input: D) -> Result<T, D::Error> {
@@ -93,7 +96,6 @@ sarif_objects! {
 /// Returns an error if the bytes are no log of version 2.1.0, or if it has too many results.
 pub(super) fn parse(bytes: &[u8]) -> Result<Vec<ToolReport>, ReportError> {
     let malformed = |reason: String| ReportError::Malformed { format: "SARIF", reason };
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let log: SarifLog = serde_json::from_slice(bytes).map_err(|error| malformed(error.to_string()))?;
     if !log.version.starts_with("2.1") {
         return Err(malformed(format!("version is {:?}, and 2.1.0 is needed", cut(&log.version, 20))));
@@ -118,6 +120,10 @@ impl SarifRun {
                 result.suppressions.iter().any(|it| !matches!(it.status.as_str(), "rejected" | "underReview"));
             if !is_problem || is_suppressed || result.baseline_state == "absent" {
                 report.suppressed += 1;
+                if is_problem && is_suppressed && result.baseline_state != "absent" {
+                    let problem = self.read_problem(&report.tool, result, &rules);
+                    report.silenced.push(ToolProblem { fix: None, ..problem });
+                }
                 continue;
             }
             report.problems.push(self.read_problem(&report.tool, result, &rules));
@@ -144,8 +150,28 @@ impl SarifRun {
             (true, Some(artifact)) => &artifact.location,
             _ => location,
         };
-        let base = self.original_uri_base_ids.get(&location.uri_base_id).map_or("", |base| base.uri.as_str());
-        ReportedPath { path: decode(&location.uri), base: decode(base) }
+        let path = decode(&location.uri);
+        if path.is_empty() || is_absolute(&path) {
+            return ReportedPath { path, base: String::new() };
+        }
+        let (root, below) = self.find_base(&location.uri_base_id);
+        ReportedPath { path: join_uris(&path, &below), base: root }
+    }
+
+    /// Returns the absolute folder of a base, which may be unknown and empty, and the path of the base below it. A base
+    /// may be relative to another one. Bases in a circle give a path that no file has.
+    fn find_base(&self, id: &str) -> (String, String) {
+        let (mut id, mut below) = (id, String::new());
+        for _ in 0..MAX_BASE_DEPTH {
+            let Some(base) = self.original_uri_base_ids.get(id) else { break };
+            let uri = decode(&base.uri);
+            if is_absolute(&uri) {
+                return (uri, below);
+            }
+            below = join_uris(&below, &uri);
+            id = &base.uri_base_id;
+        }
+        (String::new(), below)
     }
 
     fn read_problem(&self, tool: &str, result: &SarifResult, rules: &HashMap<&str, &SarifRule>) -> ToolProblem {
@@ -231,7 +257,8 @@ fn read_severity(result: &SarifResult, rule: Option<&SarifRule>, kind: Kind) -> 
         serde_json::Value::String(text) => text.parse::<f64>().ok(),
         value => value.as_f64(),
     });
-    match score {
+    // The scale of CVSS. Another number, or no number, says nothing.
+    match score.filter(|score| (0.0..=10.0).contains(score)) {
         Some(score) if score >= 9.0 => Severity::Critical,
         Some(score) if score >= 7.0 => Severity::High,
         Some(score) if score >= 4.0 => Severity::Medium,
@@ -252,6 +279,11 @@ fn read_confidence(precision: &str) -> Confidence {
     }
 }
 
-fn decode(uri: &str) -> String {
-    percent_decode_str(uri).decode_utf8_lossy().into_owned()
+/// Joins a relative URI to the folder that it starts from.
+fn join_uris(relative: &str, folder: &str) -> String {
+    let relative = strip_scheme(relative).unwrap_or(relative);
+    match folder.trim_end_matches('/') {
+        "" => relative.to_owned(),
+        folder => format!("{}/{relative}", strip_scheme(folder).unwrap_or(folder)),
+    }
 }

@@ -103,3 +103,106 @@ fn files_without_errors_are_covered() {
     let problem = &report.problems[0];
     assert_eq!((problem.rule.as_str(), problem.lines, problem.severity), ("SC2086", None, Severity::Low));
 }
+
+#[test]
+fn a_suppressed_result_is_still_seen() {
+    let log = r#"{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "t"}}, "results": [
+        {"ruleId": "A", "message": {"text": "m"}, "suppressions": [{"kind": "inSource"}]},
+        {"ruleId": "B", "message": {"text": "m"}, "suppressions": [{"kind": "external", "status": "rejected"}]},
+        {"ruleId": "C", "message": {"text": "m"}, "suppressions": [{"kind": "inSource"}], "baselineState": "absent"},
+        {"ruleId": "D", "message": {"text": "m"}, "suppressions": [{"kind": "inSource"}], "kind": "pass"}]}]}"#;
+    let report = parse_one(ReportFormat::Sarif, log);
+    let rules = |problems: &[ToolProblem]| -> Vec<String> { problems.iter().map(|it| it.rule.clone()).collect() };
+    assert_eq!((rules(&report.problems), rules(&report.silenced)), (vec!["B".to_owned()], vec!["A".to_owned()]));
+    assert_eq!(report.suppressed, 3);
+}
+
+#[test]
+fn a_base_may_stand_below_another_one() {
+    let bases = r#"{"ROOT": {"uri": "file:///repo/"}, "SUB": {"uri": "sub/", "uriBaseId": "ROOT"},
+        "DEEP": {"uri": "de%20ep", "uriBaseId": "SUB"}, "LONE": {"uri": "lone/"},
+        "A": {"uri": "a/", "uriBaseId": "B"}, "B": {"uri": "b/", "uriBaseId": "A"}}"#;
+    for (uri, base, path, root) in [
+        ("a.py", "ROOT", "a.py", "file:///repo/"),
+        ("a.py", "SUB", "sub/a.py", "file:///repo/"),
+        ("a.py", "DEEP", "sub/de ep/a.py", "file:///repo/"),
+        ("file:a.py", "SUB", "sub/a.py", "file:///repo/"),
+        ("file:///repo/a.py", "SUB", "file:///repo/a.py", ""),
+        ("/repo/a.py", "SUB", "/repo/a.py", ""),
+        ("a.py", "LONE", "lone/a.py", ""),
+        ("a.py", "NONE", "a.py", ""),
+        ("a.py", "A", "b/a/b/a/b/a/b/a/b/a/a.py", ""),
+    ] {
+        let log = format!(
+            r#"{{"version": "2.1.0", "runs": [{{"tool": {{"driver": {{"name": "t"}}}}, "originalUriBaseIds": {bases},
+            "results": [{{"message": {{"text": "m"}}, "locations": [{{"physicalLocation":
+                {{"artifactLocation": {{"uri": "{uri}", "uriBaseId": "{base}"}}}}}}]}}]}}]}}"#
+        );
+        let problem = parse_one(ReportFormat::Sarif, &log).problems.remove(0);
+        assert_eq!((problem.path.path.as_str(), problem.path.base.as_str()), (path, root), "{uri} {base}");
+    }
+}
+
+#[test]
+fn a_score_outside_of_its_scale_says_nothing() {
+    for (score, expected) in [
+        (r#""9.8""#, Severity::Critical),
+        ("10", Severity::Critical),
+        ("0", Severity::Low),
+        (r#""NaN""#, Severity::High),
+        (r#""-5""#, Severity::High),
+        ("10.1", Severity::High),
+        (r#""inf""#, Severity::High),
+        (r#""much""#, Severity::High),
+    ] {
+        let log = format!(
+            r#"{{"version": "2.1.0", "runs": [{{"tool": {{"driver": {{"name": "t", "rules": [
+                {{"id": "A", "properties": {{"tags": ["security"], "security-severity": {score}}}}}]}}}},
+            "results": [{{"ruleId": "A", "level": "error", "message": {{"text": "m"}}}}]}}]}}"#
+        );
+        assert_eq!(parse_one(ReportFormat::Sarif, &log).problems[0].severity, expected, "{score}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_a_report() {
+    for (format, text) in [
+        (ReportFormat::Sarif, r#"{"version": "2.1.0", "runs": [{"results": [{"message": {"text": "m"}}]}]}"#),
+        (ReportFormat::Rdjsonl, r#"{"message": "m", "location": {"path": "a.py"}}"#),
+        (ReportFormat::Rdjsonl, r#"{"diagnostics": [{"message": "m", "location": {"path": "a.py"}}]}"#),
+        (ReportFormat::Checkstyle, r#"<checkstyle><file name="a.py"><error message="m"/></file></checkstyle>"#),
+    ] {
+        assert_eq!(parse_one(format, &format!("\u{feff}{text}")).problems.len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_name_is_decoded_only_as_a_uri() {
+    for (name, expected) in
+        [("a%20b.py", "a%20b.py"), ("file:///repo/a%20b.py", "file:///repo/a b.py"), ("FILE:a%20b.py", "FILE:a b.py")]
+    {
+        let xml = format!(r#"<checkstyle><file name="{name}"/></checkstyle>"#);
+        assert_eq!(parse_one(ReportFormat::Checkstyle, &xml).covered[0].path, expected);
+        let line = format!(r#"{{"message": "m", "location": {{"path": "{name}"}}}}"#);
+        assert_eq!(parse_one(ReportFormat::Rdjsonl, &line).covered[0].path, expected);
+    }
+}
+
+#[test]
+fn a_report_names_a_limited_number_of_tools() {
+    let sarif = |count: usize, tools: usize| {
+        let run = |n: usize| format!(r#"{{"tool": {{"driver": {{"name": "t{}"}}}}}}"#, n % tools);
+        let runs: Vec<String> = (0..count).map(run).collect();
+        let log = format!(r#"{{"version": "2.1.0", "runs": [{}]}}"#, runs.join(","));
+        parse_report(ReportFormat::Sarif, log.as_bytes()).map(|reports| reports.len())
+    };
+    assert_eq!(sarif(MAX_TOOLS, MAX_TOOLS), Ok(MAX_TOOLS));
+    assert_eq!(sarif(200, MAX_TOOLS), Ok(200), "a tool may run several times");
+    assert_eq!(sarif(MAX_TOOLS + 1, MAX_TOOLS + 1), Err(ReportError::TooManyTools));
+    let line = |n: usize| format!(r#"{{"message": "m", "location": {{"path": "a"}}, "source": {{"name": "t{n}"}}}}"#);
+    let lines = |count: usize| (0..count).map(line).collect::<Vec<_>>().join("\n");
+    let rdjsonl = |count| parse_report(ReportFormat::Rdjsonl, lines(count).as_bytes()).map(|reports| reports.len());
+    assert_eq!(rdjsonl(MAX_TOOLS), Ok(MAX_TOOLS));
+    assert_eq!(rdjsonl(MAX_TOOLS + 1), Err(ReportError::TooManyTools));
+    assert_eq!(rdjsonl(200), Err(ReportError::TooManyTools));
+}
