@@ -22,7 +22,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  imported
   2  a mistake in the command, or the file is no report of this format
-  3  imported, but a path leads out of the repository, or the tool says that it failed";
+  3  imported, but a path leads out of the repository, a problem of a file was refused, or the tool says that it failed";
 
 /// Arguments of `import`.
 #[derive(Debug, Args)]
@@ -76,12 +76,10 @@ pub fn run(invocation: &Invocation, arguments: &ImportArgs) -> Result<CliExitCod
             origin: file_name(&arguments.file),
         });
     }
-    let mut outcomes = Vec::new();
-    for request in merge_by_tool(requests) {
-        outcomes.push(services.importer().import_report(&request)?);
-    }
+    let outcomes = services.importer().import_reports(&merge_by_tool(requests))?;
     print_outcomes(&services, arguments.format, &outcomes)?;
-    let incomplete = outcomes.iter().any(|outcome| outcome.outside > 0 || outcome.run.is_incomplete());
+    let is_incomplete = |it: &ImportOutcome| it.outside > 0 || it.doubtful_files > 0 || it.run.is_incomplete();
+    let incomplete = outcomes.iter().any(is_incomplete);
     Ok(if incomplete { CliExitCode::Incomplete } else { CliExitCode::Done })
 }
 
@@ -156,6 +154,7 @@ fn merge_by_tool(requests: Vec<ImportRequest>) -> Vec<ImportRequest> {
                 known.report.problems.extend(request.report.problems);
                 known.report.covered.extend(request.report.covered);
                 known.report.suppressed += request.report.suppressed;
+                known.report.silenced.extend(request.report.silenced);
                 known.report.failure = known.report.failure.take().or(request.report.failure);
             }
             None => merged.push(request),

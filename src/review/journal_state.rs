@@ -210,6 +210,7 @@ impl JournalState {
             status,
             summary: format!("{status}: {reason}, {kept} kept"),
             findings,
+            unraised: Vec::new(),
             counts,
             coverage,
             notes: self.notes.clone(),

@@ -36,6 +36,8 @@ pub enum UnitEffect {
 pub struct ReviewOutcome {
     pub status: RunStatus,
     pub findings: Vec<Finding>,
+    /// Problems that the run has seen and does not raise. An earlier finding about one of them is not fixed.
+    pub unraised: Vec<Finding>,
     pub counts: FindingCounts,
     /// The coverage, with its lists of files.
     pub coverage: Coverage,
@@ -273,6 +275,7 @@ impl UnitEngine {
             status,
             summary: summarize_run(status, &counts, &coverage),
             findings,
+            unraised: Vec::new(),
             counts,
             coverage,
             notes,

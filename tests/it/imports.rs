@@ -153,6 +153,100 @@ fn a_tool_that_failed_confirms_nothing() {
     assert_eq!(findings(&test), [row(UNUSED, "open", 1)]);
 }
 
+#[rstest]
+#[case::named(&[])]
+#[case::said_to_be_covered(&["--covered", "."])]
+fn a_refused_problem_is_not_silence(#[case] covered: &[&str]) {
+    let test = place();
+    let file = write_sarif(&test, "ruff", &[unused()], &[]);
+    import(&test, &["sarif", &file], DONE);
+    let late = result("F401", "src/a.py", 200, "`os` imported but unused");
+    let file = write_sarif(&test, "ruff", &[late], &[]);
+    let imported = import(&test, &[&["sarif", &file], covered].concat(), INCOMPLETE);
+    assert_eq!(imported[0]["rejected"][0]["reason"], "line 200 is beyond the end of src/a.py at line 5");
+    assert_eq!(imported[0]["notes"], json!(["nothing is confirmed as fixed in src/a.py: a problem there was refused"]));
+    assert_eq!(findings(&test), [row(UNUSED, "open", 1)]);
+
+    // The tool ran in another folder, which nobody has named.
+    let elsewhere = result("F401", "/build/src/a.py", 1, "`os` imported but unused");
+    let file = write_sarif(&test, "ruff", &[elsewhere], &["src/a.py"]);
+    import(&test, &[&["sarif", &file], covered].concat(), INCOMPLETE);
+    assert_eq!(findings(&test), [row(UNUSED, "open", 1)]);
+}
+
+#[test]
+fn a_problem_that_the_tool_suppresses_is_not_fixed() {
+    let test = place();
+    let file = write_sarif(&test, "ruff", &[unused(), compared()], &[]);
+    import(&test, &["sarif", &file], DONE);
+    let mut suppressed = compared();
+    suppressed["suppressions"] = json!([{ "kind": "inSource" }]);
+    let file = write_sarif(&test, "ruff", &[unused(), suppressed], &[]);
+    import(&test, &["sarif", &file, "--covered", "."], DONE);
+    assert_eq!(findings(&test), [row(COMPARED, "open", 5), row(UNUSED, "open", 1)]);
+
+    // A comment in the line suppresses it, so that the code of the finding is another.
+    test.write("src/a.py", "import os\n\n\ndef f(x):\n    return x == None  # noqa\n");
+    import(&test, &["sarif", &file, "--covered", "."], DONE);
+    assert_eq!(findings(&test), [row(COMPARED, "open", 5), row(UNUSED, "open", 1)]);
+}
+
+#[test]
+fn many_problems_of_the_same_code_are_one_finding_with_a_short_explanation() {
+    let test = place();
+    let many: Vec<Value> = (0..40).map(|n| result("E711", "src/a.py", 5, &format!("problem {n}"))).collect();
+    let file = write_sarif(&test, "ruff", &many, &[]);
+    let imported = import(&test, &["sarif", &file], DONE);
+    let [finding] = imported[0]["findings"].as_array().expect("a list").as_slice() else { panic!("{imported}") };
+    let explanation = finding["explanation"].as_str().expect("text");
+    let also: Vec<&str> = explanation.lines().filter(|line| line.starts_with("Also: ")).collect();
+    assert_eq!(also.len(), 11, "{explanation}");
+    assert_eq!(
+        (also[0], also[9], also[10]),
+        ("Also: ruff E711: problem 1", "Also: ruff E711: problem 10", "Also: 29 more")
+    );
+}
+
+#[test]
+fn changes_that_would_take_too_long_to_try_keep_only_their_words() {
+    let test = place();
+    // Sixteen of these texts are tried.
+    test.write("big.txt", format!("{}\n", "x".repeat(63)).repeat((1 << 20) / 64));
+    let fixed = |n: u32| {
+        let mut problem = result("R", "big.txt", n, &format!("line {n}"));
+        problem["fixes"] = json!([{
+            "description": { "text": format!("shorten line {n}") },
+            "artifactChanges": [{ "artifactLocation": { "uri": "big.txt" }, "replacements": [
+                { "deletedRegion": { "startLine": n }, "insertedContent": { "text": format!("line {n}") } }] }],
+        }]);
+        problem
+    };
+    let file = write_sarif(&test, "lint", &(1..=20).map(fixed).collect::<Vec<_>>(), &[]);
+    let imported = import(&test, &["sarif", &file], DONE);
+    let note = "only the words of 4 proposed changes are kept: trying all of them would take too long";
+    assert_eq!(imported[0]["notes"], json!([note]));
+}
+
+#[test]
+fn the_reports_of_one_command_are_about_one_snapshot() {
+    let test = place();
+    let run = |tool: &str| json!({ "tool": { "driver": { "name": tool } }, "results": [unused()] });
+    let log = |tools: &[String]| {
+        let runs: Vec<Value> = tools.iter().map(|tool| run(tool)).collect();
+        test.write("report.sarif", json!({ "version": "2.1.0", "runs": runs }).to_string());
+    };
+    log(&["ruff".to_owned(), "flake".to_owned(), "Ruff".to_owned()]);
+    let imported = import(&test, &["sarif", "report.sarif"], DONE);
+    let runs = imported.as_array().expect("a list");
+    assert_eq!(runs.len(), 2);
+    assert_eq!(runs[0]["run"]["snapshot_commit"], runs[1]["run"]["snapshot_commit"]);
+
+    log(&(0..51).map(|n| format!("tool{n}")).collect::<Vec<_>>());
+    let error = test.fails(&["import", "sarif", "report.sarif"], USAGE);
+    assert!(error.contains("it names more than 50 tools"), "{error}");
+    assert_eq!(test.json(&["runs", "--format", "json"], DONE)["runs"].as_array().map(Vec::len), Some(2));
+}
+
 #[test]
 fn a_dismissed_problem_is_not_raised_again() {
     let test = place();
@@ -203,6 +297,8 @@ fn an_import_answers_no_request_for_a_review() {
 #[case::upwards("../../etc/passwd", "it leads out of the repository")]
 #[case::absolute("/etc/passwd", "it leads out of the repository")]
 #[case::encoded("%2e%2e/%2e%2e/etc/passwd", "it leads out of the repository")]
+#[case::one_slash("file:/etc/passwd", "it leads out of the repository")]
+#[case::upper_case("FILE:///etc/passwd", "it leads out of the repository")]
 #[case::another_scheme("https://example.org/a.py", "it leads out of the repository")]
 fn a_path_out_of_the_repository_is_refused_by_name(#[case] uri: &str, #[case] reason: &str) {
     let test = place();
@@ -224,7 +320,8 @@ fn symbolic_links_and_missing_files_are_no_files_of_the_repository() {
     let results =
         [result("E711", "link.py", 1, "x"), result("E711", "gone.py", 1, "x"), result("E711", "src/a.py", 900, "x")];
     let file = write_sarif(&test, "ruff", &results, &[]);
-    let imported = import(&test, &["sarif", &file], DONE);
+    // A line behind the end of a file means that the report is about other code.
+    let imported = import(&test, &["sarif", &file], INCOMPLETE);
     let reasons: Vec<&Value> =
         imported[0]["rejected"].as_array().expect("a list").iter().map(|rejected| &rejected["reason"]).collect();
     assert_eq!(

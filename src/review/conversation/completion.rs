@@ -82,6 +82,7 @@ impl ConversationEngine {
             status,
             summary,
             findings,
+            unraised: Vec::new(),
             counts,
             coverage,
             notes: self.notes.clone(),

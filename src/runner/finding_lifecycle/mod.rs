@@ -139,9 +139,11 @@ impl<'a> FindingSettlement<'a> {
             known = candidates.iter().filter_map(|candidate| self.look_up(candidate, &said, ground)).collect();
             let before: Vec<FindingId> = outcome.findings.iter().map(|finding| finding.finding_id.clone()).collect();
             self.recognise(ground, &known, &mut outcome.findings);
+            self.recognise(ground, &known, &mut outcome.unraised);
             recognised = collect_recognised(outcome, &before);
         }
-        let raised: HashSet<FindingId> = outcome.findings.iter().map(|finding| finding.finding_id.clone()).collect();
+        let seen = outcome.findings.iter().chain(&outcome.unraised);
+        let seen: HashSet<FindingId> = seen.map(|finding| finding.finding_id.clone()).collect();
         let mut life = LifecycleReport { recognised, ..LifecycleReport::default() };
         let mut dispositions = Vec::new();
         for finding in &mut outcome.findings {
@@ -162,9 +164,10 @@ impl<'a> FindingSettlement<'a> {
         if let Some(ground) = &mut ground {
             let coverage = RunCoverage::from_outcome(outcome, &self.run.reviewed_by.name);
             let mut recheck = None;
-            for known in known.iter().filter(|known| !raised.contains(&known.id)) {
-                let (seen, moved) = self.observe_finding(known, ground, &coverage, &mut recheck);
-                dispositions.extend(seen.and_then(|seen| self.judge(&known.id, known.present, seen, &said)));
+            for known in known.iter().filter(|known| !seen.contains(&known.id)) {
+                let (observed, moved) = self.observe_finding(known, ground, &coverage, &mut recheck);
+                let judged = observed.and_then(|observed| self.judge(&known.id, known.present, observed, &said));
+                dispositions.extend(judged);
                 life.moved.extend(moved);
             }
             life.flip_flops = self.find_flip_flops(ground, &outcome.findings);

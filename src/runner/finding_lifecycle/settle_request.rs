@@ -72,6 +72,7 @@ impl FindingLifecycle<'_> {
         let mut nothing = ReviewOutcome {
             status: RunStatus::Completed,
             findings: Vec::new(),
+            unraised: Vec::new(),
             counts: FindingCounts::default(),
             coverage: Coverage { left_out: left_out.clone(), ..Coverage::default() },
             summary: String::new(),

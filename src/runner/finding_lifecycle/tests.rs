@@ -80,6 +80,7 @@ impl LifecycleFixture {
             status,
             summary: summarize_run(status, &counts, &coverage),
             findings,
+            unraised: Vec::new(),
             counts,
             coverage,
             notes: Vec::new(),

@@ -1,32 +1,38 @@
 //! Finds the findings of other reviewers that describe an imported problem already.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::domain::{Finding, FindingId, Kind};
 use crate::review::is_alike;
 use crate::store::{FindingRow, StoreView};
 
-/// Findings of the store by file, with their reviewers.
+/// Findings of the store, as far as an import needs them.
 pub(super) struct KnownFindings<'a> {
     view: &'a StoreView,
     tool: &'a str,
-    by_path: HashMap<&'a str, Vec<(FindingRow<'a>, &'a str)>>,
+    /// Findings of other reviewers by file.
+    others: HashMap<&'a str, Vec<FindingRow<'a>>>,
+    /// Files in which the tool has reported a finding.
+    own_paths: HashSet<&'a str>,
 }
 
 impl<'a> KnownFindings<'a> {
     pub fn new(view: &'a StoreView, tool: &'a str) -> Self {
-        let mut by_path: HashMap<&str, Vec<(FindingRow<'_>, &str)>> = HashMap::new();
+        let (mut others, mut own_paths): (HashMap<&str, Vec<FindingRow<'_>>>, HashSet<&str>) = Default::default();
         for index in 0..view.finding_count() {
             let row = view.finding(index);
             let reviewer = view.last_reporting_run(index).map_or("", |run| view.run(run).reviewer);
-            by_path.entry(row.path).or_default().push((row, reviewer));
+            match reviewer == tool {
+                true => drop(own_paths.insert(row.path)),
+                false => others.entry(row.path).or_default().push(row),
+            }
         }
-        Self { view, tool, by_path }
+        Self { view, tool, others, own_paths }
     }
 
     /// Returns `true` if the tool has reported a finding in this file.
     pub fn has_own(&self, path: &str) -> bool {
-        self.by_path.get(path).is_some_and(|rows| rows.iter().any(|(_, reviewer)| *reviewer == self.tool))
+        self.own_paths.contains(path)
     }
 
     /// Returns the title of a finding with this id, and whether the tool itself reported it.
@@ -46,14 +52,13 @@ impl<'a> KnownFindings<'a> {
     /// in overlapping lines. Smells are the same by that alone; defects also need similar words.
     pub fn find_duplicate(&self, finding: &Finding) -> Option<&str> {
         let is_same_kind = |kind: Kind| kind == finding.kind || finding.kind.twins().any(|twin| twin == kind);
-        let same = self.by_path.get(finding.repo_relative_path.as_str())?.iter().find(|(row, reviewer)| {
+        let same = self.others.get(finding.repo_relative_path.as_str())?.iter().find(|row| {
             let is_smell = row.kind == finding.kind && finding.kind.is_smell();
-            *reviewer != self.tool
-                && row.status.is_undecided()
+            row.status.is_undecided()
                 && is_same_kind(row.kind)
                 && row.lines().overlaps(finding.lines())
                 && (is_smell || is_alike(finding.kind, row.title, &finding.title))
         });
-        same.map(|(row, _)| row.id)
+        same.map(|row| row.id)
     }
 }

@@ -11,13 +11,17 @@ use crate::masking::Mask;
 use crate::review::ReportValidation;
 use crate::runner::worker::report_validation::ReportValidator;
 use crate::runner::{RunnerError, Services};
-use crate::tool_reports::ToolProblem;
 use crate::tool_reports::path::PathRefusal;
+use crate::tool_reports::{ToolFix, ToolProblem};
 
 /// Columns of a tab in texts.
 const TAB_COLUMNS: usize = 4;
 /// Last line of a file that is not read yet.
 const ANY_LINE: u32 = u32::MAX;
+
+/// Maximum sum of the sizes of the texts, in bytes, in which the proposed changes of a report are tried. A file counts once
+/// for each change, because it is parsed for each of them: some megabytes in a second.
+const MAX_TRIED_BYTES: usize = 16 << 20;
 
 /// Converter of the problems of one report.
 pub(super) struct ProblemImporter<'a> {
@@ -28,6 +32,10 @@ pub(super) struct ProblemImporter<'a> {
     validator: ReportValidator,
     /// Beginning of the title of each id that is given out.
     taken: HashMap<FindingId, String>,
+    /// Rest of [`MAX_TRIED_BYTES`].
+    bytes_to_try: usize,
+    /// Number of proposed changes that were not tried, so that only their words are kept.
+    pub untried_fixes: usize,
 }
 
 impl<'a> ProblemImporter<'a> {
@@ -39,7 +47,16 @@ impl<'a> ProblemImporter<'a> {
     ) -> Result<Self, RunnerError> {
         let whole = files.iter().map(|path| (path.clone(), vec![LineRange::new(1, ANY_LINE)]));
         let validator = ReportValidator::for_files(services, record, whole)?;
-        Ok(Self { services, run: record.run_id.clone(), tool, files, validator, taken: HashMap::new() })
+        Ok(Self {
+            services,
+            run: record.run_id.clone(),
+            tool,
+            files,
+            validator,
+            taken: HashMap::new(),
+            bytes_to_try: MAX_TRIED_BYTES,
+            untried_fixes: 0,
+        })
     }
 
     /// Returns the finding for a problem in the file `resolved`.
@@ -50,24 +67,21 @@ impl<'a> ProblemImporter<'a> {
     pub fn import_problem(
         &mut self,
         problem: &ToolProblem,
-        resolved: Result<String, PathRefusal>,
+        resolved: Result<&str, PathRefusal>,
         known: &KnownFindings<'_>,
     ) -> Result<Finding, Box<RejectedReport>> {
         let mut report = self.to_report(problem);
         let path = match resolved {
-            Ok(path) if self.files.contains(&path) => path,
+            Ok(path) if self.files.contains(path) => path.to_owned(),
             Ok(path) => {
-                let reason = format!("{} is no file of the repository now", sanitize_line(&mask(&path)));
+                let reason = format!("{} is no file of the repository now", sanitize_line(&mask(path)));
                 return Err(Box::new(RejectedReport { report, reason }));
             }
             Err(refusal) => return Err(Box::new(refuse(report, refusal))),
         };
         report.path = path;
-        if let Some((fix, text)) = problem.fix.as_ref().zip(self.validator.text(&report.path))
-            && let Some((lines, new)) = fix.to_lines(&text)
-        {
-            (report.replacement, report.replaced) = (Some(new), Some(lines));
-            report.suggestion = sanitize_line(&fix.description).into_owned();
+        if let Some((fix, text)) = problem.fix.as_ref().zip(self.validator.text(&report.path)) {
+            self.propose_fix(&mut report, fix, &text);
         }
         match self.validator.examine(&report) {
             ReportValidation::Finding { mut finding, .. } => {
@@ -76,6 +90,20 @@ impl<'a> ProblemImporter<'a> {
                 Ok(*finding)
             }
             ReportValidation::Rejected(rejected) => Err(Box::new(rejected)),
+        }
+    }
+
+    /// Adds the proposed change, while there is time to try it; else only its words.
+    fn propose_fix(&mut self, report: &mut ReportedProblem, fix: &ToolFix, text: &str) {
+        let Some(left) = self.bytes_to_try.checked_sub(text.len()) else {
+            self.untried_fixes += 1;
+            report.suggestion = sanitize_line(&fix.description).into_owned();
+            return;
+        };
+        self.bytes_to_try = left;
+        if let Some((lines, new)) = fix.to_lines(text) {
+            (report.replacement, report.replaced) = (Some(new), Some(lines));
+            report.suggestion = sanitize_line(&fix.description).into_owned();
         }
     }
 

@@ -5,20 +5,23 @@
 //! - A problem that a finding of another reviewer describes already is not raised again; a note names both.
 //! - Silence is evidence only about files that the report names, or that the caller says were checked, and only if the
 //!   tool did not fail. Then a missing problem confirms that the tool's finding is fixed.
+//! - A problem that is refused or suppressed is not missing. The file of a refused one is no evidence.
 
 mod duplicates;
 mod imported_problem;
+mod sorted_problems;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use self::duplicates::KnownFindings;
 use self::imported_problem::ProblemImporter;
+use self::sorted_problems::SortedProblems;
 use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{
-    Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, FindingId, LineRange, PhaseTimings, RejectedReport,
-    ReviewSubject, RunEnding, RunEvent, RunId, RunLinks, RunOutcome, RunRecord, RunReuse, RunReviewer, RunStatus,
-    RunUsage, Scope, Source, content_hash,
+    Coverage, ErrorClass, FileCoverage, Finding, FindingCounts, LineRange, PhaseTimings, RejectedReport, ReviewSubject,
+    RunEnding, RunEvent, RunId, RunLinks, RunOutcome, RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Scope,
+    Source, content_hash,
 };
 use crate::git::Snapshot;
 use crate::masking::Mask;
@@ -57,6 +60,8 @@ pub struct ImportOutcome {
     pub refused: Vec<RejectedReport>,
     /// Number of refused problems and files whose path leads out of the repository.
     pub outside: usize,
+    /// Number of files in which nothing is confirmed as fixed, because a problem there was refused.
+    pub doubtful_files: usize,
     /// Number of problems that findings of other reviewers describe already.
     pub duplicates: usize,
 }
@@ -67,32 +72,38 @@ pub struct Importer<'a> {
     pub(in crate::runner) services: &'a Services,
 }
 
-/// Problems of a report, sorted by what becomes of them.
-#[derive(Default)]
-struct SortedProblems {
-    findings: Vec<Finding>,
-    /// Index in `findings` by id.
-    places: HashMap<FindingId, usize>,
-    refused: Vec<RejectedReport>,
-    outside: usize,
-    duplicates: Vec<String>,
+/// Code that the reports of one command are about.
+struct ImportGround {
+    snapshot: Snapshot,
+    /// Paths of the regular files of the snapshot.
+    files: HashSet<String>,
+    /// Size of the triage log before the snapshot was taken.
+    triage_bytes: u64,
 }
 
 impl Importer<'_> {
-    /// Imports a report: takes a snapshot, converts the problems, records a run and settles the tool's earlier findings.
+    /// Imports reports about one snapshot, each as a run of its own: converts the problems, records the run and settles
+    /// the tool's earlier findings.
     ///
     /// # Errors
     ///
     /// If the snapshot cannot be taken, or the store fails. A problem that cannot be taken is no error.
-    pub fn import_report(&self, request: &ImportRequest) -> Result<ImportOutcome, RunnerError> {
+    pub fn import_reports(&self, requests: &[ImportRequest]) -> Result<Vec<ImportOutcome>, RunnerError> {
         // Read before the snapshot, because a decision made meanwhile may be about newer code.
         let triage_bytes = self.services.store.triage_bytes()?;
         let snapshot = self.take_snapshot()?;
+        let files =
+            self.services.repo.tree_files(&snapshot.snapshot_commit)?.into_iter().map(|file| file.path).collect();
+        let ground = ImportGround { snapshot, files, triage_bytes };
+        requests.iter().map(|request| self.import_report(request, &ground)).collect()
+    }
+
+    fn import_report(&self, request: &ImportRequest, ground: &ImportGround) -> Result<ImportOutcome, RunnerError> {
         let run = self.services.ambient.new_run_id();
         // Held before the run is recorded, so that no process takes it for one whose worker has died.
         let lock = self.services.store.lock_run(&run)?;
-        let record = self.record_run(request, &snapshot, run, triage_bytes)?;
-        let imported = self.import_recorded(request, &snapshot, &record);
+        let record = self.record_run(request, ground, run)?;
+        let imported = self.import_recorded(request, ground, &record);
         if let Err(error) = &imported {
             let mut outcome =
                 conclude::failed_outcome(&JournalState::default(), ErrorClass::Internal, error.to_string());
@@ -109,25 +120,24 @@ impl Importer<'_> {
     fn import_recorded(
         &self,
         request: &ImportRequest,
-        snapshot: &Snapshot,
+        ground: &ImportGround,
         record: &RunRecord,
     ) -> Result<ImportOutcome, RunnerError> {
-        let files: HashSet<String> =
-            self.services.repo.tree_files(&snapshot.snapshot_commit)?.into_iter().map(|file| file.path).collect();
-        let worktree = snapshot.worktree.clone();
-        let roots: Vec<&Path> = std::iter::once(worktree.as_path()).chain(request.tool_root.as_deref()).collect();
-        let mut sorted = self.sort_problems(request, record, &files, &roots)?;
-        let covered = collect_covered(request, &files, &roots, &mut sorted);
+        let worktree = ground.snapshot.worktree.as_path();
+        let roots: Vec<&Path> = std::iter::once(worktree).chain(request.tool_root.as_deref()).collect();
+        let mut sorted = self.sort_problems(request, record, &ground.files, &roots)?;
+        let covered = collect_covered(request, &ground.files, &roots, &mut sorted);
         let coverage = self.build_coverage(record, &covered, &sorted.findings)?;
         self.write_journal(record, &sorted, &coverage)?;
-        let mut outcome = build_outcome(request, &sorted, coverage);
+        let mut outcome = build_outcome(request, &mut sorted, coverage);
         let run = self.services.closer().conclude_run(&record.run_id, &mut outcome, PhaseTimings::default())?;
         self.services
             .store
             .open_journal(&run.run_id)?
             .append_all(self.services.ambient.now(), &[RunEvent::Finished { status: run.status }])?;
-        let SortedProblems { refused, outside, duplicates, .. } = sorted;
-        Ok(ImportOutcome { run, refused, outside, duplicates: duplicates.len() })
+        let SortedProblems { refused, outside, duplicates, doubtful_files, .. } = sorted;
+        let (doubtful_files, duplicates) = (doubtful_files.len(), duplicates.len());
+        Ok(ImportOutcome { run, refused, outside, doubtful_files, duplicates })
     }
 
     fn take_snapshot(&self) -> Result<Snapshot, RunnerError> {
@@ -139,9 +149,8 @@ impl Importer<'_> {
     fn record_run(
         &self,
         request: &ImportRequest,
-        snapshot: &Snapshot,
+        ground: &ImportGround,
         run_id: RunId,
-        triage_bytes: u64,
     ) -> Result<RunRecord, RunnerError> {
         let now = self.services.ambient.now();
         let mut record = RunRecord {
@@ -151,7 +160,7 @@ impl Importer<'_> {
             updated_at: now,
             source: Source::Import,
             owner: process::owner(),
-            subject: build_subject(request, snapshot, triage_bytes),
+            subject: build_subject(request, &ground.snapshot, ground.triage_bytes),
             reviewed_by: RunReviewer { name: request.tool.clone(), ..RunReviewer::default() },
             attempt: 1,
             follow_up_count: 0,
@@ -189,14 +198,30 @@ impl Importer<'_> {
         for problem in &request.report.problems {
             let resolved = resolve_path(&problem.path, roots);
             sorted.outside += usize::from(resolved == Err(PathRefusal::Outside));
-            match importer.import_problem(problem, resolved, &known) {
+            match importer.import_problem(problem, resolved.as_deref().map_err(|refusal| *refusal), &known) {
                 Ok(finding) => match known.find_duplicate(&finding) {
-                    Some(earlier) => sorted.duplicates.push(format!("{} is {earlier} already", finding.title)),
-                    None => merge_finding(&mut sorted, finding),
+                    Some(earlier) => {
+                        sorted.duplicates.push(format!("{} is {earlier} already", finding.title));
+                        sorted.unraised.push(finding);
+                    }
+                    None => sorted.add_finding(finding),
                 },
-                Err(rejected) => sorted.refused.push(*rejected),
+                Err(rejected) => {
+                    sorted.refused.push(*rejected);
+                    sorted.doubt(resolved, &problem.path.path);
+                }
             }
         }
+        sorted.count_unnamed();
+        // After the problems, so that these get the ids of the earlier findings first.
+        for problem in &request.report.silenced {
+            let resolved = resolve_path(&problem.path, roots);
+            match importer.import_problem(problem, resolved.as_deref().map_err(|refusal| *refusal), &known) {
+                Ok(finding) => sorted.unraised.push(finding),
+                Err(_) => sorted.doubt(resolved, &problem.path.path),
+            }
+        }
+        sorted.untried_fixes = importer.untried_fixes;
         Ok(sorted)
     }
 
@@ -269,27 +294,8 @@ fn build_subject(request: &ImportRequest, snapshot: &Snapshot, triage_bytes: u64
     }
 }
 
-/// Adds a finding; a second problem with the same identity becomes a part of the first one.
-fn merge_finding(sorted: &mut SortedProblems, finding: Finding) {
-    let SortedProblems { findings, places, .. } = sorted;
-    match places.get(&finding.finding_id).and_then(|place| findings.get_mut(*place)) {
-        Some(known) if known.title != finding.title => {
-            let also = format!("Also: {}", finding.title);
-            if !known.explanation.contains(&also) {
-                known.explanation = format!("{}\n{also}", known.explanation);
-            }
-            known.priority = known.priority.min(finding.priority);
-            known.severity = known.severity.max(finding.severity);
-        }
-        Some(_) => {}
-        None => {
-            places.insert(finding.finding_id.clone(), findings.len());
-            findings.push(finding);
-        }
-    }
-}
-
-/// Returns the files of the snapshot that the tool has checked. A named file that leads out of the repository is refused.
+/// Returns the files of the snapshot that the tool has checked, without those of refused problems. A named file that leads
+/// out of the repository is refused.
 fn collect_covered(
     request: &ImportRequest,
     files: &HashSet<String>,
@@ -315,10 +321,11 @@ fn collect_covered(
         let below = files.iter().filter(|path| given.is_empty() || *path == given || path.starts_with(&folder));
         covered.extend(below.cloned());
     }
+    sorted.withdraw_doubtful(&mut covered);
     covered
 }
 
-fn build_outcome(request: &ImportRequest, sorted: &SortedProblems, coverage: Coverage) -> ReviewOutcome {
+fn build_outcome(request: &ImportRequest, sorted: &mut SortedProblems, coverage: Coverage) -> ReviewOutcome {
     let counts = FindingCounts::from_findings(&sorted.findings);
     let mut summary = summarize_run(RunStatus::Completed, &counts, &coverage);
     let mut notes: Vec<String> = sorted.duplicates.iter().take(MAX_DUPLICATE_NOTES).cloned().collect();
@@ -330,6 +337,11 @@ fn build_outcome(request: &ImportRequest, sorted: &SortedProblems, coverage: Cov
         let n = format_count(request.report.suppressed, "result");
         notes.push(format!("{n} left out: the tool itself suppresses them, or calls them no problem"));
     }
+    if sorted.untried_fixes > 0 {
+        let n = format_count(sorted.untried_fixes, "proposed change");
+        notes.push(format!("only the words of {n} are kept: trying all of them would take too long"));
+    }
+    notes.extend(sorted.describe_doubt());
     for (n, what) in [(sorted.duplicates.len(), "known from other reviewers"), (sorted.refused.len(), "refused")] {
         if n > 0 {
             summary.push_str(&format!("; {n} {what}"));
@@ -345,6 +357,7 @@ fn build_outcome(request: &ImportRequest, sorted: &SortedProblems, coverage: Cov
     ReviewOutcome {
         status: RunStatus::Completed,
         findings: sorted.findings.clone(),
+        unraised: std::mem::take(&mut sorted.unraised),
         counts,
         coverage,
         summary,
