@@ -90,6 +90,8 @@ pub(super) struct SettingsTarget {
     scope: InstallScope,
     assistant: Assistant,
     entries: Vec<SettingsEntry>,
+    /// Program that the entries call.
+    program: ProgramCall,
     /// Content of a file that is revdeck's as a whole.
     content: String,
 }
@@ -108,30 +110,35 @@ impl SettingsTarget {
     ///
     /// # Errors
     ///
-    /// Returns an error if the text is damaged, has another form than the assistant's, or is somebody else's file.
+    /// Returns an error if the text is damaged, has another form than the assistant's, or is somebody else's file, or if
+    /// an inserted entry would not be recognised as revdeck's.
     pub(super) fn insert(
         &self,
         path: &Path,
         text: Option<&str>,
     ) -> Result<(Option<String>, Vec<String>), AssistantError> {
-        let text = match (self.format, text) {
+        match (self.format, text) {
             (FileFormat::Whole, None) => return Ok((Some(self.content.clone()), Vec::new())),
+            (FileFormat::Whole, Some(text)) if self.is_edited(text) => {
+                return Err(AssistantError::Edited { path: path.to_owned() });
+            }
             (FileFormat::Whole, Some(_)) => return Err(AssistantError::Foreign { path: path.to_owned() }),
-            (_, None) if self.entries.is_empty() => return Ok((None, Vec::new())),
-            (_, text) => text.unwrap_or_default(),
-        };
-        if self.entries.is_empty() {
-            return Ok((Some(text.to_owned()), Vec::new()));
+            (_, text) if self.entries.is_empty() => return Ok((text.map(str::to_owned), Vec::new())),
+            _ => {}
         }
-        let edited = line_endings::edit_lines(text, |text| match self.format {
+        let edited = line_endings::edit_lines(text.unwrap_or_default(), |text| match self.format {
             FileFormat::Toml => toml_settings::insert(text, &self.entries),
             _ => json_settings::insert(text, &self.entries),
         });
         let (edited, notes) = edited.map_err(|fault| fault.at(path))?;
-        let notes = notes.into_iter().map(|note| format!("{}: {note}", path.display())).collect();
+        let notes: Vec<String> = notes.into_iter().map(|note| format!("{}: {note}", path.display())).collect();
+        let recognised = self.remove(path, &edited)?.1.len();
+        // An entry that is not recognised could neither be updated nor removed.
+        if recognised + notes.len() < self.entries.len() {
+            return Err(AssistantError::Unrecognisable { path: path.to_owned(), program: self.program.program() });
+        }
         // Only notes and empty parents: the file stays as it is.
-        let is_useless = self.remove(path, &edited)?.1.is_empty();
-        Ok((Some(if is_useless { text.to_owned() } else { edited }), notes))
+        Ok((if recognised == 0 { text.map(str::to_owned) } else { Some(edited) }, notes))
     }
 
     /// Removes revdeck's entries from a text. Returns the rest, `None` if the file itself is revdeck's, and the names of
@@ -142,23 +149,26 @@ impl SettingsTarget {
     /// Returns an error if the text is damaged.
     pub(super) fn remove(&self, path: &Path, text: &str) -> Result<(Option<String>, Vec<FoundEntry>), AssistantError> {
         let removed = line_endings::edit_lines(text, |text| match self.format {
-            FileFormat::Json => json_settings::remove(text, self.assistant),
-            FileFormat::Toml => toml_settings::remove(text, self.assistant),
+            FileFormat::Json => json_settings::remove(text, self.assistant, &self.program),
+            FileFormat::Toml => toml_settings::remove(text, self.assistant, &self.program),
             FileFormat::Whole => Ok((text.to_owned(), Vec::new())),
         });
         let (rest, entries) = removed.map_err(|fault| fault.at(path))?;
         if self.format != FileFormat::Whole {
             return Ok((Some(rest), entries));
         }
-        let (start, end) = OPENCODE_PLUGIN.split_once(PLUGIN_PLACEHOLDER).unwrap_or((OPENCODE_PLUGIN, ""));
-        let marker = OPENCODE_PLUGIN.lines().next().unwrap_or_default();
-        let whole = |name: &str| FoundEntry { name: name.to_owned(), content: Value::Null };
-        let is_made = text.len() >= start.len() + end.len() && text.starts_with(start) && text.ends_with(end);
-        Ok(match (is_made, text.starts_with(marker)) {
-            (true, _) => (None, vec![whole("plugin")]),
-            (false, true) => (Some(text.to_owned()), vec![whole("plugin, changed by somebody")]),
-            (false, false) => (Some(text.to_owned()), Vec::new()),
+        let plugin = FoundEntry { name: "plugin".to_owned(), content: Value::Null };
+        Ok(match is_own_plugin(text) {
+            true => (None, vec![plugin]),
+            false if self.is_edited(text) => (Some(text.to_owned()), vec![plugin]),
+            false => (Some(text.to_owned()), Vec::new()),
         })
+    }
+
+    /// Returns whether a text is a file that is revdeck's as a whole, but not as this revdeck writes it.
+    pub(super) fn is_edited(&self, text: &str) -> bool {
+        let marker = OPENCODE_PLUGIN.lines().next().unwrap_or_default();
+        self.format == FileFormat::Whole && text.starts_with(marker) && !is_own_plugin(text)
     }
 
     /// Returns whether a text with revdeck's entries is what an installation would write.
@@ -186,6 +196,12 @@ impl SettingsFault {
             Self::ByHand(why) => AssistantError::ByHand { path, why },
         }
     }
+}
+
+/// Returns whether a text is the plugin for opencode, whatever the program that it calls.
+fn is_own_plugin(text: &str) -> bool {
+    let (start, end) = OPENCODE_PLUGIN.split_once(PLUGIN_PLACEHOLDER).unwrap_or((OPENCODE_PLUGIN, ""));
+    text.len() >= start.len() + end.len() && text.starts_with(start) && text.ends_with(end)
 }
 
 /// Returns whether the name of an entry is that of a Stop hook.
@@ -241,15 +257,22 @@ impl Installation<'_> {
             scope: self.scope(),
             assistant: self.assistant,
             entries,
+            program: self.program.clone(),
             content: String::new(),
         }
     }
 
     /// Returns the user's folder of an assistant and the place that its files may not leave. A folder that a variable
-    /// names is a place of its own.
+    /// names is a place of its own, unless it lies in the home folder.
     fn user_folder(&self, named: Option<&Path>, below_home: &str) -> (PathBuf, PathBuf) {
         match named {
-            Some(folder) => (folder.to_owned(), existing_ancestor(folder)),
+            Some(folder) => {
+                let (place, home) = (existing_ancestor(folder), &self.folders.home);
+                let is_in_home = place
+                    .canonicalize()
+                    .is_ok_and(|place| home.canonicalize().is_ok_and(|home| place.starts_with(home)));
+                (folder.to_owned(), if is_in_home { home.clone() } else { place })
+            }
             None => (self.folders.home.join(below_home), self.folders.home.clone()),
         }
     }

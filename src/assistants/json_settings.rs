@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Assistant;
 use super::catalog::{FoundEntry, SERVER_NAME, SettingsEntry, SettingsFault};
-use super::own_call::{MCP_WORDS, STATUS_WORDS, hook_words, is_own_call};
+use super::own_call::{MCP_WORDS, ProgramCall, STATUS_WORDS, hook_words, is_own_call};
 
 /// JSON with comments and trailing commas, and nothing that is looser than that.
 const OPTIONS: ParseOptions = ParseOptions {
@@ -71,20 +71,24 @@ pub(super) fn insert(text: &str, entries: &[SettingsEntry]) -> Result<(String, V
     Ok((edited, notes))
 }
 
-/// Removes all entries of revdeck for an assistant. Returns the text and the removed entries.
+/// Removes all entries of revdeck, or of the program of `own`, for an assistant. Returns the text and the removed entries.
 ///
 /// # Errors
 ///
 /// Returns an error if the text cannot be parsed.
-pub(super) fn remove(text: &str, assistant: Assistant) -> Result<(String, Vec<FoundEntry>), SettingsFault> {
+pub(super) fn remove(
+    text: &str,
+    assistant: Assistant,
+    own: &ProgramCall,
+) -> Result<(String, Vec<FoundEntry>), SettingsFault> {
     let root = parse(text)?;
     let mut removed = Vec::new();
     let Some(object) = root.object_value() else { return Ok((text.to_owned(), removed)) };
-    remove_hooks(&object, assistant, &mut removed);
+    remove_hooks(&object, assistant, own, &mut removed);
     for parents in SERVER_PARENTS {
-        remove_server(&object, parents, &mut removed);
+        remove_server(&object, parents, own, &mut removed);
     }
-    let line = object.get(STATUS_LINE).filter(|line| is_own(line.value(), STATUS_WORDS));
+    let line = object.get(STATUS_LINE).filter(|line| is_own(line.value(), STATUS_WORDS, own));
     if let Some(line) = line {
         removed.push(FoundEntry { name: STATUS_LINE.to_owned(), content: to_json(line.value()) });
         line.remove();
@@ -104,8 +108,8 @@ fn to_json(value: Option<CstNode>) -> Value {
     value.and_then(|value| value.to_serde_value()).unwrap_or_default()
 }
 
-fn is_own(value: Option<CstNode>, words: &str) -> bool {
-    is_own_call(&to_json(value), words)
+fn is_own(value: Option<CstNode>, words: &str, own: &ProgramCall) -> bool {
+    is_own_call(&to_json(value), words, own)
 }
 
 /// Returns the members with this name: a reader takes the last of several.
@@ -159,7 +163,7 @@ fn to_input(value: &Value) -> CstInputValue {
 }
 
 /// Removes the own handlers; then groups, events and the object of the hooks that have become empty by that.
-fn remove_hooks(object: &CstObject, assistant: Assistant, removed: &mut Vec<FoundEntry>) {
+fn remove_hooks(object: &CstObject, assistant: Assistant, own: &ProgramCall, removed: &mut Vec<FoundEntry>) {
     let words = hook_words(assistant);
     for hooks_member in members(object, HOOKS) {
         let Some(hooks) = hooks_member.object_value() else { continue };
@@ -168,7 +172,7 @@ fn remove_hooks(object: &CstObject, assistant: Assistant, removed: &mut Vec<Foun
             let (Some(event), Some(groups)) = (event_member.decoded_name(), event_member.array_value()) else {
                 continue;
             };
-            let contents = remove_handlers(&groups, &words);
+            let contents = remove_handlers(&groups, &words, own);
             if contents.is_empty() {
                 continue;
             }
@@ -186,14 +190,15 @@ fn remove_hooks(object: &CstObject, assistant: Assistant, removed: &mut Vec<Foun
 }
 
 /// Removes the own handlers of an event, and groups that have no other. Returns each removed handler with its matcher.
-fn remove_handlers(groups: &CstArray, words: &str) -> Vec<Value> {
+fn remove_handlers(groups: &CstArray, words: &str, program: &ProgramCall) -> Vec<Value> {
     let mut removed = Vec::new();
     for group in groups.elements() {
         let Some(object) = group.as_object() else { continue };
         let Some(handlers) = object.array_value(HOOKS) else { continue };
         let matcher = to_json(object.get("matcher").and_then(|matcher| matcher.value()));
         let all = handlers.elements();
-        let own: Vec<_> = all.iter().filter(|handler| is_own(Some((*handler).clone()), words)).cloned().collect();
+        let is_own = |handler: &&CstNode| is_own(Some((*handler).clone()), words, program);
+        let own: Vec<_> = all.iter().filter(is_own).cloned().collect();
         removed.extend(own.iter().map(|handler| json!([matcher, to_json(Some(handler.clone()))])));
         if own.is_empty() {
             continue;
@@ -207,7 +212,7 @@ fn remove_handlers(groups: &CstArray, words: &str) -> Vec<Value> {
     removed
 }
 
-fn remove_server(object: &CstObject, parents: &[&str], removed: &mut Vec<FoundEntry>) {
+fn remove_server(object: &CstObject, parents: &[&str], own: &ProgramCall, removed: &mut Vec<FoundEntry>) {
     let mut path = Vec::new();
     let mut servers = object.clone();
     for parent in parents {
@@ -216,7 +221,8 @@ fn remove_server(object: &CstObject, parents: &[&str], removed: &mut Vec<FoundEn
         path.push(member);
         servers = child;
     }
-    let Some(server) = servers.get(SERVER_NAME).filter(|server| is_own(server.value(), MCP_WORDS)) else { return };
+    let is_own = |server: &CstObjectProp| is_own(server.value(), MCP_WORDS, own);
+    let Some(server) = servers.get(SERVER_NAME).filter(is_own) else { return };
     let name = format!("{}.{SERVER_NAME}", parents.join("."));
     removed.push(FoundEntry { name, content: to_json(server.value()) });
     server.remove();

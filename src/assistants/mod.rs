@@ -109,6 +109,9 @@ pub(crate) enum AssistantError {
     /// The file belongs to somebody else.
     #[error("{} exists and was not made by revdeck", path.display())]
     Foreign { path: PathBuf },
+    /// The file was made by revdeck and changed by somebody, or by another revdeck.
+    #[error("{} was made by revdeck and changed since", path.display())]
+    Edited { path: PathBuf },
     /// The path leads out of the place of the settings.
     #[error("{} leads to {}, outside of {}", path.display(), target.display(), place.display())]
     Outside { path: PathBuf, target: PathBuf, place: PathBuf },
@@ -118,6 +121,9 @@ pub(crate) enum AssistantError {
     /// The path of the program cannot be written into a command.
     #[error("a hook cannot name {}, which has a quote or a line break in it", path.display())]
     Unquotable { path: PathBuf },
+    /// The entries that call the program would not be recognised as revdeck's.
+    #[error("entries that call {program} could not be found again in {}", path.display())]
+    Unrecognisable { path: PathBuf, program: String },
     /// Project scope was asked for outside of a repository.
     #[error("there is no repository here, so that there are no project settings")]
     NoProject,
@@ -137,12 +143,14 @@ impl AssistantError {
             Self::Damaged { .. } => "nothing was changed: mend the file, or move it away, and run the command again",
             Self::ByHand { .. } => "nothing was changed: docs/assistants.md shows the entries to add by hand",
             Self::Foreign { .. } => "nothing was changed: move the file away and run the command again",
+            Self::Edited { .. } => "nothing was changed: remove the file by hand and run the command again",
             Self::Outside { .. } => {
                 "nothing was changed: a link may only lead to a file below that folder; add the entries to the file \
                  behind it by hand (docs/assistants.md)"
             }
             Self::Moved { .. } => "close the assistant, or wait until it is idle, and run the command again",
             Self::Unquotable { .. } => "install revdeck into another folder",
+            Self::Unrecognisable { .. } => "nothing was changed: install revdeck as a file with the name revdeck",
             Self::NoProject => "change to a repository, or use --scope user",
             Self::Io { .. } => return None,
         })
@@ -244,6 +252,8 @@ pub(crate) enum FileState {
     Current,
     /// Entries are missing, or differ from those of an installation of today.
     Outdated,
+    /// The file is revdeck's as a whole and was changed since: no command updates or removes it.
+    Edited,
     /// The file cannot be read or parsed.
     Unreadable(AssistantError),
 }
@@ -384,6 +394,10 @@ impl AssistantInstaller<'_> {
         let entries: Vec<String> = found.into_iter().map(|entry| entry.name).collect();
         if entries.is_empty() {
             return Ok((entries, FileState::Absent));
+        }
+        let can_restore = || InstallRecord::load(&self.folders.records, &file.path)?.restore(text);
+        if target.is_edited(text) && can_restore().is_none() {
+            return Ok((entries, FileState::Edited));
         }
         let has_stop = entries.iter().any(|entry| catalog::is_stop_entry(entry));
         let stop = if has_stop { StopHook::On } else { StopHook::Off };

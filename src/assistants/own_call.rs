@@ -29,6 +29,12 @@ impl ProgramCall {
         }
     }
 
+    /// Returns whether `program` is revdeck, or has the name of this program.
+    fn is_named(&self, program: &str) -> bool {
+        let name = file_name(program);
+        is_revdeck(name) || matches!(self, Self::At(_) if name == file_name(&self.program()))
+    }
+
     /// Returns a line for the shell that calls revdeck with `words`.
     ///
     /// # Errors
@@ -60,8 +66,9 @@ pub(super) const MCP_WORDS: &str = "mcp";
 /// Words that print the status line.
 pub(super) const STATUS_WORDS: &str = "status --line";
 
-/// Returns whether an entry with `command` (a line or a list) and perhaps `args` calls revdeck with exactly `words`.
-pub(super) fn is_own_call(entry: &Value, words: &str) -> bool {
+/// Returns whether an entry with `command` (a line or a list) and perhaps `args` calls revdeck, or the program of `own`
+/// whatever its name, with exactly `words`.
+pub(super) fn is_own_call(entry: &Value, words: &str, own: &ProgramCall) -> bool {
     let list = |value: &Value| -> Option<Vec<String>> {
         value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
     };
@@ -69,18 +76,18 @@ pub(super) fn is_own_call(entry: &Value, words: &str) -> bool {
     let (Some(command), Some(arguments)) = (entry.get("command"), arguments) else { return false };
     match command {
         Value::Array(_) => list(command)
-            .is_some_and(|all| all.split_first().is_some_and(|(program, rest)| is_own_list(program, rest, words))),
-        Value::String(program) if !arguments.is_empty() => is_own_list(program, &arguments, words),
-        Value::String(line) => is_own_line(line, words),
+            .is_some_and(|all| all.split_first().is_some_and(|(program, rest)| is_own_list(program, rest, words, own))),
+        Value::String(program) if !arguments.is_empty() => is_own_list(program, &arguments, words, own),
+        Value::String(line) => is_own_line(line, words, own),
         _ => false,
     }
 }
 
-fn is_own_list(program: &str, arguments: &[String], words: &str) -> bool {
-    is_revdeck(program) && arguments.join(" ") == words
+fn is_own_list(program: &str, arguments: &[String], words: &str, own: &ProgramCall) -> bool {
+    own.is_named(program) && arguments.join(" ") == words
 }
 
-fn is_own_line(line: &str, words: &str) -> bool {
+fn is_own_line(line: &str, words: &str, own: &ProgramCall) -> bool {
     let line = line.trim();
     let line = line.strip_prefix(GUARD.0).and_then(|line| line.strip_suffix(GUARD.1)).unwrap_or(line);
     let Some((program, rest)) = (match line.strip_prefix('\'') {
@@ -89,12 +96,24 @@ fn is_own_line(line: &str, words: &str) -> bool {
     }) else {
         return false;
     };
-    is_revdeck(program) && rest.trim() == words
+    own.is_named(program) && rest.trim() == words
 }
 
-fn is_revdeck(program: &str) -> bool {
-    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
-    name == "revdeck" || name == "revdeck.exe"
+/// Returns the last part of a path with separators of any system.
+fn file_name(program: &str) -> &str {
+    program.rsplit(['/', '\\']).next().unwrap_or(program)
+}
+
+/// Returns whether a file name is one that revdeck is installed under: with a version, as `revdeck-0.1`, or behind a
+/// wrapper, as `.revdeck-wrapped`.
+fn is_revdeck(name: &str) -> bool {
+    let name = name.strip_suffix(".exe").unwrap_or(name);
+    let rest = name.strip_prefix('.').unwrap_or(name).strip_prefix("revdeck");
+    let is_version = |rest: &str| {
+        let version = rest.strip_prefix('-').unwrap_or_default().trim_start_matches('v');
+        version.starts_with(|c: char| c.is_ascii_digit())
+    };
+    rest.is_some_and(|rest| matches!(rest, "" | "-wrapped") || is_version(rest))
 }
 
 #[cfg(test)]
@@ -108,10 +127,10 @@ mod tests {
         let words = "hook run codex";
         for program in [ProgramCall::InPath, ProgramCall::IfPresent, ProgramCall::At("/opt/my tools/revdeck".into())] {
             let line = program.shell_line(words).expect("a line");
-            assert!(is_own_call(&json!({ "command": line }), words), "{line}");
-            assert!(!is_own_call(&json!({ "command": line }), "hook run gemini"), "{line}");
+            assert!(is_own_call(&json!({ "command": line }), words, &program), "{line}");
+            assert!(!is_own_call(&json!({ "command": line }), "hook run gemini", &program), "{line}");
             let list = json!({ "command": program.program(), "args": ["hook", "run", "codex"] });
-            assert!(is_own_call(&list, words), "{list}");
+            assert!(is_own_call(&list, words, &program), "{list}");
         }
         for other in [
             json!({ "command": "revdeck hook run codex | tee log" }),
@@ -123,9 +142,28 @@ mod tests {
             json!({ "url": "https://example.org" }),
             json!([]),
         ] {
-            assert!(!is_own_call(&other, words), "{other}");
+            assert!(!is_own_call(&other, words, &ProgramCall::InPath), "{other}");
         }
-        assert!(is_own_call(&json!({ "command": ["/a/revdeck", "mcp"] }), MCP_WORDS));
+        assert!(is_own_call(&json!({ "command": ["/a/revdeck", "mcp"] }), MCP_WORDS, &ProgramCall::InPath));
         assert!(ProgramCall::At("/it's/revdeck".into()).shell_line(words).is_err());
+    }
+
+    #[test]
+    fn a_program_with_another_name_knows_its_own_entries() {
+        let named = |name: &str, own: &ProgramCall| is_own_call(&json!({ "command": [name, "mcp"] }), MCP_WORDS, own);
+        for (name, is_known) in [
+            ("revdeck-0.1", true),
+            ("/opt/revdeck-v2.0.1", true),
+            ("/nix/store/x/bin/.revdeck-wrapped", true),
+            ("C:\\tools\\revdeck.exe", true),
+            ("revdeck-tool", false),
+            ("revdecks", false),
+            ("my-revdeck", false),
+            ("rd", false),
+        ] {
+            assert_eq!(named(name, &ProgramCall::InPath), is_known, "{name}");
+            assert!(named(name, &ProgramCall::At(format!("/elsewhere/{}", file_name(name)).into())), "{name}");
+            assert!(!named("other", &ProgramCall::At(name.into())), "{name}");
+        }
     }
 }

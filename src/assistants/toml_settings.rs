@@ -5,7 +5,7 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, TableLike, Value
 
 use super::Assistant;
 use super::catalog::{FoundEntry, SERVER_NAME, SettingsEntry, SettingsFault};
-use super::own_call::{MCP_WORDS, hook_words, is_own_call};
+use super::own_call::{MCP_WORDS, ProgramCall, hook_words, is_own_call};
 
 const HOOKS: &str = "hooks";
 const SERVERS: &str = "mcp_servers";
@@ -59,16 +59,20 @@ pub(super) fn insert(text: &str, entries: &[SettingsEntry]) -> Result<(String, V
     Ok((text, notes))
 }
 
-/// Removes all entries of revdeck for an assistant. Returns the text and the removed entries.
+/// Removes all entries of revdeck, or of the program of `own`, for an assistant. Returns the text and the removed entries.
 ///
 /// # Errors
 ///
 /// Returns an error if the text cannot be parsed.
-pub(super) fn remove(text: &str, assistant: Assistant) -> Result<(String, Vec<FoundEntry>), SettingsFault> {
+pub(super) fn remove(
+    text: &str,
+    assistant: Assistant,
+    own: &ProgramCall,
+) -> Result<(String, Vec<FoundEntry>), SettingsFault> {
     let mut document = parse(text)?;
     let mut removed = Vec::new();
-    remove_hooks(document.as_table_mut(), &hook_words(assistant), &mut removed);
-    let is_own = |server: &Item| is_own_call(&to_json(server), MCP_WORDS);
+    remove_hooks(document.as_table_mut(), &hook_words(assistant), own, &mut removed);
+    let is_own = |server: &Item| is_own_call(&to_json(server), MCP_WORDS, own);
     let mut is_empty = false;
     if let Some(servers) = document.get_mut(SERVERS).and_then(Item::as_table_like_mut)
         && servers.get(SERVER_NAME).is_some_and(is_own)
@@ -149,7 +153,7 @@ fn to_json(item: &Item) -> Json {
 }
 
 /// Removes the own handlers; then groups, events and the table of the hooks that have become empty by that.
-fn remove_hooks(document: &mut Table, words: &str, removed: &mut Vec<FoundEntry>) {
+fn remove_hooks(document: &mut Table, words: &str, own: &ProgramCall, removed: &mut Vec<FoundEntry>) {
     let Some(hooks) = document.get_mut(HOOKS).and_then(Item::as_table_mut) else { return };
     let mut emptied = Vec::new();
     for (event, item) in hooks.iter_mut() {
@@ -160,7 +164,7 @@ fn remove_hooks(document: &mut Table, words: &str, removed: &mut Vec<FoundEntry>
             if let Some(handlers) = group.get_mut(HOOKS).and_then(Item::as_array_of_tables_mut) {
                 handlers.retain(|handler| {
                     let handler = to_json(&Item::Table(handler.clone()));
-                    let is_own = is_own_call(&handler, words);
+                    let is_own = is_own_call(&handler, words, own);
                     if is_own {
                         let name = format!("{HOOKS}.{}", event.get());
                         removed.push(FoundEntry { name, content: json!([matcher, handler]) });

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use self::assistants::{Confirmation, SettingsAction};
 use super::args::{CliCommand, GlobalArgs, PlainFormat};
@@ -18,10 +18,10 @@ use super::session::Invocation;
 use crate::assistants::{Assistant, InstallScope, StopHook};
 use crate::config::RequiredAssets;
 use crate::domain::text::sanitize_line;
-use crate::git::Repo;
 use crate::git::hooks::{
     HookCall, HookInstallation, HookManager, HookName, HookRemainder, HookStatus, HookWriteMode, InstallOutcome,
 };
+use crate::git::{GitError, Repo};
 use crate::report::json;
 use crate::runner::{log_failure, start_commit_review, start_rewrite_notice};
 
@@ -351,41 +351,62 @@ fn uninstall(really: HookWriteMode) -> Result<CliExitCode, CliError> {
 }
 
 fn print_status(invocation: &Invocation, format: PlainFormat) -> Result<CliExitCode, CliError> {
-    let repo = discover_repo()?;
-    let HookStatus { present, damaged, manager } = repo.hook_status()?;
+    // The user's settings of assistants have a state outside of a repository, too.
+    let repo = match Repo::discover(&Invocation::current_folder()?) {
+        Err(GitError::NotARepository { .. }) => None,
+        found => Some(found?),
+    };
+    let git = repo.as_ref().map(Repo::hook_status).transpose()?;
     if format == PlainFormat::Json {
-        let files: Vec<_> = present
-            .iter()
-            .map(|hook| {
-                json!({
-                    "hook": hook.hook.word(),
-                    "file": hook.file.to_string_lossy(),
-                    "runs": hook.runs,
-                    "edited": hook.edited,
-                    "program": hook.program.as_ref().map(|program| program.to_string_lossy()),
-                    "program_exists": hook.program.as_ref().map(|program| program.exists()),
-                })
-            })
-            .collect();
-        let damaged: Vec<_> = damaged.iter().map(|file| file.to_string_lossy().into_owned()).collect();
-        let git = json!({
-            "host": "git",
-            "hook": "post-commit",
-            "installed": present.iter().any(|hook| hook.runs && hook.hook == HookName::PostCommit),
-            "manager": manager.as_ref().ok().map(|manager| manager.word()),
-            "obstacle": manager.as_ref().err().map(ToString::to_string),
-            "files": files,
-            "damaged": damaged,
-        });
-        let mut hooks = vec![git];
+        let mut hooks: Vec<Value> = git.iter().map(build_git_state_json).collect();
         hooks.extend(assistants::build_states_json(invocation)?);
         output::print_json(&json::build_versioned([("hooks", json!(hooks))]))?;
         return Ok(CliExitCode::Done);
     }
+    let mut said = match (&repo, git) {
+        (Some(repo), Some(status)) => list_git_state(repo, status),
+        _ => String::new(),
+    };
+    said.push_str(&assistants::list_states(invocation)?);
+    output::print(&said)?;
+    Ok(CliExitCode::Done)
+}
+
+/// Returns the state of the git hooks for `hook status --format json`.
+fn build_git_state_json(status: &HookStatus) -> Value {
+    let HookStatus { present, damaged, manager } = status;
+    let files: Vec<_> = present
+        .iter()
+        .map(|hook| {
+            json!({
+                "hook": hook.hook.word(),
+                "file": hook.file.to_string_lossy(),
+                "runs": hook.runs,
+                "edited": hook.edited,
+                "program": hook.program.as_ref().map(|program| program.to_string_lossy()),
+                "program_exists": hook.program.as_ref().map(|program| program.exists()),
+            })
+        })
+        .collect();
+    let damaged: Vec<_> = damaged.iter().map(|file| file.to_string_lossy().into_owned()).collect();
+    json!({
+        "host": "git",
+        "hook": "post-commit",
+        "installed": present.iter().any(|hook| hook.runs && hook.hook == HookName::PostCommit),
+        "manager": manager.as_ref().ok().map(|manager| manager.word()),
+        "obstacle": manager.as_ref().err().map(ToString::to_string),
+        "files": files,
+        "damaged": damaged,
+    })
+}
+
+/// Shows the state of the git hooks as text lines.
+fn list_git_state(repo: &Repo, status: HookStatus) -> String {
+    let HookStatus { present, damaged, manager } = status;
     let is_rewrite_missing = present.iter().all(|hook| hook.hook != HookName::PostRewrite);
     let mut said = String::new();
     for hook in &present {
-        let name = display_path(&repo, &hook.file);
+        let name = display_path(repo, &hook.file);
         let mut facts = vec![if hook.runs { "in" } else { "in, but git does not run this file" }.to_owned()];
         if hook.edited {
             facts.push("the rest of the file was edited since".to_owned());
@@ -400,7 +421,7 @@ fn print_status(invocation: &Invocation, format: PlainFormat) -> Result<CliExitC
         said.push_str(&format!("git  {name}: {}\n", facts.join("; ")));
     }
     for file in &damaged {
-        said.push_str(&format!("git  {}: has only a part of revdeck's lines\n", display_path(&repo, file)));
+        said.push_str(&format!("git  {}: has only a part of revdeck's lines\n", display_path(repo, file)));
     }
     match manager {
         Ok(_) if said.is_empty() => said.push_str("git  not in: `revdeck hook install git` puts it in\n"),
@@ -411,7 +432,5 @@ fn print_status(invocation: &Invocation, format: PlainFormat) -> Result<CliExitC
         Ok(_) => {}
         Err(error) => said.push_str(&format!("git  {}\n", sanitize_line(&error.to_string()))),
     }
-    said.push_str(&assistants::list_states(invocation)?);
-    output::print(&said)?;
-    Ok(CliExitCode::Done)
+    said
 }

@@ -270,6 +270,7 @@ fn state_word(state: &FileState) -> &'static str {
         FileState::Absent => "absent",
         FileState::Current => "current",
         FileState::Outdated => "outdated",
+        FileState::Edited => "edited",
         FileState::Unreadable(_) => "unreadable",
     }
 }
@@ -287,10 +288,13 @@ fn describe_state(
         FileState::Unreadable(error) => return Some(sanitize_line(&error.to_string()).into_owned()),
         FileState::Current => "in",
         FileState::Outdated => "outdated",
+        FileState::Edited => "changed by somebody",
     };
     let mut line = format!("{name}: {facts}; {}", sanitize_line(&file.entries.join(", ")));
-    if matches!(file.state, FileState::Outdated) {
-        line.push_str(&format!("; {update} updates it"));
+    match file.state {
+        FileState::Outdated => line.push_str(&format!("; {update} updates it")),
+        FileState::Edited => line.push_str(&format!("; remove it by hand, then {update} makes it anew")),
+        _ => {}
     }
     if assistant == Assistant::Codex && file.entries.iter().any(|entry| entry.starts_with("hooks.")) {
         line.push_str(if is_trusted_by_codex(folders, &file.path) {

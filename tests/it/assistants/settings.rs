@@ -8,7 +8,7 @@ use insta::assert_snapshot;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::env::{DONE, TestEnvironment, USAGE, files_below, out, run};
+use crate::env::{DONE, TestEnvironment, USAGE, err, files_below, out, run};
 
 const HOSTS: [&str; 4] = ["claude-code", "codex", "gemini", "opencode"];
 
@@ -332,4 +332,118 @@ fn the_state_says_what_is_outdated_and_what_to_do() {
     write(&settings[0], &(before + &noted));
     let state = test.output(&["hook", "status"], DONE);
     assert!(state.contains("hooks.PreCompact; trusted in codex, which asks again"), "{state}");
+}
+
+#[test]
+fn a_program_with_another_name_installs_entries_that_it_finds_again() {
+    for name in ["revdeck-0.1", ".revdeck-wrapped", "rd"] {
+        let test = TestEnvironment::new();
+        let program = folder(&test).join("bin").join(name);
+        fs::create_dir_all(program.parent().expect("a folder")).expect("a folder");
+        let built = env!("CARGO_BIN_EXE_revdeck");
+        if fs::hard_link(built, &program).is_err() {
+            fs::copy(built, &program).expect("a copy");
+        }
+        let call = |arguments: &[&str]| {
+            let output = test.command(&program).args(arguments).output().expect("revdeck starts");
+            assert_eq!(output.status.code(), Some(DONE), "{name} {arguments:?}: {}", err(&output));
+            out(&output)
+        };
+        for host in HOSTS {
+            call(&["hook", "install", host, "--yes"]);
+            let installed = state(&test);
+            assert!(installed.iter().all(|(_, _, text)| !text.trim().is_empty()), "{name} {host}: {installed:?}");
+            let all: Value = serde_json::from_str(&call(&["hook", "status", "--format", "json"])).expect("JSON");
+            let is_wanted = |hook: &&Value| hook["host"] == host && hook["scope"] == "user";
+            let found = all["hooks"].as_array().expect("hooks").iter().find(is_wanted).expect("the host");
+            for file in found["files"].as_array().expect("files") {
+                assert_eq!(file["state"], "current", "{name} {host}: {found}");
+            }
+            call(&["hook", "install", host, "--yes"]);
+            assert_eq!(state(&test), installed, "{name} {host}: the second installation changes something");
+            call(&["hook", "uninstall", host, "--yes"]);
+            assert_eq!(state(&test), [], "{name} {host}");
+        }
+    }
+}
+
+#[test]
+fn outside_of_a_repository_the_state_of_the_users_settings_is_shown() {
+    let test = TestEnvironment::new();
+    run(&test, &["hook", "install", "gemini", "--yes"], DONE);
+    let outside = tempfile::tempdir().expect("a folder");
+    let call = |arguments: &[&str]| {
+        let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+        let output = command.args(arguments).current_dir(outside.path()).output().expect("revdeck starts");
+        assert_eq!(output.status.code(), Some(DONE), "{}", err(&output));
+        out(&output)
+    };
+    assert_snapshot!(call(&["hook", "status"]), @"
+    claude-code  not in: `revdeck hook install claude-code` puts it in
+    codex  not in: `revdeck hook install codex` puts it in
+    gemini  ~/.gemini/settings.json: in; hooks.BeforeAgent, hooks.SessionStart, hooks.PreCompress, mcpServers.revdeck
+    opencode  not in: `revdeck hook install opencode` puts it in
+    ");
+    let all: Value = serde_json::from_str(&call(&["hook", "status", "--format", "json"])).expect("JSON");
+    let scopes: Vec<&Value> = all["hooks"].as_array().expect("hooks").iter().map(|hook| &hook["scope"]).collect();
+    assert_eq!(scopes, ["user"; 4]);
+}
+
+#[test]
+fn a_plugin_that_somebody_changed_is_named_and_stays() {
+    let test = TestEnvironment::new();
+    run(&test, &["hook", "install", "opencode", "--yes"], DONE);
+    let plugin = folder(&test).join(".config/opencode/plugins/revdeck.js");
+    let text = fs::read_to_string(&plugin).expect("a file");
+    fs::write(&plugin, format!("{text}// mine\n")).expect("written");
+    let shown = test.output(&["hook", "status"], DONE);
+    let line = shown.lines().find(|line| line.contains("revdeck.js")).expect("the plugin");
+    assert_snapshot!(line, @"opencode  ~/.config/opencode/plugins/revdeck.js: changed by somebody; plugin; remove it by hand, then `revdeck hook install opencode --scope user` makes it anew");
+    assert_eq!(status(&test, "opencode")["files"][0]["state"], "edited");
+    assert_snapshot!(test.fails(&["hook", "install", "opencode", "--yes"], USAGE), @"
+    error: [folder]/.config/opencode/plugins/revdeck.js was made by revdeck and changed since
+      hint: nothing was changed: remove the file by hand and run the command again
+    ");
+    let said = test.output(&["hook", "uninstall", "opencode", "--yes"], DONE);
+    assert!(said.contains("revdeck.js: was changed since, so it stays: remove it by hand"), "{said}");
+    fs::remove_file(&plugin).expect("removed");
+    run(&test, &["hook", "install", "opencode", "--yes"], DONE);
+    assert_eq!(fs::read_to_string(&plugin).expect("a file"), text);
+}
+
+#[test]
+fn links_are_followed_below_the_home_folder_although_a_variable_names_the_usual_place() {
+    let test = TestEnvironment::new();
+    let home = folder(&test);
+    let outside = tempfile::tempdir().expect("a folder");
+    let call = |arguments: &[&str], config: &Path| {
+        let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+        command.env("CLAUDE_CONFIG_DIR", home.join(".claude")).env("XDG_CONFIG_HOME", config);
+        command.args(arguments).output().expect("revdeck starts")
+    };
+    for (host, file) in [("claude-code", ".claude/settings.json"), ("opencode", ".config/opencode/opencode.json")] {
+        let (link, dotfile) = (home.join(file), home.join("dotfiles").join(host));
+        write(&dotfile, JSON[6]);
+        fs::create_dir_all(link.parent().expect("a folder")).expect("a folder");
+        symlink(&dotfile, &link).expect("a link");
+        let output = call(&["hook", "install", host, "--yes"], &home.join(".config"));
+        assert_eq!(output.status.code(), Some(DONE), "{host}: {}", err(&output));
+        assert!(fs::read_to_string(&dotfile).expect("a file").contains("revdeck"), "{host}");
+        let output = call(&["hook", "uninstall", host, "--yes"], &home.join(".config"));
+        assert_eq!(output.status.code(), Some(DONE), "{host}: {}", err(&output));
+        assert_eq!(fs::read_to_string(&dotfile).expect("a file"), JSON[6], "{host}");
+        // Out of the home folder it leads nowhere that is followed.
+        let target = outside.path().join(host);
+        fs::write(&target, "{}").expect("a file");
+        fs::remove_file(&link).expect("removed");
+        symlink(&target, &link).expect("a link");
+        let output = call(&["hook", "install", host, "--yes"], &home.join(".config"));
+        assert_eq!(output.status.code(), Some(USAGE), "{host}: {}", out(&output));
+        assert_eq!(fs::read_to_string(&target).expect("a file"), "{}", "{host}");
+    }
+    // A folder elsewhere, or behind a link out of the home folder, is a place of its own.
+    symlink(outside.path(), home.join("elsewhere")).expect("a link");
+    let output = call(&["hook", "install", "opencode", "--yes"], &home.join("elsewhere"));
+    assert_eq!(output.status.code(), Some(DONE), "{}", err(&output));
+    assert!(outside.path().join("opencode/opencode.json").exists());
 }
