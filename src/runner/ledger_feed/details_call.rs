@@ -3,12 +3,18 @@
 
 use std::path::{Path, PathBuf};
 
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::CstRootNode;
 use memchr::memmem;
+use serde_json::Value;
 
 use crate::ledger::DetailsCall;
 
 /// Number of bytes between the program's name and its argument in an entry of an MCP server; own choice.
 const MAX_ENTRY_BYTES: usize = 400;
+
+/// Name under which revdeck's MCP server stands in settings.
+const SERVER_NAME: &str = "revdeck";
 
 /// Returns the call that works for an assistant with this name in a worktree. An unknown assistant has a shell.
 pub(crate) fn find_details_call(agent: &str, root: &Path) -> DetailsCall {
@@ -32,8 +38,46 @@ pub(crate) fn find_details_call(agent: &str, root: &Path) -> DetailsCall {
         }
         _ => Vec::new(),
     };
-    let has_server = |file: &PathBuf| std::fs::read(file).is_ok_and(|text| names_server(&text));
-    if files.iter().any(has_server) { DetailsCall::McpTool } else { DetailsCall::Shell }
+    // A later file counts more: settings of a project can switch the user's server off.
+    let states = files.iter().filter_map(|file| find_server(agent, &std::fs::read(file).ok()?));
+    if states.last() == Some(ServerState::On) { DetailsCall::McpTool } else { DetailsCall::Shell }
+}
+
+/// State of revdeck's MCP server in a settings file that names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ServerState {
+    On,
+    Off,
+}
+
+/// Returns the state of the server in settings; `None` where they do not name it.
+fn find_server(agent: &str, settings: &[u8]) -> Option<ServerState> {
+    // Only these assistants know the word; their files are small.
+    let may_be_off = matches!(agent, "codex" | "opencode") && memmem::find(settings, b"enabled").is_some();
+    let switched_off = || {
+        let text = std::str::from_utf8(settings).ok()?;
+        if agent == "codex" { is_off_in_toml(text) } else { is_off_in_json(text) }
+    };
+    match may_be_off.then(switched_off).flatten() {
+        Some(true) => Some(ServerState::Off),
+        _ => names_server(settings).then_some(ServerState::On),
+    }
+}
+
+/// Returns whether the settings of opencode switch the server off; `None` where they do not name it or are damaged.
+fn is_off_in_json(text: &str) -> Option<bool> {
+    let options = ParseOptions { allow_comments: true, allow_trailing_commas: true, ..ParseOptions::default() };
+    let settings: Value = CstRootNode::parse(text, &options).ok()?.value()?.to_serde_value()?;
+    let servers = settings.get("mcp")?;
+    let server = servers.get("servers").and_then(|servers| servers.get(SERVER_NAME)).or(servers.get(SERVER_NAME))?;
+    Some(server.get("enabled") == Some(&Value::Bool(false)))
+}
+
+/// Returns whether the settings of Codex switch the server off; `None` where they do not name it or are damaged.
+fn is_off_in_toml(text: &str) -> Option<bool> {
+    let settings: toml_edit::DocumentMut = text.parse().ok()?;
+    let server = settings.get("mcp_servers")?.get(SERVER_NAME)?;
+    Some(server.get("enabled").and_then(toml_edit::Item::as_bool) == Some(false))
 }
 
 /// Returns true if settings in JSON or TOML start `revdeck mcp`. They are searched, not parsed: they can be large, and
@@ -65,6 +109,30 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(names_server(settings.as_bytes()), expected, "{settings}");
+        }
+    }
+    #[test]
+    fn a_server_that_is_switched_off_is_not_advertised() {
+        let on = Some(ServerState::On);
+        let off = Some(ServerState::Off);
+        let entry = r#"{ "mcp": { "revdeck": { "type": "local", "command": ["revdeck", "mcp"], "enabled": true } } }"#;
+        let only_switch = r#"{ /* here */ "mcp": { "revdeck": { "enabled": false }, } }"#;
+        let newer = r#"{ "mcp": { "servers": { "revdeck": { "enabled": false, "command": ["revdeck", "mcp"] } } } }"#;
+        let other_off = entry.replace("{ \"mcp\": {", r#"{ "mcp": { "other": { "enabled": false },"#);
+        let table = "[mcp_servers.revdeck]\ncommand = \"revdeck\"\nargs = [\"mcp\"]\nenabled = true\n";
+        for (agent, settings, expected) in [
+            ("opencode", entry, on),
+            ("opencode", &entry.replace("true", "false"), off),
+            ("opencode", only_switch, off),
+            ("opencode", newer, off),
+            ("opencode", &other_off, on),
+            ("opencode", "{}", None),
+            ("codex", table, on),
+            ("codex", &table.replace("true", "false"), off),
+            // Other assistants do not know the word.
+            ("gemini", &entry.replace("true", "false"), on),
+        ] {
+            assert_eq!(find_server(agent, settings.as_bytes()), expected, "{agent}: {settings}");
         }
     }
 }
