@@ -25,6 +25,7 @@
 mod changes;
 mod clean;
 mod failure;
+mod framing;
 mod prompts;
 mod repository;
 mod resources;

@@ -14,6 +14,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::Notify;
 
 use super::RepositoryAccess;
+use super::framing::LineTransport;
 use super::server::ReviewServer;
 
 /// Maximum time for the answers under way after the end of the input or a signal. The process ends within a second.
@@ -77,7 +78,7 @@ async fn serve_until(access: RepositoryAccess, stop: Arc<Notify>) -> Result<(), 
     let (input, output) = stdio();
     let input = EndWatcher { input, ended: Arc::clone(&stop) };
     let session = async {
-        match ReviewServer::new(access).serve((input, output)).await {
+        match ReviewServer::new(access).serve(LineTransport::new(input, output)).await {
             // How a session ends makes no difference: there is nobody left to tell.
             Ok(service) => drop(service.waiting().await),
             // A client that only looked whether the server starts.

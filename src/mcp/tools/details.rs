@@ -15,7 +15,6 @@ use crate::mcp::tool::{
     ToolContext, ToolDefinition, ToolEffect, ToolOutput, ToolSchemas, check_range, encode, parse_arguments,
 };
 use crate::mcp::{OpenPurpose, ToolFailure};
-use crate::report::load_findings;
 use crate::runner::Services;
 use crate::store::StoreView;
 use crate::store::id_lookup::{self, RunOrFinding};
@@ -197,27 +196,29 @@ pub fn build_details(
 ) -> Result<ToolOutput, ToolFailure> {
     let record = services.store.run(&subject.run)?.ok_or_else(|| unreadable("run", subject.run.as_str()))?;
     let view = services.store.view()?;
-    let findings = load_details(services, &view, subject)?;
+    let findings = load_findings_of_run(services, &view, subject)?;
     let mut object = clean_value(encode(&describe_run(services, &record)?)?);
-    let all: Vec<Value> = findings.iter().map(encode_finding).collect::<Result<_, _>>()?;
     // Secrets that are masked may make a text longer.
     let room = max_bytes.saturating_sub(json_bytes(&object) + MORE_BYTES);
     let (mut used, mut kept) = (0, Vec::new());
-    for finding in &all {
-        let size = json_bytes(finding) + 1;
+    // Histories are read only for the findings that fit: a run can have thousands.
+    for finding in &findings {
+        let details = FindingDetails::load(services, finding.clone())?;
+        let whole = encode_finding(&details)?;
+        let size = json_bytes(&whole) + 1;
         if used + size <= room {
             used += size;
-            kept.push(finding.clone());
+            kept.push(whole);
             continue;
         }
         if kept.is_empty()
-            && let Some(shrunk) = findings.first().and_then(|first| shrink_finding(first, room))
+            && let Some(shrunk) = shrink_finding(&details, room)
         {
             kept.push(shrunk);
         }
         break;
     }
-    let left_out: Vec<&FindingDetails> = findings.iter().skip(kept.len()).collect();
+    let left_out: Vec<&str> = findings.iter().skip(kept.len()).map(|finding| finding.finding_id.as_str()).collect();
     let is_cut = kept.iter().any(|finding| finding["cut"] == true);
     object["more"] = describe_rest(&subject.run, &left_out, is_cut, max_bytes).into();
     object["findings_left_out"] = left_out.len().into();
@@ -251,14 +252,13 @@ fn describe_run(services: &Services, record: &RunRecord) -> Result<DetailsResult
 }
 
 /// Loads the findings that the run reported, most urgent first, with their current status and place.
-fn load_details(
+fn load_findings_of_run(
     services: &Services,
     view: &StoreView,
     subject: &DetailsSubject,
-) -> Result<Vec<FindingDetails>, ToolFailure> {
-    let reported = services.store.reported_findings(&subject.run)?;
-    let wanted = |finding: &&Finding| subject.finding.as_ref().is_none_or(|wanted| *wanted == finding.finding_id);
-    let chosen: Vec<&Finding> = reported.iter().filter(wanted).collect();
+) -> Result<Vec<Finding>, ToolFailure> {
+    let mut chosen = services.store.reported_findings(&subject.run)?;
+    chosen.retain(|finding| subject.finding.as_ref().is_none_or(|wanted| *wanted == finding.finding_id));
     if let Some(finding) = subject.finding.as_ref().filter(|_| chosen.is_empty()) {
         let last = services.store.finding(finding)?.map(|found| found.last_run_id);
         let hint = match last {
@@ -269,23 +269,19 @@ fn load_details(
             ToolFailure::new(format!("the run {} did not report the finding {finding}", subject.run)).hint(hint)
         );
     }
-    let mut details = Vec::with_capacity(chosen.len());
-    for finding in chosen {
-        // A later run may have reported it again: the row has the current place.
-        let index = view.finding_index(finding.finding_id.as_str());
-        let current = match index {
-            Some(index) if view.finding(index).last_run == subject.run.as_str() => {
-                load_findings(&services.store, view, &[index])?.pop()
-            }
-            Some(index) => Some(Finding { status: view.finding(index).status, ..finding.clone() }),
-            None => None,
-        };
-        details.push(FindingDetails::load(services, current.unwrap_or_else(|| finding.clone()))?);
+    for finding in &mut chosen {
+        let Some(index) = view.finding_index(finding.finding_id.as_str()) else { continue };
+        let row = view.finding(index);
+        finding.status = row.status;
+        // Where a later run has reported it again, the row has the place in that run.
+        if row.last_run == subject.run.as_str() {
+            view.relocate_finding(index, finding);
+        }
     }
-    details.sort_by(|a, b| {
+    chosen.sort_by(|a, b| {
         (a.priority, &a.repo_relative_path, a.line_start).cmp(&(b.priority, &b.repo_relative_path, b.line_start))
     });
-    Ok(details)
+    Ok(chosen)
 }
 
 impl FindingDetails {
@@ -376,7 +372,7 @@ fn shrink_finding(finding: &FindingDetails, room: usize) -> Option<Value> {
 }
 
 /// Says what was left out and which call returns it; `None` if nothing was.
-fn describe_rest(run: &RunId, left_out: &[&FindingDetails], is_cut: bool, max_bytes: usize) -> Option<String> {
+fn describe_rest(run: &RunId, left_out: &[&str], is_cut: bool, max_bytes: usize) -> Option<String> {
     let larger = match max_bytes < MAX_BYTES {
         true => format!(", or give max_bytes up to {MAX_BYTES}"),
         false => String::new(),
@@ -384,7 +380,7 @@ fn describe_rest(run: &RunId, left_out: &[&FindingDetails], is_cut: bool, max_by
     if left_out.is_empty() {
         return is_cut.then(|| format!("texts were cut to stay within {max_bytes} bytes{larger}"));
     }
-    let ids: Vec<&str> = left_out.iter().take(MAX_NAMED_FINDINGS).map(|finding| finding.finding_id.as_str()).collect();
+    let ids = &left_out[..left_out.len().min(MAX_NAMED_FINDINGS)];
     let others = match left_out.len() - ids.len() {
         0 => String::new(),
         n => format!(" and {n} more (list_findings)"),
@@ -450,8 +446,8 @@ mod tests {
     #[test]
     fn the_sentence_about_the_rest_fits_and_names_the_next_call() {
         let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C01".parse().expect("an id");
-        let many: Vec<FindingDetails> = (0..100_000).step_by(1_000).map(|number| finding(number, "a")).collect();
-        let rest: Vec<&FindingDetails> = many.iter().collect();
+        let many: Vec<String> = (0..100_000).step_by(1_000).map(|number| format!("f_{number:016x}")).collect();
+        let rest: Vec<&str> = many.iter().map(String::as_str).collect();
         let said = describe_rest(&run, &rest, true, 12_000).expect("a sentence");
         assert!(said.len() < MORE_BYTES - 50, "{} bytes: {said}", said.len());
         assert!(

@@ -1,6 +1,7 @@
 //! `list_findings`: findings of the repository, most urgent first.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use rmcp::model::JsonObject;
 use rmcp::schemars::{self, JsonSchema};
@@ -72,7 +73,7 @@ pub struct FindingSelection {
     pub priority: Option<Priority>,
     /// Kinds; empty for all.
     pub kinds: Vec<Kind>,
-    /// File or folder.
+    /// File or folder, from [`parse_folder`].
     pub path: Option<String>,
     /// Ids that a run reported.
     pub reported: Option<HashSet<String>>,
@@ -96,9 +97,23 @@ impl FindingSelection {
     }
 }
 
-fn is_at_or_below(path: &str, folder: &str) -> bool {
-    let folder = folder.trim_start_matches("./").trim_end_matches('/');
-    matches!(folder, "" | ".") || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// Parses a file or folder that an assistant names, relative to the root of the repository. The root itself is empty.
+///
+/// # Errors
+///
+/// If the path is absolute or leads out of the repository: nothing would be found there.
+pub fn parse_folder(given: &str) -> Result<String, ToolFailure> {
+    let is_outside = given.starts_with(['/', '\\']) || given.split('/').any(|part| part == "..");
+    if is_outside || Path::new(given).is_absolute() {
+        return Err(ToolFailure::new(format!("path: {given:?} is no path below the root of the repository"))
+            .hint("write it relative to the root, such as src or src/main.rs; `.` is the whole repository"));
+    }
+    Ok(given.split('/').filter(|part| !matches!(*part, "" | ".")).collect::<Vec<_>>().join("/"))
+}
+
+/// Returns whether a path is `folder` or below it; `folder` comes from [`parse_folder`].
+pub fn is_at_or_below(path: &str, folder: &str) -> bool {
+    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, ToolFailure> {
@@ -107,7 +122,7 @@ fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, 
     let mut selection = FindingSelection {
         statuses: if all { FindingStatus::ALL.to_vec() } else { parse_words("status", &arguments.status)? },
         priority: parse_words("priority", arguments.priority.as_slice())?.pop(),
-        path: arguments.path,
+        path: arguments.path.as_deref().map(parse_folder).transpose()?,
         offset: arguments.offset,
         limit: check_range("limit", arguments.limit, DEFAULT_LIMIT, 1..=MAX_LIMIT)?,
         ..FindingSelection::default()
@@ -164,8 +179,15 @@ mod tests {
             ("srcs/a.rs", "src", false),
             ("a.rs", ".", true),
             ("a.rs", "", true),
+            ("a.rs", "././a.rs", true),
+            ("src/a.rs", "src/./a.rs", true),
         ] {
-            assert_eq!(is_at_or_below(path, folder), expected, "{path} below {folder}");
+            let parsed = parse_folder(folder).map(|folder| is_at_or_below(path, &folder));
+            assert_eq!(parsed, Ok(expected), "{path} below {folder}");
+        }
+        for folder in ["/", "/src", "..", "src/../..", "\\src"] {
+            let error = parse_folder(folder).expect_err(folder);
+            assert!(error.to_text().contains("relative to the root"), "{folder}: {error:?}");
         }
     }
 }

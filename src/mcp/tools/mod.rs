@@ -14,7 +14,7 @@ use super::tool::ToolDefinition;
 
 pub(super) use details::{DetailsSubject, build_details};
 pub(super) use ledger::compose_for_client;
-pub(super) use list_findings::{FindingSelection, list_findings};
+pub(super) use list_findings::{FindingSelection, is_at_or_below, list_findings, parse_folder};
 pub(super) use list_runs::{RunSelection, list_runs};
 
 /// All tools, in the order in which clients list them.

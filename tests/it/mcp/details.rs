@@ -1,5 +1,7 @@
 //! Details within their limits, and nothing secret or misleading in any result.
 
+use std::time::{Duration, Instant};
+
 use revdeck::domain::{FindingId, RunId};
 
 use super::*;
@@ -109,6 +111,43 @@ fn secrets_and_control_characters_stay_here() {
     }
     assert!(strings > 200, "{strings} strings");
     assert!(told[2].to_string().contains("«secret:github_token»/long.py"), "{}", told[2]);
+}
+
+#[test]
+fn a_run_of_thousands_of_findings_is_read_once() {
+    let test = TestEnvironment::new();
+    test.write("a.py", (0..3_000).map(|line| format!("value_{line} = {line}\n")).collect::<String>());
+    test.commit("first");
+    let results: Vec<Value> = (1..=3_000)
+        .map(|line| {
+            let place = json!({ "artifactLocation": { "uri": "a.py" }, "region": { "startLine": line } });
+            let message = json!({ "text": format!("problem {line}") });
+            json!({ "ruleId": "R1", "level": "error", "message": message, "locations": [{ "physicalLocation": place }] })
+        })
+        .collect();
+    let log = json!({ "version": "2.1.0", "runs": [{ "tool": { "driver": { "name": "lint" } }, "results": results }] });
+    let report = test.home().join("report.sarif");
+    std::fs::create_dir_all(test.home()).expect("a folder");
+    std::fs::write(&report, log.to_string()).expect("a file");
+    run(&test, &["import", "sarif", report.to_str().expect("text")], DONE);
+    let mut client = McpClient::start(&test, &[]);
+    let begun = Instant::now();
+    let details = client.tool("auto_review_details", json!({ "run_id": "latest" }));
+    let shown = details["findings"].as_array().expect("findings").len() as u64;
+    assert_eq!(details["findings_left_out"], 3_000 - shown);
+    assert!(shown > 5, "{shown} findings");
+    let lines: Vec<u64> = details["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .filter_map(|finding| finding["line_start"].as_u64())
+        .collect();
+    assert_eq!(lines, (1..=shown).collect::<Vec<_>>());
+    let run_id = text(&details["run"]["run_id"]);
+    let read = client.request("resources/read", json!({ "uri": format!("revdeck://runs/{run_id}") }));
+    assert!(text(&read["contents"][0]["text"]).contains("problem 1"), "{read}");
+    // Reading the run again for each finding takes minutes.
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 fn each_string(value: &Value, check: &mut dyn FnMut(&str)) {

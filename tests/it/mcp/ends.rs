@@ -47,24 +47,48 @@ fn mistakes_in_the_settings_are_failures_of_requests_only() {
 }
 
 #[test]
-fn input_that_is_no_message_is_passed_over() {
+fn input_that_is_no_message_gets_an_error_and_the_session_goes_on() {
     let test = reviewed();
     let mut client = McpClient::start(&test, &[]);
-    for line in [
-        "",
-        "nonsense",
-        "{\"jsonrpc\":\"2.0\"",
-        "[]",
-        "null",
-        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/other\"}",
+    for (line, code) in [
+        ("nonsense", -32700),
+        ("{\"jsonrpc\":\"2.0\"", -32700),
+        (&"[".repeat(10_000), -32700),
+        ("[]", -32600),
+        ("null", -32600),
+        // Longer than a message may be.
+        (&format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"more\":\"{}\"}}", "x".repeat(17 << 20)), -32600),
     ] {
         client.write(line);
+        let start: String = line.chars().take(40).collect();
+        let refused = client.notification(&start, |message| message["id"].is_null() && message["error"].is_object());
+        assert_eq!(refused["error"]["code"], code, "{start}: {refused}");
     }
+    client.write("");
+    client.write("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/other\"}");
     assert_eq!(client.tool("review_status", json!({}))["undecided"]["total"], 2);
-    let refused = client.notifications.iter().filter(|message| message["error"]["code"] == -32600).count();
-    assert_eq!(refused, 2, "JSON that is no message: {:?}", client.notifications);
-    let id = client.send("no/such/method", json!({}));
-    assert_eq!(client.answer(id)["error"]["code"], -32601);
+    assert_eq!(client.notifications, [] as [Value; 0]);
+}
+
+#[test]
+fn wrong_parameters_and_unknown_methods_are_told_apart() {
+    let test = reviewed();
+    let mut client = McpClient::start(&test, &[]);
+    for (method, parameters, code) in [
+        ("no/such/method", json!({}), -32601),
+        ("tools/call", Value::Null, -32602),
+        ("tools/call", json!({}), -32602),
+        ("tools/call", json!({ "name": 1 }), -32602),
+        ("prompts/get", json!({}), -32602),
+        ("resources/read", json!({ "uri": [] }), -32602),
+    ] {
+        let id = client.send(method, parameters.clone());
+        let answer = client.answer(id);
+        assert_eq!(answer["error"]["code"], code, "{method} {parameters}: {answer}");
+    }
+    client.write("{\"jsonrpc\":\"2.0\",\"id\":\"none\",\"method\":\"tools/call\"}");
+    let refused = client.notification("the answer", |message| message["id"] == "none");
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
 }
 
 #[test]

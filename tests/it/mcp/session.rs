@@ -203,3 +203,41 @@ fn the_prompt_leads_through_the_findings() {
     let refused = client.refused("prompts/get", json!({ "name": "other" }));
     assert_eq!(refused, "there is no prompt \"other\"; there is work_through_findings");
 }
+
+#[test]
+fn a_reading_server_names_no_tool_that_it_refuses() {
+    let test = reviewed();
+    for (mode, may_request) in [(&["--read-only"][..], false), (&[][..], true)] {
+        let mut client = McpClient::spawn(McpClient::command(&test, mode));
+        let instructions = text(&client.initialize()["instructions"]);
+        let got = client.request("prompts/get", json!({ "name": "work_through_findings" }));
+        let prompt = text(&got["messages"][0]["content"]["text"]);
+        for tool in ["claim_addressed", "dispute", "request_review"] {
+            assert_eq!(prompt.contains(tool), may_request, "{tool} in {prompt}");
+        }
+        assert_eq!(instructions.contains("call claim_addressed"), may_request, "{instructions}");
+        assert_eq!(instructions.contains("call dispute"), may_request, "{instructions}");
+        assert_eq!(instructions.contains("This server only reads"), !may_request, "{instructions}");
+        let listed = client.request("prompts/list", json!({}));
+        assert_eq!(text(&listed["prompts"][0]["description"]).contains("dispute"), may_request, "{listed}");
+    }
+}
+
+#[test]
+fn a_path_below_the_root_is_understood_in_every_form_and_others_are_refused() {
+    let test = reviewed();
+    let mut client = McpClient::start(&test, &[]);
+    for (path, count) in
+        [(".", "2 findings"), ("./long.py", "1 finding"), ("./", "2 findings"), ("long.py", "1 finding")]
+    {
+        let parameters = json!({ "name": "work_through_findings", "arguments": { "path": path } });
+        let got = client.request("prompts/get", parameters);
+        let prompt = text(&got["messages"][0]["content"]["text"]);
+        assert!(prompt.contains(&format!(" left {count} ")), "{path}: {prompt}");
+    }
+    let refusal = "path: \"/\" is no path below the root of the repository\nhint: write it relative to the root, such as \
+                   src or src/main.rs; `.` is the whole repository";
+    let parameters = json!({ "name": "work_through_findings", "arguments": { "path": "/" } });
+    assert_eq!(client.refused("prompts/get", parameters), refusal);
+    assert_eq!(client.failure("list_findings", json!({ "path": "/" })), refusal);
+}
