@@ -83,6 +83,21 @@ impl AgentSession {
         self.save(key)
     }
 
+    /// Returns the memory, or where there is none and the store is younger than the session, one of a turn that began
+    /// with the session: at the start of that turn there was no store, and so nothing was remembered.
+    pub(crate) fn or_since_start(self, transcript: &Path, store: &Path) -> Self {
+        if self.written_at.is_some() {
+            return self;
+        }
+        let find_birth = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.created()).ok();
+        match (find_birth(transcript), find_birth(store)) {
+            (Some(began), Some(made)) if began < made => {
+                Self { turn_started_at: Time::try_from(began).ok(), written_at: Some(began), ..self }
+            }
+            _ => self,
+        }
+    }
+
     /// Returns whether a file was changed since the turn began, by the clock of its file system.
     pub(crate) fn is_changed_in_turn(&self, file: &Path) -> bool {
         let changed = fs::symlink_metadata(file).and_then(|metadata| metadata.modified()).ok();

@@ -25,6 +25,8 @@ pub(crate) struct HookEvent {
     pub(crate) is_subagent: bool,
     /// Folder in which the assistant works, as an absolute path.
     pub(crate) folder: PathBuf,
+    /// File in which the assistant keeps the session.
+    pub(crate) transcript: Option<PathBuf>,
     /// Text of the user; empty for events without one.
     pub(crate) prompt: String,
 }
@@ -72,6 +74,8 @@ struct HookInput {
     trigger: Option<String>,
     #[serde(default)]
     prompt: Option<String>,
+    #[serde(default)]
+    transcript_path: serde_json::Value,
 }
 
 /// Reads the input of a hook up to the end of its JSON object. Does not wait for the end of the stream.
@@ -97,6 +101,7 @@ pub(crate) fn read_hook_event(stream: impl Read, assistant: Assistant) -> Result
             None => input.session_id,
         },
         folder: input.cwd,
+        transcript: input.transcript_path.as_str().map(PathBuf::from).filter(|path| path.is_absolute()),
         prompt: input.prompt.unwrap_or_default(),
     })
 }

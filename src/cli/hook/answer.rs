@@ -155,6 +155,9 @@ fn ask_about_findings(
     gate: &AnswerGate,
 ) -> Result<(), CliError> {
     let mut memory = AgentSession::load(key);
+    if let Some(transcript) = &event.transcript {
+        memory = memory.or_since_start(transcript, session.store.root());
+    }
     if memory.asked_in_turn {
         return Ok(());
     }
