@@ -433,7 +433,7 @@ fn links_are_followed_below_the_home_folder_although_a_variable_names_the_usual_
         assert_eq!(output.status.code(), Some(DONE), "{host}: {}", err(&output));
         assert_eq!(fs::read_to_string(&dotfile).expect("a file"), JSON[6], "{host}");
         // Out of the home folder it leads nowhere that is followed.
-        let target = outside.path().join(host);
+        let target = outside.path().join(format!("{host}.json"));
         fs::write(&target, "{}").expect("a file");
         fs::remove_file(&link).expect("removed");
         symlink(&target, &link).expect("a link");
