@@ -12,6 +12,7 @@
 //! | module | purpose |
 //! |---|---|
 //! | `serve` | transport, runtime, end of the process |
+//! | `framing` | lines of the input: errors for those that are no message |
 //! | `server` | dispatch of the protocol's requests |
 //! | `tools` | one file per tool, with its arguments and its result as types; the schemas follow from them |
 //! | `tool` | definition, arguments and result of any tool |
