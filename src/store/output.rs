@@ -2,7 +2,8 @@
 //!
 //! Invariant: a finding that this version cannot read, such as a newer kind, hides no other finding.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -37,6 +38,13 @@ struct RawRunOutput<'a> {
     flip_flops: Vec<crate::domain::FlipFlop>,
     #[serde(default)]
     recognised: Vec<crate::domain::FindingAlias>,
+}
+
+/// The id of a finding in an output; the rest is skipped.
+#[derive(Deserialize)]
+struct FindingIdField<'a> {
+    #[serde(borrow)]
+    finding_id: Cow<'a, str>,
 }
 
 /// Returns the findings that this version can read.
@@ -267,20 +275,34 @@ impl Store {
     /// # Errors
     /// Returns an error when the run's output or journal cannot be read.
     pub fn finding_in_run(&self, run: &RunId, id: &FindingId) -> Result<Option<Finding>, StoreError> {
+        Ok(self.findings_in_run(run, &BTreeSet::from([id.to_string()]))?.into_iter().next())
+    }
+
+    /// Returns the findings with these ids as a run reported them, without later changes. Reads the run once, and parses
+    /// only these findings whole.
+    ///
+    /// # Errors
+    /// Returns an error when the run's output or journal cannot be read.
+    pub fn findings_in_run(&self, run: &RunId, ids: &BTreeSet<String>) -> Result<Vec<Finding>, StoreError> {
         if let Some(bytes) = files::read(&self.output_path(run.as_str()))?
             && let Ok(parts) = serde_json::from_slice::<RawRunOutput<'_>>(&bytes)
         {
-            let is_it = |finding: &Finding| finding.finding_id == *id;
-            let mut findings = parts.findings.iter().filter(|json| json.get().contains(id.as_str()));
-            return Ok(findings.find_map(|json| serde_json::from_str(json.get()).ok().filter(is_it)));
+            let is_wanted = |json: &&&RawValue| {
+                serde_json::from_str::<FindingIdField<'_>>(json.get())
+                    .is_ok_and(|finding| ids.contains(finding.finding_id.as_ref()))
+            };
+            let wanted = parts.findings.iter().filter(is_wanted);
+            return Ok(wanted.filter_map(|json| serde_json::from_str(json.get()).ok()).collect());
         }
-        let entries = self.read_journal(run)?;
-        Ok(entries.into_iter().rev().find_map(|entry| match entry.event {
-            RunEvent::Finding { finding } | RunEvent::Restated { finding, .. } if finding.finding_id == *id => {
-                Some(*finding)
+        let mut reported = ReportedFindings::default();
+        for entry in self.read_journal(run)? {
+            if let RunEvent::Finding { finding } | RunEvent::Restated { finding, .. } = entry.event
+                && ids.contains(finding.finding_id.as_str())
+            {
+                reported.record(*finding);
             }
-            _ => None,
-        }))
+        }
+        Ok(reported.findings)
     }
 
     /// Returns all dispositions of a finding, oldest first.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use insta::assert_snapshot;
 use revdeck::domain::{FindingStatus, LedgerForm, Priority};
 use revdeck::tokens::{Encoding, count_tokens};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, lines_with, long_function, run};
 
@@ -173,6 +173,49 @@ fn a_prompt_names_the_chosen_findings() {
     After a fix: `revdeck triage FINDING addressed`. All about one: `revdeck details FINDING`. Only the user dismisses findings.
     ");
     assert_eq!(run(&test, &["findings", "--priority", "p0", "--format", "prompt"], DONE), "");
+}
+
+#[test]
+fn a_finding_whose_code_is_gone_stays_away_after_runs_of_other_files() {
+    let test = start();
+    test.settings("ledger_priority = \"p3\"\n");
+    test.write("b.py", "import os\nquery = input()\nos.system(query)\nother_call(query)\n");
+    test.commit("another file");
+    let import = |tool: &str, rules: &[(&str, u32)]| {
+        let results: Vec<Value> = rules
+            .iter()
+            .map(|(rule, line)| {
+                let place = json!({ "artifactLocation": { "uri": "b.py" }, "region": { "startLine": line } });
+                json!({
+                    "ruleId": rule, "level": "error", "message": { "text": "unsafe" },
+                    "locations": [{ "physicalLocation": place }],
+                })
+            })
+            .collect();
+        let log = json!({
+            "version": "2.1.0", "runs": [{ "tool": { "driver": { "name": tool } }, "results": results }],
+        });
+        let file = test.home().parent().expect("a folder").join("report.sarif");
+        std::fs::write(&file, log.to_string()).expect("a file");
+        run(&test, &["import", "sarif", file.to_str().expect("text")], DONE);
+    };
+    let named = || {
+        let ledger = run(&test, &["ledger"], DONE);
+        ["R1", "R2"].map(|rule| ledger.contains(&format!("semgrep {rule}:")))
+    };
+    import("semgrep", &[("R1", 3), ("R2", 4)]);
+    assert_eq!(named(), [true, true]);
+    test.write("a.py", "x = 2\n");
+    run(&test, &["review", "--wait"], DONE);
+    test.write("b.py", "import os\nquery = input()\nprint(query.strip())\nother_call(query)\n");
+    assert_eq!(named(), [false, true], "the code of the first one is gone");
+    import("other", &[]);
+    assert_eq!(named(), [false, true], "a newer run of nothing changes nothing");
+    test.write("a.py", "x = 3\n");
+    run(&test, &["review", "--wait", "--commit", "HEAD"], DONE);
+    assert_eq!(named(), [false, true], "nor does a review of an older commit");
+    import("semgrep", &[("R2", 4)]);
+    assert_eq!(named(), [false, true], "the tool has the last word");
 }
 
 /// A session of 100 turns in which five changes are reviewed, half fixed and half removed. Every p0 and p1 is told while

@@ -4,7 +4,7 @@
 //! findings only the most important are kept.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
 
 use super::standing_code::StandingCode;
@@ -17,8 +17,9 @@ use crate::store::{FindingFacts, FindingSelector, Heartbeat, RunRow, StoreError,
 
 /// Number of files that are looked at for changes since the newest run; own choice, about a millisecond.
 const MAX_EXAMINED_FILES: usize = 200;
-/// Number of findings whose code is looked for in changed files: more than fit into the largest ledger.
-const MAX_EXAMINED_FINDINGS: usize = 40;
+/// Number of findings whose code was found in changed files, after which no other is looked for: more than fit into the
+/// largest ledger.
+const MAX_STANDING_FINDINGS: usize = 40;
 
 /// Records of a ledger, and findings that it does not consider.
 pub(super) struct LedgerRecords<'a> {
@@ -37,6 +38,17 @@ pub(super) struct LedgerRows {
     /// Paths of the change that the newest run reviews.
     changed: BTreeSet<String>,
     skipped: SkippedFindings,
+}
+
+impl LedgerRows {
+    /// Returns the time, in milliseconds since 1970, of the last run of this worktree that reported a finding or saw it at
+    /// its place.
+    fn last_seen_ms(&self, id: &str) -> i64 {
+        let Some(index) = self.view.finding_index(id) else { return 0 };
+        let runs = [self.view.last_reporting_run(index), self.view.locating_run(index)].into_iter().flatten();
+        let is_here = |run: &usize| self.is_here.get(*run).copied().unwrap_or(false);
+        runs.filter(is_here).map(|run| self.view.run(run).created_ms).max().unwrap_or_default()
+    }
 }
 
 /// Numbers of undecided findings that were not loaded.
@@ -98,9 +110,9 @@ pub(super) fn read_ledger_records<'a>(
     let (view, is_here) = (&*rows.view, &rows.is_here);
     let newest = (0..view.run_count()).find(|index| is_here[*index]).map(|index| view.run(index).created_ms);
     let mut records = select_findings(sources, rows);
-    let mut code = StandingCode::new(sources.repo.root(), newest.unwrap_or_default());
-    mark_changed_files(&mut records.view.findings, &mut code);
-    drop_stale_findings(sources, &mut records, &mut code);
+    let mut code = StandingCode::new(sources.repo.root());
+    mark_changed_files(&mut records.view.findings, newest.unwrap_or_default(), &mut code);
+    drop_stale_findings(sources, rows, &mut records, &mut code);
     records.view.repo = sources.repo.name();
     records.view.runs = read_runs(sources, view, is_here)?;
     Ok(records)
@@ -178,38 +190,75 @@ fn select_findings<'a>(sources: &LedgerSources<'_>, rows: &'a LedgerRows) -> Led
     records
 }
 
-/// Counts files that were written after the newest run as a part of the present change.
-fn mark_changed_files(findings: &mut [LedgerFinding<'_>], code: &mut StandingCode) {
+/// Counts files that were written after the newest run, requested at `newest_ms`, as a part of the present change.
+fn mark_changed_files(findings: &mut [LedgerFinding<'_>], newest_ms: i64, code: &mut StandingCode) {
     for finding in findings {
         if code.examined_files() >= MAX_EXAMINED_FILES {
             return;
         }
-        finding.in_change |= code.is_changed(&finding.path);
+        finding.in_change |= code.is_changed(&finding.path, newest_ms);
     }
 }
 
-/// Drops findings whose file is gone, or was written after the newest run and has lost the code.
-fn drop_stale_findings(sources: &LedgerSources<'_>, records: &mut LedgerRecords<'_>, code: &mut StandingCode) {
+/// Drops findings whose file is gone, or was written after the last run that saw the finding and has lost the code. A newer
+/// run of other files says nothing about it.
+fn drop_stale_findings(
+    sources: &LedgerSources<'_>,
+    rows: &LedgerRows,
+    records: &mut LedgerRecords<'_>,
+    code: &mut StandingCode,
+) {
+    let mut reported = ReportedCode::new(&records.view.findings);
     let stale = &mut records.stale;
-    let mut examined = 0;
+    let mut standing = 0;
     records.view.findings.retain(|finding| {
-        if code.is_missing(&finding.path) {
-            stale.extend(finding.id.parse::<FindingId>());
-            return false;
-        }
-        if examined >= MAX_EXAMINED_FINDINGS || !code.is_changed(&finding.path) {
+        if standing >= MAX_STANDING_FINDINGS && !code.is_missing(&finding.path) {
             return true;
         }
-        examined += 1;
-        let (Ok(run), Ok(id)) = (finding.run.parse::<RunId>(), finding.id.parse::<FindingId>()) else { return true };
-        // A finding whose details cannot be read is shown: silence would hide it.
-        let Ok(Some(reported)) = sources.store.finding_in_run(&run, &id) else { return true };
-        let stands = code.contains(&finding.path, &reported.quoted_code);
+        let is_changed = code.is_changed(&finding.path, rows.last_seen_ms(&finding.id));
+        let stands = match is_changed {
+            true => match reported.find(sources, finding) {
+                Some(quoted) => code.contains(&finding.path, quoted),
+                // A finding whose details cannot be read is shown: silence would hide it.
+                None => true,
+            },
+            false => !code.is_missing(&finding.path),
+        };
+        standing += usize::from(is_changed && stands);
         if !stands {
-            stale.push(id);
+            stale.extend(finding.id.parse::<FindingId>());
         }
         stands
     });
+}
+
+/// Code that findings quote, read once for each run that reported them.
+struct ReportedCode {
+    /// Ids of the wanted findings by the run that last reported them.
+    wanted: HashMap<String, BTreeSet<String>>,
+    /// Quoted code by finding, of the runs that were read.
+    quoted: HashMap<String, String>,
+}
+
+impl ReportedCode {
+    fn new(findings: &[LedgerFinding<'_>]) -> Self {
+        let mut wanted: HashMap<String, BTreeSet<String>> = HashMap::new();
+        for finding in findings {
+            wanted.entry(finding.run.to_string()).or_default().insert(finding.id.to_string());
+        }
+        Self { wanted, quoted: HashMap::new() }
+    }
+
+    /// Returns the code that a finding quotes; `None` if it cannot be read.
+    fn find(&mut self, sources: &LedgerSources<'_>, finding: &LedgerFinding<'_>) -> Option<&str> {
+        if let Some(ids) = self.wanted.remove(finding.run.as_ref())
+            && let Ok(run) = finding.run.parse::<RunId>()
+        {
+            let found = sources.store.findings_in_run(&run, &ids).unwrap_or_default();
+            self.quoted.extend(found.into_iter().map(|one| (one.finding_id.to_string(), one.quoted_code)));
+        }
+        self.quoted.get(finding.id.as_ref()).map(String::as_str)
+    }
 }
 
 fn to_ledger_run(

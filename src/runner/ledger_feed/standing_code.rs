@@ -14,29 +14,28 @@ const MAX_SEARCHED_BYTES: u64 = 2_000_000;
 /// Minimum length of a line that tells something about the code, in bytes: shorter ones stand in every file.
 const MIN_TELLING_BYTES: usize = 6;
 
-/// State of a file against the time of the newest run.
+/// State of a file of the worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CodeState {
     Missing,
-    /// Written after the run was requested.
-    Changed,
-    Untouched,
+    /// Last written at this time, in milliseconds since 1970.
+    Written(i64),
+    /// It cannot be looked at.
+    Unknown,
 }
 
 /// Files of a worktree, each looked at once.
 pub(super) struct StandingCode {
     root: PathBuf,
-    since_ms: i64,
     states: BTreeMap<String, CodeState>,
     /// Normalized lines of searched files; `None` for a file that was not read.
     lines: BTreeMap<String, Option<HashSet<String>>>,
 }
 
 impl StandingCode {
-    /// Looks at the files below `root`. A file counts as changed if it was written after `since_ms` (milliseconds since
-    /// 1970).
-    pub(super) fn new(root: PathBuf, since_ms: i64) -> Self {
-        Self { root, since_ms, states: BTreeMap::new(), lines: BTreeMap::new() }
+    /// Looks at the files below `root`.
+    pub(super) fn new(root: PathBuf) -> Self {
+        Self { root, states: BTreeMap::new(), lines: BTreeMap::new() }
     }
 
     /// Returns the number of files looked at.
@@ -44,8 +43,9 @@ impl StandingCode {
         self.states.len()
     }
 
-    pub(super) fn is_changed(&mut self, path: &str) -> bool {
-        self.state(path) == CodeState::Changed
+    /// Returns true if the file was written after `since_ms` (milliseconds since 1970).
+    pub(super) fn is_changed(&mut self, path: &str, since_ms: i64) -> bool {
+        matches!(self.state(path), CodeState::Written(ms) if ms > since_ms)
     }
 
     /// Returns true if the file was looked at and is not there. Looks at no further file.
@@ -79,10 +79,10 @@ impl StandingCode {
             Some(Ok(file)) => {
                 let written = file.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
                 let written = written.and_then(|since| i64::try_from(since.as_millis()).ok());
-                if written.is_some_and(|ms| ms > self.since_ms) { CodeState::Changed } else { CodeState::Untouched }
+                written.map_or(CodeState::Unknown, CodeState::Written)
             }
             Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => CodeState::Missing,
-            _ => CodeState::Untouched,
+            _ => CodeState::Unknown,
         };
         self.states.insert(path.to_owned(), state);
         state
@@ -127,8 +127,8 @@ mod tests {
             ("key = 1\n", "key = \u{ab}secret:token\u{bb}", true),
         ] {
             write(text);
-            let mut code = StandingCode::new(folder.path().to_owned(), 0);
-            assert!(code.is_changed("a.rs"));
+            let mut code = StandingCode::new(folder.path().to_owned());
+            assert!(code.is_changed("a.rs", 0) && !code.is_changed("a.rs", i64::MAX));
             assert_eq!(code.contains("a.rs", quoted), expected, "{quoted:?} in {text:?}");
         }
     }
@@ -138,12 +138,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         fs::create_dir(folder.path().join("inside")).expect("a folder");
         fs::write(folder.path().join("secret.txt"), "x").expect("written");
-        let mut code = StandingCode::new(folder.path().join("inside"), 0);
+        let mut code = StandingCode::new(folder.path().join("inside"));
         let outside = folder.path().join("secret.txt").display().to_string();
         for path in ["../secret.txt", outside.as_str(), "", "."] {
-            assert!(!code.is_changed(path) && !code.is_missing(path), "{path}");
+            assert!(!code.is_changed(path, 0) && !code.is_missing(path), "{path}");
         }
-        assert!(!code.is_changed("gone.txt"));
+        assert!(!code.is_changed("gone.txt", 0));
         assert!(code.is_missing("gone.txt"));
     }
 }
