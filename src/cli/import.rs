@@ -78,6 +78,8 @@ pub fn run(invocation: &Invocation, arguments: &ImportArgs) -> Result<CliExitCod
     }
     let outcomes = services.importer().import_reports(&merge_by_tool(requests))?;
     print_outcomes(&services, arguments.format, &outcomes)?;
+    // A view that follows much new data leaves a checkpoint. A hook has no time to write one.
+    let _ = services.store.view();
     let is_incomplete = |it: &ImportOutcome| it.outside > 0 || it.doubtful_files > 0 || it.run.is_incomplete();
     let incomplete = outcomes.iter().any(is_incomplete);
     Ok(if incomplete { CliExitCode::Incomplete } else { CliExitCode::Done })

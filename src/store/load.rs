@@ -226,6 +226,7 @@ impl SettledTables {
                         self.load_finding(&moved.finding_id);
                         touched.extend(self.columns.move_finding(*row as usize, moved).map(|row| row as u32));
                     }
+                    self.fresh_bytes += bytes.len() as u64;
                     self.fresh_files += 1;
                 }
                 RunFindings::Journal(live) => {
@@ -233,6 +234,7 @@ impl SettledTables {
                     for finding in &live.findings {
                         self.insert_finding(*row as usize, finding, &mut touched);
                     }
+                    self.fresh_bytes += live.offset;
                     self.fresh_files += 1;
                 }
             }

@@ -463,3 +463,16 @@ fn our_own_sarif_comes_back_as_the_same_findings() {
     assert_eq!((&imported[0]["run"]["reviewer"], &imported[0]["duplicates"]), (&json!("revdeck"), &json!(1)));
     assert_eq!(findings(&test).len(), 1);
 }
+
+#[test]
+fn a_large_report_leaves_a_checkpoint_for_the_next_reader() {
+    let test = place();
+    let lines: String = (0..1500).map(|number| format!("value_{number} = {number}\n")).collect();
+    test.write("src/a.py", lines);
+    let results: Vec<Value> = (1..=1500)
+        .map(|line| result("F841", "src/a.py", line, "a value that nobody uses anywhere in the program"))
+        .collect();
+    let file = write_sarif(&test, "ruff", &results, &[]);
+    run(&test, &["import", "sarif", &file], DONE);
+    assert!(test.store().root().join("view.cache").exists(), "a hook has no time to write it");
+}

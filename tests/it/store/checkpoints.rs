@@ -190,3 +190,28 @@ fn requests_alone_keep_the_checkpoint_up_to_date() {
     assert_eq!(runs.expect("read"), 300);
     assert!(cache.exists());
 }
+
+#[test]
+fn few_runs_with_many_findings_leave_a_checkpoint() {
+    let many: Vec<usize> = (0..2000).collect();
+    let finish_lost = |store: &Store, findings: &[usize]| {
+        let events: Vec<RunEvent> =
+            findings.iter().map(|n| RunEvent::Finding { finding: Box::new(finding(*n, 1)) }).collect();
+        store.open_journal(&run_id(1)).expect("a journal").append_all(at(1), &events).expect("appended");
+        store.update_run(&run_id(1), at(0), |run| run.status = RunStatus::Lost).expect("lost");
+    };
+    let finish_whole = |store: &Store, findings: &[usize]| finish(store, 1, findings);
+    let ends: [&dyn Fn(&Store, &[usize]); 2] = [&finish_whole, &finish_lost];
+    for (end, (findings, expected)) in
+        ends.into_iter().flat_map(|end| [(end, (&many[..], true)), (end, (&many[..2], false))])
+    {
+        let place = Place::new();
+        let store = place.store();
+        create(&store, 1, RunStatus::Reviewing);
+        end(&store, findings);
+        let view = store.view().expect("a view");
+        assert_eq!(view.finding_count(), findings.len());
+        assert_eq!(store.root().join("view.cache").exists(), expected, "{} findings", findings.len());
+        assert_eq!(dump(&store.view().expect("a view")), dump(&view));
+    }
+}
