@@ -14,6 +14,7 @@ use super::{complete, output, show};
 use crate::config::RequiredAssets;
 use crate::domain::text::sanitize_line;
 use crate::domain::{Finding, FindingId, RunId};
+use crate::masking::mask_name;
 use crate::report::{TextOptions, json, text};
 
 /// Arguments of `details`.
@@ -117,7 +118,7 @@ fn format_details(look: &TextOptions, outcome: &RunResult, max_bytes: usize) -> 
     let mut shown = text::render_run(&look, &outcome.run, outcome.freshness);
     let mut summary = format!("  {}\n", text::describe_findings(&look, &outcome.findings, &outcome.coverage));
     for note in &outcome.notes {
-        summary.push_str(&format!("  {}\n", sanitize_line(note)));
+        summary.push_str(&format!("  {}\n", sanitize_line(&mask_name(note))));
     }
     if shown.len() + summary.len() + reserved > max_bytes {
         shown = format!("{}  {}\n", outcome.run.run_id, outcome.run.status);

@@ -11,6 +11,7 @@ use super::{complete, export, mute, output, resolve_id, runs};
 use crate::config::RequiredAssets;
 use crate::domain::text::{path_from_bytes, sanitize_line};
 use crate::domain::{FindingStatus, Kind, Priority};
+use crate::masking::mask_name;
 use crate::report::{OutputFormat, TextOptions, TextStyle, TextTable, json, load_findings, markdown, text};
 use crate::store::{FindingRow, StoreView};
 
@@ -203,8 +204,11 @@ pub fn format_findings(look: &TextOptions, view: &StoreView, chosen: &[usize]) -
             (TextStyle::from_priority(row.priority), ["p0", "p1", "p2", "p3"][row.priority.index()]),
             (TextStyle::from_finding_status(row.status), row.status.word()),
             (TextStyle::Plain, row.kind.word()),
-            (TextStyle::Location, &format!("{}:{}", row.path, text::format_line_range(row.line_start, row.line_end))),
-            (TextStyle::Strong, row.title),
+            (
+                TextStyle::Location,
+                &format!("{}:{}", mask_name(row.path), text::format_line_range(row.line_start, row.line_end)),
+            ),
+            (TextStyle::Strong, &mask_name(row.title)),
         ]);
     }
     table.render(look)

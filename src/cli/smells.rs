@@ -12,6 +12,7 @@ use crate::config::RequiredAssets;
 use crate::domain::text::format_count;
 use crate::domain::{Finding, RunId, Time};
 use crate::git::Repo;
+use crate::masking::mask_name;
 use crate::report::{
     ExportedFinding, FindingExport, OutputFormat, TextOptions, TextStyle, TextTable, json, markdown, text,
 };
@@ -150,7 +151,12 @@ fn as_text(look: &TextOptions, files: &[FileReport], metrics: bool) -> String {
             table.push_row([
                 (
                     TextStyle::Location,
-                    format!("{}:{}", report.path, text::format_line_range(smell.line_start, smell.line_end)).as_str(),
+                    format!(
+                        "{}:{}",
+                        mask_name(&report.path),
+                        text::format_line_range(smell.line_start, smell.line_end)
+                    )
+                    .as_str(),
                 ),
                 (TextStyle::from_priority(smell.priority), ["p0", "p1", "p2", "p3"][smell.priority.index()]),
                 (TextStyle::Plain, smell.kind.word()),
@@ -168,8 +174,8 @@ fn as_text(look: &TextOptions, files: &[FileReport], metrics: bool) -> String {
                 let figures =
                     [function.nloc, function.cyclomatic, function.cognitive, function.parameters, function.nesting];
                 let figures = figures.map(|figure| figure.to_string());
-                let place =
-                    format!("{}:{}", report.path, text::format_line_range(function.line_start, function.line_end));
+                let lines = text::format_line_range(function.line_start, function.line_end);
+                let place = format!("{}:{lines}", mask_name(&report.path));
                 let mut cells = vec![(TextStyle::Plain, function.name.as_str())];
                 cells.extend(figures.iter().map(|figure| (TextStyle::Plain, figure.as_str())));
                 cells.push((TextStyle::Location, &place));

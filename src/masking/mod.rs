@@ -6,6 +6,7 @@
 //! - The analyzer's secret detection is used with wider limits: examples and placeholders are masked too.
 
 mod journal_texts;
+mod names;
 pub(crate) mod secret_files;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
 pub use journal_texts::mask_event_words;
+pub(crate) use names::{mask_besides_ids, mask_name};
 
 /// Number of bytes in which a NUL makes a file binary, as in git.
 const BINARY_PROBE_BYTES: usize = 8000;

@@ -1,44 +1,19 @@
 //! Makes what leaves harmless: secrets are masked, control and invisible characters are replaced, texts are cut.
 
-use std::borrow::Cow;
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde_json::Value;
 
 use crate::domain::text::is_unsafe;
-use crate::masking::Mask;
+use crate::masking::mask_besides_ids;
 
 /// Maximum size of a result in bytes, as JSON. Above the limit of details, so that lists with many rows are cut by rows.
 pub const MAX_RESULT_BYTES: usize = 64_000;
 /// Mark at the end of a text that was cut.
 const CUT_MARK: &str = " [cut]";
 
-/// Ids of runs, fixes and findings. They are as random as secrets, and without them an assistant can ask for nothing.
-static RECORD_ID: LazyLock<Regex> = LazyLock::new(|| {
-    let ids = Regex::new(r"\b(?:(?:ar|fx)_[0-9A-Z]{26}|f_[0-9a-f]{16})\b");
-    ids.unwrap_or_else(|_| unreachable!("a constant"))
-});
-
-/// Masks the secrets of a text besides the ids in it.
-fn mask_secrets(text: &str) -> Cow<'_, str> {
-    if !RECORD_ID.is_match(text) {
-        return Mask::On.mask_key_shapes(text);
-    }
-    let (mut masked, mut end) = (String::with_capacity(text.len()), 0);
-    for id in RECORD_ID.find_iter(text) {
-        masked.push_str(&Mask::On.mask_key_shapes(&text[end..id.start()]));
-        masked.push_str(id.as_str());
-        end = id.end();
-    }
-    masked.push_str(&Mask::On.mask_key_shapes(&text[end..]));
-    masked.into()
-}
-
 /// Returns the text without secrets and without characters that a terminal could obey or show wrongly. Line feeds and
 /// tabs stay: code needs them.
 pub fn clean_text(text: &str) -> String {
-    let masked = mask_secrets(text);
+    let masked = mask_besides_ids(text);
     let keeps = |c: char| matches!(c, '\n' | '\t') || !is_unsafe(c);
     if masked.chars().all(keeps) {
         return masked.into_owned();

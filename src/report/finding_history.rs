@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::text::format_line_range;
+use super::text::{format_line_range, format_masked};
 use super::text_style::TextOptions;
 use crate::domain::text::sanitize_line;
 use crate::domain::{
@@ -103,7 +103,7 @@ impl FindingLocation {
     }
 
     fn to_text(&self) -> String {
-        format!("{}:{}", sanitize_line(&self.path), format_line_range(self.lines.start, self.lines.end))
+        format!("{}:{}", format_masked(&self.path), format_line_range(self.lines.start, self.lines.end))
     }
 }
 

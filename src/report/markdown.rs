@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::text;
+use super::text::{self, format_masked};
 use super::text_style::TextOptions;
 use crate::domain::text::{sanitize_line, sanitize_lines};
 use crate::domain::{Coverage, Finding, FindingStatus, RejectedReport, RunRecord, RunStatus};
@@ -19,7 +19,7 @@ pub fn render_review(
     notes: &[String],
     rejected: &[RejectedReport],
 ) -> String {
-    let mut page = format!("## Review of {}\n\n", format_code_span(&run.subject.scope.to_string()));
+    let mut page = format!("## Review of {}\n\n", format_code_span(&format_masked(&run.subject.scope.to_string())));
     if run.status != RunStatus::Completed {
         page.push_str(&format!("**{}**\n\n", escape(&text::describe_ending(&without_color(look), run))));
     }
@@ -38,7 +38,7 @@ pub fn render_review(
     }
     page.push_str(&render_by_file(findings));
     for note in notes {
-        page.push_str(&format!("> {}\n", escape(note)));
+        page.push_str(&format!("> {}\n", escape(&format_masked(note))));
     }
     if !rejected.is_empty() {
         page.push_str(&format!("> {}\n", escape(&text::describe_set_aside(rejected.len()))));
@@ -48,7 +48,7 @@ pub fn render_review(
 
 /// Renders findings grouped by file, below the sentence about what was not reviewed.
 pub fn render_findings(findings: &[Finding], incomplete: Option<&str>) -> String {
-    let missing = incomplete.map(|said| format!("**The review is incomplete: {}**\n\n", escape(said)));
+    let missing = incomplete.map(|said| format!("**The review is incomplete: {}**\n\n", escape(&format_masked(said))));
     format!("{}{}", missing.unwrap_or_default(), render_by_file(findings))
 }
 
@@ -61,7 +61,7 @@ pub fn render_by_file(findings: &[Finding]) -> String {
     let mut page = String::new();
     for (path, mut findings) in files {
         findings.sort_by_key(|finding| (finding.line_start, finding.line_end, finding.priority));
-        page.push_str(&format!("### {}\n\n", format_code_span(path)));
+        page.push_str(&format!("### {}\n\n", format_code_span(&format_masked(path))));
         for finding in findings {
             page.push_str(&self::render_finding(finding));
         }
@@ -80,16 +80,16 @@ pub fn render_finding(finding: &Finding) -> String {
         finding.priority,
         escape(finding.kind.word()),
         text::format_finding_lines(finding),
-        escape(&finding.title)
+        escape(&format_masked(&finding.title))
     );
     if !finding.explanation.is_empty() {
-        item.push_str(&format!("  {}\n\n", escape(&finding.explanation)));
+        item.push_str(&format!("  {}\n\n", escape(&format_masked(&finding.explanation))));
     }
     if !finding.quoted_code.is_empty() {
         item.push_str(&format_fence(&finding.quoted_code, fence_language(&finding.repo_relative_path)));
     }
     if let Some(suggestion) = &finding.suggestion {
-        item.push_str(&format!("  Suggestion: {}\n\n", escape(&suggestion.text)));
+        item.push_str(&format!("  Suggestion: {}\n\n", escape(&format_masked(&suggestion.text))));
         if let Some(replacement) = &suggestion.replacement {
             item.push_str(&format_fence(replacement, fence_language(&finding.repo_relative_path)));
         }

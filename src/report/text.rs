@@ -10,8 +10,14 @@ use crate::domain::{
     Coverage, Disposition, ErrorClass, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Priority,
     RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus,
 };
-use crate::masking::Mask;
+use crate::masking::mask_name;
 use crate::policy::Freshness;
+
+/// Returns a path or a text of the store on one line, harmless for a terminal and with masked keys. Texts are masked in the
+/// store, but a path is the name of a file, and a text may name it.
+pub(super) fn format_masked(text: &str) -> String {
+    sanitize_line(&mask_name(text)).into_owned()
+}
 
 /// Renders the findings of a run by file, then a line with counts and coverage.
 pub fn render_review(
@@ -26,7 +32,7 @@ pub fn render_review(
     text.push_str(&render_set_aside(look, rejected));
     for note in notes {
         text.push_str(
-            &look.paint(TextStyle::Faint, look.wrap(&format!("note: {}", sanitize_line(note)), 0).trim_end()),
+            &look.paint(TextStyle::Faint, look.wrap(&format!("note: {}", format_masked(note)), 0).trim_end()),
         );
         text.push('\n');
     }
@@ -55,8 +61,8 @@ pub fn render_set_aside(look: &TextOptions, rejected: &[RejectedReport]) -> Stri
         let said = format!(
             "{}  {}: {}",
             format_reported_location(report),
-            sanitize_line(&report.title),
-            sanitize_line(reason)
+            format_masked(&report.title),
+            format_masked(reason)
         );
         for line in look.wrap(&said, 2).lines() {
             text.push_str(&format!("{}\n", look.paint(TextStyle::Faint, line)));
@@ -78,8 +84,8 @@ pub fn describe_set_aside(n: usize) -> String {
 /// Formats the location that a model reported: a path, with lines if the model named any.
 pub fn format_reported_location(report: &ReportedProblem) -> String {
     match report.line_start {
-        0 => sanitize_line(&report.path).into_owned(),
-        start => format!("{}:{}", sanitize_line(&report.path), format_line_range(start, report.line_end.max(start))),
+        0 => format_masked(&report.path),
+        start => format!("{}:{}", format_masked(&report.path), format_line_range(start, report.line_end.max(start))),
     }
 }
 
@@ -91,7 +97,7 @@ pub fn list_left_out(run: &RunRecord, coverage: &Coverage) -> Vec<String> {
     let named = || coverage.left_out.iter().filter(|file| is_skipped || file.hidden);
     let describe = |file: &OmittedFile| {
         let hidden = if file.hidden { "; the change itself puts it out of sight" } else { "" };
-        format!("{}: {}{hidden}", sanitize_line(&file.path), file.reason)
+        format!("{}: {}{hidden}", format_masked(&file.path), file.reason)
     };
     let mut lines: Vec<String> = named().take(MAX_NAMED_FILES).map(describe).collect();
     // A record keeps only the first files of a very long list.
@@ -112,7 +118,7 @@ pub fn render_by_file(look: &TextOptions, findings: &[Finding]) -> String {
     let mut text = String::new();
     for (path, mut findings) in files {
         findings.sort_by_key(|finding| (finding.line_start, finding.line_end, finding.priority));
-        text.push_str(&look.paint(TextStyle::Strong, &sanitize_line(path)));
+        text.push_str(&look.paint(TextStyle::Strong, &format_masked(path)));
         text.push('\n');
         let places: Vec<String> = findings.iter().map(|finding| format_finding_lines(finding)).collect();
         let width = places.iter().map(String::len).max().unwrap_or(0);
@@ -127,13 +133,13 @@ pub fn render_by_file(look: &TextOptions, findings: &[Finding]) -> String {
                 look.paint(TextStyle::Location, &place),
                 look.paint(TextStyle::from_priority(finding.priority), &finding.priority.to_string()),
                 finding.kind,
-                look.paint(TextStyle::Strong, &sanitize_line(&finding.title)),
+                look.paint(TextStyle::Strong, &format_masked(&finding.title)),
                 look.paint(TextStyle::from_finding_status(finding.status), &status),
             ));
             let indent = width + 4;
-            text.push_str(&look.wrap(&sanitize_line(&finding.explanation), indent));
+            text.push_str(&look.wrap(&format_masked(&finding.explanation), indent));
             if let Some(suggestion) = &finding.suggestion {
-                text.push_str(&look.wrap(&format!("suggestion: {}", sanitize_line(&suggestion.text)), indent));
+                text.push_str(&look.wrap(&format!("suggestion: {}", format_masked(&suggestion.text)), indent));
             }
             let id = look.paint(TextStyle::Faint, finding.finding_id.as_str());
             text.push_str(&format!("{}{id}\n", " ".repeat(indent)));
@@ -223,7 +229,7 @@ fn describe_left_out(files: &[OmittedFile]) -> String {
 /// Describes in one line why a completed or skipped run did not review all that it should have: `incomplete: 139 of 1,168 hunks
 /// reviewed (turn limit)`. Returns `None` for a run without gaps.
 pub fn describe_incomplete(run: &RunRecord, coverage: &Coverage) -> Option<String> {
-    let error = run.ending.error_class.map(|_| sanitize_line(&run.ending.error_summary).into_owned());
+    let error = run.ending.error_class.map(|_| format_masked(&run.ending.error_summary));
     // The error names the files that could not be read.
     let unread = run.ending.error_class == Some(ErrorClass::Unreadable)
         && coverage.gaps.iter().all(|gap| gap.reason == OmissionReason::Unreadable);
@@ -249,7 +255,7 @@ pub fn describe_ending(look: &TextOptions, run: &RunRecord) -> String {
         }
         Some(stop) => said.push_str(&format!(": {}", sanitize_line(&stop))),
         None if !run.ending.error_summary.is_empty() => {
-            said.push_str(&format!(": {}", sanitize_line(&run.ending.error_summary)));
+            said.push_str(&format!(": {}", format_masked(&run.ending.error_summary)));
         }
         None => {}
     }
@@ -320,7 +326,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
     let mut text = format!("{}  {}\n", look.paint(TextStyle::Strong, run.run_id.as_str()), look.paint(style, word));
     let commit = |id: &str| id.get(..12).unwrap_or(id).to_owned();
     // A branch may have a secret in its name.
-    let mask = |name: &str| Mask::On.mask_key_shapes(name).into_owned();
+    let mask = |name: &str| mask_name(name).into_owned();
     let usage = run.usage.tokens.total();
     let timing = &run.usage.phase_timings;
     for (name, value) in [
@@ -370,7 +376,10 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
         ("stopped", describe_early_end(run).unwrap_or_default()),
         (
             "error",
-            run.ending.error_class.map(|class| format!("{class}: {}", run.ending.error_summary)).unwrap_or_default(),
+            run.ending
+                .error_class
+                .map(|class| format!("{class}: {}", format_masked(&run.ending.error_summary)))
+                .unwrap_or_default(),
         ),
         (
             "incomplete",
@@ -379,7 +388,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
                 .map_or_else(String::new, |said| said.trim_start_matches("incomplete: ").to_owned()),
         ),
         // The summary of a skipped run repeats its decision.
-        ("summary", if run.outcome.summary == run.decision { String::new() } else { run.outcome.summary.clone() }),
+        ("summary", if run.outcome.summary == run.decision { String::new() } else { mask(&run.outcome.summary) }),
     ] {
         let value = sanitize_line(value.trim());
         if !value.is_empty() {
@@ -398,12 +407,12 @@ pub fn render_finding(look: &TextOptions, finding: &Finding, history: &[Disposit
         finding.kind,
         look.paint(TextStyle::from_finding_status(finding.status), finding.status.word()),
     );
-    text.push_str(&format!("{}\n", look.paint(TextStyle::Strong, &sanitize_line(&finding.title))));
+    text.push_str(&format!("{}\n", look.paint(TextStyle::Strong, &format_masked(&finding.title))));
     text.push_str(&format!(
         "{}\n\n",
         look.paint(
             TextStyle::Location,
-            &format!("{}:{}", sanitize_line(&finding.repo_relative_path), format_finding_lines(finding))
+            &format!("{}:{}", format_masked(&finding.repo_relative_path), format_finding_lines(finding))
         )
     ));
     for (offset, line) in sanitize_lines(&finding.quoted_code, 4).lines().enumerate() {
@@ -411,9 +420,9 @@ pub fn render_finding(look: &TextOptions, finding: &Finding, history: &[Disposit
         text.push_str(&format!("{number}  {line}\n"));
     }
     text.push('\n');
-    text.push_str(&look.wrap(&sanitize_line(&finding.explanation), 0));
+    text.push_str(&look.wrap(&format_masked(&finding.explanation), 0));
     if let Some(suggestion) = &finding.suggestion {
-        text.push_str(&look.wrap(&format!("suggestion: {}", sanitize_line(&suggestion.text)), 0));
+        text.push_str(&look.wrap(&format!("suggestion: {}", format_masked(&suggestion.text)), 0));
         if let Some(replacement) = &suggestion.replacement {
             for line in sanitize_lines(replacement, 4).lines() {
                 text.push_str(&format!("      + {line}\n"));
@@ -431,7 +440,7 @@ pub fn render_finding(look: &TextOptions, finding: &Finding, history: &[Disposit
         finding.last_run_id
     ));
     for line in history {
-        let reason = if line.reason.is_empty() { String::new() } else { format!(": {}", sanitize_line(&line.reason)) };
+        let reason = if line.reason.is_empty() { String::new() } else { format!(": {}", format_masked(&line.reason)) };
         text.push_str(&format!(
             "{} ago  {} {} {} -> {}{reason}\n",
             look.format_age(line.at),

@@ -219,3 +219,35 @@ fn formats_of_findings_need_findings() {
         "));
     }
 }
+
+#[test]
+fn a_secret_in_the_name_of_a_file_is_masked_for_people_and_exact_in_json() {
+    let key = ["AKIA", "Q7RT2YPZ", "LK4WN6ZC"].concat();
+    let test = TestEnvironment::new();
+    let path = format!("src/{key}.py");
+    test.write(&path, long_function("first"));
+    test.commit("a key");
+    run(&test, &["review", "--wait"], DONE);
+    let listed = test.json(&["findings", "--format", "json"], DONE);
+    assert_eq!(listed["findings"][0]["repo_relative_path"], path, "a script opens the file");
+    let id = listed["findings"][0]["finding_id"].as_str().expect("an id").to_owned();
+    for command in [
+        &["findings"][..],
+        &["findings", "--color", "always"],
+        &["findings", "--format", "markdown"],
+        &["findings", "--format", "prompt"],
+        &["show", "latest"],
+        &["show", "latest", "--format", "markdown"],
+        &["show", &id],
+        &["details", "latest"],
+        &["details", &id],
+        &["review", "--wait"],
+        &["smells", "src"],
+    ] {
+        let text = run(&test, command, DONE);
+        assert!(!text.contains(&key), "{command:?}: {text}");
+        assert!(text.contains("«secret:aws_access_key».py"), "{command:?}: {text}");
+    }
+    let one = run(&test, &["show", &id, "--format", "markdown"], DONE);
+    assert!(!one.contains(&key), "{one}");
+}

@@ -18,12 +18,9 @@ use crate::git::Repo;
 use crate::ledger::{
     DetailsCall, Ledger, LedgerFormat, LedgerView, LedgerWorld, MAX_LEDGER_TOKENS, SessionMemory, project_ledger,
 };
-use crate::masking::Mask;
+use crate::masking::mask_name;
 use crate::store::{Store, StoreError};
 use crate::tokens::{self, Encoding};
-
-/// Minimum length of a word that may be a secret, in bytes. Own choice, below the shortest key of a provider.
-const MIN_LONG_NAME_BYTES: usize = 16;
 
 /// Repository whose reviews a ledger reports.
 #[derive(Clone, Copy)]
@@ -245,19 +242,7 @@ const MAX_JUDGED_FINDINGS: usize = 40;
 
 /// Masks keys in a name or a title. Texts of findings are masked in the store; paths and branches are what they are.
 fn mask_names(text: &str) -> String {
-    if may_contain_secret(text) { Mask::On.mask_key_shapes(text).into_owned() } else { text.to_owned() }
-}
-
-/// Returns whether a text has a word that is long enough for a secret and no id of ours. Most ledgers have none, and to
-/// read the rules for secrets takes longer than to print the ledger.
-fn may_contain_secret(text: &str) -> bool {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    text.split(|c: char| !is_word(c)).any(|word| {
-        word.len() >= MIN_LONG_NAME_BYTES
-            && word.bytes().any(|byte| byte.is_ascii_digit())
-            && !word.starts_with("ar_")
-            && !word.starts_with("f_")
-    })
+    mask_name(text).into_owned()
 }
 
 fn worktree_path(repo: &Repo) -> String {

@@ -1,0 +1,70 @@
+//! Masks keys in names and in short texts of the store, such as paths and titles.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::Mask;
+
+/// Minimum length of a word that may be a secret, in bytes. Own choice, below the shortest key of a provider.
+const MIN_KEY_BYTES: usize = 16;
+
+/// Ids of runs, fixes and findings. They are as random as secrets, and without them nobody can ask for anything.
+static RECORD_ID: LazyLock<Regex> = LazyLock::new(|| {
+    let ids = Regex::new(r"\b(?:(?:ar|fx)_[0-9A-Z]{26}|f_[0-9a-f]{16})\b");
+    ids.unwrap_or_else(|_| unreachable!("a constant"))
+});
+
+/// Masks keys in a name or a short text, besides the ids in it. Most names have no word that is long enough for a key, and
+/// are returned as they are.
+pub(crate) fn mask_name(text: &str) -> Cow<'_, str> {
+    if may_contain_key(text) { mask_besides_ids(text) } else { text.into() }
+}
+
+/// Masks the keys of a text by their shape, see [`Mask::mask_key_shapes`], besides the ids in it.
+pub(crate) fn mask_besides_ids(text: &str) -> Cow<'_, str> {
+    if !RECORD_ID.is_match(text) {
+        return Mask::On.mask_key_shapes(text);
+    }
+    let (mut masked, mut end) = (String::with_capacity(text.len()), 0);
+    for id in RECORD_ID.find_iter(text) {
+        masked.push_str(&Mask::On.mask_key_shapes(&text[end..id.start()]));
+        masked.push_str(id.as_str());
+        end = id.end();
+    }
+    masked.push_str(&Mask::On.mask_key_shapes(&text[end..]));
+    masked.into()
+}
+
+/// Returns whether a text has a word that is long enough for a secret and no id of ours. To read the rules for secrets
+/// takes longer than to print a ledger.
+fn may_contain_key(text: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    text.split(|c: char| !is_word(c)).any(|word| {
+        word.len() >= MIN_KEY_BYTES
+            && word.bytes().any(|byte| byte.is_ascii_digit())
+            && !word.starts_with("ar_")
+            && !word.starts_with("f_")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_in_names_are_masked_and_ids_stay() {
+        let key = ["AKIA", "Q7RT2YPZ", "LK4WN6ZC"].concat();
+        for (text, expected) in [
+            ("src/a.py".to_owned(), "src/a.py"),
+            (format!("{key}.py"), "«secret:aws_access_key».py"),
+            (
+                format!("undoes f_326e16b6ebedba06 in {key}.py, run ar_01M85FXZAJJ8HH37S1AMJJN2F9"),
+                "undoes f_326e16b6ebedba06 in «secret:aws_access_key».py, run ar_01M85FXZAJJ8HH37S1AMJJN2F9",
+            ),
+        ] {
+            assert_eq!(mask_name(&text), expected);
+        }
+    }
+}
