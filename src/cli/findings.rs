@@ -161,14 +161,15 @@ fn print_findings(
     arguments: &FindingsArgs,
 ) -> Result<(), CliError> {
     let store = &session.store;
+    let incomplete = describe_missing(session, view, arguments)?;
     if arguments.format == OutputFormat::Text {
-        output::print(&format_findings(&session.look, view, chosen))?;
+        let missing = incomplete.map(|said| format_missing(&session.look, &said)).unwrap_or_default();
+        output::print(&(format_findings(&session.look, view, chosen) + &missing))?;
         if let Some(offer) = mute::find_offers(store, view)?.first() {
             output::print_note(&format!("note: {}", mute::format_offer(offer)));
         }
         return Ok(());
     }
-    let incomplete = describe_missing(session, view, arguments)?;
     let findings = load_findings(store, view, chosen)?;
     if let Some(render) = arguments.format.exporter() {
         return output::print(&render(&export::build_export(store, &findings, incomplete)?));
@@ -186,6 +187,12 @@ fn describe_missing(session: &Session, view: &StoreView, arguments: &FindingsArg
     let id = resolve_id::resolve_run(&session.store, given)?;
     let record = session.store.run(&id)?;
     Ok(record.and_then(|record| export::describe_missing(&record, &record.outcome.coverage)))
+}
+
+/// Formats the sentence about an incomplete review.
+fn format_missing(look: &TextOptions, said: &str) -> String {
+    let said = format!("the review is incomplete: {}", sanitize_line(&mask_name(said)));
+    format!("{}\n", look.paint(TextStyle::Bad, look.wrap(&said, 0).trim_end()))
 }
 
 /// Formats the chosen findings (indices into `view`) as a table, or a sentence if there are none.

@@ -9,10 +9,20 @@ use super::text;
 use crate::domain::Finding;
 use crate::domain::text::{format_count, sanitize_line};
 
-/// Renders the findings of an export that are raised.
+/// Renders the findings of an export that are raised, and a sentence about an incomplete review. Empty if there is neither.
 pub fn export_prompt(export: &FindingExport) -> String {
     let raised = export.findings.iter().filter(|one| one.suppressed.is_none());
-    render_prompt(&raised.map(|one| &one.finding).collect::<Vec<_>>())
+    let mut page = render_prompt(&raised.map(|one| &one.finding).collect::<Vec<_>>());
+    if let Some(said) = &export.incomplete {
+        if !page.is_empty() {
+            page.push('\n');
+        }
+        page.push_str(&format!(
+            "The review is incomplete: {}. Code without a finding may not have been reviewed.\n",
+            sanitize_line(said)
+        ));
+    }
+    page
 }
 
 /// Renders findings, in the given order, as a prompt. Empty without findings.
@@ -97,5 +107,13 @@ mod tests {
         After a fix: `revdeck triage FINDING addressed`. All about one: `revdeck details FINDING`. Only the user dismisses findings.
         ");
         assert_eq!(render_prompt(&[]), "");
+    }
+
+    #[test]
+    fn a_prompt_says_that_the_review_is_incomplete() {
+        assert_eq!(export_prompt(&FindingExport::default()), "");
+        let export =
+            FindingExport { incomplete: Some("1 of 2 files\nreviewed".to_owned()), ..FindingExport::default() };
+        insta::assert_snapshot!(export_prompt(&export), @"The review is incomplete: 1 of 2 files reviewed. Code without a finding may not have been reviewed.");
     }
 }

@@ -10,6 +10,9 @@ use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, lines_with, long_func
 /// Formats that other programs read.
 const FORMATS: [&str; 6] = ["sarif", "github", "rdjsonl", "gitlab", "junit", "quickfix"];
 
+/// Formats that people and coding agents read.
+const READABLE: [&str; 3] = ["text", "markdown", "prompt"];
+
 /// Reviews a commit with two long functions, and returns the repository.
 fn reviewed() -> TestEnvironment {
     let test = TestEnvironment::new();
@@ -153,7 +156,7 @@ fn an_incomplete_review_is_never_clean(#[case] command: &[&str], #[case] code: i
     // From now on the file is hidden from reviews.
     test.write(".gitattributes", "/src/pay.py linguist-generated\n");
     run(&test, &["review", "--wait"], INCOMPLETE);
-    for format in FORMATS {
+    for format in FORMATS.into_iter().chain(READABLE) {
         let text = run(&test, &[command, &["--format", format]].concat(), code);
         let says = if format == "sarif" { "\"executionSuccessful\":false" } else { "incomplete" };
         assert!(text.contains(says), "{command:?} {format}: {text}");
@@ -184,12 +187,22 @@ fn a_repository_without_reviews_is_not_clean_either() {
     </testsuites>
     .:1:1: error: the review is incomplete: nothing has been reviewed in this worktree
     "#);
+    let texts = READABLE.iter().map(|format| test.output(&["findings", "--format", format], DONE));
+    assert_snapshot!(texts.collect::<String>(), @"
+    no findings
+    the review is incomplete: nothing has been reviewed in this worktree
+    **The review is incomplete: nothing has been reviewed in this worktree**
+
+    The review is incomplete: nothing has been reviewed in this worktree. Code without a finding may not have been reviewed.
+    ");
     let value = test.json(&["findings", "--format", "json"], DONE);
     assert_eq!(value["incomplete"], "nothing has been reviewed in this worktree");
     run(&test, &["review", "--wait"], DONE);
     assert_eq!(test.json(&["findings", "--format", "json"], DONE)["incomplete"], Value::Null);
     assert_eq!(run(&test, &["findings", "--format", "gitlab"], DONE), "[]\n");
-    assert_eq!(run(&test, &["findings", "--format", "github"], DONE), "");
+    for (format, expected) in [("github", ""), ("prompt", ""), ("text", "no findings\n")] {
+        assert_eq!(run(&test, &["findings", "--format", format], DONE), expected, "{format}");
+    }
 }
 
 #[test]
