@@ -212,6 +212,7 @@ fn changes_that_would_take_too_long_to_try_keep_only_their_words() {
     let test = place();
     // Sixteen of these texts are tried.
     test.write("big.txt", format!("{}\n", "x".repeat(63)).repeat((1 << 20) / 64));
+    test.commit("big");
     let fixed = |n: u32| {
         let mut problem = result("R", "big.txt", n, &format!("line {n}"));
         problem["fixes"] = json!([{
