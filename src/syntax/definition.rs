@@ -62,6 +62,9 @@ pub(super) struct LanguageHead {
     /// Binary operators, one byte each, behind which a `*` at the end of a line makes the grammar ambiguous.
     #[serde(default)]
     pub lone_star_operators: String,
+    /// Operators that, behind a comma and with nothing on their left, cost the parser the square of their number.
+    #[serde(default)]
+    pub leading_operators: String,
     /// Ends of the names of test files, before the extension.
     #[serde(default)]
     pub test_files: Vec<String>,

@@ -103,6 +103,11 @@ impl Language {
         definition::head(self).lone_star_operators.as_bytes()
     }
 
+    /// Returns the operators that, behind a comma, cost the parser the square of their number.
+    pub(super) fn leading_operators(self) -> &'static [u8] {
+        definition::head(self).leading_operators.as_bytes()
+    }
+
     /// Detects the language by the extension of the file name or, without an extension, by the `#!` line of `content`.
     /// A `.h` file is C++ if it has lines that only C++ has.
     pub fn detect(path: &str, content: &[u8]) -> Option<Self> {

@@ -79,6 +79,7 @@ impl Parsers {
         let is_within_caps = |text: &&[u8]| {
             preflight::is_within_caps(text, language.chain_operators())
                 && preflight::has_few_lone_stars(text, language.lone_star_operators())
+                && preflight::has_few_leading_operators(text, language.leading_operators())
         };
         if !versions.iter().all(is_within_caps) {
             return Err(ParseFailure::TooComplex);
@@ -398,6 +399,7 @@ mod tests {
             (Language::Bash, "", "a|", 20_000, ""),
             (Language::Python, "", "/*\n", 20_000, ""),
             (Language::Swift, "", "#", 60_000, ""),
+            (Language::C, "int f() {\n", ">'a',", 10_000, ""),
         ] {
             let text = format!("{head}{}{tail}", unit.repeat(count));
             let read = parsers.parse("a", language, text.as_bytes());
