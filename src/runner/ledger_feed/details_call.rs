@@ -39,8 +39,8 @@ pub(crate) fn find_details_call(agent: &str, root: &Path) -> DetailsCall {
         _ => Vec::new(),
     };
     // A later file counts more: settings of a project can switch the user's server off.
-    let states = files.iter().filter_map(|file| find_server(agent, &std::fs::read(file).ok()?));
-    if states.last() == Some(ServerState::On) { DetailsCall::McpTool } else { DetailsCall::Shell }
+    let mut states = files.iter().filter_map(|file| find_server(agent, &std::fs::read(file).ok()?));
+    if states.next_back() == Some(ServerState::On) { DetailsCall::McpTool } else { DetailsCall::Shell }
 }
 
 /// State of revdeck's MCP server in a settings file that names it.

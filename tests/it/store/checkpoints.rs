@@ -200,15 +200,16 @@ fn few_runs_with_many_findings_leave_a_checkpoint() {
         store.open_journal(&run_id(1)).expect("a journal").append_all(at(1), &events).expect("appended");
         store.update_run(&run_id(1), at(0), |run| run.status = RunStatus::Lost).expect("lost");
     };
-    let finish_whole = |store: &Store, findings: &[usize]| finish(store, 1, findings);
-    let ends: [&dyn Fn(&Store, &[usize]); 2] = [&finish_whole, &finish_lost];
-    for (end, (findings, expected)) in
-        ends.into_iter().flat_map(|end| [(end, (&many[..], true)), (end, (&many[..2], false))])
+    for (is_lost, findings, expected) in
+        [(false, &many[..], true), (false, &many[..2], false), (true, &many[..], true), (true, &many[..2], false)]
     {
         let place = Place::new();
         let store = place.store();
         create(&store, 1, RunStatus::Reviewing);
-        end(&store, findings);
+        match is_lost {
+            true => finish_lost(&store, findings),
+            false => finish(&store, 1, findings),
+        }
         let view = store.view().expect("a view");
         assert_eq!(view.finding_count(), findings.len());
         assert_eq!(store.root().join("view.cache").exists(), expected, "{} findings", findings.len());
