@@ -27,9 +27,10 @@ static VOLATILE: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\b([fk])_[0-9a-f]{16}\b", "${1}_[id]"),
         (r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "[time]"),
         (r"\b(until|since) \d\d:\d\d\b", "$1 [time]"),
-        (r"\b\d+(\.\d+)?(s|m|h|d| ms| s)( ago)?\b", "[duration]$3"),
         (r"\brepo-[0-9a-f]{16}\b", "repo-[hash]"),
         (r"\b(made this file|added these lines) \([0-9a-f]{12}\)", "$1 ([hash])"),
+        // After the hashes: one may consist of digits and a last `d`.
+        (r"\b\d+(\.\d+)?(s|m|h|d| ms| s)( ago)?\b", "[duration]$3"),
         (concat!(r"\brevdeck ", env!("CARGO_PKG_VERSION"), r"\b"), "revdeck [version]"),
         (r"\bprocess \d+\b", "process [pid]"),
         (r"\b[\w-]+@[\w.-]+ watches\b", "[owner] watches"),
