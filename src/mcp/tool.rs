@@ -31,7 +31,7 @@ pub struct ToolDefinition {
     pub name: &'static str,
     /// Name for people.
     pub title: &'static str,
-    /// What the tool does and when to call it.
+    /// Purpose of the tool, and the time to call it.
     pub description: &'static str,
     /// Effect of a call.
     pub effect: ToolEffect,

@@ -62,7 +62,7 @@ pub enum SummaryOutcome {
     Failed,
 }
 
-/// What became of each finding and comment. In a dry run, what would become of them.
+/// Outcome for each finding and comment. In a dry run, the outcome that there would be.
 #[derive(Debug, Clone, Default)]
 pub struct PublishReport {
     /// Findings with a new inline comment.

@@ -5,6 +5,8 @@
 //!   nothing to say. Readers need no guesses.
 //! - Renaming or removing a key raises the version.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::FindingHistory;
@@ -149,11 +151,15 @@ fn to_object(value: &impl serde::Serialize) -> Map<String, Value> {
 /// Encodes JSON on one line and writes every character that a terminal could interpret or display wrongly as
 /// `\uXXXX`. Parsers read the same value.
 pub fn to_json_text(value: &serde_json::Value) -> String {
-    let text = value.to_string();
+    escape_json_text(&value.to_string()).into_owned()
+}
+
+/// Writes every character of a JSON text that a terminal could interpret or display wrongly as `\uXXXX`. JSON has such
+/// characters only inside strings, so the escape is valid at every position.
+pub fn escape_json_text(text: &str) -> Cow<'_, str> {
     if !text.chars().any(text::is_unsafe) {
-        return text;
+        return text.into();
     }
-    // JSON has such characters only inside strings, so the escape is valid at every position.
     let mut safe = String::with_capacity(text.len() + 64);
     for c in text.chars() {
         if text::is_unsafe(c) {
@@ -164,7 +170,7 @@ pub fn to_json_text(value: &serde_json::Value) -> String {
             safe.push(c);
         }
     }
-    safe
+    safe.into()
 }
 
 #[cfg(test)]

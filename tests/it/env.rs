@@ -2,8 +2,9 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, ExitStatus, Output};
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use regex::Regex;
 use revdeck::config::Paths;
@@ -58,6 +59,19 @@ pub fn run(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {
     let output = test.revdeck(arguments);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}{}", out(&output), err(&output));
     out(&output)
+}
+
+/// Waits for the end of a process and returns how long it took.
+#[track_caller]
+pub fn wait_for_end(process: &mut Child, patience: Duration) -> (ExitStatus, Duration) {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = process.try_wait().expect("a process") {
+            return (status, begun.elapsed());
+        }
+        assert!(begun.elapsed() < patience, "the process does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Returns a function of 200 lines: a p1 finding.

@@ -1,5 +1,7 @@
 //! Prints what became of the findings.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use crate::domain::FindingId;
@@ -50,7 +52,8 @@ impl PublishOutcome<'_> {
         for request in &report.requests {
             let body = request.body.as_ref().and_then(|body| serde_json::to_string_pretty(body).ok());
             // Line ends inside of strings are escaped by JSON, so each line is one of the layout.
-            let body: Vec<String> = body.iter().flat_map(|body| body.lines()).map(escape_unsafe).collect();
+            let body: Vec<Cow<'_, str>> =
+                body.iter().flat_map(|body| body.lines()).map(json::escape_json_text).collect();
             text.push_str(&format!("{} {}\n{}\n\n", request.method, request.url, body.join("\n")));
         }
         let short: String = self.head.chars().take(7).collect();
@@ -146,16 +149,4 @@ fn push_reasons(text: &mut String, word: &str, rows: &[SkippedFinding]) {
         let named = ids.into_iter().take(MAX_NAMED).collect::<Vec<_>>().join(" ");
         text.push_str(&format!("  {word}: {}: {named}{more}\n", sanitize_line(reason)));
     }
-}
-
-/// Writes characters that a terminal could interpret as `\uXXXX`, which JSON reads as the same text.
-fn escape_unsafe(line: &str) -> String {
-    let mut shown = String::with_capacity(line.len());
-    for c in line.chars() {
-        match crate::domain::text::is_unsafe(c) {
-            true => c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| shown.push_str(&format!("\\u{unit:04x}"))),
-            false => shown.push(c),
-        }
-    }
-    shown
 }

@@ -45,7 +45,7 @@ struct ClaimResult {
     previous: String,
     /// False if the finding was addressed already
     changed: bool,
-    /// What happens next
+    /// Next step
     next: String,
 }
 

@@ -73,7 +73,7 @@ struct DetailsResult {
     findings: Vec<FindingDetails>,
     /// Number of findings that did not fit
     findings_left_out: usize,
-    /// What was left out and which call returns it; null if nothing was
+    /// Parts that were left out and the call that returns them; null if there are none
     more: Option<String>,
 }
 

@@ -42,7 +42,7 @@ struct DisputeResult {
     status: String,
     /// False if the same note was there already
     recorded: bool,
-    /// What happens next
+    /// Next step
     next: String,
 }
 

@@ -46,7 +46,7 @@ pub const TOOL: ToolDefinition = ToolDefinition {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ReviewArguments {
-    /// What to review: worktree (uncommitted changes), staged, commit:REV, range:A..B, branch or branch:BASE, or all.
+    /// Code to review: worktree (uncommitted changes), staged, commit:REV, range:A..B, branch or branch:BASE, or all.
     /// Default: what the settings say, else the uncommitted changes or the last commit
     #[serde(default)]
     scope: Option<String>,
@@ -68,7 +68,7 @@ struct ReviewResult {
     run: RunSummary,
     /// True if the run has ended
     ended: bool,
-    /// What to do next
+    /// Next step
     next: String,
 }
 

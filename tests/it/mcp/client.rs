@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::env::TestEnvironment;
+use crate::env::{TestEnvironment, wait_for_end};
 
 /// Time after which a message is missed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -188,14 +188,7 @@ impl McpClient {
     /// Waits for the end of the server and returns how long it took.
     #[track_caller]
     pub fn wait_for_end(&mut self) -> (ExitStatus, Duration) {
-        let begun = Instant::now();
-        loop {
-            if let Some(status) = self.process.try_wait().expect("a process") {
-                return (status, begun.elapsed());
-            }
-            assert!(begun.elapsed() < PATIENCE, "the server does not end");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_for_end(&mut self.process, PATIENCE)
     }
 
     /// Returns what the server wrote to standard error, after its end.
