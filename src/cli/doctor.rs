@@ -11,8 +11,8 @@ use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::{self, Invocation, read_variable};
 use crate::config::{
-    AllowedKeys, ConfigError, KEYS, LoadedSettings, ModelCatalog, Paths, Prompts, RequiredAssets, UserGuidelines,
-    did_you_mean, overlay_user_file,
+    ConfigError, KEYS, LoadedSettings, ModelCatalog, Paths, Prompts, RequiredAssets, UserGuidelines, did_you_mean,
+    load_keymaps,
 };
 use crate::domain::text::{format_count, sanitize_line};
 use crate::git::Repo;
@@ -218,13 +218,17 @@ fn judge_folder(folder: &Path) -> (CheckStatus, String) {
 }
 
 fn judge_keymap(paths: &Paths) -> (CheckStatus, String) {
-    match overlay_user_file(tui::keymap::DEFAULT, &paths.keymap_file(), AllowedKeys::Any) {
-        Ok(None) => (CheckStatus::Good, "the default keys".to_owned()),
-        Ok(Some(keymap)) => match tui::find_keymap_faults(&keymap).as_slice() {
-            [] => (CheckStatus::Good, format!("{} is readable", paths.keymap_file().display())),
-            faults => (CheckStatus::Bad, faults.join("; ")),
-        },
-        Err(error) => (CheckStatus::Bad, format!("{error}; {}", error.hint())),
+    let files = match load_keymaps(paths) {
+        Ok(files) => files,
+        Err(error) => return (CheckStatus::Bad, format!("{error}; {}", error.hint())),
+    };
+    let file = paths.keymap_file();
+    let is_own = files.last().is_some_and(|last| last.name == file.display().to_string());
+    match tui::check_keymap(&files) {
+        (errors, _) if !errors.is_empty() => (CheckStatus::Bad, errors.join("; ")),
+        (_, remarks) if !remarks.is_empty() => (CheckStatus::Notice, remarks.join("; ")),
+        _ if is_own => (CheckStatus::Good, format!("{} is readable", file.display())),
+        _ => (CheckStatus::Good, "the default keys".to_owned()),
     }
 }
 

@@ -114,7 +114,7 @@ impl Invocation {
         // Only the cockpit uses the theme and the keys; other commands do not look at them.
         if texts == RequiredAssets::All {
             let faults = tui::find_theme_fault(&self.paths, &loaded.settings.theme).into_iter();
-            for fault in faults.chain(tui::find_keymap_faults(&loaded.settings.keymap)) {
+            for fault in faults.chain(tui::check_keymap(&loaded.settings.keymap).0) {
                 let line = crate::domain::text::sanitize_line(&fault).into_owned();
                 if mistakes == MistakePolicy::Refuse {
                     return Err(CliError::usage(line).hint("`revdeck config path` says where your files are"));

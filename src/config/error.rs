@@ -32,6 +32,14 @@ impl SettingLocation {
             column: before[line_start..].chars().count() + 1,
         }
     }
+
+    /// Returns the line (1-based); 0 outside of files.
+    pub fn line(&self) -> usize {
+        match self {
+            Self::File { line, .. } => *line,
+            Self::Variable(_) | Self::Flag(_) => 0,
+        }
+    }
 }
 
 impl fmt::Display for SettingLocation {

@@ -10,9 +10,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::closest_word::did_you_mean;
 use super::error::{ConfigError, SettingLocation};
+use super::keymap_files::{self, KeymapFile};
 use super::keys::{self, SettingType, SettingValue, Trust};
 use super::reviewers::{self, ReviewerTable};
-use super::settings_file::{self, AllowedKeys, SettingsFile, SymlinkPolicy};
+use super::settings_file::{self, SettingsFile, SymlinkPolicy};
 use super::strictness::ThresholdStrictness;
 use super::{KEYS, Paths, Settings, embedded, settings};
 use crate::domain::text;
@@ -231,23 +232,21 @@ pub fn load_settings(inputs: SettingsSources<'_>) -> Result<LoadedSettings, Conf
 /// Returns the embedded settings alone.
 pub(super) fn load_defaults() -> Result<Settings, ConfigError> {
     let loading = SettingsLoader::from_defaults()?;
-    Ok(loading.finish(embedded::SMELLS.to_owned(), embedded::KEYMAP.to_owned())?.settings)
+    Ok(loading.finish(embedded::SMELLS.to_owned(), keymap_files::embedded_keymaps())?.settings)
 }
 
-/// Returns the smells with the tables of `over` merged in order, and the keymap with the user's file merged in.
-fn merge_assets(inputs: SettingsSources<'_>, over: Vec<toml::Table>) -> Result<(String, String), ConfigError> {
+/// Returns the smells with the tables of `over` merged in order, and the keymap files.
+fn merge_assets(inputs: SettingsSources<'_>, over: Vec<toml::Table>) -> Result<(String, Vec<KeymapFile>), ConfigError> {
     let mut smells = embedded::SMELLS.to_owned();
     if inputs.texts != RequiredAssets::None && !over.is_empty() {
         let mut merged = settings_file::parse_embedded(&smells);
         over.into_iter().for_each(|over| settings_file::merge_tables(&mut merged, over));
         smells = merged.to_string();
     }
-    let mut keymap = embedded::KEYMAP.to_owned();
-    if inputs.texts == RequiredAssets::All
-        && let Some(text) = settings_file::overlay_user_file(&keymap, &inputs.paths.keymap_file(), AllowedKeys::Any)?
-    {
-        keymap = text;
-    }
+    let keymap = match inputs.texts {
+        RequiredAssets::All => keymap_files::load_keymaps(inputs.paths)?,
+        RequiredAssets::None | RequiredAssets::Smells => keymap_files::embedded_keymaps(),
+    };
     Ok((smells, keymap))
 }
 
@@ -465,7 +464,7 @@ impl SettingsLoader {
         }
     }
 
-    fn finish(self, smells: String, keymap: String) -> Result<LoadedSettings, ConfigError> {
+    fn finish(self, smells: String, keymap: Vec<KeymapFile>) -> Result<LoadedSettings, ConfigError> {
         let entries = self.list_entries();
         let settings = self.build_settings(&entries, smells, keymap)?;
         let reviewers =
@@ -485,7 +484,7 @@ impl SettingsLoader {
         &self,
         entries: &[EffectiveSetting],
         smells: String,
-        keymap: String,
+        keymap: Vec<KeymapFile>,
     ) -> Result<Settings, ConfigError> {
         let values = entries.iter().map(|setting| (setting.key.as_str(), &setting.value));
         // The checks of the keys let nothing through that a field cannot hold.

@@ -8,6 +8,7 @@ mod clock;
 mod closest_word;
 pub(crate) mod embedded;
 mod error;
+mod keymap_files;
 mod keys;
 mod layers;
 mod loosened_rules;
@@ -25,7 +26,8 @@ mod user_guidelines;
 
 pub(crate) use clock::ClockAndIds;
 pub(crate) use closest_word::did_you_mean;
-pub(crate) use error::ConfigError;
+pub(crate) use error::{ConfigError, SettingLocation};
+pub(crate) use keymap_files::{KeymapFile, load_keymaps};
 pub(crate) use keys::{SettingKey, SettingValue, Trust};
 pub use layers::{
     EffectiveSetting, LoadedSettings, MistakePolicy, REPOSITORY_FILE, RepositorySource, RequiredAssets, SettingOrigin,

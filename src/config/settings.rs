@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::keys::{SettingKey, SettingType as Form, SettingValue, setting_table};
 use super::reviewers::EMBEDDING_WORDS;
-use super::{Dollars, ReviewerKind, ReviewerSettings, SettingOrigin};
+use super::{Dollars, KeymapFile, ReviewerKind, ReviewerSettings, SettingOrigin};
 use crate::domain::{OmissionReason, Priority, QuietHours, Scope, WatchTrigger, word_enum};
 
 word_enum!(
@@ -102,9 +102,9 @@ setting_table! {
         /// `assets/smells.toml` with the user's and the repository's changes merged in, as TOML.
         #[serde(skip)]
         smells: String;
-        /// `assets/keymap.toml` with the user's changes merged in, as TOML.
+        /// Keymap files, lowest layer first.
         #[serde(skip)]
-        keymap: String;
+        keymap: Vec<KeymapFile>;
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod lists;
 mod notice;
+mod sequence;
 mod session;
 mod times;
 
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 pub use lists::{Cursor, FileList, FindingList, RunEntry, RunList};
 pub use notice::{Notice, NoticeLevel};
+pub use sequence::{PendingKeys, SequenceHint};
 pub use session::{RunBudget, SessionInfo, TurnLimits};
 pub use times::format_duration;
 
@@ -211,6 +213,8 @@ pub struct App {
     pub search: String,
     /// Number typed before a key.
     pub count: Option<PendingCount>,
+    /// First keys of a sequence; `None` outside of sequences.
+    pub pending_keys: Option<PendingKeys>,
     /// Message above the footer.
     pub notice: Option<Notice>,
     /// Prompt whose text another process judges.
@@ -310,6 +314,7 @@ impl App {
             views: ViewStack::default(),
             search: String::new(),
             count: None,
+            pending_keys: None,
             notice,
             asked_prompt: None,
             decisions: TriageProgress::default(),
@@ -327,6 +332,10 @@ impl App {
             self.panes.list,
             self.panes.zoomed,
         );
+        let hints = self.sequence_hints().len();
+        if hints > 1 {
+            return layout.with_notice(hints - 1);
+        }
         // Above the line of a prompt stands the reason why its text was not accepted. The window of dismissals has it
         // inside.
         let prompt =

@@ -54,12 +54,12 @@ pub use screen::Screen;
 pub use update::update;
 
 use app::{App, AppOptions, RunBudget, SessionInfo, TurnLimits};
-use keymap::Keymap;
+use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
 use terminal::{EventSource, MessageSender, Terminal};
 use theme::{Background, ColorDepth, Theme};
 
-use crate::config::{self, ClockAndIds, ColorChoice, OpeningMode, Paths, Settings};
+use crate::config::{self, ClockAndIds, ColorChoice, KeymapFile, OpeningMode, Paths, Settings};
 use crate::git::Repo;
 use crate::runner::{FreshnessFacts, Services, max_turns};
 
@@ -158,7 +158,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
 fn load_options(services: &Services, columns: u16, rows: u16) -> AppOptions {
     let variable = |name: &str| std::env::var(name).ok();
     // Whoever loaded the settings has refused a keymap with mistakes, and a theme that is not there.
-    let (keymap, _) = Keymap::parse(&services.settings.keymap);
+    let (keymap, _) = Keymap::from_files(&services.settings.keymap);
     let mut notices = Vec::new();
     let depth = match services.settings.color {
         ColorChoice::Never => ColorDepth::None,
@@ -229,9 +229,12 @@ pub fn find_theme_fault(paths: &Paths, name: &str) -> Option<String> {
     })
 }
 
-/// Describes the mistakes in a keymap.
-pub fn find_keymap_faults(keymap: &str) -> Vec<String> {
-    Keymap::parse(keymap).1
+/// Checks keymap files: returns the mistakes, then the remarks, one line each.
+pub fn check_keymap(files: &[KeymapFile]) -> (Vec<String>, Vec<String>) {
+    let (errors, remarks): (Vec<KeymapFault>, Vec<KeymapFault>) =
+        Keymap::from_files(files).1.into_iter().partition(|fault| fault.level == KeymapFaultLevel::Error);
+    let lines = |faults: Vec<KeymapFault>| faults.iter().map(ToString::to_string).collect();
+    (lines(errors), lines(remarks))
 }
 
 /// Describes the mistakes in the files of a user's themes.

@@ -8,6 +8,7 @@ mod librarian;
 mod life;
 mod random_events;
 mod screens;
+mod sequences;
 mod stats;
 pub mod support;
 mod turns;

@@ -6,6 +6,7 @@ mod detail;
 mod files;
 mod findings;
 mod frame;
+mod hints;
 pub(crate) mod painter;
 mod runs;
 
@@ -30,8 +31,15 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
     } else {
         draw_panes(&mut painter, &layout);
     }
-    frame::draw_notice(&mut painter, &layout);
-    frame::draw_footer(&mut painter, layout.footer);
+    let hints = app.sequence_hints();
+    if hints.len() < 2 {
+        frame::draw_notice(&mut painter, &layout);
+    }
+    if hints.is_empty() {
+        frame::draw_footer(&mut painter, layout.footer);
+    } else {
+        hints::draw(&mut painter, &layout, &hints);
+    }
     app.views.draw(&mut painter, &layout, true);
 }
 

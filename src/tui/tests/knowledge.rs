@@ -154,7 +154,7 @@ fn what_is_known_at_two_sizes() {
     for (columns, rows) in [(160, 48), (80, 24)] {
         let mut app = open_knowledge(columns, rows, library());
         // Past the language to the pattern with the most facts.
-        press(&mut app, "] j");
+        press(&mut app, "] t j");
         assert_snapshot!(format!("knowledge-{columns}x{rows}"), screen(&app));
         press(&mut app, "Tab G");
         assert_snapshot!(format!("knowledge-page-{columns}x{rows}"), screen(&app));
@@ -196,7 +196,7 @@ fn it_is_read_when_it_is_opened_and_when_somebody_asks() {
     assert!(screen(&app).contains("reading"));
     let known = Arc::new(library());
     send(&mut app, AppMessage::View(ViewReply::Knowledge(Arc::clone(&known))));
-    press(&mut app, "] j");
+    press(&mut app, "] t j");
     let before = screen(&app);
     assert_eq!(orders(&press(&mut app, "r")), [&KnowledgeOrder::Read]);
     send(&mut app, AppMessage::View(ViewReply::Knowledge(known)));
@@ -234,11 +234,11 @@ fn one_goes_up_and_down_from_language_to_language_and_into_the_page() {
     assert!(chosen(&app).contains("unwrap"), "the most useful pattern is selected first");
     press(&mut app, "j");
     assert!(chosen(&app).contains("was taken out"));
-    press(&mut app, "]");
+    press(&mut app, "] t");
     assert_eq!(chosen(&app), "", "a language");
-    press(&mut app, "] j");
+    press(&mut app, "] t j");
     assert!(chosen(&app).contains("missing check"));
-    press(&mut app, "[ [ j");
+    press(&mut app, "[ t [ t j");
     assert!(chosen(&app).contains("is None"));
     press(&mut app, "G");
     assert!(chosen(&app).contains("became"));
@@ -263,7 +263,7 @@ fn one_goes_up_and_down_from_language_to_language_and_into_the_page() {
 fn a_page_longer_than_the_screen_scrolls_and_another_one_begins_at_its_top() {
     let mut app = open_knowledge(80, 24, library());
     let scroll = |app: &App| app.views.find::<KnowledgeView>().map_or(usize::MAX, |view| view.scroll);
-    press(&mut app, "] j Tab G");
+    press(&mut app, "] t j Tab G");
     let end = scroll(&app);
     assert!(end > 0);
     press(&mut app, "j");
@@ -290,7 +290,7 @@ fn a_language_folds_to_one_row() {
 #[test]
 fn words_narrow_the_list_while_they_are_typed_and_go_again() {
     let mut app = open_knowledge(160, 48, library());
-    press(&mut app, "] j");
+    press(&mut app, "] t j");
     let selected = chosen(&app);
     let rows = |app: &App| app.views.find::<KnowledgeView>().map_or(0, |view| view.rows.len());
     let all = rows(&app);
@@ -323,7 +323,7 @@ fn words_narrow_the_list_while_they_are_typed_and_go_again() {
 #[test]
 fn muting_shows_after_it_is_stored() {
     let mut app = open_knowledge(160, 48, library());
-    press(&mut app, "] j");
+    press(&mut app, "] t j");
     let commands = press(&mut app, "m");
     let [KnowledgeOrder::Mute { language: Language::Python, pattern, action: MuteAction::Mute }] =
         orders(&commands)[..]
@@ -481,7 +481,7 @@ fn hostile_patterns_reach_no_terminal_and_break_no_line() {
     for columns in [40, 61, 79, 80, 119, 120, 160, 240] {
         for rows in [10, 18, 24, 48] {
             let mut app = open_knowledge(columns, rows, library.clone());
-            for keys in ["] j", "Tab G", "Tab k", "j m", "D", "n", "e", "Esc", "/", "Esc", "?", "Esc"] {
+            for keys in ["] t j", "Tab G", "Tab k", "j m", "D", "n", "e", "Esc", "/", "Esc", "?", "Esc"] {
                 press(&mut app, keys);
                 let text = screen(&app);
                 assert!(

@@ -1,9 +1,9 @@
 //! Executes key presses and actions.
 
-use super::super::app::{App, ContextListing, NoticeLevel, Pane, PendingCount, PendingCountKind};
+use super::super::app::{App, ContextListing, NoticeLevel, Pane, PendingCount, PendingCountKind, PendingKeys};
 use super::super::filter;
 use super::super::input::{KeyCode, KeyEvent};
-use super::super::keymap::Action;
+use super::super::keymap::{Action, KeyMatch};
 use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, ChosenReviewer, DetailSubject, Tab, TriageOrder};
 use super::super::views::confirm::{ConfirmAction, ConfirmView};
@@ -19,14 +19,20 @@ use crate::store::{RunRow, WatcherStatus};
 /// Handles a key press.
 pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) {
     let context = app.key_context();
-    let action = app.keymap.action(context, key);
+    if let Some(pending) = app.pending_keys.take() {
+        return continue_sequence(app, pending, key, commands);
+    }
+    let action = match app.keymap.find(context, &[key]) {
+        KeyMatch::Prefix => return begin_sequence(app, key),
+        KeyMatch::Action(action) => Some(action),
+        KeyMatch::Unbound => None,
+    };
     if views::handle_key(app, KeyPress { key, action }, commands) {
         return;
     }
     let count = app.count.take().filter(|count| !count.has_timed_out(app.now));
     if let KeyCode::Char(c @ '0'..='9') = key.code
-        && !key.ctrl
-        && !key.alt
+        && key.is_text()
         && (c != '0' || count.is_some())
     {
         let kind = if count.is_none() && action.is_some() { PendingCountKind::Bound } else { PendingCountKind::Count };
@@ -39,20 +45,63 @@ pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) 
         }
         return;
     }
-    let count = count.and_then(|count| {
-        if count.kind == PendingCountKind::Count && action.is_some_and(accepts_count) {
-            if app.panes.focus != count.origin {
-                focus_pane(app, count.origin, commands);
-                app.panes.list = count.origin_list;
-            }
-            return Some(count.value);
-        }
-        None
-    });
     app.notice = None;
     if let Some(action) = action {
+        let count = take_count(app, count, action, commands);
         run_action(app, action, count, commands);
     }
+}
+
+/// Waits for the key after the first key of a sequence. A number typed before it is kept for the action.
+fn begin_sequence(app: &mut App, key: KeyEvent) {
+    let count = app.count.take().filter(|count| !count.has_timed_out(app.now));
+    app.notice = None;
+    app.pending_keys = Some(PendingKeys { keys: vec![key], context: app.key_context(), views: app.views.len(), count });
+}
+
+/// Handles the next key of a sequence. Esc, and a key that goes back, end it in silence; a key that continues no
+/// sequence ends it, too, and does nothing else.
+fn continue_sequence(app: &mut App, mut pending: PendingKeys, key: KeyEvent, commands: &mut Vec<AppCommand>) {
+    let context = pending.context;
+    pending.keys.push(key);
+    match app.keymap.find(context, &pending.keys) {
+        KeyMatch::Prefix => app.pending_keys = Some(pending),
+        KeyMatch::Action(action) => {
+            if views::handle_key(app, KeyPress { key, action: Some(action) }, commands) {
+                return;
+            }
+            app.notice = None;
+            let count = take_count(app, pending.count, action, commands);
+            run_action(app, action, count, commands);
+        }
+        KeyMatch::Unbound => {
+            let goes_back = matches!(app.keymap.action(context, key), Some(Action::Back | Action::Abort));
+            if key.code != KeyCode::Esc && !goes_back {
+                app.show_notice(NoticeLevel::Info, format!("{} is not bound", pending.text()));
+            }
+        }
+    }
+}
+
+/// Ends a sequence whose context is gone: a view has opened or closed, or another pane has the focus.
+pub fn drop_stale_sequence(app: &mut App) {
+    let (context, views) = (app.key_context(), app.views.len());
+    app.pending_keys.take_if(|pending| (pending.context, pending.views) != (context, views));
+}
+
+/// Returns the typed number if the action accepts one; goes back to the pane in which it was typed.
+fn take_count(
+    app: &mut App,
+    count: Option<PendingCount>,
+    action: Action,
+    commands: &mut Vec<AppCommand>,
+) -> Option<usize> {
+    let count = count.filter(|count| count.kind == PendingCountKind::Count && accepts_count(action))?;
+    if app.panes.focus != count.origin {
+        focus_pane(app, count.origin, commands);
+        app.panes.list = count.origin_list;
+    }
+    Some(count.value)
 }
 
 fn accepts_count(action: Action) -> bool {

@@ -95,7 +95,7 @@ impl View for MenuView {
             }
             (Some(Action::Abort), _) => return ViewFlow::Close,
             (Some(Action::Accept), _) => self.items.get(self.selected),
-            (_, KeyCode::Char(c @ '1'..='9')) => match self.items.get(c as usize - '1' as usize) {
+            (None, KeyCode::Char(c @ '1'..='9')) => match self.items.get(c as usize - '1' as usize) {
                 Some(item) => Some(item),
                 None => return ViewFlow::Open,
             },

@@ -169,6 +169,10 @@ impl ViewStack {
         self.views.is_empty()
     }
 
+    pub fn len(&self) -> usize {
+        self.views.len()
+    }
+
     /// Returns the view in front, which gets the keys.
     pub fn front(&self) -> Option<&dyn View> {
         self.views.last().map(|view| &**view)

@@ -457,9 +457,9 @@ fn a_typo_in_theme_setting_or_keymap_is_an_error_with_what_was_meant() {
     all += &said("", "[global]\n\"Entre\" = \"open\"\n");
     assert_snapshot!(all, @r#"
     problem theme        there is no theme "drak"; did you mean "dark"? There are: auto, dark, light, neutral, ansi
-    problem keymap       keymap: [findings] D: "dismis" is no action; did you mean "dismiss"?
-    problem keymap       keymap: there is no context "finding"; did you mean "findings"?
-    problem keymap       keymap: [global] "Entre" is no key; did you mean "Enter"?
+    problem keymap       [home]/keymap.toml:2:1: [findings] D: "dismis" is no action; did you mean "dismiss"?
+    problem keymap       [home]/keymap.toml:1:2: there is no context "finding"; did you mean "findings"?
+    problem keymap       [home]/keymap.toml:2:1: [global] "Entre" is no key; did you mean "Enter"?
     "#);
     fs::write(test.home().join("keymap.toml"), "").expect("a file");
     test.settings("default_scpe = \"all\"\n[reviewers.m]\nkind = \"builtin\"\nmodle = \"x\"\n");

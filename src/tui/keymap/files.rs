@@ -1,0 +1,260 @@
+//! Reads keymap files and checks them.
+//!
+//! - A file lies over the ones before it: its binding takes the place of every binding that it collides with.
+//! - Each mistake names its file and line. The composition root refuses a keymap with mistakes; the reader applies the
+//!   other bindings.
+
+use std::fmt;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::bindings::{BindingOrigin, KeyBinding, Keymap};
+use super::sequence::KeySequence;
+use super::{Action, KeyContext};
+use crate::config::{KeymapFile, SettingLocation, did_you_mean};
+use crate::tui::input::{KeyCode, KeyEvent};
+
+/// Mistake in a keymap file, or a remark about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeymapFault {
+    /// Place of the binding; `None` for a mistake of all files together.
+    pub place: Option<SettingLocation>,
+    /// Description without the place.
+    pub text: String,
+    /// Weight.
+    pub level: KeymapFaultLevel,
+}
+
+/// Weight of a [`KeymapFault`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeymapFaultLevel {
+    /// The cockpit does not open with it.
+    Error,
+    /// It changes something that the user may not expect.
+    Remark,
+}
+
+impl fmt::Display for KeymapFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some(place) => write!(f, "{place}: {}", self.text),
+            None => write!(f, "keymap: {}", self.text),
+        }
+    }
+}
+
+/// Entry of a keymap file.
+struct KeymapEntry {
+    context: KeyContext,
+    keys: KeySequence,
+    /// `None` takes the key away.
+    action: Option<Action>,
+    /// Byte offset of the key in the file.
+    offset: usize,
+}
+
+impl Keymap {
+    /// Reads one keymap in TOML and returns a line per mistake. A TOML syntax error gives the embedded keymap.
+    pub fn parse(text: &str) -> (Self, Vec<String>) {
+        let file = KeymapFile { name: "keymap.toml".to_owned(), text: text.to_owned().into() };
+        let (map, faults) = Self::from_files(&[file]);
+        let errors = faults.iter().filter(|fault| fault.level == KeymapFaultLevel::Error);
+        let errors: Vec<String> = errors.map(ToString::to_string).collect();
+        match text.parse::<toml::Table>() {
+            Ok(_) => (map, errors),
+            Err(_) => (Self::from_files(&[KeymapFile::common()]).0, errors),
+        }
+    }
+
+    /// Lays keymap files over each other, lowest first, and returns the mistakes and remarks.
+    pub fn from_files(files: &[KeymapFile]) -> (Self, Vec<KeymapFault>) {
+        let (mut bindings, mut faults) = (Vec::new(), Vec::new());
+        for (index, file) in files.iter().enumerate() {
+            let mut reader = KeymapReader { file, index, files, faults: &mut faults };
+            let entries = reader.read_entries();
+            let entries = reader.drop_colliding(entries);
+            for entry in entries {
+                reader.apply(&mut bindings, entry);
+            }
+        }
+        let map = Self::new(files.iter().map(|file| file.name.clone()).collect(), &bindings);
+        for action in [Action::Quit, Action::Help] {
+            if map.keys_of(KeyContext::Global, action).is_empty() {
+                let text = format!("no key is left to {}", action.footer_label());
+                faults.push(KeymapFault { place: None, text, level: KeymapFaultLevel::Error });
+            }
+        }
+        (map, faults)
+    }
+}
+
+struct KeymapReader<'a> {
+    file: &'a KeymapFile,
+    index: usize,
+    files: &'a [KeymapFile],
+    faults: &'a mut Vec<KeymapFault>,
+}
+
+impl KeymapReader<'_> {
+    fn report(&mut self, offset: usize, text: String) {
+        let place = Some(self.file.location_at(offset));
+        self.faults.push(KeymapFault { place, text, level: KeymapFaultLevel::Error });
+    }
+
+    fn remark(&mut self, offset: usize, text: String) {
+        let place = Some(self.file.location_at(offset));
+        self.faults.push(KeymapFault { place, text, level: KeymapFaultLevel::Remark });
+    }
+
+    /// Reads the entries in the order of the file.
+    fn read_entries(&mut self) -> Vec<KeymapEntry> {
+        let file = self.file;
+        let table = match DeTable::parse(&file.text) {
+            Ok(table) => table.into_inner(),
+            Err(error) => {
+                let offset = error.span().map_or(0, |span| span.start);
+                self.report(offset, format!("{}; the file has no effect", error.message().replace('\n', " ")));
+                return Vec::new();
+            }
+        };
+        let before = self.faults.len();
+        let mut entries = Vec::new();
+        for (section, keys) in &table {
+            let name: &str = section.get_ref();
+            let Some((context, _)) = KeyContext::ALL.into_iter().find(|(_, known)| *known == name) else {
+                let meant = did_you_mean(name, KeyContext::ALL.into_iter().map(|(_, name)| name));
+                self.report(section.span().start, format!("there is no context {name:?}{meant}"));
+                continue;
+            };
+            let Some(keys) = keys.get_ref().as_table() else {
+                self.report(section.span().start, format!("[{name}] must hold keys"));
+                continue;
+            };
+            for (key, value) in keys {
+                match read_entry(context, key, value) {
+                    Ok(entry) => entries.push(entry),
+                    Err(error) => self.report(key.span().start, format!("[{name}] {error}")),
+                }
+            }
+        }
+        entries.sort_by_key(|entry| entry.offset);
+        self.faults[before..].sort_by_key(|fault| fault.place.as_ref().map(SettingLocation::line));
+        entries
+    }
+
+    /// Drops the entries that collide with an earlier one of the same file.
+    fn drop_colliding(&mut self, entries: Vec<KeymapEntry>) -> Vec<KeymapEntry> {
+        let mut kept: Vec<KeymapEntry> = Vec::new();
+        for entry in entries {
+            let other = kept.iter().find(|other| {
+                let both_bind = other.action.is_some() && entry.action.is_some();
+                other.context == entry.context
+                    && (other.keys == entry.keys || both_bind && other.keys.collides_with(&entry.keys))
+            });
+            let Some(other) = other else {
+                kept.push(entry);
+                continue;
+            };
+            let line = self.file.location_at(other.offset).line();
+            let context = entry.context.name();
+            let text = if other.keys == entry.keys {
+                format!("[{context}] {} is bound twice: in line {line}, too", entry.keys)
+            } else {
+                let (short, long) = if other.keys.keys().len() < entry.keys.keys().len() {
+                    (&other.keys, &entry.keys)
+                } else {
+                    (&entry.keys, &other.keys)
+                };
+                format!(
+                    "[{context}] {short} is a key and the beginning of {long}: bind one of them (the other is in line \
+                     {line})"
+                )
+            };
+            self.report(entry.offset, text);
+        }
+        kept
+    }
+
+    /// Lays an entry over the bindings of the files below.
+    fn apply(&mut self, bindings: &mut Vec<KeyBinding>, entry: KeymapEntry) {
+        let KeymapEntry { context, keys, action, offset } = entry;
+        let origin = BindingOrigin { file: self.index, line: self.file.location_at(offset).line() };
+        let is_replaced = |binding: &KeyBinding| {
+            let is_hidden = match action {
+                Some(_) => binding.keys.collides_with(&keys),
+                // Taking a prefix away takes its sequences away.
+                None => binding.keys == keys || binding.keys.continues(keys.keys()),
+            };
+            binding.origin.file < self.index && binding.context == context && is_hidden
+        };
+        let replaced: Vec<KeyBinding> = bindings.extract_if(.., |binding| is_replaced(&*binding)).collect();
+        if action.is_some() {
+            let lost: Vec<String> = replaced
+                .iter()
+                .filter(|binding| binding.keys != keys)
+                .map(|binding| {
+                    let file = self.files.get(binding.origin.file).map_or("", |file| file.name.as_str());
+                    format!("{} ({file}:{})", binding.keys, binding.origin.line)
+                })
+                .collect();
+            if !lost.is_empty() {
+                self.remark(offset, format!("[{}] {keys} takes the place of {}", context.name(), lost.join(", ")));
+            }
+        }
+        let hides_global = context.has_global_fallback()
+            && bindings.iter().any(|binding| {
+                binding.context == KeyContext::Global && (binding.keys == keys || binding.keys.continues(keys.keys()))
+            });
+        if action.is_none() && !hides_global {
+            if replaced.is_empty() {
+                self.remark(
+                    offset,
+                    format!("[{}] {keys} is not bound, so there is nothing to take away", context.name()),
+                );
+            }
+            return;
+        }
+        bindings.push(KeyBinding { context, keys, action, origin });
+    }
+}
+
+/// Reads the entry `key = value`; an error is described without its place.
+fn read_entry(
+    context: KeyContext,
+    key: &Spanned<std::borrow::Cow<'_, str>>,
+    value: &Spanned<DeValue<'_>>,
+) -> Result<KeymapEntry, String> {
+    let name = key.get_ref();
+    let keys: KeySequence = name.parse()?;
+    let action = match value.get_ref() {
+        DeValue::Boolean(false) => None,
+        DeValue::String(word) if word == "none" => None,
+        DeValue::String(word) => Some(word.parse::<Action>().map_err(|error| format!("{name}: {error}"))?),
+        _ => return Err(format!("{name}: wanted the name of an action, or false to take the key away")),
+    };
+    if let Some(reason) = find_unreachable(context, &keys, action) {
+        return Err(format!("{name}: {reason}"));
+    }
+    Ok(KeymapEntry { context, keys, action, offset: key.span().start })
+}
+
+/// Returns the reason why a binding could never run.
+fn find_unreachable(context: KeyContext, keys: &KeySequence, action: Option<Action>) -> Option<String> {
+    let first = keys.keys().first()?;
+    let is_sequence = keys.keys().len() > 1;
+    if is_sequence && matches!(first.code, KeyCode::Char('0'..='9')) && first.is_text() {
+        return Some("a sequence cannot begin with a digit, because digits are counts".to_owned());
+    }
+    if is_sequence && keys.keys().contains(&KeyEvent::plain(KeyCode::Esc)) {
+        return Some("Esc ends a sequence, so it cannot be part of one".to_owned());
+    }
+    if context == KeyContext::Prompt && is_sequence {
+        return Some("a prompt knows no sequences".to_owned());
+    }
+    if context == KeyContext::Prompt && first.is_text() {
+        return Some("characters are text in a prompt".to_owned());
+    }
+    let action = action?;
+    context.ignores(action).then(|| format!("{:?} does nothing in [{}]", action.name(), context.name()))
+}

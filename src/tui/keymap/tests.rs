@@ -1,0 +1,180 @@
+use super::*;
+use crate::config::KeymapFile;
+use crate::tui::input::KeyEvent;
+
+fn key(text: &str) -> KeyEvent {
+    text.parse().unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn the_default_map_is_without_fault_and_every_action_has_a_key() {
+    let (map, notices) = Keymap::parse(DEFAULT);
+    assert_eq!(notices, Vec::<String>::new());
+    for (action, group, name, ..) in Action::TABLE {
+        let is_bound = KeyContext::ALL.iter().any(|(context, _)| map.key_of(*context, *action).is_some());
+        assert!(is_bound, "no key does {group}/{name}");
+    }
+}
+
+#[test]
+fn the_keys_of_the_issue_do_what_it_says() {
+    let (map, _) = Keymap::parse(DEFAULT);
+    use Action as A;
+    for (context, name, action) in [
+        (KeyContext::Findings, "j", A::Down),
+        (KeyContext::Findings, "k", A::Up),
+        (KeyContext::Runs, "g", A::Top),
+        (KeyContext::Files, "G", A::Bottom),
+        (KeyContext::Detail, "Ctrl-d", A::HalfPageDown),
+        (KeyContext::Detail, "Ctrl-u", A::HalfPageUp),
+        (KeyContext::Detail, "Tab", A::NextPane),
+        (KeyContext::Findings, "1", A::Runs),
+        (KeyContext::Findings, "h", A::Left),
+        (KeyContext::Findings, "l", A::Right),
+        (KeyContext::Findings, "Enter", A::Open),
+        (KeyContext::Findings, "Esc", A::Back),
+        (KeyContext::Findings, "Space", A::Mark),
+        (KeyContext::Findings, "v", A::MarkRange),
+        (KeyContext::Findings, "*", A::MarkAll),
+        (KeyContext::Detail, "a", A::Addressed),
+        (KeyContext::Findings, "x", A::Dismiss),
+        (KeyContext::Findings, "o", A::Reopen),
+        (KeyContext::Findings, "u", A::Undo),
+        (KeyContext::Findings, "Ctrl-r", A::Redo),
+        (KeyContext::Findings, "F", A::Fix),
+        (KeyContext::Findings, "f", A::Filter),
+        (KeyContext::Findings, "/", A::Search),
+        (KeyContext::Findings, "n", A::NextMatch),
+        (KeyContext::Findings, "N", A::PreviousMatch),
+        (KeyContext::Runs, "r", A::Review),
+        (KeyContext::Runs, "C", A::Cancel),
+        (KeyContext::Detail, "p", A::Pause),
+        (KeyContext::Detail, "s", A::LeftOut),
+        (KeyContext::Findings, "s", A::LeftOut),
+        (KeyContext::Findings, "w", A::Watch),
+        (KeyContext::Runs, "W", A::Snooze),
+        (KeyContext::Runs, "L", A::Ledger),
+        (KeyContext::Runs, "K", A::Knowledge),
+        (KeyContext::Knowledge, "m", A::Mute),
+        (KeyContext::Knowledge, "D", A::Forget),
+        (KeyContext::Knowledge, "x", A::Forget),
+        (KeyContext::Knowledge, "e", A::Export),
+        (KeyContext::Knowledge, "r", A::Reload),
+        (KeyContext::Runs, "y", A::Copy),
+        (KeyContext::Runs, "e", A::Edit),
+        (KeyContext::Runs, "z", A::Zoom),
+        (KeyContext::Runs, "?", A::Help),
+        (KeyContext::Runs, "q", A::Quit),
+    ] {
+        assert_eq!(map.action(context, key(name)), Some(action), "{name} in {context:?}");
+    }
+    assert_eq!(map.action(KeyContext::Prompt, key("q")), None, "in a prompt letters are text");
+}
+
+/// Lays texts over each other as files `0.toml`, `1.toml` and so on; returns the map, the errors and the remarks.
+fn lay(texts: &[&str]) -> (Keymap, Vec<String>, Vec<String>) {
+    let file =
+        |(index, text): (usize, &&str)| KeymapFile { name: format!("{index}.toml"), text: (*text).to_owned().into() };
+    let files: Vec<KeymapFile> = texts.iter().enumerate().map(file).collect();
+    let (map, faults) = Keymap::from_files(&files);
+    let lines = |level| faults.iter().filter(|fault| fault.level == level).map(ToString::to_string).collect();
+    (map, lines(KeymapFaultLevel::Error), lines(KeymapFaultLevel::Remark))
+}
+
+const QUIT_AND_HELP: &str = "[global]\nq = 'quit'\n'?' = 'help'\n";
+
+#[test]
+fn mistakes_are_told_with_their_place_and_the_other_keys_hold() {
+    for (text, error) in [
+        ("[bridge]\nx = 'quit'", "1.toml:1:2: there is no context \"bridge\""),
+        ("[finding]\nx = 'quit'", "1.toml:1:2: there is no context \"finding\"; did you mean \"findings\"?"),
+        ("findings = 'quit'", "1.toml:1:1: [findings] must hold keys"),
+        ("[global]\n\nw = 'fly'", "1.toml:3:1: [global] w: \"fly\" is no action"),
+        ("[global]\nw = 'dismis'", "1.toml:2:1: [global] w: \"dismis\" is no action; did you mean \"dismiss\"?"),
+        ("[global]\nw = true", "1.toml:2:1: [global] w: wanted the name of an action, or false to take the key away"),
+        ("[global]\nHyper-x = 'down'", "1.toml:2:1: [global] \"Hyper-x\" is no key"),
+        ("[global]\n\"] Entre\" = 'down'", "1.toml:2:1: [global] \"Entre\" is no key; did you mean \"Enter\"?"),
+        ("[global]\n'a b c d e' = 'down'", "1.toml:2:1: [global] \"a b c d e\" has more than 4 keys"),
+        ("[runs]\nCtrl-d = 'down'\nC-d = 'up'", "1.toml:3:1: [runs] Ctrl-d is bound twice: in line 2, too"),
+        ("[runs]\nCtrl-d = 'down'\nC-d = false", "1.toml:3:1: [runs] Ctrl-d is bound twice: in line 2, too"),
+        (
+            "[runs]\ng = 'top'\n'g g' = 'top'",
+            "1.toml:3:1: [runs] g is a key and the beginning of gg: bind one of them (the other is in line 2)",
+        ),
+        (
+            "[runs]\n'g g g' = 'top'\n'gg' = 'top'",
+            "1.toml:3:1: [runs] gg is a key and the beginning of g g g: bind one of them (the other is in line 2)",
+        ),
+        (
+            "[global]\n'1 j' = 'down'",
+            "1.toml:2:1: [global] 1 j: a sequence cannot begin with a digit, because digits are counts",
+        ),
+        ("[global]\n'] Esc' = 'down'", "1.toml:2:1: [global] ] Esc: Esc ends a sequence, so it cannot be part of one"),
+        ("[prompt]\nx = 'abort'", "1.toml:2:1: [prompt] x: characters are text in a prompt"),
+        ("[prompt]\n'Ctrl-x k' = 'abort'", "1.toml:2:1: [prompt] Ctrl-x k: a prompt knows no sequences"),
+        ("[runs]\nx = 'accept'", "1.toml:2:1: [runs] x: \"accept\" does nothing in [runs]"),
+        ("[confirm]\nx = 'dismiss'", "1.toml:2:1: [confirm] x: \"dismiss\" does nothing in [confirm]"),
+        ("[global]\nq = false", "keymap: no key is left to quit"),
+    ] {
+        let (map, errors, remarks) = lay(&[QUIT_AND_HELP, &format!("{text}\n[detail]\nQ = 'quit'\n")]);
+        assert_eq!((errors.as_slice(), remarks.len()), ([error.to_owned()].as_slice(), 0), "{text}");
+        assert_eq!(map.action(KeyContext::Detail, key("Q")), Some(Action::Quit), "{text}");
+    }
+    let (map, errors) = Keymap::parse("[global");
+    assert_eq!(errors.len(), 3, "not TOML, and no key to quit or for help: {errors:?}");
+    assert_eq!(map.action(KeyContext::Runs, key("q")), Some(Action::Quit), "the embedded keys stand in");
+}
+
+#[test]
+fn a_file_lies_over_the_files_before_it() {
+    const LOWER: &str = "[global]\nq = 'quit'\n'?' = 'help'\n'] t' = 'next_tab'\n'] n' = 'next_match'\nx = 'dismiss'\n[runs]\nx = 'cancel'\n";
+    let find = |upper: &str, context, keys: &str| {
+        let (map, errors, remarks) = lay(&[LOWER, upper]);
+        assert_eq!(errors, Vec::<String>::new(), "{upper}");
+        let keys: KeySequence = keys.parse().unwrap_or_else(|error| panic!("{error}"));
+        (map.find(context, keys.keys()), remarks)
+    };
+    use KeyContext::{Files, Global, Runs};
+    use KeyMatch::{Prefix, Unbound};
+    let none = Vec::<String>::new;
+    let remark = |text: &str| vec![format!("1.toml:2:1: {text}")];
+    for (upper, context, keys, expected, remarks) in [
+        ("", Global, "]", Prefix, none()),
+        ("", Files, "] t", KeyMatch::Action(Action::NextTab), none()),
+        ("", Files, "x", KeyMatch::Action(Action::Dismiss), none()),
+        ("", Runs, "x", KeyMatch::Action(Action::Cancel), none()),
+        ("[global]\nx = 'undo'", Files, "x", KeyMatch::Action(Action::Undo), none()),
+        ("[global]\nx = 'none'", Files, "x", Unbound, none()),
+        ("[global]\nx = false", Runs, "x", KeyMatch::Action(Action::Cancel), none()),
+        // In a pane, false takes the pane's key and the global one away.
+        ("[runs]\nx = false", Runs, "x", Unbound, none()),
+        ("[files]\nx = false", Files, "x", Unbound, none()),
+        ("[files]\nx = false", Global, "x", KeyMatch::Action(Action::Dismiss), none()),
+        ("[files]\nX = false", Files, "X", Unbound, remark("[files] X is not bound, so there is nothing to take away")),
+        // A prefix goes with all its sequences.
+        ("[global]\n']' = false", Files, "]", Unbound, none()),
+        ("[files]\n']' = false", Files, "]", Unbound, none()),
+        ("[files]\n']' = false", Runs, "]", Prefix, none()),
+        ("[global]\n'] t' = false", Files, "] t", Unbound, none()),
+        ("[global]\n'] t' = false", Files, "]", Prefix, none()),
+        (
+            "[global]\n']' = 'undo'",
+            Files,
+            "]",
+            KeyMatch::Action(Action::Undo),
+            remark("[global] ] takes the place of ]t (0.toml:4), ]n (0.toml:5)"),
+        ),
+        ("[global]\n'x x' = 'undo'", Files, "x", Prefix, remark("[global] xx takes the place of x (0.toml:6)")),
+        // The keys of a pane join the sequences of the global context, or hide them.
+        ("[files]\n'] f' = 'undo'", Files, "] f", KeyMatch::Action(Action::Undo), none()),
+        ("[files]\n'] f' = 'undo'", Files, "] t", KeyMatch::Action(Action::NextTab), none()),
+        ("[files]\n'] f' = 'undo'", Runs, "] f", Unbound, none()),
+        ("[files]\n']' = 'undo'", Files, "]", KeyMatch::Action(Action::Undo), none()),
+        ("[files]\n'x x' = 'undo'", Files, "x", Prefix, none()),
+    ] {
+        assert_eq!(find(upper, context, keys), (expected, remarks), "{keys:?} in {context:?} with {upper:?}");
+    }
+    let (map, ..) = lay(&[LOWER, "[global]\nX = 'dismiss'\n"]);
+    let keys: Vec<String> = map.keys_of(Files, Action::Dismiss).iter().map(ToString::to_string).collect();
+    assert_eq!(keys, ["X", "x"], "the user's own key is shown first");
+}
