@@ -9,10 +9,11 @@ use divan::{Bencher, black_box};
 use revdeck::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
 use revdeck::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
 use revdeck::tui::app::{App, AppOptions, SessionInfo};
+use revdeck::tui::diff::{ChangeBlock, DiffFile, DiffPage, DiffRequest, DiffTexts};
 use revdeck::tui::filter::{FilterOverrides, FindingFilter};
 use revdeck::tui::input::{KeyEvent, TerminalInput};
 use revdeck::tui::keymap::{self, Keymap};
-use revdeck::tui::message::{AppCommand, AppMessage};
+use revdeck::tui::message::{AppCommand, AppMessage, Tab};
 use revdeck::tui::theme::{Background, ColorDepth, Theme};
 use revdeck::tui::{Screen, draw, glyphs, update};
 
@@ -93,6 +94,7 @@ fn app() -> App {
         depth: ColorDepth::Indexed256,
         theme_is_set: true,
         glyphs: glyphs::UNICODE,
+        diff_wrap: false,
         notices: Vec::new(),
     });
     let commands = update(&mut app, NOW, AppMessage::StoreRead { view: Arc::clone(&LARGE), written: 0 });
@@ -157,4 +159,81 @@ fn new_view(bencher: Bencher) {
         app.store.view = Arc::default();
         update(&mut app, NOW, AppMessage::Filtered { serial, view: Arc::clone(&LARGE), rows: rows.clone() });
     });
+}
+
+/// Diff of a file with this many lines, one of ten changed, or of this many files with 40 lines.
+fn large_diff(lines: u32, files: u32) -> (Arc<DiffPage>, Vec<Arc<DiffTexts>>) {
+    let mut page = DiffPage { to: "2222222222".into(), ..DiffPage::default() };
+    let mut texts = Vec::new();
+    for file in 0..files {
+        let line = |n: u32, word: &str| format!("    let value_{n} = compute_{word}({n}, \"text of {file}\");\n");
+        let old: String = (1..=lines).map(|n| line(n, "old")).collect();
+        let new: String = (1..=lines).map(|n| line(n, if n % 10 == 5 { "new" } else { "old" })).collect();
+        let changed = (1..=lines).filter(|n| n % 10 == 5);
+        let blocks: Vec<ChangeBlock> =
+            changed.map(|n| ChangeBlock { old: n, old_lines: 1, new: n, new_lines: 1 }).collect();
+        texts.push(Arc::new(DiffTexts::new(u64::from(file) + 1, old, new, &blocks)));
+        page.files.push(DiffFile { path: format!("src/part_{file}.rs"), blocks, ..DiffFile::default() });
+    }
+    (Arc::new(page), texts)
+}
+
+/// Opens a diff as the cockpit does, and plays the loader.
+fn open_diff(app: &mut App, page: &Arc<DiffPage>, texts: &[Arc<DiffTexts>]) {
+    app.detail.tab = Tab::Diff;
+    let subject = app.detail.subject.clone();
+    let loaded = Box::new(Arc::clone(page).into());
+    let commands = update(app, NOW, AppMessage::Loaded { subject, tab: Tab::Diff, loaded });
+    answer_reads(app, commands, texts);
+}
+
+fn answer_reads(app: &mut App, mut commands: Vec<AppCommand>, texts: &[Arc<DiffTexts>]) {
+    while let Some(command) = commands.pop() {
+        if let AppCommand::Diff(DiffRequest::Read { page, file }) = command {
+            commands.extend(update(app, NOW, AppMessage::DiffFile { page, file, texts: Ok(Arc::clone(&texts[file])) }));
+        }
+    }
+}
+
+/// Measures opening a diff up to the first frame with its texts, without reading them: lines a file, files.
+#[divan::bench(args = [(50_000, 1), (40, 5_000)])]
+fn diff_open(bencher: Bencher, (lines, files): (u32, u32)) {
+    let (page, texts) = large_diff(lines, files);
+    let mut app = app();
+    update(&mut app, NOW, key("1"));
+    let mut screen = Screen::new(200, 60);
+    bencher.bench_local(|| {
+        app.detail.diff = Default::default();
+        open_diff(&mut app, &page, &texts);
+        black_box(screen.draw_frame(|buffer| draw(&app, buffer)).len())
+    });
+}
+
+/// Measures a key and the next frame in a zoomed diff: lines a file, files.
+#[divan::bench(args = [("j", 50_000, 1), ("Ctrl-d", 50_000, 1), ("Ctrl-d", 40, 5_000), ("] h", 50_000, 1), ("G", 40, 5_000)])]
+fn diff_key(bencher: Bencher, (name, lines, files): (&str, u32, u32)) {
+    let (page, texts) = large_diff(lines, files);
+    let mut app = app();
+    update(&mut app, NOW, key("1"));
+    open_diff(&mut app, &page, &texts);
+    for name in ["Shift-Tab", "z"] {
+        let commands = update(&mut app, NOW, key(name));
+        answer_reads(&mut app, commands, &texts);
+    }
+    let mut screen = Screen::new(200, 60);
+    let (mut keys, mut bytes) = (0, 0);
+    bencher.bench_local(|| {
+        for name in name.split(' ') {
+            let commands = update(&mut app, NOW, key(name));
+            answer_reads(&mut app, commands, &texts);
+        }
+        let frame = screen.draw_frame(|buffer| draw(&app, buffer)).len();
+        keys += 1;
+        bytes += frame;
+        black_box(frame)
+    });
+    #[allow(clippy::print_stderr, reason = "a figure that divan has no column for")]
+    {
+        eprintln!("{name} in {files} x {lines}: {} bytes a key on average", bytes / keys.max(1));
+    }
 }

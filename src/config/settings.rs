@@ -74,6 +74,8 @@ setting_table! {
         theme: String, Form::Text, User;
         /// True to draw frames and glyphs with ASCII characters only.
         ascii: bool, Form::Flag, User;
+        /// True to continue long lines of a diff in the next row; false to cut them and to shift the code with keys.
+        diff_wrap: bool, Form::Flag, User;
         /// Use of color by the commands and the cockpit.
         color: ColorChoice, Form::OneOf(ColorChoice::WORDS), User;
     }

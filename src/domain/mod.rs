@@ -27,6 +27,7 @@ mod scope;
 pub mod text;
 mod triage;
 pub mod unified_diff;
+mod viewed_file;
 mod watch_trigger;
 mod wilson;
 
@@ -57,6 +58,7 @@ pub use run_output::RunOutput;
 pub use scope::{ParseScopeError, Scope};
 pub use triage::{Actor, Disposition, TriageAction};
 pub use unified_diff::Hunk;
+pub use viewed_file::ViewedFile;
 pub use watch_trigger::{GitOperation, MinuteOfDay, QuietHours, WatchMode, WatchTrigger};
 pub use wilson::wilson_lower_bound;
 

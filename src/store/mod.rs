@@ -72,6 +72,7 @@ mod tables;
 mod tail;
 pub(crate) mod triage;
 mod view;
+mod viewed_files;
 mod watcher_state;
 
 pub use check::{StoreCheckReport, StoreProblem};
@@ -233,6 +234,10 @@ impl Store {
 
     fn notes_path(&self) -> PathBuf {
         self.root.join("notes.ndjson")
+    }
+
+    fn viewed_path(&self) -> PathBuf {
+        self.root.join("viewed.ndjson")
     }
 
     fn notices_path(&self) -> PathBuf {

@@ -18,6 +18,7 @@ pub use sequence::{PendingKeys, SequenceHint};
 pub use session::{RunBudget, SessionInfo, TurnLimits};
 pub use times::format_duration;
 
+use super::diff::DiffPane;
 use super::doc::{self, Doc, FoldKey};
 use super::filter::{self, FindingFilter};
 use super::glyphs::Glyphs;
@@ -162,6 +163,8 @@ pub struct DetailPane {
     pub tab: Tab,
     /// Loaded data and the subject and tab to which it belongs.
     pub page: Option<(DetailSubject, Tab, Box<PageData>)>,
+    /// Rows of the diff, if the page is one.
+    pub diff: DiffPane,
     /// Lines of the page, built from `page`.
     pub doc: Doc,
     /// Width in cells for which `doc` was built; 0 when it must be built again.
@@ -260,6 +263,8 @@ pub struct AppOptions {
     pub theme_is_set: bool,
     /// Unicode glyphs or their ASCII stand-ins.
     pub glyphs: Glyphs,
+    /// Long lines of a diff are continued in the next row.
+    pub diff_wrap: bool,
     /// Problems of the theme's file; shown in the first notice.
     pub notices: Vec<String>,
 }
@@ -300,6 +305,7 @@ impl App {
                 subject: DetailSubject::Nothing,
                 tab: Tab::Page,
                 page: None,
+                diff: DiffPane::new(setup.diff_wrap),
                 doc: Doc::default(),
                 width: 0,
                 scroll: 0,

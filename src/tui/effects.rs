@@ -14,6 +14,8 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 
 use super::clipboard;
+use super::diff::DiffRequest;
+use super::highlight::PartlyParsedTexts;
 use super::message::{AppCommand, AppMessage, CopyOrder, DetailSubject, Tab, TriageOrder, TriageOrderItem};
 use super::page_loader::PageLoader;
 use super::runner_requests::{RunnerRequest, serve_runner_requests};
@@ -21,7 +23,7 @@ use super::terminal::MessageSender;
 use super::views::ViewWorkers;
 use super::views::fix::FixIndex;
 use crate::config::ClockAndIds;
-use crate::domain::{Actor, Disposition, FindingId, RunId, TriageAction};
+use crate::domain::{Actor, Disposition, FindingId, RunId, TriageAction, ViewedFile};
 use crate::git::Repo;
 use crate::masking::Mask;
 use crate::policy;
@@ -53,6 +55,8 @@ enum PageRequest {
     Page { view: Arc<StoreView>, subject: DetailSubject, tab: Tab, mask: Mask },
     Files { run: String },
     Reported { run: String },
+    Diff(DiffRequest),
+    Viewed(ViewedFile),
 }
 
 enum ClipboardRequest {
@@ -120,6 +124,8 @@ impl Effects {
             AppCommand::Reveal { subject, tab } => {
                 self.send_to(&self.reader, PageRequest::Page { view: Arc::clone(view), subject, tab, mask: Mask::Off });
             }
+            AppCommand::Diff(request) => self.send_to(&self.reader, PageRequest::Diff(request)),
+            AppCommand::MarkViewed(mark) => self.send_to(&self.reader, PageRequest::Viewed(mark)),
             AppCommand::LoadFiles { run } => self.send_to(&self.reader, PageRequest::Files { run }),
             AppCommand::LoadReported { run } => self.send_to(&self.reader, PageRequest::Reported { run }),
             command @ AppCommand::Filter { .. } => self.send_to(&self.filter, command),
@@ -339,8 +345,9 @@ fn read_fixes(store: &Store, messages: &MessageSender, known: &mut u64) -> bool 
 /// Serves page requests, newest first: older requests are no longer on the screen.
 fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: &MessageSender) {
     let mut last: Option<Tab> = None;
+    let mut parsed = PartlyParsedTexts::default();
     while let Ok(first) = reads.recv() {
-        let (mut page, mut files, mut reported) = (None, None, Vec::new());
+        let (mut page, mut files, mut reported, mut diffs) = (None, None, Vec::new(), Vec::new());
         let mut wish = Some(first);
         // A change of tab is shown at once. While the selection moves, only the page where it settles is read; pages
         // in between would be replaced unseen, and a held key would make the terminal draw pages instead of rows.
@@ -350,6 +357,11 @@ fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: 
                 Some(PageRequest::Page { view, subject, tab, mask }) => page = Some((view, subject, tab, mask)),
                 Some(PageRequest::Files { run }) => files = Some(run),
                 Some(PageRequest::Reported { run }) => reported.push(run),
+                Some(PageRequest::Diff(request)) => diffs.push(request),
+                Some(PageRequest::Viewed(mark)) => {
+                    let result = loader.store.mark_viewed(&mark).map_err(|error| error.to_string());
+                    let _ = messages.send(AppMessage::ViewedFile { mark, result });
+                }
                 None => break,
             }
             wish = if moves { reads.recv_timeout(SELECTION_DEBOUNCE).ok() } else { reads.try_recv().ok() };
@@ -367,6 +379,10 @@ fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: 
                     Mask::Off => AppMessage::Revealed { subject, tab, loaded },
                 });
             });
+        }
+        // The newest request is about what is on the screen now.
+        for request in diffs.into_iter().rev() {
+            let _ = messages.send(loader.serve_diff(request, &mut parsed));
         }
         if let Some(run) = files {
             let files = loader.read_files(&run);

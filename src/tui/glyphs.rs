@@ -32,6 +32,8 @@ pub struct Glyphs {
     pub folded: &'static str,
     /// Sign of an open fold.
     pub unfolded: &'static str,
+    /// Sign between the old and the new name of a file.
+    pub arrow: &'static str,
     /// Sign of a superseded run below its replacement.
     pub nested: &'static str,
     /// Sign of a success notice.
@@ -69,6 +71,7 @@ pub const UNICODE: Glyphs = Glyphs {
     empty: "─",
     folded: "▸",
     unfolded: "▾",
+    arrow: "→",
     nested: "└",
     done: "✓",
     trouble: "!",
@@ -96,6 +99,7 @@ pub const ASCII: Glyphs = Glyphs {
     empty: ".",
     folded: "+",
     unfolded: "-",
+    arrow: ">",
     nested: "`",
     done: "+",
     trouble: "!",

@@ -116,6 +116,14 @@ actions! {
         PageUp "page_up" "page" "a page up",
         NextMatch "next_match" "next" "next match of the search",
         PreviousMatch "previous_match" "previous" "previous match of the search",
+        NextHunk "next_hunk" "change" "diff: next change",
+        PreviousHunk "previous_hunk" "change" "diff: previous change",
+        NextFile "next_file" "file" "diff: next file",
+        PreviousFile "previous_file" "file" "diff: previous file",
+        NextFinding "next_finding" "finding" "diff: next finding",
+        PreviousFinding "previous_finding" "finding" "diff: previous finding",
+        ScrollLeft "scroll_left" "left" "diff: code to the left; else left",
+        ScrollRight "scroll_right" "right" "diff: code to the right; else right",
     }
     "Panes" {
         Runs "runs" "runs" "runs",
@@ -136,6 +144,8 @@ actions! {
         Knowledge "knowledge" "knowledge" "learned patterns",
         Unfold "unfold" "unfold" "fold or unfold runs, a language",
         Zoom "zoom" "zoom" "zoom the pane, or unzoom",
+        SideBySide "side_by_side" "sides" "diff: unified or side by side",
+        Viewed "viewed" "viewed" "diff: file viewed, finding's text; else a page",
     }
     "Decide" {
         Mark "mark" "mark" "mark or unmark, and go down",

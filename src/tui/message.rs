@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
+use super::diff::{DiffMove, DiffPage, DiffRequest, DiffTexts, TextHighlights};
 use super::filter::{FilterOverrides, FindingFilter};
 use super::input::TerminalInput;
 use super::page_data::PageData;
 use super::views::fix::{FixIndex, FixOrder, FixPlan};
 use super::views::{ViewReply, ViewRequest};
-use crate::domain::{FindingId, FindingStatus, Fix, RunId, Scope};
+use crate::domain::{FindingId, FindingStatus, Fix, RunId, Scope, ViewedFile};
 use crate::runner::{FreshnessFacts, OpeningOutcome, ReviewerTerms, WatchState};
 use crate::store::triage::UndoOutcome;
 use crate::store::{Heartbeat, StoreView};
@@ -68,6 +69,31 @@ pub enum AppMessage {
         tab: Tab,
         /// Data of the page, or the reason why it could not be read.
         loaded: Box<PageData>,
+    },
+    /// Texts of a file of a diff.
+    DiffFile {
+        /// Page for which they were read.
+        page: Arc<DiffPage>,
+        /// Index of the file.
+        file: usize,
+        /// Texts, or the reason why they could not be read.
+        texts: Result<Arc<DiffTexts>, String>,
+    },
+    /// Lines of a diff that moved.
+    DiffMoves {
+        /// Page in which they were looked for.
+        page: Arc<DiffPage>,
+        /// Moves between its files.
+        moves: Vec<DiffMove>,
+    },
+    /// Highlighted lines of a file of a diff.
+    DiffHighlights(TextHighlights),
+    /// The mark of a file as viewed was stored.
+    ViewedFile {
+        /// Mark that was stored.
+        mark: ViewedFile,
+        /// The reason why it was not stored.
+        result: Result<(), String>,
     },
     /// Files of a run; `None` if the run has no output.
     Files {
@@ -178,6 +204,10 @@ pub enum AppCommand {
         /// Tab of the page.
         tab: Tab,
     },
+    /// Reads or highlights a file of the diff.
+    Diff(DiffRequest),
+    /// Stores that a file was viewed, or that it was not.
+    MarkViewed(ViewedFile),
     /// Reads the files of a run.
     LoadFiles {
         /// Run id.

@@ -12,6 +12,7 @@
 mod activity;
 pub mod app;
 mod clipboard;
+pub mod diff;
 pub(crate) mod doc;
 mod draw;
 mod editor;
@@ -185,6 +186,7 @@ fn load_options(services: &Services, columns: u16, rows: u16) -> AppOptions {
         depth,
         theme_is_set,
         glyphs: if services.settings.ascii { glyphs::ASCII } else { glyphs::UNICODE },
+        diff_wrap: services.settings.diff_wrap,
         notices,
     }
 }

@@ -1,5 +1,8 @@
 //! Defines the data of the detail pages as read in the background: plain values without layout.
 
+use std::sync::Arc;
+
+use super::diff::DiffPage;
 use super::theme::Role;
 use super::turns::TurnHistory;
 use crate::domain::{Disposition, Finding, FindingNote, Fix, JournalEntry, RunOutput, RunRecord};
@@ -18,7 +21,7 @@ pub enum PageData {
     File(Box<FilePage>),
     Fix(Box<FixPage>),
     /// Diff of a file, or of all files of a run.
-    Diff(Vec<FileDiffPage>),
+    Diff(Arc<DiffPage>),
     Log {
         run: Option<Box<RunRecord>>,
         entries: Vec<JournalEntry>,
@@ -27,6 +30,12 @@ pub enum PageData {
     Ledger(LedgerPreview),
     /// Error message.
     Failed(String),
+}
+
+impl From<Arc<DiffPage>> for PageData {
+    fn from(page: Arc<DiffPage>) -> Self {
+        Self::Diff(page)
+    }
 }
 
 #[derive(Debug, Clone)]

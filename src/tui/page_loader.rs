@@ -11,12 +11,11 @@ use std::sync::Arc;
 use super::highlight::Highlighter;
 use super::message::{DetailSubject, FileListRow, FileListState, Tab};
 use super::page_data::{
-    CodeExcerpt, CodeRelocation, DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, FilePage, FindingPage,
-    HighlightSpans, PageData, RunPage, TurnsPage,
+    CodeExcerpt, CodeRelocation, DiffPageHunk, FilePage, FindingPage, HighlightSpans, PageData, RunPage, TurnsPage,
 };
 use super::turns::TurnHistory;
 use crate::domain::{Finding, FindingId, FindingStatus, RunId, RunRecord, Scope, text};
-use crate::git::{Changeset, FileChange, FilterRules, LineOrigin, Repo};
+use crate::git::{Changeset, FilterRules, Repo};
 use crate::masking::Mask;
 use crate::policy;
 use crate::report::EarlierRuns;
@@ -29,9 +28,7 @@ const EXCERPT_CONTEXT_LINES: u32 = 3;
 const MAX_ANCHOR_LINES: u32 = 400;
 /// Line from which highlighting may be slow, so that the plain code is shown first.
 const SLOW_HIGHLIGHT_FROM_LINE: usize = 400;
-/// Unchanged lines around a hunk.
-const DIFF_CONTEXT_LINES: u32 = 4;
-/// Lines of a run's diffs after which no further file is read.
+/// Lines of a patch after which no further file is read.
 pub(super) const MAX_DIFF_LINES: usize = 5_000;
 /// Limits of highlighting: total lines of diffs, and the last line of a file.
 pub(super) const MAX_HIGHLIGHTED_DIFF_LINES: usize = 2_000;
@@ -261,7 +258,7 @@ impl PageLoader {
         Ok(PageData::File(Box::new(page)))
     }
 
-    fn read_run_of(&self, view: &Arc<StoreView>, subject: &DetailSubject) -> Result<RunRecord, String> {
+    pub(super) fn read_run_of(&self, view: &Arc<StoreView>, subject: &DetailSubject) -> Result<RunRecord, String> {
         match subject {
             DetailSubject::Run(run) | DetailSubject::File { run, .. } => self.read_run(run),
             DetailSubject::Finding(id) => match view.finding_index(id) {
@@ -276,77 +273,6 @@ impl PageLoader {
         let run = self.read_run_of(view, subject)?;
         let entries = self.store.read_journal(&run.run_id).map_err(|error| error.to_string())?;
         Ok(PageData::Log { run: Some(Box::new(run)), entries: secrets::mask_journal(entries) })
-    }
-
-    fn load_diff(&mut self, view: &Arc<StoreView>, subject: &DetailSubject, mask: Mask) -> Result<PageData, String> {
-        let run = self.read_run_of(view, subject)?;
-        let (path, anchor) = match subject {
-            DetailSubject::Finding(id) => {
-                // The change in which the finding was reported, with the lines it had there.
-                let id = id.parse().map_err(|error| format!("{error}"))?;
-                let reported = self.store.finding_in_run(&run.run_id, &id).map_err(|error| error.to_string())?;
-                let finding = reported.ok_or("the store no longer has this finding")?;
-                (Some(finding.repo_relative_path), Some((finding.line_start, finding.line_end)))
-            }
-            DetailSubject::File { path, .. } => (Some(path.clone()), None),
-            DetailSubject::Run(_) | DetailSubject::Nothing => (None, None),
-        };
-        let note = |note: &str| {
-            Ok(PageData::Diff(vec![FileDiffPage {
-                path: path.clone().unwrap_or_else(|| run.subject.scope.to_string()),
-                note: Some(note.to_owned()),
-                to: run.subject.snapshot_commit.clone(),
-                ..FileDiffPage::default()
-            }]))
-        };
-        if matches!(run.subject.scope, Scope::All) {
-            return note("The whole tree was reviewed as it is: there is no change to show.");
-        }
-        if run.subject.snapshot_commit.is_empty() {
-            return note("The snapshot of this run is not there yet.");
-        }
-        let Some(change) = self.read_change(&run) else {
-            return note("The snapshot of this run is no longer kept.");
-        };
-        let files: Vec<&FileChange> =
-            change.files.iter().filter(|file| path.as_ref().is_none_or(|path| *path == file.path)).collect();
-        if files.is_empty() {
-            let left_out = path.as_ref().and_then(|path| change.left_out.iter().find(|file| file.path == *path));
-            return match left_out {
-                Some(file) => note(&format!("Left out of the review: {}.", file.reason)),
-                None => note("This run's change does not touch it: the finding is about code that stands unchanged."),
-            };
-        }
-        let mut out = Vec::new();
-        let mut lines = 0;
-        for file in files {
-            if lines > MAX_DIFF_LINES {
-                out.push(FileDiffPage {
-                    path: "more files follow; the list of files shows each".to_owned(),
-                    ..FileDiffPage::default()
-                });
-                break;
-            }
-            let Some(repo) = &self.repo else { break };
-            let mut read = repo.file_diff(file, DIFF_CONTEXT_LINES).map_err(|error| error.to_string())?;
-            secrets::mask_diff(repo, file, mask, &mut read)?;
-            lines += read.len();
-            let mut hunks = group_hunks(read);
-            let last = hunks.last().map_or(0, |hunk| (hunk.new_start + hunk.new_lines) as usize);
-            if lines <= MAX_HIGHLIGHTED_DIFF_LINES && last <= MAX_HIGHLIGHTED_LINE {
-                self.highlight_hunks(&run.subject.snapshot_commit, &file.path, &mut hunks, last, mask);
-            }
-            out.push(FileDiffPage {
-                path: file.path.clone(),
-                old_path: file.old_path.clone(),
-                from: run.subject.base_commit.clone(),
-                to: run.subject.snapshot_commit.clone(),
-                hunks,
-                note: None,
-                anchor,
-            });
-        }
-        Ok(PageData::Diff(out))
     }
 
     /// Highlights the lines of the new side.
@@ -371,7 +297,7 @@ impl PageLoader {
         }
     }
 
-    fn read_change(&mut self, run: &RunRecord) -> Option<Arc<Changeset>> {
+    pub(super) fn read_change(&mut self, run: &RunRecord) -> Option<Arc<Changeset>> {
         let key = (run.subject.base_commit.clone(), run.subject.snapshot_commit.clone());
         if let Some((_, change)) = self.changes.iter().find(|(known, _)| *known == key) {
             return Some(Arc::clone(change));
@@ -464,39 +390,4 @@ fn build_excerpt(finding: &Finding, file: Option<&[String]>) -> CodeExcerpt {
     let clean = text::sanitize_lines(finding.quoted_code.trim_end_matches('\n'), 4);
     let lines = if clean.is_empty() { Vec::new() } else { clean.split('\n').map(str::to_owned).collect() };
     CodeExcerpt { first: finding.line_start.max(1), lines, spans: Vec::new(), note: Some("as quoted; snapshot gone") }
-}
-
-fn group_hunks(lines: Vec<crate::git::DiffLine>) -> Vec<DiffPageHunk> {
-    let mut hunks: Vec<DiffPageHunk> = Vec::new();
-    for line in lines {
-        if line.origin == LineOrigin::HunkHeader {
-            hunks.push(DiffPageHunk::default());
-            continue;
-        }
-        let Some(hunk) = hunks.last_mut() else { continue };
-        let side = match line.origin {
-            LineOrigin::Added => DiffSide::New,
-            LineOrigin::Removed => DiffSide::Old,
-            LineOrigin::Context | LineOrigin::HunkHeader => DiffSide::Both,
-        };
-        for (number, start, count) in [
-            (line.old_line, &mut hunk.old_start, &mut hunk.old_lines),
-            (line.new_line, &mut hunk.new_start, &mut hunk.new_lines),
-        ] {
-            if let Some(number) = number {
-                if *count == 0 {
-                    *start = number;
-                }
-                *count += 1;
-            }
-        }
-        hunk.lines.push(DiffPageLine {
-            side,
-            old: line.old_line,
-            new: line.new_line,
-            text: text::sanitize_lines(&line.text, 4).replace('\n', " "),
-            spans: HighlightSpans::new(),
-        });
-    }
-    hunks
 }

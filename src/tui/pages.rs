@@ -41,12 +41,10 @@ pub fn build_page(app: &App, width: usize) -> Doc {
         Some(PageData::Context(page)) => context::render_context(app, page, width, &mut doc),
         Some(PageData::Fix(page)) => fix::render_fix(app, page, width, &mut doc),
         Some(PageData::File(page)) => run::render_file(app, page, width, &mut doc),
-        Some(PageData::Diff(files)) => {
-            for (index, diff) in files.iter().enumerate() {
-                if index > 0 {
-                    doc.push(DocLine::default());
-                }
-                render_diff(app, diff, width, &mut doc);
+        // The diff has rows of its own; only a text in place of files is a page.
+        Some(PageData::Diff(diff)) => {
+            if let Some(note) = &diff.note {
+                doc.push_paragraph(Role::Muted, note, width);
             }
         }
         Some(PageData::Log { run, entries }) => run::render_log(app, run.as_deref(), entries, width, &mut doc),

@@ -1,6 +1,7 @@
 //! Tests the cockpit from the outside: messages in, commands and screens out, without terminal and clock.
 
 mod context;
+mod diff;
 mod fix;
 mod flow;
 mod knowledge;

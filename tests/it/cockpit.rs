@@ -1,6 +1,7 @@
 //! Integration tests: the cockpit in a real pseudo-terminal, with the real binary and a real store.
 
 mod assistants;
+mod diff;
 mod opening;
 mod secrets;
 

@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
 use super::super::app::Pane;
+use super::super::diff;
 use super::super::doc::{self, DocLine};
 use super::super::filter;
 use super::super::layout::PaneArea;
@@ -23,6 +24,9 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let head = app.status_rows(body.height);
     draw_activity(painter, Rect { height: head.min(body.height), ..body });
     (body.y, body.height) = (body.y + head, body.height - head);
+    if diff::is_shown(app) {
+        return diff::draw(painter, body);
+    }
     if app.detail.doc.lines.is_empty() {
         if app.detail.loading.is_some() && app.detail.page.is_none() {
             painter.draw_text(body.x, body.y, body.width, "loading", Role::Faint);

@@ -7,6 +7,7 @@ use ratatui::style::Modifier;
 use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{App, ContextListing, NoticeLevel, OpeningLook, Pane, PendingCountKind};
+use super::super::diff;
 use super::super::doc;
 use super::super::keymap::{Action, KeyContext};
 use super::super::layout::{MIN_SCREEN_SIZE, PaneArea, ScreenLayout};
@@ -259,6 +260,7 @@ fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static str)>
         }
         KeyContext::Findings => vec![A::Addressed, A::Dismiss, A::Reopen, A::Mark, A::Filter, A::Help, A::Quit],
         KeyContext::Files => vec![A::Open, A::Right, A::Edit, A::Copy, A::Search, A::Help, A::Quit],
+        KeyContext::Detail if diff::is_shown(app) => return diff::footer_actions(app),
         KeyContext::Detail if !app.detail.doc.folds.is_empty() => {
             let chosen = update::chosen_fold(app).and_then(|at| app.detail.doc.folds.get(at));
             let open = chosen.is_some_and(|fold| app.detail.open_folds.contains(&fold.key));

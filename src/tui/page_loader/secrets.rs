@@ -1,7 +1,6 @@
 //! Masks the secrets in what a page shows. A secret is found in a whole file and masked in the lines that are shown.
 
 use crate::domain::{Finding, JournalEntry, RunEvent, RunOutput};
-use crate::git::{DiffLine, FileChange, LineOrigin, Repo};
 use crate::masking::{Mask, mask_event_words};
 
 /// Masks a finding, which an older version or an unmasked reviewer may have stored with a secret.
@@ -48,36 +47,6 @@ pub fn mask_output(mut output: RunOutput) -> RunOutput {
     output
 }
 
-/// Masks the lines of a file's diff with the secrets of its old and its new text.
-///
-/// # Errors
-///
-/// Fails if a text cannot be read: its lines must not be shown then.
-pub fn mask_diff(repo: &Repo, file: &FileChange, mask: Mask, lines: &mut [DiffLine]) -> Result<(), String> {
-    if mask == Mask::Off {
-        return Ok(());
-    }
-    let read = |blob: &str, path: &str| {
-        let bytes = repo.blob(blob).map_err(|error| error.to_string())?;
-        Ok::<_, String>(list_masked_lines(mask, path, &String::from_utf8_lossy(&bytes)))
-    };
-    let new = read(&file.new_blob, &file.path)?;
-    let old_path = file.old_path.as_deref().unwrap_or(&file.path);
-    let old = file.old_blob.as_ref().map_or_else(|| Ok(Vec::new()), |blob| read(blob, old_path))?;
-    for line in lines {
-        let masked = match line.origin {
-            LineOrigin::Removed => find_line(&old, line.old_line),
-            LineOrigin::Added | LineOrigin::Context => find_line(&new, line.new_line),
-            // Git repeats a line of the old text in the header; the page shows none of it.
-            LineOrigin::HunkHeader => None,
-        };
-        if let Some(masked) = masked {
-            masked.clone_into(&mut line.text);
-        }
-    }
-    Ok(())
-}
-
 /// Masks lines with their numbers (1-based) on one side of a patch, of which no whole text is at hand.
 pub fn mask_patch_side<'a>(mask: Mask, path: &str, lines: impl Iterator<Item = &'a mut String>) {
     let mut lines: Vec<&mut String> = lines.collect();
@@ -97,9 +66,4 @@ fn list_masked_lines(mask: Mask, path: &str, text: &str) -> Vec<(u32, String)> {
         .filter(|(_, (line, masked))| line != masked)
         .map(|(number, (_, masked))| (number, masked.to_owned()))
         .collect()
-}
-
-fn find_line(masked: &[(u32, String)], number: Option<u32>) -> Option<&str> {
-    let at = masked.binary_search_by_key(&number?, |(number, _)| *number).ok()?;
-    masked.get(at).map(|(_, text)| text.as_str())
 }

@@ -43,6 +43,7 @@ pub fn app(columns: u16, rows: u16) -> App {
         depth: ColorDepth::Indexed256,
         theme_is_set: false,
         glyphs: glyphs::UNICODE,
+        diff_wrap: false,
         notices: Vec::new(),
     });
     app.now = NOW;

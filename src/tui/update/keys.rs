@@ -1,6 +1,7 @@
 //! Executes key presses and actions.
 
 use super::super::app::{App, ContextListing, NoticeLevel, Pane, PendingCount, PendingCountKind, PendingKeys};
+use super::super::diff;
 use super::super::filter;
 use super::super::input::{KeyCode, KeyEvent};
 use super::super::keymap::{Action, KeyMatch};
@@ -119,6 +120,12 @@ fn accepts_count(action: Action) -> bool {
             | A::NextMatch
             | A::PreviousMatch
             | A::Mark
+            | A::NextHunk
+            | A::PreviousHunk
+            | A::NextFile
+            | A::PreviousFile
+            | A::NextFinding
+            | A::PreviousFinding
     )
 }
 
@@ -152,6 +159,9 @@ pub fn focus_pane(app: &mut App, pane: Pane, commands: &mut Vec<AppCommand>) {
 fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<AppCommand>) {
     use Action as A;
     let times = count.unwrap_or(1);
+    if diff::run_action(app, action, count, commands) {
+        return;
+    }
     match action {
         A::Down | A::Up if moves_by_fold(app) => folds::move_by(app, times, action == A::Down),
         A::Down | A::HalfPageDown | A::PageDown => move_by(app, compute_distance(app, action, times)),
@@ -165,8 +175,12 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Files => focus_pane(app, Pane::Files, commands),
         A::NextPane => focus_neighbour(app, true, commands),
         A::PreviousPane => focus_neighbour(app, false, commands),
-        A::Left => go_left(app, commands),
-        A::Right => go_right(app, commands),
+        A::Left | A::ScrollLeft => go_left(app, commands),
+        A::Right | A::ScrollRight => go_right(app, commands),
+        A::Viewed => run_action(app, A::PageDown, count, commands),
+        // The diff has executed them.
+        A::NextHunk | A::PreviousHunk | A::NextFile | A::PreviousFile | A::NextFinding | A::PreviousFinding => {}
+        A::SideBySide => {}
         A::NextTab => switch_tab(app, true),
         A::PreviousTab => switch_tab(app, false),
         A::Reveal => secrets::toggle(app),
@@ -271,7 +285,11 @@ fn prompt_filter(app: &mut App, commands: &mut Vec<AppCommand>) {
 }
 
 fn prompt_search(app: &mut App) {
-    let from = if app.panes.focus == Pane::Detail { app.detail.scroll } else { selected_row(app) };
+    let from = match app.panes.focus {
+        Pane::Detail if diff::is_shown(app) => app.detail.diff.cursor(),
+        Pane::Detail => app.detail.scroll,
+        _ => selected_row(app),
+    };
     let before = std::mem::take(&mut app.search);
     open_prompt(app, InputPromptKind::Search { before, from }, LineEdit::default());
 }
@@ -353,6 +371,7 @@ pub fn go_to_row(app: &mut App, at: usize) {
         Pane::Runs => app.run_list.cursor.select(at, app.run_list.entries.len(), height),
         Pane::Findings => app.finding_list.cursor.select(at, app.finding_list.rows.len(), height),
         Pane::Files => app.file_list.cursor.select(at, app.file_list.rows.len(), height),
+        Pane::Detail if diff::is_shown(app) => app.detail.diff.move_to(at),
         Pane::Detail => app.detail.scroll = at.min(app.detail.doc.lines.len().saturating_sub(height)),
     }
 }
@@ -480,13 +499,13 @@ fn toggle_pause(app: &mut App, commands: &mut Vec<AppCommand>) {
 
 /// Returns path and line of the selected item, for the editor.
 fn selected_location(app: &App) -> Option<(String, u32)> {
+    if let Some(place) = diff::source_at_cursor(app) {
+        return Some(place);
+    }
     match &app.detail.subject {
         DetailSubject::Finding(id) => {
             let finding = app.finding_by_id(id)?;
-            let top = (app.panes.focus == Pane::Detail && app.detail.tab == Tab::Diff)
-                .then(|| app.detail.doc.lines.iter().skip(app.detail.scroll + 1).find_map(|line| line.source))
-                .flatten();
-            Some((finding.path.to_owned(), top.unwrap_or(finding.line_start)))
+            Some((finding.path.to_owned(), finding.line_start))
         }
         DetailSubject::File { path, .. } => Some((path.clone(), 1)),
         DetailSubject::Run(_) | DetailSubject::Nothing => None,

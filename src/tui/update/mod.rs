@@ -20,6 +20,7 @@ pub(crate) use triage::dismiss;
 use std::sync::Arc;
 
 use super::app::{App, NoticeLevel, OpeningLook, Pane};
+use super::diff;
 use super::doc::{Doc, FollowMode};
 use super::input::TerminalInput;
 use super::keymap::{Action, KeyContext};
@@ -75,6 +76,10 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
                 show_loaded_page(app, subject, tab, loaded);
             }
         }
+        AppMessage::DiffFile { page, file, texts } => diff::apply_file(app, &page, file, texts),
+        AppMessage::DiffMoves { page, moves } => diff::apply_moves(app, &page, moves),
+        AppMessage::DiffHighlights(highlights) => diff::apply_highlights(app, highlights),
+        AppMessage::ViewedFile { mark, result } => diff::apply_viewed(app, &mark, result),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
         AppMessage::Reported { run, findings } => data::apply_reported(app, run, findings, &mut commands),
         AppMessage::Triaged { order, result, written } => triage::apply_stored(app, &order, result, written),
@@ -259,6 +264,7 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
     }
     // The rows above the page change with the run's activity.
     clamp_scroll(app);
+    diff::sync(app, commands);
 }
 
 /// Returns the selected item of the list that had the focus last.
@@ -295,6 +301,9 @@ fn show_loaded_page(app: &mut App, subject: DetailSubject, tab: Tab, mut loaded:
     let end_matters = app.detail.scroll > 0 || app.detail.doc.follow == FollowMode::StartAtEnd;
     let at_end = end_matters && app.detail.scroll + app.pane_height(Pane::Detail) >= app.detail.doc.lines.len();
     app.detail.loading = None;
+    if let PageData::Diff(page) = loaded.as_ref() {
+        diff::show_page(app, Arc::clone(page), &subject);
+    }
     app.detail.page = Some((subject, tab, loaded));
     rebuild_page(app);
     if !again {

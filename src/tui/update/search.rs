@@ -1,6 +1,7 @@
 //! Searches the rows of the lists and the lines of the page.
 
 use super::super::app::{App, NoticeLevel, Pane};
+use super::super::diff;
 use super::super::filter;
 use super::go_to_row;
 use super::keys::selected_row;
@@ -12,7 +13,11 @@ pub fn search_next(app: &mut App, forward: bool, times: usize) {
         return;
     }
     for _ in 0..times.min(1000) {
-        let at = if app.panes.focus == Pane::Detail { app.detail.scroll } else { selected_row(app) };
+        let at = match app.panes.focus {
+            Pane::Detail if diff::is_shown(app) => app.detail.diff.cursor(),
+            Pane::Detail => app.detail.scroll,
+            _ => selected_row(app),
+        };
         if !find_row(app, at, forward, true) {
             let text = format!("{:?} is not here", app.search);
             app.show_notice(NoticeLevel::Info, text);
@@ -23,6 +28,9 @@ pub fn search_next(app: &mut App, forward: bool, times: usize) {
 
 /// Searches from row `at`; `beyond` excludes the row itself. Returns true if a row was found.
 pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
+    if app.panes.focus == Pane::Detail && diff::is_shown(app) {
+        return diff::find_row(app, at, forward, beyond);
+    }
     let wanted = app.search.to_lowercase();
     let rows = match app.panes.focus {
         Pane::Runs => app.run_list.entries.len(),

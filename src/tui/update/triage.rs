@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::super::app::{App, NoticeLevel, Pane};
+use super::super::diff;
 use super::super::keymap::{Action, KeyContext};
 use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, DetailSubject, TriageOrder, TriageOrderItem};
@@ -19,6 +20,9 @@ const MAX_NAMED_PLACES: usize = 2;
 pub fn collect_selected(app: &mut App) -> Vec<String> {
     marks::commit_mark_range(app);
     app.finding_list.mark_range_start = None;
+    if let Some(id) = diff::finding_at_cursor(app) {
+        return vec![id.to_owned()];
+    }
     if app.finding_list.marks.is_empty() {
         return match &app.detail.subject {
             DetailSubject::Finding(id) => vec![id.clone()],

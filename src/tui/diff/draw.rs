@@ -1,0 +1,421 @@
+//! Draws the visible rows of a diff.
+
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use unicode_width::UnicodeWidthStr;
+
+use super::super::app::Pane;
+use super::super::draw::painter::Painter;
+use super::super::draw::{draw_line, selection_style};
+use super::super::filter;
+use super::super::pages::priority_label;
+use super::super::theme::Role;
+use super::super::views::prompt::PromptView;
+use super::layout::{CodeRow, DiffColumns, DiffPageRow, FileLayout, RunKind, fit_columns, wrapped_part};
+use super::model::{DiffFile, DiffFinding, DiffPageSide};
+use super::pane::{FINDING_INDENT, FilePane, PlacedRow};
+use crate::domain::{Priority, text};
+
+/// Part of a diff that is drawn, and its looks.
+struct DiffLook<'a> {
+    columns: DiffColumns,
+    /// Columns by which the code is shifted to the left.
+    shift: usize,
+    /// Text that is searched for, in lower case.
+    wanted: &'a str,
+    /// Style of the row of the cursor.
+    cursor: Option<Style>,
+    /// Index of the file.
+    file: usize,
+}
+
+/// Draws the diff of the detail pane. The header of the file at the top stays on the screen.
+pub fn draw(painter: &mut Painter<'_>, area: Rect) {
+    let app = painter.app;
+    let diff = &app.detail.diff;
+    let focused = app.panes.focus == Pane::Detail;
+    let is_searching = focused || app.views.front_as::<PromptView>().is_some();
+    let wanted = if is_searching { app.search.to_lowercase() } else { String::new() };
+    let cursor = selection_style(painter, focused);
+    for offset in 0..area.height {
+        let at = diff.top() + usize::from(offset);
+        let Some(PlacedRow { file, row }) = diff.row(at) else { break };
+        let Some((known, pane)) = diff.file(file) else { break };
+        let row = if offset == 0 { DiffPageRow::Header } else { row };
+        let here = Rect { y: area.y + offset, height: 1, ..area };
+        let look = DiffLook {
+            columns: diff.columns(),
+            shift: diff.shift(),
+            wanted: &wanted,
+            cursor: (focused && at == diff.cursor()).then_some(cursor),
+            file,
+        };
+        if row == DiffPageRow::Header {
+            draw_header(painter, here, file, &look);
+        } else {
+            draw_row(painter, here, (known, pane, &pane.layout), row, &look);
+        }
+    }
+    painter.draw_scroll_thumb(area, diff.top(), diff.row_count());
+}
+
+/// Draws the lines around a finding of the loaded diff, with its text below them, in any rectangle. Returns false if the
+/// loaded diff does not have the finding.
+pub fn draw_around_finding(painter: &mut Painter<'_>, area: Rect, finding: &str) -> bool {
+    let diff = &painter.app.detail.diff;
+    let columns = DiffColumns { width: usize::from(area.width), is_side_by_side: false, is_wrapped: false };
+    let Some((file, index, layout)) = diff.lay_out_around(finding, columns) else { return false };
+    let Some((known, pane)) = diff.file(file) else { return false };
+    let height = usize::from(area.height);
+    let line = known.findings.get(index).map_or(1, |finding| finding.lines.start.max(1));
+    let anchor = layout.row_of_line(DiffPageSide::New, line).or_else(|| layout.row_of_text(index)).unwrap_or(0);
+    // The header of the file is left out: whoever shows one finding names its place already.
+    let most = layout.rows().saturating_sub(height).max(1);
+    let top = anchor.saturating_sub(height / 4).clamp(1, most);
+    let look = DiffLook { columns, shift: 0, wanted: "", cursor: None, file };
+    for offset in 0..area.height {
+        let Some(row) = layout.row(top + usize::from(offset)) else { break };
+        draw_row(painter, Rect { y: area.y + offset, height: 1, ..area }, (known, pane, &layout), row, &look);
+    }
+    true
+}
+
+/// Draws the header of a file: fold, path, numbers of lines and findings.
+fn draw_header(painter: &mut Painter<'_>, area: Rect, file: usize, look: &DiffLook<'_>) {
+    let app = painter.app;
+    let diff = &app.detail.diff;
+    let Some((known, pane)) = diff.file(file) else { return };
+    let glyphs = &app.display.glyphs;
+    if let Some(style) = look.cursor {
+        painter.fill(area, style);
+        painter.set_overlay_style(Some(style));
+    }
+    let mut right = area.right();
+    let mut put = |painter: &mut Painter<'_>, text: &str, role: Role| {
+        let width = text.width() as u16;
+        if right > area.x + width + 12 {
+            right -= painter.draw_text_right(area.x, area.y, right - area.x, text, role) + 1;
+        }
+    };
+    if pane.is_viewed {
+        put(painter, &format!("{} viewed", glyphs.done), Role::Good);
+    }
+    for priority in Priority::ALL.into_iter().rev() {
+        let count = known.findings.iter().filter(|finding| finding.priority == priority).count();
+        if count > 0 {
+            put(painter, &format!("{count} {}", priority_label(priority)), Role::from_priority(priority));
+        }
+    }
+    let (added, removed) = DiffFile::count_lines(pane.blocks(known));
+    if removed > 0 {
+        put(painter, &format!("-{removed}"), Role::Removed);
+    }
+    if added > 0 {
+        put(painter, &format!("+{added}"), Role::Added);
+    }
+    if let Some(reason) = &known.left_out {
+        put(painter, reason, Role::Muted);
+    }
+    let fold = if pane.is_folded { glyphs.folded } else { glyphs.unfolded };
+    let mut x = area.x + painter.draw_text(area.x, area.y, 1, fold, Role::Faint) + 1;
+    let room = right.saturating_sub(x + 1);
+    if let Some(old) = &known.old_path {
+        let old = text::sanitize_line(old);
+        if old.width() + 4 + known.path.width() <= usize::from(room) {
+            x += painter.draw_text(x, area.y, room, &format!("{old} {} ", glyphs.arrow), Role::Muted);
+        }
+    }
+    let path_role = if pane.is_viewed { Role::Muted } else { Role::Strong };
+    x += painter.draw_text_end(x, area.y, right.saturating_sub(x + 1), &known.path, path_role);
+    // The commits stand on the first header if there is room.
+    if file == 0 && !diff.page().to.is_empty() {
+        let short = |commit: &str| commit.get(..8).unwrap_or(commit).to_owned();
+        let from = if diff.page().from.is_empty() { "nothing".to_owned() } else { short(&diff.page().from) };
+        let range = format!("{from}..{}", short(&diff.page().to));
+        if usize::from(right.saturating_sub(x)) > range.width() + 4 {
+            painter.draw_text(x + 2, area.y, right - x - 2, &range, Role::Faint);
+        }
+    }
+    painter.set_overlay_style(None);
+}
+
+/// Draws any row but a header.
+fn draw_row(
+    painter: &mut Painter<'_>,
+    area: Rect,
+    (file, pane, layout): (&DiffFile, &FilePane, &FileLayout),
+    row: DiffPageRow,
+    look: &DiffLook<'_>,
+) {
+    if let Some(style) = look.cursor {
+        painter.fill(area, style);
+        painter.set_overlay_style(Some(style));
+    }
+    let glyphs = painter.app.display.glyphs;
+    match row {
+        DiffPageRow::Header | DiffPageRow::Blank => {}
+        DiffPageRow::Note => {
+            painter.draw_text(area.x + 2, area.y, area.width.saturating_sub(2), pane.note().unwrap_or(""), Role::Muted);
+        }
+        DiffPageRow::Gap(hidden) => {
+            let lines = text::format_count(hidden.lines as usize, "line");
+            let label = format!("{} {lines}", glyphs.ellipsis);
+            let x = area.x
+                + 1
+                + painter.draw_text(area.x + 1, area.y, area.width.saturating_sub(1), &label, Role::Hunk)
+                + 1;
+            if x + 1 < area.right() && look.cursor.is_none() {
+                painter.draw_rule(x, area.y, area.right() - x, Role::Rule);
+            }
+        }
+        DiffPageRow::Finding { index, line } => {
+            let Some(shown) = layout.finding_line(index, line) else { return };
+            let role = file.findings.get(index).map_or(Role::Muted, |finding| Role::from_priority(finding.priority));
+            let indent = FINDING_INDENT as u16;
+            painter.draw_text(area.x + indent - 2, area.y, 1, glyphs.thumb, role);
+            draw_line(painter, area.x + indent, area.y, area.width.saturating_sub(indent + 1), shown, look.wanted);
+        }
+        DiffPageRow::Code(code) if look.columns.is_side_by_side => {
+            let half = look.columns.half_width() as u16;
+            let left = Rect { width: half, ..area };
+            let right = Rect { x: area.x + half + 1, width: area.width.saturating_sub(half + 1), ..area };
+            draw_side(painter, left, (file, pane, layout), (code, DiffPageSide::Old), look);
+            painter.draw_text(area.x + half, area.y, 1, glyphs.vertical, Role::Rule);
+            draw_side(painter, right, (file, pane, layout), (code, DiffPageSide::New), look);
+        }
+        DiffPageRow::Code(code) => draw_unified(painter, area, (file, pane, layout), code, look),
+    }
+    painter.set_overlay_style(None);
+}
+
+/// Sign and style of a changed line.
+#[derive(Debug, Clone, Copy)]
+struct ChangeLook {
+    sign: &'static str,
+    base: Role,
+    word: Role,
+    is_changed: bool,
+}
+
+const UNCHANGED: ChangeLook = ChangeLook { sign: " ", base: Role::Normal, word: Role::Normal, is_changed: false };
+const ADDED: ChangeLook = ChangeLook { sign: "+", base: Role::Added, word: Role::AddedWord, is_changed: true };
+const REMOVED: ChangeLook = ChangeLook { sign: "-", base: Role::Removed, word: Role::RemovedWord, is_changed: true };
+
+/// Returns the looks of a line, and where it has moved to or come from if it is the first of a move.
+fn change_look(
+    painter: &Painter<'_>,
+    look: &DiffLook<'_>,
+    (code, side): (CodeRow, DiffPageSide),
+) -> (ChangeLook, Option<String>) {
+    let change = match (code.kind, side) {
+        (RunKind::Context, _) => return (UNCHANGED, None),
+        (RunKind::Removed, _) | (RunKind::Paired, DiffPageSide::Old) => REMOVED,
+        (RunKind::Added, _) | (RunKind::Paired, DiffPageSide::New) => ADDED,
+    };
+    let diff = &painter.app.detail.diff;
+    let line = code.line(side).unwrap_or(0);
+    let Some(found) = diff.find_move(look.file, side, line) else { return (change, None) };
+    let begins = found.lines(side).start == line && !look.columns.is_wrapped;
+    let label = begins.then(|| {
+        let (word, file, start) = match side {
+            DiffPageSide::Old => ("moved to", found.new_file, found.new.start),
+            DiffPageSide::New => ("moved from", found.old_file, found.old.start),
+        };
+        match diff.file(file) {
+            Some((other, _)) if file != look.file => format!("{word} {}:{start}", text::sanitize_line(&other.path)),
+            _ => format!("{word} line {start}"),
+        }
+    });
+    (ChangeLook { base: Role::Moved, word: Role::Moved, ..change }, label)
+}
+
+/// Draws where a line has moved to at the right edge. Returns the room that is left of it.
+fn draw_move_label(painter: &mut Painter<'_>, area: Rect, label: Option<&str>) -> Rect {
+    let Some(label) = label else { return area };
+    let width = label.width() as u16;
+    if width + 20 > area.width {
+        return area;
+    }
+    painter.draw_text_right(area.x, area.y, area.width, label, Role::Muted);
+    Rect { width: area.width - width - 2, ..area }
+}
+
+fn draw_unified(
+    painter: &mut Painter<'_>,
+    area: Rect,
+    (file, pane, layout): (&DiffFile, &FilePane, &FileLayout),
+    code: CodeRow,
+    look: &DiffLook<'_>,
+) {
+    let side = if code.new.is_some() { DiffPageSide::New } else { DiffPageSide::Old };
+    let (change, label) = change_look(painter, look, (code, side));
+    fill_change(painter, area, change, look);
+    draw_mark(painter, area, file, code.new);
+    let digits = layout.digits;
+    let is_first = code.part == 0;
+    let number =
+        |line: Option<u32>| line.filter(|_| is_first).map_or_else(|| " ".repeat(digits), |n| format!("{n:>digits$}"));
+    let numbers = format!("{} {}", number(code.old), number(code.new));
+    let mut x = area.x + 1;
+    x += painter.draw_text(x, area.y, area.right().saturating_sub(x), &numbers, Role::LineNumber) + 1;
+    painter.draw_text(x, area.y, 1, if is_first { change.sign } else { " " }, change.base);
+    x += 2;
+    let here = Rect { x, width: area.right().saturating_sub(x), ..area };
+    let here = draw_move_label(painter, here, label.as_deref());
+    draw_code(painter, here, pane, (code, side), change, look);
+}
+
+fn draw_side(
+    painter: &mut Painter<'_>,
+    area: Rect,
+    (file, pane, layout): (&DiffFile, &FilePane, &FileLayout),
+    (code, side): (CodeRow, DiffPageSide),
+    look: &DiffLook<'_>,
+) {
+    let Some(line) = code.line(side) else { return };
+    let (change, label) = change_look(painter, look, (code, side));
+    fill_change(painter, area, change, look);
+    let mut x = area.x;
+    if side == DiffPageSide::New {
+        draw_mark(painter, area, file, Some(line));
+        x += 1;
+    }
+    let digits = layout.digits;
+    if code.part == 0 {
+        painter.draw_text(x, area.y, area.right().saturating_sub(x), &format!("{line:>digits$}"), Role::LineNumber);
+        painter.draw_text(x + digits as u16 + 1, area.y, 1, change.sign, change.base);
+    }
+    x += digits as u16 + 3;
+    let here = Rect { x, width: area.right().saturating_sub(x), ..area };
+    let here = draw_move_label(painter, here, label.as_deref());
+    draw_code(painter, here, pane, (code, side), change, look);
+}
+
+/// Fills the row of a changed line, unless the cursor has filled it.
+fn fill_change(painter: &mut Painter<'_>, area: Rect, change: ChangeLook, look: &DiffLook<'_>) {
+    if change.is_changed && look.cursor.is_none() {
+        let behind = background(painter.style(change.base));
+        painter.fill(area, behind);
+        painter.set_overlay_style(Some(behind));
+    } else {
+        painter.set_overlay_style(look.cursor);
+    }
+}
+
+fn background(style: Style) -> Style {
+    Style { fg: None, add_modifier: Modifier::empty(), ..style }
+}
+
+/// Draws the mark of the most urgent finding at a line: a dot or a number at its first line, a bar at the others.
+fn draw_mark(painter: &mut Painter<'_>, area: Rect, file: &DiffFile, line: Option<u32>) {
+    let Some(line) = line else { return };
+    let covers = |finding: &&DiffFinding| {
+        finding.lines.start.max(1) == line || (finding.lines.start..=finding.lines.end).contains(&line)
+    };
+    let begins = |finding: &&DiffFinding| finding.lines.start.max(1) == line;
+    let Some(finding) =
+        file.findings.iter().filter(covers).min_by_key(|finding| (!finding.status.is_undecided(), finding.priority))
+    else {
+        return;
+    };
+    let starting = file.findings.iter().filter(begins).count();
+    let glyphs = painter.app.display.glyphs;
+    let count = starting.min(9).to_string();
+    let sign = match starting {
+        0 => glyphs.bar,
+        1 => glyphs.mark,
+        _ => &count,
+    };
+    let role = match finding.status.is_undecided() {
+        true => Role::from_priority(finding.priority),
+        false => Role::from_finding_status(finding.status),
+    };
+    painter.draw_text(area.x, area.y, 1, sign, role);
+}
+
+/// Draws the text of a line: syntax colours, changed words, matches of the search.
+fn draw_code(
+    painter: &mut Painter<'_>,
+    area: Rect,
+    pane: &FilePane,
+    (code, side): (CodeRow, DiffPageSide),
+    change: ChangeLook,
+    look: &DiffLook<'_>,
+) {
+    let Some(texts) = pane.read_texts() else { return };
+    // Both sides have an unchanged line; only the new text of an unchanged file is read.
+    let (side, line) = match (code.kind, code.new) {
+        (RunKind::Context, Some(line)) => (DiffPageSide::New, Some(line)),
+        _ => (side, code.line(side)),
+    };
+    let Some((line, whole)) = line.and_then(|line| Some((line, texts.side(side).line(line)?))) else { return };
+    let width = usize::from(area.width);
+    let (start, end, is_cut) = match look.columns.is_wrapped {
+        true => {
+            let (start, end) = wrapped_part(whole, code.part, look.columns.text_width(pane.layout.digits).min(width));
+            (start, end, false)
+        }
+        false => {
+            let (_, start) = fit_columns(whole, 0, look.shift);
+            let (_, end) = fit_columns(whole, start, width);
+            (start, end, end < whole.len())
+        }
+    };
+    let end = if is_cut { fit_columns(whole, start, width.saturating_sub(1)).1 } else { end };
+    let base = painter.style(change.base);
+    // The colours of the syntax stand on a tinted line; without a tint, the colour of the text marks the change.
+    let is_tinted = base.bg.is_some_and(|color| color != ratatui::style::Color::Reset);
+    let syntax = if is_tinted || !change.is_changed { pane.spans(side, line) } else { &[] };
+    let words = if change.is_changed { texts.changed_words(side, line) } else { &[] };
+    let word_style = painter.style(change.word);
+    let plain = if change.is_changed && is_tinted && !syntax.is_empty() { painter.style(Role::Normal) } else { base };
+    let mut at = start;
+    let mut x = area.x;
+    while at < end {
+        let span = syntax.iter().find(|(_, to, _)| (*to as usize) > at);
+        let word = words.iter().find(|word| word.end > at);
+        let inside_span = span.filter(|(from, ..)| (*from as usize) <= at);
+        let inside_word = word.is_some_and(|word| word.start <= at);
+        let next = [
+            span.map(|(from, to, _)| if (*from as usize) <= at { *to as usize } else { *from as usize }),
+            word.map(|word| if word.start <= at { word.end } else { word.start }),
+        ];
+        let next = next.into_iter().flatten().min().unwrap_or(end).min(end).max(at + 1);
+        let next = whole.ceil_char_boundary(next);
+        let mut style = inside_span.map_or(plain, |(.., role)| painter.style(*role));
+        if change.is_changed && is_tinted && look.cursor.is_none() {
+            style = Style { bg: base.bg, ..style };
+        }
+        if inside_word {
+            style = style.patch(if is_tinted { Style { fg: None, ..word_style } } else { word_style });
+            // The tint of the word lies over that of the line.
+            painter.set_overlay_style(look.cursor.or(Some(background(word_style))));
+        } else {
+            painter.set_overlay_style(look.cursor.or(change.is_changed.then(|| background(base))));
+        }
+        let piece = whole.get(at..next).unwrap_or("");
+        x += painter.draw_styled_text(x, area.y, area.right().saturating_sub(x), piece, style);
+        at = next;
+    }
+    if is_cut {
+        painter.draw_text(x, area.y, area.right().saturating_sub(x), painter.app.display.glyphs.ellipsis, Role::Faint);
+    }
+    painter.set_overlay_style(look.cursor);
+    mark_match(painter, area, whole.get(start..end).unwrap_or(""), look.wanted);
+}
+
+/// Highlights the first match of the search.
+fn mark_match(painter: &mut Painter<'_>, area: Rect, shown: &str, wanted: &str) {
+    if wanted.is_empty() || !filter::contains_ignore_case(shown, wanted) {
+        return;
+    }
+    let lower = shown.to_lowercase();
+    if lower.len() == shown.len()
+        && let Some(start) = lower.find(wanted)
+        && let (Some(before), Some(found)) = (shown.get(..start), shown.get(start..start + wanted.len()))
+    {
+        let place = Rect { x: area.x + before.width() as u16, width: found.width() as u16, ..area };
+        let style = painter.style(Role::Match);
+        painter.restyle(place.intersection(area), style);
+    }
+}

@@ -1,0 +1,333 @@
+//! Connects the diff with the cockpit: its keys, its messages, and what it requests.
+
+use std::sync::Arc;
+
+use super::super::app::{App, NoticeLevel, Pane};
+use super::super::filter;
+use super::super::keymap::Action;
+use super::super::message::{AppCommand, DetailSubject, Tab};
+use super::super::page_data::PageData;
+use super::layout::{CodeRow, DiffPageRow};
+use super::model::{DiffPage, DiffPageSide, DiffRequest, DiffTexts, HIGHLIGHT_BLOCK_LINES, TextHighlights};
+use super::moves::DiffMove;
+use super::navigation::DiffTarget;
+use super::pane::{PlacedRow, SHIFT_STEP, TextState};
+use crate::domain::{Time, ViewedFile, text};
+
+/// Returns true if the detail shows a diff with files.
+pub fn is_shown(app: &App) -> bool {
+    match &app.detail.page {
+        Some((_, Tab::Diff, page)) => matches!(&**page, PageData::Diff(page) if !page.files.is_empty()),
+        _ => false,
+    }
+}
+
+/// Shows a page that was read. Folds and cursor stay if the last shown diff was about the same subject.
+pub fn show_page(app: &mut App, page: Arc<DiffPage>, subject: &DetailSubject) {
+    set_size(app);
+    app.detail.diff.show(page, subject);
+}
+
+/// Takes the size of the detail pane.
+fn set_size(app: &mut App) {
+    let body = app.layout().body(Pane::Detail);
+    // A view in place of the panes may show the diff although the pane has no room.
+    let (width, height) = body.map_or((app.display.columns, app.display.rows), |area| (area.width, area.height));
+    app.detail.diff.resize(usize::from(width), usize::from(height).max(1));
+}
+
+/// Stores the texts of a file of the shown page.
+pub fn apply_file(app: &mut App, page: &Arc<DiffPage>, file: usize, texts: Result<Arc<DiffTexts>, String>) {
+    if Arc::ptr_eq(page, app.detail.diff.page()) {
+        app.detail.diff.set_texts(file, texts);
+    }
+}
+
+/// Stores the moves of the shown page.
+pub fn apply_moves(app: &mut App, page: &Arc<DiffPage>, moves: Vec<DiffMove>) {
+    if Arc::ptr_eq(page, app.detail.diff.page()) {
+        app.detail.diff.set_moves(moves);
+    }
+}
+
+/// Stores highlighted lines.
+pub fn apply_highlights(app: &mut App, highlights: TextHighlights) {
+    let TextHighlights { serial, side, block, spans } = highlights;
+    let files = app.detail.diff.files();
+    let file = files.iter().position(|file| file.read_texts().is_some_and(|texts| texts.serial == serial));
+    if let Some(file) = file.and_then(|file| app.detail.diff.file_mut(file)) {
+        file.set_highlights(serial, side, block, spans);
+    }
+}
+
+/// Adapts the diff to the size of the pane, and requests the texts and highlights of what is on the screen and near it.
+pub fn sync(app: &mut App, commands: &mut Vec<AppCommand>) {
+    if !is_shown(app) {
+        return;
+    }
+    set_size(app);
+    let diff = &mut app.detail.diff;
+    let (top, height) = (diff.top(), diff.height());
+    let near = top.saturating_sub(height)..(top + 2 * height).min(diff.row_count());
+    if near.is_empty() {
+        return;
+    }
+    let (Some(first), Some(last)) = (diff.file_at(near.start), diff.file_at(near.end - 1)) else { return };
+    let page = Arc::clone(diff.page());
+    if diff.request_moves() {
+        commands.push(AppCommand::Diff(DiffRequest::FindMoves(Arc::clone(&page))));
+    }
+    for file in first..=last {
+        let Some(pane) = diff.file_mut(file) else { continue };
+        if !pane.is_folded && matches!(pane.texts, TextState::Unread) {
+            pane.texts = TextState::Requested;
+            commands.push(AppCommand::Diff(DiffRequest::Read { page: Arc::clone(&page), file }));
+        }
+    }
+    for row in near {
+        let Some(PlacedRow { file, row: DiffPageRow::Code(CodeRow { old, new, .. }) }) = diff.row(row) else {
+            continue;
+        };
+        let Some(path) = page.files.get(file).map(|file| &file.path) else { continue };
+        let Some(pane) = diff.file_mut(file) else { continue };
+        let Some(texts) = pane.read_texts().cloned() else { continue };
+        let is_context = old.is_some() && new.is_some() && texts.old_words.is_empty();
+        for (side, line) in [(DiffPageSide::Old, old.filter(|_| !is_context)), (DiffPageSide::New, new)] {
+            let Some(block) = line.map(|line| line.saturating_sub(1) / HIGHLIGHT_BLOCK_LINES) else { continue };
+            if pane.request_highlights(side, block) {
+                let request = DiffRequest::Highlight { path: path.clone(), texts: Arc::clone(&texts), side, block };
+                commands.push(AppCommand::Diff(request));
+            }
+        }
+    }
+}
+
+/// Executes an action of the diff. Returns false if the diff does not have it.
+pub fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mut Vec<AppCommand>) -> bool {
+    use Action as A;
+    let times = count.unwrap_or(1);
+    let target = match action {
+        A::NextHunk | A::PreviousHunk => Some(DiffTarget::Hunk),
+        A::NextFile | A::PreviousFile => Some(DiffTarget::File),
+        A::NextFinding | A::PreviousFinding => Some(DiffTarget::Finding),
+        _ => None,
+    };
+    if let Some(target) = target {
+        go_to(app, target, matches!(action, A::NextHunk | A::NextFile | A::NextFinding), times);
+        return true;
+    }
+    if action == A::SideBySide {
+        toggle_side_by_side(app);
+        return true;
+    }
+    if app.panes.focus != Pane::Detail || !is_shown(app) {
+        return false;
+    }
+    let diff = &mut app.detail.diff;
+    let page = diff.height().saturating_sub(2).max(1);
+    let step = isize::try_from(times).unwrap_or(isize::MAX);
+    match action {
+        A::Down => move_by(app, step),
+        A::Up => move_by(app, -step),
+        A::HalfPageDown => diff.page_by((page / 2).max(1) as isize * step),
+        A::HalfPageUp => diff.page_by(-((page / 2).max(1) as isize) * step),
+        A::PageDown => diff.page_by(page as isize * step),
+        A::PageUp => diff.page_by(-(page as isize) * step),
+        A::Top => diff.move_to(count.map_or(0, |row| row.saturating_sub(1))),
+        A::Bottom => diff.move_to(count.map_or(usize::MAX, |row| row.saturating_sub(1))),
+        A::Open => open_row(app),
+        A::Viewed => return toggle_row(app, commands),
+        A::ScrollLeft | A::ScrollRight if !diff.can_shift() => return false,
+        A::ScrollLeft => diff.shift_by(-(SHIFT_STEP as isize)),
+        A::ScrollRight => diff.shift_by(SHIFT_STEP as isize),
+        _ => return false,
+    }
+    true
+}
+
+fn go_to(app: &mut App, target: DiffTarget, forward: bool, times: usize) {
+    if !is_shown(app) {
+        return app.show_notice(NoticeLevel::Info, "the tab Diff goes from change to change; it is not open");
+    }
+    for step in 0..times.min(1_000) {
+        if !app.detail.diff.go_to(target, forward) {
+            if step == 0 {
+                let name = match target {
+                    DiffTarget::Hunk => "change",
+                    DiffTarget::File => "file",
+                    DiffTarget::Finding => "finding",
+                };
+                let direction = if forward { "below" } else { "above" };
+                app.show_notice(NoticeLevel::Info, format!("no {name} {direction}"));
+            }
+            return;
+        }
+    }
+}
+
+fn toggle_side_by_side(app: &mut App) {
+    if !is_shown(app) {
+        return app.show_notice(NoticeLevel::Info, "only the tab Diff has two sides");
+    }
+    app.detail.diff.toggle_side_by_side();
+}
+
+/// Moves the cursor by a number of rows.
+fn move_by(app: &mut App, rows: isize) {
+    let row = app.detail.diff.cursor().saturating_add_signed(rows);
+    app.detail.diff.move_to(row);
+}
+
+/// Folds a file, shows the text of a finding, or shows more unchanged lines.
+fn open_row(app: &mut App) {
+    let diff = &mut app.detail.diff;
+    let Some(PlacedRow { file, row }) = diff.row(diff.cursor()) else { return };
+    match row {
+        DiffPageRow::Header => {
+            let is_folded = diff.files()[file].is_folded;
+            diff.set_folded(file, !is_folded);
+        }
+        DiffPageRow::Gap(hidden) => diff.expand(file, hidden),
+        DiffPageRow::Code(_) | DiffPageRow::Finding { .. } => {
+            let (file, findings) = diff.findings_at_cursor();
+            if !findings.is_empty() {
+                diff.toggle_findings(file, &findings);
+            }
+        }
+        DiffPageRow::Note | DiffPageRow::Blank => {}
+    }
+}
+
+/// Marks the file of a header as viewed or not, or shows or hides the findings of the line. Returns false if the row is
+/// neither.
+fn toggle_row(app: &mut App, commands: &mut Vec<AppCommand>) -> bool {
+    let now = app.now;
+    let diff = &mut app.detail.diff;
+    if let Some(PlacedRow { file, row: DiffPageRow::Header }) = diff.row(diff.cursor())
+        && let Some((known, pane)) = diff.file(file)
+    {
+        commands.push(AppCommand::MarkViewed(ViewedFile {
+            path: known.path.clone(),
+            content: known.content_key(),
+            viewed: !pane.is_viewed,
+            at: Time::from_millisecond(now).unwrap_or_default(),
+        }));
+        return true;
+    }
+    let (file, findings) = diff.findings_at_cursor();
+    if findings.is_empty() {
+        return false;
+    }
+    diff.toggle_findings(file, &findings);
+    true
+}
+
+/// Shows the stored mark of a file, folds a viewed file, and goes to the next one.
+pub fn apply_viewed(app: &mut App, mark: &ViewedFile, result: Result<(), String>) {
+    if let Err(error) = result {
+        return app.show_notice(NoticeLevel::Error, format!("not marked as viewed: {error}"));
+    }
+    if !is_shown(app) {
+        return;
+    }
+    let diff = &mut app.detail.diff;
+    let files = &diff.page().files;
+    let Some(file) = files.iter().position(|file| file.path == mark.path && file.content_key() == mark.content) else {
+        return;
+    };
+    let is_at_header = diff.cursor() == diff.file_start(file);
+    if let Some(pane) = diff.file_mut(file) {
+        pane.is_viewed = mark.viewed;
+    }
+    diff.set_folded(file, mark.viewed);
+    if mark.viewed && is_at_header && file + 1 < diff.files().len() {
+        diff.move_to(diff.file_start(file + 1));
+    }
+    let viewed = diff.files().iter().filter(|file| file.is_viewed).count();
+    let text = format!("viewed {viewed} of {}", text::format_count(diff.files().len(), "file"));
+    app.show_notice(NoticeLevel::Info, text);
+}
+
+/// Returns the id of the most urgent finding at the cursor.
+pub fn finding_at_cursor(app: &App) -> Option<&str> {
+    if app.panes.focus != Pane::Detail || !is_shown(app) {
+        return None;
+    }
+    let diff = &app.detail.diff;
+    let (file, found) = diff.findings_at_cursor();
+    let findings = &diff.page().files.get(file)?.findings;
+    let found = found.into_iter().filter_map(|index| findings.get(index));
+    found.min_by_key(|finding| finding.priority).map(|finding| finding.id.as_str())
+}
+
+/// Returns path and line of the new side at the cursor, else of the next line below it.
+pub fn source_at_cursor(app: &App) -> Option<(String, u32)> {
+    if app.panes.focus != Pane::Detail || !is_shown(app) {
+        return None;
+    }
+    let diff = &app.detail.diff;
+    let file = diff.file_at(diff.cursor())?;
+    let line = (diff.cursor()..diff.row_count()).find_map(|row| match diff.row(row)? {
+        PlacedRow { file: other, row: DiffPageRow::Code(CodeRow { new: Some(line), .. }) } if other == file => {
+            Some(line)
+        }
+        PlacedRow { file: other, row: DiffPageRow::Gap(hidden) } if other == file => Some(hidden.new),
+        _ => None,
+    });
+    Some((diff.page().files[file].path.clone(), line.unwrap_or(1)))
+}
+
+/// Finds the next row that contains the search text, from the cursor on; texts that are not read yet are not searched.
+/// Goes there and returns true if there is one.
+pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
+    let wanted = app.search.to_lowercase();
+    let diff = &app.detail.diff;
+    let rows = diff.row_count();
+    let contains = |text: &str| filter::contains_ignore_case(text, &wanted);
+    let holds = |row: usize| {
+        let Some(PlacedRow { file, row }) = diff.row(row) else { return false };
+        let Some((known, pane)) = diff.file(file) else { return false };
+        match row {
+            DiffPageRow::Header => contains(&known.path),
+            DiffPageRow::Finding { index, line } => {
+                pane.layout.finding_line(index, line).is_some_and(|line| contains(&line.plain_text()))
+            }
+            DiffPageRow::Code(CodeRow { old, new, part: 0, .. }) => pane.read_texts().is_some_and(|texts| {
+                let has =
+                    |side, line: Option<u32>| line.and_then(|line| texts.side(side).line(line)).is_some_and(contains);
+                has(DiffPageSide::New, new) || (new.is_none() || old != new) && has(DiffPageSide::Old, old)
+            }),
+            _ => false,
+        }
+    };
+    let skip = usize::from(beyond);
+    let found = (skip..rows + skip)
+        .map(|n| if forward { (at + n) % rows.max(1) } else { (at + rows * 2 - n) % rows.max(1) })
+        .find(|row| holds(*row));
+    if let Some(row) = found {
+        app.detail.diff.jump_to(row);
+    }
+    found.is_some()
+}
+
+/// Returns the actions of the footer, most useful first.
+pub fn footer_actions(app: &App) -> Vec<(Action, &'static str)> {
+    use Action as A;
+    let diff = &app.detail.diff;
+    let mut actions = Vec::new();
+    match diff.row(diff.cursor()).map(|placed| (placed.file, placed.row)) {
+        Some((file, DiffPageRow::Header)) => {
+            actions.push((A::Open, if diff.files()[file].is_folded { "unfold" } else { "fold" }));
+            actions.push((A::Viewed, A::Viewed.footer_label()));
+        }
+        Some((_, DiffPageRow::Gap(_))) => actions.push((A::Open, "show lines")),
+        _ if finding_at_cursor(app).is_some() => {
+            actions.push((A::Open, "text"));
+            actions.extend([A::Addressed, A::Dismiss].map(|action| (action, action.footer_label())));
+        }
+        _ => {}
+    }
+    let rest = [A::NextHunk, A::NextFinding, A::SideBySide, A::Zoom, A::Search, A::Back, A::Help];
+    actions.extend(rest.map(|action| (action, action.footer_label())));
+    actions
+}

@@ -1,0 +1,715 @@
+//! Lays out a file of a diff: which rows it has, from its changed blocks, its findings and its folds.
+//!
+//! - Rows are kept as segments, so that a file of 50,000 lines costs a few of them. Only wrapped lines need their texts.
+
+use std::collections::BTreeSet;
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use super::super::doc::DocLine;
+use super::model::{ChangeBlock, DiffFile, DiffFinding, DiffPageSide, DiffTexts, LineTable};
+use crate::domain::LineRange;
+
+/// Unchanged lines shown around a change.
+const CONTEXT_LINES: u32 = 3;
+/// Unchanged lines shown around the lines of a finding.
+const FINDING_CONTEXT_LINES: u32 = 2;
+/// Lines of a finding that are shown although they are unchanged; a longer one is shown in part.
+const MAX_FINDING_LINES: u32 = 10;
+/// Hidden lines that take no more room than the row that stands for them.
+const MAX_NEEDLESS_GAP: u32 = 1;
+
+/// Everything from which the rows of a file follow.
+#[derive(Debug, Clone, Copy)]
+pub struct LayoutInput<'a> {
+    pub file: &'a DiffFile,
+    /// Texts of the file, if they are read.
+    pub texts: Option<&'a DiffTexts>,
+    pub is_folded: bool,
+    /// Findings whose text is shown, by their index in the file, with the lines of the text.
+    pub open_findings: &'a [(usize, Vec<DocLine>)],
+    /// Unchanged lines that the user wants to see, on the new side.
+    pub expanded: &'a [LineRange],
+    pub columns: DiffColumns,
+    /// Text that stands below the header instead of lines.
+    pub note: Option<&'a str>,
+}
+
+/// Columns of a diff: where numbers and texts stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DiffColumns {
+    /// Width of the whole diff in cells.
+    pub width: usize,
+    pub is_side_by_side: bool,
+    /// Long lines are continued in the next row.
+    pub is_wrapped: bool,
+}
+
+impl DiffColumns {
+    /// Returns the width of the text of a line, if the numbers have this many digits.
+    pub fn text_width(self, digits: usize) -> usize {
+        let used = match self.is_side_by_side {
+            true => self.half_width() - self.half_width().min(digits + 4),
+            // Mark, two numbers, sign, and blanks between them.
+            false => self.width.saturating_sub(2 * digits + 5),
+        };
+        used.max(8)
+    }
+
+    /// Returns the width of one side of two.
+    pub fn half_width(self) -> usize {
+        self.width.saturating_sub(1) / 2
+    }
+}
+
+/// Unchanged lines that are not shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HiddenLines {
+    pub old: u32,
+    pub new: u32,
+    /// Number of lines.
+    pub lines: u32,
+}
+
+/// Use of a run of lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunKind {
+    /// Lines that both sides have.
+    Context,
+    Removed,
+    Added,
+    /// Old lines with new ones beside them.
+    Paired,
+}
+
+/// Lines that follow each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffLineRun {
+    pub kind: RunKind,
+    pub old: u32,
+    pub old_lines: u32,
+    pub new: u32,
+    pub new_lines: u32,
+    /// Rows up to the end of each line, for wrapped lines; empty if each line takes one row.
+    row_ends: Vec<u32>,
+}
+
+impl DiffLineRun {
+    fn count(&self) -> u32 {
+        self.old_lines.max(self.new_lines)
+    }
+
+    fn rows(&self) -> u32 {
+        self.row_ends.last().copied().unwrap_or_else(|| self.count())
+    }
+
+    /// Returns the line at a row, and the row within the line.
+    fn line_at(&self, row: u32) -> (u32, u32) {
+        if self.row_ends.is_empty() {
+            return (row, 0);
+        }
+        let line = self.row_ends.partition_point(|end| *end <= row);
+        let start = line.checked_sub(1).map_or(0, |before| self.row_ends[before]);
+        (line as u32, row - start)
+    }
+
+    /// Returns the first row of a line, counted from 0.
+    fn row_of(&self, line: u32) -> u32 {
+        match line.checked_sub(1) {
+            _ if self.row_ends.is_empty() => line,
+            None => 0,
+            Some(before) => self.row_ends.get(before as usize).copied().unwrap_or_else(|| self.rows()),
+        }
+    }
+
+    /// Splits off the lines from `line` on, counted from 0.
+    fn split_off(&mut self, line: u32) -> Self {
+        let rest = Self {
+            kind: self.kind,
+            old: self.old + line.min(self.old_lines),
+            old_lines: self.old_lines.saturating_sub(line),
+            new: self.new + line.min(self.new_lines),
+            new_lines: self.new_lines.saturating_sub(line),
+            row_ends: Vec::new(),
+        };
+        (self.old_lines, self.new_lines) = (self.old_lines.min(line), self.new_lines.min(line));
+        rest
+    }
+
+    fn contains_new(&self, line: u32) -> bool {
+        self.kind != RunKind::Removed && (self.new..self.new + self.new_lines).contains(&line)
+    }
+
+    fn contains_old(&self, line: u32) -> bool {
+        self.kind != RunKind::Added && (self.old..self.old + self.old_lines).contains(&line)
+    }
+}
+
+/// Rows of one kind that follow each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileSegment {
+    Header,
+    /// A text instead of lines.
+    Note,
+    Gap(HiddenLines),
+    Lines(DiffLineRun),
+    /// Text of a finding, by its index in the file.
+    Finding {
+        index: usize,
+        lines: Vec<DocLine>,
+    },
+    Blank,
+}
+
+impl FileSegment {
+    fn rows(&self) -> u32 {
+        match self {
+            Self::Header | Self::Note | Self::Gap(_) | Self::Blank => 1,
+            Self::Lines(run) => run.rows(),
+            Self::Finding { lines, .. } => lines.len() as u32,
+        }
+    }
+}
+
+/// One row of a diff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffPageRow {
+    Header,
+    Note,
+    Gap(HiddenLines),
+    Code(CodeRow),
+    Finding {
+        index: usize,
+        /// Line of its text, counted from 0.
+        line: usize,
+    },
+    Blank,
+}
+
+/// Row with a line of code on one or both sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodeRow {
+    pub old: Option<u32>,
+    pub new: Option<u32>,
+    pub kind: RunKind,
+    /// Row within a wrapped line, counted from 0.
+    pub part: u32,
+}
+
+impl CodeRow {
+    /// Returns the line of a side, if the row shows one.
+    pub fn line(&self, side: DiffPageSide) -> Option<u32> {
+        match side {
+            DiffPageSide::Old => self.old,
+            DiffPageSide::New => self.new,
+        }
+    }
+}
+
+/// Rows of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileLayout {
+    segments: Vec<FileSegment>,
+    /// First row of each segment.
+    starts: Vec<u32>,
+    rows: u32,
+    /// Digits of the largest line number.
+    pub digits: usize,
+}
+
+impl FileLayout {
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// Returns the segments with their first rows.
+    pub fn segments(&self) -> impl DoubleEndedIterator<Item = (usize, &FileSegment)> {
+        self.starts.iter().map(|start| *start as usize).zip(&self.segments)
+    }
+
+    /// Returns the row with this number, counted from 0.
+    pub fn row(&self, row: usize) -> Option<DiffPageRow> {
+        let row = u32::try_from(row).ok().filter(|row| *row < self.rows)?;
+        let at = self.starts.partition_point(|start| *start <= row).checked_sub(1)?;
+        let inside = row - self.starts[at];
+        Some(match &self.segments[at] {
+            FileSegment::Header => DiffPageRow::Header,
+            FileSegment::Note => DiffPageRow::Note,
+            FileSegment::Gap(hidden) => DiffPageRow::Gap(*hidden),
+            FileSegment::Blank => DiffPageRow::Blank,
+            FileSegment::Finding { index, .. } => DiffPageRow::Finding { index: *index, line: inside as usize },
+            FileSegment::Lines(run) => {
+                let (line, part) = run.line_at(inside);
+                let old = (run.kind != RunKind::Added && line < run.old_lines).then(|| run.old + line);
+                let new = (run.kind != RunKind::Removed && line < run.new_lines).then(|| run.new + line);
+                DiffPageRow::Code(CodeRow { old, new, kind: run.kind, part })
+            }
+        })
+    }
+
+    /// Returns a line of a finding's text.
+    pub fn finding_line(&self, index: usize, line: usize) -> Option<&DocLine> {
+        self.segments.iter().find_map(|segment| match segment {
+            FileSegment::Finding { index: known, lines } if *known == index => lines.get(line),
+            _ => None,
+        })
+    }
+
+    /// Returns the first row of a line.
+    pub fn row_of_line(&self, side: DiffPageSide, line: u32) -> Option<usize> {
+        self.segments().find_map(|(start, segment)| {
+            let FileSegment::Lines(run) = segment else { return None };
+            let at = match side {
+                DiffPageSide::Old if run.contains_old(line) => line - run.old,
+                DiffPageSide::New if run.contains_new(line) => line - run.new,
+                _ => return None,
+            };
+            Some(start + run.row_of(at) as usize)
+        })
+    }
+
+    /// Returns the row of the gap that hides a line of the new side.
+    pub fn row_of_gap(&self, new: u32) -> Option<usize> {
+        self.segments().find_map(|(start, segment)| match segment {
+            FileSegment::Gap(hidden) if (hidden.new..hidden.new + hidden.lines).contains(&new) => Some(start),
+            _ => None,
+        })
+    }
+
+    /// Returns the first row of a finding's text.
+    pub fn row_of_text(&self, index: usize) -> Option<usize> {
+        self.segments().find_map(|(start, segment)| match segment {
+            FileSegment::Finding { index: known, .. } if *known == index => Some(start),
+            _ => None,
+        })
+    }
+
+    /// Returns the first row of each group of changed lines.
+    pub fn change_rows(&self) -> impl DoubleEndedIterator<Item = usize> {
+        let is_change =
+            |segment: &FileSegment| matches!(segment, FileSegment::Lines(run) if run.kind != RunKind::Context);
+        let is_text = |segment: &FileSegment| matches!(segment, FileSegment::Finding { .. });
+        (0..self.segments.len()).filter_map(move |at| {
+            // The text of a finding does not end a group.
+            let before = self.segments[..at].iter().rev().find(|segment| !is_text(segment));
+            let begins = is_change(&self.segments[at]) && !before.is_some_and(is_change);
+            begins.then(|| self.starts[at] as usize)
+        })
+    }
+
+    fn push(&mut self, segment: FileSegment) {
+        let rows = segment.rows();
+        if rows > 0 {
+            self.starts.push(self.rows);
+            self.rows += rows;
+            self.segments.push(segment);
+        }
+    }
+}
+
+/// Lays out a file.
+pub fn lay_out_file(input: LayoutInput<'_>) -> FileLayout {
+    let LayoutInput { file, texts, .. } = input;
+    let blocks = texts.and_then(|texts| texts.found_blocks.as_deref()).unwrap_or(&file.blocks);
+    let total = texts.map(|texts| texts.new.count());
+    let last = blocks.last().map_or(1, |block| (block.old + block.old_lines).max(block.new + block.new_lines));
+    let most = total.unwrap_or(0).max(texts.map_or(0, |texts| texts.old.count())).max(last);
+    let digits = most.max(1).ilog10() as usize + 1;
+    let mut layout = FileLayout { digits: digits.max(2), ..FileLayout::default() };
+    layout.push(FileSegment::Header);
+    if input.is_folded {
+        return layout;
+    }
+    if input.note.is_some() {
+        layout.push(FileSegment::Note);
+    } else {
+        let runs = list_runs(file, blocks, total, input.expanded, input.columns.is_side_by_side);
+        let open: BTreeSet<(u32, usize)> = input
+            .open_findings
+            .iter()
+            .filter_map(|(index, _)| Some((text_line(file.findings.get(*index)?), *index)))
+            .collect();
+        for segment in insert_texts(runs, &open, input.open_findings) {
+            layout.push(wrap_segment(segment, &input, layout.digits));
+        }
+    }
+    layout.push(FileSegment::Blank);
+    layout
+}
+
+/// Returns the line below which the text of a finding stands: its last one, or the first one of many.
+fn text_line(finding: &DiffFinding) -> u32 {
+    let LineRange { start, end } = finding.lines;
+    if end.saturating_sub(start) < MAX_FINDING_LINES { end.max(start).max(1) } else { start.max(1) }
+}
+
+/// Returns the shown unchanged lines around a finding.
+fn shown_around(finding: &DiffFinding) -> LineRange {
+    let LineRange { start, end } = finding.lines;
+    let end = end.max(start).min(start.saturating_add(MAX_FINDING_LINES - 1));
+    LineRange::new(start.saturating_sub(FINDING_CONTEXT_LINES).max(1), end.saturating_add(FINDING_CONTEXT_LINES))
+}
+
+/// Returns the changed and the shown unchanged lines with the gaps between them.
+fn list_runs(
+    file: &DiffFile,
+    blocks: &[ChangeBlock],
+    total: Option<u32>,
+    expanded: &[LineRange],
+    is_side_by_side: bool,
+) -> Vec<FileSegment> {
+    let mut wanted: Vec<LineRange> = file.findings.iter().map(shown_around).chain(expanded.iter().copied()).collect();
+    wanted.sort_by_key(|range| range.start);
+    let mut out = Vec::new();
+    let (mut old, mut new) = (1, 1);
+    for (index, block) in blocks.iter().enumerate() {
+        let hidden = HiddenLines { old, new, lines: block.new.saturating_sub(new) };
+        list_unchanged(hidden, (index > 0, true), &wanted, &mut out);
+        push_block(block, is_side_by_side, &mut out);
+        (old, new) = (block.old + block.old_lines, block.new + block.new_lines);
+    }
+    // Without the text it is not known how many lines follow; those around findings do.
+    let end = total.unwrap_or_else(|| wanted.last().map_or(0, |range| range.end));
+    let rest = HiddenLines { old, new, lines: (end + 1).saturating_sub(new) };
+    list_unchanged(rest, (!blocks.is_empty(), false), &wanted, &mut out);
+    out
+}
+
+/// Adds the shown lines of an unchanged part, and gaps for the others. `beside` says whether a change stands above and
+/// below the part.
+fn list_unchanged(part: HiddenLines, beside: (bool, bool), wanted: &[LineRange], out: &mut Vec<FileSegment>) {
+    let (start, end) = (part.new, part.new + part.lines);
+    let mut shown: Vec<(u32, u32)> = Vec::new();
+    if beside.0 {
+        shown.push((start, start + CONTEXT_LINES));
+    }
+    shown.extend(wanted.iter().map(|range| (range.start, range.end.saturating_add(1))));
+    if beside.1 {
+        shown.push((end.saturating_sub(CONTEXT_LINES).max(start), end));
+    }
+    shown.sort_unstable();
+    let to_old = |new: u32| part.old + (new - part.new);
+    let mut at = start;
+    let push_gap = |from: u32, to: u32, out: &mut Vec<FileSegment>| {
+        if to > from {
+            out.push(FileSegment::Gap(HiddenLines { old: to_old(from), new: from, lines: to - from }));
+        }
+    };
+    for (from, to) in shown {
+        let (mut from, to) = (from.clamp(at, end.max(at)), to.min(end));
+        if from - at <= MAX_NEEDLESS_GAP {
+            from = at;
+        }
+        if to <= from {
+            continue;
+        }
+        push_gap(at, from, out);
+        match out.last_mut() {
+            Some(FileSegment::Lines(run)) if run.kind == RunKind::Context && run.new + run.new_lines == from => {
+                run.old_lines += to - from;
+                run.new_lines += to - from;
+            }
+            _ => out.push(FileSegment::Lines(DiffLineRun {
+                kind: RunKind::Context,
+                old: to_old(from),
+                old_lines: to - from,
+                new: from,
+                new_lines: to - from,
+                row_ends: Vec::new(),
+            })),
+        }
+        at = to;
+    }
+    if end.saturating_sub(at) <= MAX_NEEDLESS_GAP && at > start && at < end {
+        if let Some(FileSegment::Lines(run)) = out.last_mut() {
+            run.old_lines += end - at;
+            run.new_lines += end - at;
+        }
+        return;
+    }
+    push_gap(at, end, out);
+}
+
+fn push_block(block: &ChangeBlock, is_side_by_side: bool, out: &mut Vec<FileSegment>) {
+    let ChangeBlock { old, old_lines, new, new_lines } = *block;
+    let run = |kind, old_lines, new_lines| DiffLineRun { kind, old, old_lines, new, new_lines, row_ends: Vec::new() };
+    if is_side_by_side {
+        out.push(FileSegment::Lines(run(RunKind::Paired, old_lines, new_lines)));
+        return;
+    }
+    if old_lines > 0 {
+        out.push(FileSegment::Lines(run(RunKind::Removed, old_lines, 0)));
+    }
+    if new_lines > 0 {
+        out.push(FileSegment::Lines(run(RunKind::Added, 0, new_lines)));
+    }
+}
+
+/// Puts the texts of open findings below their lines; `open` holds line and index of each.
+fn insert_texts(
+    segments: Vec<FileSegment>,
+    open: &BTreeSet<(u32, usize)>,
+    texts: &[(usize, Vec<DocLine>)],
+) -> Vec<FileSegment> {
+    if open.is_empty() {
+        return segments;
+    }
+    let text = |index: usize| {
+        let lines = texts.iter().find(|(known, _)| *known == index).map(|(_, lines)| lines.clone()).unwrap_or_default();
+        FileSegment::Finding { index, lines }
+    };
+    let mut out = Vec::with_capacity(segments.len() + 2 * open.len());
+    let mut placed = BTreeSet::new();
+    for segment in segments {
+        let FileSegment::Lines(mut run) = segment else {
+            out.push(segment);
+            continue;
+        };
+        let mut inside: Vec<(u32, usize)> = open.iter().filter(|(line, _)| run.contains_new(*line)).copied().collect();
+        inside.sort_unstable();
+        let mut at = 0;
+        while let Some((line, _)) = inside.get(at).copied() {
+            let rest = run.split_off(line + 1 - run.new);
+            out.push(FileSegment::Lines(run));
+            run = rest;
+            while let Some((_, index)) = inside.get(at).filter(|(other, _)| *other == line) {
+                placed.insert(*index);
+                out.push(text(*index));
+                at += 1;
+            }
+        }
+        if run.count() > 0 {
+            out.push(FileSegment::Lines(run));
+        }
+    }
+    // A finding whose line is not there, such as one about an empty file.
+    let lost = open.iter().filter(|(_, index)| !placed.contains(index));
+    out.extend(lost.map(|(_, index)| text(*index)));
+    out
+}
+
+/// Counts the rows of the lines of a run if lines are wrapped.
+fn wrap_segment(segment: FileSegment, input: &LayoutInput<'_>, digits: usize) -> FileSegment {
+    let (FileSegment::Lines(mut run), Some(texts), true) = (segment.clone(), input.texts, input.columns.is_wrapped)
+    else {
+        return segment;
+    };
+    let width = input.columns.text_width(digits);
+    let rows = |table: &LineTable, number: u32| table.line(number).map_or(1, |line| count_rows(line, width));
+    let mut end = 0;
+    run.row_ends = (0..run.count())
+        .map(|line| {
+            let old =
+                if line < run.old_lines && run.kind != RunKind::Context { rows(&texts.old, run.old + line) } else { 1 };
+            let new = if line < run.new_lines { rows(&texts.new, run.new + line) } else { 1 };
+            end += old.max(new);
+            end
+        })
+        .collect();
+    FileSegment::Lines(run)
+}
+
+fn count_rows(line: &str, width: usize) -> u32 {
+    if line.is_ascii() {
+        return line.len().div_ceil(width).max(1) as u32;
+    }
+    let mut rows = 0;
+    let mut at = 0;
+    loop {
+        let (_, end) = fit_columns(line, at, width);
+        rows += 1;
+        if end <= at || end >= line.len() {
+            return rows;
+        }
+        at = end;
+    }
+}
+
+/// Returns the byte range of a row of a wrapped line.
+pub fn wrapped_part(line: &str, part: u32, width: usize) -> (usize, usize) {
+    let mut start = 0;
+    for _ in 0..part {
+        start = fit_columns(line, start, width).1;
+    }
+    (start, fit_columns(line, start, width).1)
+}
+
+/// Returns the columns and the end, as a byte index, of the text from `start` on that fits into a width.
+pub fn fit_columns(line: &str, start: usize, width: usize) -> (usize, usize) {
+    let rest = line.get(start..).unwrap_or("");
+    if rest.is_ascii() {
+        let used = rest.len().min(width);
+        return (used, start + used);
+    }
+    let mut used = 0;
+    for (at, grapheme) in rest.grapheme_indices(true) {
+        let size = grapheme.width();
+        if used + size > width {
+            return (used, start + at);
+        }
+        used += size;
+    }
+    (used, line.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{FindingStatus, Kind, Priority};
+
+    fn block(old: u32, old_lines: u32, new: u32, new_lines: u32) -> ChangeBlock {
+        ChangeBlock { old, old_lines, new, new_lines }
+    }
+
+    fn finding(start: u32, end: u32) -> DiffFinding {
+        DiffFinding {
+            id: format!("f_{start:016}"),
+            priority: Priority::P1,
+            kind: Kind::DeadCode,
+            status: FindingStatus::Open,
+            lines: LineRange::new(start, end),
+            title: String::new(),
+            explanation: String::new(),
+            suggestion: None,
+        }
+    }
+
+    fn texts(lines: u32) -> DiffTexts {
+        let text: String = (1..=lines).map(|n| format!("line {n}\n")).collect();
+        DiffTexts { old: LineTable::new(text.clone()), new: LineTable::new(text), ..DiffTexts::default() }
+    }
+
+    /// Writes a layout in one line: `C` context, `-` removed, `+` added, `=` paired, `G` gap, with the new or old lines.
+    fn written(layout: &FileLayout) -> String {
+        let parts = layout.segments.iter().map(|segment| match segment {
+            FileSegment::Header => "H".to_owned(),
+            FileSegment::Note => "N".to_owned(),
+            FileSegment::Blank => "B".to_owned(),
+            FileSegment::Gap(hidden) => format!("G{}+{}", hidden.new, hidden.lines),
+            FileSegment::Finding { index, lines } => format!("F{index}x{}", lines.len()),
+            FileSegment::Lines(run) => match run.kind {
+                RunKind::Context => format!("C{}/{}+{}", run.old, run.new, run.new_lines),
+                RunKind::Removed => format!("-{}+{}", run.old, run.old_lines),
+                RunKind::Added => format!("+{}+{}", run.new, run.new_lines),
+                RunKind::Paired => format!("={}+{}/{}+{}", run.old, run.old_lines, run.new, run.new_lines),
+            },
+        });
+        parts.collect::<Vec<_>>().join(" ")
+    }
+
+    struct LayoutCase {
+        blocks: Vec<ChangeBlock>,
+        findings: Vec<DiffFinding>,
+        lines: Option<u32>,
+        open: Vec<usize>,
+        expanded: Vec<LineRange>,
+        is_side_by_side: bool,
+    }
+
+    fn check(case: &LayoutCase, expected: &str) {
+        let file = DiffFile { blocks: case.blocks.clone(), findings: case.findings.clone(), ..DiffFile::default() };
+        let texts = case.lines.map(texts);
+        let open: Vec<(usize, Vec<DocLine>)> =
+            case.open.iter().map(|index| (*index, vec![DocLine::default(), DocLine::default()])).collect();
+        let layout = lay_out_file(LayoutInput {
+            file: &file,
+            texts: texts.as_ref(),
+            is_folded: false,
+            open_findings: &open,
+            expanded: &case.expanded,
+            columns: DiffColumns { width: 80, is_side_by_side: case.is_side_by_side, is_wrapped: false },
+            note: None,
+        });
+        assert_eq!(written(&layout), expected);
+        // Each row is found again by its line.
+        for row in 0..layout.rows() {
+            if let Some(DiffPageRow::Code(code)) = layout.row(row) {
+                let side = if code.new.is_some() { DiffPageSide::New } else { DiffPageSide::Old };
+                assert_eq!(layout.row_of_line(side, code.line(side).expect("a line")), Some(row), "{code:?}");
+            }
+        }
+        assert_eq!(layout.row(layout.rows()), None);
+    }
+
+    #[test]
+    fn rows_follow_from_blocks_findings_and_folds() {
+        let plain = || LayoutCase {
+            blocks: vec![block(20, 2, 20, 3)],
+            findings: Vec::new(),
+            lines: Some(60),
+            open: Vec::new(),
+            expanded: Vec::new(),
+            is_side_by_side: false,
+        };
+        check(&plain(), "H G1+16 C17/17+3 -20+2 +20+3 C22/23+3 G26+35 B");
+        check(&LayoutCase { is_side_by_side: true, ..plain() }, "H G1+16 C17/17+3 =20+2/20+3 C22/23+3 G26+35 B");
+        // Without the text, the end is not known.
+        check(&LayoutCase { lines: None, ..plain() }, "H G1+16 C17/17+3 -20+2 +20+3 B");
+        // A finding in unchanged code, one in changed code, and their texts.
+        let findings = vec![finding(5, 6), finding(21, 21)];
+        check(
+            &LayoutCase { findings: findings.clone(), ..plain() },
+            "H G1+2 C3/3+6 G9+8 C17/17+3 -20+2 +20+3 C22/23+3 G26+35 B",
+        );
+        check(
+            &LayoutCase { findings: findings.clone(), open: vec![0, 1], ..plain() },
+            "H G1+2 C3/3+4 F0x2 C7/7+2 G9+8 C17/17+3 -20+2 +20+2 F1x2 +22+1 C22/23+3 G26+35 B",
+        );
+        check(
+            &LayoutCase { findings, open: vec![1], is_side_by_side: true, ..plain() },
+            "H G1+2 C3/3+6 G9+8 C17/17+3 =20+2/20+2 F1x2 =22+0/22+1 C22/23+3 G26+35 B",
+        );
+        // Long findings show their beginning, with their text below the first line.
+        check(
+            &LayoutCase { findings: vec![finding(40, 59)], open: vec![0], ..plain() },
+            "H G1+16 C17/17+3 -20+2 +20+3 C22/23+3 G26+12 C37/38+3 F0x2 C40/41+11 G52+9 B",
+        );
+        // A gap of one line is no gap.
+        check(
+            &LayoutCase { blocks: vec![block(5, 1, 5, 1), block(13, 0, 13, 1)], lines: Some(14), ..plain() },
+            "H C1/1+4 -5+1 +5+1 C6/6+7 +13+1 C13/14+1 B",
+        );
+        check(
+            &LayoutCase { expanded: vec![LineRange::new(10, 16)], ..plain() },
+            "H G1+9 C10/10+10 -20+2 +20+3 C22/23+3 G26+35 B",
+        );
+        // A new file, an emptied file, an unchanged one.
+        check(&LayoutCase { blocks: vec![block(1, 0, 1, 4)], lines: Some(4), ..plain() }, "H +1+4 B");
+        check(&LayoutCase { blocks: vec![block(1, 3, 1, 0)], lines: Some(0), ..plain() }, "H -1+3 B");
+        check(&LayoutCase { blocks: Vec::new(), ..plain() }, "H G1+60 B");
+        check(&LayoutCase { blocks: Vec::new(), findings: vec![finding(1, 1)], ..plain() }, "H C1/1+3 G4+57 B");
+    }
+
+    #[test]
+    fn a_wrapped_line_takes_the_rows_it_needs() {
+        let long = "x".repeat(100);
+        let file = DiffFile { blocks: vec![block(1, 0, 1, 3)], ..DiffFile::default() };
+        let texts = DiffTexts { new: LineTable::new(format!("a\n{long}\nc\n")), ..DiffTexts::default() };
+        let columns = DiffColumns { width: 49, is_side_by_side: false, is_wrapped: true };
+        assert_eq!(columns.text_width(2), 40);
+        let input = LayoutInput {
+            file: &file,
+            texts: Some(&texts),
+            is_folded: false,
+            open_findings: &[],
+            expanded: &[],
+            columns,
+            note: None,
+        };
+        let layout = lay_out_file(input);
+        assert_eq!(layout.rows(), 1 + 5 + 1);
+        let rows: Vec<(Option<u32>, u32)> = (1..6)
+            .filter_map(|row| match layout.row(row) {
+                Some(DiffPageRow::Code(code)) => Some((code.new, code.part)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(rows, [(Some(1), 0), (Some(2), 0), (Some(2), 1), (Some(2), 2), (Some(3), 0)]);
+        assert_eq!(layout.row_of_line(DiffPageSide::New, 3), Some(5));
+        assert_eq!(wrapped_part(&long, 2, 40), (80, 100));
+        assert_eq!((count_rows("漢字漢字", 5), wrapped_part("漢字漢字", 1, 5)), (2, (6, 12)));
+        assert_eq!(lay_out_file(LayoutInput { is_folded: true, ..input }).rows(), 1);
+    }
+}

@@ -1,0 +1,338 @@
+//! Reads the diff of a run and the texts of its files, on the thread that reads pages.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::super::highlight::PartlyParsedTexts;
+use super::super::message::{AppMessage, DetailSubject};
+use super::super::page_data::PageData;
+use super::super::page_loader::{PageLoader, secrets};
+use super::model::{
+    ChangeBlock, DiffFile, DiffFinding, DiffPage, DiffPageSide, DiffRequest, DiffSuggestion, DiffTexts,
+    HIGHLIGHT_BLOCK_LINES, LineTable, TextHighlights,
+};
+use super::moves::{DiffMove, MoveSource, find_moves};
+use crate::domain::{Finding, Scope, text};
+use crate::git::{Changeset, EntryKind, FileChange, Repo};
+use crate::masking::Mask;
+use crate::store::StoreView;
+
+/// Largest file whose text is shown, in bytes.
+const MAX_TEXT_BYTES: u64 = 32 << 20;
+/// Largest change in which moved lines are looked for: changed lines, files, and bytes of a file. A person does not see
+/// moves in a larger one.
+const MAX_MOVE_LINES: u32 = 100_000;
+const MAX_MOVE_FILES: usize = 1_000;
+const MAX_MOVE_BYTES: u64 = 4 << 20;
+/// Bytes in which a NUL makes a file binary, as in git.
+const BINARY_PROBE_BYTES: usize = 8_000;
+/// Extensions of images.
+const IMAGES: [&str; 11] = ["png", "jpg", "jpeg", "gif", "webp", "bmp", "ico", "tif", "tiff", "avif", "heic"];
+
+/// Numbers the texts that were read.
+static SERIAL: AtomicU64 = AtomicU64::new(1);
+
+impl PageLoader {
+    /// Reads the diff of a subject: of all files of a run, or of the file of a finding.
+    pub(in crate::tui) fn load_diff(
+        &mut self,
+        view: &Arc<StoreView>,
+        subject: &DetailSubject,
+        mask: Mask,
+    ) -> Result<PageData, String> {
+        let run = self.read_run_of(view, subject)?;
+        let output = self.store.output(&run.run_id).map_err(|error| error.to_string())?;
+        let findings = output.map(|output| output.findings).unwrap_or_default();
+        let mut page = DiffPage {
+            from: run.subject.base_commit.clone(),
+            to: run.subject.snapshot_commit.clone(),
+            mask,
+            ..DiffPage::default()
+        };
+        let path = match subject {
+            DetailSubject::Finding(id) => {
+                // The change in which the finding was reported, with the lines it had there.
+                let id = id.parse().map_err(|error| format!("{error}"))?;
+                let reported = self.store.finding_in_run(&run.run_id, &id).map_err(|error| error.to_string())?;
+                let finding = reported.ok_or("the store no longer has this finding")?;
+                page.selected = Some(finding.finding_id.to_string());
+                Some(finding.repo_relative_path)
+            }
+            DetailSubject::File { path, .. } => Some(path.clone()),
+            DetailSubject::Run(_) | DetailSubject::Nothing => None,
+        };
+        let whole_tree = matches!(run.subject.scope, Scope::All);
+        page.note = if run.subject.snapshot_commit.is_empty() {
+            Some("The snapshot of this run is not there yet.".to_owned())
+        } else {
+            match (whole_tree, self.read_change(&run)) {
+                (true, _) => {
+                    self.add_unchanged_files(&mut page, &findings, path.as_deref());
+                    "The whole tree was reviewed as it is: there is no change to show.".to_owned().into()
+                }
+                (false, None) => Some("The snapshot of this run is no longer kept.".to_owned()),
+                (false, Some(change)) => {
+                    self.add_changed_files(&mut page, &change, path.as_deref());
+                    self.add_unchanged_files(&mut page, &findings, path.as_deref());
+                    Some("This run's change does not touch it.".to_owned())
+                }
+            }
+        };
+        if !page.files.is_empty() {
+            page.note = None;
+        }
+        self.add_findings(&mut page, findings, view, mask);
+        let viewed = self.store.viewed_files().unwrap_or_default();
+        for file in &mut page.files {
+            file.is_viewed = viewed.contains(&(file.path.clone(), file.content_key()));
+        }
+        Ok(Arc::new(page).into())
+    }
+
+    /// Adds the files of a change: those to review, then those that were left out.
+    fn add_changed_files(&self, page: &mut DiffPage, change: &Changeset, path: Option<&str>) {
+        let is_wanted = |file: &str| path.is_none_or(|path| path == file);
+        let to_file = |file: &FileChange| DiffFile {
+            path: file.path.clone(),
+            old_path: file.old_path.clone(),
+            old_blob: file.old_blob.clone(),
+            new_blob: Some(file.new_blob.clone()),
+            blocks: file.hunks.iter().map(ChangeBlock::from).collect(),
+            ..DiffFile::default()
+        };
+        page.files.extend(change.files.iter().filter(|file| is_wanted(&file.path)).map(to_file));
+        for omitted in change.left_out.iter().filter(|file| is_wanted(&file.path)) {
+            let old_path = change.moved.get(&omitted.path);
+            let blob = |commit: &str, path| self.repo.as_ref().and_then(|repo| find_blob(repo, commit, path));
+            let file = DiffFile {
+                path: omitted.path.clone(),
+                old_path: old_path.cloned(),
+                old_blob: blob(&page.from, old_path.unwrap_or(&omitted.path)),
+                new_blob: blob(&page.to, &omitted.path),
+                left_out: Some(omitted.reason.to_string()),
+                ..DiffFile::default()
+            };
+            // Some files are not changed themselves: the change only lets later reviews leave them out.
+            if !omitted.hidden || file.old_blob != file.new_blob || path.is_some() {
+                page.files.push(file);
+            }
+        }
+    }
+
+    /// Adds files with findings that the change does not touch: their code is shown as it is.
+    fn add_unchanged_files(&self, page: &mut DiffPage, findings: &[Finding], path: Option<&str>) {
+        let known: HashSet<String> = page.files.iter().map(|file| file.path.clone()).collect();
+        let paths = findings.iter().map(|finding| finding.repo_relative_path.as_str());
+        let mut paths: Vec<&str> = match path {
+            Some(path) => vec![path],
+            None => paths.collect(),
+        };
+        paths.sort_unstable();
+        paths.dedup();
+        for path in paths.into_iter().filter(|path| !known.contains(*path)) {
+            let blob = self.repo.as_ref().and_then(|repo| find_blob(repo, &page.to, path));
+            if let Some(blob) = blob {
+                page.files.push(DiffFile {
+                    path: path.to_owned(),
+                    old_blob: Some(blob.clone()),
+                    new_blob: Some(blob),
+                    ..DiffFile::default()
+                });
+            }
+        }
+    }
+
+    /// Adds the findings of the run to their files, with their newest status.
+    fn add_findings(&self, page: &mut DiffPage, findings: Vec<Finding>, view: &StoreView, mask: Mask) {
+        let mut by_path: HashMap<String, Vec<DiffFinding>> = HashMap::new();
+        for finding in findings {
+            let finding = secrets::mask_finding(finding, mask);
+            let row = view.finding_index(finding.finding_id.as_str()).map(|index| view.finding(index));
+            let suggestion = finding.suggestion.as_ref().map(|suggestion| DiffSuggestion {
+                text: suggestion.text.clone(),
+                replacement: suggestion
+                    .replacement
+                    .clone()
+                    .map(|replacement| (suggestion.lines.unwrap_or(finding.lines()), replacement)),
+            });
+            by_path.entry(finding.repo_relative_path.clone()).or_default().push(DiffFinding {
+                id: finding.finding_id.to_string(),
+                priority: row.as_ref().map_or(finding.priority, |row| row.priority),
+                kind: row.as_ref().map_or(finding.kind, |row| row.kind),
+                status: row.as_ref().map_or(finding.status, |row| row.status),
+                lines: finding.lines(),
+                title: finding.title,
+                explanation: finding.explanation,
+                suggestion,
+            });
+        }
+        for file in &mut page.files {
+            if let Some(mut findings) = by_path.remove(&file.path) {
+                findings.sort_by_key(|finding| (finding.lines.start, finding.lines.end, finding.priority));
+                file.findings = findings;
+            }
+        }
+    }
+
+    /// Executes a request of the diff.
+    pub(in crate::tui) fn serve_diff(&mut self, request: DiffRequest, parsed: &mut PartlyParsedTexts) -> AppMessage {
+        match request {
+            DiffRequest::Read { page, file } => {
+                let texts = match page.files.get(file) {
+                    Some(file) => self.read_diff_texts(&page, file).map(Arc::new),
+                    None => Err("there is no such file".to_owned()),
+                };
+                AppMessage::DiffFile { page, file, texts }
+            }
+            DiffRequest::FindMoves(page) => {
+                let moves = self.find_diff_moves(&page);
+                AppMessage::DiffMoves { page, moves }
+            }
+            DiffRequest::Highlight { path, texts, side, block } => {
+                let spans = self.highlighter.highlight_block(
+                    parsed,
+                    &path,
+                    (texts.serial, side == DiffPageSide::New),
+                    &|line| texts.side(side).line(line + 1),
+                    block * HIGHLIGHT_BLOCK_LINES,
+                    HIGHLIGHT_BLOCK_LINES,
+                );
+                AppMessage::DiffHighlights(TextHighlights { serial: texts.serial, side, block, spans })
+            }
+        }
+    }
+
+    /// Finds the lines that moved between the files; nothing in a change that is too large to look through.
+    fn find_diff_moves(&self, page: &DiffPage) -> Vec<DiffMove> {
+        let changed = |file: &DiffFile| {
+            let (added, removed) = DiffFile::count_lines(&file.blocks);
+            added.saturating_add(removed)
+        };
+        let lines = page.files.iter().map(changed).fold(0, u32::saturating_add);
+        let Some(repo) = self.repo.as_ref().filter(|_| lines <= MAX_MOVE_LINES && page.files.len() <= MAX_MOVE_FILES)
+        else {
+            return Vec::new();
+        };
+        let read = |blob: &Option<String>| {
+            let blob = blob.as_ref().filter(|blob| repo.blob_size(blob).is_ok_and(|size| size <= MAX_MOVE_BYTES));
+            let bytes = blob.and_then(|blob| repo.blob(blob).ok()).unwrap_or_default();
+            LineTable::new(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let tables: Vec<(LineTable, LineTable)> = page
+            .files
+            .iter()
+            .map(|file| match file.blocks.is_empty() {
+                true => Default::default(),
+                false => (read(&file.old_blob), read(&file.new_blob)),
+            })
+            .collect();
+        let sources: Vec<MoveSource<'_>> = page
+            .files
+            .iter()
+            .zip(&tables)
+            .map(|(file, (old, new))| MoveSource { blocks: &file.blocks, old, new })
+            .collect();
+        find_moves(&sources)
+    }
+
+    fn read_diff_texts(&self, page: &DiffPage, file: &DiffFile) -> Result<DiffTexts, String> {
+        let repo = self.repo.as_ref().ok_or("the repository cannot be opened")?;
+        let old_path = file.old_path.as_deref().unwrap_or(&file.path);
+        let (old, new) = (&file.old_blob, &file.new_blob);
+        let mut texts = DiffTexts { serial: SERIAL.fetch_add(1, Ordering::Relaxed), ..DiffTexts::default() };
+        let read_size = |blob: &Option<String>| blob.as_ref().map(|blob| repo.blob_size(blob).unwrap_or(0));
+        let sizes = (read_size(old), read_size(new));
+        if sizes.0.max(sizes.1).unwrap_or(0) > MAX_TEXT_BYTES {
+            texts.note = Some(describe_sizes("a large file", sizes));
+            return Ok(texts);
+        }
+        let read = |blob: &Option<String>| match blob {
+            Some(blob) => repo.blob(blob).map_err(|error| error.to_string()),
+            None => Ok(Vec::new()),
+        };
+        let is_unchanged = old == new;
+        let new_bytes = read(new)?;
+        let old_bytes = if is_unchanged { Vec::new() } else { read(old)? };
+        if is_binary(&old_bytes) || is_binary(&new_bytes) {
+            let extension = file.path.rsplit_once('.').map_or("", |(_, extension)| extension).to_ascii_lowercase();
+            let sort = if IMAGES.contains(&extension.as_str()) { "an image" } else { "a binary file" };
+            texts.note = Some(describe_sizes(sort, sizes));
+            return Ok(texts);
+        }
+        if file.left_out.is_some() {
+            let hunks = repo.diff_texts(&old_bytes, &new_bytes).map_err(|error| error.to_string())?;
+            if hunks.is_empty() {
+                texts.note = Some(describe_unchanged(file.old_path.as_deref(), sizes));
+                return Ok(texts);
+            }
+            texts.found_blocks = Some(hunks.iter().map(ChangeBlock::from).collect());
+        }
+        let clean = |bytes: &[u8], path: &str| {
+            let whole = String::from_utf8_lossy(bytes);
+            text::sanitize_lines(&page.mask.mask_text(Some(path), &whole), 4)
+        };
+        let blocks = texts.found_blocks.as_deref().unwrap_or(&file.blocks);
+        let (old, new) = (clean(&old_bytes, old_path), clean(&new_bytes, &file.path));
+        Ok(DiffTexts { found_blocks: texts.found_blocks.clone(), ..DiffTexts::new(texts.serial, old, new, blocks) })
+    }
+}
+
+fn find_blob(repo: &Repo, commit: &str, path: &str) -> Option<String> {
+    if commit.is_empty() {
+        return None;
+    }
+    let (kind, id) = repo.entry_at(commit, path).ok()??;
+    (kind != EntryKind::Submodule).then_some(id)
+}
+
+fn is_binary(bytes: &[u8]) -> bool {
+    memchr::memchr(0, bytes.get(..BINARY_PROBE_BYTES).unwrap_or(bytes)).is_some()
+}
+
+/// Names a file that is not shown as text, with its sizes before and after.
+fn describe_sizes(sort: &str, sizes: (Option<u64>, Option<u64>)) -> String {
+    match sizes {
+        (Some(old), Some(new)) if old == new => format!("{sort}, {}", format_bytes(new)),
+        (Some(old), Some(new)) => format!("{sort}, {} before, {} now", format_bytes(old), format_bytes(new)),
+        (None, Some(new)) => format!("{sort}, new, {}", format_bytes(new)),
+        (Some(old), None) => format!("{sort}, deleted, was {}", format_bytes(old)),
+        (None, None) => format!("{sort} that is not in the snapshot"),
+    }
+}
+
+fn describe_unchanged(old_path: Option<&str>, (old, new): (Option<u64>, Option<u64>)) -> String {
+    match (old_path, old, new) {
+        (Some(from), ..) => format!("moved from {from} without changes"),
+        (None, None, Some(_)) => "a new, empty file".to_owned(),
+        (None, Some(_), None) => "an empty file, deleted".to_owned(),
+        (None, None, None) => "not a file of the snapshot".to_owned(),
+        _ => "its content has not changed".to_owned(),
+    }
+}
+
+fn format_bytes(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => text::format_count(bytes as usize, "byte"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1_000.0),
+        _ => format!("{:.1} MB", bytes as f64 / 1_000_000.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_no_text_are_named_with_their_sizes() {
+        for (sizes, expected) in [
+            ((Some(12_300), Some(14_120)), "an image, 12.3 kB before, 14.1 kB now"),
+            ((Some(1), Some(1)), "an image, 1 byte"),
+            ((None, Some(2_500_000)), "an image, new, 2.5 MB"),
+            ((Some(999), None), "an image, deleted, was 999 bytes"),
+            ((None, None), "an image that is not in the snapshot"),
+        ] {
+            assert_eq!(describe_sizes("an image", sizes), expected);
+        }
+    }
+}

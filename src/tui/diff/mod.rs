@@ -1,0 +1,26 @@
+//! Shows the change of a run as one document of all its files: unified or side by side, with its findings.
+//!
+//! - The layout of a file follows from its changed blocks, its findings and its folds, and needs no text. So the height
+//!   of every file is known before its text is read, and 5,000 files open at once.
+//! - Texts are read when a file comes into sight, and highlighted in blocks of lines; both by the thread that reads pages.
+//! - Only visible rows are built. Rows that are drawn need no search: a row is a line number in a text.
+
+mod draw;
+mod finding_text;
+mod keys;
+mod layout;
+mod loader;
+mod model;
+mod moves;
+mod navigation;
+mod pane;
+mod words;
+
+pub use draw::{draw, draw_around_finding};
+pub(crate) use keys::{
+    apply_file, apply_highlights, apply_moves, apply_viewed, find_row, finding_at_cursor, footer_actions, is_shown,
+    run_action, show_page, source_at_cursor, sync,
+};
+pub use model::{ChangeBlock, DiffFile, DiffFinding, DiffPage, DiffRequest, DiffSuggestion, DiffTexts, TextHighlights};
+pub use moves::DiffMove;
+pub use pane::DiffPane;

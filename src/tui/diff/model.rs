@@ -1,0 +1,259 @@
+//! Data of a diff: files with their changed blocks and findings, and the texts of a file once it is read.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::super::page_data::HighlightSpans;
+use super::words::find_changed_words;
+use crate::domain::{FindingStatus, Hunk, Kind, LineRange, Priority};
+use crate::masking::Mask;
+
+/// Lines that are highlighted at once.
+pub const HIGHLIGHT_BLOCK_LINES: u32 = 256;
+
+/// Change of a run, or its part in one file.
+#[derive(Debug, Clone)]
+pub struct DiffPage {
+    /// Commits of the old and the new side; the old one is empty if everything is new.
+    pub from: String,
+    pub to: String,
+    /// Files to review in the order of their paths, then the files that were left out of the review.
+    pub files: Vec<DiffFile>,
+    /// Text shown instead of the files.
+    pub note: Option<String>,
+    /// Id of the finding whose diff this is.
+    pub selected: Option<String>,
+    /// Switch for masking with which the texts are read.
+    pub mask: Mask,
+}
+
+impl Default for DiffPage {
+    fn default() -> Self {
+        Self { from: String::new(), to: String::new(), files: Vec::new(), note: None, selected: None, mask: Mask::On }
+    }
+}
+
+/// File of a diff. Paths and texts are not sanitized.
+#[derive(Debug, Clone, Default)]
+pub struct DiffFile {
+    pub path: String,
+    /// Source path of a renamed or copied file.
+    pub old_path: Option<String>,
+    /// Blob of the old side in hexadecimal; `None` if there is no old side, or if the file was left out.
+    pub old_blob: Option<String>,
+    /// Blob of the new side in hexadecimal; `None` if the file was left out.
+    pub new_blob: Option<String>,
+    /// Changed blocks from top to bottom; unknown for a file that was left out until its texts are read.
+    pub blocks: Vec<ChangeBlock>,
+    /// Findings in the order of their lines.
+    pub findings: Vec<DiffFinding>,
+    /// Reason why the file was left out of the review.
+    pub left_out: Option<String>,
+    /// The user has viewed the file with this content.
+    pub is_viewed: bool,
+}
+
+impl DiffFile {
+    /// Returns a name of the file's content, for which the user's mark that it was viewed counts: the blob of the new
+    /// side, else of the old side.
+    pub fn content_key(&self) -> String {
+        self.new_blob.clone().or_else(|| self.old_blob.as_ref().map(|blob| format!("-{blob}"))).unwrap_or_default()
+    }
+
+    /// Returns the numbers of added and removed lines.
+    pub fn count_lines(blocks: &[ChangeBlock]) -> (u32, u32) {
+        blocks.iter().fold((0, 0), |(added, removed), block| (added + block.new_lines, removed + block.old_lines))
+    }
+}
+
+/// Finding as a diff shows it. Lines are 1-based, inclusive, and belong to the new side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffFinding {
+    pub id: String,
+    pub priority: Priority,
+    pub kind: Kind,
+    pub status: FindingStatus,
+    pub lines: LineRange,
+    pub title: String,
+    pub explanation: String,
+    pub suggestion: Option<DiffSuggestion>,
+}
+
+/// Proposed change of a finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiffSuggestion {
+    pub text: String,
+    /// Replaced lines with their new text, if the exact text is known.
+    pub replacement: Option<(LineRange, String)>,
+}
+
+/// Lines that one side has in place of lines of the other side. Line numbers are 1-based; a side without lines starts at
+/// the line before which the other side's lines stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangeBlock {
+    pub old: u32,
+    pub old_lines: u32,
+    pub new: u32,
+    pub new_lines: u32,
+}
+
+impl From<&Hunk> for ChangeBlock {
+    fn from(hunk: &Hunk) -> Self {
+        // A hunk without lines on a side names the line before the change.
+        let first = |start: u32, lines: u32| if lines == 0 { start + 1 } else { start };
+        Self {
+            old: first(hunk.old_start, hunk.old_lines),
+            old_lines: hunk.old_lines,
+            new: first(hunk.new_start, hunk.new_lines),
+            new_lines: hunk.new_lines,
+        }
+    }
+}
+
+/// Text split into lines. Line numbers are 1-based.
+#[derive(Debug, Default)]
+pub struct LineTable {
+    text: String,
+    /// End of each line in `text`, without the line end.
+    ends: Vec<u32>,
+}
+
+impl LineTable {
+    /// Splits a text at its line feeds. A text behind the last line feed is a line; an empty one is not.
+    pub fn new(text: String) -> Self {
+        let mut ends: Vec<u32> = memchr::memchr_iter(b'\n', text.as_bytes()).map(to_u32).collect();
+        if !text.is_empty() && !text.ends_with('\n') {
+            ends.push(to_u32(text.len()));
+        }
+        Self { text, ends }
+    }
+
+    /// Returns the number of lines.
+    pub fn count(&self) -> u32 {
+        to_u32(self.ends.len())
+    }
+
+    /// Returns a line without its line end.
+    pub fn line(&self, number: u32) -> Option<&str> {
+        let at = number.checked_sub(1)? as usize;
+        let end = *self.ends.get(at)? as usize;
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize + 1);
+        self.text.get(start..end)
+    }
+
+    /// Returns lines `from..to` (1-based, `to` exclusive) as far as they exist.
+    pub fn lines(&self, from: u32, to: u32) -> impl Iterator<Item = &str> {
+        (from..to.min(self.count() + 1)).filter_map(|number| self.line(number))
+    }
+}
+
+fn to_u32(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// Side of a diff.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DiffPageSide {
+    Old,
+    New,
+}
+
+/// Texts of a file, without control characters.
+#[derive(Debug, Default)]
+pub struct DiffTexts {
+    /// Number of the reading, unique in the process; names the text for the highlighter.
+    pub serial: u64,
+    pub old: LineTable,
+    pub new: LineTable,
+    /// Changed blocks of a file that was left out of the review.
+    pub found_blocks: Option<Vec<ChangeBlock>>,
+    /// Changed parts of changed lines, as byte ranges, by line number.
+    pub old_words: HashMap<u32, Vec<Range<usize>>>,
+    pub new_words: HashMap<u32, Vec<Range<usize>>>,
+    /// Text shown instead of lines, for a file that is not a text.
+    pub note: Option<String>,
+}
+
+impl DiffTexts {
+    /// Compares two texts within their changed blocks. `serial` names the texts.
+    pub fn new(serial: u64, old: String, new: String, blocks: &[ChangeBlock]) -> Self {
+        let mut texts = Self { serial, old: LineTable::new(old), new: LineTable::new(new), ..Self::default() };
+        for (old, new, (before, after)) in find_changed_words(blocks, &texts.old, &texts.new) {
+            texts.old_words.insert(old, before);
+            texts.new_words.insert(new, after);
+        }
+        texts
+    }
+
+    pub fn side(&self, side: DiffPageSide) -> &LineTable {
+        match side {
+            DiffPageSide::Old => &self.old,
+            DiffPageSide::New => &self.new,
+        }
+    }
+
+    /// Returns the changed parts of a line.
+    pub fn changed_words(&self, side: DiffPageSide, line: u32) -> &[Range<usize>] {
+        let words = match side {
+            DiffPageSide::Old => &self.old_words,
+            DiffPageSide::New => &self.new_words,
+        };
+        words.get(&line).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Request of the diff for the thread that reads pages.
+#[derive(Debug, Clone)]
+pub enum DiffRequest {
+    /// Reads the texts of a file.
+    Read { page: Arc<DiffPage>, file: usize },
+    /// Finds the lines that moved between the files of a page.
+    FindMoves(Arc<DiffPage>),
+    /// Highlights a block of lines.
+    Highlight { path: String, texts: Arc<DiffTexts>, side: DiffPageSide, block: u32 },
+}
+
+/// Highlighted lines of a text.
+#[derive(Debug)]
+pub struct TextHighlights {
+    /// Serial number of the text.
+    pub serial: u64,
+    pub side: DiffPageSide,
+    /// Index of the block of [`HIGHLIGHT_BLOCK_LINES`] lines.
+    pub block: u32,
+    /// Spans of each line; empty if the language is unknown.
+    pub spans: Vec<HighlightSpans>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_as_git_does() {
+        for (text, lines) in [
+            ("", &[][..]),
+            ("\n", &[""]),
+            ("a", &["a"]),
+            ("a\n", &["a"]),
+            ("a\nb", &["a", "b"]),
+            ("a\n\nb\n", &["a", "", "b"]),
+        ] {
+            let table = LineTable::new(text.to_owned());
+            assert_eq!(table.count() as usize, lines.len(), "{text:?}");
+            assert_eq!(table.lines(1, u32::MAX).collect::<Vec<_>>(), lines, "{text:?}");
+            assert_eq!((table.line(0), table.line(table.count() + 1)), (None, None), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_side_without_lines_starts_where_the_other_stands() {
+        for (hunk, old, new) in [((3, 2, 3, 1), 3, 3), ((0, 0, 1, 5), 1, 1), ((4, 0, 5, 2), 5, 5), ((5, 2, 4, 0), 5, 5)]
+        {
+            let (old_start, old_lines, new_start, new_lines) = hunk;
+            let block = ChangeBlock::from(&Hunk { old_start, old_lines, new_start, new_lines });
+            assert_eq!((block.old, block.new), (old, new), "{hunk:?}");
+        }
+    }
+}

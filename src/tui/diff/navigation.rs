@@ -1,0 +1,75 @@
+//! Goes to the next and the previous change, file and finding.
+
+use super::pane::DiffPane;
+
+/// Thing to which the cursor goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiffTarget {
+    Hunk,
+    File,
+    Finding,
+}
+
+impl DiffPane {
+    /// Goes to the next or the previous target. Returns false if there is none.
+    pub fn go_to(&mut self, target: DiffTarget, forward: bool) -> bool {
+        match target {
+            DiffTarget::Hunk | DiffTarget::File => {
+                let Some(row) = self.find_row_of(target, forward) else { return false };
+                self.jump_to(row);
+            }
+            DiffTarget::Finding => {
+                let Some((file, index)) = self.find_finding(forward) else { return false };
+                self.open_finding(file, index);
+            }
+        }
+        true
+    }
+
+    fn find_row_of(&self, target: DiffTarget, forward: bool) -> Option<usize> {
+        let cursor = self.cursor();
+        let here = self.file_at(cursor)?;
+        let rows = |file: usize| -> Vec<usize> {
+            let start = self.file_start(file);
+            match target {
+                DiffTarget::File => vec![start],
+                _ => self.files()[file].layout.change_rows().map(|row| start + row).collect(),
+            }
+        };
+        if forward {
+            (here..self.files().len()).find_map(|file| rows(file).into_iter().find(|row| *row > cursor))
+        } else {
+            (0..=here).rev().find_map(|file| rows(file).into_iter().rev().find(|row| *row < cursor))
+        }
+    }
+
+    /// Finds the next finding; findings of folded files count, too.
+    fn find_finding(&self, forward: bool) -> Option<(usize, usize)> {
+        let cursor = self.cursor();
+        let here = self.file_at(cursor)?;
+        // Findings on one line follow each other: the one whose text is not shown yet is the next one.
+        let place = |file: usize, index: usize| {
+            let row = self.finding_row(file, index)?;
+            let is_folded = self.files()[file].is_folded;
+            let is_shown = self.files()[file].open_findings.contains(&index);
+            Some((row, is_folded, is_shown))
+        };
+        let is_next = |file: usize, index: usize| {
+            place(file, index).is_some_and(|(row, is_folded, is_shown)| match (file.cmp(&here), forward) {
+                (std::cmp::Ordering::Greater, true) | (std::cmp::Ordering::Less, false) => true,
+                (std::cmp::Ordering::Equal, true) => is_folded || row > cursor || (row == cursor && !is_shown),
+                (std::cmp::Ordering::Equal, false) => !is_folded && row < cursor,
+                _ => false,
+            })
+        };
+        let count = |file: usize| self.page().files[file].findings.len();
+        if forward {
+            (here..self.files().len())
+                .find_map(|file| (0..count(file)).find(|index| is_next(file, *index)).map(|index| (file, index)))
+        } else {
+            (0..=here)
+                .rev()
+                .find_map(|file| (0..count(file)).rev().find(|index| is_next(file, *index)).map(|index| (file, index)))
+        }
+    }
+}

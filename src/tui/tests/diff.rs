@@ -1,0 +1,344 @@
+//! Tests the diff: screens at three sizes, and the keys that move in it.
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use rstest::rstest;
+use similar::{DiffOp, TextDiff};
+
+use super::support::*;
+use crate::domain::{FindingStatus, Kind, LineRange, Priority};
+use crate::tui::app::App;
+use crate::tui::diff::{
+    ChangeBlock, DiffFile, DiffFinding, DiffPage, DiffPane, DiffRequest, DiffSuggestion, DiffTexts,
+};
+use crate::tui::glyphs;
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
+
+/// Files of a diff with their texts.
+#[derive(Clone, Default)]
+struct Sides {
+    files: Vec<DiffFile>,
+    texts: Vec<(String, String)>,
+}
+
+impl Sides {
+    fn file(mut self, path: &str, old: &str, new: &str, findings: Vec<DiffFinding>) -> Self {
+        let compared = TextDiff::from_lines(old, new);
+        let blocks = compared.ops().iter().filter(|op| !matches!(op, DiffOp::Equal { .. })).map(|op| ChangeBlock {
+            old: op.old_range().start as u32 + 1,
+            old_lines: op.old_range().len() as u32,
+            new: op.new_range().start as u32 + 1,
+            new_lines: op.new_range().len() as u32,
+        });
+        self.files.push(DiffFile {
+            path: path.to_owned(),
+            old_blob: Some(format!("old-{path}")),
+            new_blob: Some(format!("new-{path}")),
+            blocks: blocks.collect(),
+            findings,
+            ..DiffFile::default()
+        });
+        self.texts.push((old.to_owned(), new.to_owned()));
+        self
+    }
+
+    fn page(&self, selected: Option<&str>) -> Arc<DiffPage> {
+        Arc::new(DiffPage {
+            from: "1111111111".into(),
+            to: "2222222222".into(),
+            files: self.files.clone(),
+            selected: selected.map(str::to_owned),
+            ..DiffPage::default()
+        })
+    }
+
+    /// Plays the loader: answers all requests for texts.
+    fn answer(&self, app: &mut App, commands: Vec<AppCommand>) {
+        let mut commands = commands;
+        while let Some(command) = commands.pop() {
+            if let AppCommand::Diff(DiffRequest::Read { page, file }) = command {
+                let (old, new) = self.texts[file].clone();
+                let texts = DiffTexts::new(file as u64 + 1, old, new, &page.files[file].blocks);
+                commands.extend(send(app, AppMessage::DiffFile { page, file, texts: Ok(Arc::new(texts)) }));
+            }
+        }
+    }
+
+    /// Opens the tab and shows the page.
+    fn show(&self, app: &mut App, subject: DetailSubject, selected: Option<&str>) {
+        app.detail.tab = Tab::Diff;
+        let page = self.page(selected);
+        let commands = send(app, AppMessage::Loaded { subject, tab: Tab::Diff, loaded: Box::new(page.into()) });
+        self.answer(app, commands);
+    }
+}
+
+fn sample_finding(n: u32, priority: Priority, lines: (u32, u32), title: &str) -> DiffFinding {
+    DiffFinding {
+        id: finding_id(n),
+        priority,
+        kind: Kind::MissingErrorHandling,
+        status: FindingStatus::Open,
+        lines: LineRange::new(lines.0, lines.1),
+        title: title.to_owned(),
+        explanation: "An amount that is no number counts as 0.0, so that the invoice is too low.".to_owned(),
+        suggestion: None,
+    }
+}
+
+fn numbered(from: u32, to: u32) -> String {
+    (from..=to).map(|n| format!("    let step_{n} = run({n});\n")).collect()
+}
+
+/// Two files: one with two changes and three findings, and a new one.
+fn sample() -> Sides {
+    let old = format!(
+        "pub fn total(lines: &[Line]) -> f64 {{\n    let mut sum = 0.0;\n    for line in lines {{\n        sum += line.amount();\n    }}\n    sum\n}}\n{}",
+        numbered(8, 60)
+    );
+    let new = old
+        .replace("-> f64", "-> Result<f64, Error>")
+        .replace("line.amount()", "line.amount.parse::<f64>().unwrap_or(0.0)")
+        .replace("    sum\n", "    Ok(sum)\n")
+        .replace("    let step_40 = run(40);\n", "    let step_40 = run(41);\n    let more = 1;\n");
+    let mut first = sample_finding(2, Priority::P1, (4, 4), "the error of `parse` is ignored");
+    first.suggestion = Some(DiffSuggestion {
+        text: "Hand the error on.".into(),
+        replacement: Some((LineRange::new(4, 4), "        sum += line.amount.parse::<f64>()?;".into())),
+    });
+    let findings = vec![
+        first,
+        sample_finding(3, Priority::P2, (25, 26), "unused step"),
+        sample_finding(1, Priority::P0, (41, 41), "a token in the source"),
+    ];
+    Sides::default().file("src/invoice/total.rs", &old, &new, findings).file(
+        "src/mail.rs",
+        "",
+        "//! Sends mail.\n\npub fn send() {}\n",
+        Vec::new(),
+    )
+}
+
+fn of_run(columns: u16, rows: u16) -> App {
+    let mut app = showing(columns, rows, view());
+    press(&mut app, "1");
+    sample().show(&mut app, DetailSubject::Run(run_id(3)), None);
+    press(&mut app, "Shift-Tab");
+    app
+}
+
+fn of_finding(columns: u16, rows: u16) -> App {
+    let mut app = showing(columns, rows, view());
+    press(&mut app, "j");
+    let sample = Sides { files: sample().files[..1].to_vec(), texts: sample().texts };
+    sample.show(&mut app, DetailSubject::Finding(finding_id(2)), Some(&finding_id(2)));
+    press(&mut app, "l");
+    app
+}
+
+#[rstest]
+fn screens(#[values((160, 48), (100, 30), (80, 24))] size: (u16, u16)) {
+    let (columns, rows) = size;
+    assert_snapshot!(format!("diff_of_run-{columns}x{rows}"), screen(&of_run(columns, rows)));
+    assert_snapshot!(format!("diff_of_finding-{columns}x{rows}"), screen(&of_finding(columns, rows)));
+}
+
+#[test]
+fn side_by_side_fills_a_wide_screen_and_the_user_may_choose() {
+    let mut app = of_finding(160, 48);
+    press(&mut app, "z");
+    assert!(app.detail.diff.columns().is_side_by_side, "zoomed, there is room");
+    assert_snapshot!("diff_side_by_side-160x48", screen(&app));
+    press(&mut app, "=");
+    assert!(!app.detail.diff.columns().is_side_by_side);
+    press(&mut app, "z =");
+    assert!(app.detail.diff.columns().is_side_by_side, "in spite of the width");
+}
+
+#[test]
+fn ascii_and_light() {
+    let mut app = of_finding(100, 30);
+    app.display.glyphs = glyphs::ASCII;
+    assert_snapshot!("diff_ascii-100x30", screen(&app));
+}
+
+/// Returns file and new line at the cursor.
+fn place(app: &App) -> String {
+    let (path, line) = crate::tui::diff::source_at_cursor(app).expect("a place");
+    format!("{}:{line}", path.rsplit('/').next().unwrap_or(""))
+}
+
+#[test]
+fn keys_go_from_change_to_change_and_from_finding_to_finding() {
+    let mut app = of_run(160, 48);
+    let mut places = Vec::new();
+    for key in [
+        "] h", "] h", "] h", "] h", "] h", "[ h", "[ h", "] d", "] d", "] d", "] d", "[ d", "] f", "] f", "[ f", "G", "g",
+    ] {
+        press(&mut app, key);
+        places.push(format!("{key} {}", place(&app)));
+    }
+    assert_eq!(
+        places,
+        [
+            "] h total.rs:1",
+            "] h total.rs:4",
+            "] h total.rs:6",
+            "] h total.rs:40",
+            "] h mail.rs:1",
+            "[ h total.rs:40",
+            "[ h total.rs:6",
+            "] d total.rs:25",
+            "] d total.rs:41",
+            "] d total.rs:41",
+            "] d total.rs:41",
+            "[ d total.rs:25",
+            "] f mail.rs:1",
+            "] f mail.rs:1",
+            "[ f total.rs:1",
+            "G mail.rs:1",
+            "g total.rs:1",
+        ]
+    );
+}
+
+#[test]
+fn enter_shows_hidden_lines_and_the_text_of_a_finding() {
+    let mut app = of_run(160, 48);
+    let rows = app.detail.diff.row_count();
+    press(&mut app, "] d Enter");
+    assert!(!screen(&app).contains("counts as 0.0"), "the text that the jump has shown is hidden again");
+    assert_eq!(app.detail.diff.row_count(), rows);
+    press(&mut app, "Space");
+    assert!(screen(&app).contains("counts as 0.0"));
+    press(&mut app, "Space");
+    // The gap below the first changes.
+    for _ in 0..40 {
+        if screen_row_at_cursor(&app).contains("… 13 lines") {
+            break;
+        }
+        press(&mut app, "j");
+    }
+    assert!(screen_row_at_cursor(&app).contains("… 13 lines"), "{}", screen(&app));
+    press(&mut app, "Enter");
+    assert!(screen(&app).contains("let step_15 = run(15)"), "{}", screen(&app));
+    assert_eq!(place(&app), "total.rs:10", "the cursor is at the first line that appeared");
+}
+
+/// Returns the row of the screen at the cursor of the diff.
+fn screen_row_at_cursor(app: &App) -> String {
+    let area = app.layout().body(crate::tui::app::Pane::Detail).expect("a pane");
+    let row = usize::from(area.y) + app.detail.diff.cursor() - app.detail.diff.top();
+    screen(app).lines().nth(row).unwrap_or("").to_owned()
+}
+
+#[test]
+fn a_viewed_file_is_folded_when_its_mark_is_stored() {
+    let mut app = of_run(160, 48);
+    let commands = press(&mut app, "g Space");
+    let marks: Vec<_> = commands
+        .into_iter()
+        .filter_map(|command| match command {
+            AppCommand::MarkViewed(mark) => Some(mark),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(marks.len(), 1);
+    assert_eq!(
+        (marks[0].path.as_str(), marks[0].content.as_str()),
+        ("src/invoice/total.rs", "new-src/invoice/total.rs")
+    );
+    assert!(!screen(&app).contains("✓ viewed"), "it is not stored yet");
+    send(&mut app, AppMessage::ViewedFile { mark: marks[0].clone(), result: Ok(()) });
+    let shown = screen(&app);
+    assert!(
+        shown.contains("✓ viewed") && !shown.contains("let step_41") && shown.contains("viewed 1 of 2 files"),
+        "{shown}"
+    );
+    assert_eq!(place(&app), "mail.rs:1", "the next file is at the cursor");
+    let mut mark = marks[0].clone();
+    mark.viewed = false;
+    send(&mut app, AppMessage::ViewedFile { mark, result: Ok(()) });
+    assert!(screen(&app).contains("more = 1"));
+    send(&mut app, AppMessage::ViewedFile { mark: marks[0].clone(), result: Err("the disk is full".into()) });
+    assert!(screen(&app).contains("not marked as viewed: the disk is full"));
+}
+
+#[test]
+fn cursor_and_folds_stay_when_the_page_is_read_again() {
+    let mut app = of_run(160, 48);
+    press(&mut app, "] d ] d Enter Enter");
+    let before = (place(&app), screen(&app));
+    let mut sample = sample();
+    // A new finding above, and texts that are the same.
+    sample.files[0].findings.insert(0, sample_finding(7, Priority::P3, (1, 1), "new"));
+    let commands = send(
+        &mut app,
+        AppMessage::Loaded {
+            subject: DetailSubject::Run(run_id(3)),
+            tab: Tab::Diff,
+            loaded: Box::new(sample.page(None).into()),
+        },
+    );
+    assert!(
+        !commands.iter().any(|command| matches!(command, AppCommand::Diff(DiffRequest::Read { .. }))),
+        "nothing is read again"
+    );
+    assert_eq!(place(&app), before.0);
+    assert!(screen(&app).contains("counts as 0.0"), "the text stays open");
+}
+
+#[test]
+fn long_lines_are_shifted_or_wrapped() {
+    let long = format!("let text = \"{}end\";\n", "0123456789".repeat(19));
+    let sides = Sides::default().file("src/a.rs", "", &long, Vec::new());
+    let mut app = showing(100, 30, view());
+    press(&mut app, "1");
+    sides.show(&mut app, DetailSubject::Run(run_id(3)), None);
+    press(&mut app, "Shift-Tab");
+    assert!(!screen(&app).contains("end\";"));
+    for _ in 0..40 {
+        press(&mut app, "Right");
+    }
+    assert!(screen(&app).contains("end\";"), "{}", screen(&app));
+    assert_eq!(app.detail.tab, Tab::Diff, "the key does not leave the tab while it shifts");
+    let mut app = showing(100, 30, view());
+    app.detail.diff = DiffPane::new(true);
+    press(&mut app, "1");
+    sides.show(&mut app, DetailSubject::Run(run_id(3)), None);
+    assert!(screen(&app).contains("end\";"), "{}", screen(&app));
+}
+
+#[test]
+fn many_files_open_at_once_and_texts_are_read_as_they_come_into_sight() {
+    let mut sides = Sides::default();
+    for n in 0..5_000 {
+        sides = sides.file(&format!("src/part_{n}.rs"), "a\nb\nc\n", &format!("a\nb{n}\nc\n"), Vec::new());
+    }
+    let mut app = showing(160, 48, view());
+    press(&mut app, "1");
+    app.detail.tab = Tab::Diff;
+    let subject = DetailSubject::Run(run_id(3));
+    let page = sides.page(None);
+    let commands = send(&mut app, AppMessage::Loaded { subject, tab: Tab::Diff, loaded: Box::new(page.into()) });
+    let reads = |commands: &[AppCommand]| {
+        commands.iter().filter(|command| matches!(command, AppCommand::Diff(DiffRequest::Read { .. }))).count()
+    };
+    assert!((1..40).contains(&reads(&commands)), "{}", reads(&commands));
+    sides.answer(&mut app, commands);
+    press(&mut app, "Shift-Tab");
+    let commands = press(&mut app, "G");
+    assert!((1..40).contains(&reads(&commands)), "{}", reads(&commands));
+    sides.answer(&mut app, commands);
+    assert!(screen(&app).contains("+ b4999") && screen(&app).contains("part_4999.rs"), "{}", screen(&app));
+    assert!(!screen(&app).contains("more files follow"));
+}
+
+#[test]
+fn a_decision_in_the_diff_of_a_run_is_about_the_finding_at_the_cursor() {
+    let mut app = of_run(160, 48);
+    let commands = press(&mut app, "] d a");
+    assert_eq!(store(&mut app, commands), 1);
+    assert!(screen(&app).contains("addressed src/invoice/total.rs"), "{}", screen(&app));
+}

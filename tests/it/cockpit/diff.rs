@@ -1,0 +1,73 @@
+//! The diff of a run: large files, marks that last, findings of the user.
+
+use super::Cockpit;
+use crate::env::{DONE, TestEnvironment, run};
+
+/// Creates a repository with a reviewed change of a large file and of a small one, where the cockpit starts nothing itself.
+fn reviewed(lines: usize) -> TestEnvironment {
+    let test = TestEnvironment::new();
+    let text = |word: &str| -> String {
+        (1..=lines).map(|n| format!("value_{n} = {}\n", if n % 50 == 7 { word } else { "same" })).collect()
+    };
+    test.write("large.py", text("old"));
+    test.write("small.py", "a = 1\n");
+    test.commit("base");
+    test.write("large.py", text("new"));
+    test.write("small.py", "def load(path, items=[]):\n    return items + [path]\n");
+    test.settings("on_open = \"nothing\"\nmax_file_bytes = 10000000\n");
+    run(&test, &["review", "--wait"], DONE);
+    test
+}
+
+/// Opens the diff of the newest run.
+fn open_diff(test: &TestEnvironment) -> Cockpit {
+    let mut cockpit = Cockpit::open(test);
+    cockpit.wait_for("small.py");
+    // The pane before the runs is the detail.
+    cockpit.press("1\x1b[Z");
+    cockpit.press("l");
+    cockpit.wait("the diff", |screen| screen.contains("+ value_7 = new"));
+    cockpit
+}
+
+fn quit(mut cockpit: Cockpit) {
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    cockpit.assert_restored();
+}
+
+#[test]
+fn a_change_of_50_000_lines_opens_and_its_end_is_one_key_away() {
+    let test = reviewed(50_000);
+    let mut cockpit = open_diff(&test);
+    cockpit.press("G");
+    cockpit.wait("the last file", |screen| screen.contains("+ def load(path, items=[]):"));
+    cockpit.press("[f");
+    cockpit.press("]h]h]h");
+    cockpit.wait("the third change", |screen| screen.contains("+ value_107 = new"));
+    cockpit.press("zz");
+    quit(cockpit);
+}
+
+#[test]
+fn a_viewed_file_stays_viewed_until_it_changes() {
+    let test = reviewed(60);
+    let mut cockpit = open_diff(&test);
+    cockpit.press("g ");
+    cockpit.wait_for("viewed 1 of 2 files");
+    quit(cockpit);
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("small.py");
+    cockpit.press("1\x1b[Zl");
+    let screen = cockpit.wait_for("✓ viewed");
+    assert!(!screen.contains("value_7 = new"), "a viewed file is folded: {screen}");
+    quit(cockpit);
+    test.write("large.py", "value_1 = other\n");
+    run(&test, &["review", "--wait"], DONE);
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("small.py");
+    cockpit.press("1\x1b[Zl");
+    let screen = cockpit.wait("the new content", |screen| screen.contains("+ value_1 = other"));
+    assert!(!screen.contains("✓ viewed"), "{screen}");
+    quit(cockpit);
+}
