@@ -125,6 +125,7 @@ impl Effects {
                 self.send_to(&self.reader, PageRequest::Page { view: Arc::clone(view), subject, tab, mask: Mask::Off });
             }
             AppCommand::Diff(request) => self.send_to(&self.reader, PageRequest::Diff(request)),
+            AppCommand::AddFinding(finding) => self.send_to(&self.control, RunnerRequest::AddFinding(finding)),
             AppCommand::MarkViewed(mark) => self.send_to(&self.reader, PageRequest::Viewed(mark)),
             AppCommand::LoadFiles { run } => self.send_to(&self.reader, PageRequest::Files { run }),
             AppCommand::LoadReported { run } => self.send_to(&self.reader, PageRequest::Reported { run }),

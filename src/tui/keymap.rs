@@ -177,6 +177,7 @@ actions! {
         Copy "copy" "copy" "copy place, finding or id",
         CopyPrompt "copy_prompt" "prompt" "copy findings as a prompt",
         Edit "edit" "edit" "open the editor at the line",
+        Comment "comment" "finding" "diff: write a finding about the line",
         Help "help" "help" "this help",
         Redraw "redraw" "redraw" "redraw the screen",
         Suspend "suspend" "suspend" "suspend to the shell",

@@ -10,7 +10,7 @@ use super::page_data::PageData;
 use super::views::fix::{FixIndex, FixOrder, FixPlan};
 use super::views::{ViewReply, ViewRequest};
 use crate::domain::{FindingId, FindingStatus, Fix, RunId, Scope, ViewedFile};
-use crate::runner::{FreshnessFacts, OpeningOutcome, ReviewerTerms, WatchState};
+use crate::runner::{FreshnessFacts, OpeningOutcome, OwnFinding, ReviewerTerms, WatchState};
 use crate::store::triage::UndoOutcome;
 use crate::store::{Heartbeat, StoreView};
 
@@ -88,6 +88,8 @@ pub enum AppMessage {
     },
     /// Highlighted lines of a file of a diff.
     DiffHighlights(TextHighlights),
+    /// A finding that the user has written was stored; with a sentence about it, or the reason why it was not.
+    FindingAdded(Result<String, String>),
     /// The mark of a file as viewed was stored.
     ViewedFile {
         /// Mark that was stored.
@@ -206,6 +208,8 @@ pub enum AppCommand {
     },
     /// Reads or highlights a file of the diff.
     Diff(DiffRequest),
+    /// Stores a finding that the user has written.
+    AddFinding(OwnFinding),
     /// Stores that a file was viewed, or that it was not.
     MarkViewed(ViewedFile),
     /// Reads the files of a run.

@@ -28,8 +28,6 @@ const EXCERPT_CONTEXT_LINES: u32 = 3;
 const MAX_ANCHOR_LINES: u32 = 400;
 /// Line from which highlighting may be slow, so that the plain code is shown first.
 const SLOW_HIGHLIGHT_FROM_LINE: usize = 400;
-/// Lines of a patch after which no further file is read.
-pub(super) const MAX_DIFF_LINES: usize = 5_000;
 /// Limits of highlighting: total lines of diffs, and the last line of a file.
 pub(super) const MAX_HIGHLIGHTED_DIFF_LINES: usize = 2_000;
 pub(super) const MAX_HIGHLIGHTED_LINE: usize = 4_000;

@@ -10,6 +10,7 @@ mod window;
 use unicode_width::UnicodeWidthStr;
 
 use super::app::{App, OpeningLook};
+use super::diff::compare_lines;
 use super::doc::{Doc, DocLine, DocSpan, wrap_words};
 use super::filter::DEFAULT;
 use super::keymap::{Action, KeyContext};
@@ -28,6 +29,8 @@ use crate::report::text::describe_review;
 /// Lines shown of a long anchor in total, and at its end; the middle is omitted.
 const MAX_ANCHOR_LINES: usize = 18;
 const ANCHOR_TAIL_LINES: usize = 3;
+/// Most lines of code that a shown suggestion replaces.
+const MAX_REPLACED_LINES: u32 = 200;
 /// Column width of names in field lists.
 pub const NAMES: usize = 12;
 
@@ -264,17 +267,13 @@ fn short_commit(commit: &str) -> &str {
     commit.get(..8).unwrap_or(commit)
 }
 
-/// Renders a replacement as a small diff: removed lines, then added lines.
+/// Renders a replacement as a small diff with its changed words.
 fn render_replacement(excerpt: &CodeExcerpt, start: u32, end: u32, replacement: &str, doc: &mut Doc) {
-    for number in start..=end.min(start.saturating_add(200)) {
-        let Some(line) = number.checked_sub(excerpt.first).and_then(|index| excerpt.lines.get(index as usize)) else {
-            continue;
-        };
-        doc.push(DocLine::styled(Role::Removed, "- ").with_span(Role::Removed, line));
-    }
-    for line in text::sanitize_lines(replacement.trim_end_matches('\n'), 4).split('\n') {
-        doc.push(DocLine::styled(Role::Added, "+ ").with_span(Role::Added, line));
-    }
+    let numbers = start..=end.min(start.saturating_add(MAX_REPLACED_LINES));
+    let line = |number: u32| excerpt.lines.get(number.checked_sub(excerpt.first)? as usize).map(String::as_str);
+    let before: Vec<&str> = numbers.filter_map(line).collect();
+    let after = text::sanitize_lines(replacement.trim_end_matches('\n'), 4);
+    doc.lines.extend(compare_lines(&before, &after.split('\n').collect::<Vec<_>>()));
 }
 
 fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {

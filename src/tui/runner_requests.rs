@@ -6,10 +6,10 @@ use std::sync::mpsc::Receiver;
 use super::message::{AppMessage, ChosenReviewer, ReviewReply};
 use super::terminal::MessageSender;
 use super::views::fix::{FixOrder, FixPlan};
-use crate::domain::{Actor, FindingId, RunId, Scope, Source, WatchMode};
+use crate::domain::{Actor, FindingId, RunId, Scope, Source, WatchMode, text};
 use crate::policy;
 use crate::runner::{
-    BUILTIN_REVIEWER, CancelOutcome, FixMakers, FixRequest, PauseOutcome, ReconcileReport, RequestOutcome,
+    BUILTIN_REVIEWER, CancelOutcome, FixMakers, FixRequest, OwnFinding, PauseOutcome, ReconcileReport, RequestOutcome,
     ReviewRequest, RunnerError, Services, parse_snooze,
 };
 use crate::store::{WatcherInfo, WatcherStatus};
@@ -26,6 +26,7 @@ pub(super) enum RunnerRequest {
     Snooze(String),
     PlanFix(Vec<FindingId>),
     Fix(FixOrder),
+    AddFinding(OwnFinding),
 }
 
 /// Handles requests until their senders or the receiver of the messages are gone.
@@ -105,6 +106,7 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
                 };
                 AppMessage::FixFinished(done.map(Box::new).map_err(describe_runner_error))
             }
+            RunnerRequest::AddFinding(finding) => AppMessage::FindingAdded(add_finding(services, &finding)),
             RunnerRequest::Resume(run) => {
                 AppMessage::Paused(describe_pausing(services.control().resume(&run), "goes on"))
             }
@@ -112,6 +114,17 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
         if messages.send(message).is_err() {
             return;
         }
+    }
+}
+
+/// Stores a finding of the user, and describes the result.
+fn add_finding(services: &Services, finding: &OwnFinding) -> Result<String, String> {
+    let outcome = services.importer().add_own_finding(finding).map_err(describe_runner_error)?;
+    let outcome = outcome.ok_or("the store no longer has the run of this diff")?;
+    match (outcome.refused.first(), outcome.duplicates) {
+        (Some(refused), _) => Err(refused.reason.clone()),
+        (None, 1..) => Err("another finding of these lines says the same".to_owned()),
+        (None, 0) => Ok(format!("finding written at {}:{}", text::sanitize_line(&finding.path), finding.lines.start)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::OWN_REVIEWER;
 use super::duplicates::KnownFindings;
 use crate::domain::text::{sanitize_line, sanitize_lines};
 use crate::domain::{
@@ -117,8 +118,11 @@ impl<'a> ProblemImporter<'a> {
             severity: Some(problem.severity),
             priority: None,
             confidence: Some(problem.confidence),
-            title: sanitize_line(&mask(&problem.title(self.tool))).into_owned(),
-            explanation: sanitize_lines(&mask(&problem.explanation(self.tool)), TAB_COLUMNS),
+            title: sanitize_line(&mask(&self.title_of(problem))).into_owned(),
+            explanation: match self.tool {
+                OWN_REVIEWER => String::new(),
+                tool => sanitize_lines(&mask(&problem.explanation(tool)), TAB_COLUMNS),
+            },
             quoted_code: String::new(),
             suggestion: String::new(),
             replacement: None,
@@ -126,10 +130,26 @@ impl<'a> ProblemImporter<'a> {
         }
     }
 
+    /// Returns the title of a problem: the words of the user, or those of the tool with its name.
+    fn title_of(&self, problem: &ToolProblem) -> String {
+        match self.tool {
+            OWN_REVIEWER => problem.message.clone(),
+            tool => problem.title(tool),
+        }
+    }
+
+    /// Returns the beginning of the title by which a problem is known again. Each text of the user is a problem of its own.
+    fn title_prefix_of(&self, problem: &ToolProblem, finding: &Finding) -> String {
+        match self.tool {
+            OWN_REVIEWER => finding.title.clone(),
+            tool => problem.title_prefix(tool),
+        }
+    }
+
     /// Sets id, runs and time. Several rules may report the same code under one kind: each has an id of its own, which the
     /// rule keeps in later imports.
     fn complete(&mut self, finding: &mut Finding, problem: &ToolProblem, known: &KnownFindings<'_>) {
-        let prefix = problem.title_prefix(self.tool);
+        let prefix = self.title_prefix_of(problem, finding);
         let base = finding.finding_id.clone();
         let variants = || (0..FindingId::MAX_VARIANTS).map(|n| base.variant(n));
         let is_own = |id: &FindingId| match self.taken.get(id) {

@@ -9,10 +9,14 @@
 
 mod duplicates;
 mod imported_problem;
+mod own_finding;
 mod sorted_problems;
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+
+use self::own_finding::OWN_REVIEWER;
+pub use self::own_finding::OwnFinding;
 
 use self::duplicates::KnownFindings;
 use self::imported_problem::ProblemImporter;

@@ -15,7 +15,7 @@ const MAX_SUGGESTION_LINES: usize = 40;
 /// Returns the lines of a finding's text for a diff of this width. The replaced lines are shown if the texts of the file
 /// are read.
 pub fn render_finding_text(finding: &DiffFinding, texts: Option<&DiffTexts>, width: usize) -> Vec<DocLine> {
-    let width = width.min(MAX_WIDTH).max(12);
+    let width = width.clamp(12, MAX_WIDTH);
     let mut doc = Doc::default();
     let label = priority_label(finding.priority);
     let role = Role::from_priority(finding.priority);

@@ -1,6 +1,6 @@
 //! Reads the diff of a run and the texts of its files, on the thread that reads pages.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +13,7 @@ use super::model::{
     HIGHLIGHT_BLOCK_LINES, LineTable, TextHighlights,
 };
 use super::moves::{DiffMove, MoveSource, find_moves};
-use crate::domain::{Finding, Scope, text};
+use crate::domain::{Finding, RunId, Scope, text};
 use crate::git::{Changeset, EntryKind, FileChange, Repo};
 use crate::masking::Mask;
 use crate::store::StoreView;
@@ -27,6 +27,8 @@ const MAX_MOVE_FILES: usize = 1_000;
 const MAX_MOVE_BYTES: u64 = 4 << 20;
 /// Bytes in which a NUL makes a file binary, as in git.
 const BINARY_PROBE_BYTES: usize = 8_000;
+/// Most other runs of the same snapshot whose findings are shown.
+const MAX_OTHER_RUNS: usize = 200;
 /// Extensions of images.
 const IMAGES: [&str; 11] = ["png", "jpg", "jpeg", "gif", "webp", "bmp", "ico", "tif", "tiff", "avif", "heic"];
 
@@ -45,6 +47,7 @@ impl PageLoader {
         let output = self.store.output(&run.run_id).map_err(|error| error.to_string())?;
         let findings = output.map(|output| output.findings).unwrap_or_default();
         let mut page = DiffPage {
+            run: run.run_id.to_string(),
             from: run.subject.base_commit.clone(),
             to: run.subject.snapshot_commit.clone(),
             mask,
@@ -82,6 +85,7 @@ impl PageLoader {
         if !page.files.is_empty() {
             page.note = None;
         }
+        let findings = self.add_findings_of_other_runs(&page, &run.run_id, findings, view);
         self.add_findings(&mut page, findings, view, mask);
         let viewed = self.store.viewed_files().unwrap_or_default();
         for file in &mut page.files {
@@ -141,6 +145,33 @@ impl PageLoader {
                 });
             }
         }
+    }
+
+    /// Adds findings that other runs reported in the same snapshot, such as those of the user.
+    fn add_findings_of_other_runs(
+        &self,
+        page: &DiffPage,
+        run: &RunId,
+        mut findings: Vec<Finding>,
+        view: &StoreView,
+    ) -> Vec<Finding> {
+        let paths: HashSet<&str> = page.files.iter().map(|file| file.path.as_str()).collect();
+        let known: HashSet<String> = findings.iter().map(|finding| finding.finding_id.to_string()).collect();
+        let mut wanted: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for row in (0..view.finding_count()).map(|index| view.finding(index)) {
+            if row.last_run != run.as_str()
+                && paths.contains(row.path)
+                && !known.contains(row.id)
+                && view.run_index(row.last_run).is_some_and(|at| view.run(at).snapshot_commit == page.to)
+            {
+                wanted.entry(row.last_run).or_default().insert(row.id.to_owned());
+            }
+        }
+        for (run, ids) in wanted.into_iter().take(MAX_OTHER_RUNS) {
+            let reported = run.parse().ok().and_then(|run| self.store.findings_in_run(&run, &ids).ok());
+            findings.extend(reported.unwrap_or_default());
+        }
+        findings
     }
 
     /// Adds the findings of the run to their files, with their newest status.

@@ -17,6 +17,7 @@ mod pane;
 mod words;
 
 pub use draw::{draw, draw_around_finding};
+pub(crate) use finding_text::compare_lines;
 pub(crate) use keys::{
     apply_file, apply_highlights, apply_moves, apply_viewed, find_row, finding_at_cursor, footer_actions, is_shown,
     run_action, show_page, source_at_cursor, sync,

@@ -15,8 +15,11 @@ pub const HIGHLIGHT_BLOCK_LINES: u32 = 256;
 /// Change of a run, or its part in one file.
 #[derive(Debug, Clone)]
 pub struct DiffPage {
-    /// Commits of the old and the new side; the old one is empty if everything is new.
+    /// Id of the run whose change this is.
+    pub run: String,
+    /// Commit of the old side; empty if everything is new.
     pub from: String,
+    /// Commit of the new side: the snapshot of the run.
     pub to: String,
     /// Files to review in the order of their paths, then the files that were left out of the review.
     pub files: Vec<DiffFile>,
@@ -30,13 +33,22 @@ pub struct DiffPage {
 
 impl Default for DiffPage {
     fn default() -> Self {
-        Self { from: String::new(), to: String::new(), files: Vec::new(), note: None, selected: None, mask: Mask::On }
+        Self {
+            run: String::new(),
+            from: String::new(),
+            to: String::new(),
+            files: Vec::new(),
+            note: None,
+            selected: None,
+            mask: Mask::On,
+        }
     }
 }
 
 /// File of a diff. Paths and texts are not sanitized.
 #[derive(Debug, Clone, Default)]
 pub struct DiffFile {
+    /// Path relative to the repository root.
     pub path: String,
     /// Source path of a renamed or copied file.
     pub old_path: Option<String>,
@@ -70,19 +82,28 @@ impl DiffFile {
 /// Finding as a diff shows it. Lines are 1-based, inclusive, and belong to the new side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffFinding {
+    /// Finding id.
     pub id: String,
+    /// Urgency.
     pub priority: Priority,
+    /// Class of the problem.
     pub kind: Kind,
+    /// Newest status.
     pub status: FindingStatus,
+    /// Lines of the anchor.
     pub lines: LineRange,
+    /// Title on one line.
     pub title: String,
+    /// Explanation; may be empty.
     pub explanation: String,
+    /// Proposed change, if there is one.
     pub suggestion: Option<DiffSuggestion>,
 }
 
 /// Proposed change of a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffSuggestion {
+    /// Description in one sentence.
     pub text: String,
     /// Replaced lines with their new text, if the exact text is known.
     pub replacement: Option<(LineRange, String)>,
@@ -92,9 +113,13 @@ pub struct DiffSuggestion {
 /// the line before which the other side's lines stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeBlock {
+    /// First line of the old side.
     pub old: u32,
+    /// Number of lines of the old side.
     pub old_lines: u32,
+    /// First line of the new side.
     pub new: u32,
+    /// Number of lines of the new side.
     pub new_lines: u32,
 }
 
@@ -155,7 +180,9 @@ fn to_u32(n: usize) -> u32 {
 /// Side of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DiffPageSide {
+    /// Text before the change.
     Old,
+    /// Text after the change.
     New,
 }
 
@@ -164,12 +191,15 @@ pub enum DiffPageSide {
 pub struct DiffTexts {
     /// Number of the reading, unique in the process; names the text for the highlighter.
     pub serial: u64,
+    /// Lines of the old side.
     pub old: LineTable,
+    /// Lines of the new side.
     pub new: LineTable,
     /// Changed blocks of a file that was left out of the review.
     pub found_blocks: Option<Vec<ChangeBlock>>,
-    /// Changed parts of changed lines, as byte ranges, by line number.
+    /// Changed parts of changed lines of the old side, as byte ranges, by line number.
     pub old_words: HashMap<u32, Vec<Range<usize>>>,
+    /// Changed parts of changed lines of the new side.
     pub new_words: HashMap<u32, Vec<Range<usize>>>,
     /// Text shown instead of lines, for a file that is not a text.
     pub note: Option<String>,
@@ -186,6 +216,7 @@ impl DiffTexts {
         texts
     }
 
+    /// Returns the lines of a side.
     pub fn side(&self, side: DiffPageSide) -> &LineTable {
         match side {
             DiffPageSide::Old => &self.old,
@@ -207,11 +238,25 @@ impl DiffTexts {
 #[derive(Debug, Clone)]
 pub enum DiffRequest {
     /// Reads the texts of a file.
-    Read { page: Arc<DiffPage>, file: usize },
+    Read {
+        /// Page for which they are read.
+        page: Arc<DiffPage>,
+        /// Index of the file.
+        file: usize,
+    },
     /// Finds the lines that moved between the files of a page.
     FindMoves(Arc<DiffPage>),
     /// Highlights a block of lines.
-    Highlight { path: String, texts: Arc<DiffTexts>, side: DiffPageSide, block: u32 },
+    Highlight {
+        /// Path, whose extension tells the language.
+        path: String,
+        /// Texts of the file.
+        texts: Arc<DiffTexts>,
+        /// Side to highlight.
+        side: DiffPageSide,
+        /// Index of the block.
+        block: u32,
+    },
 }
 
 /// Highlighted lines of a text.
@@ -219,6 +264,7 @@ pub enum DiffRequest {
 pub struct TextHighlights {
     /// Serial number of the text.
     pub serial: u64,
+    /// Highlighted side.
     pub side: DiffPageSide,
     /// Index of the block of [`HIGHLIGHT_BLOCK_LINES`] lines.
     pub block: u32,

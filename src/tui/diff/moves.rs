@@ -24,9 +24,13 @@ pub struct MoveSource<'a> {
 /// Lines that moved, by the indices of their files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiffMove {
+    /// File from which they are gone.
     pub old_file: usize,
+    /// Lines of its old side.
     pub old: LineRange,
+    /// File to which they came.
     pub new_file: usize,
+    /// Lines of its new side.
     pub new: LineRange,
 }
 

@@ -149,30 +149,37 @@ impl DiffPane {
         Self { wraps, ..Self::default() }
     }
 
+    /// Returns the shown page.
     pub fn page(&self) -> &Arc<DiffPage> {
         &self.page
     }
 
+    /// Returns the state of each file.
     pub fn files(&self) -> &[FilePane] {
         &self.files
     }
 
+    /// Returns the row of the cursor.
     pub fn cursor(&self) -> usize {
         self.cursor
     }
 
+    /// Returns the first row on the screen.
     pub fn top(&self) -> usize {
         self.top
     }
 
+    /// Returns the columns by which the code is shifted to the left.
     pub fn shift(&self) -> usize {
         self.shift
     }
 
+    /// Returns where numbers and texts stand.
     pub fn columns(&self) -> DiffColumns {
         self.columns
     }
 
+    /// Returns the number of rows on the screen.
     pub fn height(&self) -> usize {
         self.height
     }
@@ -192,6 +199,7 @@ impl DiffPane {
         self.page.files.get(index).zip(self.files.get(index))
     }
 
+    /// Returns the state of a file, to change it.
     pub fn file_mut(&mut self, index: usize) -> Option<&mut FilePane> {
         self.files.get_mut(index)
     }

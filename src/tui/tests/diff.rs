@@ -174,7 +174,8 @@ fn keys_go_from_change_to_change_and_from_finding_to_finding() {
     let mut app = of_run(160, 48);
     let mut places = Vec::new();
     for key in [
-        "] h", "] h", "] h", "] h", "] h", "[ h", "[ h", "] d", "] d", "] d", "] d", "[ d", "] f", "] f", "[ f", "G", "g",
+        "] h", "] h", "] h", "] h", "] h", "[ h", "[ h", "] d", "] d", "] d", "] d", "[ d", "] f", "] f", "[ f", "G",
+        "g",
     ] {
         press(&mut app, key);
         places.push(format!("{key} {}", place(&app)));

@@ -181,6 +181,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         // The diff has executed them.
         A::NextHunk | A::PreviousHunk | A::NextFile | A::PreviousFile | A::NextFinding | A::PreviousFinding => {}
         A::SideBySide => {}
+        A::Comment => prompt_finding(app),
         A::NextTab => switch_tab(app, true),
         A::PreviousTab => switch_tab(app, false),
         A::Reveal => secrets::toggle(app),
@@ -301,6 +302,17 @@ fn copy_prompt(app: &mut App, commands: &mut Vec<AppCommand>) {
         app.show_notice(NoticeLevel::Info, "no finding is selected".to_owned());
     } else {
         commands.push(AppCommand::CopyPrompt(findings));
+    }
+}
+
+/// Asks for the text of a finding about the line at the cursor of the diff.
+fn prompt_finding(app: &mut App) {
+    match diff::source_at_cursor(app) {
+        Some((path, line)) => {
+            let run = app.detail.diff.page().run.clone();
+            open_prompt(app, InputPromptKind::Finding { run, path, line }, LineEdit::default());
+        }
+        None => app.show_notice(NoticeLevel::Info, "a finding is written on a line of the tab Diff"),
     }
 }
 

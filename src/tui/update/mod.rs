@@ -56,6 +56,8 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::StoreRead { view, written } => {
             views::apply_change(app, &ViewChange::StoreRead(&view), &mut commands);
             data::apply_view(app, view, written, &mut commands);
+            // Its marks follow new findings and decisions.
+            app.detail.stale |= diff::is_shown(app);
         }
         AppMessage::View(reply) => views::apply_reply(app, reply, &mut commands),
         AppMessage::Pulses(pulses) => apply_pulses(app, pulses),
@@ -79,6 +81,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::DiffFile { page, file, texts } => diff::apply_file(app, &page, file, texts),
         AppMessage::DiffMoves { page, moves } => diff::apply_moves(app, &page, moves),
         AppMessage::DiffHighlights(highlights) => diff::apply_highlights(app, highlights),
+        AppMessage::FindingAdded(result) => apply_added_finding(app, result),
         AppMessage::ViewedFile { mark, result } => diff::apply_viewed(app, &mark, result),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
         AppMessage::Reported { run, findings } => data::apply_reported(app, run, findings, &mut commands),
@@ -206,6 +209,21 @@ fn apply_fixes(app: &mut App, fixes: Arc<FixIndex>) {
     app.store.fixes = fixes;
     app.detail.stale |= app.detail.tab == Tab::Fix;
     rebuild_page(app);
+}
+
+/// Says that the finding of the user was stored, or opens its prompt again with the reason why not.
+fn apply_added_finding(app: &mut App, result: Result<String, String>) {
+    match result {
+        Ok(text) => {
+            prompt::forget_asked(app, prompt::FINDING_PROMPTS);
+            app.show_notice(NoticeLevel::Success, text);
+        }
+        Err(error) => {
+            if !prompt::reopen_refused(app, prompt::FINDING_PROMPTS, &error) {
+                app.show_notice(NoticeLevel::Error, format!("no finding was written: {error}"));
+            }
+        }
+    }
 }
 
 /// Synchronizes the detail with the selection and the page with its width, after every message.

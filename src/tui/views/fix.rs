@@ -13,7 +13,7 @@ use crate::tui::doc::{Doc, DocLine};
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::message::{AppCommand, DetailSubject, Tab};
 use crate::tui::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, FixPage, HighlightSpans, PageData};
-use crate::tui::page_loader::{MAX_DIFF_LINES, MAX_HIGHLIGHTED_DIFF_LINES, MAX_HIGHLIGHTED_LINE, PageLoader, secrets};
+use crate::tui::page_loader::{MAX_HIGHLIGHTED_DIFF_LINES, MAX_HIGHLIGHTED_LINE, PageLoader, secrets};
 use crate::tui::pages::{NAMES, format_brief, format_dollars, render_diff};
 use crate::tui::theme::Role;
 use crate::tui::update::commit_mark_range;
@@ -243,11 +243,6 @@ impl PageLoader {
         let files = parse_patch(&patch).map_err(|damage| damage.to_string())?;
         let (mut diffs, mut lines) = (Vec::new(), 0);
         for (file, patch) in fix.files.iter().zip(&files) {
-            if lines > MAX_DIFF_LINES {
-                let path = "more files follow; `revdeck fix show` prints all of them".to_owned();
-                diffs.push(FileDiffPage { path, ..FileDiffPage::default() });
-                break;
-            }
             let mut diff = build_diff(&fix, &file.path, patch);
             mask_patch(&mut diff, &file.path, mask);
             lines += diff.hunks.iter().map(|hunk| hunk.lines.len()).sum::<usize>();

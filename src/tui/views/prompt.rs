@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use super::knowledge::{ExportOverwrite, KnowledgeOrder, KnowledgeView};
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, with_labels};
-use crate::domain::{Disposition, Scope, Time, text};
-use crate::runner::parse_snooze;
+use crate::domain::{Disposition, LineRange, Scope, Time, text};
+use crate::runner::{OwnFinding, parse_snooze};
 use crate::tui::app::{App, NoticeLevel, Pane};
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
@@ -55,6 +55,12 @@ pub enum InputPromptKind {
     },
     /// Asks for the path to which knowledge is exported.
     Export,
+    /// Asks for the text of a finding about a line of a diff.
+    Finding {
+        run: String,
+        path: String,
+        line: u32,
+    },
 }
 
 /// Returns the suggested reasons for a dismissal: reasons of this session, then the common ones.
@@ -124,6 +130,10 @@ impl View for PromptView {
                 draw_input_line(painter, layout, "filter", self, &["language, kind, origin, words"]);
             }
             InputPromptKind::Export => draw_input_line(painter, layout, "export to", self, &[]),
+            InputPromptKind::Finding { path, line, .. } => {
+                let place = format!("{}:{line}", path.rsplit('/').next().unwrap_or(path));
+                draw_input_line(painter, layout, "finding", self, &[&place, "p0 to p3 in front, else p2"]);
+            }
             InputPromptKind::Range => {
                 draw_input_line(painter, layout, "range", self, &["A..B from A to B", "A...B since B left A"]);
             }
@@ -249,6 +259,16 @@ impl PromptView {
             InputPromptKind::Patterns { .. } => {}
             InputPromptKind::Commit | InputPromptKind::Snooze | InputPromptKind::Export | InputPromptKind::Range
                 if text.is_empty() => {}
+            InputPromptKind::Finding { run, path, line } => {
+                let Some((priority, said)) = OwnFinding::parse(&text) else {
+                    return self.refuse("a finding needs a text");
+                };
+                let Ok(run) = run.parse() else { return ViewFlow::Close };
+                let lines = LineRange::new(*line, *line);
+                let finding = OwnFinding { run, path: path.clone(), lines, text: said.to_owned(), priority };
+                commands.push(AppCommand::AddFinding(finding));
+                app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
+            }
             InputPromptKind::Commit => {
                 request_review(app, Some(Scope::Commit(text.clone())), ChosenReviewer::Default, commands);
                 app.asked_prompt = Some(AskedPrompt { kind: InputPromptKind::Commit, text });
@@ -294,6 +314,7 @@ impl PromptView {
             InputPromptKind::Reason { .. } => app.show_notice(NoticeLevel::Info, "nothing dismissed"),
             InputPromptKind::Patterns { before } => filter_patterns(app, before),
             InputPromptKind::Commit | InputPromptKind::Range | InputPromptKind::Snooze | InputPromptKind::Export => {}
+            InputPromptKind::Finding { .. } => app.show_notice(NoticeLevel::Info, "nothing written"),
         }
     }
 }
@@ -310,6 +331,8 @@ pub type AnsweredKinds = fn(&InputPromptKind) -> bool;
 
 /// Prompts that request a review.
 pub const REVIEW_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Commit | InputPromptKind::Range);
+/// Prompts for a finding of the user.
+pub const FINDING_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Finding { .. });
 /// Prompts of the knowledge view.
 pub const KNOWLEDGE_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Export);
 

@@ -71,3 +71,31 @@ fn a_viewed_file_stays_viewed_until_it_changes() {
     assert!(!screen.contains("✓ viewed"), "{screen}");
     quit(cockpit);
 }
+
+#[test]
+fn a_finding_written_on_a_line_is_one_like_others() {
+    let test = reviewed(60);
+    let mut cockpit = open_diff(&test);
+    cockpit.press("]hc");
+    cockpit.wait_for("p0 to p3 in front");
+    cockpit.press("\r");
+    cockpit.wait_for("a finding needs a text");
+    cockpit.press("p1 name the value\r");
+    cockpit.wait_for("finding written at large.py:7");
+    cockpit.wait("its mark in the margin", |screen| screen.contains("1 P1"));
+    let listed = test.json(&["findings", "--format", "json"], DONE);
+    let findings = listed["findings"].as_array().expect("findings");
+    let own = findings.iter().find(|finding| finding["title"] == "name the value").expect("the finding");
+    assert_eq!((&own["priority"], &own["line_start"], &own["status"]), (&1.into(), &7.into(), &"open".into()));
+    let id = own["finding_id"].as_str().expect("an id").to_owned();
+    let shown = run(&test, &["show", &id], DONE);
+    assert!(shown.contains("by you") && shown.contains("value_7 = new"), "{shown}");
+    // A second text about the same line is a second finding, and takes nothing back.
+    cockpit.press("cand it is unused\r");
+    cockpit.wait("two marks", |screen| screen.contains("1 P1") && screen.contains("1 P2"));
+    cockpit.press("ddd");
+    quit(cockpit);
+    run(&test, &["dismiss", &id, "--reason", "intended"], DONE);
+    let listed = test.json(&["findings", "--status", "dismissed", "--format", "json"], DONE);
+    assert_eq!(listed["findings"].as_array().map(Vec::len), Some(1), "{listed}");
+}

@@ -1,0 +1,115 @@
+//! Records a finding that the user has written about lines of a reviewed snapshot.
+//!
+//! - The finding takes the way of an imported problem, so that its id, its anchor, decisions about it and the ledger are
+//!   those of any finding.
+//! - It confirms and denies nothing else: no file counts as checked.
+
+use std::path::PathBuf;
+
+use super::{ImportGround, ImportOutcome, ImportRequest, Importer};
+use crate::domain::{Confidence, Kind, LineRange, Priority, RunId};
+use crate::git::{Changeset, Snapshot};
+use crate::runner::RunnerError;
+use crate::tool_reports::{ReportedPath, ToolProblem, ToolReport};
+
+/// Name of the reviewer of findings that the user has written.
+pub const OWN_REVIEWER: &str = "you";
+
+/// Finding that the user has written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnFinding {
+    /// Run whose snapshot has the lines.
+    pub run: RunId,
+    /// Path relative to the repository root, in the snapshot.
+    pub path: String,
+    /// Lines of the snapshot, 1-based.
+    pub lines: LineRange,
+    /// Text of one line.
+    pub text: String,
+    /// Urgency.
+    pub priority: Priority,
+}
+
+impl OwnFinding {
+    /// Parses what the user has typed: a text, with `p0` to `p3` in front of it if its priority is not p2. `None` if there is
+    /// no text.
+    pub fn parse(typed: &str) -> Option<(Priority, &str)> {
+        let typed = typed.trim();
+        let (first, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+        let is_priority = first.len() == 2 && first.starts_with(['p', 'P']);
+        let (priority, text) = match first.parse() {
+            Ok(priority) if is_priority => (priority, rest.trim_start()),
+            _ => (Priority::P2, typed),
+        };
+        (!text.is_empty()).then_some((priority, text))
+    }
+}
+
+impl Importer<'_> {
+    /// Records a finding of the user as a run of its own; `None` if the store no longer has the run. A finding that cannot be
+    /// taken is in the outcome.
+    ///
+    /// # Errors
+    ///
+    /// If the snapshot is gone, or the store fails.
+    pub fn add_own_finding(&self, own: &OwnFinding) -> Result<Option<ImportOutcome>, RunnerError> {
+        let triage_bytes = self.services.store.triage_bytes()?;
+        let Some(record) = self.services.store.run(&own.run)? else { return Ok(None) };
+        let subject = record.subject;
+        let files =
+            self.services.repo.tree_files(&subject.snapshot_commit)?.into_iter().map(|file| file.path).collect();
+        let snapshot = Snapshot {
+            base_commit: subject.base_commit,
+            snapshot_commit: subject.snapshot_commit,
+            head_commit: subject.head_commit,
+            branch: subject.branch,
+            worktree: PathBuf::from(subject.worktree),
+            scope: subject.scope,
+            scope_hash: subject.scope_hash,
+            diff_fingerprint: subject.diff_fingerprint,
+            change: Changeset::default(),
+            unstored: Vec::new(),
+            notes: Vec::new(),
+        };
+        let problem = ToolProblem {
+            rule: String::new(),
+            path: ReportedPath { path: own.path.clone(), base: String::new() },
+            lines: Some(own.lines),
+            message: own.text.clone(),
+            help: String::new(),
+            kind: Kind::Correctness,
+            severity: own.priority.severity(),
+            confidence: Confidence::High,
+            fix: None,
+        };
+        let request = ImportRequest {
+            report: ToolReport { tool: OWN_REVIEWER.to_owned(), problems: vec![problem], ..ToolReport::default() },
+            tool: OWN_REVIEWER.to_owned(),
+            covered: Vec::new(),
+            tool_root: None,
+            origin: "the diff in the cockpit".to_owned(),
+        };
+        self.import_report(&request, &ImportGround { snapshot, files, triage_bytes }).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_may_stand_in_front_of_the_text() {
+        for (typed, expected) in [
+            ("rename this", Some((Priority::P2, "rename this"))),
+            ("p0 leaks the key ", Some((Priority::P0, "leaks the key"))),
+            ("P3  a typo", Some((Priority::P3, "a typo"))),
+            ("p9 is no priority", Some((Priority::P2, "p9 is no priority"))),
+            ("1 of 2 cases", Some((Priority::P2, "1 of 2 cases"))),
+            ("p1", None),
+            ("p1 ", None),
+            ("  ", None),
+        ] {
+            assert_eq!(OwnFinding::parse(typed), expected, "{typed:?}");
+        }
+    }
+}
