@@ -1,6 +1,7 @@
 //! Represents a parsed file as a flat array of syntax nodes in document order, so that a smell is a loop and not a tree
 //! walk.
 
+mod parser_thread;
 mod parsers;
 mod preflight;
 

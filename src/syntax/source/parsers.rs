@@ -1,13 +1,13 @@
-//! Parses texts on a separate thread, whose stack is deep enough for any text, with limits on parser steps and time.
+//! Parses texts on a separate thread, with limits on parser steps and time.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use tree_sitter::{InputEdit, ParseOptions, Parser, Point, Tree, TreeCursor};
 
+use super::parser_thread::{ParseReply, ParserThread};
 use super::{Node, ParsedFile, preflight};
 use crate::syntax::ParseFailure;
 use crate::syntax::language::Language;
@@ -65,8 +65,7 @@ impl Parsers {
     /// Creates parsers whose thread is dead.
     #[cfg(test)]
     pub fn with_dead_thread() -> Self {
-        let ((texts, _), (_, answers)) = (channel(), channel());
-        Self { worker: Some(ParserThread { texts, answers }), has_failed: false }
+        Self { worker: Some(ParserThread::dead()), ..Self::default() }
     }
 
     /// Parses the versions of a file and returns the nodes of each.
@@ -84,21 +83,27 @@ impl Parsers {
         if !versions.iter().all(is_within_caps) {
             return Err(ParseFailure::TooComplex);
         }
-        let _logged = LoggedParse::begin(path, &versions)?;
+        let logged = LoggedParse::begin(path, &versions)?;
         let Ok(worker) = self.worker.take().map_or_else(ParserThread::spawn, Ok) else {
             self.has_failed = true;
             return Err(ParseFailure::Failed);
         };
-        let _ = worker.texts.send((language, versions.map(Arc::from).into()));
+        worker.send(language, versions.map(Arc::from).into());
         let mut found = [const { Vec::new() }; N];
-        for nodes in &mut found {
-            match worker.answers.recv().unwrap_or(ParseReply::Gone) {
-                ParseReply::Nodes(read) => *nodes = read,
-                ParseReply::TooComplex => {
+        for (number, (nodes, text)) in found.iter_mut().zip(versions).enumerate() {
+            // A later version may be parsed twice: with the tree of the earlier one, and from scratch.
+            let parses = if number == 0 { 1 } else { 2 };
+            match worker.wait_for_reply(ParseBudget::for_bytes(text.len()).time * parses) {
+                Some(ParseReply::Nodes(read)) => *nodes = read,
+                Some(ParseReply::TooComplex) => {
                     self.worker = Some(worker);
                     return Err(ParseFailure::TooComplex);
                 }
-                ParseReply::Gone => {
+                None => {
+                    worker.leave(logged);
+                    return Err(ParseFailure::TooComplex);
+                }
+                Some(ParseReply::Gone) => {
                     self.has_failed = true;
                     return Err(ParseFailure::Failed);
                 }
@@ -109,61 +114,17 @@ impl Parsers {
     }
 }
 
-/// Stack size of a parser thread, in bytes: the library recurses over ambiguities. Memory is committed only when used.
-const THREAD_STACK_BYTES: usize = 64 << 20;
-
-/// A thread with one parser per language. It ends when this value is dropped.
-struct ParserThread {
-    texts: Sender<(Language, FileVersions)>,
-    answers: Receiver<ParseReply>,
-}
-
-/// Versions of a file; each is parsed with the tree of the previous one.
-type FileVersions = Box<[Arc<[u8]>]>;
-
-/// Result for one version. Versions after a too complex one are not parsed.
-enum ParseReply {
-    Nodes(Vec<Node>),
-    TooComplex,
-    /// The thread ended, which is a bug in revdeck.
-    Gone,
-}
-
-impl ParserThread {
-    fn spawn() -> std::io::Result<Self> {
-        let (texts, todo) = channel::<(Language, FileVersions)>();
-        let (answer, answers) = channel();
-        std::thread::Builder::new().name("parser".to_owned()).stack_size(THREAD_STACK_BYTES).spawn(move || {
-            let mut grammars: [Option<LanguageParser>; Language::ALL.len()] = Default::default();
-            for (language, versions) in todo {
-                let grammar = grammars[language.index()].get_or_insert_with(|| LanguageParser::new(language));
-                let mut last: Option<(&[u8], Tree)> = None;
-                for text in &versions {
-                    let Some(tree) = grammar.parse_version(text, last.take()) else {
-                        let _ = answer.send(ParseReply::TooComplex);
-                        break;
-                    };
-                    // The receiver may be gone; then the loop over texts ends too.
-                    let _ = answer.send(ParseReply::Nodes(grammar.flatten_tree(&tree)));
-                    last = Some((text, tree));
-                }
-            }
-        })?;
-        Ok(Self { texts, answers })
-    }
-}
-
 /// Processor time that any text may take, however short it is. A build without optimisation takes many times as long.
 const MIN_PARSE_TIME: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5_000 } else { 300 });
 
 /// Limits for parsing one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ParseBudget {
+pub(super) struct ParseBudget {
     /// Chunks of text read plus progress callbacks, one per hundred parser operations.
-    steps: u64,
+    pub steps: u64,
     /// Processor time from the start of the parse, checked at a step once [`TIME_PER_LOOK`] has gone by. An
     /// operation over a long ambiguity takes milliseconds, so a text made for it may stay within its steps for hours.
-    time: Duration,
+    pub time: Duration,
 }
 
 impl ParseBudget {
@@ -172,7 +133,7 @@ impl ParseBudget {
     /// Measured on 58,000 files of all languages (among them efcore, symfony, rails, folly, playwright, hugo and
     /// redis): the most expensive file takes a third of the steps. Files of 100 KB and more take up to 0.02 steps per
     /// byte, the densest tables of numbers 0.1. A parse takes 0.1 to 0.5 µs per byte, so a machine may be ten times slower before the time matters.
-    fn for_bytes(bytes: usize) -> Self {
+    pub fn for_bytes(bytes: usize) -> Self {
         let bytes = bytes as u64;
         let time = MIN_PARSE_TIME + Duration::from_micros(5 * bytes);
         Self { steps: 1_000 + bytes / 8, time }
@@ -223,13 +184,13 @@ impl ParseWatch {
 }
 
 /// A parser, and for each kind of its grammar if it is named.
-struct LanguageParser {
+pub(super) struct LanguageParser {
     parser: Parser,
     named: Box<[bool]>,
 }
 
 impl LanguageParser {
-    fn new(language: Language) -> Self {
+    pub fn new(language: Language) -> Self {
         let mut parser = Parser::new();
         let grammar = language.grammar();
         // Cannot fail: the grammars are compiled in and have a version that the library supports; a test parses with
@@ -242,8 +203,7 @@ impl LanguageParser {
     /// Parses a text within the limits for its size, and reuses the tree of the text `before` if there is one. Error
     /// recovery may depend on earlier input, so a tree with syntax errors is never reused, and a reuse that gives one
     /// is repeated from scratch.
-    fn parse_version(&mut self, text: &[u8], before: Option<(&[u8], Tree)>) -> Option<Tree> {
-        let allowed = ParseBudget::for_bytes(text.len());
+    pub fn parse_version(&mut self, text: &[u8], before: Option<(&[u8], Tree)>, allowed: ParseBudget) -> Option<Tree> {
         if let Some((old, mut tree)) = before.filter(|(_, tree)| !tree.root_node().has_error()) {
             tree.edit(&compute_edit(old, text));
             let again = self.parse_tree(text, Some(&tree), allowed).filter(|tree| !tree.root_node().has_error());
@@ -254,7 +214,7 @@ impl LanguageParser {
         self.parse_tree(text, None, allowed)
     }
 
-    fn flatten_tree(&self, tree: &Tree) -> Vec<Node> {
+    pub fn flatten_tree(&self, tree: &Tree) -> Vec<Node> {
         flatten(&mut tree.walk(), &self.named, tree.root_node().descendant_count())
     }
 
