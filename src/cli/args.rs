@@ -6,8 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
     cancel, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook, import, indexer, keep,
-    knowledge, ledger, lsp, man, mcp, mute, pause, publish, resume, review, reviewers, runs, show, smells, snooze,
-    stats, status, store, tokens, triage, undo, watch, worker,
+    knowledge, ledger, lsp, man, mcp, mute, pause, publish, repos, resume, review, reviewers, runs, show, smells,
+    snooze, stats, status, store, tokens, triage, undo, watch, worker,
 };
 #[cfg(feature = "eval")]
 use super::{context_eval, fit_weights, replay};
@@ -49,6 +49,9 @@ Environment:
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<CliCommand>,
+    /// List all repositories that revdeck knows, with what waits in each (same as `revdeck repos`)
+    #[arg(long)]
+    pub all_repos: bool,
     #[command(flatten)]
     pub global: GlobalArgs,
 }
@@ -128,6 +131,8 @@ pub enum CliCommand {
     Snooze(snooze::SnoozeArgs),
     /// Print the state of the reviews in a few words, for status lines
     Status(status::StatusArgs),
+    /// List all repositories that revdeck knows, with what waits in each
+    Repos(repos::ReposArgs),
     /// Print the review summary that a coding assistant receives at each turn
     Ledger(ledger::LedgerArgs),
     /// Serve coding assistants over the Model Context Protocol (started by the assistant)

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use super::{findings, output, runs};
+use super::{findings, output, quit_summary, runs};
 use crate::config::RequiredAssets;
 use crate::domain::FindingCounts;
 use crate::report::text;
@@ -29,9 +29,21 @@ pub fn run(invocation: &Invocation) -> Result<CliExitCode, CliError> {
     }
     let (services, _) = invocation.open_session(RequiredAssets::All)?.into_runner();
     let (root, home) = (services.repo.root(), services.paths.home().map(Path::to_owned));
+    let summarized = services.settings.quit_summary.then(|| services.store.clone());
     let ledger = Box::new(move || run_ledger_process(&root, home.as_deref()));
     match tui::run(Cockpit { services, ledger }).map_err(|error| CliError::failed(error.to_string()))? {
-        tui::CockpitExit::Quit => Ok(CliExitCode::Done),
+        tui::CockpitExit::Quit => {
+            if let Some(store) = summarized {
+                let now = invocation.clock_and_ids()?.now();
+                // The line is a courtesy: a store that cannot be read is reported by the next command.
+                match quit_summary::summarize_today(&store, now, &jiff::tz::TimeZone::system()) {
+                    Ok(Some(line)) => output::print(&format!("{line}\n"))?,
+                    Ok(None) => {}
+                    Err(error) => tracing::warn!(error = %error.message, "no summary of the day"),
+                }
+            }
+            Ok(CliExitCode::Done)
+        }
         tui::CockpitExit::Signal => Ok(CliExitCode::Interrupted),
     }
 }

@@ -42,9 +42,11 @@ mod mute;
 mod output;
 mod pause;
 mod publish;
+mod quit_summary;
 #[cfg(feature = "eval")]
 mod replay;
 mod repo_path;
+mod repos;
 mod resolve_id;
 mod resume;
 mod review;
@@ -109,6 +111,9 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
         std::env::set_current_dir(directory)
             .map_err(|error| CliError::usage(format!("cannot change to {}: {error}", directory.display())))?;
     }
+    if cli.all_repos && cli.command.is_some() {
+        return Err(CliError::usage("--all-repos stands alone").hint("`revdeck repos` does the same"));
+    }
     let command = match cli.command {
         // These commands need neither settings nor folders.
         Some(CliCommand::Completions(arguments)) => return completions::run(&arguments),
@@ -120,7 +125,9 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
     let invocation = Invocation::new(cli.global)?;
     logging::start(&invocation.paths)?;
     match command {
+        None if cli.all_repos => repos::run(&invocation, &repos::ReposArgs::default()),
         None => cockpit::run(&invocation),
+        Some(CliCommand::Repos(arguments)) => repos::run(&invocation, &arguments),
         Some(CliCommand::Review(arguments)) => review::run(&invocation, &arguments),
         Some(CliCommand::Runs(arguments)) => runs::run(&invocation, &arguments),
         Some(CliCommand::Findings(arguments)) => findings::run(&invocation, &arguments),

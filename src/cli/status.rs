@@ -14,7 +14,7 @@ use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{FindingCounts, RunStatus, Time};
 use crate::report::{json, text};
 use crate::runner::WatchState;
-use crate::store::{FindingFacts, FindingSelector, RunRow, StoreView, WatcherStatus};
+use crate::store::{FindingFacts, FindingSelector, RunRow, Store, StoreView, WatcherStatus};
 
 /// Arguments of `status`.
 #[derive(Debug, Args)]
@@ -69,7 +69,8 @@ fn print_status(invocation: &Invocation, arguments: &StatusArgs) -> Result<(), C
         false => invocation.open_reading_session(RequiredAssets::None)?,
     };
     let now = session.ambient.now();
-    let (view, undecided) = count_undecided(&session)?;
+    let worktree = session.repo.root().to_string_lossy().into_owned();
+    let (view, undecided) = count_undecided(&session.store, |run| run.worktree == worktree)?;
     let state = read_state(&session, &view, undecided, now);
     if arguments.line {
         let line = state.format_line();
@@ -82,13 +83,20 @@ fn print_status(invocation: &Invocation, arguments: &StatusArgs) -> Result<(), C
     Ok(())
 }
 
-/// Loads the runs, and counts the undecided findings of this worktree without loading them.
-fn count_undecided(session: &Session) -> Result<(Arc<StoreView>, FindingCounts), CliError> {
-    let worktree = session.repo.root().to_string_lossy().into_owned();
+/// Loads the runs, and counts the undecided findings that a run accepted by `is_counted` reported last, without loading
+/// them.
+///
+/// # Errors
+///
+/// Returns an error if the store cannot be read.
+pub(super) fn count_undecided(
+    store: &Store,
+    is_counted: impl Fn(&RunRow<'_>) -> bool,
+) -> Result<(Arc<StoreView>, FindingCounts), CliError> {
     let counts = RefCell::new(FindingCounts::default());
     let mut is_here = Vec::new();
-    let view = session.store.select_findings(|runs| {
-        is_here = (0..runs.run_count()).map(|index| runs.run(index).worktree == worktree).collect();
+    let view = store.select_findings(|runs| {
+        is_here = (0..runs.run_count()).map(|index| is_counted(&runs.run(index))).collect();
         let (is_here, counts) = (is_here.clone(), &counts);
         let rank = move |facts: &FindingFacts| -> Option<()> {
             if facts.status.is_undecided() && is_here.get(facts.last_run).copied().unwrap_or(false) {
@@ -187,7 +195,8 @@ fn format_progress(run: &RunRow<'_>) -> String {
     }
 }
 
-fn format_minutes(minutes: i64) -> String {
+/// Formats an age in minutes: `3 minutes`, `4 h`, `5 days`.
+pub(super) fn format_minutes(minutes: i64) -> String {
     match minutes {
         0..60 => format_count(usize::try_from(minutes).unwrap_or(0), "minute"),
         60..2880 => format!("{} h", minutes / 60),

@@ -70,6 +70,8 @@ setting_table! {
         /// Handling of changes that nobody has reviewed when the cockpit opens. A reviewer that costs money is never
         /// started.
         on_open: OpeningMode, Form::OneOf(OpeningMode::WORDS), User;
+        /// True to print what reviews did today when the cockpit is quit.
+        quit_summary: bool, Form::Flag, User;
         /// Theme of the cockpit: `auto`, or the name of a theme of revdeck or of the user.
         theme: String, Form::Text, User;
         /// True to draw frames and glyphs with ASCII characters only.

@@ -198,6 +198,28 @@ impl Store {
         Ok(store)
     }
 
+    /// Lists the repositories that have a store below a state folder, sorted by key. A store whose `repo.json` is missing
+    /// or damaged is left out; `store verify` in its repository names it.
+    ///
+    /// # Errors
+    /// Returns an error when the folder of the stores cannot be listed.
+    pub fn list_repositories(state: &Path) -> Result<Vec<RepoInfo>, StoreError> {
+        let folder = state.join("review");
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(StoreError::io("list", &folder)(error)),
+        };
+        let mut found: Vec<RepoInfo> = Vec::new();
+        for entry in entries {
+            let file = entry.map_err(StoreError::io("list", &folder))?.path().join("auto-review").join("repo.json");
+            let bytes = files::read(&file).ok().flatten();
+            found.extend(bytes.and_then(|bytes| serde_json::from_slice::<RepoInfo>(&bytes).ok()));
+        }
+        found.sort_by(|a, b| a.key.cmp(&b.key));
+        Ok(found)
+    }
+
     /// Returns the path of the repository with this key, which may no longer exist; `None` when no store contains it.
     pub fn repository_path(state: &Path, key: &str) -> Option<PathBuf> {
         let bytes = files::read(&store_folder(state, key).join("repo.json")).ok()??;

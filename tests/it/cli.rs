@@ -4,6 +4,7 @@ mod actor;
 mod config;
 mod json;
 mod output;
+mod repos;
 mod review;
 mod triage;
 mod turns;
