@@ -59,6 +59,17 @@ pub struct CommitChanges {
     pub missing: u32,
 }
 
+/// Commit in a list for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecentCommit {
+    /// Shortened id, unique in the repository.
+    pub short_id: String,
+    /// First line of the message; invalid UTF-8 is replaced.
+    pub subject: String,
+    /// Commit time.
+    pub time: Time,
+}
+
 /// Lines that a commit removed and added at a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommitHunk {
@@ -109,6 +120,41 @@ impl Repo {
     pub fn commit_message(&self, commit: &str) -> Result<(String, Time), GitError> {
         let commit = self.find_commit(commit)?;
         Ok((String::from_utf8_lossy(commit.message_bytes()).into_owned(), committer_time(&commit)))
+    }
+
+    /// Lists HEAD's commit and its ancestors, at most `limit`, newest first, with subject and commit time. Returns an
+    /// empty list while HEAD is unborn.
+    ///
+    /// # Errors
+    /// Returns an error when the walk cannot start.
+    pub fn recent_commits(&self, limit: usize) -> Result<Vec<RecentCommit>, GitError> {
+        let failed = self.git_error("walk through the history");
+        let Some(head) = self.head_id() else { return Ok(Vec::new()) };
+        // Unsorted, commits arrive in time order while they are read.
+        let mut walk = self.inner.revwalk().map_err(failed)?;
+        walk.push(head).map_err(failed)?;
+        // The history of a shallow or partial clone ends early.
+        let commits = walk.map_while(|id| self.inner.find_commit(id.ok()?).ok()).take(limit);
+        Ok(commits
+            .map(|commit| RecentCommit {
+                short_id: self.short_id(commit.id()),
+                subject: String::from_utf8_lossy(commit.summary_bytes().unwrap_or_default()).into_owned(),
+                time: committer_time(&commit),
+            })
+            .collect())
+    }
+
+    /// Lists the names of the local branches, sorted. Names that are not UTF-8 are left out.
+    ///
+    /// # Errors
+    /// Returns an error when the branches cannot be read.
+    pub fn branch_names(&self) -> Result<Vec<String>, GitError> {
+        let failed = self.git_error("list the branches");
+        let branches = self.inner.branches(Some(git2::BranchType::Local)).map_err(failed)?;
+        let mut names: Vec<String> =
+            branches.filter_map(|branch| Some(branch.ok()?.0.name().ok()??.to_owned())).collect();
+        names.sort();
+        Ok(names)
     }
 
     /// Returns the commit time.

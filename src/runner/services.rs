@@ -28,6 +28,19 @@ pub struct Services {
 }
 
 impl Services {
+    /// Opens the repository again for another thread. Returns `None` if it cannot be opened any more.
+    pub fn open_again(&self) -> Option<Self> {
+        let repo = Repo::discover(&self.repo.root()).ok()?;
+        Some(Self {
+            repo,
+            store: self.store.clone(),
+            settings: Arc::clone(&self.settings),
+            rules: self.rules.clone(),
+            paths: self.paths.clone(),
+            ambient: ClockAndIds::system(),
+        })
+    }
+
     /// Returns the service for requests, starts and previews.
     pub fn launcher(&self) -> Launcher<'_> {
         Launcher { services: self }

@@ -31,6 +31,7 @@ use super::theme::{ColorDepth, Theme};
 use super::views::ViewStack;
 use super::views::fix::FixIndex;
 use super::views::prompt::{AskedPrompt, InputPromptKind, PromptView};
+use super::views::review_form::ReviewFormFacts;
 use crate::domain::{ContextRecord, FindingStatus, RunStatus};
 use crate::policy::Freshness;
 use crate::report::activity::ActivityState;
@@ -228,6 +229,8 @@ pub struct App {
     pub opening: OpeningLook,
     /// Changes that nobody has reviewed, for the review menu.
     pub offered: Vec<UnreviewedChange>,
+    /// Reviewers, commits and branches, as the review form found them last.
+    pub review_facts: Arc<ReviewFormFacts>,
 }
 
 /// Progress of the look for changes that nobody has reviewed, once after the start.
@@ -326,6 +329,7 @@ impl App {
             decisions: TriageProgress::default(),
             opening: OpeningLook::Unknown,
             offered: Vec::new(),
+            review_facts: Arc::default(),
         }
     }
 

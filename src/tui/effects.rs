@@ -132,8 +132,8 @@ impl Effects {
             command @ AppCommand::Filter { .. } => self.send_to(&self.filter, command),
             AppCommand::View(request) => self.report_unless(self.views.send(request, view)),
             AppCommand::Triage(order) => self.send_to(&self.writer, order),
-            AppCommand::Review { scope, reviewer } => {
-                self.send_to(&self.requests, RunnerRequest::Review { scope, reviewer });
+            AppCommand::Review { scope, reviewer, force } => {
+                self.send_to(&self.requests, RunnerRequest::Review { scope, reviewer, force });
             }
             AppCommand::ReviewOnOpen => self.send_to(&self.requests, RunnerRequest::ReviewOnOpen),
             AppCommand::Cancel(run) => self.send_to(&self.control, RunnerRequest::Cancel(run)),

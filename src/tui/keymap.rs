@@ -39,6 +39,8 @@ pub enum KeyContext {
     Knowledge,
     /// A menu is open.
     Menu,
+    /// The form of a review request is open.
+    ReviewForm,
     /// A question with yes or no is open.
     Confirm,
     /// A line of text is edited.
@@ -49,7 +51,7 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// Every context with its name in the keymap, in the order of the help.
-    pub const ALL: [(Self, &'static str); 11] = [
+    pub const ALL: [(Self, &'static str); 12] = [
         (Self::Global, "global"),
         (Self::Runs, "runs"),
         (Self::Findings, "findings"),
@@ -58,6 +60,7 @@ impl KeyContext {
         (Self::Stats, "stats"),
         (Self::Knowledge, "knowledge"),
         (Self::Menu, "menu"),
+        (Self::ReviewForm, "review_form"),
         (Self::Confirm, "confirm"),
         (Self::Prompt, "prompt"),
         (Self::Help, "help"),
@@ -169,7 +172,7 @@ actions! {
         Reload "reload" "reload" "reload",
     }
     "Act" {
-        Review "review" "review" "review: choose a scope",
+        Review "review" "review" "review: choose scope and reviewer",
         Cancel "cancel" "cancel run" "cancel the run (asks)",
         Pause "pause" "pause" "pause or resume the run",
         Watch "watch" "watch" "toggle watch mode",
@@ -186,6 +189,9 @@ actions! {
     "Answer" {
         Accept "accept" "accept" "accept",
         Abort "abort" "back" "cancel",
+        NextReviewer "next_reviewer" "reviewer" "next reviewer",
+        PreviousReviewer "previous_reviewer" "reviewer" "previous reviewer",
+        Force "force" "force" "review again although it was reviewed",
         Complete "complete" "complete" "complete the word",
         CursorLeft "cursor_left" "left" "left",
         CursorRight "cursor_right" "right" "right",

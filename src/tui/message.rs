@@ -10,7 +10,7 @@ use super::page_data::PageData;
 use super::views::fix::{FixIndex, FixOrder, FixPlan};
 use super::views::{ViewReply, ViewRequest};
 use crate::domain::{FindingId, FindingStatus, Fix, RunId, Scope, ViewedFile};
-use crate::runner::{FreshnessFacts, OpeningOutcome, OwnFinding, ReviewerTerms, WatchState};
+use crate::runner::{BUILTIN_REVIEWER, FreshnessFacts, OpeningOutcome, OwnFinding, ReviewerTerms, WatchState};
 use crate::store::triage::UndoOutcome;
 use crate::store::{Heartbeat, StoreView};
 
@@ -243,6 +243,8 @@ pub enum AppCommand {
         scope: Option<Scope>,
         /// Reviewer.
         reviewer: ChosenReviewer,
+        /// True to review again although an equivalent review exists.
+        force: bool,
     },
     /// Looks for changes that nobody has reviewed; the built-in reviewer reviews them if the settings say so.
     ReviewOnOpen,
@@ -291,12 +293,25 @@ pub struct CopyOrder {
 }
 
 /// Reviewer of a requested review.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChosenReviewer {
     /// The default reviewer of the settings; it may cost money.
     Default,
     /// The built-in reviewer.
     Builtin,
+    /// A reviewer of the settings; it may cost money.
+    Named(String),
+}
+
+impl ChosenReviewer {
+    /// Returns the name of the reviewer; `None` for the default one.
+    pub fn into_name(self) -> Option<String> {
+        match self {
+            Self::Default => None,
+            Self::Builtin => Some(BUILTIN_REVIEWER.to_owned()),
+            Self::Named(name) => Some(name),
+        }
+    }
 }
 
 /// Triage decisions made by one key.

@@ -132,14 +132,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     let repo = Repo::discover(&root).ok();
     let loader = page_loader::PageLoader::new(services.store.clone(), repo, Box::new(services.filter()), ledger);
     // A separate runner, so that a cancel request does not wait until a snapshot is taken.
-    let control = Repo::discover(&root).ok().map(|repo| Services {
-        repo,
-        store: services.store.clone(),
-        settings: Arc::clone(&services.settings),
-        rules: services.rules.clone(),
-        paths: services.paths.clone(),
-        ambient: ClockAndIds::system(),
-    });
+    let control = services.open_again();
     let effects =
         effects::Effects::start(loader, services, control, (ClockAndIds::system(), app.display.zone.clone()), mailbox);
     let mut cockpit = EventLoop { app, screen, terminal, events, effects, root, clock: ClockAndIds::system() };

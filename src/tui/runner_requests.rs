@@ -9,15 +9,15 @@ use super::views::fix::{FixOrder, FixPlan};
 use crate::domain::{Actor, FindingId, RunId, Scope, Source, WatchMode, text};
 use crate::policy;
 use crate::runner::{
-    BUILTIN_REVIEWER, CancelOutcome, FixMakers, FixRequest, OwnFinding, PauseOutcome, ReconcileReport, RequestOutcome,
-    ReviewRequest, RunnerError, Services, parse_snooze,
+    CancelOutcome, FixMakers, FixRequest, OwnFinding, PauseOutcome, ReconcileReport, RequestOutcome, ReviewRequest,
+    RunnerError, Services, parse_snooze,
 };
 use crate::store::{WatcherInfo, WatcherStatus};
 
 /// Request to the services of the runner, handled one after another.
 pub(super) enum RunnerRequest {
     Reconcile,
-    Review { scope: Option<Scope>, reviewer: ChosenReviewer },
+    Review { scope: Option<Scope>, reviewer: ChosenReviewer, force: bool },
     ReviewOnOpen,
     Cancel(RunId),
     Pause(RunId),
@@ -46,17 +46,13 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
                 outcome: services.launcher().review_on_open().map_err(describe_runner_error),
                 terms: services.reviewers().default_terms().ok(),
             },
-            RunnerRequest::Review { scope, reviewer } => {
-                let reviewer = match reviewer {
-                    ChosenReviewer::Default => None,
-                    ChosenReviewer::Builtin => Some(BUILTIN_REVIEWER.to_owned()),
-                };
+            RunnerRequest::Review { scope, reviewer, force } => {
                 let request = ReviewRequest {
                     scope: scope.clone(),
-                    reviewer,
+                    reviewer: reviewer.into_name(),
                     source: Source::Cockpit,
                     started_in_session: 0,
-                    force: false,
+                    force,
                 };
                 AppMessage::Requested(match services.launcher().request_review(&request) {
                     Ok(requested) => Ok(ReviewReply {

@@ -6,6 +6,7 @@ pub(super) mod older_run_progress;
 pub(super) mod opening;
 pub(super) mod preview;
 pub(super) mod request;
+pub(super) mod request_preview;
 pub(super) mod start_workers;
 
 use crate::runner::Services;

@@ -24,13 +24,13 @@ const QUOTA_PERIOD_MS: i64 = 3_600_000;
 
 /// A request with the facts it was resolved to.
 #[derive(Clone, Copy)]
-struct RequestInput<'a> {
-    request: &'a ReviewRequest,
-    policy_request: &'a policy::LaunchRequest,
-    snapshot: &'a Snapshot,
-    triage_bytes: u64,
+pub(super) struct RequestInput<'a> {
+    pub request: &'a ReviewRequest,
+    pub policy_request: &'a policy::LaunchRequest,
+    pub snapshot: &'a Snapshot,
+    pub triage_bytes: u64,
     /// The fix whose patch is reviewed.
-    follow_up_of: Option<&'a Fix>,
+    pub follow_up_of: Option<&'a Fix>,
 }
 
 /// The result of one try under the store's lock.
@@ -45,25 +45,25 @@ enum LockedAttempt {
 }
 
 /// Facts about earlier runs that were found out before the lock was taken.
-struct EarlierRunFacts {
-    dead: DeadWorkerPolicy,
+pub(super) struct EarlierRunFacts {
+    pub dead: DeadWorkerPolicy,
     /// Whether a run that ended early can be resumed.
-    resumable: HashMap<RunId, Resumable>,
+    pub resumable: HashMap<RunId, Resumable>,
 }
 
 /// The runs that may answer a request.
 #[derive(Default)]
-struct RequestCandidates<'a> {
-    known: Vec<KnownRun<'a>>,
+pub(super) struct RequestCandidates<'a> {
+    pub known: Vec<KnownRun<'a>>,
     /// Records of the newest equivalent runs, because a row does not say what can be taken over from a run.
     equivalent: Vec<RunRecord>,
     /// Equivalent runs that ended early and of which nobody knows whether they can be resumed.
-    unchecked: Vec<RunRecord>,
+    pub unchecked: Vec<RunRecord>,
 }
 
 /// The handling of a run with a dead worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DeadWorkerPolicy {
+pub(super) enum DeadWorkerPolicy {
     SettleFirst,
     /// Settling was tried and failed: decide without it.
     LeaveIt,
@@ -101,12 +101,7 @@ impl Launcher<'_> {
                     self.services.recovery().recover()?;
                     earlier.dead = DeadWorkerPolicy::LeaveIt;
                 }
-                LockedAttempt::UncheckedRuns(records) => {
-                    for record in records {
-                        let resumable = if self.can_resume(&record) { Resumable::Yes } else { Resumable::No };
-                        earlier.resumable.insert(record.run_id, resumable);
-                    }
-                }
+                LockedAttempt::UncheckedRuns(records) => self.check_resumable(records, &mut earlier),
             }
         };
         self.services.findings().settle_answered_request(&requested, &snapshot);
@@ -117,6 +112,14 @@ impl Launcher<'_> {
             tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");
         }
         Ok(requested)
+    }
+
+    /// Finds out which of the runs can be resumed.
+    pub(super) fn check_resumable(&self, records: Vec<RunRecord>, earlier: &mut EarlierRunFacts) {
+        for record in records {
+            let resumable = if self.can_resume(&record) { Resumable::Yes } else { Resumable::No };
+            earlier.resumable.insert(record.run_id, resumable);
+        }
     }
 
     /// Records a run that reviews the patch of a fix; does not start it. The run answers no other request and replaces
@@ -152,7 +155,7 @@ impl Launcher<'_> {
         self.services.store.with_lock_as(|locked| self.record_new_run(locked, &input, &decision))
     }
 
-    fn build_policy_request(
+    pub(super) fn build_policy_request(
         &self,
         request: &ReviewRequest,
         identity: &ReviewerIdentity,
@@ -180,14 +183,14 @@ impl Launcher<'_> {
     }
 
     /// Returns true if a review of a change of which all files are left out would report a secret.
-    fn has_secret_files(&self, snapshot: &Snapshot) -> bool {
+    pub(super) fn has_secret_files(&self, snapshot: &Snapshot) -> bool {
         let commits = (snapshot.base_commit.as_str(), snapshot.snapshot_commit.as_str());
         snapshot.change.files.is_empty()
             && LeftOutScan::new(self.services, &snapshot.change, commits, MAX_FOREGROUND_BYTES).has_secret_files()
     }
 
     /// Takes the snapshot of a request. Returns it with the identity of the reviewer, which must exist.
-    fn take_snapshot(&self, request: &ReviewRequest) -> Result<(Snapshot, ReviewerIdentity), RunnerError> {
+    pub(super) fn take_snapshot(&self, request: &ReviewRequest) -> Result<(Snapshot, ReviewerIdentity), RunnerError> {
         let reviewer = request.reviewer.as_deref();
         self.services.reviewers().resolve_identity(reviewer)?;
         let filter = self.services.filter();
@@ -201,7 +204,7 @@ impl Launcher<'_> {
     }
 
     /// Collects the runs that may answer a request. Returns `None` if a run with a dead worker must be settled first.
-    fn collect_candidates<'v>(
+    pub(super) fn collect_candidates<'v>(
         &self,
         view: &'v StoreView,
         input: &RequestInput<'_>,
@@ -395,7 +398,7 @@ impl Launcher<'_> {
     }
 
     /// Builds the record of a new run without storing it.
-    fn draft_record(&self, input: &RequestInput<'_>) -> RunRecord {
+    pub(super) fn draft_record(&self, input: &RequestInput<'_>) -> RunRecord {
         let RequestInput { request, policy_request: launch_request, snapshot, triage_bytes, follow_up_of } = *input;
         let now = self.services.ambient.now();
         RunRecord {

@@ -64,6 +64,40 @@ impl Worker<'_> {
         }
     }
 
+    /// Counts the hunks of a change that an ended run with the reviewer profile of `run` has reviewed unchanged. A run
+    /// carries over at most these: it sends hunks again whose findings have moved or wait for a verdict.
+    pub(in crate::runner) fn count_reviewed_hunks(
+        &self,
+        run: &RunRecord,
+        change: &Changeset,
+    ) -> Result<usize, RunnerError> {
+        let earlier = self.find_earlier_runs(run)?;
+        if earlier.is_empty() {
+            return Ok(0);
+        }
+        let keys = self.hunk_keys(&run.reviewed_by.name, change);
+        let open: Vec<OpenHunk<'_>> = change
+            .files
+            .iter()
+            .zip(&keys)
+            .flat_map(|(file, keys)| {
+                let keyed = file.hunks.iter().zip(keys);
+                keyed.map(move |(hunk, key)| OpenHunk { file, lines: hunk.new_range(), key })
+            })
+            .collect();
+        let wanted: Vec<HunkToReview<'_>> = open.iter().map(to_wanted).collect();
+        let fates = carry::carry_over(&wanted, self.reviewed_hunks(&earlier));
+        Ok(fates.iter().filter(|fate| matches!(fate, HunkDecision::Carry { .. })).count())
+    }
+
+    /// Returns the hunks of each run, loaded when they are needed.
+    fn reviewed_hunks<'a>(&self, earlier: &'a [EarlierRun]) -> impl Iterator<Item = Vec<ReviewedHunk<'a>>> {
+        earlier.iter().map(|earlier| {
+            let hunks = earlier.hunks.get_or_init(|| self.load_reviewed_hunks(&earlier.run));
+            hunks.iter().map(|hunk| ReviewedHunk { path: &hunk.path, key: &hunk.key }).collect()
+        })
+    }
+
     /// Returns the newest ended runs with the same reviewer profile as `run`.
     fn find_earlier_runs(&self, run: &RunRecord) -> Result<Vec<EarlierRun>, RunnerError> {
         let view = self.services.store.runs_view()?;
@@ -174,12 +208,8 @@ impl RunWorker<'_> {
             })
             .collect();
         let wanted: Vec<HunkToReview<'_>> = open.iter().map(to_wanted).collect();
-        let services = self.services;
-        let looked = earlier.iter().map(|earlier| {
-            let hunks = earlier.hunks.get_or_init(|| services.worker().load_reviewed_hunks(&earlier.run));
-            hunks.iter().map(|hunk| ReviewedHunk { path: &hunk.path, key: &hunk.key }).collect()
-        });
-        let mut fates = carry::carry_over(&wanted, looked);
+        let worker = self.services.worker();
+        let mut fates = carry::carry_over(&wanted, worker.reviewed_hunks(&earlier));
         let guests = self.collect_carried_findings(&earlier, &open, &mut fates)?;
         self.send_hunks_to_judge(&open, &guests, &mut fates)?;
         let found = |fate: HunkDecision| carry_source(&earlier, fate);

@@ -377,12 +377,16 @@ fn an_offer_is_taken_from_the_review_menu_at_no_cost() {
     send(&mut app, opened(outcome, CostLimit::AtMost { dollars: 1.16 }));
     press(&mut app, "r");
     let shown = screen(&app);
-    assert!(shown.contains("Review by claude, at most $1.16"), "{shown}");
+    assert!(shown.contains("Review by builtin, at no cost"), "{shown}");
     assert!(shown.contains("by builtin, offline and at no cost"), "{shown}");
+    press(&mut app, "j");
+    let shown = screen(&app);
+    assert!(shown.contains("Review by claude, at most $1.16"), "{shown}");
+    press(&mut app, "k");
     let asked: Vec<_> = press(&mut app, "Enter")
         .into_iter()
         .filter_map(|command| match command {
-            AppCommand::Review { scope, reviewer } => Some((scope, reviewer)),
+            AppCommand::Review { scope, reviewer, .. } => Some((scope, reviewer)),
             _ => None,
         })
         .collect();
@@ -407,7 +411,7 @@ fn a_review_is_asked_for_with_the_chosen_scope_and_cancelling_asks_first() {
         let mut app = showing(160, 48, view());
         let commands = press(&mut app, keys);
         let asked = commands.into_iter().find_map(|command| match command {
-            AppCommand::Review { scope, reviewer: ChosenReviewer::Default } => Some(scope),
+            AppCommand::Review { scope, reviewer: ChosenReviewer::Default, force: false } => Some(scope),
             _ => None,
         });
         assert_eq!(asked, Some(scope), "{keys}");

@@ -11,7 +11,7 @@ use super::super::views::confirm::{ConfirmAction, ConfirmView};
 use super::super::views::prompt::{InputPromptKind, PromptView};
 use super::super::views::{self, KeyPress, fix};
 use super::marks::{toggle_all_marks, toggle_mark_range, toggle_marks};
-use super::menus::{build_copy_menu, build_review_menu};
+use super::menus::build_copy_menu;
 use super::search::search_next;
 use super::{data, folds, parse_run_id, push_quit, rebuild_page, secrets, triage};
 use crate::domain::{FindingStatus, Scope};
@@ -130,11 +130,17 @@ fn accepts_count(action: Action) -> bool {
 }
 
 /// Requests a review.
-pub fn request_review(app: &mut App, scope: Option<Scope>, reviewer: ChosenReviewer, commands: &mut Vec<AppCommand>) {
+pub fn request_review(
+    app: &mut App,
+    scope: Option<Scope>,
+    reviewer: ChosenReviewer,
+    force: bool,
+    commands: &mut Vec<AppCommand>,
+) {
     let what = scope.as_ref().map_or_else(|| "what changed".to_owned(), ToString::to_string);
     app.asked_prompt = None;
     app.show_notice(NoticeLevel::Info, format!("asking for a review of {what}{}", app.display.glyphs.ellipsis));
-    commands.push(AppCommand::Review { scope, reviewer });
+    commands.push(AppCommand::Review { scope, reviewer, force });
 }
 
 fn open_prompt(app: &mut App, kind: InputPromptKind, line: LineEdit) {
@@ -187,7 +193,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Reveal => secrets::toggle(app),
         A::Ledger => toggle_ledger(app, commands),
         A::LeftOut => toggle_context_listing(app, commands),
-        A::Stats | A::Knowledge | A::Help => views::open_for_action(app, action, commands),
+        A::Review | A::Stats | A::Knowledge | A::Help => views::open_for_action(app, action, commands),
         A::Open => open_selected(app, commands),
         A::Back => go_back(app, commands),
         A::Unfold => set_run_fold(app, None),
@@ -203,7 +209,6 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Redo => triage::undo_or_redo(app, TriageOrder::Redo, commands),
         A::Filter => prompt_filter(app, commands),
         A::Search => prompt_search(app),
-        A::Review => app.views.open(build_review_menu(app)),
         A::Cancel => confirm_cancel(app),
         A::Pause => toggle_pause(app, commands),
         A::Watch => toggle_watch(app, commands),
@@ -216,6 +221,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Quit => push_quit(commands),
         // Only views and prompts have these.
         A::Accept | A::Abort | A::Mute | A::Forget | A::Export | A::Reload | A::Complete => {}
+        A::NextReviewer | A::PreviousReviewer | A::Force => {}
         A::CursorLeft | A::CursorRight | A::CursorStart | A::CursorEnd => {}
         A::DeleteLeft | A::DeleteRight | A::DeleteWord | A::DeleteLine => {}
     }

@@ -7,19 +7,17 @@ use unicode_width::UnicodeWidthStr;
 
 use super::confirm::{ConfirmAction, ConfirmView};
 use super::fix::{self, FixOrder};
-use super::prompt::{InputPromptKind, PromptView};
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, with_labels};
-use crate::domain::{FindingId, Scope};
+use crate::domain::FindingId;
 use crate::tui::app::{App, Pane};
 use crate::tui::draw::painter::Painter;
 use crate::tui::input::KeyCode;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
-use crate::tui::line_edit::LineEdit;
-use crate::tui::message::{AppCommand, ChosenReviewer, CopyOrder, Tab};
+use crate::tui::message::{AppCommand, CopyOrder, Tab};
 use crate::tui::theme::Role;
-use crate::tui::update::{focus_pane, request_review};
+use crate::tui::update::focus_pane;
 
 /// Open menu.
 #[derive(Debug, Clone)]
@@ -40,12 +38,6 @@ pub struct MenuItem {
 /// Effect of a menu item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MenuChoice {
-    Review {
-        scope: Option<Scope>,
-        reviewer: ChosenReviewer,
-    },
-    AskCommit,
-    AskRange,
     Copy(CopyOrder),
     Fix(FixOrder),
     /// As `Fix`, after a confirmation that shows `text`.
@@ -60,11 +52,6 @@ pub enum MenuChoice {
 impl MenuChoice {
     fn run(self, app: &mut App, commands: &mut Vec<AppCommand>) {
         match self {
-            Self::Review { scope, reviewer } => request_review(app, scope, reviewer, commands),
-            Self::AskCommit => {
-                app.views.open(PromptView::new(InputPromptKind::Commit, LineEdit::with_suggestion("HEAD~1")));
-            }
-            Self::AskRange => app.views.open(PromptView::new(InputPromptKind::Range, LineEdit::default())),
             Self::Copy(order) => commands.push(AppCommand::Copy(order)),
             Self::Fix(order) => fix::send_order(app, order, commands),
             Self::AskFix { text, order } => app.views.open(ConfirmView { action: ConfirmAction::Fix(order), text }),

@@ -15,6 +15,8 @@ pub(crate) mod help;
 pub(crate) mod knowledge;
 pub(crate) mod menu;
 pub(crate) mod prompt;
+pub(crate) mod review_form;
+mod revision_list;
 pub(crate) mod stats;
 mod window;
 
@@ -25,7 +27,7 @@ use std::sync::mpsc::Sender;
 
 use jiff::tz::TimeZone;
 
-use super::app::App;
+use super::app::{App, NoticeLevel};
 use super::draw::painter::Painter;
 use super::input::KeyEvent;
 use super::keymap::{Action, KeyContext};
@@ -36,6 +38,7 @@ use crate::ledger::metrics::Metrics;
 use crate::runner::Services;
 use crate::store::StoreView;
 use knowledge::{KnowledgeOrder, KnowledgeOutcome, PatternLibrary};
+use review_form::{ReviewFormReply, ReviewFormRequest};
 
 /// View in place of the panes, or window in front of them. While one of its functions runs, the view is not in
 /// [`App::views`].
@@ -95,6 +98,7 @@ pub enum ViewRequest {
     /// Computes the statistics of a view of the store and the files beside it.
     Stats(Arc<StoreView>),
     Knowledge(KnowledgeOrder),
+    ReviewForm(ReviewFormRequest),
 }
 
 /// Message of a view's worker thread.
@@ -108,12 +112,14 @@ pub enum ViewReply {
     KnowledgeChanged,
     /// Result of a knowledge request.
     KnowledgeFinished(KnowledgeOutcome),
+    ReviewForm(ReviewFormReply),
 }
 
 /// Opens the view of an action; other actions are ignored.
 pub fn open_for_action(app: &mut App, action: Action, commands: &mut Vec<AppCommand>) {
     match action {
         Action::Help => app.views.open(help::HelpView::default()),
+        Action::Review => review_form::open(app, commands),
         Action::Stats => stats::open(app, commands),
         Action::Knowledge => knowledge::open(app, commands),
         _ => {}
@@ -125,6 +131,10 @@ pub fn apply_reply(app: &mut App, reply: ViewReply, commands: &mut Vec<AppComman
     match reply {
         // Its result matters after the view was closed, too.
         ViewReply::KnowledgeFinished(outcome) => knowledge::show_outcome(app, outcome),
+        ViewReply::ReviewForm(ReviewFormReply::Facts(facts)) => match facts {
+            Ok(facts) => app.review_facts = facts,
+            Err(error) => app.show_notice(NoticeLevel::Error, error),
+        },
         reply => apply_change(app, &ViewChange::Reply(&reply), commands),
     }
 }
@@ -133,6 +143,7 @@ pub fn apply_reply(app: &mut App, reply: ViewReply, commands: &mut Vec<AppComman
 pub struct ViewWorkers {
     stats: Sender<Arc<StoreView>>,
     knowledge: Sender<(KnowledgeOrder, Arc<StoreView>)>,
+    review_form: Sender<ReviewFormRequest>,
 }
 
 impl ViewWorkers {
@@ -141,6 +152,7 @@ impl ViewWorkers {
         Self {
             stats: stats::start_worker(services.store.clone(), zone, messages),
             knowledge: knowledge::start_worker(services, messages),
+            review_form: review_form::start_worker(services, messages),
         }
     }
 
@@ -149,6 +161,7 @@ impl ViewWorkers {
         match request {
             ViewRequest::Stats(view) => self.stats.send(view).is_ok(),
             ViewRequest::Knowledge(order) => self.knowledge.send((order, Arc::clone(view))).is_ok(),
+            ViewRequest::ReviewForm(request) => self.review_form.send(request).is_ok(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::knowledge::{ExportOverwrite, KnowledgeOrder, KnowledgeView};
+use super::revision_list::{OfferedRevision, draw_revisions, find_revisions, range_since};
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, with_labels};
 use crate::domain::{Disposition, LineRange, Scope, Time, text};
@@ -28,6 +29,8 @@ pub struct PromptView {
     pub choice: usize,
     /// Reason why the typed text was not accepted; empty after the next change.
     pub error: String,
+    /// Text that the user typed last; the offered revisions match it.
+    query: String,
 }
 
 /// Purpose of a prompt.
@@ -45,8 +48,16 @@ pub enum InputPromptKind {
     Reason {
         lines: Vec<TriageOrderItem>,
     },
-    Commit,
-    Range,
+    /// Asks for the commit to review.
+    Commit {
+        reviewer: ChosenReviewer,
+        force: bool,
+    },
+    /// Asks for the range to review.
+    Range {
+        reviewer: ChosenReviewer,
+        force: bool,
+    },
     /// Asks how long automatic reviews pause.
     Snooze,
     /// Edits the filter of the knowledge view; `before` is restored on cancel.
@@ -89,7 +100,12 @@ impl View for PromptView {
             Some(Action::Complete | Action::Down | Action::Up) => match self.kind {
                 InputPromptKind::Filter { .. } => self.complete(),
                 InputPromptKind::Reason { .. } => {
-                    self.choose_reason(&dismissal_reasons(app), press.action == Some(Action::Up));
+                    self.choose_offer(&dismissal_reasons(app), press.action == Some(Action::Up));
+                    return ViewFlow::Open;
+                }
+                InputPromptKind::Commit { .. } | InputPromptKind::Range { .. } => {
+                    let offered: Vec<String> = self.offered_revisions(app).into_iter().map(|(text, _)| text).collect();
+                    self.choose_offer(&offered, press.action == Some(Action::Up));
                     return ViewFlow::Open;
                 }
                 _ => {}
@@ -108,6 +124,7 @@ impl View for PromptView {
         self.line.insert(text.trim_end_matches(['\r', '\n']));
         self.choice = 0;
         self.error.clear();
+        self.query = self.line.text().to_owned();
         self.apply_typed(app, commands);
     }
 
@@ -120,8 +137,9 @@ impl View for PromptView {
                 draw_input_line(painter, layout, "filter", self, &help);
             }
             InputPromptKind::Search { .. } => draw_input_line(painter, layout, "search", self, &[]),
-            InputPromptKind::Commit => {
+            InputPromptKind::Commit { .. } => {
                 draw_input_line(painter, layout, "commit", self, &["any revision: HEAD~2, v1.0, 3fa2c1"]);
+                self.draw_offered_revisions(painter);
             }
             InputPromptKind::Snooze => {
                 draw_input_line(painter, layout, "snooze", self, &["for 30m, 2h, 1d", "until 14:00", "off"]);
@@ -134,8 +152,9 @@ impl View for PromptView {
                 let place = format!("{}:{line}", path.rsplit('/').next().unwrap_or(path));
                 draw_input_line(painter, layout, "finding", self, &[&place, "p0 to p3 in front, else p2"]);
             }
-            InputPromptKind::Range => {
+            InputPromptKind::Range { .. } => {
                 draw_input_line(painter, layout, "range", self, &["A..B from A to B", "A...B since B left A"]);
+                self.draw_offered_revisions(painter);
             }
         }
     }
@@ -159,7 +178,26 @@ impl View for PromptView {
 
 impl PromptView {
     pub fn new(kind: InputPromptKind, line: LineEdit) -> Self {
-        Self { kind, line, choice: 0, error: String::new() }
+        Self { kind, line, choice: 0, error: String::new(), query: String::new() }
+    }
+
+    /// Returns the revisions that match the typed text, each with the text that the prompt takes for it.
+    fn offered_revisions(&self, app: &App) -> Vec<(String, OfferedRevision)> {
+        let is_range = matches!(self.kind, InputPromptKind::Range { .. });
+        let text = |revision: &OfferedRevision| match is_range {
+            true => range_since(&revision.text),
+            false => revision.text.clone(),
+        };
+        let found = find_revisions(&app.review_facts, &self.query);
+        found.into_iter().map(|revision| (text(&revision), revision)).collect()
+    }
+
+    fn draw_offered_revisions(&self, painter: &mut Painter<'_>) {
+        if self.error.is_empty() {
+            let offered = self.offered_revisions(painter.app);
+            let revisions: Vec<OfferedRevision> = offered.into_iter().map(|(_, revision)| revision).collect();
+            draw_revisions(painter, &revisions, self.choice);
+        }
     }
 
     /// Keeps the prompt open and shows why its text was not accepted.
@@ -189,6 +227,7 @@ impl PromptView {
                 _ => return false,
             },
         }
+        self.query = line.text().to_owned();
         true
     }
 
@@ -201,8 +240,8 @@ impl PromptView {
         }
     }
 
-    /// Inserts the next or previous of the offered reasons.
-    fn choose_reason(&mut self, offered: &[String], up: bool) {
+    /// Inserts the next or previous of the offered texts.
+    fn choose_offer(&mut self, offered: &[String], up: bool) {
         let n = offered.len();
         self.choice = match up {
             true if self.choice <= 1 => n,
@@ -257,7 +296,10 @@ impl PromptView {
             }
             InputPromptKind::Reason { lines } => dismiss(app, std::mem::take(lines), &text, commands),
             InputPromptKind::Patterns { .. } => {}
-            InputPromptKind::Commit | InputPromptKind::Snooze | InputPromptKind::Export | InputPromptKind::Range
+            InputPromptKind::Commit { .. }
+            | InputPromptKind::Snooze
+            | InputPromptKind::Export
+            | InputPromptKind::Range { .. }
                 if text.is_empty() => {}
             InputPromptKind::Finding { run, path, line } => {
                 let Some((priority, said)) = OwnFinding::parse(&text) else {
@@ -269,9 +311,9 @@ impl PromptView {
                 commands.push(AppCommand::AddFinding(finding));
                 app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
             }
-            InputPromptKind::Commit => {
-                request_review(app, Some(Scope::Commit(text.clone())), ChosenReviewer::Default, commands);
-                app.asked_prompt = Some(AskedPrompt { kind: InputPromptKind::Commit, text });
+            InputPromptKind::Commit { reviewer, force } => {
+                request_review(app, Some(Scope::Commit(text.clone())), reviewer.clone(), *force, commands);
+                app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
             }
             InputPromptKind::Snooze => {
                 let now = Time::from_millisecond(app.now).unwrap_or_default();
@@ -287,12 +329,12 @@ impl PromptView {
                     existing: ExportOverwrite::Keep,
                 })));
             }
-            InputPromptKind::Range => {
+            InputPromptKind::Range { reviewer, force } => {
                 let Some(scope) = Scope::parse_range(&text) else {
                     return self.refuse(format!("{text:?} is no range; write A..B or A...B"));
                 };
-                request_review(app, Some(scope), ChosenReviewer::Default, commands);
-                app.asked_prompt = Some(AskedPrompt { kind: InputPromptKind::Range, text });
+                request_review(app, Some(scope), reviewer.clone(), *force, commands);
+                app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
             }
         }
         ViewFlow::Close
@@ -313,7 +355,10 @@ impl PromptView {
             }
             InputPromptKind::Reason { .. } => app.show_notice(NoticeLevel::Info, "nothing dismissed"),
             InputPromptKind::Patterns { before } => filter_patterns(app, before),
-            InputPromptKind::Commit | InputPromptKind::Range | InputPromptKind::Snooze | InputPromptKind::Export => {}
+            InputPromptKind::Commit { .. }
+            | InputPromptKind::Range { .. }
+            | InputPromptKind::Snooze
+            | InputPromptKind::Export => {}
             InputPromptKind::Finding { .. } => app.show_notice(NoticeLevel::Info, "nothing written"),
         }
     }
@@ -330,7 +375,8 @@ pub struct AskedPrompt {
 pub type AnsweredKinds = fn(&InputPromptKind) -> bool;
 
 /// Prompts that request a review.
-pub const REVIEW_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Commit | InputPromptKind::Range);
+pub const REVIEW_PROMPTS: AnsweredKinds =
+    |kind| matches!(kind, InputPromptKind::Commit { .. } | InputPromptKind::Range { .. });
 /// Prompts for a finding of the user.
 pub const FINDING_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Finding { .. });
 /// Prompts of the knowledge view.

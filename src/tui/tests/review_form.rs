@@ -1,0 +1,185 @@
+//! Tests the form of a review request: what each key requests, what the forecast says, and the screens.
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use rstest::rstest;
+
+use super::support::*;
+use crate::domain::{RunId, Scope, Time};
+use crate::policy::{Decision, ReviewAction};
+use crate::runner::{CostLimit, OfferedReviewer, RequestPreview, ReviewerTerms};
+use crate::tui::app::App;
+use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer};
+use crate::tui::views::review_form::{OfferedCommit, ReviewFormFacts, ReviewFormReply, ReviewFormRequest};
+use crate::tui::views::{ViewReply, ViewRequest};
+
+fn facts() -> AppMessage {
+    let reviewer = |name: &str, limit, obstacle: Option<&str>| OfferedReviewer {
+        terms: ReviewerTerms { name: name.to_owned(), limit },
+        obstacle: obstacle.map(str::to_owned),
+    };
+    let commit = |id: &str, subject: &str, hours: i64| OfferedCommit {
+        id: id.to_owned(),
+        subject: subject.to_owned(),
+        time: Time::from_millisecond(NOW - hours * 3_600_000).unwrap_or_default(),
+    };
+    let facts = ReviewFormFacts {
+        reviewers: vec![
+            reviewer("sonnet", CostLimit::AtMost { dollars: 1.16 }, None),
+            reviewer("gpt", CostLimit::Unknown { tokens: None }, Some("put the key into the environment")),
+            reviewer("builtin", CostLimit::Nothing, None),
+        ],
+        commits: vec![
+            commit("a0c3bec", "Chunks are compressed by tree", 2),
+            commit("91d02f4", "Retry on 429", 30),
+            commit("5be1e03", "A first client", 700),
+        ],
+        branches: vec!["main".to_owned(), "retry".to_owned()],
+    };
+    AppMessage::View(ViewReply::ReviewForm(ReviewFormReply::Facts(Ok(Arc::new(facts)))))
+}
+
+fn run() -> RunId {
+    run_id(7).parse().expect("an id")
+}
+
+fn preview(action: ReviewAction, reason: &str, saved: u64, carried: Option<usize>) -> RequestPreview {
+    RequestPreview {
+        scope: Scope::Worktree,
+        files: 12,
+        hunks: 98,
+        lines: 1_204,
+        left_out: 3,
+        decision: Decision {
+            action,
+            reason: reason.to_owned(),
+            saved_token_estimate: saved,
+            older: Vec::new(),
+            duplicate_of: None,
+        },
+        carried_hunks: carried,
+        tokens: 23_400,
+        input_cost: Some(0.0702),
+    }
+}
+
+fn reply(serial: u64, result: Result<RequestPreview, String>) -> AppMessage {
+    AppMessage::View(ViewReply::ReviewForm(ReviewFormReply::Preview { serial, result: Box::new(result) }))
+}
+
+/// Returns the serial numbers, reviewers and force of the requested forecasts.
+fn forecasts(commands: &[AppCommand]) -> Vec<(u64, ChosenReviewer, bool)> {
+    let requests = commands.iter().filter_map(|command| match command {
+        AppCommand::View(ViewRequest::ReviewForm(ReviewFormRequest::Preview { serial, reviewer, force, .. })) => {
+            Some((*serial, reviewer.clone(), *force))
+        }
+        _ => None,
+    });
+    requests.collect()
+}
+
+fn named(name: &str) -> ChosenReviewer {
+    ChosenReviewer::Named(name.to_owned())
+}
+
+#[rstest]
+#[case::as_offered("r Enter", None, ChosenReviewer::Default, false)]
+#[case::forced("r f Enter", None, ChosenReviewer::Default, true)]
+#[case::forced_and_not("r f f Enter", None, ChosenReviewer::Default, false)]
+#[case::next_reviewer("r l j Enter", Some(Scope::Worktree), named("gpt"), false)]
+#[case::previous_reviewer("r h Enter", None, named("builtin"), false)]
+#[case::around("r l l l Enter", None, named("sonnet"), false)]
+#[case::of_a_commit("r h f 6 Enter", Some(Scope::Commit("HEAD~1".into())), named("builtin"), true)]
+#[case::a_listed_commit("r 6 Down Down Enter", Some(Scope::Commit("91d02f4".into())), ChosenReviewer::Default, false)]
+#[case::since_a_commit(
+    "r 7 r e t r y Down Down Enter",
+    Some(Scope::Range { from: "91d02f4".into(), to: "HEAD".into() }),
+    ChosenReviewer::Default,
+    false
+)]
+#[case::since_a_branch(
+    "r 7 r e t r y Down Enter",
+    Some(Scope::Range { from: "retry".into(), to: "HEAD".into() }),
+    ChosenReviewer::Default,
+    false
+)]
+fn keys_choose_scope_reviewer_and_force(
+    #[case] keys: &str,
+    #[case] scope: Option<Scope>,
+    #[case] reviewer: ChosenReviewer,
+    #[case] force: bool,
+) {
+    let mut app = showing(160, 48, view());
+    send(&mut app, facts());
+    let requested: Vec<_> = press(&mut app, keys)
+        .into_iter()
+        .filter_map(|command| match command {
+            AppCommand::Review { scope, reviewer, force } => Some((scope, reviewer, force)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(requested, [(scope, reviewer, force)]);
+}
+
+#[test]
+fn each_choice_asks_for_its_forecast_and_late_ones_are_dropped() {
+    let mut app = showing(160, 48, view());
+    send(&mut app, facts());
+    assert_eq!(forecasts(&press(&mut app, "r")), [(1, ChosenReviewer::Default, false)]);
+    assert_eq!(forecasts(&press(&mut app, "l")), [(2, named("gpt"), false)]);
+    assert_eq!(forecasts(&press(&mut app, "f")), [(3, named("gpt"), true)]);
+    send(&mut app, reply(2, Err("too late".to_owned())));
+    assert!(!screen(&app).contains("too late"), "{}", screen(&app));
+    send(&mut app, reply(3, Ok(preview(ReviewAction::Launch, "forced", 0, Some(0)))));
+    assert!(screen(&app).contains("starts a review: forced"), "{}", screen(&app));
+    // A prompt names the revision first.
+    assert_eq!(forecasts(&press(&mut app, "j j j j j")).len(), 4);
+    assert!(screen(&app).contains("the next step asks which one"), "{}", screen(&app));
+}
+
+#[rstest]
+#[case::reused(
+    preview(ReviewAction::Reuse { run: run() }, "has reviewed exactly this", 41_000, Some(98)),
+    &["worktree: 12 files, 98 hunks, 1,204 changed lines, 3 files left out", "0 tokens: has reviewed exactly this; saves about 41k tokens"]
+)]
+#[case::carried(
+    preview(ReviewAction::Launch, "nobody has reviewed this", 0, Some(61)),
+    &["starts a review: nobody has reviewed this", "up to 61 hunks carried over, 37 to review, about 23k tokens of input ($0.08), at most $1.16"]
+)]
+#[case::too_large(
+    preview(ReviewAction::Launch, "nobody has reviewed this", 0, None),
+    &["about 23k tokens of input ($0.08), at most $1.16"]
+)]
+#[case::skipped(preview(ReviewAction::Skip, "there is nothing to review", 0, Some(0)), &["starts nothing: there is nothing to review"])]
+fn the_forecast_says_what_the_policy_will_do(#[case] preview: RequestPreview, #[case] expected: &[&str]) {
+    let mut app = showing(160, 48, view());
+    send(&mut app, facts());
+    press(&mut app, "r");
+    send(&mut app, reply(1, Ok(preview)));
+    let shown = screen(&app);
+    for line in expected {
+        assert!(shown.contains(line), "{line}\n{shown}");
+    }
+}
+
+fn form(columns: u16, rows: u16) -> App {
+    let mut app = showing(columns, rows, view());
+    send(&mut app, facts());
+    press(&mut app, "r j");
+    send(&mut app, reply(2, Ok(preview(ReviewAction::Launch, "nobody has reviewed this", 0, Some(61)))));
+    app
+}
+
+#[test]
+fn the_form_and_its_picker_fit_every_screen() {
+    for (columns, rows) in [(160, 48), (100, 30), (80, 24)] {
+        let mut app = form(columns, rows);
+        assert_snapshot!(format!("review_form-{columns}x{rows}"), screen(&app));
+        press(&mut app, "l");
+        send(&mut app, reply(3, Err("no such branch".to_owned())));
+        assert_snapshot!(format!("review_form_refused-{columns}x{rows}"), screen(&app));
+        press(&mut app, "6 r e Down");
+        assert_snapshot!(format!("review_form_commits-{columns}x{rows}"), screen(&app));
+    }
+}
