@@ -9,6 +9,8 @@ use super::session::Invocation;
 use super::{findings, output, quit_summary, runs};
 use crate::config::RequiredAssets;
 use crate::domain::FindingCounts;
+use crate::domain::text::sanitize_line;
+use crate::masking::mask_name;
 use crate::report::text;
 use crate::runner::{LedgerPreview, Services};
 use crate::tui::{self, Cockpit};
@@ -76,8 +78,8 @@ fn print_summary(services: &Services, look: &crate::report::TextOptions) -> Resu
     let branch = if branch.is_empty() { "detached HEAD".to_owned() } else { branch };
     let mut page = format!(
         "{} ({}){}{} to decide\n",
-        crate::domain::text::sanitize_line(&services.repo.name()),
-        crate::domain::text::sanitize_line(&branch),
+        sanitize_line(&mask_name(&services.repo.name())),
+        sanitize_line(&mask_name(&branch)),
         look.separator(),
         text::format_counts(&counts)
     );

@@ -18,6 +18,10 @@ use crate::domain::text::sanitize_line;
 use crate::git::Repo;
 use crate::runner::open_store;
 use crate::store::{FindingRow, Store, StoreView};
+use crate::knowledge::builtin_patterns;
+use crate::knowledge::cache::KnowledgeCache;
+use crate::knowledge::pattern::Pattern;
+use crate::masking::mask_name;
 
 /// Environment variable in which the script names its shell.
 const SHELL_VARIABLE: &str = "REVDECK_COMPLETE";
@@ -108,7 +112,36 @@ pub fn list_reviewers() -> Vec<CompletionCandidate> {
 }
 
 fn candidate(value: &str, help: &str) -> CompletionCandidate {
-    CompletionCandidate::new(value).help(Some(sanitize_line(help).into_owned().into()))
+    CompletionCandidate::new(value).help(Some(sanitize_line(&mask_name(help)).into_owned().into()))
+/// Lists the patterns of the knowledge cache.
+pub fn list_patterns() -> Vec<CompletionCandidate> {
+    list_in_time(|| Some(known_patterns()?.0))
+}
+
+/// Lists the patterns, and the kinds that were counted, for commands that take both.
+pub fn list_patterns_and_kinds() -> Vec<CompletionCandidate> {
+    list_in_time(|| {
+        let (mut listed, kinds) = known_patterns()?;
+        listed.extend(kinds);
+        Some(listed)
+    })
+}
+
+/// Returns the patterns of all languages, and the counted kinds.
+fn known_patterns() -> Option<(Vec<CompletionCandidate>, Vec<CompletionCandidate>)> {
+    let paths = Paths::resolve(std::env::var_os(Paths::HOME_VARIABLE).as_deref()).ok()?;
+    let cache = KnowledgeCache::open(&paths.knowledge);
+    let (mut patterns, mut kinds) = (Vec::new(), Vec::new());
+    for language in builtin_patterns::languages() {
+        let known = cache.load_language(language).ok()?;
+        let help = |pattern: &Pattern| format!("{} {}", language.name(), format_forms(pattern));
+        patterns.extend(known.patterns.iter().map(|pattern| candidate(pattern.id.as_str(), &help(pattern))));
+        kinds.extend(known.kinds.keys().map(|kind| candidate(&format!("{}/{kind}", language.name()), "kind")));
+    }
+    Some((patterns, kinds))
+}
+
+/// Builds a candidate; its help may name a path or a branch, so its keys are masked.
 }
 
 /// Opens the store of the repository around the current folder.

@@ -23,6 +23,7 @@ use crate::context::pack::{ContextSection, PackedContext, PartialSources, ReadSh
 use crate::context::retrieve::task::Focus;
 use crate::domain::{LineRange, text};
 use crate::index::chunk::ChunkKind;
+use crate::masking::mask_name;
 use crate::report::{TextOptions, TextStyle, TextTable, json};
 use crate::runner::{
     BUDGET_RANGE, ContextRequest, ContextTarget, ContextTaskInput, Preview, context_options, limit_memory,
@@ -223,7 +224,7 @@ fn as_json(Preview { packed, reviewer, encoding, .. }: &Preview) -> Value {
             "of": of.collect::<Vec<Value>>(),
             "last_change": section.last_change.as_ref().map(|change| json!({"commit": change.commit, "time": change.time})),
             "factors": factors,
-            "reason": section.explanation.reason,
+            "reason": mask_name(&section.explanation.reason),
             "text": section.text,
         })
     };
@@ -290,8 +291,8 @@ fn explain(look: &TextOptions, Preview { packed, reviewer, encoding, .. }: &Prev
         false => format!("counted exactly ({})", encoding.name()),
     };
     let title = |path: &str, lines: Option<LineRange>| match lines {
-        Some(lines) => format!("{path}:{}-{}", lines.start, lines.end),
-        None => path.to_owned(),
+        Some(lines) => format!("{}:{}-{}", mask_name(path), lines.start, lines.end),
+        None => mask_name(path).into_owned(),
     };
     let mut table = TextTable::default();
     for section in &packed.sections {
@@ -302,7 +303,7 @@ fn explain(look: &TextOptions, Preview { packed, reviewer, encoding, .. }: &Prev
             (TextStyle::Faint, section.kind_word),
             (TextStyle::Plain, &section.tokens.to_string()),
             (TextStyle::Plain, &format!("{:.3}", section.score)),
-            (TextStyle::Plain, &section.explanation.reason),
+            (TextStyle::Plain, &mask_name(&section.explanation.reason)),
             (TextStyle::Faint, &factors.join(", ")),
         ]);
     }

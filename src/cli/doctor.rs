@@ -13,6 +13,7 @@ use super::session::{self, Invocation, read_variable};
 use crate::config::{
     ConfigError, KEYS, LoadedSettings, ModelCatalog, Paths, Prompts, RequiredAssets, UserGuidelines, did_you_mean,
     load_keymaps,
+use crate::masking::mask_name;
 };
 use crate::domain::text::{format_count, sanitize_line};
 use crate::git::Repo;
@@ -100,7 +101,8 @@ pub fn run(invocation: &Invocation, arguments: &DoctorArgs) -> Result<CliExitCod
         Ok(repo) => {
             let branch = repo.branch();
             let branch = if branch.is_empty() { "detached".to_owned() } else { format!("branch {branch}") };
-            check("repository", CheckStatus::Good, format!("{}, {branch}", repo.root().display()));
+            let place = format!("{}, {branch}", repo.root().display());
+            check("repository", CheckStatus::Good, mask_name(&place).into_owned());
             let (verdict, text) = judge_store(invocation, &repo);
             check("store", verdict, text);
         }

@@ -12,6 +12,7 @@ use super::session::{Invocation, Session};
 use crate::config::RequiredAssets;
 use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{FindingCounts, RunStatus, Time};
+use crate::masking::mask_name;
 use crate::report::{json, text};
 use crate::runner::WatchState;
 use crate::store::{FindingFacts, FindingSelector, RunRow, Store, StoreView, WatcherStatus};
@@ -145,7 +146,8 @@ impl ReviewState<'_> {
     fn format_text(&self, session: &Session, now: Time) -> String {
         let branch = session.repo.branch();
         let branch = if branch.is_empty() { "detached HEAD".to_owned() } else { branch };
-        let mut page = format!("{} ({})\n", sanitize_line(&session.repo.name()), sanitize_line(&branch));
+        let mut page =
+            format!("{} ({})\n", sanitize_line(&mask_name(&session.repo.name())), sanitize_line(&mask_name(&branch)));
         for run in &self.active {
             page.push_str(&format!("  {} {}\n", run.id, format_progress(run)));
         }

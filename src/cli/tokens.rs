@@ -11,6 +11,7 @@ use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::output;
 use crate::domain::text::{path_from_bytes, sanitize_line};
+use crate::masking::mask_name;
 use crate::report::json;
 use crate::tokens::{Encoding, count_tokens};
 
@@ -50,7 +51,7 @@ pub fn run(arguments: &TokensArgs) -> Result<CliExitCode, CliError> {
         }
     }
     let complaints: Vec<String> =
-        unreadable.iter().map(|(path, error)| format!("cannot read {path}: {error}")).collect();
+        unreadable.iter().map(|(path, error)| format!("cannot read {}: {error}", mask_name(path))).collect();
     if counted.is_empty() && arguments.format == PlainFormat::Text {
         return Err(CliError::usage(complaints.join("\n")));
     }
@@ -72,7 +73,7 @@ pub fn run(arguments: &TokensArgs) -> Result<CliExitCode, CliError> {
         PlainFormat::Text => {
             let mut text = String::new();
             for (path, tokens) in &counted {
-                text.push_str(&format!("{tokens:>9}  {}\n", sanitize_line(path)));
+                text.push_str(&format!("{tokens:>9}  {}\n", sanitize_line(&mask_name(path))));
             }
             if counted.len() > 1 {
                 text.push_str(&format!("{total:>9}  total\n"));

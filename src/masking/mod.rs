@@ -24,7 +24,7 @@ use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
 pub use journal_texts::mask_event_words;
-pub(crate) use names::{mask_besides_ids, mask_name};
+pub(crate) use names::{mask_besides_ids, mask_name, mask_shown_name};
 
 /// Number of bytes in which a NUL makes a file binary, as in git.
 const BINARY_PROBE_BYTES: usize = 8000;

@@ -1,6 +1,8 @@
 //! Masks keys in names and in short texts of the store, such as paths and titles.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -20,6 +22,32 @@ static RECORD_ID: LazyLock<Regex> = LazyLock::new(|| {
 /// are returned as they are.
 pub(crate) fn mask_name(text: &str) -> Cow<'_, str> {
     if may_contain_key(text) { mask_besides_ids(text) } else { text.into() }
+}
+
+/// Maximum number of names whose masked text is kept, more than a large screen shows.
+const MAX_KEPT_NAMES: usize = 1_024;
+
+thread_local! {
+    /// Masked texts of the names that were shown last and have a word long enough for a key.
+    static SHOWN_NAMES: RefCell<HashMap<String, String>> = RefCell::default();
+}
+
+/// Masks a name like [`mask_name`]. For names that are drawn again and again: each is searched for keys once.
+pub(crate) fn mask_shown_name(text: &str) -> Cow<'_, str> {
+    if !may_contain_key(text) {
+        return text.into();
+    }
+    SHOWN_NAMES.with_borrow_mut(|known| {
+        if let Some(masked) = known.get(text) {
+            return if masked == text { text.into() } else { masked.clone().into() };
+        }
+        if known.len() >= MAX_KEPT_NAMES {
+            known.clear();
+        }
+        let masked = mask_besides_ids(text);
+        known.insert(text.to_owned(), masked.clone().into_owned());
+        masked
+    })
 }
 
 /// Masks the keys of a text by their shape, see [`Mask::mask_key_shapes`], besides the ids in it.
@@ -65,6 +93,7 @@ mod tests {
             ),
         ] {
             assert_eq!(mask_name(&text), expected);
+            assert_eq!((mask_shown_name(&text), mask_shown_name(&text)), (expected.into(), expected.into()));
         }
     }
 }

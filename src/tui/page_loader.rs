@@ -3,6 +3,7 @@
 //! - Code comes from the immutable snapshot, never from the working tree.
 //! - Control characters are replaced here, and secrets are masked unless a page is read with [`Mask::Off`].
 
+mod names;
 pub(super) mod secrets;
 
 use std::collections::VecDeque;
@@ -81,6 +82,12 @@ impl PageLoader {
         mask: Mask,
         show: &mut dyn FnMut(PageData),
     ) {
+        let show = &mut |mut page: PageData| {
+            if mask == Mask::On {
+                names::mask_page_names(&mut page);
+            }
+            show(page);
+        };
         let result = match (tab, subject) {
             (Tab::Ledger, _) => (self.ledger)().map(PageData::Ledger),
             (_, DetailSubject::Nothing) => return,
@@ -232,7 +239,8 @@ impl PageLoader {
         }
         let mut conversation = TurnHistory::default();
         if let Some((_, follow, known)) = &mut self.following {
-            for entry in follow.advance().map_err(|error| error.to_string())? {
+            for mut entry in follow.advance().map_err(|error| error.to_string())? {
+                names::mask_event_names(&mut entry.event);
                 known.apply_entry(entry);
             }
             conversation.clone_from(known);

@@ -152,10 +152,10 @@ pub fn draw_line(painter: &mut Painter<'_>, x: u16, y: u16, width: u16, line: &D
                 super::super::doc::fit_start(&piece.text, usize::from(room - 1)).0,
                 painter.app.display.glyphs.ellipsis
             );
-            painter.draw_text(at, y, room, &cut, piece.role);
+            painter.draw_styled_text(at, y, room, &cut, painter.style(piece.role));
             break;
         }
-        at += painter.draw_text(at, y, room, &piece.text, piece.role);
+        at += painter.draw_styled_text(at, y, room, &piece.text, painter.style(piece.role));
     }
     painter.set_overlay_style(None);
     if !wanted.is_empty() && filter::contains_ignore_case(&line.plain_text(), wanted) {

@@ -1,5 +1,7 @@
 //! Draws text into a buffer: measured in columns, cut with an ellipsis, without control characters.
 
+use std::borrow::Cow;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -10,6 +12,7 @@ use super::super::app::App;
 use super::super::doc::{fit_end, fit_start};
 use super::super::theme::Role;
 use crate::domain::text;
+use crate::masking::mask_shown_name;
 
 /// Buffer with the state that drawing needs.
 pub struct Painter<'a> {
@@ -44,11 +47,18 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// Draws at most `width` columns of a text; a cut end shows an ellipsis. Returns the number of columns used.
+    /// Draws at most `width` columns of a text with masked keys; a cut end shows an ellipsis. Returns the number of columns
+    /// used. Names reach the screen as the store and git have them, so this is the one place that no list can forget.
     pub fn draw_text(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
-        self.draw_styled_text(x, y, width, text, self.style(role))
+        self.draw_styled_text(x, y, width, &self.mask(text), self.style(role))
     }
 
+    /// Masks the keys in a name, unless the user wants to see the secrets of the page.
+    fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.app.detail.revealed.is_some() { text.into() } else { mask_shown_name(text) }
+    }
+
+    /// Draws a text like [`Painter::draw_text`], without masking: for code, whose secrets are found in the whole file.
     pub fn draw_styled_text(&mut self, x: u16, y: u16, width: u16, text: &str, style: Style) -> u16 {
         let clean = text::sanitize_line(text);
         let room = usize::from(width);
@@ -67,7 +77,8 @@ impl<'a> Painter<'a> {
 
     /// Draws a text like [`Painter::draw_text`], but cuts its beginning: for paths, whose end is more informative.
     pub fn draw_text_end(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
-        let clean = text::sanitize_line(text);
+        let masked = self.mask(text);
+        let clean = text::sanitize_line(&masked);
         let room = usize::from(width);
         if clean.width() <= room {
             return self.draw_text(x, y, width, &clean, role);
@@ -84,8 +95,9 @@ impl<'a> Painter<'a> {
 
     /// Draws a text at the right edge of a field. Returns the number of columns used.
     pub fn draw_text_right(&mut self, x: u16, y: u16, width: u16, text: &str, role: Role) -> u16 {
-        let used = (text.width() as u16).min(width);
-        self.draw_text(x + width - used, y, used, text, role);
+        let masked = self.mask(text);
+        let used = (masked.width() as u16).min(width);
+        self.draw_styled_text(x + width - used, y, used, &masked, self.style(role));
         used
     }
 

@@ -91,3 +91,71 @@ fn nothing_that_is_kept_or_printed_has_a_part_of_a_secret() {
         }
     }
 }
+
+/// Creates a repository on a branch and with a folder that are named after a token, and reviews its last commit.
+fn with_keys_in_names() -> TestEnvironment {
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("First");
+    test.git(&["checkout", "-q", "-b", &format!("fix/{TOKEN}")]);
+    let code = "def save(path):\n    try:\n        return open(path)\n    except:\n        pass\n";
+    test.write(&format!("data/{TOKEN}/m.py"), code);
+    test.commit("Second");
+    run(&test, &["review", "--commit", "HEAD", "--wait"], DONE);
+    test.settings("on_open = \"nothing\"\n");
+    test
+}
+
+#[test]
+fn keys_in_the_names_of_branches_and_files_are_on_no_page() {
+    const MASKED: &str = "«secret:github_token»";
+    let test = with_keys_in_names();
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait("header, page and files", |screen| screen.matches(MASKED).count() >= 3);
+    let steps = [
+        ("ll", "the diff", "except:"),
+        ("l", "the log", "covered"),
+        ("1", "the page of the run", "branch"),
+        ("3", "the page of the file", "save"),
+        ("r", "the menu of reviews", "since it left its base"),
+    ];
+    for (keys, page, shown) in steps {
+        cockpit.press(keys);
+        cockpit.wait(page, |screen| screen.contains(shown) && screen.contains(MASKED));
+    }
+    cockpit.press("q");
+    assert_never_shown(&cockpit);
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+}
+
+#[test]
+fn keys_in_the_names_of_branches_and_files_are_in_no_text() {
+    let test = with_keys_in_names();
+    let file = format!("data/{TOKEN}/m.py");
+    for arguments in [
+        &["status"][..],
+        &[],
+        &["doctor"],
+        &["context", "--commit", "HEAD", "--explain"],
+        &["tokens", &file],
+        &["tokens", &file, "a.py"],
+        &["runs"],
+        &["findings"],
+        &["show", "latest"],
+    ] {
+        let output = test.revdeck(arguments);
+        let said = crate::env::out(&output) + &crate::env::err(&output);
+        assert!(said.contains("«secret:github_token»") || arguments == ["runs"], "{arguments:?}: {said}");
+        assert!(!said.contains(&TOKEN[4..]), "{arguments:?}: {said}");
+    }
+    // As the script for fish asks.
+    let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+    let output = command.env("REVDECK_COMPLETE", "fish").args(["--", "revdeck", "show", "f_"]).output();
+    let listed = crate::env::out(&output.expect("revdeck starts"));
+    assert!(listed.contains("«secret:github_token»") && !listed.contains(&TOKEN[4..]), "{listed}");
+    // Not only the words of sections, also the reasons for them.
+    let packed = test.json(&["context", "--commit", "HEAD", "--format", "json"], DONE);
+    let sections = packed["sections"].as_array().expect("sections");
+    assert!(sections.iter().all(|section| !section["reason"].to_string().contains(&TOKEN[4..])), "{packed}");
+}
