@@ -62,6 +62,8 @@ pub struct FindingAccumulator {
     /// In the order of their first report.
     known: Vec<AccumulatedFinding>,
     by_id: HashMap<FindingId, usize>,
+    /// Number of the present answer, 1-based; 0 before the first.
+    answer: u32,
     /// The findings of one kind in one file.
     by_place: HashMap<(String, Kind), FindingLineIndex>,
 }
@@ -70,6 +72,8 @@ pub struct FindingAccumulator {
 struct AccumulatedFinding {
     finding: Finding,
     words: FindingWords,
+    /// Number of the answer that reported it first; 0 for a finding of an earlier run.
+    answer: u32,
 }
 
 /// The quality of a match between a known finding and a report; the greatest is the best.
@@ -86,6 +90,11 @@ struct MatchScore {
 }
 
 impl FindingAccumulator {
+    /// Begins an answer. Two of its reports with different titles are two problems, whatever they have in common.
+    pub fn begin_answer(&mut self) {
+        self.answer += 1;
+    }
+
     /// Adds a report. It repeats a known finding in any of these cases:
     ///
     /// - The ids are equal.
@@ -99,10 +108,10 @@ impl FindingAccumulator {
     pub fn admit(&mut self, finding: &Finding) -> Admission {
         let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
         let known = self.by_id.get(&finding.finding_id).copied().or_else(|| self.find_match(finding, &words));
-        let Some(AccumulatedFinding { finding: before, words: before_words }) =
+        let Some(AccumulatedFinding { finding: before, words: before_words, .. }) =
             known.and_then(|index| self.known.get(index))
         else {
-            self.insert(finding);
+            self.insert(finding, self.answer);
             return Admission::New;
         };
         let mut merged = merge_findings(before, finding, before_words.compare(&words));
@@ -158,17 +167,18 @@ impl FindingAccumulator {
     /// Adds a finding of an earlier run, so that a new report about it is no new finding.
     pub fn add_known(&mut self, finding: &Finding) {
         if !self.by_id.contains_key(&finding.finding_id) {
-            self.insert(finding);
+            self.insert(finding, 0);
         }
     }
 
-    fn insert(&mut self, finding: &Finding) {
+    fn insert(&mut self, finding: &Finding, answer: u32) {
         let index = self.known.len();
         self.by_id.insert(finding.finding_id.clone(), index);
         self.line_index(finding).insert(finding, index);
         self.known.push(AccumulatedFinding {
             finding: finding.clone(),
             words: FindingWords::from_finding(finding, main_explanation(&finding.explanation)),
+            answer,
         });
     }
 
@@ -177,7 +187,8 @@ impl FindingAccumulator {
         let Some(&index) = self.by_id.get(&finding.finding_id) else { return };
         let Some(known) = self.known.get_mut(index) else { return };
         let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
-        let before = std::mem::replace(known, AccumulatedFinding { finding: finding.clone(), words }).finding;
+        let newer = AccumulatedFinding { finding: finding.clone(), words, answer: known.answer };
+        let before = std::mem::replace(known, newer).finding;
         self.line_index(&before).remove(&before, index);
         self.line_index(finding).insert(finding, index);
     }
@@ -203,13 +214,14 @@ impl FindingAccumulator {
     }
 
     fn score_match(&self, index: usize, finding: &Finding, words: &FindingWords) -> Option<MatchScore> {
-        let AccumulatedFinding { finding: known, words: known_words } = self.known.get(index)?;
+        let AccumulatedFinding { finding: known, words: known_words, answer } = self.known.get(index)?;
         let likeness = known_words.compare(words);
+        let is_one_answer = *answer > 0 && *answer == self.answer;
         let (of_kind, apart) = (known.kind == finding.kind, known.lines().distance(finding.lines()));
         let in_other_words = likeness.alike && apart <= MAX_REWORDED_DISTANCE;
         let is_unclear = likeness.distinct == ProblemDistinction::None;
         let moved = likeness.same_code && !likeness.told_apart && is_unclear && apart <= MAX_MOVED_DISTANCE;
-        let at_one_place = apart == 0 && !likeness.distinct.separates(known, finding);
+        let at_one_place = apart == 0 && !likeness.separates(is_one_answer, known, finding);
         let same = if of_kind { at_one_place || (apart > 0 && moved) || in_other_words } else { in_other_words };
         same.then_some(MatchScore {
             alike: likeness.alike,

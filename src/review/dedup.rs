@@ -31,6 +31,8 @@ pub struct FindingDeduplicator {
     ids: HashMap<FindingId, usize>,
     by_place: HashMap<(String, Kind), IntervalsByStrength>,
     standing: usize,
+    /// Number of the present answer, 1-based; 0 if answers are not counted.
+    answer: u32,
     /// Number of findings that are not superseded; no kind has 0.
     standing_by_kind: BTreeMap<Kind, u32>,
 }
@@ -47,18 +49,21 @@ struct AdmittedFinding {
     finding: Finding,
     words: FindingWords,
     standing: AdmittedState,
+    /// Number of the answer that reported it; 0 if answers are not counted.
+    answer: u32,
 }
 
 impl AdmittedFinding {
-    fn new(finding: &Finding) -> Self {
+    fn new(finding: &Finding, answer: u32) -> Self {
         let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
-        Self { finding: finding.clone(), words, standing: AdmittedState::Stands }
+        Self { finding: finding.clone(), words, standing: AdmittedState::Stands, answer }
     }
 
     /// Returns `true` unless the ids or the words of two overlapping reports of one kind say that they are two problems.
     fn is_one_problem(&self, other: &Self) -> bool {
+        let is_one_answer = self.answer > 0 && self.answer == other.answer;
         !self.finding.finding_id.is_variant_of(&other.finding.finding_id)
-            && !self.words.compare(&other.words).distinct.separates(&self.finding, &other.finding)
+            && !self.words.compare(&other.words).separates(is_one_answer, &self.finding, &other.finding)
     }
 }
 
@@ -76,6 +81,11 @@ fn strength(finding: &Finding) -> FindingStrength {
 }
 
 impl FindingDeduplicator {
+    /// Begins an answer: the reports until the next one are compared as those of one answer.
+    pub fn begin_answer(&mut self) {
+        self.answer += 1;
+    }
+
     /// Adds a finding unless the run already has it. Replaying a journal uses it, too.
     pub fn admit(&mut self, finding: &Finding) -> DedupVerdict {
         if self.ids.contains_key(&finding.finding_id) {
@@ -83,7 +93,7 @@ impl FindingDeduplicator {
         }
         let place = (finding.repo_relative_path.clone(), finding.kind);
         let (here, strength) = (self.by_place.entry(place).or_default(), strength(finding));
-        let (seen, admitted) = (&self.seen, AdmittedFinding::new(finding));
+        let (seen, admitted) = (&self.seen, AdmittedFinding::new(finding, self.answer));
         let is_same = |index: &usize| seen.get(*index).is_some_and(|seen| seen.is_one_problem(&admitted));
         if here.range(strength..).any(|(_, row)| compared_with(row, finding).any(|index| is_same(&index))) {
             return DedupVerdict::Duplicate;
@@ -102,7 +112,7 @@ impl FindingDeduplicator {
     /// Replaces the finding with the same id. Its lines for comparisons stay those that were accepted.
     pub fn replace(&mut self, finding: &Finding) {
         if let Some(seen) = self.ids.get(&finding.finding_id).and_then(|&index| self.seen.get_mut(index)) {
-            *seen = AdmittedFinding { standing: seen.standing, ..AdmittedFinding::new(finding) };
+            *seen = AdmittedFinding { standing: seen.standing, ..AdmittedFinding::new(finding, seen.answer) };
         }
     }
 
@@ -132,6 +142,7 @@ impl FindingDeduplicator {
         let mut order: Vec<usize> = (0..reports.len()).collect();
         order.sort_by_key(|&index| Reverse(strength(&reports[index])));
         let mut alone = Self::default();
+        alone.begin_answer();
         let kept: HashSet<usize> =
             order.into_iter().filter(|&index| alone.admit(&reports[index]) == DedupVerdict::Accepted).collect();
         reports.into_iter().enumerate().filter(|(index, _)| kept.contains(index)).map(|(_, finding)| finding).collect()
@@ -220,7 +231,7 @@ mod tests {
             let overlaps = |other: &Finding| {
                 other.kind == report.kind
                     && other.lines().overlaps(report.lines())
-                    && AdmittedFinding::new(other).is_one_problem(&AdmittedFinding::new(report))
+                    && AdmittedFinding::new(other, 0).is_one_problem(&AdmittedFinding::new(report, 0))
             };
             if seen.iter().any(|(other, _)| overlaps(other) && strength(other) >= strength(report)) {
                 verdicts.push(DedupVerdict::Duplicate);
@@ -317,6 +328,26 @@ mod tests {
                 .count(),
             2
         );
+    }
+
+    #[test]
+    fn reports_of_one_answer_under_different_titles_stay_and_those_of_another_answer_repeat_them() {
+        let report = |title: &str| {
+            let mut report = finding("a.rs", 5, 5, 2);
+            report.finding_id = FindingId::from_parts("CORRECTNESS", "a.rs", title, 0);
+            (report.kind, report.title) = (Kind::Correctness, title.to_owned());
+            report
+        };
+        let (one, other) = (report("Exception swallowed"), report("Function throws on empty input"));
+        assert_eq!(FindingDeduplicator::keep_strongest(vec![one.clone(), other.clone()]).len(), 2);
+        let (mut together, mut apart) = (FindingDeduplicator::default(), FindingDeduplicator::default());
+        together.begin_answer();
+        for finding in [&one, &other] {
+            apart.begin_answer();
+            together.admit(finding);
+            apart.admit(finding);
+        }
+        assert_eq!((together.len(), apart.len()), (2, 1));
     }
 
     #[test]

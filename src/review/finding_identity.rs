@@ -10,7 +10,8 @@ use super::accumulate::main_explanation;
 use super::similarity::{FindingWords, ProblemDistinction};
 use crate::domain::{Finding, FindingId};
 
-/// Maximum number of texts of one problem that are compared. Not from the literature: further texts add no new words.
+/// Maximum number of texts of one problem that are compared: the first and the last ones. Not from the literature: further
+/// texts add no new words.
 const MAX_TEXTS: usize = 4;
 
 /// The words of a finding of an earlier run.
@@ -20,22 +21,56 @@ pub struct ProblemText {
     pub title: String,
     /// Explanation; empty if it cannot be read.
     pub explanation: String,
+    /// Exact replacement of its code, which would be lost with the id.
+    pub replacement: Option<String>,
+}
+
+/// A text under which an id is known.
+#[derive(Debug, Clone)]
+struct KnownText {
+    words: FindingWords,
+    /// Number of the answer that has it; 0 for the text of an earlier run.
+    answer: u32,
+    /// Exact replacement of the finding of an earlier run.
+    replacement: Option<String>,
+}
+
+impl KnownText {
+    /// Returns whether a report clearly means another problem than the finding with this text: another report of its
+    /// answer under another title, or one that would take the place of an exact replacement.
+    fn excludes(&self, finding: &Finding, words: &FindingWords, answer: u32) -> bool {
+        if !self.words.compare(words).other_title || finding.kind.is_smell() {
+            return false;
+        }
+        let replacement = finding.suggestion.as_ref().and_then(|suggestion| suggestion.replacement.as_ref());
+        let loses_replacement = self.replacement.is_some() && self.replacement.as_ref() != replacement;
+        loses_replacement || (answer > 0 && self.answer == answer)
+    }
 }
 
 /// The texts of the problems that are known, by id.
 #[derive(Debug, Clone, Default)]
 pub struct FindingIdentities {
-    known: HashMap<FindingId, Vec<FindingWords>>,
+    known: HashMap<FindingId, Vec<KnownText>>,
+    /// Number of the present answer, 1-based; 0 if answers are not counted.
+    answer: u32,
 }
 
 impl FindingIdentities {
+    /// Begins an answer: of its reports, those with different titles get different ids.
+    pub fn begin_answer(&mut self) {
+        self.answer += 1;
+    }
+
     /// Sets the id of a finding whose id comes from its code. A known problem keeps its id, and a problem that clearly
     /// differs from all known problems at its code gets the next free one. `earlier` returns the words of the finding of an
     /// earlier run; it is called for ids that no report of this run had before.
     pub fn assign(&mut self, finding: &mut Finding, mut earlier: impl FnMut(&FindingId) -> Option<ProblemText>) {
         let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
-        let of_earlier = |text: ProblemText| {
-            FindingWords::from_texts(finding.kind, &text.title, main_explanation(&text.explanation), "")
+        let of_earlier = |text: ProblemText| KnownText {
+            words: FindingWords::from_texts(finding.kind, &text.title, main_explanation(&text.explanation), ""),
+            answer: 0,
+            replacement: text.replacement,
         };
         let base = finding.finding_id.clone();
         let (mut best, mut free) = (None, None);
@@ -47,7 +82,10 @@ impl FindingIdentities {
                 free = Some(id);
                 break;
             }
-            let compared = known.iter().map(|known| known.compare(&words));
+            if known.iter().any(|known| known.excludes(finding, &words, self.answer)) {
+                continue;
+            }
+            let compared = known.iter().map(|known| known.words.compare(&words));
             let alike = compared.filter(|compared| compared.distinct == ProblemDistinction::None);
             if let Some(similarity) = alike.map(|compared| compared.similarity).max()
                 && best.as_ref().is_none_or(|(most, _)| similarity > *most)
@@ -57,8 +95,12 @@ impl FindingIdentities {
         }
         let id = best.map(|(_, id)| id).or(free).unwrap_or(base);
         let texts = self.known.entry(id.clone()).or_default();
-        if texts.len() < MAX_TEXTS && !texts.contains(&words) {
-            texts.push(words);
+        let is_told = texts.iter().any(|known| known.words == words && known.answer == self.answer);
+        if !is_told {
+            if texts.len() >= MAX_TEXTS {
+                texts.remove(1);
+            }
+            texts.push(KnownText { words, answer: self.answer, replacement: None });
         }
         if id != finding.finding_id {
             finding.detail_ref = finding.detail_ref.replace(finding.finding_id.as_str(), id.as_str());
@@ -91,7 +133,8 @@ mod tests {
             let mut told = report(title, explanation);
             identities.assign(&mut told, |id| {
                 let known = before.iter().find(|known| known.finding_id == *id)?;
-                Some(ProblemText { title: known.title.clone(), explanation: known.explanation.clone() })
+                let replacement = known.suggestion.as_ref().and_then(|suggestion| suggestion.replacement.clone());
+                Some(ProblemText { title: known.title.clone(), explanation: known.explanation.clone(), replacement })
             });
             assert!(told.detail_ref.ends_with(told.finding_id.as_str()), "{}", told.detail_ref);
             let variant = (0..FindingId::MAX_VARIANTS).find(|n| base.variant(*n) == told.finding_id);
@@ -123,6 +166,42 @@ mod tests {
         assert_eq!(review(&mut known, &[LEAK_AGAIN, INJECTION_AGAIN]), [1, 0]);
         assert_eq!(review(&mut known, &[TIME, LEAK]), [2, 1]);
         assert_eq!(review(&mut known, &[LEAK, TIME, INJECTION]), [1, 2, 0]);
+    }
+
+    #[test]
+    fn reports_of_one_answer_with_different_titles_get_different_ids() {
+        let mut identities = FindingIdentities::default();
+        identities.begin_answer();
+        let mut ids = Vec::new();
+        for title in ["Password is logged", "Token never expires", "The password is logged"] {
+            let mut told = report(title, "");
+            identities.assign(&mut told, |_| None);
+            ids.push(told.finding_id);
+        }
+        assert_ne!(ids[0], ids[1]);
+        assert_eq!(ids[0], ids[2]);
+    }
+
+    #[test]
+    fn the_id_of_an_exact_replacement_goes_to_no_other_title() {
+        let suggestion = |replacement: Option<&str>| {
+            let replacement = replacement.map(str::to_owned);
+            Some(crate::domain::Suggestion { text: "Use None.".into(), replacement, lines: None })
+        };
+        for (title, replacement, is_same) in [
+            ("Missing null check", None, false),
+            ("Missing null check", Some("x=None"), true),
+            ("Use None here", None, true),
+        ] {
+            let mut identities = FindingIdentities::default();
+            let mut told = report(title, "");
+            told.suggestion = suggestion(replacement);
+            let base = told.finding_id.clone();
+            let known =
+                ProblemText { title: "Use None".into(), explanation: "".into(), replacement: Some("x=None".into()) };
+            identities.assign(&mut told, |id| (*id == base).then(|| known.clone()));
+            assert_eq!(told.finding_id == base, is_same, "{title} {replacement:?}");
+        }
     }
 
     #[test]

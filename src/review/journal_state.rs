@@ -52,6 +52,7 @@ impl JournalState {
     /// Reads events in the order of the journal.
     pub fn from_events<'a>(events: impl IntoIterator<Item = &'a RunEvent>) -> Self {
         let mut state = Self::default();
+        state.critic.begin_answer();
         let mut done: HashSet<&str> = HashSet::new();
         for event in events {
             match event {
@@ -112,7 +113,10 @@ impl JournalState {
                         state.rejected.push((**rejected).clone());
                     }
                 }
-                RunEvent::CodeSmellsAccumulated { turn, .. } => state.rounds = state.rounds.max(*turn),
+                RunEvent::CodeSmellsAccumulated { turn, .. } => {
+                    state.rounds = state.rounds.max(*turn);
+                    state.critic.begin_answer();
+                }
                 RunEvent::FinalCodeSmellsSummary { .. } => state.is_summarized = true,
                 RunEvent::Phase { .. }
                 | RunEvent::Judged { .. }

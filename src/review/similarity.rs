@@ -28,6 +28,14 @@ const MAX_DISTINCT_SIMILARITY: u32 = 400;
 /// literature: hardly more than the name of the function is common.
 const MAX_UNRELATED_SIMILARITY: u32 = 100;
 
+/// Similarity (Jaccard index in thousandths) of two titles below which reports of one answer are two problems. Not from
+/// the literature: "unchecked index" and "unchecked division" have 333, and a model lists no problem twice in an answer
+/// without naming it in the same words.
+const MAX_OTHER_TITLE_SIMILARITY: u32 = 350;
+
+/// First words of a title that names the remedy instead of the problem.
+const REMEDY_VERBS: [&str; 8] = ["add", "avoid", "consider", "extract", "prefer", "remove", "replace", "use"];
+
 /// Minimum number of words of a text without concepts that clearly says something else. Not from the literature: a
 /// sentence.
 const MIN_UNRELATED_WORDS: usize = 8;
@@ -68,8 +76,19 @@ pub(super) struct FindingSimilarity {
     /// The words clearly describe two problems.
     pub distinct: ProblemDistinction,
     pub same_code: bool,
+    /// The titles have hardly a word in common, and the texts do not say the same.
+    pub other_title: bool,
     /// Jaccard index in thousandths.
     pub similarity: u32,
+}
+
+impl FindingSimilarity {
+    /// Returns `true` if two overlapping reports of one kind are two findings. Concepts are coarse: they show that a later
+    /// report means the same problem in other words, but two reports of one answer under different titles are two
+    /// problems, except smells, which a function has once.
+    pub fn separates(&self, is_one_answer: bool, one: &Finding, other: &Finding) -> bool {
+        self.distinct.separates(one, other) || (is_one_answer && self.other_title && !one.kind.is_smell())
+    }
 }
 
 /// The reason why two reports describe two problems.
@@ -114,7 +133,10 @@ impl FindingWords {
         text.extend(&title);
         let telling = hash_names(title_text);
         let sentence = hash_words(&remove_names(title_text));
-        let title_concepts = ConceptSet::from_text(title_text);
+        let title_concepts = match names_remedy(title_text) {
+            true => ConceptSet::default(),
+            false => ConceptSet::from_text(title_text),
+        };
         let counts_numbers = kind == Kind::MagicNumbers;
         Self {
             subjects: to_sorted_set(
@@ -134,9 +156,14 @@ impl FindingWords {
         let similarity = self.text_similarity(other);
         let told_apart =
             !self.telling.is_empty() && !other.telling.is_empty() && count_common(&self.telling, &other.telling) == 0;
+        let alike = similarity >= MIN_SIMILARITY && !told_apart;
+        let have_titles = !self.title.is_empty() && !other.title.is_empty();
         FindingSimilarity {
-            alike: similarity >= MIN_SIMILARITY && !told_apart,
+            alike,
             told_apart,
+            other_title: !alike
+                && have_titles
+                && jaccard_permille(&self.title, &other.title) < MAX_OTHER_TITLE_SIMILARITY,
             distinct: self.distinguish(other, similarity),
             same_code: jaccard_permille(&self.code, &other.code) >= MIN_CODE_SIMILARITY,
             similarity,
@@ -174,6 +201,12 @@ impl FindingWords {
     fn main_concepts(&self) -> ConceptSet {
         if self.title_concepts.is_empty() { self.concepts } else { self.title_concepts }
     }
+}
+
+/// Returns whether a title names the remedy, as in "Use None".
+fn names_remedy(title: &str) -> bool {
+    let first = title.split(|c: char| !is_word_char(c)).find(|word| !word.is_empty());
+    first.is_some_and(|first| REMEDY_VERBS.contains(&first.to_lowercase().as_str()))
 }
 
 fn is_word_char(c: char) -> bool {
@@ -378,6 +411,39 @@ mod tests {
         let (one, other) = (words(one), words(other));
         assert_eq!(one.compare(&other).distinct, expected, "{one:?}\n{other:?}");
         assert_eq!(other.compare(&one).distinct, expected);
+    }
+
+    /// Pairs of titles that a model gave to two defects of one kind on one line, in one answer.
+    #[rstest]
+    #[case::secrets("Password is logged", "Token never expires", true)]
+    #[case::injections("Query built by string concatenation", "HTML is not escaped", true)]
+    #[case::locks("Lock is never released", "Race on counter", true)]
+    #[case::waits("Missing await", "Callback runs twice", true)]
+    #[case::conditions("Condition is inverted", "Assignment instead of comparison", true)]
+    #[case::errors("Exception swallowed", "Function throws on empty input", true)]
+    #[case::unchecked("Unchecked index", "Unchecked division", true)]
+    #[case::arguments("The y argument may be zero", "The other argument is mutable", true)]
+    #[case::null("Use None", "Missing null check", true)]
+    #[case::reworded("Null check missing for user", "User is not checked for null", false)]
+    #[case::one_names_it("The result is ignored", "The result of `read` is ignored", false)]
+    #[case::no_title("", "Lock is never released", false)]
+    fn reports_of_one_answer(#[case] one: &str, #[case] other: &str, #[case] expected: bool) {
+        let told = |title: &str| Finding { kind: Kind::Correctness, title: title.into(), ..finding("a.rs", 3, 3, 2) };
+        let (one, other) = (told(one), told(other));
+        let words = |finding: &Finding| FindingWords::from_finding(finding, "");
+        for (one, other) in [(&one, &other), (&other, &one)] {
+            let compared = words(one).compare(&words(other));
+            assert_eq!(compared.separates(true, one, other), expected, "{compared:?}");
+        }
+    }
+
+    #[test]
+    fn a_title_that_names_the_remedy_has_no_concept() {
+        let compare = |one: &str, other: &str| words_of(one, "", "").compare(&words_of(other, "", "")).distinct;
+        let why = "The default list is mutable and every later call gets the same one again.";
+        let (one, other) = (words_of("Use None", why, ""), words_of("Missing null check", "", ""));
+        assert_eq!(one.compare(&other).distinct, Unrelated);
+        assert_eq!(compare("Use None", "Missing null check"), Together, "short words decide nothing");
     }
 
     #[test]

@@ -190,6 +190,7 @@ impl UnitEngine {
             turn: self.journal.rounds,
             issues_by_type: self.journal.critic.count_by_kind(),
         }));
+        self.journal.critic.begin_answer();
         effects.extend(self.next_effects());
         effects
     }

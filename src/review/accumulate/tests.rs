@@ -124,6 +124,27 @@ fn clearly_different_problems_on_one_line_are_findings_of_their_own() {
 }
 
 #[test]
+fn two_reports_of_one_answer_are_two_findings_and_a_later_answer_repeats_them() {
+    let told = |title: &str| {
+        let mut told = finding_titled((10, 10), Correctness, title);
+        told.finding_id = FindingId::from_parts("X", "a.rs", title, 0);
+        told
+    };
+    let mut state = FindingAccumulator::default();
+    state.begin_answer();
+    for title in ["Password is logged", "Token never expires"] {
+        assert_eq!(state.admit(&told(title)), Admission::New, "{title}");
+    }
+    state.begin_answer();
+    assert_ne!(
+        state.admit(&told("Credentials are exposed")),
+        Admission::New,
+        "concepts join the words of later answers"
+    );
+    assert_eq!(state.len(), 2);
+}
+
+#[test]
 fn texts_stay_bounded() {
     let mut state = FindingAccumulator::default();
     for number in 0..200 {

@@ -69,6 +69,7 @@ impl ConversationEngine {
         let (mut effects, mut told) = (Vec::new(), Vec::new());
         let (mut fresh, mut kept) = (0, 0);
         let reported = examined.len();
+        self.accumulated.begin_answer();
         for examined in examined {
             let event = match examined {
                 ReportValidation::Rejected(rejected) => {

@@ -389,6 +389,7 @@ impl ChatObserver for AnswerProgress<'_> {
             ChatProgress::Text(text) => self.pulse.append_text(now, &text),
             ChatProgress::Waiting { reason, wait_ms } => {
                 let until = now.checked_add(Duration::from_millis(wait_ms)).unwrap_or(now);
+        talk.bench.begin_answer();
                 self.pulse.set_state(now, HeartbeatState::BackingOff { reason: reason.clone(), until });
                 self.waits.push((reason, wait_ms));
             }

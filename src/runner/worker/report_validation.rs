@@ -92,6 +92,11 @@ impl ReportValidator {
         })
     }
 
+    /// Begins an answer, whose reports are told apart by their titles.
+    pub fn begin_answer(&mut self) {
+        self.identities.begin_answer();
+    }
+
     /// Validates a report. A suggestion keeps only its words if the file would no longer parse with the suggested code.
     pub fn validate(&mut self, report: &ReportedProblem) -> ReportValidation {
         let mut examined = self.examine(report);
@@ -183,8 +188,10 @@ impl ReportValidator {
 fn load_earlier(store: &Store, view: &StoreView, id: &FindingId) -> Option<ProblemText> {
     let row = view.finding(view.finding_index(id.as_str())?);
     let finding = store.finding_in(view, id).ok().flatten();
-    let explanation = finding.map(|finding| finding.explanation).unwrap_or_default();
-    Some(ProblemText { title: row.title.to_owned(), explanation })
+    let (explanation, suggestion) =
+        finding.map(|finding| (finding.explanation, finding.suggestion)).unwrap_or_default();
+    let replacement = suggestion.and_then(|suggestion| suggestion.replacement);
+    Some(ProblemText { title: row.title.to_owned(), explanation, replacement })
 }
 
 fn load_file(path: &str, bytes: &[u8]) -> SnapshotFile {
