@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::config::ReviewerKind;
+use crate::context::read_ahead::ContextSources;
 use crate::context::tools::{self, Toolbox};
 use crate::domain::{
     CancelReason, ChatRequest, ChatResponse, ErrorClass, Finding, ReportedProblem, RunEvent, ToolCall,
@@ -39,10 +40,39 @@ struct ConversationResources {
     tools: Toolbox,
     bench: ReportValidator,
     pulse: HeartbeatWriter,
+    background: BackgroundReaders,
+}
+
+/// Threads that read for later turns and contexts.
+struct BackgroundReaders {
+    /// Work that waits until the first request is sent: the processor is needed for that first.
+    later: DeferredReading,
     /// The index for the tools, while it is being built.
     indexing: Option<BackgroundIndexing>,
     /// History and documents for the next context, while they are being read.
     reading: Option<BackgroundReading>,
+}
+
+/// Sources that are read in the background.
+#[derive(Default)]
+struct DeferredReading {
+    /// Commit whose tree is indexed.
+    tree: Option<String>,
+    /// Sources that are read for the next context.
+    sources: Option<ContextSources>,
+}
+
+impl BackgroundReaders {
+    /// Starts the work that waited for the first request.
+    fn start(&mut self, services: &Services) {
+        let DeferredReading { tree, sources } = std::mem::take(&mut self.later);
+        if let Some(tree) = tree {
+            self.indexing = services.indexer().start_indexing(&tree);
+        }
+        if let Some(sources) = sources {
+            self.reading = services.indexer().start_reading_ahead(&sources);
+        }
+    }
 }
 
 impl RunWorker<'_> {
@@ -99,28 +129,30 @@ impl RunWorker<'_> {
         let asked = (&ready, &wish, &cancelled as &dyn Fn() -> bool);
         let PreparedTask { task, packed } =
             self.services.prompts().prepare_task(who, &self.record, change, (plan, known), asked)?;
-        let IndexReadiness { index, mut indexing, repaired, .. } = ready;
+        let IndexReadiness { index, indexing, repaired, .. } = ready;
         self.buffer.extend(repaired.map(|text| RunEvent::Note { text }));
         if !cancelled() && !events().any(|event| matches!(event, RunEvent::Surrounded { .. })) {
             self.buffer.extend(packed.partial.notes().into_iter().map(|text| RunEvent::Note { text }));
             self.buffer.push(RunEvent::Surrounded { context: Box::new(summarize_packed(&packed)) });
         }
+        let mut later = DeferredReading::default();
         match index.filter(|index| index.completeness() == IndexCompleteness::Whole) {
             Some(index) => tools.set_index(index),
-            None if is_indexed && indexing.is_none() => indexing = self.services.indexer().start_indexing(&commit),
+            None if is_indexed && indexing.is_none() => later.tree = Some(commit.clone()),
             None => {}
         }
         let sources = (!packed.partial.is_whole()).then(|| context_sources(&self.record));
-        let reading = sources.as_ref().and_then(|sources| self.services.indexer().start_reading_ahead(sources));
+        later.sources.clone_from(&sources);
         let bench = ReportValidator::new(self.services, &self.record, change)?;
-        let mut talk = ConversationResources { opened, tools, bench, pulse, indexing, reading };
+        let background = BackgroundReaders { later, indexing, reading: None };
+        let mut talk = ConversationResources { opened, tools, bench, pulse, background };
         let mut recorded = ResumeLog::from_events(events());
         let mut dialog = ConversationEngine::new();
         let mut outcome = self.run_effects(&mut dialog, task, &mut recorded, &mut talk)?;
-        if let Some(refreshed) = talk.indexing.take().and_then(BackgroundIndexing::stop) {
+        if let Some(refreshed) = talk.background.indexing.take().and_then(BackgroundIndexing::stop) {
             self.accept_index(refreshed);
         }
-        let is_read = talk.reading.take().is_some_and(BackgroundReading::stop);
+        let is_read = talk.background.reading.take().is_some_and(BackgroundReading::stop);
         self.unread = sources.filter(|_| !is_read);
         self.record_spending(&dialog, &mut talk)?;
         // Includes the notes of the runner and of earlier attempts.
@@ -161,7 +193,9 @@ impl RunWorker<'_> {
                     ConversationEvent::Validated(self.validate_reports(reports, talk, recorded)?)
                 }
                 Some(ConversationEffect::RunTools { calls, .. }) => {
-                    if let Some(refreshed) = talk.indexing.as_mut().and_then(BackgroundIndexing::take_finished) {
+                    if let Some(refreshed) =
+                        talk.background.indexing.as_mut().and_then(BackgroundIndexing::take_finished)
+                    {
                         talk.tools.set_index(self.accept_index(refreshed));
                     }
                     self.flush()?;
@@ -256,6 +290,7 @@ impl RunWorker<'_> {
                 asked: &self.cancel_watch,
                 services: self.services,
                 pulse: &mut talk.pulse,
+                background: &mut talk.background,
                 began: Instant::now(),
                 first: None,
                 waits: Vec::new(),
@@ -265,6 +300,7 @@ impl RunWorker<'_> {
             let first_ms = watching.first.map_or(0, |first| (first.as_millis() as u64).max(1));
             let took_ms = watching.began.elapsed().as_millis() as u64;
             let waits = watching.waits;
+            talk.background.start(self.services);
             self.buffer.extend(waits.into_iter().map(|(reason, wait_ms)| RunEvent::Waiting { turn, reason, wait_ms }));
             let error = match answer {
                 Ok(response) => {
@@ -353,6 +389,7 @@ impl RunWorker<'_> {
         recorded: &ResumeLog,
     ) -> Result<Vec<ReportValidation>, RunnerError> {
         self.flush()?;
+        talk.bench.begin_answer();
         let mut examined: Vec<ReportValidation> = reports.iter().map(|report| talk.bench.validate(report)).collect();
         for examined in &mut examined {
             if let ReportValidation::Finding { finding, .. } = examined {
@@ -371,6 +408,7 @@ struct AnswerProgress<'a> {
     asked: &'a CancelWatch<'a>,
     services: &'a Services,
     pulse: &'a mut HeartbeatWriter,
+    background: &'a mut BackgroundReaders,
     began: Instant,
     first: Option<Duration>,
     /// Reasons and milliseconds of the waits.
@@ -381,7 +419,10 @@ impl ChatObserver for AnswerProgress<'_> {
     fn on_progress(&mut self, progress: ChatProgress) {
         let now = self.services.ambient.now();
         match progress {
-            ChatProgress::Sent => self.pulse.set_state(now, HeartbeatState::Waiting),
+            ChatProgress::Sent => {
+                self.pulse.set_state(now, HeartbeatState::Waiting);
+                self.background.start(self.services);
+            }
             ChatProgress::Bytes(bytes) => {
                 self.first.get_or_insert_with(|| self.began.elapsed());
                 self.pulse.add_received_bytes(now, bytes);
@@ -389,7 +430,6 @@ impl ChatObserver for AnswerProgress<'_> {
             ChatProgress::Text(text) => self.pulse.append_text(now, &text),
             ChatProgress::Waiting { reason, wait_ms } => {
                 let until = now.checked_add(Duration::from_millis(wait_ms)).unwrap_or(now);
-        talk.bench.begin_answer();
                 self.pulse.set_state(now, HeartbeatState::BackingOff { reason: reason.clone(), until });
                 self.waits.push((reason, wait_ms));
             }
