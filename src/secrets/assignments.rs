@@ -9,6 +9,8 @@
 //! | tag, attribute | `<password>x</password>`, `<entry key="password">x<`, `key="password" value="x"` |
 //! | words | `#define TOKEN "x"`, `ENV TOKEN x`, `--token x`, `requirepass x`, `the password is x` |
 //! | name and value | `- name: TOKEN`, then `value: x` |
+//! | column of a table | `user,password`, then `ada,x`, also with tabs and in Markdown |
+//! | array of C | `char password[] = "x"` |
 //!
 //! A value may be in pieces (`"a" + "b"`), a block of lines (YAML, here-documents, triple quotes) or a default
 //! (`getenv("TOKEN", "x")`, `${TOKEN:-x}`).
@@ -20,7 +22,8 @@ use aho_corasick::AhoCorasick;
 use memchr::memmem;
 
 use super::names::classify_name;
-use super::values::Strictness;
+use super::tables::TableColumn;
+use super::values::{Strictness, is_hash, is_random};
 use super::{SecretSpan, TextForm, is_inside_text, line_end, line_start};
 
 /// Parts of all names that [`classify_name`] knows, in lower case.
@@ -71,6 +74,9 @@ pub(super) fn find_assigned_secrets(text: &str, form: TextForm, found: &mut Vec<
         }
         let Some(name) = scanner.name_around(hit.range()) else { continue };
         at = name.end;
+        if form == TextForm::Data && name.start >= table_end {
+            table_end = scanner.take_column(&name, found).unwrap_or(table_end);
+        }
         let Some((start, notation)) = scanner.find_notation(&name) else { continue };
         let Some(words) = text.get(name.clone()) else { continue };
         let Some(strictness) = classify_name(words) else { continue };
@@ -144,6 +150,18 @@ impl Scanner<'_> {
     /// Finds the notation behind a name and the start of the value.
     fn find_notation(&self, name: &Range<usize>) -> Option<(usize, Notation)> {
         let mut at = name.end;
+    /// Adds the secrets in the column of a table that a name is the head of. Returns the end of the table.
+    fn take_column(&self, name: &Range<usize>, found: &mut Vec<SecretSpan>) -> Option<usize> {
+        let column = TableColumn::find(self.text, line_start(self.text, name.start), name)?;
+        let words = self.text.get(name.clone())?;
+        let strictness = stricter(classify_name(words)?);
+        let (cells, end) = column.read_cells(self.text);
+        for cell in cells {
+            self.judge(words, strictness, &[cell], found);
+        }
+        Some(end)
+    }
+
         at += usize::from(self.byte(at) == b'\\' && is_quote(self.byte(at + 1)));
         let is_quoted = is_quote(self.byte(at));
         at += usize::from(is_quoted);
@@ -191,6 +209,7 @@ impl Scanner<'_> {
         is_quoted: bool,
     ) -> Option<(usize, Notation)> {
         if let Some(value) = self.find_value_key(if is_quoted { at } else { name.end }) {
+        at = self.skip_array(name.start, at);
             return Some((value, Notation::Assignment));
         }
         if !is_apart || is_quoted {
@@ -216,6 +235,22 @@ impl Scanner<'_> {
         }
         (before.is_empty() && self.form == TextForm::Data).then_some((at, Notation::Line))
     }
+    /// Returns the position behind the brackets of an array of characters in C, as in `char password[] = "x"`.
+    fn skip_array(&self, name: usize, at: usize) -> usize {
+        if self.byte(at) != b'[' {
+            return at;
+        }
+        let before = self.text.get(line_start(self.text, name)..name).unwrap_or_default();
+        let types = ["char ", "char8_t ", "char16_t ", "wchar_t ", "uint8_t ", "byte "];
+        if !types.iter().any(|sort| before.ends_with(sort)) {
+            return at;
+        }
+        let length = self.bytes.get(at + 1..).unwrap_or_default().iter().take(40);
+        let length =
+            length.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b' ' | b'+')).count();
+        if self.byte(at + 1 + length) == b']' { at + length + 2 } else { at }
+    }
+
 
     /// Finds `value: x` or `value="x"` after `name: TOKEN`, on the same line or the next.
     fn find_value_key(&self, from: usize) -> Option<usize> {

@@ -16,6 +16,7 @@ mod names;
 mod private_keys;
 mod random_tokens;
 mod rules;
+mod tables;
 mod values;
 
 use std::ops::Range;
