@@ -1,5 +1,7 @@
 //! `revdeck fix`: creates a patch for findings, and shows, applies, undoes or drops it.
 
+use std::borrow::Cow;
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -13,6 +15,7 @@ use super::{complete, fixes, output, resolve_id};
 use crate::config::RequiredAssets;
 use crate::domain::text;
 use crate::domain::{Fix, FixId, FixStatus, SCHEMA_VERSION, Source};
+use crate::masking::Mask;
 use crate::runner::{FixRequest, Services};
 
 /// Interval between two checks for a finished fix.
@@ -152,8 +155,56 @@ fn show_patch(invocation: &Invocation, given: &str) -> Result<CliExitCode, CliEr
         let said = session.store.fix(&id)?.map(|fix| fixes::format_line(&fix, &view)).unwrap_or_default();
         return Err(CliError::usage(format!("there is no patch of {id}")).hint(said));
     };
-    output::print_patch(&patch)?;
+    // A program that reads the patch needs its exact bytes; a person only looks at it.
+    match std::io::stdout().is_terminal() {
+        true => output::print_patch(&mask_patch(&patch))?,
+        false => output::print_patch(&patch)?,
+    }
     Ok(CliExitCode::Done)
+}
+
+/// Masks the secrets in a patch: those of the files on either side, as far as its lines show them, and those in names.
+fn mask_patch(patch: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(patch);
+    let mut lines: Vec<Cow<'_, str>> = text.split('\n').map(Cow::Borrowed).collect();
+    let mut start = 0;
+    for end in
+        (1..=lines.len()).filter(|at| *at == lines.len() || lines[*at].starts_with("diff --git ")).collect::<Vec<_>>()
+    {
+        mask_file(&mut lines[start..end]);
+        start = end;
+    }
+    lines.join("\n").into_bytes()
+}
+
+/// Masks the lines of one file of a patch.
+fn mask_file(lines: &mut [Cow<'_, str>]) {
+    let header = lines.iter().take_while(|line| !line.starts_with("@@")).count();
+    let path = |sign: &str| {
+        let line = lines[..header].iter().find_map(|line| line.strip_prefix(sign))?;
+        Some(line.trim_end_matches(['\t', '\r', '"']).to_owned())
+    };
+    let (old, new) = (path("--- a/").or_else(|| path("--- \"a/")), path("+++ b/").or_else(|| path("+++ \"b/")));
+    for (removed, path) in [('-', old), ('+', new)] {
+        let side: Vec<usize> = (header..lines.len()).filter(|at| lines[*at].starts_with([removed, ' '])).collect();
+        let whole = side.iter().map(|at| &lines[*at][1..]).collect::<Vec<_>>().join("\n");
+        let masked = Mask::On.mask_text(path.as_deref(), &whole);
+        if let Cow::Owned(masked) = masked {
+            for (at, masked) in side.iter().zip(masked.split('\n')) {
+                let sign = lines[*at][..1].to_owned();
+                lines[*at] = Cow::Owned(sign + masked);
+            }
+        }
+    }
+    // Git repeats a line of the file behind the numbers of a hunk.
+    for line in lines
+        .iter_mut()
+        .filter(|line| !line.starts_with(['+', '-', ' ']) || line.starts_with("+++ ") || line.starts_with("--- "))
+    {
+        if let Cow::Owned(masked) = Mask::On.mask_key_shapes(line) {
+            *line = Cow::Owned(masked);
+        }
+    }
 }
 
 fn run_step(
@@ -182,4 +233,25 @@ pub fn format_fix(services: &Services, fix: &Fix) -> Result<String, CliError> {
         }
     }
     Ok(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_patch_on_a_terminal_shows_no_secret_and_keeps_its_lines() {
+        let (old, new) = ("Xq9vTz4Lw7Pn2KdR", ["AKIA", "Q7RT2YPZ", "LK4WN6ZC"].concat());
+        let patch = format!(
+            "diff --git a/{new}.py b/{new}.py\n--- a/{new}.py\n+++ b/{new}.py\n@@ -1,3 +1,3 @@ key = \"{new}\"\n \
+             import os\n-password = \"{old}\"\n+key = \"{new}\"\n x = 1\ndiff --git a/b.py b/b.py\n--- a/b.py\n+++ \
+             b/b.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n"
+        );
+        let masked = String::from_utf8(mask_patch(patch.as_bytes())).expect("a text");
+        assert!(!masked.contains(old) && !masked.contains(&new), "{masked}");
+        assert_eq!(masked.lines().count(), patch.lines().count());
+        assert!(masked.contains("-password = \"«secret»\"\n+key = \"«secret:aws_access_key»\"\n x = 1\n"), "{masked}");
+        let plain = "diff --git a/b.py b/b.py\n--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-a = 1\n+a = 2\n";
+        assert_eq!(mask_patch(plain.as_bytes()), plain.as_bytes());
+    }
 }
