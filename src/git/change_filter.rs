@@ -259,6 +259,11 @@ impl<'a> ChangeFilter<'a> {
         }
     }
 
+    /// Returns true if a review does not leave out a file with this name and content.
+    pub fn is_reviewed(&mut self, path: &[u8], leaf: TreeLeaf) -> Result<bool, git2::Error> {
+        Ok(self.check_file(path, leaf)?.is_none())
+    }
+
     /// Returns the reason why a review leaves out a file with this name and content.
     fn check_file(
         &mut self,

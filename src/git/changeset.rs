@@ -167,6 +167,10 @@ impl Repo {
             match compare_file(&objects, difference, new, source, &mut judge)? {
                 Ok(file) => change.files.push(file),
                 Err((reason, hidden)) => {
+                    let is_unedited_move = before.is_some() && reason == OmissionReason::NoContentChange;
+                    if is_unedited_move && judge.is_reviewed(&difference.path, new)? {
+                        change.unedited_moves.push(path.clone());
+                    }
                     change.moved.extend(before.map(|before| (path.clone(), before)));
                     change.left_out.push(OmittedFile { hidden, ..OmittedFile::new(path, reason) });
                 }

@@ -156,6 +156,8 @@ pub struct Changeset {
     pub left_out: Vec<OmittedFile>,
     /// Old path of each renamed file in `left_out`, keyed by its new path.
     pub moved: BTreeMap<String, String>,
+    /// New paths of the files in `left_out` that were moved without an edit, and would be reviewed at both places.
+    pub unedited_moves: Vec<String>,
 }
 
 /// Kind of change of a file.

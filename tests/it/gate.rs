@@ -201,12 +201,51 @@ fn a_move_out_of_sight_is_a_gap(#[case] to: &str, #[case] reasons: &[&str], #[va
         test.write(to, if edited { format!("{text}PRICE_60 = 60\n") } else { text });
     };
     let expected: Vec<(&str, &str)> = reasons.iter().map(|reason| (to, *reason)).collect();
-    // Nothing is analyzed in an exact copy, in whatever language.
-    let unseen = !edited && reasons == ["unsupported_language"];
     in_every_scope(change, |test, scope| {
-        let value = gate(test, scope, if unseen { DONE } else { INCOMPLETE });
-        assert_eq!(hidden(&value), if unseen { Vec::new() } else { expected.clone() }, "{scope:?}");
+        assert_eq!(hidden(&gate(test, scope, INCOMPLETE)), expected, "{scope:?}");
     });
+}
+
+#[rstest]
+#[case::lock_file("Cargo.lock", true)]
+#[case::unknown_language("conf.txt", true)]
+#[case::vendored("vendor/lib/part.py", true)]
+#[case::ignored("docs/api/page.py", true)]
+#[case::sample("docs/api/tests/test_page.py", false)]
+fn a_password_in_a_file_that_nobody_reviews_is_found(#[case] path: &str, #[case] is_found: bool) {
+    let test = place();
+    let before = std::fs::read_to_string(test.repo().join(path)).unwrap_or_default();
+    test.write(path, format!("{before}password = \"Xq9vTz4Lw7Pn2KdR\"\n"));
+    test.commit("a password");
+    let code = if is_found { FINDINGS } else { DONE };
+    let value = gate(&test, &["--commit", "HEAD"], code);
+    assert_eq!(value["findings"].as_array().map(Vec::len), Some(usize::from(is_found)), "{value}");
+    assert!(!value.to_string().contains("Xq9vTz4Lw7Pn2KdR"), "{value}");
+}
+
+#[test]
+fn lock_files_and_checksums_have_no_passwords() {
+    let test = place();
+    test.write("yarn.lock", "js-tokens@^4.0.0:\n  version \"4.0.0\"\n  integrity sha512-RdJUflcE3cUzKiMqQgsCu06FPu9UdIJO0beYbPhHN4k6apgJtifcoCtT9bcxOpYBtpD2kCM6Sbzg4CausW/PKQ==\n");
+    test.write("package-lock.json", "{\"token-types\": {\"integrity\": \"sha512-RdJUflcE3cUzKiMqQgsCu06FPu9UdIJO0beYbPhHN4k6apgJtifcoCtT9bcxOpYBtpD2kCM6Sbzg4CausW/PKQ==\", \"key\": \"Xq9vTz4Lw7Pn2KdR\"}}\n");
+    test.write(
+        "vendor/lib/part.py",
+        "password = 'change-me-please'\ntoken = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'\n",
+    );
+    test.commit("locks");
+    assert!(gate(&test, &["--commit", "HEAD"], DONE)["findings"].as_array().is_some_and(Vec::is_empty));
+}
+
+#[test]
+fn code_cannot_be_moved_out_of_sight_first_and_changed_later() {
+    let test = place();
+    test.git(&["mv", "src/pay.py", "src/pay.xyz"]);
+    test.commit("move only");
+    assert_eq!(hidden(&gate(&test, &["--commit", "HEAD"], INCOMPLETE)), [("src/pay.xyz", "unsupported_language")]);
+    // What the base left out as well stays quiet.
+    test.git(&["mv", "vendor/lib/part.py", "vendor/lib/part.xyz"]);
+    test.commit("move in a vendored folder");
+    assert!(hidden(&gate(&test, &["--commit", "HEAD"], DONE)).is_empty());
 }
 
 #[test]

@@ -14,7 +14,10 @@ use crate::policy::{self, Decision, KnownRun, Liveness, Resumable, ReviewAction,
 use crate::runner::launcher::start_workers::PendingRun;
 use crate::runner::reviewer_access::reviewer_identity::ReviewerIdentity;
 use crate::runner::worker::left_out_scan::{LeftOutScan, MAX_FOREGROUND_BYTES};
-use crate::runner::{Launcher, RequestOutcome, ReviewRequest, ReviewerAccess, RunnerError, known_runs, process};
+use crate::runner::worker::rewritten_code::mark_moved_code;
+use crate::runner::{
+    BUILTIN_REVIEWER, Launcher, RequestOutcome, ReviewRequest, ReviewerAccess, RunnerError, known_runs, process,
+};
 use crate::store::{LockedStore, StoreError, StoreView};
 
 /// Maximum number of equivalent runs whose files are read. The newest runs decide.
@@ -194,12 +197,17 @@ impl Launcher<'_> {
         let reviewer = request.reviewer.as_deref();
         self.services.reviewers().resolve_identity(reviewer)?;
         let filter = self.services.filter();
-        let snapshot = match &request.scope {
+        let mut snapshot = match &request.scope {
             Some(scope) => self.services.repo.take_snapshot(scope, &filter)?,
             None => self.services.repo.take_default_snapshot(&filter)?,
         };
         let (base, commit) = (&snapshot.base_commit, &snapshot.snapshot_commit);
         let identity = self.services.reviewers().resolve_identity_for(reviewer, base, commit)?;
+        // A model knows all languages.
+        if identity.reviewer == BUILTIN_REVIEWER {
+            let read = |path: &str| self.services.repo.file_at(&snapshot.snapshot_commit, path).ok().flatten();
+            mark_moved_code(&mut snapshot.change, read);
+        }
         Ok((snapshot, identity))
     }
 

@@ -4,7 +4,7 @@ pub(super) mod carry_over;
 pub(super) mod conversation;
 pub(super) mod left_out_scan;
 pub(super) mod report_validation;
-mod rewritten_code;
+pub(in crate::runner) mod rewritten_code;
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -249,7 +249,12 @@ impl<'a> RunWorker<'a> {
         let frozen = self.now();
         self.timings.snapshot_ms += elapsed_ms(began, frozen);
         let mut outcome = match change {
-            Ok(change) => {
+            Ok(mut change) => {
+                if self.record.reviewed_by.name == BUILTIN_REVIEWER {
+                    let commit = &self.record.subject.snapshot_commit;
+                    let read = |path: &str| self.services.repo.file_at(commit, path).ok().flatten();
+                    rewritten_code::mark_moved_code(&mut change, read);
+                }
                 let mut outcome = self.review(&change, replayed, &entries)?;
                 self.add_left_out_secrets(&change, &mut outcome)?;
                 let subject = &self.record.subject;

@@ -1,7 +1,9 @@
-//! Finds code that a change rewrites into a language that the reviewer does not know: a file of a known language goes,
-//! and a file with the same name but for its extension comes into the same folder.
+//! Finds code that a change puts into a language that the reviewer does not know.
 //!
-//! Git sees a move only if half of the text stays. Without this check, a gate passes whatever the new file says.
+//! - It is rewritten: a file of a known language goes, and a file with the same name but for its extension comes into the
+//!   same folder. Git sees a move only if half of the text stays. Without this check, a gate passes whatever the new file
+//!   says.
+//! - It is moved without an edit. There is nothing to review in it now, but later changes to it would not be seen.
 
 use crate::domain::{OmissionReason, OmittedFile};
 use crate::git::Changeset;
@@ -43,6 +45,20 @@ pub(super) fn mark_rewritten_code(left_out: &mut [OmittedFile], change: &Changes
     }
 }
 
+/// Marks the files that were moved without an edit from a known language to one that the reviewer does not know. `read`
+/// returns the content of a file of the change.
+pub(in crate::runner) fn mark_moved_code(change: &mut Changeset, read: impl Fn(&str) -> Option<Vec<u8>>) {
+    let Changeset { left_out, moved, unedited_moves, .. } = change;
+    for file in left_out.iter_mut().filter(|file| unedited_moves.contains(&file.path)) {
+        let Some(before) = moved.get(&file.path) else { continue };
+        // A script may tell its language in its first line.
+        let content = read(&file.path).unwrap_or_default();
+        if Language::detect(before, &content).is_some() && Language::detect(&file.path, &content).is_none() {
+            (file.reason, file.hidden) = (OmissionReason::UnsupportedLanguage, true);
+        }
+    }
+}
+
 /// Returns true if the change deletes a file of a known language with this path but for its extension.
 fn is_code_named(gone: &OmittedFile, stem: &str) -> bool {
     gone.reason == OmissionReason::Deleted
@@ -61,6 +77,30 @@ fn split_extension(path: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_that_is_moved_as_it_is_to_an_unknown_language_is_hidden() {
+        for (before, after, content, expected) in [
+            ("run.py", "run.xyz", "import os\n", true),
+            ("run.py", "run.toml", "import os\n", true),
+            ("run.py", "lib/run.py", "import os\n", false),
+            ("run.py", "run", "#!/usr/bin/env python3\n", false),
+            ("run.txt", "run.xyz", "", false),
+        ] {
+            let mut change = Changeset {
+                left_out: vec![OmittedFile::new(after, OmissionReason::NoContentChange)],
+                moved: [(after.to_owned(), before.to_owned())].into(),
+                unedited_moves: vec![after.to_owned()],
+                ..Changeset::default()
+            };
+            mark_moved_code(&mut change, |_| Some(content.into()));
+            assert_eq!(change.left_out[0].hidden, expected, "{before} {after}");
+            change.unedited_moves.clear();
+            change.left_out[0] = OmittedFile::new(after, OmissionReason::NoContentChange);
+            mark_moved_code(&mut change, |_| Some(content.into()));
+            assert!(!change.left_out[0].hidden, "the base left it out, too");
+        }
+    }
 
     #[test]
     fn a_file_with_the_name_of_deleted_code_is_hidden_by_its_new_language() {
