@@ -67,7 +67,7 @@ enum Notation {
 /// Finds values with the name of a secret.
 pub(super) fn find_assigned_secrets(text: &str, form: TextForm, found: &mut Vec<SecretSpan>) {
     let scanner = Scanner { text, bytes: text.as_bytes(), form };
-    let mut at = 0;
+    let (mut at, mut table_end) = (0, 0);
     for hit in NAME_PART.find_iter(text) {
         if hit.start() < at {
             continue;
@@ -82,6 +82,50 @@ pub(super) fn find_assigned_secrets(text: &str, form: TextForm, found: &mut Vec<
         let Some(strictness) = classify_name(words) else { continue };
         scanner.take_value((words, strictness), start, notation, found);
     }
+}
+
+/// A value with its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedValue {
+    /// Byte range of the name.
+    pub name: Range<usize>,
+    /// Byte range of the value without quotes.
+    pub value: Range<usize>,
+}
+
+/// Finds random values that are assigned to the name of a password, a key or a token. For reports about files that nobody
+/// reads, such as lock files: there, a value must be in one piece, and no hash; in a list of checksums, it must be in
+/// quotes and have the name of a password.
+pub fn find_random_assignments(text: &str, form: TextForm) -> Vec<NamedValue> {
+    let scanner = Scanner { text, bytes: text.as_bytes(), form };
+    let mut found = Vec::new();
+    let mut at = 0;
+    for hit in NAME_PART.find_iter(text) {
+        if hit.start() < at {
+            continue;
+        }
+        let Some(name) = scanner.name_around(hit.range()) else { continue };
+        at = name.end;
+        let Some((start, Notation::Assignment)) = scanner.find_notation(&name) else { continue };
+        let strictness = text.get(name.clone()).and_then(classify_name);
+        let is_wanted = match strictness {
+            Some(Strictness::Password) => true,
+            Some(Strictness::Named) => form != TextForm::Checksums,
+            Some(Strictness::Random) | None => false,
+        };
+        if !is_wanted {
+            continue;
+        }
+        let Some(written) = scanner.read_value(scanner.skip_type(start), Notation::Assignment) else { continue };
+        let ([value], true) = (written.pieces.as_slice(), written.is_quoted || form == TextForm::Data) else {
+            continue;
+        };
+        let words = text.get(value.clone()).unwrap_or_default();
+        if is_random(words) && !is_hash(words) {
+            found.push(NamedValue { name, value: value.clone() });
+        }
+    }
+    found
 }
 
 struct Scanner<'a> {
@@ -106,6 +150,18 @@ fn is_quote(byte: u8) -> bool {
 }
 
 impl Scanner<'_> {
+    /// Adds the secrets in the column of a table that a name is the head of. Returns the end of the table.
+    fn take_column(&self, name: &Range<usize>, found: &mut Vec<SecretSpan>) -> Option<usize> {
+        let column = TableColumn::find(self.text, line_start(self.text, name.start), name)?;
+        let words = self.text.get(name.clone())?;
+        let strictness = stricter(classify_name(words)?);
+        let (cells, end) = column.read_cells(self.text);
+        for cell in cells {
+            self.judge(words, strictness, &[cell], found);
+        }
+        Some(end)
+    }
+
     fn byte(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(b'\n')
     }
@@ -150,21 +206,10 @@ impl Scanner<'_> {
     /// Finds the notation behind a name and the start of the value.
     fn find_notation(&self, name: &Range<usize>) -> Option<(usize, Notation)> {
         let mut at = name.end;
-    /// Adds the secrets in the column of a table that a name is the head of. Returns the end of the table.
-    fn take_column(&self, name: &Range<usize>, found: &mut Vec<SecretSpan>) -> Option<usize> {
-        let column = TableColumn::find(self.text, line_start(self.text, name.start), name)?;
-        let words = self.text.get(name.clone())?;
-        let strictness = stricter(classify_name(words)?);
-        let (cells, end) = column.read_cells(self.text);
-        for cell in cells {
-            self.judge(words, strictness, &[cell], found);
-        }
-        Some(end)
-    }
-
         at += usize::from(self.byte(at) == b'\\' && is_quote(self.byte(at + 1)));
         let is_quoted = is_quote(self.byte(at));
         at += usize::from(is_quoted);
+        at = self.skip_array(name.start, at);
         while matches!(self.byte(at), b']' | b')' | b'?' | b'!') && self.byte(at + 1) != b'=' {
             at += 1;
         }
@@ -190,6 +235,22 @@ impl Scanner<'_> {
         }
     }
 
+    /// Returns the position behind the brackets of an array of characters in C, as in `char password[] = "x"`.
+    fn skip_array(&self, name: usize, at: usize) -> usize {
+        if self.byte(at) != b'[' {
+            return at;
+        }
+        let before = self.text.get(line_start(self.text, name)..name).unwrap_or_default();
+        let types = ["char ", "char8_t ", "char16_t ", "wchar_t ", "uint8_t ", "byte "];
+        if !types.iter().any(|sort| before.ends_with(sort)) {
+            return at;
+        }
+        let length = self.bytes.get(at + 1..).unwrap_or_default().iter().take(40);
+        let length =
+            length.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b' ' | b'+')).count();
+        if self.byte(at + 1 + length) == b']' { at + length + 2 } else { at }
+    }
+
     fn opens_tag(&self, name: usize) -> bool {
         let before = self.bytes.get(name.saturating_sub(40)..name).unwrap_or_default();
         let prefix = before.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b':').count();
@@ -209,7 +270,6 @@ impl Scanner<'_> {
         is_quoted: bool,
     ) -> Option<(usize, Notation)> {
         if let Some(value) = self.find_value_key(if is_quoted { at } else { name.end }) {
-        at = self.skip_array(name.start, at);
             return Some((value, Notation::Assignment));
         }
         if !is_apart || is_quoted {
@@ -235,22 +295,6 @@ impl Scanner<'_> {
         }
         (before.is_empty() && self.form == TextForm::Data).then_some((at, Notation::Line))
     }
-    /// Returns the position behind the brackets of an array of characters in C, as in `char password[] = "x"`.
-    fn skip_array(&self, name: usize, at: usize) -> usize {
-        if self.byte(at) != b'[' {
-            return at;
-        }
-        let before = self.text.get(line_start(self.text, name)..name).unwrap_or_default();
-        let types = ["char ", "char8_t ", "char16_t ", "wchar_t ", "uint8_t ", "byte "];
-        if !types.iter().any(|sort| before.ends_with(sort)) {
-            return at;
-        }
-        let length = self.bytes.get(at + 1..).unwrap_or_default().iter().take(40);
-        let length =
-            length.take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b' ' | b'+')).count();
-        if self.byte(at + 1 + length) == b']' { at + length + 2 } else { at }
-    }
-
 
     /// Finds `value: x` or `value="x"` after `name: TOKEN`, on the same line or the next.
     fn find_value_key(&self, from: usize) -> Option<usize> {

@@ -21,6 +21,7 @@ mod values;
 
 use std::ops::Range;
 
+pub use assignments::{NamedValue, find_random_assignments};
 pub(crate) use names::{DESCRIPTIVE_WORDS, is_possible_secret_name};
 pub use rules::{RuleMatch, find_keys_by_rules, find_reported, select_masked, select_reported};
 pub(crate) use values::{is_echo_of_name, is_identifier, is_placeholder, shannon_entropy};

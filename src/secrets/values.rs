@@ -93,6 +93,14 @@ pub(super) fn is_random(text: &str) -> bool {
         && !is_sequence(text)
 }
 
+/// Returns whether a text has the form of a checksum: hexadecimal digits, an algorithm before it, or Base64 of the length
+/// of one.
+pub(super) fn is_hash(text: &str) -> bool {
+    let algorithms = ["sha", "md5", "h1:", "blake", "$"];
+    let is_base64_hash = matches!((text.len(), text.ends_with('=')), (24 | 28 | 44 | 64 | 88, true));
+    is_hex(text) || algorithms.iter().any(|name| text.starts_with(name)) || is_base64_hash
+}
+
 /// Returns whether a text is made of words, where `most` is the largest share of words of three letters or more.
 fn is_wordy(text: &str, most: f64) -> bool {
     let is_long = text.len() >= MIN_LONG_BYTES;

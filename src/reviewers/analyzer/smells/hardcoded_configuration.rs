@@ -22,7 +22,7 @@ use super::syntax::{SmellFieldIds, capitalize, compact, is_word_byte, last_ident
 use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
 use crate::reviewers::analyzer::limits::Limits;
-use crate::secrets::TextForm;
+use crate::secrets::{NamedValue, TextForm};
 use crate::syntax::definition::{PerLanguage, kind_groups};
 use crate::syntax::facts::{FileFacts, is_test_path};
 use crate::syntax::language::Language;
@@ -173,22 +173,50 @@ fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
     }
 }
 
-/// Finds keys by their shape in a text of any language that the text before the change (`old`, read when it is needed)
-/// did not have. The smells show no secret.
+/// Maximum size in bytes of a text that is searched for values with the name of a secret. Bundles and data are larger.
+const MAX_NAMED_SEARCH_BYTES: usize = 4 << 20;
+
+/// Finds keys by their shape, and random values with the name of a secret, in a text of any language that the text before
+/// the change (`old`, read when it is needed) did not have. The smells show no secret.
 pub fn find_text_secrets(path: &str, text: &[u8], old: &dyn Fn() -> Option<Vec<u8>>) -> Vec<Smell> {
+    let in_test = is_sample(path) || is_test_path(path);
     let mut secrets: Vec<Secret<'_>> = secrets::find_by_shape(text);
+    if !in_test
+        && text.len() <= MAX_NAMED_SEARCH_BYTES
+        && let Ok(words) = std::str::from_utf8(text)
+    {
+        let form = choose_text_form(Some(path), Language::detect(path, text));
+        let named = find_named_secrets(words, form);
+        let is_known = |new: &Secret<'_>| secrets.iter().any(|known| known.overlaps(new));
+        let named: Vec<Secret<'_>> = named.into_iter().filter(|new| !is_known(new)).collect();
+        secrets.extend(named);
+        secrets.sort_by_key(|secret| secret.start);
+    }
     if secrets.is_empty() {
         return Vec::new();
     }
     if let Some(old) = old() {
         secrets.retain(|secret| memchr::memmem::find(&old, secret.text.as_bytes()).is_none());
     }
-    let in_test = is_sample(path) || is_test_path(path);
     let mut lines = ForwardLineCounter::new(text);
     let mut smells: Vec<Smell> = secrets.iter().map(|secret| build_secret_smell(secret, &mut lines, in_test)).collect();
     let form = choose_text_form(Some(path), Language::detect(path, text));
     FileSecrets::from_text(text, form).redactor(text).redact_smells(&mut smells, text);
     smells
+}
+
+/// Finds the random values with the name of a secret.
+fn find_named_secrets(text: &str, form: TextForm) -> Vec<Secret<'_>> {
+    let named = crate::secrets::find_random_assignments(text, form).into_iter();
+    let secret = |found: NamedValue| Secret {
+        start: found.value.start,
+        text: text.get(found.value).unwrap_or_default(),
+        label: "a secret",
+        name: last_identifier(text.get(found.name).unwrap_or_default().as_bytes()),
+        certain: false,
+        by_shape: false,
+    };
+    named.map(secret).collect()
 }
 
 /// Returns how a file writes values. In a shell script, and where no language is known, values need no quotes.
