@@ -8,7 +8,7 @@
 pub(crate) mod near_files;
 mod vector_cache;
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -36,6 +36,9 @@ const MAX_TEXT_BYTES: usize = 4_000;
 /// (`CONTEXT_LINES`).
 const MAX_QUERIES: usize = 16;
 const CONTEXT_LINES: u32 = 4;
+/// Bytes of a text for each token that it is estimated to have. Code has 3 to 4 with the tokenizers of most models; with
+/// fewer bytes the estimate is rather too high, so that a budget is kept.
+const BYTES_PER_TOKEN: usize = 3;
 
 /// Client of an embedding model with its vector cache.
 pub struct EmbeddingScorer {
@@ -44,6 +47,12 @@ pub struct EmbeddingScorer {
     timeout: Duration,
     /// End of the time for all requests; set by the first one.
     deadline: OnceCell<Instant>,
+    /// Maximum estimated number of tokens of all requests; `None` for no limit.
+    max_tokens: Option<u64>,
+    /// Estimated number of tokens that were sent.
+    sent_tokens: Cell<u64>,
+    /// True if texts were not sent because of the limit.
+    is_limited: Cell<bool>,
 }
 
 /// Progress of the vectors after a scoring.
@@ -92,7 +101,41 @@ type Vectors = HashMap<[u8; 16], Vec<f32>>;
 impl EmbeddingScorer {
     /// Creates a scorer. `patience` limits the total time of all requests.
     pub fn new(embedder: Embedder, folder: PathBuf, timeout: Duration) -> Self {
-        Self { embedder, folder, timeout, deadline: OnceCell::new() }
+        Self {
+            embedder,
+            folder,
+            timeout,
+            deadline: OnceCell::new(),
+            max_tokens: None,
+            sent_tokens: Cell::new(0),
+            is_limited: Cell::new(false),
+        }
+    }
+
+    /// Limits the estimated number of tokens of all requests.
+    pub fn with_token_limit(self, max_tokens: Option<u64>) -> Self {
+        Self { max_tokens, ..self }
+    }
+
+    /// Returns the estimated number of tokens that were sent, whether vectors came for them or not.
+    pub fn sent_tokens(&self) -> u64 {
+        self.sent_tokens.get()
+    }
+
+    /// Returns true if texts have no vector because of the limit.
+    pub fn is_limited(&self) -> bool {
+        self.is_limited.get()
+    }
+
+    /// Returns true if the limit leaves room for a text, and counts the text then.
+    fn spend_tokens(&self, text: &str) -> bool {
+        let sent = self.sent_tokens.get().saturating_add(text.len().div_ceil(BYTES_PER_TOKEN) as u64);
+        let is_within = self.max_tokens.is_none_or(|most| sent <= most);
+        match is_within {
+            true => self.sent_tokens.set(sent),
+            false => self.is_limited.set(true),
+        }
+        is_within
     }
 
     /// Sets the embedding figures of ranked files. Requests the vectors of chunks first, then those of `cards` of files;
@@ -145,6 +188,7 @@ impl EmbeddingScorer {
         let mut asked = HashSet::new();
         let is_new = |text: &&&EmbeddingText| !vectors.contains_key(&text.key) && asked.insert(text.key);
         let new: Vec<&EmbeddingText> = texts.iter().filter(is_new).take(MAX_NEW_VECTORS).copied().collect();
+        let new: Vec<&EmbeddingText> = new.into_iter().take_while(|wanted| self.spend_tokens(&wanted.text)).collect();
         if new.is_empty() {
             return Ok(());
         }

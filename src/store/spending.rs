@@ -20,9 +20,9 @@ pub struct PaidAnswer {
     pub at: Time,
     /// Run that paid; for a fix, the run that reported its findings.
     pub run_id: RunId,
-    /// Number of the run's turn, or of the fix's request, from 1.
+    /// Number of the run's turn, or of the fix's request, from 1; 0 for vectors.
     pub turn: u32,
-    /// Name of the reviewer that answered.
+    /// Name of the reviewer that answered, or [`PaidAnswer::EMBEDDINGS`].
     pub reviewer: String,
     /// Sum of input, output and reasoning tokens.
     pub tokens: u64,
@@ -31,6 +31,11 @@ pub struct PaidAnswer {
     /// True if the tokens are estimated, because the provider did not report them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
+}
+
+impl PaidAnswer {
+    /// Name in place of a reviewer's for the vectors of [context.embeddings].
+    pub const EMBEDDINGS: &str = "context.embeddings";
 }
 
 /// Total spending since a given time.
@@ -109,6 +114,22 @@ impl SpendingLog {
         lines::read_since(&self.path, from, |paid| paid.at, count)?;
         Ok(total)
     }
+
+    /// Returns what the vectors of a run have cost since `from`. Unreadable lines are ignored.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read.
+    pub fn vectors_of_run(&self, run: &RunId, from: Time) -> Result<SpendingTotal, StoreError> {
+        let mut total = SpendingTotal::default();
+        let count = |paid: PaidAnswer| {
+            if paid.run_id == *run && paid.reviewer == PaidAnswer::EMBEDDINGS {
+                total.tokens = total.tokens.saturating_add(paid.tokens);
+                total.cost += paid.cost;
+            }
+        };
+        lines::read_since(&self.path, from, |paid| paid.at, count)?;
+        Ok(total)
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +172,19 @@ mod tests {
         assert_eq!(total(None), SpendingTotal { tokens: 200, cost: 1.0 });
         assert_eq!(total(Some(&runs[0])), SpendingTotal { tokens: 200, cost: 1.0 });
         assert_eq!(total(Some(&runs[1])), SpendingTotal::default());
+        let vectors = PaidAnswer {
+            at: at("2026-03-02T03:00:00Z"),
+            run_id: runs[0].clone(),
+            turn: 0,
+            reviewer: PaidAnswer::EMBEDDINGS.to_owned(),
+            tokens: 30,
+            cost: 0.25,
+            estimated: true,
+        };
+        spending.append(&vectors).expect("appended");
+        let of_run = |run: &RunId| spending.vectors_of_run(run, since).expect("a total");
+        assert_eq!(of_run(&runs[0]), SpendingTotal { tokens: 30, cost: 0.25 });
+        assert_eq!(of_run(&runs[1]), SpendingTotal::default());
     }
 
     #[test]

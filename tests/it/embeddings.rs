@@ -165,6 +165,57 @@ fn what_means_the_same_leads_and_is_asked_for_once(#[case] kind: &str, #[case] s
     assert_eq!(server.asked().len(), asked.len());
 }
 
+/// Returns the lines of the account of the day.
+fn paid(place: &Place) -> Vec<Value> {
+    let account = std::fs::read_to_string(place.test.home().join("state/spending.ndjson")).unwrap_or_default();
+    account.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+#[test]
+fn vectors_count_for_the_budgets() {
+    let place = shop();
+    let server = Server::start(Box::new(openai));
+    settings(&place, "openai", server.port, "");
+    context(&place);
+    let sent: usize = server.asked().iter().flat_map(|asked| &asked.texts).map(String::len).sum();
+    let (asked, account) = (server.asked().len(), paid(&place));
+    assert_eq!((account.len(), account[0]["reviewer"].as_str()), (1, Some("context.embeddings")), "{account:?}");
+    let tokens = account[0]["tokens"].as_u64().expect("tokens");
+    assert!(account[0]["estimated"] == json!(true) && tokens >= sent as u64 / 4, "{account:?}");
+    // Vectors that are known cost nothing.
+    context(&place);
+    assert_eq!(paid(&place).len(), 1);
+
+    // Another model, for which nothing is known and the day leaves nothing.
+    let budget = |most: u64| {
+        settings(&place, "openai", server.port, &format!("[budget]\nday_tokens = {most}\n"));
+        let file = place.test.home().join("config.toml");
+        let text = std::fs::read_to_string(&file).expect("settings");
+        std::fs::write(&file, text.replace("model = \"m\"", "model = \"n\"")).expect("settings");
+    };
+    budget(tokens);
+    let notes = context(&place)["notes"].to_string();
+    assert!(notes.contains("without what code means: a budget is used up"), "{notes}");
+    assert_eq!((server.asked().len(), paid(&place).len()), (asked, 1));
+
+    // The day leaves a part of it.
+    budget(tokens + tokens / 2);
+    let notes = context(&place)["notes"].to_string();
+    assert!(notes.contains("a budget leaves code unweighed by meaning"), "{notes}");
+    let account = paid(&place);
+    assert!(server.asked().len() > asked && account.len() == 2, "{account:?}");
+    assert!(account[1]["tokens"].as_u64().is_some_and(|spent| spent <= tokens / 2), "{account:?}");
+}
+
+#[test]
+fn vectors_of_this_machine_cost_nothing() {
+    let place = shop();
+    let server = Server::start(Box::new(ollama));
+    settings(&place, "ollama", server.port, "");
+    context(&place);
+    assert!(!server.asked().is_empty() && paid(&place).is_empty());
+}
+
 #[test]
 fn a_file_that_neither_words_nor_history_find_is_brought_in_by_its_vector() {
     let place = shop();

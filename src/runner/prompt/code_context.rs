@@ -8,16 +8,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use crate::config::ContextSettings;
+use crate::config::{ContextSettings, EmbeddingSettings, ModelCatalog, ModelFacts};
 use crate::context::builder::{CODE_KINDS, ContextOptions, ContextQuery, build_context};
 use crate::context::diff_parts::DiffLimits;
+use crate::context::embeddings::EmbeddingScorer;
 use crate::context::pack::{ContextPiece, ContextSection, ExcludedPiece, PackedContext, SectionKind, pack};
 use crate::context::query_input::{build_query_input, history_tip};
 use crate::context::read_ahead::ContextSources;
 use crate::context::retrieve::{task, unified_diff};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    ContextRecord, ContextRecordSection, FileCoverage, LineRange, OmittedFile, ReviewSubject, RunRecord,
+    ContextRecord, ContextRecordSection, FileCoverage, LineRange, OmittedFile, ReviewSubject, RunRecord, Usage,
 };
 use crate::git::GitError;
 use crate::index::chunk::ChunkKind;
@@ -26,6 +27,7 @@ use crate::runner::indexing::IndexReadiness;
 use crate::runner::prompt::pattern_hints;
 use crate::runner::prompt::prompt_material::PromptSubject;
 use crate::runner::reviewer_access::reviewer_identity::open_embeddings;
+use crate::store::PaidAnswer;
 use crate::tokens;
 
 /// Minimum useful budget, in tokens.
@@ -140,8 +142,8 @@ impl PromptBuilder<'_> {
             (given, context_lines) = (unified_diff::parse_unified_diff(&wish.text), None);
         }
         let folder = self.services.paths.history_folder(&self.services.repo.key());
-        let meaning = self.services.settings.context.embeddings.as_ref();
-        let meaning = meaning.map(|settings| open_embeddings(settings, &self.services.paths));
+        let embeddings = self.services.settings.context.embeddings.as_ref();
+        let meaning = embeddings.map(|settings| self.open_vectors(settings, record));
         let question = ContextQuery {
             tree: &record.subject.snapshot_commit,
             history: history_tip(&record.subject.base_commit, &record.subject.snapshot_commit),
@@ -158,9 +160,58 @@ impl PromptBuilder<'_> {
             cancelled,
             time_left: &|| ready.time_left(),
         };
-        let Some(mut packed) = build_context(&self.services.repo, question)? else { return Ok(None) };
-        packed.notes.extend(meaning.and_then(Result::err).map(|error| format!("without what code means: {error}")));
+        let built = build_context(&self.services.repo, question);
+        let mut note = None;
+        match (meaning, embeddings) {
+            (Some(Ok(scorer)), Some(settings)) => {
+                self.record_vectors(settings, record, scorer.sent_tokens());
+                note = scorer.is_limited().then(|| "a budget leaves code unweighed by meaning".to_owned());
+            }
+            (Some(Err(error)), _) => note = Some(format!("without what code means: {error}")),
+            _ => {}
+        }
+        let Some(mut packed) = built? else { return Ok(None) };
+        packed.notes.extend(note);
         Ok(Some(packed))
+    }
+
+    /// Opens the server of vectors for as many tokens as the budgets leave. Returns a message if that is impossible.
+    fn open_vectors(&self, settings: &EmbeddingSettings, record: &RunRecord) -> Result<EmbeddingScorer, String> {
+        let facts = self.vector_facts(settings);
+        let limit = match facts.is_free() {
+            true => None,
+            false => self.vector_token_limit(record, &facts).map_err(|error| error.to_string())?,
+        };
+        if limit == Some(0) {
+            return Err("a budget is used up".to_owned());
+        }
+        open_embeddings(settings, &self.services.paths, limit).map_err(|error| error.to_string())
+    }
+
+    /// Writes the estimated cost of vectors into the daily account: servers report it for no request alike.
+    fn record_vectors(&self, settings: &EmbeddingSettings, record: &RunRecord, tokens: u64) {
+        let facts = self.vector_facts(settings);
+        if tokens == 0 || facts.is_free() {
+            return;
+        }
+        let usage = Usage { input: tokens, ..Usage::default() };
+        let paid = PaidAnswer {
+            at: self.services.ambient.now(),
+            run_id: record.run_id.clone(),
+            turn: 0,
+            reviewer: PaidAnswer::EMBEDDINGS.to_owned(),
+            tokens,
+            cost: facts.price.as_ref().map_or(0.0, |price| price.cost(&usage)),
+            estimated: true,
+        };
+        if let Err(error) = self.services.reviewers().spending().append(&paid) {
+            tracing::warn!(run = %record.run_id, %error, "what vectors cost is missing from the account of the day");
+        }
+    }
+
+    /// Returns the price of vectors, if the model table has one.
+    fn vector_facts(&self, settings: &EmbeddingSettings) -> ModelFacts {
+        ModelCatalog::load(&self.services.paths).unwrap_or_default().facts_for_reviewer(&settings.as_reviewer())
     }
 }
 

@@ -10,7 +10,7 @@ use crate::config::{
 };
 use crate::context::pack::PackedContext;
 use crate::context::tools::{Toolbox, ToolboxSetup};
-use crate::domain::{BudgetKind, BudgetStop, Finding, RunId, RunRecord, Time, TurnPhase, Usage, content_hash, text};
+use crate::domain::{BudgetKind, BudgetStop, Finding, RunRecord, Time, TurnPhase, Usage, content_hash, text};
 use crate::git::{Changeset, CheckoutPlan, Repo, TemporaryCheckout};
 use crate::masking::Mask;
 use crate::masking::secret_files::is_secret_file;
@@ -204,7 +204,7 @@ impl PromptBuilder<'_> {
         (ready, wish, cancelled): (&IndexReadiness, &ContextTaskInput, &dyn Fn() -> bool),
     ) -> Result<PreparedTask, RunnerError> {
         let TaskReviewer { settings, facts, mask, .. } = who;
-        let limits = self.conversation_limits(settings, facts, &record.run_id)?;
+        let limits = self.conversation_limits(settings, facts, record)?;
         let encoding = facts.encoding;
         let count = move |text: &str| tokens::count_tokens(encoding, text) as u64;
         let prompts = Rc::new(self.services.reviewers().load_prompts()?);
@@ -253,6 +253,7 @@ impl PromptBuilder<'_> {
             };
             let budget = room.budget(most);
             packed = self.pack_code_context(&subject, (budget, Vec::new()), gathered.documents(), (ready, wish));
+            task.limits.budget = self.remaining_budget(record)?;
             packed.notes.splice(0..0, ready.note().filter(|_| budget > 0).map(str::to_owned));
             told.context = packed.text();
         } else {
@@ -314,23 +315,43 @@ impl PromptBuilder<'_> {
         })
     }
 
+    /// Returns what the conversation of a run may still spend: the engine itself counts the answers, those of earlier
+    /// attempts too, but not the vectors.
+    fn remaining_budget(&self, record: &RunRecord) -> Result<RemainingBudget, RunnerError> {
+        let budget = &self.services.settings.budget;
+        let (spending, midnight) = (self.services.reviewers().spending(), self.services.reviewers().midnight());
+        let today = spending.total_since(midnight, Some(&record.run_id))?;
+        let vectors = spending.vectors_of_run(&record.run_id, record.created_at)?;
+        let tokens = [(budget.run_tokens, 0), (budget.day_tokens, today.tokens)];
+        let costs = [(budget.run_cost, 0.0), (budget.day_cost, today.cost)];
+        let tokens = tokens.into_iter().filter_map(|(most, spent)| Some(most?.saturating_sub(spent)));
+        let costs = costs.into_iter().filter_map(|(most, spent)| Some(most?.as_f64() - spent));
+        Ok(RemainingBudget {
+            tokens: tokens.min().map(|left| left.saturating_sub(vectors.tokens)),
+            cost: costs.min_by(f64::total_cmp).map(|left| (left - vectors.cost).max(0.0)),
+        })
+    }
+
+    /// Returns the most estimated tokens that the vectors of a run may still take; `None` for no limit.
+    pub(in crate::runner) fn vector_token_limit(
+        &self,
+        record: &RunRecord,
+        facts: &ModelFacts,
+    ) -> Result<Option<u64>, RunnerError> {
+        let left = self.remaining_budget(record)?;
+        let price = facts.price.as_ref().map(|price| price.cost(&Usage { input: 1_000_000, ..Usage::default() }));
+        let affordable =
+            left.cost.zip(price.filter(|price| *price > 0.0)).map(|(cost, price)| (cost / price * 1e6) as u64);
+        Ok(left.tokens.into_iter().chain(affordable).min())
+    }
+
     fn conversation_limits(
         &self,
         settings: &ReviewerSettings,
         facts: &ModelFacts,
-        run: &RunId,
+        record: &RunRecord,
     ) -> Result<ConversationLimits, RunnerError> {
         let window = &self.services.settings.window;
-        let budget = &self.services.settings.budget;
-        // The engine itself counts the cost of this run's earlier attempts.
-        let today =
-            self.services.reviewers().spending().total_since(self.services.reviewers().midnight(), Some(run))?;
-        let left = |most: Option<u64>, spent: u64| most.map(|most| most.saturating_sub(spent));
-        let tokens = [budget.run_tokens, left(budget.day_tokens, today.tokens)];
-        let costs = [
-            budget.run_cost.map(|cost| cost.as_f64()),
-            budget.day_cost.map(|cost| (cost.as_f64() - today.cost).max(0.0)),
-        ];
         let answer = facts.max_output.min(MAX_ANSWER_TOKENS);
         Ok(ConversationLimits {
             max_turns: max_turns(settings, window),
@@ -339,10 +360,7 @@ impl PromptBuilder<'_> {
             slide_after_turn: window.slide_after_turn,
             slide_over_messages: window.slide_over_messages,
             keep_messages: window.keep_messages,
-            budget: RemainingBudget {
-                tokens: tokens.into_iter().flatten().min(),
-                cost: costs.into_iter().flatten().min_by(f64::total_cmp),
-            },
+            budget: self.remaining_budget(record)?,
             input_price: facts.price.as_ref().map(|price| price.cost(&Usage { input: 1_000_000, ..Usage::default() })),
             approximate: facts.encoding.is_approximate(),
             summary: settings.summary,

@@ -165,7 +165,7 @@ fn answer_timeouts(settings: &ReviewerSettings) -> AnswerTimeouts {
     AnswerTimeouts { idle: settings.idle_timeout, total: settings.total_timeout }
 }
 
-/// Opens the embeddings of the settings. Sends nothing yet.
+/// Opens the embeddings of the settings, for at most `max_tokens` estimated tokens. Sends nothing yet.
 ///
 /// # Errors
 ///
@@ -173,6 +173,7 @@ fn answer_timeouts(settings: &ReviewerSettings) -> AnswerTimeouts {
 pub(in crate::runner) fn open_embeddings(
     settings: &EmbeddingSettings,
     paths: &Paths,
+    max_tokens: Option<u64>,
 ) -> Result<EmbeddingScorer, ChatError> {
     let (reviewer, patience) = (settings.as_reviewer(), settings.timeout());
     let embedder = Embedder::open(Endpoint {
@@ -189,7 +190,7 @@ pub(in crate::runner) fn open_embeddings(
         name: "embeddings".to_owned(),
         window: None,
     })?;
-    Ok(EmbeddingScorer::new(embedder, paths.vectors_folder(), patience))
+    Ok(EmbeddingScorer::new(embedder, paths.vectors_folder(), patience).with_token_limit(max_tokens))
 }
 
 /// Reads a reviewer's key from the source in its settings.
