@@ -24,7 +24,7 @@ use crate::knowledge::pattern::Pattern;
 use crate::masking::mask_name;
 
 /// Environment variable in which the script names its shell.
-const SHELL_VARIABLE: &str = "REVDECK_COMPLETE";
+pub const SHELL_VARIABLE: &str = "REVDECK_COMPLETE";
 /// Longest wait for candidates: a person who presses Tab feels more.
 const MAX_WAIT: Duration = Duration::from_millis(40);
 /// Maximum number of runs, and of their findings, among the candidates.

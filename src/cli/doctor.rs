@@ -8,15 +8,12 @@ use serde_json::json;
 
 use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
-use super::output;
 use super::session::{self, Invocation, read_variable};
-use crate::config::{
-    ConfigError, KEYS, LoadedSettings, ModelCatalog, Paths, Prompts, RequiredAssets, UserGuidelines, did_you_mean,
-    load_keymaps,
-use crate::masking::mask_name;
-};
+use super::{output, variables};
+use crate::config::{ConfigError, LoadedSettings, ModelCatalog, Paths, Prompts, UserGuidelines, load_keymaps};
 use crate::domain::text::{format_count, sanitize_line};
 use crate::git::Repo;
+use crate::masking::mask_name;
 use crate::report::{TextOptions, TextStyle, json};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::runner::open_store;
@@ -78,8 +75,8 @@ pub fn run(invocation: &Invocation, arguments: &DoctorArgs) -> Result<CliExitCod
 
     let repo = Repo::discover(&Invocation::current_folder()?);
     let root = repo.as_ref().ok().map(Repo::root);
-    // The keymap and the theme are checked on their own.
-    let settings = invocation.load_settings(root.as_deref(), RequiredAssets::Smells);
+    // The keymap, the theme and the environment are checked on their own.
+    let settings = invocation.load_plain_settings(root.as_deref());
     let look = match &settings {
         Ok(loaded) => session::detect_look(loaded, invocation.clock_and_ids()?.now()),
         Err(_) => TextOptions { color: false, ascii: false, width: None, now: invocation.clock_and_ids()?.now() },
@@ -184,25 +181,13 @@ fn judge_settings(loaded: &LoadedSettings) -> (CheckStatus, String) {
 
 /// Checks environment variables. An unknown variable that starts with `REVDECK_` is probably misspelt.
 fn judge_variables() -> (CheckStatus, String) {
-    let known: Vec<String> = KEYS
-        .iter()
-        .map(crate::config::SettingKey::environment_variable)
-        .chain(["REVDECK_HOME", "REVDECK_LOG", "REVDECK_NOW", super::actor::ACTOR_VARIABLE].map(str::to_owned))
-        .chain(super::publish::OWN_VARIABLES.map(str::to_owned))
-        .collect();
-    let set: Vec<String> = std::env::vars_os()
-        .filter_map(|(name, _)| name.into_string().ok())
-        .filter(|name| name.starts_with("REVDECK_"))
-        .collect();
-    let unknown: Vec<&str> = set.iter().filter(|name| !known.contains(name)).map(String::as_str).collect();
-    if let Some(&first) = unknown.first() {
-        // The prefix, which all have, would make every name look like every other.
-        let plain = |name: &str| name.strip_prefix("REVDECK_").unwrap_or_default().to_owned();
-        let keys: Vec<String> = known.iter().map(|name| plain(name)).collect();
-        let meant = did_you_mean(&plain(first), keys.iter().map(String::as_str)).replacen('"', "\"REVDECK_", 1);
-        return (CheckStatus::Notice, format!("set but not known: {}{meant}", unknown.join(", ")));
+    let set = variables::list_set();
+    match variables::describe_unknown(&set) {
+        Some(unknown) => (CheckStatus::Notice, unknown),
+        None => {
+            (CheckStatus::Good, if set.is_empty() { "no REVDECK_ variable is set".to_owned() } else { set.join(", ") })
+        }
     }
-    (CheckStatus::Good, if set.is_empty() { "no REVDECK_ variable is set".to_owned() } else { set.join(", ") })
 }
 
 /// Checks that a file can be created in the folder, or in its nearest existing parent.

@@ -63,6 +63,7 @@ mod store;
 mod tokens;
 mod triage;
 mod undo;
+mod variables;
 mod watch;
 mod worker;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::actor::CommandActor;
 use super::args::{ColorWhen, GlobalArgs};
 use super::error::CliError;
-use super::output;
+use super::{output, variables};
 use crate::config::{
     self, ClockAndIds, ColorChoice, LoadedSettings, MistakePolicy, Paths, RepositorySource, RequiredAssets,
     SettingsSources,
@@ -78,7 +78,43 @@ impl Invocation {
         Ok(loaded)
     }
 
+    /// Loads the settings like [`Invocation::load_settings`], but looks neither at the theme and the keys nor at the names
+    /// of variables.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a settings file cannot be read or holds an invalid value.
+    pub fn load_plain_settings(&self, worktree: Option<&Path>) -> Result<LoadedSettings, CliError> {
+        let loaded = self.merge_layers(worktree.into(), RequiredAssets::Smells, MistakePolicy::Refuse)?;
+        for warning in &loaded.warnings {
+            output::print_note(&format!("warning: {warning}"));
+        }
+        Ok(loaded)
+    }
+
+    /// Loads the settings and checks what they name: the theme, and for the cockpit, which alone uses them, the keys.
     fn load_layers(
+        &self,
+        repository: RepositorySource<'_>,
+        texts: RequiredAssets,
+        mistakes: MistakePolicy,
+    ) -> Result<LoadedSettings, CliError> {
+        let mut loaded = self.merge_layers(repository, texts, mistakes)?;
+        let keymap = (texts == RequiredAssets::All).then(|| tui::check_keymap(&loaded.settings.keymap).0);
+        let theme = tui::find_theme_fault(&self.paths, &loaded.settings.theme);
+        for fault in theme.into_iter().chain(keymap.unwrap_or_default()) {
+            let line = crate::domain::text::sanitize_line(&fault).into_owned();
+            if mistakes == MistakePolicy::Refuse {
+                return Err(CliError::usage(line).hint("`revdeck config path` says where your files are"));
+            }
+            loaded.warnings.push(line);
+        }
+        // A newer revdeck may know the variable, so it stops nothing.
+        loaded.warnings.extend(variables::describe_unknown(&variables::list_set()));
+        Ok(loaded)
+    }
+
+    fn merge_layers(
         &self,
         repository: RepositorySource<'_>,
         texts: RequiredAssets,
@@ -110,19 +146,7 @@ impl Invocation {
             texts,
             mistakes,
         };
-        let mut loaded = config::load_settings(inputs)?;
-        // Only the cockpit uses the theme and the keys; other commands do not look at them.
-        if texts == RequiredAssets::All {
-            let faults = tui::find_theme_fault(&self.paths, &loaded.settings.theme).into_iter();
-            for fault in faults.chain(tui::check_keymap(&loaded.settings.keymap).0) {
-                let line = crate::domain::text::sanitize_line(&fault).into_owned();
-                if mistakes == MistakePolicy::Refuse {
-                    return Err(CliError::usage(line).hint("`revdeck config path` says where your files are"));
-                }
-                loaded.warnings.push(line);
-            }
-        }
-        Ok(loaded)
+        Ok(config::load_settings(inputs)?)
     }
 
     /// Returns the clock and the id generator. For tests, `REVDECK_NOW` starts the clock at a given time.
