@@ -56,7 +56,12 @@ impl FindingFilter {
                 filter.words.push(term.to_lowercase());
                 continue;
             };
-            for value in values.split(',').filter(|value| !value.is_empty()) {
+            let mut values = values.split(',').filter(|value| !value.is_empty()).peekable();
+            // `run:` alone would narrow nothing.
+            if values.peek().is_none() {
+                filter.faults.push(term.to_owned());
+            }
+            for value in values {
                 if !filter.add_term(&name.to_ascii_lowercase(), value) {
                     filter.faults.push(term.to_owned());
                 }
@@ -163,6 +168,11 @@ const MAX_NAMED_RUNS: usize = 3;
 fn describe_unknown_term(term: &str) -> String {
     let (name, values) = term.split_once(':').unwrap_or((term, ""));
     let known = list_values(&name.to_ascii_lowercase());
+    let is_term = TERM_NAMES.iter().any(|term| term.trim_end_matches(':').eq_ignore_ascii_case(name));
+    if values.split(',').all(str::is_empty) && (is_term || !known.is_empty()) {
+        let known = if known.is_empty() { String::new() } else { format!("; there are {}", known.join(", ")) };
+        return format!("{name}: has no value{known}");
+    }
     if known.is_empty() {
         let meant = did_you_mean(name, TERM_NAMES.iter().map(|known| known.trim_end_matches(':')));
         let known = format!("there are {}, and words without a colon", TERM_NAMES.join(" "));
@@ -289,6 +299,7 @@ mod tests {
             FindingFilter::parse("p:9 colour:red status:open kind:xyz").faults,
             ["p:9", "colour:red", "kind:xyz"]
         );
+        assert_eq!(FindingFilter::parse("run: colour: status:, path:src").faults, ["run:", "colour:", "status:,"]);
     }
 
     #[test]
@@ -320,6 +331,10 @@ mod tests {
                 "status:opne",
                 "status:opne is unknown; there are undecided, open, unresolved, addressed, dismissed, obsolete, decided, all; did you mean \"open\"?",
             ),
+            ("colour:", "colour: is unknown; there are status: p: kind: path: run:, and words without a colon"),
+            ("p:", "p: has no value; there are 0, 1, 2, 3"),
+            ("run:", "run: has no value"),
+            ("path:,", "path: has no value"),
             ("run:ar_9", "run:ar_9 is unknown; the newest runs are ar_00000000000000000000000007"),
         ] {
             assert_eq!(told(text).as_deref(), Some(expected));
