@@ -1,9 +1,10 @@
 //! Completion in shells: the script of `revdeck completions SHELL` asks this process for candidates, so that ids of runs,
-//! findings and fixes, and the names of reviewers, complete.
+//! findings, fixes and patterns, and the names of reviewers, complete.
 //!
 //! - A shell waits for [`MAX_WAIT`] at most: candidates that come later are left out.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -12,16 +13,17 @@ use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::{CompleteEnv, Shells};
 
 use super::args::Cli;
+use super::knowledge::pattern_output::format_forms;
 use super::session::read_variable;
 use crate::config::{self, MistakePolicy, Paths, RepositorySource, RequiredAssets, SettingsSources};
 use crate::domain::text::sanitize_line;
 use crate::git::Repo;
-use crate::runner::open_store;
-use crate::store::{FindingRow, Store, StoreView};
 use crate::knowledge::builtin_patterns;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::pattern::Pattern;
 use crate::masking::mask_name;
+use crate::runner::open_store;
+use crate::store::{FindingRow, Store, StoreView};
 
 /// Environment variable in which the script names its shell.
 pub const SHELL_VARIABLE: &str = "REVDECK_COMPLETE";
@@ -111,8 +113,6 @@ pub fn list_reviewers() -> Vec<CompletionCandidate> {
     })
 }
 
-fn candidate(value: &str, help: &str) -> CompletionCandidate {
-    CompletionCandidate::new(value).help(Some(sanitize_line(&mask_name(help)).into_owned().into()))
 /// Lists the patterns of the knowledge cache.
 pub fn list_patterns() -> Vec<CompletionCandidate> {
     list_in_time(|| Some(known_patterns()?.0))
@@ -142,13 +142,31 @@ fn known_patterns() -> Option<(Vec<CompletionCandidate>, Vec<CompletionCandidate
 }
 
 /// Builds a candidate; its help may name a path or a branch, so its keys are masked.
+fn candidate(value: &str, help: &str) -> CompletionCandidate {
+    CompletionCandidate::new(value).help(Some(sanitize_line(&mask_name(help)).into_owned().into()))
 }
 
-/// Opens the store of the repository around the current folder.
+/// Opens the store of the repository around the folder of `-C`, or around the current folder.
 fn open() -> Option<Store> {
     let paths = Paths::resolve(std::env::var_os(Paths::HOME_VARIABLE).as_deref()).ok()?;
-    let repo = Repo::discover(Path::new(".")).ok()?;
+    let folder = find_folder(std::env::args_os().skip(1)).unwrap_or_else(|| PathBuf::from("."));
+    let repo = Repo::discover(&folder).ok()?;
     open_store(&repo, &paths).ok()
+}
+
+/// Returns the folder that a command line names with `-C` or `--directory`.
+fn find_folder(words: impl Iterator<Item = OsString>) -> Option<PathBuf> {
+    let mut words = words.peekable();
+    let mut found = None;
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        if matches!(&*text, "-C" | "--directory") {
+            found = words.peek().map(PathBuf::from).or(found);
+        } else if let Some(folder) = text.strip_prefix("--directory=").or_else(|| text.strip_prefix("-C")) {
+            found = Some(PathBuf::from(folder));
+        }
+    }
+    found
 }
 
 /// Runs a search on a thread of its own; returns nothing if it takes too long.
@@ -159,4 +177,22 @@ fn list_in_time(
     // The thread ends with the process.
     std::thread::spawn(move || sender.send(search().unwrap_or_default()));
     found.recv_timeout(MAX_WAIT).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_a_command_line_is_found() {
+        for (line, expected) in [
+            ("-- revdeck show f_", None),
+            ("-- revdeck -C /a show f_", Some("/a")),
+            ("-- revdeck --directory=/a -C/b show", Some("/b")),
+            ("-- revdeck show -C", None),
+        ] {
+            let words = line.split(' ').map(OsString::from);
+            assert_eq!(find_folder(words), expected.map(PathBuf::from), "{line}");
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! `revdeck reviewers`: lists and tests reviewers.
 
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
 use serde_json::{Value, json};
 
 use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
-use super::output;
 use super::session::{Invocation, detect_look, read_variable};
+use super::{complete, output};
 use crate::config::{
     ApiKeySource, ModelCatalog, ModelFacts, ModelMatch, RequiredAssets, ReviewerKind, ReviewerSettings, Settings,
 };
@@ -32,7 +33,7 @@ enum ReviewersCommand {
     /// Send one small request to a reviewer and report the result (a paid model charges for it)
     Test {
         /// Name of the reviewer in the settings
-        #[arg(value_name = "NAME")]
+        #[arg(value_name = "NAME", add = ArgValueCandidates::new(complete::list_reviewers))]
         name: String,
         /// Output format
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]

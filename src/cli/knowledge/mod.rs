@@ -11,7 +11,7 @@ mod learn;
 mod list;
 mod mute;
 mod overview;
-mod pattern_output;
+pub(in crate::cli) mod pattern_output;
 mod show;
 mod stats;
 mod wipe;

@@ -1,8 +1,10 @@
 //! `revdeck knowledge mute` and `unmute`: switches the use of patterns and kinds off and on.
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 
 use super::{PatternOrKind, current_time, find_targets, format_kind_name};
+use crate::cli::complete;
 use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
 use crate::cli::session::Invocation;
@@ -13,7 +15,7 @@ use crate::knowledge::cache::KnowledgeCache;
 #[derive(Debug, Args)]
 pub struct KnowledgeMuteArgs {
     /// Patterns (ids or beginnings of ids) or kinds such as python/LONG_METHOD
-    #[arg(value_name = "PATTERN", required = true)]
+    #[arg(value_name = "PATTERN", required = true, add = ArgValueCandidates::new(complete::list_patterns_and_kinds))]
     patterns: Vec<String>,
 }
 

@@ -1,9 +1,11 @@
 //! `revdeck knowledge show`: prints one pattern.
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
 
 use super::{find_pattern, load_look, pattern_output};
 use crate::cli::args::PlainFormat;
+use crate::cli::complete;
 use crate::cli::error::{CliError, CliExitCode};
 use crate::cli::output;
 use crate::cli::session::Invocation;
@@ -18,7 +20,7 @@ use crate::report::{TextOptions, TextStyle, json};
 #[derive(Debug, Args)]
 pub struct KnowledgeShowArgs {
     /// Pattern: an id or the beginning of an id
-    #[arg(value_name = "PATTERN")]
+    #[arg(value_name = "PATTERN", add = ArgValueCandidates::new(complete::list_patterns))]
     pattern: String,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]

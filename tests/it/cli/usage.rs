@@ -223,6 +223,24 @@ fn ids_and_reviewers_complete_in_a_shell() {
     cloud	anthropic m
     ");
     assert_snapshot!(complete(&["fix", "show", "l"]), @"latest	the newest fix");
+    // On a busy machine the candidates may come too late for a shell.
+    let patterns = |command: &str| {
+        let listed = || Some(complete(&["knowledge", command, "k_"])).filter(|listed| !listed.is_empty());
+        crate::runner::place::wait_for("patterns", listed)
+    };
+    let shown = patterns("show");
+    assert!(shown.lines().count() > 10 && shown.lines().all(|line| line.starts_with("k_")), "{shown}");
+    assert_eq!((patterns("mute"), patterns("forget")), (shown.clone(), shown));
+    assert_snapshot!(complete(&["reviewers", "test", "c"]), @"cloud	anthropic m");
+    // The folder of the command line counts, not the one that the shell is in.
+    let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+    let repo = test.repo();
+    let words = ["--", "revdeck", "-C", repo.to_str().expect("text"), "show", "f_"];
+    command.current_dir(test.home()).env("REVDECK_COMPLETE", "fish").args(words);
+    let elsewhere = crate::runner::place::wait_for("the finding", || {
+        Some(out(&command.output().expect("revdeck starts"))).filter(|listed| !listed.is_empty())
+    });
+    assert_eq!(test.normalise(&elsewhere), complete(&["show", "f_"]));
     assert_snapshot!(complete(&["revi"]), @"
     review	Review a change in the background, or wait for the result
     reviewers	List and test reviewers
