@@ -11,6 +11,7 @@ use revdeck::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
 use revdeck::tui::app::{App, AppOptions, SessionInfo};
 use revdeck::tui::diff::{ChangeBlock, DiffFile, DiffPage, DiffRequest, DiffTexts};
 use revdeck::tui::filter::{FilterOverrides, FindingFilter};
+use revdeck::tui::finding_order::{FindingArrangement, FindingGrouping, FindingQuery, FindingSort};
 use revdeck::tui::input::{KeyEvent, TerminalInput};
 use revdeck::tui::keymap::{self, Keymap};
 use revdeck::tui::message::{AppCommand, AppMessage, Tab};
@@ -59,6 +60,12 @@ static LARGE: LazyLock<Arc<StoreView>> = LazyLock::new(|| {
             head_commit: "",
             matching_head: "",
             worktree: "/repo",
+            base_commit: "",
+            cost: 0.0,
+            reused_from: "",
+            carried_over_from: "",
+            resumed_from: "",
+            reuse_count: 0,
         });
     }
     for n in 0..FINDINGS {
@@ -99,9 +106,9 @@ fn app() -> App {
     });
     let commands = update(&mut app, NOW, AppMessage::StoreRead { view: Arc::clone(&LARGE), written: 0 });
     for command in commands {
-        if let AppCommand::Filter { serial, view, filter, overrides: known } = command {
-            let rows = filter.matching_rows(&view, &known);
-            update(&mut app, NOW, AppMessage::Filtered { serial, view, rows });
+        if let AppCommand::Filter { serial, view, query } = command {
+            let listed = query.list(&view);
+            update(&mut app, NOW, AppMessage::Filtered { serial, view, listed });
         }
     }
     app
@@ -147,17 +154,28 @@ fn filter(bencher: Bencher, text: &str) {
     bencher.bench_local(|| black_box(filter.matching_rows(&view, &known).len()));
 }
 
+fn query(filter: &str, arrangement: FindingArrangement) -> FindingQuery {
+    FindingQuery { filter: FindingFilter::parse(filter), overrides: Arc::default(), arrangement }
+}
+
+/// Measures filtering, sorting and grouping as the filter thread does it.
+#[divan::bench(args = FindingSort::ALL)]
+fn list_findings(bencher: Bencher, sort: FindingSort) {
+    let query = query("status:all", FindingArrangement { sort, grouping: FindingGrouping::File });
+    bencher.bench_local(|| black_box(query.list(&LARGE)));
+}
+
 /// Measures a store change: the app takes over runs and rows and restores the selection.
 #[divan::bench]
 fn new_view(bencher: Bencher) {
     let mut app = app();
-    let rows: Vec<u32> = FindingFilter::parse("status:undecided").matching_rows(&LARGE, &FilterOverrides::default());
+    let listed = query("status:undecided", FindingArrangement::default()).list(&LARGE);
     let mut serial = 1_000;
     bencher.bench_local(|| {
         serial += 1;
         // An empty view makes the next one count as new.
         app.store.view = Arc::default();
-        update(&mut app, NOW, AppMessage::Filtered { serial, view: Arc::clone(&LARGE), rows: rows.clone() });
+        update(&mut app, NOW, AppMessage::Filtered { serial, view: Arc::clone(&LARGE), listed: listed.clone() });
     });
 }
 

@@ -310,6 +310,12 @@ mod load {
                     head_commit: text(24),
                     matching_head: text(24),
                     worktree: text(25),
+                    base_commit: "",
+                    cost: 0.0,
+                    reused_from: "",
+                    carried_over_from: "",
+                    resumed_from: "",
+                    reuse_count: 0,
                 });
             }
             assert_eq!(view.build().run_count(), 100_000);

@@ -41,6 +41,18 @@ word_enum!(
     }
 );
 
+word_enum!(
+    /// Signal outside the screen when a run needs attention while the cockpit is open.
+    NotifyMode {
+        /// No signal; the message line tells it.
+        Off = "none",
+        /// The terminal's bell.
+        Bell = "bell",
+        /// A notification of the desktop, sent through the terminal.
+        Desktop = "desktop",
+    }
+);
+
 setting_table! {
     /// Effective settings.
     Settings at "" {
@@ -78,6 +90,10 @@ setting_table! {
         ascii: bool, Form::Flag, User;
         /// True to continue long lines of a diff in the next row; false to cut them and to shift the code with keys.
         diff_wrap: bool, Form::Flag, User;
+        /// Lines of a finding in the cockpit's list, 1 or 2.
+        finding_rows: usize, Form::Count { min: 1, max: 2 }, User;
+        /// Signal when a run ends, fails, reaches its budget or finds something urgent while the cockpit is open.
+        notify: NotifyMode, Form::OneOf(NotifyMode::WORDS), User;
         /// Use of color by the commands and the cockpit.
         color: ColorChoice, Form::OneOf(ColorChoice::WORDS), User;
     }

@@ -157,6 +157,20 @@ impl Repo {
         Ok(names)
     }
 
+    /// Counts the commits of `tip` that `base` does not contain, at most `limit`. An empty `base` contains nothing.
+    ///
+    /// # Errors
+    /// Returns an error when a commit does not exist or the walk cannot start.
+    pub fn count_commits(&self, base: &str, tip: &str, limit: usize) -> Result<usize, GitError> {
+        let failed = self.git_error("walk through the history");
+        let mut walk = self.inner.revwalk().map_err(failed)?;
+        walk.push(self.commit_id(tip)?).map_err(failed)?;
+        if !base.is_empty() {
+            walk.hide(self.commit_id(base)?).map_err(failed)?;
+        }
+        Ok(walk.take(limit).count())
+    }
+
     /// Returns the commit time.
     ///
     /// # Errors

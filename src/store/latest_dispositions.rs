@@ -2,9 +2,10 @@
 //! dispositions.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
 
 use super::{Store, StoreError, files, lines, parse};
-use crate::domain::{Disposition, FindingId};
+use crate::domain::{Actor, Disposition, FindingId, Time};
 
 /// Last dispositions of given findings.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +39,28 @@ impl Store {
             )?;
         }
         Ok(said)
+    }
+
+    /// Counts the findings that the user decided at or after `since` and that are still decided so. Reads only the lines
+    /// since then.
+    ///
+    /// # Errors
+    /// Returns an error when `triage.ndjson` cannot be read.
+    pub fn count_user_decisions(&self, since: Time) -> Result<usize, StoreError> {
+        let path = self.triage_path();
+        let Some(file) = files::open_read(&path)? else { return Ok(0) };
+        let mut latest: HashMap<FindingId, bool> = HashMap::new();
+        lines::read_backwards(&file, |line| {
+            let Ok(line) = serde_json::from_slice::<Disposition>(line) else { return ControlFlow::Continue(()) };
+            if line.at < since {
+                return ControlFlow::Break(());
+            }
+            let is_decision = line.actor == Actor::User && !line.status.is_undecided();
+            latest.entry(line.finding_id).or_insert(is_decision);
+            ControlFlow::Continue(())
+        })
+        .map_err(StoreError::io("read", &path))?;
+        Ok(latest.into_values().filter(|is_decision| *is_decision).count())
     }
 
     /// Appends dispositions, except for findings that received a disposition after `said` was read, because a person

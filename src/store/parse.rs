@@ -63,6 +63,18 @@ pub(super) struct RunLine<'a> {
     #[serde(borrow, default)]
     pub(super) last_reuse_head: Cow<'a, str>,
     #[serde(borrow, default)]
+    pub(super) base_commit: Cow<'a, str>,
+    #[serde(default)]
+    pub(super) cost: f64,
+    #[serde(borrow, default)]
+    pub(super) reused_from: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) carried_over_from: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) resumed_from: Option<Cow<'a, str>>,
+    #[serde(default)]
+    pub(super) reuse_count: u32,
+    #[serde(borrow, default)]
     pub(super) superseded_by: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(super) cancel_reason: Option<Cow<'a, str>>,
@@ -119,6 +131,12 @@ impl RunLine<'_> {
             head_commit: &self.head_commit,
             matching_head: if self.last_reuse_head.is_empty() { &self.head_commit } else { &self.last_reuse_head },
             worktree: &self.worktree,
+            base_commit: &self.base_commit,
+            cost: self.cost,
+            reused_from: self.reused_from.as_deref().unwrap_or(""),
+            carried_over_from: self.carried_over_from.as_deref().unwrap_or(""),
+            resumed_from: self.resumed_from.as_deref().unwrap_or(""),
+            reuse_count: self.reuse_count,
         }
     }
 }

@@ -27,6 +27,7 @@ pub(super) struct PackedRun {
     pub(super) updated_ms: i64,
     tokens: u64,
     epoch: u64,
+    cost: f64,
     pub(super) counts: [u32; 4],
     pub(super) files_total: u32,
     pub(super) files_covered: u32,
@@ -46,6 +47,11 @@ pub(super) struct PackedRun {
     head_commit: u32,
     matching_head: u32,
     worktree: u32,
+    base_commit: u32,
+    reused_from: u32,
+    carried_over_from: u32,
+    resumed_from: u32,
+    reuse_count: u32,
     diff_fingerprint: TextSpan,
     snapshot_commit: TextSpan,
     pub(super) status: u8,
@@ -55,7 +61,6 @@ pub(super) struct PackedRun {
     paused: u8,
     /// 1 when the run completed or was skipped and did not review all that it should have.
     incomplete: u8,
-    unused: [u8; 4],
 }
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -156,6 +161,11 @@ impl StoreTables {
         self.run_text.get(self.runs.get(row).id)
     }
 
+    /// Returns the time of a run's request in milliseconds since 1970.
+    pub(super) fn run_created_ms(&self, row: usize) -> i64 {
+        self.runs.get(row).created_ms
+    }
+
     /// Adds a run's row or updates it from a line. Returns the row.
     pub(super) fn upsert_run(&mut self, line: &RunLine<'_>) -> usize {
         self.pack_run(&line.to_row(), None)
@@ -177,8 +187,8 @@ impl StoreTables {
             settled: settled.unwrap_or(old.settled),
             paused: u8::from(row.paused),
             incomplete: u8::from(row.incomplete),
-            unused: [0; 4],
             epoch: row.epoch,
+            cost: row.cost,
             created_ms: row.created_ms,
             updated_ms: row.updated_ms,
             tokens: row.tokens,
@@ -201,6 +211,11 @@ impl StoreTables {
             head_commit: text.intern(row.head_commit),
             matching_head: text.intern(row.matching_head),
             worktree: text.intern(row.worktree),
+            base_commit: text.intern(row.base_commit),
+            reused_from: text.intern(row.reused_from),
+            carried_over_from: text.intern(row.carried_over_from),
+            resumed_from: text.intern(row.resumed_from),
+            reuse_count: row.reuse_count,
             diff_fingerprint: text.replace(old.diff_fingerprint, row.diff_fingerprint),
             snapshot_commit: text.replace(old.snapshot_commit, row.snapshot_commit),
         };
@@ -362,6 +377,12 @@ impl StoreTables {
             head_commit: text.get_interned(column.head_commit),
             matching_head: text.get_interned(column.matching_head),
             worktree: text.get_interned(column.worktree),
+            base_commit: text.get_interned(column.base_commit),
+            cost: column.cost,
+            reused_from: text.get_interned(column.reused_from),
+            carried_over_from: text.get_interned(column.carried_over_from),
+            resumed_from: text.get_interned(column.resumed_from),
+            reuse_count: column.reuse_count,
         }
     }
 

@@ -75,6 +75,18 @@ pub struct RunRow<'a> {
     pub matching_head: &'a str,
     /// Root folder of the working tree.
     pub worktree: &'a str,
+    /// Commit or tree that the changes are compared with; empty when there is none.
+    pub base_commit: &'a str,
+    /// Cost in US dollars.
+    pub cost: f64,
+    /// Id of the run whose results answer the request of this skipped run; empty when there is none.
+    pub reused_from: &'a str,
+    /// Id of the run whose coverage and findings this run takes over; empty when there is none.
+    pub carried_over_from: &'a str,
+    /// Id of the run whose journal this run continues; empty when there is none.
+    pub resumed_from: &'a str,
+    /// Number of later requests that this run answered.
+    pub reuse_count: u32,
 }
 
 impl RunRow<'_> {
@@ -175,6 +187,11 @@ impl StoreView {
     /// Returns the run at a position of the list.
     pub fn run(&self, index: usize) -> RunRow<'_> {
         self.columns.run_row(self.run_order.get(index).map_or(usize::MAX, |row| *row as usize))
+    }
+
+    /// Returns the time of a run's request in milliseconds since 1970; cheaper than the whole row.
+    pub fn run_created_ms(&self, index: usize) -> i64 {
+        self.run_order.get(index).map_or(0, |row| self.columns.run_created_ms(*row as usize))
     }
 
     /// Returns the position of the run with this id; `None` when the list does not contain it.

@@ -3,8 +3,10 @@
 //! - A selection is an id. When rows change, the row of the id is looked up again and keeps its position on the
 //!   screen.
 
+mod file_list;
 mod lists;
 mod notice;
+mod run_list;
 mod sequence;
 mod session;
 mod times;
@@ -12,8 +14,10 @@ mod times;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-pub use lists::{Cursor, FileList, FindingList, RunEntry, RunList};
+pub use file_list::{FileList, FileListEntry, sort_files};
+pub use lists::{Cursor, FilterStep, FindingList, FindingListLine};
 pub use notice::{Notice, NoticeLevel};
+pub use run_list::{FoldReason, FoldedRuns, RunEntry, RunList, RunListLine, RunSubject};
 pub use sequence::{PendingKeys, SequenceHint};
 pub use session::{RunBudget, SessionInfo, TurnLimits};
 pub use times::format_duration;
@@ -26,7 +30,6 @@ use super::keymap::{KeyContext, Keymap};
 use super::layout::{self, ScreenLayout};
 use super::message::{DetailSubject, FileListRow, Tab};
 use super::page_data::PageData;
-use super::request_counter::RequestCounter;
 use super::theme::{ColorDepth, Theme};
 use super::views::ViewStack;
 use super::views::fix::FixIndex;
@@ -69,6 +72,8 @@ pub struct TriageProgress {
     pub written: u64,
     /// Reasons given, latest first.
     pub reasons: Vec<String>,
+    /// Start of the day on which decisions were counted last, in milliseconds since 1970, and their number.
+    pub today: Option<(i64, usize)>,
 }
 
 /// Numeric prefix typed before a key. The digits 1 to 3 also focus panes, so the earlier focus is stored: `12j`
@@ -294,14 +299,9 @@ impl App {
             panes: PaneFocus { focus: Pane::Findings, list: Pane::Findings, zoomed: false },
             run_list: RunList::default(),
             finding_list: FindingList {
-                rows: Vec::new(),
-                cursor: Cursor::default(),
                 filter_text: filter::DEFAULT.to_owned(),
                 filter: FindingFilter::parse(filter::DEFAULT),
-                overrides: Arc::default(),
-                filter_requests: RequestCounter::default(),
-                marks: HashSet::new(),
-                mark_range_start: None,
+                ..FindingList::default()
             },
             file_list: FileList::default(),
             detail: DetailPane {
@@ -435,6 +435,12 @@ impl App {
         self.run_list.entries.get(self.run_list.cursor.selected).map(|entry| self.store.view.run(entry.index as usize))
     }
 
+    /// Returns the id of the run to whose findings the list is narrowed; `None` if it shows those of all runs.
+    pub fn chosen_run(&self) -> Option<&str> {
+        let mut runs = self.finding_list.filter.named_runs();
+        runs.next().filter(|_| runs.next().is_none())
+    }
+
     /// Returns the selected finding; `None` when no finding is listed.
     pub fn selected_finding(&self) -> Option<FindingRow<'_>> {
         self.finding_list
@@ -448,9 +454,14 @@ impl App {
         self.store.view.finding_index(id).map(|index| self.store.view.finding(index))
     }
 
-    /// Returns the selected file; `None` when no file is listed.
+    /// Returns the selected file; `None` when no file is selected.
     pub fn selected_file(&self) -> Option<&FileListRow> {
-        self.file_list.rows.get(self.file_list.cursor.selected)
+        self.file_list.file(self.file_list.cursor.selected)
+    }
+
+    /// Returns true if a finding, given by its index in the view, is undecided and new since the last visit.
+    pub fn is_new(&self, index: usize, row: &FindingRow<'_>) -> bool {
+        self.current_status(row).is_undecided() && self.finding_list.overrides.is_new(&self.store.view, index, row)
     }
 
     /// Returns the status of a finding after the decisions that the view lacks.

@@ -13,10 +13,13 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
+use super::app::{RunSubject, sort_files};
 use super::clipboard;
 use super::diff::DiffRequest;
 use super::highlight::PartlyParsedTexts;
-use super::message::{AppCommand, AppMessage, CopyOrder, DetailSubject, Tab, TriageOrder, TriageOrderItem};
+use super::message::{
+    AppCommand, AppMessage, CopyOrder, DetailSubject, RunSubjectQuery, Tab, TriageOrder, TriageOrderItem,
+};
 use super::page_loader::PageLoader;
 use super::runner_requests::{RunnerRequest, serve_runner_requests};
 use super::terminal::MessageSender;
@@ -45,6 +48,7 @@ pub struct Effects {
     control: Sender<RunnerRequest>,
     filter: Sender<AppCommand>,
     copier: Sender<ClipboardRequest>,
+    historian: Sender<Vec<RunSubjectQuery>>,
     views: ViewWorkers,
 }
 
@@ -79,9 +83,11 @@ impl Effects {
         messages: MessageSender,
     ) -> Self {
         let written = Arc::new(AtomicU64::new(0));
+        let local = zone.clone();
         let views = ViewWorkers::start(&services, zone, &messages);
         let store = services.store.clone();
         let repo = services.repo.reopen().ok();
+        let history_repo = services.repo.reopen().ok();
         let (reader, reads) = channel();
         let (writer, orders) = channel();
         let (asker, asks) = channel();
@@ -89,7 +95,9 @@ impl Effects {
         let send = messages.clone();
         let counter = Arc::clone(&written);
         let (watched, copied) = (store.clone(), store.clone());
-        spawn_worker("store", messages.clone(), move || follow_store(repo.as_ref(), &watched, &counter, &send));
+        spawn_worker("store", messages.clone(), move || {
+            follow_store(repo.as_ref(), (&watched, &local), &counter, &send);
+        });
         let send = messages.clone();
         spawn_worker("pages", messages.clone(), move || serve_pages(loader, &reads, &send));
         let send = messages.clone();
@@ -110,7 +118,10 @@ impl Effects {
         let (copier, copies) = channel();
         let send = messages.clone();
         spawn_worker("clipboard", messages.clone(), move || serve_copies(&copied, &copies, &send));
-        let effects = Self { messages, reader, writer, requests: asker, control, filter, copier, views };
+        let send = messages.clone();
+        let (historian, queries) = channel();
+        spawn_worker("history", messages.clone(), move || serve_run_subjects(history_repo.as_ref(), &queries, &send));
+        let effects = Self { messages, reader, writer, requests: asker, control, filter, copier, historian, views };
         effects.send_to(&effects.requests, RunnerRequest::Reconcile);
         effects
     }
@@ -128,6 +139,7 @@ impl Effects {
             AppCommand::AddFinding(finding) => self.send_to(&self.control, RunnerRequest::AddFinding(finding)),
             AppCommand::MarkViewed(mark) => self.send_to(&self.reader, PageRequest::Viewed(mark)),
             AppCommand::LoadFiles { run } => self.send_to(&self.reader, PageRequest::Files { run }),
+            AppCommand::LoadRunSubjects(queries) => self.send_to(&self.historian, queries),
             AppCommand::LoadReported { run } => self.send_to(&self.reader, PageRequest::Reported { run }),
             command @ AppCommand::Filter { .. } => self.send_to(&self.filter, command),
             AppCommand::View(request) => self.report_unless(self.views.send(request, view)),
@@ -148,6 +160,7 @@ impl Effects {
                 self.send_to(&self.copier, ClipboardRequest::Prompt { view: Arc::clone(view), findings });
             }
             AppCommand::CopyToTerminal(_)
+            | AppCommand::Notify(_)
             | AppCommand::Edit { .. }
             | AppCommand::Suspend
             | AppCommand::Redraw
@@ -225,7 +238,12 @@ impl WatchStateNotifier {
 const LOCK_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Sends the store's state, and again after every change. Without `repo`, no freshness is known.
-fn follow_store(repo: Option<&Repo>, store: &Store, written: &AtomicU64, messages: &MessageSender) {
+fn follow_store(
+    repo: Option<&Repo>,
+    (store, zone): (&Store, &TimeZone),
+    written: &AtomicU64,
+    messages: &MessageSender,
+) {
     let teller = Arc::new(WatchStateNotifier {
         store: store.clone(),
         messages: messages.clone(),
@@ -240,6 +258,7 @@ fn follow_store(repo: Option<&Repo>, store: &Store, written: &AtomicU64, message
     let mut facts = FreshnessFacts::default();
     let (mut fixes, mut delivered) = (0, store.delivered_bytes());
     let (mut working, mut pulses) = (Vec::new(), Vec::new());
+    let mut decided = (0, 0);
     let mut changed = StoreChange::Store;
     loop {
         if changed == StoreChange::Store {
@@ -247,7 +266,7 @@ fn follow_store(repo: Option<&Repo>, store: &Store, written: &AtomicU64, message
                 return;
             }
             working = known.as_deref().map_or_else(Vec::new, working_runs);
-            if !read_fixes(store, messages, &mut fixes) {
+            if !read_fixes(store, messages, &mut fixes) || !count_decisions(store, zone, messages, &mut decided) {
                 return;
             }
         }
@@ -343,6 +362,18 @@ fn read_fixes(store: &Store, messages: &MessageSender, known: &mut u64) -> bool 
     }
 }
 
+/// Sends the number of findings that the user decided today if it has changed. Returns false if the receiver is gone.
+fn count_decisions(store: &Store, zone: &TimeZone, messages: &MessageSender, known: &mut (i64, usize)) -> bool {
+    let now = ClockAndIds::system().now().to_zoned(zone.clone());
+    let Ok(day) = now.start_of_day() else { return true };
+    let Ok(count) = store.count_user_decisions(day.timestamp()) else { return true };
+    let since = day.timestamp().as_millisecond();
+    if std::mem::replace(known, (since, count)) == (since, count) {
+        return true;
+    }
+    messages.send(AppMessage::DecidedToday { since, count }).is_ok()
+}
+
 /// Serves page requests, newest first: older requests are no longer on the screen.
 fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: &MessageSender) {
     let mut last: Option<Tab> = None;
@@ -386,7 +417,8 @@ fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: 
             let _ = messages.send(loader.serve_diff(request, &mut parsed));
         }
         if let Some(run) = files {
-            let files = loader.read_files(&run);
+            let mut files = loader.read_files(&run);
+            files.as_deref_mut().into_iter().for_each(sort_files);
             let _ = messages.send(AppMessage::Files { run, files });
         }
     }
@@ -491,13 +523,29 @@ fn build_prompt(store: &Store, view: &StoreView, ids: &[String]) -> Result<CopyO
 /// Serves filter requests; only the newest of several pending requests is executed.
 fn serve_filters(filters: &Receiver<AppCommand>, messages: &MessageSender) {
     while let Ok(first) = filters.recv() {
-        let Some(AppCommand::Filter { serial, view, filter, overrides: known }) =
-            std::iter::once(first).chain(filters.try_iter()).last()
+        let Some(AppCommand::Filter { serial, view, query }) = std::iter::once(first).chain(filters.try_iter()).last()
         else {
             continue;
         };
-        let rows = filter.matching_rows(&view, &known);
-        if messages.send(AppMessage::Filtered { serial, view, rows }).is_err() {
+        let listed = query.list(&view);
+        if messages.send(AppMessage::Filtered { serial, view, listed }).is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads the commits that runs reviewed; a run whose commits git does not have gets no answer.
+fn serve_run_subjects(repo: Option<&Repo>, requests: &Receiver<Vec<RunSubjectQuery>>, messages: &MessageSender) {
+    while let Ok(queries) = requests.recv() {
+        let Some(repo) = repo else { continue };
+        let read = |query: &RunSubjectQuery| {
+            let (message, _) = repo.commit_message(&query.tip).ok()?;
+            let commits = repo.count_commits(&query.base, &query.tip, RunSubject::MAX_COMMITS).ok()?;
+            let title = Mask::On.mask_text(None, message.trim_start().lines().next().unwrap_or_default()).into_owned();
+            Some((query.run.clone(), RunSubject { commits, title }))
+        };
+        let subjects: Vec<(String, RunSubject)> = queries.iter().filter_map(read).collect();
+        if !subjects.is_empty() && messages.send(AppMessage::RunSubjects(subjects)).is_err() {
             return;
         }
     }

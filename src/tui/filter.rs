@@ -4,10 +4,11 @@
 //! - An unknown term is reported while it is typed and is otherwise ignored.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use crate::config::did_you_mean;
 use crate::domain::{FindingStatus, Kind, Priority, RunId};
-use crate::store::{FindingRow, StoreView};
+use crate::store::{FindingRow, LastVisit, StoreView};
 
 /// Default filter of the list.
 pub const DEFAULT: &str = "status:undecided";
@@ -38,12 +39,27 @@ pub struct FilterOverrides {
     /// Ids of the findings in the output of each run that the filter names. A finding row knows only its first and
     /// last run.
     pub reported: HashMap<String, Vec<String>>,
+    /// End of the user's last visit; without it, no finding is new.
+    pub last_visit: Option<Arc<LastVisit>>,
+    /// Ids of the new findings that were selected during this visit.
+    pub seen: HashSet<String>,
 }
 
 impl FilterOverrides {
     /// Returns the status of a finding after the decisions that the view lacks.
     pub fn status_of(&self, row: &FindingRow<'_>) -> FindingStatus {
         if self.statuses.is_empty() { row.status } else { self.statuses.get(row.id).copied().unwrap_or(row.status) }
+    }
+}
+
+impl FilterOverrides {
+    /// Returns true if a finding, given with its index in the view, was first reported after the last visit and was not
+    /// selected since.
+    pub fn is_new(&self, view: &StoreView, index: usize, row: &FindingRow<'_>) -> bool {
+        self.last_visit.as_ref().is_some_and(|visit| {
+            let created = view.first_reporting_run(index).map_or(0, |run| view.run_created_ms(run));
+            visit.is_later(row.id, row.first_run, created) && !self.seen.contains(row.id)
+        })
     }
 }
 

@@ -36,6 +36,8 @@ pub struct Glyphs {
     pub arrow: &'static str,
     /// Sign of a superseded run below its replacement.
     pub nested: &'static str,
+    /// Quotation marks around a commit's title.
+    pub quotes: (&'static str, &'static str),
     /// Sign of a success notice.
     pub done: &'static str,
     /// Sign of an error notice.
@@ -73,6 +75,7 @@ pub const UNICODE: Glyphs = Glyphs {
     unfolded: "▾",
     arrow: "→",
     nested: "└",
+    quotes: ("“", "”"),
     done: "✓",
     trouble: "!",
     none: "·",
@@ -101,6 +104,7 @@ pub const ASCII: Glyphs = Glyphs {
     unfolded: "-",
     arrow: ">",
     nested: "`",
+    quotes: ("\"", "\""),
     done: "+",
     trouble: "!",
     none: ".",

@@ -164,6 +164,7 @@ actions! {
     "Find" {
         Filter "filter" "filter" "filter by status, kind, path, text",
         Search "search" "search" "search",
+        Order "order" "sort" "sort and group the findings",
     }
     "Knowledge" {
         Mute "mute" "mute" "mute or unmute the pattern",

@@ -152,6 +152,10 @@ pub fn compute_layout(columns: u16, rows: u16, focus: Pane, list: Pane, zoomed: 
         put(Pane::Runs, area(x, top, width, runs));
         put(Pane::Findings, area(x, top + runs + air, width, findings));
         put(Pane::Files, area(x, top + runs + findings + 2 * air, width, files));
+    } else if roomy && list != Pane::Runs {
+        // The title of the runs alone, which says what runs.
+        put(Pane::Runs, area(x, top, width, 1));
+        put(list, area(x, top + 1, width, height.saturating_sub(1)));
     } else {
         put(list, area(x, top, width, height));
     }

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use super::app::RunSubject;
 use super::diff::{DiffMove, DiffPage, DiffRequest, DiffTexts, TextHighlights};
-use super::filter::{FilterOverrides, FindingFilter};
+use super::finding_order::{FindingQuery, ListedFindings};
 use super::input::TerminalInput;
 use super::page_data::PageData;
 use super::views::fix::{FixIndex, FixOrder, FixPlan};
@@ -39,6 +40,13 @@ pub enum AppMessage {
     Pulses(Vec<(String, Heartbeat)>),
     /// Facts from which the freshness of the runs is derived; sent before the view whose runs they describe.
     Freshness(Arc<FreshnessFacts>),
+    /// Number of findings that the user decided today.
+    DecidedToday {
+        /// Start of the day in milliseconds since 1970.
+        since: i64,
+        /// Number of findings.
+        count: usize,
+    },
     /// An assistant has got a ledger.
     LedgerDelivered,
     /// The store cannot be read, or not completely.
@@ -49,8 +57,8 @@ pub enum AppMessage {
         serial: u64,
         /// View that was filtered.
         view: Arc<StoreView>,
-        /// Indices of the findings in `view`, in ascending order.
-        rows: Vec<u32>,
+        /// Findings of `view` in the order of the list.
+        listed: ListedFindings,
     },
     /// Data of the detail page.
     Loaded {
@@ -104,6 +112,8 @@ pub enum AppMessage {
         /// Files sorted by path.
         files: Option<Vec<FileListRow>>,
     },
+    /// Commits that runs reviewed, by run id.
+    RunSubjects(Vec<(String, RunSubject)>),
     /// Ids of the findings that a run reported.
     Reported {
         /// Run id.
@@ -217,21 +227,21 @@ pub enum AppCommand {
         /// Run id.
         run: String,
     },
+    /// Reads the commits that runs reviewed.
+    LoadRunSubjects(Vec<RunSubjectQuery>),
     /// Reads the ids of the findings that a run reported.
     LoadReported {
         /// Run id.
         run: String,
     },
-    /// Filters the findings of a view.
+    /// Filters and sorts the findings of a view.
     Filter {
         /// Serial number, which the result repeats.
         serial: u64,
         /// View to filter.
         view: Arc<StoreView>,
-        /// Filter to apply.
-        filter: FindingFilter,
-        /// Knowledge that `view` lacks.
-        overrides: Arc<FilterOverrides>,
+        /// Filter and order to apply.
+        query: FindingQuery,
     },
     /// Requests data for a view.
     View(ViewRequest),
@@ -275,12 +285,25 @@ pub enum AppCommand {
         /// Line at which the editor opens, 1-based.
         line: u32,
     },
+    /// Tells the user outside the screen, if the settings say so.
+    Notify(String),
     /// Suspends the process, as Ctrl-Z does in a shell.
     Suspend,
     /// Draws the whole screen again.
     Redraw,
     /// Ends the cockpit; `None` when the user quit.
     Quit(Option<ExitCause>),
+}
+
+/// Run whose commits are read, and the ends of their range.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSubjectQuery {
+    /// Run id.
+    pub run: String,
+    /// Commit before the first commit; empty for a commit without a parent.
+    pub base: String,
+    /// Last commit.
+    pub tip: String,
 }
 
 /// Text to copy.

@@ -18,6 +18,7 @@ mod draw;
 mod editor;
 mod effects;
 pub mod filter;
+pub mod finding_order;
 pub mod glyphs;
 mod highlight;
 pub mod input;
@@ -26,12 +27,15 @@ mod layout;
 mod line_edit;
 mod markdown;
 pub mod message;
+mod notification;
 pub(crate) mod page_data;
 mod page_loader;
 mod pages;
 pub mod request_counter;
+mod run_label;
 mod runner_requests;
 mod screen;
+mod short_title;
 mod terminal;
 pub mod theme;
 pub(crate) mod turns;
@@ -57,12 +61,14 @@ pub use update::update;
 use app::{App, AppOptions, RunBudget, SessionInfo, TurnLimits};
 use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
+use notification::encode_notification;
 use terminal::{EventSource, MessageSender, Terminal};
 use theme::{Background, ColorDepth, Theme};
 
-use crate::config::{self, ClockAndIds, ColorChoice, KeymapFile, OpeningMode, Paths, Settings};
+use crate::config::{self, ClockAndIds, ColorChoice, KeymapFile, NotifyMode, OpeningMode, Paths, Settings};
 use crate::git::Repo;
 use crate::runner::{FreshnessFacts, Services, max_turns};
+use crate::store::LastVisit;
 
 /// Parts from which the cockpit is built.
 pub struct Cockpit {
@@ -102,6 +108,11 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     let (columns, rows) = Terminal::size();
     let mut app = App::new(load_options(&services, columns, rows));
     app.now = services.ambient.now().as_millisecond();
+    app.finding_list.row_height = services.settings.finding_rows;
+    // On the first visit, what comes from now on is new.
+    let visit = services.store.last_visit();
+    let visit = visit.unwrap_or_else(|| LastVisit { left_at: services.ambient.now(), ..LastVisit::default() });
+    Arc::make_mut(&mut app.finding_list.overrides).last_visit = Some(Arc::new(visit));
     match services.store.recent_view(MAX_FIRST_FRAME_RUNS) {
         Ok(view) => {
             let now = app.now;
@@ -109,13 +120,14 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
             update(&mut app, now, AppMessage::Freshness(Arc::new(facts)));
             // Pages are requested again when the threads run.
             for command in update(&mut app, now, AppMessage::StoreRead { view, written: 0 }) {
-                if let AppCommand::Filter { serial, view, filter, overrides: known } = command {
-                    let rows = filter.matching_rows(&view, &known);
-                    update(&mut app, now, AppMessage::Filtered { serial, view, rows });
+                if let AppCommand::Filter { serial, view, query } = command {
+                    let listed = query.list(&view);
+                    update(&mut app, now, AppMessage::Filtered { serial, view, listed });
                 }
             }
             app.detail.loading = None;
             app.file_list.requested.clear();
+            app.run_list.subjects.clear();
         }
         Err(error) => app.store.trouble = Some(error.to_string()),
     }
@@ -129,15 +141,22 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     let (events, mailbox) = EventSource::new()?;
     listen_to_signals(mailbox.clone())?;
     let root = services.repo.root();
+    let (store, notify) = (services.store.clone(), services.settings.notify);
     let repo = Repo::discover(&root).ok();
     let loader = page_loader::PageLoader::new(services.store.clone(), repo, Box::new(services.filter()), ledger);
     // A separate runner, so that a cancel request does not wait until a snapshot is taken.
     let control = services.open_again();
     let effects =
         effects::Effects::start(loader, services, control, (ClockAndIds::system(), app.display.zone.clone()), mailbox);
-    let mut cockpit = EventLoop { app, screen, terminal, events, effects, root, clock: ClockAndIds::system() };
+    let mut cockpit = EventLoop { app, screen, terminal, events, effects, root, clock: ClockAndIds::system(), notify };
     let end = cockpit.run_until_end();
     let left = cockpit.terminal.release();
+    if cockpit.app.store.view.complete {
+        let visit = LastVisit::ending(cockpit.clock.now(), &cockpit.app.store.view);
+        if let Err(error) = store.record_visit(&visit) {
+            tracing::warn!(%error, "the end of the visit is not recorded");
+        }
+    }
     match end {
         // The terminal is gone, so a failed restore is expected.
         Ok(Some(ExitCause::HungUp)) => Ok(CockpitExit::Signal),
@@ -312,6 +331,7 @@ struct EventLoop {
     effects: effects::Effects,
     root: std::path::PathBuf,
     clock: ClockAndIds,
+    notify: NotifyMode,
 }
 
 /// Continues, or breaks with the exit cause.
@@ -326,7 +346,10 @@ impl EventLoop {
                 Some(message) => message,
                 // Time changes the screen only while a clock is running.
                 None => {
-                    let patience = self.app.has_running_clock().then_some(Duration::from_secs(1));
+                    let patience = match self.app.has_running_clock() {
+                        true => Some(Duration::from_secs(1)),
+                        false => self.app.time_until_ages_change(),
+                    };
                     self.events.wait_next(patience).unwrap_or(AppMessage::Tick)
                 }
             };
@@ -355,6 +378,12 @@ impl EventLoop {
             match command {
                 AppCommand::Quit(end) => return Ok(LoopFlow::Break(end)),
                 AppCommand::Redraw => self.screen.invalidate(),
+                AppCommand::Notify(text) => {
+                    let bytes = encode_notification(self.notify, &text, |name| std::env::var(name).ok());
+                    if !bytes.is_empty() {
+                        self.terminal.write(bytes.as_bytes())?;
+                    }
+                }
                 AppCommand::CopyToTerminal(text) => self.terminal.write(encode_clipboard(&text).as_bytes())?,
                 AppCommand::Edit { path, line } => {
                     let edited = self.open_editor(&path, line)?;

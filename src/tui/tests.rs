@@ -7,6 +7,7 @@ mod flow;
 mod knowledge;
 mod librarian;
 mod life;
+mod lists;
 mod random_events;
 mod review_form;
 mod screens;

@@ -2,6 +2,7 @@
 
 mod assistants;
 mod diff;
+mod lists;
 mod opening;
 mod secrets;
 
@@ -174,9 +175,9 @@ fn repository() -> TestEnvironment {
 fn a_first_start_reviews_shows_decides_undoes_and_leaves_the_terminal_as_it_was() {
     let test = repository();
     let mut cockpit = Cockpit::open(&test);
-    cockpit.wait_for("completed");
+    cockpit.wait_for("✓ worktree");
     let screen = cockpit.wait("findings", |screen| screen.contains("job.py:") && screen.contains("idle"));
-    assert!(screen.contains("last review worktree"), "{screen}");
+    assert!(screen.lines().next().is_some_and(|line| line.contains(" open ")), "{screen}");
     cockpit.press("2j");
     cockpit.press("a");
     cockpit.wait_for("addressed job.py:");
@@ -200,7 +201,7 @@ fn signals_give_the_terminal_back() {
     for name in ["TERM", "HUP", "QUIT"] {
         let test = repository();
         let mut cockpit = Cockpit::open(&test);
-        cockpit.wait_for("completed");
+        cockpit.wait_for("✓ worktree");
         cockpit.signal(name);
         assert_eq!(cockpit.end(), 130, "{name}");
         cockpit.assert_restored();
@@ -431,9 +432,9 @@ fn an_editor_has_the_terminal_to_itself() {
 fn w_starts_a_watcher_that_outlives_the_cockpit_and_w_ends_it() {
     let test = repository();
     let mut cockpit = Cockpit::open(&test);
-    cockpit.wait("the first review", |screen| screen.contains("completed") && screen.contains("idle"));
+    cockpit.wait("the first review", |screen| screen.contains("✓ worktree") && screen.contains("idle"));
     cockpit.press("w");
-    cockpit.wait("the header", |screen| screen.lines().next().is_some_and(|line| line.contains("main   watching")));
+    cockpit.wait("the header", |screen| screen.lines().next().is_some_and(|line| line.contains("  watching")));
     cockpit.press("W");
     cockpit.wait_for("until 14:00");
     cockpit.press("\r");
@@ -476,7 +477,7 @@ fn a_watcher_is_told_what_only_the_cockpit_was_told(
     test.write(".revdeck.toml", settings);
     let mut cockpit = Cockpit::open_told(&test, arguments, &[]);
     let watched = |screen: &str| screen.lines().next().is_some_and(|line| line.contains("watching"));
-    cockpit.wait("the first review", |screen| screen.contains("completed") && screen.contains("idle"));
+    cockpit.wait("the first review", |screen| screen.contains("✓ worktree") && screen.contains("idle"));
     cockpit.press("w");
     cockpit.wait("the header", watched);
     let WatcherStatus::Known(watching) = test.store().watcher_status().expect("asked") else {
@@ -495,7 +496,7 @@ fn a_watcher_knows_nothing_of_a_git_that_started_the_cockpit() {
     let test = repository();
     let said = [("GIT_PREFIX", "below/"), ("GIT_CONFIG_PARAMETERS", "'core.abbrev=7'")];
     let mut cockpit = Cockpit::open_with(&test, &said);
-    cockpit.wait("the first review", |screen| screen.contains("completed") && screen.contains("idle"));
+    cockpit.wait("the first review", |screen| screen.contains("✓ worktree") && screen.contains("idle"));
     let watched = |screen: &str| screen.lines().next().is_some_and(|line| line.contains("watching"));
     cockpit.press("w");
     cockpit.wait("the header", watched);

@@ -1,12 +1,10 @@
-//! Draws header, pane titles, message line and footer.
-
-use std::borrow::Cow;
+//! Draws pane titles, message line and footer.
 
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{App, ContextListing, NoticeLevel, OpeningLook, Pane, PendingCountKind};
+use super::super::app::{App, ContextListing, NoticeLevel, Pane, PendingCountKind};
 use super::super::diff;
 use super::super::doc;
 use super::super::keymap::{Action, KeyContext};
@@ -15,10 +13,7 @@ use super::super::message::DetailSubject;
 use super::super::theme::Role;
 use super::super::update;
 use super::painter::Painter;
-use crate::domain::{RunStatus, WatchMode, text};
-use crate::policy::Freshness;
 use crate::runner::BUILTIN_REVIEWER;
-use crate::store::{RunRow, WatcherInfo, WatcherStatus};
 
 /// Draws a message on a screen that is too small.
 pub fn draw_too_small(painter: &mut Painter<'_>) {
@@ -29,107 +24,6 @@ pub fn draw_too_small(painter: &mut Painter<'_>) {
         let x = area.width.saturating_sub(line.len() as u16) / 2;
         painter.draw_text(x, area.height.saturating_sub(2) / 2 + row, area.width, &line, Role::Muted);
     }
-}
-
-/// Draws repository, branch and scope, with the activity at the right edge.
-pub fn draw_header(painter: &mut Painter<'_>, layout: &ScreenLayout) {
-    let app = painter.app;
-    let area = layout.header;
-    let (y, right) = (area.y, area.right().saturating_sub(1));
-    let (glyph, state, role) = describe_engine(app);
-    let state_width = (state.width() as u16 + 2).min(area.width / 2 + 4);
-    let state_x = right.saturating_sub(state_width);
-    painter.draw_text(state_x, y, 1, glyph, role);
-    painter.draw_text(state_x + 2, y, state_width.saturating_sub(2), &state, role);
-    let end = state_x.saturating_sub(2);
-    let mut x = 1;
-    let mut put = |painter: &mut Painter<'_>, text: &str, role: Role, gap: u16| {
-        if x + 2 < end {
-            x += painter.draw_text(x, y, end - x, text, role) + gap;
-        }
-    };
-    put(painter, &app.session.repository, Role::Title, 2);
-    if !app.session.branch.is_empty() {
-        put(painter, &app.session.branch, Role::Normal, 3);
-    }
-    if let Some(watch) = watch_label(app) {
-        put(painter, &watch, Role::Faint, 3);
-    }
-    if let Some(run) = app.headline_run() {
-        let what = if app.has_active_runs() { "reviewing" } else { "last review" };
-        put(painter, what, Role::Faint, 1);
-        put(painter, &describe_scope(&run, app), Role::Muted, 2);
-    }
-}
-
-/// Returns the label of the watcher or snooze state; `None` if nobody watches and nothing is snoozed.
-fn watch_label(app: &App) -> Option<Cow<'static, str>> {
-    let snoozed = app.store.watch.snoozed.map(|until| until.as_millisecond()).filter(|until| *until > app.now);
-    match (&app.store.watch.watcher, snoozed) {
-        (_, Some(until)) => Some(format!("snoozed until {}", app.format_date_or_time(until)).into()),
-        (WatcherStatus::None, None) => None,
-        (WatcherStatus::Known(WatcherInfo { mode: WatchMode::Polling { .. }, .. }), None) => {
-            Some("watching (polling)".into())
-        }
-        (WatcherStatus::Known(_) | WatcherStatus::Unknown, None) => Some("watching".into()),
-    }
-}
-
-/// Describes the scope of a run: scope, number of files, snapshot.
-fn describe_scope(run: &RunRow<'_>, app: &App) -> String {
-    let mut words = vec![run.scope.to_owned()];
-    if run.files_total > 0 {
-        words.push(text::format_count(run.files_total as usize, "file"));
-    }
-    if let Some(snapshot) = run.snapshot_commit.get(..8) {
-        words.push(snapshot.to_owned());
-    }
-    words.join(&format!(" {} ", app.display.glyphs.dot))
-}
-
-/// Describes the activity of the headline run, or the idle state: glyph, text, style.
-fn describe_engine(app: &App) -> (&'static str, String, Role) {
-    let Some(run) = app.headline_run().filter(|_| app.has_active_runs()) else {
-        let (state, role) = match app.opening {
-            OpeningLook::Asked if app.store.view.run_count() == 0 => ("starting", Role::Working),
-            _ if !app.store.view.complete && app.store.view.run_count() > 0 => ("loading", Role::Muted),
-            _ => ("idle", Role::Muted),
-        };
-        return (app.display.glyphs.none, state.to_owned(), role);
-    };
-    let dot = app.display.glyphs.dot;
-    let waiting = app.waiting_runs();
-    let more = match (run.status, waiting) {
-        (RunStatus::Pending, 2..) => format!(" {dot} {waiting} waiting"),
-        (RunStatus::Pending, _) | (_, 0) => String::new(),
-        (_, waiting) => format!(" {dot} {waiting} waiting"),
-    };
-    if app.run_freshness(&run) == Freshness::Lost {
-        return (
-            app.display.glyphs.run_status(RunStatus::Lost),
-            format!("its worker is gone{more}"),
-            Role::from_freshness(Freshness::Lost),
-        );
-    }
-    if let Some(live) = app.run_activity(&run) {
-        return (
-            app.display.glyphs.activity(live.state),
-            format!("{}{more}", live.text),
-            Role::from_activity(live.state),
-        );
-    }
-    let state = match run.status {
-        RunStatus::Pending => format!("waiting for a worker {dot} {}", app.format_age_of(run.created_ms)),
-        // Left-out files count as files, but their hunks are not counted.
-        RunStatus::Reviewing if run.hunks_total > 0 => format!(
-            "reviewing {}/{} {dot} active {} ago",
-            run.hunks_covered,
-            text::format_count(run.hunks_total.max(run.hunks_covered) as usize, "hunk"),
-            app.format_age_of(run.updated_ms)
-        ),
-        status => format!("{status} {dot} active {} ago", app.format_age_of(run.updated_ms)),
-    };
-    (app.display.glyphs.run_status(run.status), format!("{state}{more}"), Role::Working)
 }
 
 pub fn draw_divider(painter: &mut Painter<'_>, area: Rect) {

@@ -6,6 +6,7 @@ mod detail;
 mod files;
 mod findings;
 mod frame;
+mod header;
 mod hints;
 pub(crate) mod painter;
 mod runs;
@@ -25,7 +26,7 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
     if layout.too_small {
         return frame::draw_too_small(&mut painter);
     }
-    frame::draw_header(&mut painter, &layout);
+    header::draw_header(&mut painter, &layout);
     if app.views.covers_panes() {
         app.views.draw(&mut painter, &layout, false);
     } else {

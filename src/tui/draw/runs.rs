@@ -1,178 +1,241 @@
-//! Draws the list of runs: status, scope, reviewer, time, findings by priority, tokens.
+//! Draws the list of runs: status, what was reviewed, number of findings, reviewer, cost, age; below a run, the number
+//! of runs that it replaced.
 
 use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{App, Pane, RunEntry};
+use super::super::app::{App, Pane, RunEntry, RunListLine};
 use super::super::layout::PaneArea;
+use super::super::pages::format_dollars;
+use super::super::run_label::format_run_label;
 use super::super::theme::Role;
 use super::frame;
 use super::painter::Painter;
-use crate::domain::{Priority, RunStatus};
+use crate::domain::{Priority, RunStatus, text};
 use crate::policy::Freshness;
 use crate::store::RunRow;
 
 /// Column heading for [`draw_counts`].
 pub const COUNTS_HEADER: &str = "p0  p1  p2  p3";
 
+/// Width from which the freshness is a word; a narrower list has a sign.
+const MIN_WORD_COLUMNS: u16 = 60;
+
+/// Greatest width of the column of labels.
+const MAX_LABEL_COLUMNS: u16 = 22;
+
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let app = painter.app;
     draw_title(painter, area);
     let body = area.body;
-    if app.run_list.entries.is_empty() {
+    let list = &app.run_list;
+    if body.height == 0 {
+        return;
+    }
+    if list.entries.is_empty() {
         painter.draw_text(body.x, body.y, body.width, "no review yet", Role::Faint);
         return;
     }
     let bar = frame::pane_selection_style(painter, Pane::Runs);
-    let cursor = app.run_list.cursor;
-    let visible = app.run_list.entries.iter().skip(cursor.offset).take(usize::from(body.height));
-    let rows: Vec<VisibleRun<'_>> = visible.map(|entry| VisibleRun::from_entry(app, entry)).collect();
-    let columns = OptionalColumns {
-        tokens: rows.iter().any(|row| row.run.tokens > 0),
-        freshness_sign: rows.iter().any(|row| row.freshness != Freshness::Current),
+    let lines: Vec<RunListLine> =
+        (0..usize::from(body.height)).map_while(|y| list.line(list.cursor.offset + y)).collect();
+    let visible = |line: &RunListLine| match line {
+        RunListLine::Run(at) => list.entries.get(*at).map(|entry| VisibleRun::from_entry(app, entry, body.width)),
+        RunListLine::Fold(_) => None,
     };
-    for ((at, row), y) in rows.iter().enumerate().zip(body.y..) {
-        let line = Rect::new(body.x, y, body.width, 1);
-        if cursor.offset + at == cursor.selected {
-            painter.fill(line, bar);
-            painter.set_overlay_style(Some(bar));
+    let rows: Vec<Option<VisibleRun<'_>>> = lines.iter().map(visible).collect();
+    let columns = RunColumns::measure(rows.iter().flatten(), body.width);
+    for ((line, row), y) in lines.iter().zip(&rows).zip(body.y..) {
+        let area = Rect::new(body.x, y, body.width, 1);
+        match (line, row) {
+            (RunListLine::Run(at), Some(row)) => {
+                if *at == list.cursor.selected {
+                    painter.fill(area, bar);
+                    painter.set_overlay_style(Some(bar));
+                }
+                draw_run(painter, row, area, columns);
+                painter.set_overlay_style(None);
+            }
+            (RunListLine::Fold(at), _) => draw_fold(painter, &list.entries[*at], area),
+            (RunListLine::Run(_), None) => {}
         }
-        draw_run(painter, row, line, columns);
-        painter.set_overlay_style(None);
     }
-    painter.draw_scroll_thumb(body, cursor.offset, app.run_list.entries.len());
+    painter.draw_scroll_thumb(body, list.cursor.offset, list.line_count());
 }
 
-/// Run in a visible row, with its freshness at the time of the frame.
+/// Run in a visible row, with its texts at the time of the frame.
 struct VisibleRun<'a> {
     entry: &'a RunEntry,
     run: RunRow<'a>,
-    freshness: Freshness,
+    label: String,
+    /// Text and style of what is unusual, then the content of the change.
+    facts: Vec<(String, Role)>,
+    cost: String,
+    age: String,
 }
 
 impl<'a> VisibleRun<'a> {
-    fn from_entry(app: &'a App, entry: &'a RunEntry) -> Self {
+    fn from_entry(app: &'a App, entry: &'a RunEntry, width: u16) -> Self {
         let run = app.store.view.run(entry.index as usize);
+        let (_, word, role) = app.run_state(&run);
+        let mut facts = Vec::new();
+        if word != RunStatus::Completed.word() {
+            facts.push((word.to_owned(), role));
+        }
         let freshness = app.run_freshness(&run);
-        Self { entry, run, freshness }
+        // The age says that a run takes long, and a nested run says by its place that it was replaced.
+        let is_known = freshness == Freshness::Current
+            || freshness == Freshness::LongRunning
+            || (entry.nested && freshness == Freshness::Superseded)
+            || freshness.word() == word;
+        if !is_known {
+            let sign = app.display.glyphs.freshness(freshness);
+            let text = if width < MIN_WORD_COLUMNS { sign } else { freshness.word() };
+            facts.push((text.to_owned(), Role::from_freshness(freshness)));
+        }
+        if !run.branch.is_empty() && run.branch != app.session.branch && !run.scope.starts_with("branch") {
+            facts.push((format!("on {}", run.branch), Role::Muted));
+        }
+        facts.push((app.describe_run_content(&run), Role::Muted));
+        if run.reuse_count > 0 {
+            facts.push((format!("reused {}", text::format_count(run.reuse_count as usize, "time")), Role::Faint));
+        }
+        let cost = app.pulse(run.id).filter(|_| run.status.is_working()).map_or(run.cost, |pulse| pulse.cost);
+        Self {
+            entry,
+            run,
+            label: format_run_label(&run).into_owned(),
+            facts,
+            cost: if cost > 0.0 { format_dollars(cost) } else { String::new() },
+            age: app.format_short_age(run.created_ms),
+        }
     }
 }
 
-/// Columns that are drawn only if a visible run has something for them.
+/// Widths of the columns, from the visible runs.
 #[derive(Debug, Clone, Copy)]
-struct OptionalColumns {
-    tokens: bool,
-    /// A sign instead of the word, where the word does not fit.
-    freshness_sign: bool,
+struct RunColumns {
+    label: u16,
+    cost: u16,
+    age: u16,
+    reviewer: u16,
 }
 
-/// Width of the longest freshness word with a gap.
-const FRESHNESS_WIDTH: u16 = 13;
-/// Columns that the freshness leaves for the scope at least: `worktree` with the number of folded runs.
-const MIN_SCOPE_WIDTH: u16 = 13;
+impl RunColumns {
+    fn measure<'a>(rows: impl Iterator<Item = &'a VisibleRun<'a>>, width: u16) -> Self {
+        let mut columns = Self { label: 0, cost: 0, age: 0, reviewer: 0 };
+        for row in rows {
+            let wide = |text: &str| u16::try_from(text.width()).unwrap_or(u16::MAX);
+            columns.label = columns.label.max(wide(&row.label) + if row.entry.nested { 2 } else { 0 });
+            columns.cost = columns.cost.max(wide(&row.cost));
+            columns.age = columns.age.max(wide(&row.age));
+            columns.reviewer = columns.reviewer.max(wide(row.run.reviewer));
+        }
+        columns.label = columns.label.min(MAX_LABEL_COLUMNS).min(width / 2);
+        columns.reviewer = columns.reviewer.min(12);
+        columns
+    }
+}
 
-/// Draws the title with the number of rows, and of all runs if some are folded away; `+` says that the store has more.
+/// Draws the title with the number of runs; `+` says that the store has more.
 fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
     let app = painter.app;
     let total = app.store.view.run_count();
     let mut facts = Vec::new();
     if total > 0 {
         let more = if app.store.view.complete { "" } else { "+" };
-        let shown = app.run_list.entries.len();
-        let count = if shown == total { format!("{total}{more}") } else { format!("{shown} of {total}{more}") };
-        facts.push((count, Role::Muted));
+        facts.push((format!("{}{more}", text::format_thousands(total as u64)), Role::Muted));
     }
-    let columns = if app.run_list.entries.is_empty() { "" } else { COUNTS_HEADER };
-    frame::draw_title(painter, area, Pane::Runs, "Runs", &facts, columns);
+    // Without rows below it, the title says what runs, or what was reviewed last.
+    if area.body.height == 0
+        && let Some(run) = app.headline_run()
+    {
+        let (sign, word, role) = app.run_state(&run);
+        facts.push((sign.to_owned(), role));
+        let what = match app.run_activity(&run) {
+            Some(live) => live.text,
+            None if run.status == RunStatus::Completed => app.format_short_age(run.created_ms),
+            None => word.to_owned(),
+        };
+        facts.push((format!("{}  {what}", format_run_label(&run)), Role::Muted));
+    }
+    frame::draw_title(painter, area, Pane::Runs, "Runs", &facts, "");
 }
 
-/// Draws a run in `line`, which is one row high.
-fn draw_run(painter: &mut Painter<'_>, row: &VisibleRun<'_>, line: Rect, columns: OptionalColumns) {
+/// Draws a run in `line`, which is one row high. Columns from the right: age, cost, reviewer, findings; a column that
+/// does not fit is dropped.
+fn draw_run(painter: &mut Painter<'_>, row: &VisibleRun<'_>, line: Rect, columns: RunColumns) {
     let app = painter.app;
-    let VisibleRun { entry, run, freshness } = row;
-    let (sign, word, role) = app.run_state(run);
+    let run = &row.run;
+    let (sign, _, role) = app.run_state(run);
     let mut left = line.x;
-    if entry.nested {
+    if row.entry.nested {
         painter.draw_text(left, line.y, 1, app.display.glyphs.nested, Role::Faint);
         left += 2;
     }
     painter.draw_text(left, line.y, 1, sign, role);
     left += 2;
     let mut rest = Rect::new(left, line.y, line.right().saturating_sub(left), 1);
-    draw_columns(painter, run, &mut rest, columns.tokens);
-    if rest.width >= 24 {
-        painter.draw_text(rest.x, rest.y, 11, word, role);
-        rest = Rect::new(rest.x + 12, rest.y, rest.width - 12, 1);
+    if let Some(x) = take_column(&mut rest, columns.age + 1, columns.label) {
+        painter.draw_text_right(x, rest.y, columns.age + 1, &row.age, Role::Muted);
     }
-    draw_freshness(painter, *freshness, &mut rest, columns.freshness_sign);
-    draw_scope(painter, entry, run, rest);
+    if columns.cost > 0
+        && let Some(x) = take_column(&mut rest, columns.cost + 2, columns.label)
+    {
+        painter.draw_text_right(x, rest.y, columns.cost + 2, &row.cost, Role::Muted);
+    }
+    if let Some(x) = take_column(&mut rest, columns.reviewer + 2, columns.label + 12) {
+        painter.draw_text(x + 2, rest.y, columns.reviewer, run.reviewer, Role::Muted);
+    }
+    if let Some(x) = take_column(&mut rest, 4, columns.label + 12) {
+        draw_total(painter, x, rest.y, run);
+    }
+    let label_width = columns.label.saturating_sub(left - line.x - 2).min(rest.width);
+    let role = if row.entry.nested { Role::Muted } else { Role::Normal };
+    painter.draw_text(rest.x, rest.y, label_width, &row.label, role);
+    let mut x = rest.x + label_width + 2;
+    for (at, (fact, role)) in row.facts.iter().filter(|(fact, _)| !fact.is_empty()).enumerate() {
+        if at > 0 && x + 3 < rest.right() {
+            x += 1 + painter.draw_text(x + 1, rest.y, 1, app.display.glyphs.dot, Role::Faint) + 1;
+        }
+        if x >= rest.right() {
+            break;
+        }
+        x += painter.draw_text(x, rest.y, rest.right() - x, fact, *role);
+    }
 }
 
-/// Draws the freshness as a word, or as a sign if there is no room for the word. Takes the drawn columns off `rest`.
-fn draw_freshness(painter: &mut Painter<'_>, freshness: Freshness, rest: &mut Rect, sign: bool) {
-    let role = Role::from_freshness(freshness);
-    let width = match rest.width >= FRESHNESS_WIDTH + MIN_SCOPE_WIDTH {
-        true => {
-            painter.draw_text(rest.x, rest.y, FRESHNESS_WIDTH - 1, freshness.word(), role);
-            FRESHNESS_WIDTH
+/// Draws the number of findings in the colour of the most urgent one, in four columns.
+fn draw_total(painter: &mut Painter<'_>, x: u16, y: u16, run: &RunRow<'_>) {
+    let total: u64 = run.counts.iter().copied().map(u64::from).sum();
+    let worst = Priority::ALL.into_iter().find(|priority| run.counts[priority.index()] > 0);
+    match worst {
+        Some(priority) => {
+            let text = if total > 999 { format!("{}k", total / 1000) } else { total.to_string() };
+            painter.draw_text_right(x, y, 4, &text, Role::from_priority(priority));
         }
-        false if sign && rest.width > MIN_SCOPE_WIDTH / 2 => {
-            painter.draw_text(rest.x, rest.y, 1, painter.app.display.glyphs.freshness(freshness), role);
-            2
+        None if run.status == RunStatus::Completed => {
+            painter.draw_text_right(x, y, 4, painter.app.display.glyphs.none, Role::Faint);
         }
-        false => 0,
-    };
-    *rest = Rect::new(rest.x + width, rest.y, rest.width - width, 1);
+        None => {}
+    }
 }
 
-/// Draws the columns from the right edge: counts, tokens, time, reviewer. A column that does not fit is dropped. Takes
-/// the drawn columns off `rest`.
-fn draw_columns(painter: &mut Painter<'_>, run: &RunRow<'_>, rest: &mut Rect, has_tokens: bool) {
-    let app = painter.app;
-    let y = rest.y;
-    if let Some(x) = take_column(rest, 16, 10) {
-        draw_counts(painter, x, y, run.counts, run.status);
-    }
-    if has_tokens && let Some(x) = take_column(rest, 7, 26) {
-        let tokens = match run.tokens {
-            0 => app.display.glyphs.dash.to_owned(),
-            n @ 1..=9999 => n.to_string(),
-            n => format!("{}k", n / 1000),
-        };
-        painter.draw_text_right(x, y, 6, &tokens, Role::Muted);
-    }
-    if let Some(x) = take_column(rest, 8, 18) {
-        painter.draw_text_right(x, y, 7, &app.format_date_or_time(run.created_ms), Role::Muted);
-    }
-    if let Some(x) = take_column(rest, 10, 28) {
-        painter.draw_text(x, y, 9, run.reviewer, Role::Muted);
-    }
+/// Draws the number of runs that are folded away below a run: `└ 2 superseded, 1 reused`.
+fn draw_fold(painter: &mut Painter<'_>, entry: &RunEntry, line: Rect) {
+    let glyphs = painter.app.display.glyphs;
+    let text = format!("{} {}", glyphs.nested, entry.folded.describe());
+    painter.draw_text(line.x + 2, line.y, line.width.saturating_sub(2), &text, Role::Faint);
 }
 
 /// Takes a column of `width` off the right end and returns where it begins; `None` if fewer than `least` columns would
-/// be left for the scope.
+/// be left for the label.
 fn take_column(rest: &mut Rect, width: u16, least: u16) -> Option<u16> {
     if rest.width < width + least {
         return None;
     }
     rest.width -= width;
     Some(rest.right())
-}
-
-/// Draws the scope, and at the right end the fold sign with the number of folded runs.
-fn draw_scope(painter: &mut Painter<'_>, entry: &RunEntry, run: &RunRow<'_>, area: Rect) {
-    let glyphs = painter.app.display.glyphs;
-    let mut width = area.width.saturating_sub(1);
-    let folded = match (entry.folded, entry.unfolded) {
-        (0, false) => String::new(),
-        (0, true) => glyphs.unfolded.to_owned(),
-        (n, _) => format!("{}{n}", glyphs.folded),
-    };
-    if !folded.is_empty() && width > 8 {
-        let used = painter.draw_text_right(area.x, area.y, width, &folded, Role::Faint);
-        width -= used + 1;
-    }
-    let scope = if run.is_fix_review() { "patch of a fix" } else { run.scope };
-    painter.draw_text(area.x, area.y, width, scope, if entry.nested { Role::Muted } else { Role::Normal });
 }
 
 /// Draws findings by priority, four columns each.

@@ -8,6 +8,7 @@ use crate::runner::{CostLimit, OpeningOutcome, ReviewerTerms, UnreviewedChange};
 use crate::store::triage::UndoOutcome;
 use crate::store::{RunRow, StoreViewBuilder};
 use crate::tui::app::{App, Notice, OpeningLook, Pane, PendingCount};
+use crate::tui::finding_order::ListedFindings;
 use crate::tui::input::TerminalInput;
 use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer, DetailSubject, ReviewReply, Tab, TriageOrder};
 use crate::tui::update;
@@ -218,7 +219,7 @@ fn superseded_runs_are_folded_below_what_replaced_them() {
     let mut app = showing(160, 48, view());
     press(&mut app, "1");
     assert_eq!(app.run_list.entries.len(), 2);
-    assert_eq!(app.run_list.entries[0].folded, 1);
+    assert_eq!(app.run_list.entries[0].folded.total(), 1);
     for (keys, rows) in [("Space", 3), ("Space", 2), ("l", 3), ("h", 2), ("Enter", 3)] {
         press(&mut app, keys);
         assert_eq!(app.run_list.entries.len(), rows, "{keys}");
@@ -277,9 +278,10 @@ fn many_findings_are_filtered_elsewhere_and_old_answers_do_not_count() {
     });
     let (serial, view) = asked.expect("filtering is asked for");
     assert_eq!(app.finding_list.rows.len(), 10, "until then the old list stays");
-    send(&mut app, AppMessage::Filtered { serial: serial - 1, view: many(3), rows: vec![0] });
+    let listed = |rows: Vec<u32>| ListedFindings { rows, ..ListedFindings::default() };
+    send(&mut app, AppMessage::Filtered { serial: serial - 1, view: many(3), listed: listed(vec![0]) });
     assert_eq!(app.finding_list.rows.len(), 10);
-    send(&mut app, AppMessage::Filtered { serial, view, rows: (0..5_000).collect() });
+    send(&mut app, AppMessage::Filtered { serial, view, listed: listed((0..5_000).collect()) });
     assert_eq!(app.finding_list.rows.len(), 5_000);
 }
 

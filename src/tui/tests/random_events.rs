@@ -13,7 +13,7 @@ use super::support::{self, NOW};
 use crate::domain::text::is_unsafe;
 use crate::store::triage::UndoOutcome;
 use crate::store::{StoreView, StoreViewBuilder};
-use crate::tui::app::App;
+use crate::tui::app::{App, RunSubject};
 use crate::tui::input::InputParser;
 use crate::tui::message::{AppCommand, AppMessage, ExitCause, ReviewReply, TriageOrder};
 use crate::tui::{draw, update};
@@ -100,9 +100,13 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
     let text = || HOSTILE.to_owned();
     let fails = dice.below(3) == 0;
     Some(match command {
-        AppCommand::Filter { serial, view, filter, overrides } => {
-            let rows = filter.matching_rows(&view, &overrides);
-            AppMessage::Filtered { serial, view, rows }
+        AppCommand::Filter { serial, view, query } => {
+            let listed = query.list(&view);
+            AppMessage::Filtered { serial, view, listed }
+        }
+        AppCommand::LoadRunSubjects(queries) => {
+            let subject = RunSubject { commits: dice.below(3), title: text() };
+            AppMessage::RunSubjects(queries.into_iter().map(|query| (query.run, subject.clone())).collect())
         }
         AppCommand::Load { subject, tab } => {
             let loaded = support::page(1 + dice.below(6) as u32, 1 + dice.below(3) as u32);
@@ -170,7 +174,7 @@ fn check_state(app: &App, hint: &str) {
     for (name, selected, rows) in [
         ("runs", app.run_list.cursor.selected, app.run_list.entries.len()),
         ("findings", app.finding_list.cursor.selected, app.finding_list.rows.len()),
-        ("files", app.file_list.cursor.selected, app.file_list.rows.len()),
+        ("files", app.file_list.cursor.selected, app.file_list.row_count()),
     ] {
         assert!(selected < rows.max(1), "{name}: row {selected} of {rows} is selected; {hint}");
     }

@@ -90,6 +90,12 @@ pub fn run_row(id: &str) -> RunRow<'_> {
         head_commit: "",
         matching_head: "",
         worktree: "/repo",
+        base_commit: "",
+        cost: 0.0,
+        reused_from: "",
+        carried_over_from: "",
+        resumed_from: "",
+        reuse_count: 0,
     }
 }
 

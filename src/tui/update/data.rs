@@ -1,13 +1,16 @@
 //! Applies new data: the view, filtered rows, the files of a run. Selections are restored by id and keep their
 //! position on the screen.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::app::{App, NoticeLevel, OpeningLook, Pane, RunEntry};
+use super::super::app::{App, FileListEntry, FilterStep, NoticeLevel, OpeningLook, Pane};
 use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter};
+use super::super::finding_order::{FindingArrangement, ListedFindings};
 use super::super::message::{AppCommand, DetailSubject, FileListRow, FileListState, Tab};
 use super::super::request_counter::RequestCounter;
+use super::announce;
+use super::runs::{position_of_run, rebuild_runs};
 use crate::domain::{FindingStatus, RunStatus};
 use crate::store::StoreView;
 
@@ -35,17 +38,20 @@ pub fn apply_view(app: &mut App, view: Arc<StoreView>, written: u64, commands: &
 /// Filters the findings of `view`; view and rows are replaced together.
 fn request_filter(app: &mut App, view: Arc<StoreView>, commands: &mut Vec<AppCommand>) {
     let serial = app.finding_list.filter_requests.begin();
+    let query = app.finding_list.query();
     if view.finding_count() <= MAX_INLINE_FILTER_FINDINGS {
-        let rows = app.finding_list.filter.matching_rows(&view, &app.finding_list.overrides);
-        apply_filtered(app, serial, view, rows);
+        let listed = query.list(&view);
+        apply_filtered(app, serial, view, listed, commands);
     } else {
-        commands.push(AppCommand::Filter {
-            serial,
-            view,
-            filter: app.finding_list.filter.clone(),
-            overrides: Arc::clone(&app.finding_list.overrides),
-        });
+        commands.push(AppCommand::Filter { serial, view, query });
     }
+}
+
+/// Sorts and groups the list anew.
+pub fn rearrange(app: &mut App, arrangement: FindingArrangement, commands: &mut Vec<AppCommand>) {
+    app.finding_list.arrangement = arrangement;
+    app.finding_list.mark_range_start = None;
+    request_filter(app, Arc::clone(&app.store.view), commands);
 }
 
 /// Applies a changed filter and unpins the findings that were kept visible after a decision.
@@ -82,25 +88,30 @@ pub fn apply_reported(app: &mut App, run: String, findings: Vec<String>, command
 }
 
 /// Replaces view and rows, unless a newer result was already applied.
-pub fn apply_filtered(app: &mut App, serial: u64, view: Arc<StoreView>, rows: Vec<u32>) {
+pub fn apply_filtered(
+    app: &mut App,
+    serial: u64,
+    view: Arc<StoreView>,
+    listed: ListedFindings,
+    commands: &mut Vec<AppCommand>,
+) {
     if !app.finding_list.filter_requests.accept(serial) {
         return;
     }
-    let selected = app.selected_finding().map(|finding| finding.id.to_owned());
     let same_view = Arc::ptr_eq(&view, &app.store.view);
     let run = app.selected_run().map(|run| run.id.to_owned());
-    // If the selected finding left the list, the next listed one is selected.
-    let near = selected.as_deref().and_then(|id| view.finding_index(id)).and_then(|index| u32::try_from(index).ok());
     let shown_before = finding_page_key(app);
+    let line = app.finding_list.selected_line();
+    if !same_view {
+        announce::announce_changes(app, &view, commands);
+    }
+    // Until the whole store is read, the list stays at its most important finding.
+    let is_at_start = !app.store.view.complete && app.finding_list.cursor.selected == 0;
+    let at = if is_at_start { 0 } else { find_new_position(app, &view, &listed.rows) };
     app.store.view = view;
-    app.finding_list.rows = rows;
-    let at = near.map_or(0, |index| app.finding_list.rows.partition_point(|row| *row < index));
+    app.finding_list.set_rows(listed);
     let height = app.pane_height(Pane::Findings);
-    app.finding_list.cursor.select_in_place(
-        at.min(app.finding_list.rows.len().saturating_sub(1)),
-        app.finding_list.rows.len(),
-        height,
-    );
+    app.finding_list.select_on_line(at, line, height);
     if !same_view {
         let mut marks = std::mem::take(&mut app.finding_list.marks);
         marks.retain(|id| app.store.view.finding_index(id).is_some());
@@ -112,6 +123,24 @@ pub fn apply_filtered(app: &mut App, serial: u64, view: Arc<StoreView>, rows: Ve
             set_first_focus(app);
         }
     }
+}
+
+/// Maximum number of rows that are tried for a finding that left the list.
+const MAX_TRIED_NEIGHBOURS: usize = 100;
+
+/// Returns the position of the selected finding in the new `rows` of `view`. If it left the list, returns that of the
+/// next finding that did not, else of the previous one.
+fn find_new_position(app: &App, view: &StoreView, rows: &[u32]) -> usize {
+    let old = &app.finding_list;
+    let position = |at: usize| {
+        let id = app.store.view.finding(*old.rows.get(at)? as usize).id;
+        let index = u32::try_from(view.finding_index(id)?).ok()?;
+        rows.iter().position(|row| *row == index)
+    };
+    let from = old.cursor.selected;
+    let after = from..(from + MAX_TRIED_NEIGHBOURS).min(old.rows.len());
+    let before = (from.saturating_sub(MAX_TRIED_NEIGHBOURS)..from.min(old.rows.len())).rev();
+    after.chain(before).find_map(position).unwrap_or(from).min(rows.len().saturating_sub(1))
 }
 
 /// Returns the facts on which the page of the selected finding depends.
@@ -129,72 +158,6 @@ fn set_first_focus(app: &mut App) {
     }
 }
 
-/// Rebuilds the list of runs. Superseded runs stand below the run that replaced them, folded unless opened.
-pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
-    let view = &app.store.view;
-    app.run_list.active.clear();
-    let mut below: HashMap<usize, Vec<usize>> = HashMap::new();
-    let mut top = Vec::new();
-    for index in 0..view.run_count() {
-        let run = view.run(index);
-        if !run.status.is_terminal() {
-            app.run_list.active.extend(u32::try_from(index).ok());
-        }
-        match superseding_run(view, index) {
-            Some(root) => below.entry(root).or_default().push(index),
-            None => top.push(index),
-        }
-    }
-    app.run_list.entries.clear();
-    for index in top {
-        let nested = below.get(&index).map_or(&[][..], Vec::as_slice);
-        let open = !nested.is_empty() && app.run_list.unfolded.contains(view.run(index).id);
-        let folded = if open { 0 } else { nested.len() };
-        let entry = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
-        app.run_list.entries.push(RunEntry {
-            index: entry(index),
-            nested: false,
-            folded: entry(folded),
-            unfolded: open,
-        });
-        if open {
-            app.run_list.entries.extend(nested.iter().map(|index| RunEntry {
-                index: entry(*index),
-                nested: true,
-                folded: 0,
-                unfolded: false,
-            }));
-        }
-    }
-    let height = app.pane_height(Pane::Runs);
-    // If the selected run was folded away, its replacement is selected.
-    let at = selected.and_then(|id| app.store.view.run_index(id)).and_then(|index| {
-        position_of_run(app, index)
-            .or_else(|| superseding_run(&app.store.view, index).and_then(|root| position_of_run(app, root)))
-    });
-    app.run_list.cursor.select_in_place(at.unwrap_or(0), app.run_list.entries.len(), height);
-    if let Some(id) = app.run_list.awaited.take() {
-        select_run(app, &id);
-    }
-}
-
-fn position_of_run(app: &App, index: usize) -> Option<usize> {
-    app.run_list.entries.iter().position(|entry| entry.index as usize == index)
-}
-
-/// Returns the run at the end of the chain of superseding runs; `None` if the run was not superseded.
-fn superseding_run(view: &StoreView, index: usize) -> Option<usize> {
-    let mut at = index;
-    for _ in 0..64 {
-        let next = view.run(at).superseded_by;
-        match view.run_index(next) {
-            Some(next) if !view.run(at).superseded_by.is_empty() && next != at => at = next,
-            _ => break,
-        }
-    }
-    (at != index).then_some(at)
-}
-
 /// Selects a run, for example the answer to a request.
 pub fn select_run(app: &mut App, id: &str) {
     let Some(index) = app.store.view.run_index(id) else {
@@ -204,7 +167,7 @@ pub fn select_run(app: &mut App, id: &str) {
     };
     let Some(at) = position_of_run(app, index) else { return };
     let height = app.pane_height(Pane::Runs);
-    app.run_list.cursor.select(at, app.run_list.entries.len(), height);
+    app.run_list.select(at, height);
 }
 
 /// Marks the page as stale if the new view may change it.
@@ -231,7 +194,7 @@ fn mark_stale_detail(app: &mut App, same_finding: bool) {
             .view
             .run_index(&app.file_list.run)
             .is_some_and(|index| !app.store.view.run(index).status.is_terminal());
-        if live || app.file_list.rows.iter().any(|file| file.state == FileListState::Waiting) {
+        if live || app.file_list.files().iter().any(|file| file.state == FileListState::Waiting) {
             app.file_list.requested.clear();
         }
     }
@@ -291,20 +254,41 @@ pub fn apply_files(app: &mut App, run: &str, files: Option<Vec<FileListRow>>) {
 }
 
 fn set_files(app: &mut App, files: Vec<FileListRow>, selected: Option<String>) {
-    let at = selected.and_then(|path| files.iter().position(|file| file.path == path));
-    app.file_list.rows = files;
-    let height = app.pane_height(Pane::Files);
+    app.file_list.set_files(files);
+    let at = selected.and_then(|path| app.file_list.position_of(&path));
+    let (rows, height) = (app.file_list.row_count(), app.pane_height(Pane::Files));
     match at {
-        Some(at) => app.file_list.cursor.select_in_place(at, app.file_list.rows.len(), height),
-        None => app.file_list.cursor.select(0, app.file_list.rows.len(), height),
+        Some(at) => app.file_list.cursor.select_in_place(at, rows, height),
+        None => app.file_list.cursor.select(0, rows, height),
     }
 }
 
-/// Filters the list for all findings of a run, with any status.
+/// Lists the files that were left out, or folds them into one row. Returns false if that row is not selected.
+pub fn toggle_left_out_files(app: &mut App) -> bool {
+    let selected = app.file_list.cursor.selected;
+    if !matches!(app.file_list.row(selected), Some(FileListEntry::LeftOut(_))) {
+        return false;
+    }
+    app.file_list.unfolded = !app.file_list.unfolded;
+    let (rows, height) = (app.file_list.row_count(), app.pane_height(Pane::Files));
+    app.file_list.cursor.select(selected, rows, height);
+    true
+}
+
+/// Marks the finding of the detail as seen, when another one is selected.
+pub fn mark_seen(app: &mut App) {
+    let DetailSubject::Finding(id) = &app.detail.subject else { return };
+    let Some(index) = app.store.view.finding_index(id) else { return };
+    if app.is_new(index, &app.store.view.finding(index)) {
+        let id = id.clone();
+        Arc::make_mut(&mut app.finding_list.overrides).seen.insert(id);
+    }
+}
+
+/// Filters the list for all findings of a run, with any status. The list of files shows the same run.
 pub fn show_run(app: &mut App, run: &str, commands: &mut Vec<AppCommand>) {
     let terms = terms_without(app, &["run:", "path:", "status:", "s:"]);
-    app.finding_list.filter_text = format!("{terms}run:{run}");
-    refilter(app, commands);
+    narrow(app, format!("{terms}run:{run}"), commands);
 }
 
 /// Filters the list for the findings of a file and keeps the other terms; after a run filter, only undecided
@@ -313,9 +297,42 @@ pub fn show_path(app: &mut App, path: &str, commands: &mut Vec<AppCommand>) {
     let all_of_a_run = app.finding_list.filter_text.split_whitespace().any(|word| word.starts_with("run:"))
         && !app.finding_list.filter_text.contains("status:");
     let status = if all_of_a_run { format!("{DEFAULT} ") } else { String::new() };
-    app.finding_list.filter_text = format!("{status}{}path:{path}", terms_without(app, &["run:", "path:"]));
-    refilter(app, commands);
+    let run = match app.chosen_run() {
+        Some(run) => format!(" run:{run}"),
+        None => String::new(),
+    };
+    let text = format!("{status}{}path:{path}{run}", terms_without(app, &["run:", "path:"]));
+    narrow(app, text, commands);
     notify_if_empty(app);
+}
+
+/// Replaces the filter, and remembers the former one for [`widen`].
+fn narrow(app: &mut App, filter: String, commands: &mut Vec<AppCommand>) {
+    let before = std::mem::replace(&mut app.finding_list.filter_text, filter.clone());
+    if before != filter {
+        app.finding_list.narrowed.push(FilterStep { before, after: filter });
+    }
+    refilter(app, commands);
+}
+
+/// Takes back the last choice of a run or a file, else the filter. Returns false if the list is not narrowed.
+pub fn widen(app: &mut App, commands: &mut Vec<AppCommand>) -> bool {
+    let list = &mut app.finding_list;
+    if list.filter_text == DEFAULT {
+        list.narrowed.clear();
+        return false;
+    }
+    // A filter that was typed since has no step of its own.
+    let step = list.narrowed.pop().filter(|step| step.after == list.filter_text);
+    list.filter_text = match step {
+        Some(step) => step.before,
+        None => {
+            list.narrowed.clear();
+            DEFAULT.to_owned()
+        }
+    };
+    refilter(app, commands);
+    true
 }
 
 /// Returns the filter terms without these prefixes, each followed by a space.

@@ -2,7 +2,6 @@
 
 use super::super::app::{App, ContextListing, NoticeLevel, Pane, PendingCount, PendingCountKind, PendingKeys};
 use super::super::diff;
-use super::super::filter;
 use super::super::input::{KeyCode, KeyEvent};
 use super::super::keymap::{Action, KeyMatch};
 use super::super::line_edit::LineEdit;
@@ -11,9 +10,9 @@ use super::super::views::confirm::{ConfirmAction, ConfirmView};
 use super::super::views::prompt::{InputPromptKind, PromptView};
 use super::super::views::{self, KeyPress, fix};
 use super::marks::{toggle_all_marks, toggle_mark_range, toggle_marks};
-use super::menus::build_copy_menu;
+use super::menus::{build_copy_menu, build_order_menu};
 use super::search::search_next;
-use super::{data, folds, parse_run_id, push_quit, rebuild_page, secrets, triage};
+use super::{data, folds, parse_run_id, push_quit, rebuild_page, runs, secrets, triage};
 use crate::domain::{FindingStatus, Scope};
 use crate::store::{RunRow, WatcherStatus};
 
@@ -209,6 +208,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Redo => triage::undo_or_redo(app, TriageOrder::Redo, commands),
         A::Filter => prompt_filter(app, commands),
         A::Search => prompt_search(app),
+        A::Order => app.views.open(build_order_menu(app)),
         A::Cancel => confirm_cancel(app),
         A::Pause => toggle_pause(app, commands),
         A::Watch => toggle_watch(app, commands),
@@ -229,7 +229,8 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
 
 /// Returns the number of rows that an action moves, up or down, if it is repeated `times`.
 fn compute_distance(app: &App, action: Action, times: usize) -> isize {
-    let page = app.pane_height(app.panes.focus);
+    let height = app.pane_height(app.panes.focus);
+    let page = if app.panes.focus == Pane::Findings { app.finding_list.rows_per_page(height) } else { height };
     let rows = match action {
         Action::HalfPageDown | Action::HalfPageUp => (page / 2).max(1),
         Action::PageDown | Action::PageUp => page.saturating_sub(1).max(1),
@@ -386,9 +387,9 @@ fn move_by(app: &mut App, by: isize) {
 pub fn go_to_row(app: &mut App, at: usize) {
     let height = app.pane_height(app.panes.focus);
     match app.panes.focus {
-        Pane::Runs => app.run_list.cursor.select(at, app.run_list.entries.len(), height),
-        Pane::Findings => app.finding_list.cursor.select(at, app.finding_list.rows.len(), height),
-        Pane::Files => app.file_list.cursor.select(at, app.file_list.rows.len(), height),
+        Pane::Runs => app.run_list.select(at, height),
+        Pane::Findings => app.finding_list.select(at, height),
+        Pane::Files => app.file_list.cursor.select(at, app.file_list.row_count(), height),
         Pane::Detail if diff::is_shown(app) => app.detail.diff.move_to(at),
         Pane::Detail => app.detail.scroll = at.min(app.detail.doc.lines.len().saturating_sub(height)),
     }
@@ -405,7 +406,7 @@ fn switch_tab(app: &mut App, forward: bool) {
 }
 
 fn can_unfold(app: &App) -> bool {
-    app.run_list.entries.get(app.run_list.cursor.selected).is_some_and(|entry| entry.folded > 0)
+    app.run_list.entries.get(app.run_list.cursor.selected).is_some_and(|entry| entry.folded.total() > 0)
 }
 
 fn set_run_fold(app: &mut App, wanted: Option<bool>) {
@@ -418,7 +419,7 @@ fn set_run_fold(app: &mut App, wanted: Option<bool>) {
     let Some(root) = app.run_list.entries.get(at).copied() else { return };
     let id = app.store.view.run(root.index as usize).id.to_owned();
     let open = wanted.unwrap_or(!root.unfolded);
-    if open && root.folded > 0 {
+    if open && root.folded.total() > 0 {
         app.run_list.unfolded.insert(id.clone());
     } else if !open && root.unfolded {
         app.run_list.unfolded.remove(&id);
@@ -426,7 +427,7 @@ fn set_run_fold(app: &mut App, wanted: Option<bool>) {
         return;
     }
     let selected = if open { app.selected_run().map(|run| run.id.to_owned()) } else { Some(id) };
-    data::rebuild_runs(app, selected.as_deref());
+    runs::rebuild_runs(app, selected.as_deref());
 }
 
 fn open_selected(app: &mut App, commands: &mut Vec<AppCommand>) {
@@ -438,26 +439,34 @@ fn open_selected(app: &mut App, commands: &mut Vec<AppCommand>) {
                 data::show_run(app, &run, commands);
             }
         }
-        Pane::Files => {
-            if let Some(path) = app.selected_file().map(|file| file.path.clone()) {
-                if path.contains(char::is_whitespace) || path.contains(',') {
-                    // The filter syntax cannot express such a path, so the detail is opened instead.
-                    focus_pane(app, Pane::Detail, commands);
-                    return;
-                }
-                focus_pane(app, Pane::Findings, commands);
-                data::show_path(app, &path, commands);
-            }
-        }
+        Pane::Files => open_selected_file(app, commands),
         Pane::Findings => {
             if app.selected_finding().is_some() {
                 focus_pane(app, Pane::Detail, commands);
+                if matches!(app.detail.tab, Tab::Log | Tab::Ledger) {
+                    app.detail.tab = Tab::Page;
+                    app.detail.scroll = 0;
+                }
             }
         }
         Pane::Detail => {
             folds::toggle_fold(app);
         }
     }
+}
+
+/// Opens the files that were left out, or narrows the findings to the selected file.
+fn open_selected_file(app: &mut App, commands: &mut Vec<AppCommand>) {
+    if data::toggle_left_out_files(app) {
+        return;
+    }
+    let Some(path) = app.selected_file().map(|file| file.path.clone()) else { return };
+    if path.contains(char::is_whitespace) || path.contains(',') {
+        // The filter syntax cannot express such a path, so the detail is opened instead.
+        return focus_pane(app, Pane::Detail, commands);
+    }
+    focus_pane(app, Pane::Findings, commands);
+    data::show_path(app, &path, commands);
 }
 
 /// Returns true if up and down move between folds.
@@ -478,9 +487,8 @@ fn go_back(app: &mut App, commands: &mut Vec<AppCommand>) {
         app.search.clear();
     } else if app.panes.zoomed {
         app.panes.zoomed = false;
-    } else if app.panes.focus == Pane::Findings && app.finding_list.filter_text != filter::DEFAULT {
-        app.finding_list.filter_text = filter::DEFAULT.to_owned();
-        data::refilter(app, commands);
+    } else if data::widen(app, commands) {
+        // The step back was a wider list.
     } else if let Some(key) = app.keymap.key_of(app.key_context(), Action::Quit) {
         app.show_notice(NoticeLevel::Info, format!("{key} quits; reviews go on without the cockpit"));
     }

@@ -1,10 +1,32 @@
 //! Builds the menu of texts to copy.
 
 use super::super::app::App;
+use super::super::finding_order::{FindingArrangement, FindingGrouping, FindingSort};
 use super::super::markdown;
 use super::super::message::{CopyOrder, DetailSubject};
 use super::super::page_data::PageData;
 use super::super::views::menu::{MenuChoice, MenuItem, MenuView};
+
+/// Builds the menu of orders and groups of the findings; the present order is selected.
+pub fn build_order_menu(app: &App) -> MenuView {
+    let now = app.finding_list.arrangement;
+    let item = |verb: &str, word: &str, is_present: bool, choice| MenuItem {
+        label: format!("{verb} {word}"),
+        hint: if is_present { "as it is now" } else { "" }.to_owned(),
+        choice: MenuChoice::Arrange(choice),
+    };
+    let sorts =
+        FindingSort::ALL.map(|sort| item("sort by", sort.word(), sort == now.sort, FindingArrangement { sort, ..now }));
+    let groupings = FindingGrouping::ALL.map(|grouping| {
+        let is_present = grouping == now.grouping;
+        match grouping {
+            FindingGrouping::None => item("no", "groups", is_present, FindingArrangement { grouping, ..now }),
+            _ => item("group by", grouping.word(), is_present, FindingArrangement { grouping, ..now }),
+        }
+    });
+    let selected = FindingSort::ALL.iter().position(|sort| *sort == now.sort).unwrap_or(0);
+    MenuView { title: "Order of the findings".into(), items: sorts.into_iter().chain(groupings).collect(), selected }
+}
 
 /// Builds the menu of texts to copy from the selected item; `None` if nothing is selected.
 pub fn build_copy_menu(app: &App) -> Option<MenuView> {

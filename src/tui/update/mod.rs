@@ -3,6 +3,7 @@
 //!
 //! - A decision about a finding is shown only after the message that it is stored.
 
+mod announce;
 pub(crate) mod data;
 mod folds;
 pub(crate) use folds::selected_fold as chosen_fold;
@@ -11,6 +12,7 @@ pub(crate) use keys::{focus_pane, go_to_row, pausable_run, request_review};
 mod marks;
 pub(crate) use marks::commit_mark_range;
 mod menus;
+mod runs;
 mod search;
 mod secrets;
 pub(crate) use search::{find_row, search_next};
@@ -69,7 +71,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             }
         }
         AppMessage::StoreTrouble(text) => app.store.trouble = Some(text),
-        AppMessage::Filtered { serial, view, rows } => data::apply_filtered(app, serial, view, rows),
+        AppMessage::Filtered { serial, view, listed } => data::apply_filtered(app, serial, view, listed, &mut commands),
         // A masked page that was requested before the secrets were.
         AppMessage::Loaded { .. } if app.detail.revealed.is_some() => {}
         AppMessage::Loaded { subject, tab, loaded } => show_loaded_page(app, subject, tab, loaded),
@@ -84,6 +86,9 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::FindingAdded(result) => apply_added_finding(app, result),
         AppMessage::ViewedFile { mark, result } => diff::apply_viewed(app, &mark, result),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
+        AppMessage::RunSubjects(subjects) => {
+            app.run_list.subjects.extend(subjects.into_iter().map(|(run, subject)| (run, Some(subject))));
+        }
         AppMessage::Reported { run, findings } => data::apply_reported(app, run, findings, &mut commands),
         AppMessage::Triaged { order, result, written } => triage::apply_stored(app, &order, result, written),
         AppMessage::Requested(Ok(reply)) => apply_review_reply(app, &reply),
@@ -100,6 +105,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Reconciled(None) => {}
         AppMessage::Watch(state) => app.store.watch = state,
         AppMessage::Fixes(fixes) => apply_fixes(app, fixes),
+        AppMessage::DecidedToday { since, count } => app.decisions.today = Some((since, count)),
         AppMessage::LedgerDelivered => app.detail.stale |= app.detail.tab == Tab::Ledger,
         AppMessage::FixPlanned(plan) => fix::confirm_plan(app, plan),
         AppMessage::FixFinished(result) => fix::show_result(app, result.map(|fix| *fix)),
@@ -230,6 +236,11 @@ fn apply_added_finding(app: &mut App, result: Result<String, String>) {
 fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
     let subject = selected_subject(app);
     if subject != app.detail.subject {
+        data::mark_seen(app);
+        // Another finding is looked at for itself: log and ledger are about runs and assistants.
+        if matches!(subject, DetailSubject::Finding(_)) && matches!(app.detail.tab, Tab::Log | Tab::Ledger) {
+            app.detail.tab = Tab::Page;
+        }
         app.detail.subject = subject;
         app.detail.scroll = 0;
         app.detail.fold = None;
@@ -265,7 +276,7 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
         });
     }
     // The files stay until new ones are read; only the first files are taken from the view.
-    if let Some(run) = app.selected_run().map(|run| run.id.to_owned())
+    if let Some(run) = app.chosen_run().or_else(|| app.selected_run().map(|run| run.id)).map(str::to_owned)
         && run != app.file_list.requested
     {
         if app.file_list.run.is_empty() {
@@ -283,6 +294,7 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
     // The rows above the page change with the run's activity.
     clamp_scroll(app);
     diff::sync(app, commands);
+    runs::request_subjects(app, commands);
 }
 
 /// Returns the selected item of the list that had the focus last.
@@ -361,9 +373,9 @@ fn clamp_scroll(app: &mut App) {
 fn scroll_to_selection(app: &mut App) {
     let (runs, findings, files) =
         (app.pane_height(Pane::Runs), app.pane_height(Pane::Findings), app.pane_height(Pane::Files));
-    app.run_list.cursor.select(app.run_list.cursor.selected, app.run_list.entries.len(), runs);
-    app.finding_list.cursor.select(app.finding_list.cursor.selected, app.finding_list.rows.len(), findings);
-    app.file_list.cursor.select(app.file_list.cursor.selected, app.file_list.rows.len(), files);
+    app.run_list.select(app.run_list.cursor.selected, runs);
+    app.finding_list.select(app.finding_list.cursor.selected, findings);
+    app.file_list.cursor.select(app.file_list.cursor.selected, app.file_list.row_count(), files);
     clamp_scroll(app);
 }
 

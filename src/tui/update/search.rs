@@ -35,13 +35,15 @@ pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
     let rows = match app.panes.focus {
         Pane::Runs => app.run_list.entries.len(),
         Pane::Findings => app.finding_list.rows.len(),
-        Pane::Files => app.file_list.rows.len(),
+        Pane::Files => app.file_list.row_count(),
         Pane::Detail => app.detail.doc.lines.len(),
     };
     let holds = |row: usize| match app.panes.focus {
         Pane::Runs => app.run_list.entries.get(row).is_some_and(|entry| {
             let run = app.store.view.run(entry.index as usize);
-            [run.scope, run.reviewer, run.branch, run.id, run.status.word()]
+            let title = app.run_list.subjects.get(run.id).and_then(|subject| subject.as_ref());
+            let title = title.map_or("", |subject| subject.title.as_str());
+            [run.scope, run.reviewer, run.branch, run.id, run.status.word(), title]
                 .iter()
                 .any(|t| filter::contains_ignore_case(t, &wanted))
         }),
@@ -51,9 +53,7 @@ pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
                 .iter()
                 .any(|t| filter::contains_ignore_case(t, &wanted))
         }),
-        Pane::Files => {
-            app.file_list.rows.get(row).is_some_and(|file| filter::contains_ignore_case(&file.path, &wanted))
-        }
+        Pane::Files => app.file_list.file(row).is_some_and(|file| filter::contains_ignore_case(&file.path, &wanted)),
         Pane::Detail => {
             app.detail.doc.lines.get(row).is_some_and(|line| filter::contains_ignore_case(&line.plain_text(), &wanted))
         }

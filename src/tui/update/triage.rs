@@ -159,12 +159,12 @@ pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutco
         app.finding_list.marks.clear();
     } else if let Some(at) = lines.first().and_then(|line| {
         let index = app.store.view.finding_index(line.finding_id.as_str())?;
-        app.finding_list.rows.binary_search(&u32::try_from(index).ok()?).ok()
+        app.finding_list.position_of(index)
     }) {
         // Selects the finding whose decision was undone or redone.
         if app.panes.list == Pane::Findings {
             let height = app.pane_height(Pane::Findings);
-            app.finding_list.cursor.select(at, app.finding_list.rows.len(), height);
+            app.finding_list.select(at, height);
         }
     }
     if matches!(&app.detail.subject, DetailSubject::Finding(id) if decided.iter().any(|other| other == id)) {

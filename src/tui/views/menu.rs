@@ -12,12 +12,13 @@ use super::{KeyPress, View, ViewFlow, with_labels};
 use crate::domain::FindingId;
 use crate::tui::app::{App, Pane};
 use crate::tui::draw::painter::Painter;
+use crate::tui::finding_order::FindingArrangement;
 use crate::tui::input::KeyCode;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::message::{AppCommand, CopyOrder, Tab};
 use crate::tui::theme::Role;
-use crate::tui::update::focus_pane;
+use crate::tui::update::{data, focus_pane};
 
 /// Open menu.
 #[derive(Debug, Clone)]
@@ -47,6 +48,8 @@ pub enum MenuChoice {
     },
     ShowFix,
     PlanFix(Vec<FindingId>),
+    /// Sorts and groups the findings.
+    Arrange(FindingArrangement),
 }
 
 impl MenuChoice {
@@ -61,6 +64,7 @@ impl MenuChoice {
                 app.detail.scroll = 0;
             }
             Self::PlanFix(findings) => commands.push(AppCommand::PlanFix(findings)),
+            Self::Arrange(arrangement) => data::rearrange(app, arrangement, commands),
         }
     }
 }

@@ -1,0 +1,203 @@
+//! Holds the rows of the list of runs. Runs that another run replaced are folded away below it.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Cursor;
+
+/// Reason why a run stands below another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FoldReason {
+    /// Newer code was requested.
+    Superseded,
+    /// Its request was answered with the results of the other run.
+    Reused,
+    /// The other run took over its findings.
+    CarriedOver,
+    /// The other run continued it.
+    Resumed,
+}
+
+/// Number of runs below a run, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FoldedRuns([u32; 4]);
+
+impl FoldedRuns {
+    /// Adds a run.
+    pub fn add(&mut self, reason: FoldReason) {
+        self.0[reason as usize] += 1;
+    }
+
+    /// Returns the number of runs.
+    pub fn total(self) -> u32 {
+        self.0.iter().sum()
+    }
+
+    /// Describes the runs: `2 superseded, 1 reused`.
+    pub fn describe(self) -> String {
+        let words = ["superseded", "reused", "carried over", "resumed"];
+        let parts = self.0.iter().zip(words).filter(|(count, _)| **count > 0);
+        parts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Row of the list of runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunEntry {
+    /// Index of the run in [`crate::store::StoreView`].
+    pub index: u32,
+    /// The run was replaced and is listed below its replacement.
+    pub nested: bool,
+    /// Runs that are folded away below this run. They have a line of their own.
+    pub folded: FoldedRuns,
+    /// The run replaced others, which are shown below it.
+    pub unfolded: bool,
+    /// Line of the list on which the run stands, 0-based.
+    pub line: u32,
+}
+
+/// Commits that a run reviewed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSubject {
+    /// Number of commits, at most [`RunSubject::MAX_COMMITS`].
+    pub commits: usize,
+    /// First line of the message of the newest commit.
+    pub title: String,
+}
+
+impl RunSubject {
+    /// Number from which commits are not counted any more; enough for any review.
+    pub const MAX_COMMITS: usize = 1_000;
+}
+
+/// Line of the list of runs on the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunListLine {
+    /// The run at this position of the list.
+    Run(usize),
+    /// The number of runs that are folded away below the run at this position.
+    Fold(usize),
+}
+
+/// List of runs.
+#[derive(Debug, Default)]
+pub struct RunList {
+    /// Rows of the list.
+    pub entries: Vec<RunEntry>,
+    /// Selected row, and the first line on the screen, fold lines counted.
+    pub cursor: Cursor,
+    /// Indices of the runs that have not ended, newest first.
+    pub active: Vec<u32>,
+    /// Runs whose replaced runs are shown below them.
+    pub unfolded: HashSet<String>,
+    /// Run to select as soon as the view of the store contains it.
+    pub awaited: Option<String>,
+    /// Commits that runs reviewed, by run id; `None` while they are being read, or if git does not have them.
+    pub subjects: HashMap<String, Option<RunSubject>>,
+}
+
+impl RunList {
+    /// Replaces the entries, whose lines are set here.
+    pub fn set_entries(&mut self, mut entries: Vec<RunEntry>) {
+        let mut line = 0;
+        for entry in &mut entries {
+            entry.line = line;
+            line += 1 + u32::from(entry.folded.total() > 0);
+        }
+        self.entries = entries;
+    }
+
+    /// Returns the number of lines of the whole list, fold lines included.
+    pub fn line_count(&self) -> usize {
+        self.entries.last().map_or(0, |last| last.line as usize + 1 + usize::from(last.folded.total() > 0))
+    }
+
+    /// Returns the content of a line; `None` below the end of the list.
+    pub fn line(&self, line: usize) -> Option<RunListLine> {
+        let at = self.entries.partition_point(|entry| entry.line as usize <= line).checked_sub(1)?;
+        let entry = self.entries.get(at)?;
+        match line - entry.line as usize {
+            0 => Some(RunListLine::Run(at)),
+            1 if entry.folded.total() > 0 => Some(RunListLine::Fold(at)),
+            _ => None,
+        }
+    }
+
+    fn line_of(&self, at: usize) -> usize {
+        self.entries.get(at).map_or(0, |entry| entry.line as usize)
+    }
+
+    /// Selects the run at a position and scrolls as little as possible.
+    pub fn select(&mut self, at: usize, height: usize) {
+        let height = height.max(1);
+        self.cursor.selected = at.min(self.entries.len().saturating_sub(1));
+        let line = self.line_of(self.cursor.selected);
+        let has_fold = self.entries.get(self.cursor.selected).is_some_and(|entry| entry.folded.total() > 0);
+        let end = line + 1 + usize::from(has_fold && height > 1);
+        self.cursor.offset = self.cursor.offset.clamp(end.saturating_sub(height), line);
+        self.cursor.offset = self.cursor.offset.min(self.line_count().saturating_sub(height));
+    }
+
+    /// Returns the line of the screen on which the selected run stands.
+    pub fn selected_line(&self) -> usize {
+        self.line_of(self.cursor.selected).saturating_sub(self.cursor.offset)
+    }
+
+    /// Selects the run at a position after the rows changed, so that it stands on line `line` of the screen.
+    pub fn select_on_line(&mut self, at: usize, line: usize, height: usize) {
+        self.cursor.offset = self.line_of(at.min(self.entries.len().saturating_sub(1))).saturating_sub(line);
+        self.select(at, height);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a list of runs; each number is that of the runs below it.
+    fn list(folded: &[u32]) -> RunList {
+        let entry = |count: &u32| RunEntry {
+            index: 0,
+            nested: false,
+            folded: FoldedRuns([*count, 0, 0, 0]),
+            unfolded: false,
+            line: 0,
+        };
+        let mut list = RunList::default();
+        list.set_entries(folded.iter().map(entry).collect());
+        list
+    }
+
+    #[test]
+    fn folded_runs_have_a_line_below_their_run() {
+        use RunListLine::{Fold, Run};
+        let list = list(&[0, 2, 0]);
+        let lines: Vec<Option<RunListLine>> = (0..5).map(|line| list.line(line)).collect();
+        assert_eq!(lines, [Some(Run(0)), Some(Run(1)), Some(Fold(1)), Some(Run(2)), None]);
+        assert_eq!(list.line_count(), 4);
+        assert_eq!(RunList::default().line(0), None);
+    }
+
+    #[test]
+    fn the_selected_run_is_always_on_the_screen() {
+        for folded in [&[][..], &[1], &[0, 2, 0, 0, 3, 1]] {
+            for height in 1..6 {
+                let mut list = list(folded);
+                for at in [0, 5, 2, 1, 4, 0] {
+                    list.select(at, height);
+                    let line = list.line_of(list.cursor.selected);
+                    let offset = list.cursor.offset;
+                    assert!(offset <= line && line < offset + height, "{folded:?} {height} {at}: {offset}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn folded_runs_are_counted_by_reason() {
+        let mut folded = FoldedRuns::default();
+        for reason in [FoldReason::Superseded, FoldReason::Reused, FoldReason::Superseded] {
+            folded.add(reason);
+        }
+        assert_eq!((folded.total(), folded.describe().as_str()), (3, "2 superseded, 1 reused"));
+    }
+}

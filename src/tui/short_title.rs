@@ -1,0 +1,192 @@
+//! Shortens titles of findings for rows of a list: the symbol first, then the problem in a few words.
+//!
+//! The titles of the built-in reviewer follow patterns, which [`PATTERNS`] lists. Any other title, such as one by a
+//! model, stays as it is.
+
+use std::borrow::Cow;
+
+/// Title of a finding, split for a row of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShortTitle<'a> {
+    /// Function, class, variable or literal that the finding is about; empty if the title names none in a known place.
+    pub symbol: &'a str,
+    /// The problem in a few words, without the symbol.
+    pub problem: Cow<'a, str>,
+}
+
+/// Pattern of a title and the short form of its problem. `{s}` is the symbol, `{a}` and `{b}` are further parts; each
+/// part ends where the text after it begins. The first matching row counts.
+type TitlePattern = (&'static str, &'static str);
+
+const PATTERNS: &[TitlePattern] = &[
+    ("function `{s}` is complex: {a}", "{a}"),
+    ("function `{s}` got more complex: {a}", "{a}"),
+    ("function `{s}` is {a} code lines long", "{a} lines"),
+    ("function `{s}` grew from {a} to {b} code lines", "from {a} to {b} lines"),
+    ("class `{s}` does too much: {a}", "{a}"),
+    ("class `{s}` grew {a}", "{a}"),
+    ("class attribute `{s}` is changed through its objects", "class attribute changed through objects"),
+    ("unused parameter `{s}` of `{a}`", "unused parameter of {a}"),
+    ("unused {a} `{s}`", "unused {a}"),
+    ("the condition of `{s}` is always `{a}`", "always {a}"),
+    ("`unwrap()` on `{s}` can panic", "unwrap() can panic"),
+    ("`expect()` on `{s}` can panic", "expect() can panic"),
+    ("`expect(\"\")` on `{s}` panics without a reason", "expect() without a reason"),
+    ("`try?` drops the error of `{s}`", "try? drops its error"),
+    ("`try!` on `{s}` can crash", "try! can crash"),
+    ("the result of `{s}` is thrown away", "result thrown away"),
+    ("the result of `{s}` is used unchecked", "result used unchecked"),
+    ("the error of `{s}` is ignored", "error ignored"),
+    ("the error of `{s}` is assigned to `_`", "error assigned to _"),
+    ("the return value of `{s}` is not checked", "return value not checked"),
+    ("`{s}()` is asynchronous and not awaited", "not awaited"),
+    ("`{s}` is never reached", "never reached"),
+    ("default `{a}` of `{s}` is one object for all calls", "default {a} is one object"),
+    ("`static mut` `{s}`, touched by {a}", "static mut, touched by {a}"),
+    ("{a} `{s}`, touched by {b}", "{a}, touched by {b}"),
+    ("{a} `{s}` is changed by {b}", "changed by {b}"),
+    ("{s} is not explained by a name", "unexplained number"),
+    ("\"{s}\" is written out {a} times", "written out {a} times"),
+    ("{a} of `{s}` stands in the code: {b}", "{a} in the code"),
+    ("{a} stands in the code: {s}", "{a} in the code"),
+    ("{a} is fixed in the code: {s}", "{a} in the code"),
+    ("`{s}` {a}", "{a}"),
+];
+
+/// Splits a title into symbol and problem. Returns the whole title as the problem if it follows no known pattern.
+pub fn shorten_title(title: &str) -> ShortTitle<'_> {
+    for (pattern, short) in PATTERNS {
+        if let Some([symbol, a, b]) = match_parts(pattern, title)
+            // Two symbols are no symbol.
+            && !symbol.contains('`')
+        {
+            let problem = short.replace("{a}", a).replace("{b}", b);
+            return ShortTitle { symbol, problem: shorten_growth(problem) };
+        }
+    }
+    ShortTitle { symbol: "", problem: Cow::Borrowed(title) }
+}
+
+/// Returns the texts at `{s}`, `{a}` and `{b}`; `None` if the title does not follow the pattern. The case of the first
+/// letter does not matter. No part is empty.
+fn match_parts<'t>(pattern: &str, title: &'t str) -> Option<[&'t str; 3]> {
+    let mut parts = [""; 3];
+    let (first, mut pattern) = pattern.split_at(pattern.find('{')?);
+    let head = title.get(..first.len())?;
+    if !head.eq_ignore_ascii_case(first) {
+        return None;
+    }
+    let mut rest = &title[first.len()..];
+    loop {
+        let (name, after) = pattern.get(1..)?.split_once('}')?;
+        let (literal, next) = after.split_at(after.find('{').unwrap_or(after.len()));
+        // A part at the end takes all of the rest.
+        let end = match (literal.is_empty(), next.is_empty()) {
+            (true, _) => rest.len(),
+            (false, true) if rest.ends_with(literal) => rest.len() - literal.len(),
+            (false, true) => return None,
+            (false, false) => rest.find(literal)?,
+        };
+        let part = &rest[..end];
+        if part.is_empty() {
+            return None;
+        }
+        let slot = ["s", "a", "b"].iter().position(|known| *known == name)?;
+        parts[slot] = part;
+        rest = &rest[end + literal.len()..];
+        if next.is_empty() {
+            return rest.is_empty().then_some(parts);
+        }
+        pattern = next;
+    }
+}
+
+/// Replaces `grew from 17 to 19` and `from 17 to 19` by `17 → 19`, and takes away the word "complexity" where the figure
+/// is named by the word before it.
+fn shorten_growth(problem: String) -> Cow<'static, str> {
+    let mut short = String::with_capacity(problem.len());
+    for (at, clause) in problem.split(", ").enumerate() {
+        if at > 0 {
+            short.push_str(", ");
+        }
+        let clause = clause.replace("cyclomatic complexity", "complexity").replace("cognitive complexity", "cognitive");
+        match clause.split_once("from ").and_then(|(head, rest)| Some((head, rest.split_once(" to ")?))) {
+            Some((head, (before, after))) if before.bytes().all(|byte| byte.is_ascii_digit()) => {
+                let head = head.strip_suffix("grew ").unwrap_or(head);
+                short.extend([head, before, " → ", after]);
+            }
+            _ => short.push_str(&clause),
+        }
+    }
+    short.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_of_the_built_in_reviewer_begin_with_their_symbol() {
+        for (title, symbol, problem) in [
+            ("function `weigh` is complex: cyclomatic 21, 7 parameters", "weigh", "cyclomatic 21, 7 parameters"),
+            (
+                "Function `weigh` got more complex: cyclomatic complexity grew from 17 to 19, cognitive complexity grew \
+                 from 42 to 50",
+                "weigh",
+                "complexity 17 → 19, cognitive 42 → 50",
+            ),
+            ("function `Parser.parse` is 84 code lines long", "Parser.parse", "84 lines"),
+            ("Function `build_context` grew from 126 to 186 code lines", "build_context", "126 → 186 lines"),
+            ("class `Engine` does too much: 31 methods, 20 fields", "Engine", "31 methods, 20 fields"),
+            ("Class `Engine` grew from 20 to 31 methods", "Engine", "20 → 31 methods"),
+            ("unused parameter `rate` of `total`", "rate", "unused parameter of total"),
+            ("Unused import `Rc`", "Rc", "unused import"),
+            ("unused import `a`, `b`", "", "unused import `a`, `b`"),
+            ("unused import `a`, `b` and 2 more", "", "unused import `a`, `b` and 2 more"),
+            ("unused function `old`", "old", "unused function"),
+            ("`print(x)` is never reached", "print(x)", "never reached"),
+            ("the condition of `if x` is always `false`", "if x", "always false"),
+            ("the error of `parse` is ignored", "parse", "error ignored"),
+            ("`unwrap()` on `lock` can panic", "lock", "unwrap() can panic"),
+            ("`rm -r` may fail and the script goes on", "rm -r", "may fail and the script goes on"),
+            ("mutable global `CACHE`, touched by 3 functions", "CACHE", "mutable global, touched by 3 functions"),
+            ("`static mut` `CACHE`, touched by 3 functions", "CACHE", "static mut, touched by 3 functions"),
+            ("mutable global `CACHE` is changed by 2 functions", "CACHE", "changed by 2 functions"),
+            (
+                "default `names=[]` of `collect` is one object for all calls",
+                "collect",
+                "default names=[] is one object",
+            ),
+            ("3600 is not explained by a name", "3600", "unexplained number"),
+            ("\"text/html\" is written out 5 times", "text/html", "written out 5 times"),
+            ("GitHub token of `TOKEN` stands in the code: ghp_…", "TOKEN", "GitHub token in the code"),
+            ("A URL is fixed in the code: http://db:80", "http://db:80", "A URL in the code"),
+            (
+                "13 lines repeat src/scan.rs:40-52, to the letter",
+                "",
+                "13 lines repeat src/scan.rs:40-52, to the letter",
+            ),
+        ] {
+            assert_eq!(shorten_title(title), ShortTitle { symbol, problem: problem.into() }, "{title}");
+        }
+    }
+
+    #[test]
+    fn other_titles_stay_as_they_are() {
+        for title in [
+            "",
+            "`",
+            "``",
+            "`` x",
+            "a token in the source: ghp_…redacted",
+            "Retries never stop when the server answers 429",
+            "function `",
+            "function `x` is complex: ",
+            "Größe: `unwrap()` on",
+            "ü",
+        ] {
+            let short = shorten_title(title);
+            assert_eq!((short.symbol, short.problem.as_ref()), ("", title));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Tests the lists: their order, what narrows them, what is new, and what is announced.
+
+use std::sync::Arc;
+
+use super::support::*;
+use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Time};
+use crate::store::{FindingRow, LastVisit, RunRow, StoreView, StoreViewBuilder};
+use crate::tui::app::{App, NoticeLevel, Pane};
+use crate::tui::message::{AppCommand, AppMessage, FileListRow, FileListState, Tab};
+
+/// Returns the numbers of the listed findings.
+fn listed(app: &App) -> Vec<u32> {
+    let number = |row: &u32| app.store.view.finding(*row as usize).id.trim_start_matches("f_").parse().unwrap_or(0);
+    app.finding_list.rows.iter().map(number).collect()
+}
+
+fn selected(app: &App) -> String {
+    app.selected_finding().map(|finding| finding.id.to_owned()).unwrap_or_default()
+}
+
+#[test]
+fn the_menu_sorts_and_groups_and_keeps_the_selection() {
+    let mut app = showing(160, 48, view());
+    assert_eq!(listed(&app), [1, 2, 3, 5], "the most urgent first, across runs");
+    press(&mut app, "j j j");
+    assert_eq!(selected(&app), finding_id(5));
+    press(&mut app, "o 2");
+    assert_eq!(listed(&app), [1, 2, 3, 5], "groups of priorities stay, in the order of files");
+    press(&mut app, "o 6");
+    assert!(app.finding_list.groups.is_empty());
+    press(&mut app, "o 3");
+    assert_eq!((listed(&app), selected(&app)), (vec![1, 2, 3, 5], finding_id(5)));
+    press(&mut app, "o 8");
+    assert_eq!(app.finding_list.groups.len(), 3, "three files");
+    let shown = screen(&app);
+    for header in ["src/config.rs ─ 1", "src/invoice/total.rs ─ 2", "src/mail/queue/retry.rs ─ 1", "by age in files"]
+    {
+        assert!(shown.contains(header), "{header} in {shown}");
+    }
+}
+
+#[test]
+fn the_list_stays_at_its_most_urgent_finding_until_the_store_is_read() {
+    let newest = run_id(9);
+    let mut builder = StoreViewBuilder::default();
+    builder.run(run_row(&newest));
+    let id = finding_id(40);
+    builder.finding(FindingRow { priority: Priority::P3, ..finding_row(&id, &newest) });
+    let Ok(mut first) = Arc::try_unwrap(builder.build()) else { unreachable!("nobody else has it") };
+    first.complete = false;
+    let mut app = app(160, 48);
+    send(&mut app, AppMessage::StoreRead { view: Arc::new(first), written: 0 });
+    assert_eq!(selected(&app), id);
+    send(&mut app, AppMessage::StoreRead { view: view(), written: 0 });
+    assert_eq!(selected(&app), finding_id(1));
+    // Later, the selection stays where it is.
+    send(&mut app, AppMessage::StoreRead { view: with_urgent_run(RunStatus::Completed), written: 0 });
+    assert_eq!((selected(&app), app.finding_list.cursor.selected), (finding_id(1), 1));
+}
+
+/// Returns the view of the tests with a further run above, which found one P0.
+fn with_urgent_run(status: RunStatus) -> Arc<StoreView> {
+    let before = view();
+    let mut builder = StoreViewBuilder::default();
+    let run = run_id(4);
+    builder.run(RunRow { status, counts: [1, 0, 0, 0], created_ms: NOW, scope: "staged", ..run_row(&run) });
+    (0..before.run_count()).for_each(|index| {
+        builder.run(before.run(index));
+    });
+    let id = finding_id(7);
+    let row = finding_row(&id, &run);
+    builder.finding(FindingRow { priority: Priority::P0, kind: Kind::Security, ..row });
+    (0..before.finding_count()).for_each(|index| {
+        builder.finding(before.finding(index));
+    });
+    complete(builder)
+}
+
+#[test]
+fn a_chosen_run_narrows_findings_and_files_and_esc_widens_step_by_step() {
+    let mut app = showing(160, 48, view());
+    let commands = press(&mut app, "1 j Enter");
+    let run = run_id(1);
+    assert!(commands.iter().any(|command| matches!(command, AppCommand::LoadFiles { run: asked } if *asked == run)));
+    assert_eq!((app.chosen_run(), app.panes.focus), (Some(run.as_str()), Pane::Findings));
+    assert_eq!(listed(&app), [5, 6]);
+    let files = vec![FileListRow {
+        path: "src/mail/queue/retry.rs".into(),
+        counts: [0, 0, 1, 1],
+        state: FileListState::Covered,
+    }];
+    send(&mut app, AppMessage::Files { run: run.clone(), files: Some(files) });
+    let shown = screen(&app);
+    assert!(shown.contains("2 Findings  1/2  of 3fa2c1d"), "{shown}");
+    assert!(shown.contains("3 Files  of 3fa2c1d  1 with findings"), "{shown}");
+    // Moving through the runs does not change what was chosen.
+    let commands = press(&mut app, "1 k");
+    assert!(!commands.iter().any(|command| matches!(command, AppCommand::LoadFiles { .. })));
+    press(&mut app, "3 Enter");
+    assert_eq!(app.chosen_run(), Some(run.as_str()));
+    assert_eq!(listed(&app), [5], "of the file, what is undecided");
+    press(&mut app, "Esc");
+    assert_eq!((app.chosen_run(), listed(&app)), (Some(run.as_str()), vec![5, 6]));
+    let commands = press(&mut app, "Esc");
+    assert_eq!((app.chosen_run(), listed(&app)), (None, vec![1, 2, 3, 5]));
+    assert!(
+        commands.iter().any(|command| matches!(command, AppCommand::LoadFiles { run: asked } if *asked == run_id(3)))
+    );
+    // A filter that was typed meanwhile is taken back as a whole.
+    press(&mut app, "1 j Enter f");
+    type_text(&mut app, " p:2");
+    press(&mut app, "Enter Esc");
+    assert_eq!((app.chosen_run(), listed(&app)), (None, vec![1, 2, 3, 5]));
+}
+
+#[test]
+fn a_chosen_finding_is_shown_whatever_tab_was_open() {
+    for (keys, tab) in [("L", Tab::Ledger), ("l l", Tab::Diff)] {
+        let mut app = showing(160, 48, view());
+        press(&mut app, keys);
+        app.panes.focus = Pane::Findings;
+        assert_eq!(app.detail.tab, tab, "{keys}");
+        press(&mut app, "j");
+        assert_eq!(app.detail.tab, if tab == Tab::Diff { Tab::Diff } else { Tab::Page }, "{keys}");
+    }
+    let mut app = showing(160, 48, view());
+    press(&mut app, "L Enter");
+    assert_eq!((app.detail.tab, app.panes.focus), (Tab::Page, Pane::Detail), "Enter opens the finding itself");
+}
+
+#[test]
+fn files_that_were_left_out_are_one_row_until_it_is_opened() {
+    let mut app = showing(160, 48, view());
+    let row = |path: &str, state| FileListRow { path: path.to_owned(), counts: [0; 4], state };
+    let files = vec![
+        row("Cargo.lock", FileListState::LeftOut("lock file")),
+        row("a.rs", FileListState::Covered),
+        row("b.bin", FileListState::LeftOut("binary")),
+    ];
+    send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files) });
+    press(&mut app, "3 j");
+    assert!(app.selected_file().is_none());
+    let shown = screen(&app);
+    assert!(shown.contains("1 clean, 2 left out") && !shown.contains("Cargo.lock"), "{shown}");
+    press(&mut app, "Enter j");
+    assert_eq!(app.selected_file().map(|file| file.path.as_str()), Some("Cargo.lock"));
+    press(&mut app, "k Enter");
+    assert!(!screen(&app).contains("Cargo.lock"));
+}
+
+fn visited(app: &mut App, left_at: i64) {
+    let left_at = Time::from_millisecond(left_at).expect("a time");
+    let visit = LastVisit { left_at, ..LastVisit::default() };
+    Arc::make_mut(&mut app.finding_list.overrides).last_visit = Some(Arc::new(visit));
+}
+
+#[test]
+fn new_findings_are_marked_until_they_were_selected() {
+    let mut app = app(160, 48);
+    visited(&mut app, NOW - 86_400_000);
+    send(&mut app, AppMessage::StoreRead { view: view(), written: 0 });
+    let header = |app: &App| screen(app).lines().next().unwrap_or_default().to_owned();
+    assert_eq!(app.finding_list.new_count(), 3, "one finding is older than the last visit, two are decided");
+    assert!(header(&app).contains("4 open  3 new"), "{}", header(&app));
+    assert_eq!(screen(&app).lines().filter(|line| line.contains(" new │")).count(), 3, "{}", screen(&app));
+    press(&mut app, "j");
+    assert!(header(&app).contains("4 open  2 new"), "{}", header(&app));
+    // A decision makes the finding old news, and the count survives the next view.
+    let commands = press(&mut app, "a");
+    store(&mut app, commands);
+    send(&mut app, AppMessage::StoreRead { view: view(), written: 0 });
+    assert!(header(&app).contains("3 open  1 new"), "{}", header(&app));
+    send(&mut app, AppMessage::DecidedToday { since: NOW - 3_600_000, count: 7 });
+    assert!(header(&app).contains("7 decided today"), "{}", header(&app));
+    send(&mut app, AppMessage::DecidedToday { since: NOW - 2 * 86_400_000, count: 7 });
+    assert!(!header(&app).contains("decided today"), "yesterday's: {}", header(&app));
+}
+
+#[test]
+fn nothing_is_new_without_a_last_visit() {
+    let app = showing(160, 48, view());
+    assert_eq!(app.finding_list.new_count(), 0);
+    assert!(!screen(&app).contains(" new"));
+}
+
+/// Shows a view with a working run, then one in which it has changed. Returns the message and the notifications.
+fn announced(before: RunRow<'_>, after: RunRow<'_>) -> (Option<(NoticeLevel, String)>, Vec<String>) {
+    let with = |row: RunRow<'_>| {
+        let mut builder = StoreViewBuilder::default();
+        builder.run(row);
+        complete(builder)
+    };
+    let mut app = showing(160, 48, with(before));
+    app.notice = None;
+    let commands = send(&mut app, AppMessage::StoreRead { view: with(after), written: 0 });
+    let told = commands.into_iter().filter_map(|command| match command {
+        AppCommand::Notify(text) => Some(text),
+        _ => None,
+    });
+    (app.notice.map(|notice| (notice.level, notice.text)), told.collect())
+}
+
+#[test]
+fn the_end_of_a_run_and_urgent_findings_are_announced() {
+    use NoticeLevel as L;
+    let id = run_id(4);
+    let working = RunRow { status: RunStatus::Reviewing, counts: [0; 4], ..run_row(&id) };
+    let cancelled = |reason: &'static str| RunRow { status: RunStatus::Cancelled, cancel_reason: reason, ..working };
+    for (after, expected) in [
+        (working, None),
+        (RunRow { counts: [0, 0, 3, 0], ..working }, None),
+        (
+            RunRow { counts: [1, 2, 3, 0], ..working },
+            Some((L::Info, "builtin found 3 findings, 1 P0, 2 P1 in worktree")),
+        ),
+        (
+            RunRow { status: RunStatus::Completed, ..working },
+            Some((L::Success, "builtin reviewed worktree: nothing found")),
+        ),
+        (
+            RunRow { status: RunStatus::Completed, counts: [0, 1, 0, 0], ..working },
+            Some((L::Success, "builtin reviewed worktree: 1 finding, 1 P1")),
+        ),
+        (
+            RunRow { status: RunStatus::Completed, incomplete: true, ..working },
+            Some((L::Info, "builtin reviewed a part of worktree: nothing found")),
+        ),
+        (
+            RunRow { status: RunStatus::Failed, error_class: "rate_limit", ..working },
+            Some((L::Error, "builtin failed to review worktree: rate limit")),
+        ),
+        (cancelled("budget_exhausted"), Some((L::Error, "builtin reached the budget of worktree: nothing found"))),
+        (cancelled("user_stop"), None),
+        (cancelled("obsolete"), Some((L::Info, "the review of worktree was cancelled: its commit was rewritten"))),
+        (RunRow { status: RunStatus::Lost, ..working }, Some((L::Error, "the worker that reviewed worktree is gone"))),
+        (RunRow { status: RunStatus::Superseded, ..working }, None),
+    ] {
+        let (notice, told) = announced(working, after);
+        assert_eq!(notice, expected.map(|(level, text)| (level, text.to_owned())), "{after:?}");
+        assert_eq!(told, expected.into_iter().map(|(_, text)| text.to_owned()).collect::<Vec<_>>());
+    }
+    let done = RunRow { status: RunStatus::Completed, ..working };
+    assert_eq!(announced(done, done), (None, Vec::new()), "what had ended before is no news");
+}
+
+#[test]
+fn a_run_that_came_and_ended_between_two_views_is_announced() {
+    let mut app = showing(160, 48, view());
+    send(&mut app, AppMessage::StoreRead { view: with_urgent_run(RunStatus::Completed), written: 0 });
+    let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+    assert_eq!(said, Some("builtin reviewed staged: 1 finding, 1 P0"));
+}
+
+#[test]
+fn rows_have_place_and_symbol_at_every_size_and_two_lines_if_wanted() {
+    for (columns, rows) in [(160, 48), (100, 30), (80, 24)] {
+        let app = showing(columns, rows, view());
+        let shown = screen(&app);
+        let row = shown.lines().find(|line| line.contains("retry.rs:9")).unwrap_or_else(|| panic!("{shown}"));
+        assert!(row.split('│').next().is_some_and(|list| list.contains("retry ") || list.contains("retry\n")), "{row}");
+    }
+    let mut app = app(160, 48);
+    app.finding_list.row_height = 2;
+    send(&mut app, AppMessage::StoreRead { view: view(), written: 0 });
+    let shown = screen(&app);
+    let at = shown.lines().position(|line| line.contains("total.rs:48")).expect("the finding");
+    let below = shown.lines().nth(at + 1).unwrap_or_default();
+    assert!(below.contains("unused parameter"), "{shown}");
+    assert_eq!(app.finding_by_id(&finding_id(3)).map(|row| app.current_status(&row)), Some(FindingStatus::Open));
+}

@@ -1,0 +1,82 @@
+//! Announces runs that end, and urgent findings as they arrive, in the message line and outside the screen.
+
+use std::sync::Arc;
+
+use super::super::app::{App, NoticeLevel};
+use super::super::message::AppCommand;
+use crate::domain::{CancelReason, Priority, RunStatus, text};
+use crate::store::{RunRow, StoreView};
+
+/// Maximum number of runs that are announced at once; more would not be read.
+const MAX_ANNOUNCED: usize = 3;
+
+/// Compares the view on the screen with the next one, and announces what a user should know. The first complete view
+/// announces nothing: its runs ended before the cockpit was opened.
+pub fn announce_changes(app: &mut App, next: &Arc<StoreView>, commands: &mut Vec<AppCommand>) {
+    let before = Arc::clone(&app.store.view);
+    if !before.complete {
+        return;
+    }
+    let known = app.run_list.active.iter().map(|index| before.run(*index as usize).id.to_owned());
+    let new = (0..next.run_count()).map(|index| next.run(index).id).take_while(|id| before.run_index(id).is_none());
+    let mut said: Vec<(NoticeLevel, String)> = Vec::new();
+    for id in known.chain(new.map(str::to_owned)) {
+        let Some(run) = next.run_index(&id).map(|index| next.run(index)) else { continue };
+        let counts = before.run_index(&id).map_or([0; 4], |index| before.run(index).counts);
+        let text = if run.status.is_terminal() { describe_end(app, &run) } else { describe_urgent(app, &run, counts) };
+        said.extend(text);
+    }
+    for (level, text) in said.into_iter().take(MAX_ANNOUNCED) {
+        app.append_notice(level, text.clone());
+        commands.push(AppCommand::Notify(text));
+    }
+}
+
+/// Describes the end of a run; `None` if there is nothing to tell: the user ended it, or another run answers.
+fn describe_end(app: &App, run: &RunRow<'_>) -> Option<(NoticeLevel, String)> {
+    let name = text::sanitize_line(&app.name_run(run)).into_owned();
+    let reviewer = text::sanitize_line(run.reviewer);
+    let found = describe_counts(run.counts);
+    let cancelled_for = |reason: CancelReason| run.cancel_reason == reason.word();
+    Some(match run.status {
+        RunStatus::Completed if run.is_incomplete() => {
+            (NoticeLevel::Info, format!("{reviewer} reviewed a part of {name}: {found}"))
+        }
+        RunStatus::Completed => (NoticeLevel::Success, format!("{reviewer} reviewed {name}: {found}")),
+        RunStatus::Failed => {
+            let class = run.error_class.replace('_', " ");
+            let why = if class.is_empty() { String::new() } else { format!(": {class}") };
+            (NoticeLevel::Error, format!("{reviewer} failed to review {name}{why}"))
+        }
+        RunStatus::Cancelled if cancelled_for(CancelReason::BudgetExhausted) => {
+            (NoticeLevel::Error, format!("{reviewer} reached the budget of {name}: {found}"))
+        }
+        RunStatus::Cancelled if !cancelled_for(CancelReason::UserStop) => {
+            let why = run.cancel_reason.parse::<CancelReason>().map_or("", CancelReason::describe);
+            (NoticeLevel::Info, format!("the review of {name} was cancelled: {why}"))
+        }
+        RunStatus::Lost => (NoticeLevel::Error, format!("the worker that reviewed {name} is gone")),
+        _ => return None,
+    })
+}
+
+/// Describes urgent findings of a working run that were not there `before`.
+fn describe_urgent(app: &App, run: &RunRow<'_>, before: [u32; 4]) -> Option<(NoticeLevel, String)> {
+    let more = |priority: Priority| run.counts[priority.index()].saturating_sub(before[priority.index()]);
+    let new = [more(Priority::P0), more(Priority::P1), 0, 0];
+    (new != [0; 4]).then(|| {
+        let name = text::sanitize_line(&app.name_run(run)).into_owned();
+        (NoticeLevel::Info, format!("{} found {} in {name}", text::sanitize_line(run.reviewer), describe_counts(new)))
+    })
+}
+
+/// Describes numbers of findings: `12 findings, 1 P0, 2 P1`.
+fn describe_counts(counts: [u32; 4]) -> String {
+    let total: usize = counts.iter().map(|count| *count as usize).sum();
+    if total == 0 {
+        return "nothing found".to_owned();
+    }
+    let urgent = [Priority::P0, Priority::P1].into_iter().filter(|priority| counts[priority.index()] > 0);
+    let urgent = urgent.map(|priority| format!(", {} P{}", counts[priority.index()], priority.index()));
+    format!("{}{}", text::format_count(total, "finding"), urgent.collect::<String>())
+}

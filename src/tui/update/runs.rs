@@ -1,0 +1,192 @@
+//! Builds the list of runs: replaced runs below the run that replaced them. Requests what the visible runs reviewed.
+
+use std::collections::HashMap;
+
+use super::super::app::{App, FoldReason, FoldedRuns, Pane, RunEntry, RunListLine};
+use super::super::message::{AppCommand, RunSubjectQuery};
+use super::data;
+use crate::domain::RunStatus;
+use crate::store::{RunRow, StoreView};
+
+/// Rebuilds the list of runs and selects the run with this id, or the run that replaced it.
+pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
+    let view = &app.store.view;
+    let replacements = find_replacements(view, &mut app.run_list.active);
+    let mut below: HashMap<usize, (FoldedRuns, Vec<usize>)> = HashMap::new();
+    let mut top = Vec::new();
+    for index in 0..view.run_count() {
+        match find_root(&replacements, index) {
+            Some((root, reason)) => {
+                let (folded, runs) = below.entry(root).or_default();
+                folded.add(reason);
+                runs.push(index);
+            }
+            None => top.push(index),
+        }
+    }
+    let mut entries = Vec::with_capacity(top.len());
+    for index in top {
+        let to_row = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
+        let entry =
+            RunEntry { index: to_row(index), nested: false, folded: FoldedRuns::default(), unfolded: false, line: 0 };
+        let Some((folded, runs)) = below.get(&index) else {
+            entries.push(entry);
+            continue;
+        };
+        if !app.run_list.unfolded.contains(view.run(index).id) {
+            entries.push(RunEntry { folded: *folded, ..entry });
+            continue;
+        }
+        entries.push(RunEntry { unfolded: true, ..entry });
+        entries.extend(runs.iter().map(|index| RunEntry { index: to_row(*index), nested: true, ..entry }));
+    }
+    let line = app.run_list.selected_line();
+    app.run_list.set_entries(entries);
+    let height = app.pane_height(Pane::Runs);
+    // If the selected run was folded away, its replacement is selected.
+    let at = selected.and_then(|id| app.store.view.run_index(id)).and_then(|index| {
+        position_of_run(app, index)
+            .or_else(|| find_root(&replacements, index).and_then(|(root, _)| position_of_run(app, root)))
+    });
+    app.run_list.select_on_line(at.unwrap_or(0), line, height);
+    if let Some(id) = app.run_list.awaited.take() {
+        data::select_run(app, &id);
+    }
+}
+
+/// Returns the position of a run in the list, by its index in the view.
+pub fn position_of_run(app: &App, index: usize) -> Option<usize> {
+    app.run_list.entries.iter().position(|entry| entry.index as usize == index)
+}
+
+/// Replacement of a run, by index in the view.
+type Replacement = Option<(u32, FoldReason)>;
+
+/// Returns the replacement of each run, and fills `active` with the runs that have not ended.
+fn find_replacements(view: &StoreView, active: &mut Vec<u32>) -> Vec<Replacement> {
+    active.clear();
+    let mut found: Vec<Replacement> = vec![None; view.run_count()];
+    for (at, index) in (0..view.run_count()).zip(0_u32..) {
+        let run = view.run(at);
+        if !run.status.is_terminal() {
+            active.push(index);
+        }
+        let newer = match run.status {
+            RunStatus::Skipped => [(run.superseded_by, FoldReason::Superseded), (run.reused_from, FoldReason::Reused)],
+            _ => [(run.superseded_by, FoldReason::Superseded), ("", FoldReason::Reused)],
+        };
+        let known = newer.into_iter().find_map(|(id, reason)| Some((find_other(view, id, at)?, reason)));
+        if let Some((other, reason)) = known {
+            found[at] = Some((other as u32, reason));
+        }
+        for (id, reason) in [(run.resumed_from, FoldReason::Resumed), (run.carried_over_from, FoldReason::CarriedOver)]
+        {
+            // Runs are sorted from new to old.
+            if let Some(other) = find_other(view, id, at).filter(|other| *other > at && found[*other].is_none())
+                && takes_place_of(&run, &view.run(other), reason)
+            {
+                found[other] = Some((index, reason));
+            }
+        }
+    }
+    found
+}
+
+/// Returns the index of the run with an id, unless the id is empty or that of the run at `at`.
+fn find_other(view: &StoreView, id: &str, at: usize) -> Option<usize> {
+    (!id.is_empty()).then(|| view.run_index(id)).flatten().filter(|other| *other != at)
+}
+
+/// Returns true if a newer run stands for an older one in the list: it says all that the older one says.
+fn takes_place_of(newer: &RunRow<'_>, older: &RunRow<'_>, reason: FoldReason) -> bool {
+    use RunStatus as S;
+    let has_results = !matches!(newer.status, S::Failed | S::Cancelled | S::Skipped | S::Lost);
+    let is_same_scope = newer.scope == older.scope && newer.branch == older.branch;
+    older.status.is_terminal() && has_results && (reason == FoldReason::Resumed || is_same_scope)
+}
+
+/// Returns the run at the end of the chain of replacements, with the reason of the first one; `None` if the run was not
+/// replaced.
+fn find_root(replacements: &[Replacement], index: usize) -> Option<(usize, FoldReason)> {
+    let (next, reason) = (*replacements.get(index)?)?;
+    let mut at = next as usize;
+    // A damaged store may have a circle.
+    for _ in 0..replacements.len() {
+        match replacements.get(at).copied().flatten() {
+            Some((next, _)) if next as usize != index => at = next as usize,
+            Some(_) => return None,
+            None => return Some((at, reason)),
+        }
+    }
+    None
+}
+
+/// Requests the commits of the visible runs that reviewed commits, once for each run.
+pub fn request_subjects(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let list = &app.run_list;
+    let height = app.pane_height(Pane::Runs);
+    let mut queries = Vec::new();
+    for line in list.cursor.offset..list.cursor.offset + height {
+        let at = match list.line(line) {
+            Some(RunListLine::Run(at)) => at,
+            Some(RunListLine::Fold(_)) => continue,
+            None => break,
+        };
+        let run = app.store.view.run(list.entries[at].index as usize);
+        let has_commits = ["commit:", "range:", "branch"].iter().any(|scope| run.scope.starts_with(scope));
+        if has_commits && !run.snapshot_commit.is_empty() && !list.subjects.contains_key(run.id) {
+            queries.push(RunSubjectQuery {
+                run: run.id.to_owned(),
+                base: run.base_commit.to_owned(),
+                tip: run.snapshot_commit.to_owned(),
+            });
+        }
+    }
+    if !queries.is_empty() {
+        app.run_list.subjects.extend(queries.iter().map(|query| (query.run.clone(), None)));
+        commands.push(AppCommand::LoadRunSubjects(queries));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::StoreViewBuilder;
+    use crate::tui::tests::support::{run_id, run_row};
+
+    /// Returns for each run, new to old, the number of the run below which it stands.
+    fn roots(runs: &[RunRow<'_>]) -> Vec<Option<usize>> {
+        let mut builder = StoreViewBuilder::default();
+        for run in runs {
+            builder.run(*run);
+        }
+        let view = builder.build();
+        let found = find_replacements(&view, &mut Vec::new());
+        (0..runs.len()).map(|index| find_root(&found, index).map(|(root, _)| root)).collect()
+    }
+
+    #[test]
+    fn replaced_runs_stand_below_the_last_replacement() {
+        let ids: Vec<String> = (0..4).map(|n| run_id(9 - n)).collect();
+        let row = |at: usize| run_row(&ids[at]);
+        let superseded =
+            |at: usize, by: usize| RunRow { status: RunStatus::Superseded, superseded_by: &ids[by], ..row(at) };
+        assert_eq!(roots(&[row(0), superseded(1, 0), superseded(2, 1)]), [None, Some(0), Some(0)], "a chain");
+        let skipped = RunRow { status: RunStatus::Skipped, reused_from: &ids[1], ..row(0) };
+        assert_eq!(roots(&[skipped, row(1)]), [Some(1), None], "an older run answered the request");
+        let carrying = RunRow { carried_over_from: &ids[1], ..row(0) };
+        assert_eq!(roots(&[carrying, row(1)]), [None, Some(0)], "its findings were taken over");
+        assert_eq!(roots(&[carrying, RunRow { scope: "staged", ..row(1) }]), [None, None], "another scope stays");
+        assert_eq!(roots(&[carrying, RunRow { branch: "other", ..row(1) }]), [None, None], "another branch stays");
+        assert_eq!(roots(&[RunRow { status: RunStatus::Failed, ..carrying }, row(1)]), [None, None], "no results");
+        assert_eq!(
+            roots(&[carrying, RunRow { status: RunStatus::Reviewing, ..row(1) }]),
+            [None, None],
+            "a run that works is never hidden"
+        );
+        let resumed = RunRow { resumed_from: &ids[1], ..row(0) };
+        assert_eq!(roots(&[resumed, RunRow { status: RunStatus::Lost, ..row(1) }]), [None, Some(0)]);
+        assert_eq!(roots(&[superseded(0, 1), superseded(1, 0)]), [None, None], "a circle hides nothing");
+        assert_eq!(roots(&[superseded(0, 0), superseded(1, 3)]), [None, None], "an unknown run hides nothing");
+    }
+}
