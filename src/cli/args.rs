@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
     cancel, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook, import, indexer, keep,
-    knowledge, ledger, lsp, man, mcp, mute, pause, publish, repos, resume, review, reviewers, runs, show, smells,
+    keys, knowledge, ledger, lsp, man, mcp, mute, pause, publish, repos, resume, review, reviewers, runs, show, smells,
     snooze, stats, status, store, tokens, triage, undo, watch, worker,
 };
 #[cfg(feature = "eval")]
@@ -163,6 +163,8 @@ pub enum CliCommand {
     Hook(hook::HookArgs),
     /// Show settings, their origins and the locations of their files
     Config(config::ConfigArgs),
+    /// Print the keys of the cockpit, with the file that binds each
+    Keys(keys::KeysArgs),
     /// List and test reviewers
     Reviewers(reviewers::ReviewersArgs),
     /// Count the tokens of files

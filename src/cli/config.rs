@@ -39,7 +39,7 @@ enum ConfigCommand {
     },
     /// Print a default file with comments, as a template for your own
     Defaults {
-        /// File to print: config, smells, keymap, models or prompts/NAME
+        /// File to print: config, smells, keymap, keymaps/NAME, models or prompts/NAME
         #[arg(default_value = "config", value_name = "FILE", value_parser = default_file)]
         file: DefaultFile,
     },
@@ -56,6 +56,9 @@ fn default_file(name: &str) -> Result<DefaultFile, String> {
         ("config", embedded::CONFIG),
         ("smells", embedded::SMELLS),
         ("keymap", embedded::KEYMAP),
+        ("keymaps/vim", embedded::KEYMAP_VIM),
+        ("keymaps/emacs", embedded::KEYMAP_EMACS),
+        ("keymaps/arrows", embedded::KEYMAP_ARROWS),
         ("models", embedded::MODELS),
     ];
     let files = files.map(|(name, text)| (name.to_owned(), text)).into_iter();

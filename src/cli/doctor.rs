@@ -10,7 +10,10 @@ use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::session::{self, Invocation, read_variable};
 use super::{output, variables};
-use crate::config::{ConfigError, LoadedSettings, ModelCatalog, Paths, Prompts, UserGuidelines, load_keymaps};
+use crate::config::{
+    ConfigError, KEYS, KeyPreset, LoadedSettings, ModelCatalog, Paths, Prompts, RequiredAssets, Settings,
+    UserGuidelines, did_you_mean, load_keymaps,
+};
 use crate::domain::text::{format_count, sanitize_line};
 use crate::git::Repo;
 use crate::masking::mask_name;
@@ -107,7 +110,11 @@ pub fn run(invocation: &Invocation, arguments: &DoctorArgs) -> Result<CliExitCod
     }
     let (verdict, text) = judge_terminal();
     check("terminal", verdict, text);
-    let (verdict, text) = judge_keymap(&invocation.paths);
+    let (verdict, text) = match &settings {
+        Ok(loaded) => judge_keymap(&invocation.paths, &loaded.settings),
+        // Without settings, the keys of the default preset are checked.
+        Err(_) => judge_keymap(&invocation.paths, &Settings::default()),
+    };
     check("keymap", verdict, text);
     let theme = settings.as_ref().map_or("auto", |loaded| loaded.settings.theme.as_str());
     let (verdict, text) = judge_theme(&invocation.paths, theme);
@@ -204,18 +211,19 @@ fn judge_folder(folder: &Path) -> (CheckStatus, String) {
     }
 }
 
-fn judge_keymap(paths: &Paths) -> (CheckStatus, String) {
-    let files = match load_keymaps(paths) {
+fn judge_keymap(paths: &Paths, settings: &Settings) -> (CheckStatus, String) {
+    let files = match load_keymaps(paths, settings.keys) {
         Ok(files) => files,
         Err(error) => return (CheckStatus::Bad, format!("{error}; {}", error.hint())),
     };
     let file = paths.keymap_file();
     let is_own = files.last().is_some_and(|last| last.name == file.display().to_string());
-    match tui::check_keymap(&files) {
+    match tui::check_keymap(&files, &settings.commands) {
         (errors, _) if !errors.is_empty() => (CheckStatus::Bad, errors.join("; ")),
         (_, remarks) if !remarks.is_empty() => (CheckStatus::Notice, remarks.join("; ")),
         _ if is_own => (CheckStatus::Good, format!("{} is readable", file.display())),
-        _ => (CheckStatus::Good, "the default keys".to_owned()),
+        _ if settings.keys == KeyPreset::Vim => (CheckStatus::Good, "the default keys".to_owned()),
+        _ => (CheckStatus::Good, format!("the {} keys", settings.keys)),
     }
 }
 

@@ -32,6 +32,7 @@ mod import;
 mod indexer;
 mod interrupt;
 mod keep;
+mod keys;
 mod knowledge;
 mod ledger;
 mod logging;
@@ -164,6 +165,7 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
         Some(CliCommand::Publish(arguments)) => publish::run(&invocation, &arguments),
         Some(CliCommand::Hook(arguments)) => hook::run(&invocation, &arguments),
         Some(CliCommand::Config(arguments)) => config::run(&invocation, &arguments),
+        Some(CliCommand::Keys(arguments)) => keys::run(&invocation, &arguments),
         Some(CliCommand::Reviewers(arguments)) => reviewers::run(&invocation, &arguments),
         #[cfg(feature = "eval")]
         Some(CliCommand::Replay(arguments)) => replay::run(&invocation, &arguments),

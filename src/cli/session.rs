@@ -100,7 +100,8 @@ impl Invocation {
         mistakes: MistakePolicy,
     ) -> Result<LoadedSettings, CliError> {
         let mut loaded = self.merge_layers(repository, texts, mistakes)?;
-        let keymap = (texts == RequiredAssets::All).then(|| tui::check_keymap(&loaded.settings.keymap).0);
+        let keymap = (texts == RequiredAssets::All)
+            .then(|| tui::check_keymap(&loaded.settings.keymap, &loaded.settings.commands).0);
         let theme = tui::find_theme_fault(&self.paths, &loaded.settings.theme);
         for fault in theme.into_iter().chain(keymap.unwrap_or_default()) {
             let line = crate::domain::text::sanitize_line(&fault).into_owned();

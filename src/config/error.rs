@@ -33,6 +33,14 @@ impl SettingLocation {
         }
     }
 
+    /// Returns the path of the file, or the name of the variable or flag.
+    pub fn file_name(&self) -> String {
+        match self {
+            Self::File { path, .. } => path.display().to_string(),
+            Self::Variable(name) | Self::Flag(name) => name.clone(),
+        }
+    }
+
     /// Returns the line (1-based); 0 outside of files.
     pub fn line(&self) -> usize {
         match self {

@@ -9,8 +9,9 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use super::closest_word::did_you_mean;
+use super::custom_commands::{self, CustomCommand};
 use super::error::{ConfigError, SettingLocation};
-use super::keymap_files::{self, KeymapFile};
+use super::keymap_files::{self, KeyPreset, KeymapFile};
 use super::keys::{self, SettingType, SettingValue, Trust};
 use super::reviewers::{self, ReviewerTable};
 use super::settings_file::{self, SettingsFile, SymlinkPolicy};
@@ -167,6 +168,7 @@ struct SettingsLoader {
     /// Values and origins, indexed like [`KEYS`].
     settings: Vec<Option<(SettingValue, SettingOrigin)>>,
     reviewers: BTreeMap<String, ReviewerTable>,
+    commands: BTreeMap<String, CustomCommand>,
     smells: Vec<toml::Table>,
     thresholds: Vec<(String, String, SettingOrigin)>,
     warnings: Vec<String>,
@@ -218,12 +220,13 @@ pub fn load_settings(inputs: SettingsSources<'_>) -> Result<LoadedSettings, Conf
     }
     loading.warn_unsound_patterns();
     let over = std::mem::take(&mut loading.smells);
-    let (smells, keymap) = match merge_assets(inputs, over.clone()) {
+    let preset = loading.key_preset();
+    let (smells, keymap) = match merge_assets(inputs, preset, over.clone()) {
         Ok(texts) => texts,
         Err(error) => {
             // Only the keymap is read here and can hold a mistake.
             loading.report_mistake(SettingsLayer::User, error)?;
-            merge_assets(SettingsSources { texts: RequiredAssets::Smells, ..inputs }, over)?
+            merge_assets(SettingsSources { texts: RequiredAssets::Smells, ..inputs }, preset, over)?
         }
     };
     loading.finish(smells, keymap)
@@ -232,11 +235,15 @@ pub fn load_settings(inputs: SettingsSources<'_>) -> Result<LoadedSettings, Conf
 /// Returns the embedded settings alone.
 pub(super) fn load_defaults() -> Result<Settings, ConfigError> {
     let loading = SettingsLoader::from_defaults()?;
-    Ok(loading.finish(embedded::SMELLS.to_owned(), keymap_files::embedded_keymaps())?.settings)
+    Ok(loading.finish(embedded::SMELLS.to_owned(), keymap_files::embedded_keymaps(KeyPreset::Vim))?.settings)
 }
 
 /// Returns the smells with the tables of `over` merged in order, and the keymap files.
-fn merge_assets(inputs: SettingsSources<'_>, over: Vec<toml::Table>) -> Result<(String, Vec<KeymapFile>), ConfigError> {
+fn merge_assets(
+    inputs: SettingsSources<'_>,
+    preset: KeyPreset,
+    over: Vec<toml::Table>,
+) -> Result<(String, Vec<KeymapFile>), ConfigError> {
     let mut smells = embedded::SMELLS.to_owned();
     if inputs.texts != RequiredAssets::None && !over.is_empty() {
         let mut merged = settings_file::parse_embedded(&smells);
@@ -244,8 +251,8 @@ fn merge_assets(inputs: SettingsSources<'_>, over: Vec<toml::Table>) -> Result<(
         smells = merged.to_string();
     }
     let keymap = match inputs.texts {
-        RequiredAssets::All => keymap_files::load_keymaps(inputs.paths)?,
-        RequiredAssets::None | RequiredAssets::Smells => keymap_files::embedded_keymaps(),
+        RequiredAssets::All => keymap_files::load_keymaps(inputs.paths, preset)?,
+        RequiredAssets::None | RequiredAssets::Smells => keymap_files::embedded_keymaps(preset),
     };
     Ok((smells, keymap))
 }
@@ -264,6 +271,7 @@ impl SettingsLoader {
         let mut loading = Self {
             settings: vec![None; KEYS.len()],
             reviewers: BTreeMap::new(),
+            commands: BTreeMap::new(),
             smells: Vec::new(),
             thresholds: Vec::new(),
             warnings: Vec::new(),
@@ -306,6 +314,16 @@ impl SettingsLoader {
                         match reviewers::parse_reviewer(document, reviewer, fields) {
                             Ok(parsed) => {
                                 self.reviewers.insert(reviewer.get_ref().to_string(), parsed);
+                            }
+                            Err(error) => self.report_mistake(layer, error)?,
+                        }
+                    }
+                }
+                ("commands", DeValue::Table(tables)) if layer != SettingsLayer::Repository => {
+                    for (command, fields) in tables {
+                        match custom_commands::parse_command(document, command, fields) {
+                            Ok(parsed) => {
+                                self.commands.insert(parsed.name.clone(), parsed);
                             }
                             Err(error) => self.report_mistake(layer, error)?,
                         }
@@ -367,7 +385,8 @@ impl SettingsLoader {
             return Ok(());
         }
         let Some(index) = index else {
-            let names: Vec<&str> = KEYS.iter().map(|key| key.name).chain(["[reviewers.NAME]", "[smells]"]).collect();
+            let names: Vec<&str> =
+                KEYS.iter().map(|key| key.name).chain(["[reviewers.NAME]", "[commands.NAME]", "[smells]"]).collect();
             let problem = format!("there is no such setting{}", did_you_mean(name, names.iter().copied()));
             return Err(document.value_error(start, name, problem, names.join(", ")));
         };
@@ -464,6 +483,15 @@ impl SettingsLoader {
         }
     }
 
+    /// Returns the keys that the settings choose. A value that is no preset was refused before.
+    fn key_preset(&self) -> KeyPreset {
+        let found = keys::find_key_index("keys").and_then(|index| self.settings.get(index)?.as_ref());
+        match found {
+            Some((SettingValue::Text(word), _)) => word.parse().unwrap_or(KeyPreset::Vim),
+            _ => KeyPreset::Vim,
+        }
+    }
+
     fn finish(self, smells: String, keymap: Vec<KeymapFile>) -> Result<LoadedSettings, ConfigError> {
         let entries = self.list_entries();
         let settings = self.build_settings(&entries, smells, keymap)?;
@@ -497,6 +525,7 @@ impl SettingsLoader {
             settings.learning.origin = learning.origin.clone();
         }
         settings.reviewers = self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect();
+        settings.commands = self.commands.values().cloned().collect();
         (settings.smells, settings.keymap) = (smells, keymap);
         Ok(settings)
     }

@@ -6,6 +6,7 @@
 
 mod clock;
 mod closest_word;
+mod custom_commands;
 pub(crate) mod embedded;
 mod error;
 mod keymap_files;
@@ -26,8 +27,10 @@ mod user_guidelines;
 
 pub(crate) use clock::ClockAndIds;
 pub(crate) use closest_word::did_you_mean;
+pub use custom_commands::{CommandField, CommandPart, CommandPlace, CommandWord, CustomCommand};
 pub(crate) use error::{ConfigError, SettingLocation};
-pub(crate) use keymap_files::{KeymapFile, load_keymaps};
+pub use keymap_files::{KeyPreset, KeymapFile};
+pub(crate) use keymap_files::{embedded_keymaps, load_keymaps};
 pub(crate) use keys::{SettingKey, SettingValue, Trust};
 pub use layers::{
     EffectiveSetting, LoadedSettings, MistakePolicy, REPOSITORY_FILE, RepositorySource, RequiredAssets, SettingOrigin,

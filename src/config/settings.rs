@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::keys::{SettingKey, SettingType as Form, SettingValue, setting_table};
 use super::reviewers::EMBEDDING_WORDS;
-use super::{Dollars, KeymapFile, ReviewerKind, ReviewerSettings, SettingOrigin};
+use super::{CustomCommand, Dollars, KeyPreset, KeymapFile, ReviewerKind, ReviewerSettings, SettingOrigin};
 use crate::domain::{OmissionReason, Priority, QuietHours, Scope, WatchTrigger, word_enum};
 
 word_enum!(
@@ -96,6 +96,8 @@ setting_table! {
         notify: NotifyMode, Form::OneOf(NotifyMode::WORDS), User;
         /// Use of color by the commands and the cockpit.
         color: ColorChoice, Form::OneOf(ColorChoice::WORDS), User;
+        /// Keys of the cockpit; the user's keymap lies over them.
+        keys: KeyPreset, Form::OneOf(KeyPreset::WORDS), User;
     }
     besides {
         /// Table `[window]`.
@@ -122,6 +124,9 @@ setting_table! {
         /// `assets/smells.toml` with the user's and the repository's changes merged in, as TOML.
         #[serde(skip)]
         smells: String;
+        /// User's `[commands]` tables, by name.
+        #[serde(skip)]
+        commands: Vec<CustomCommand>;
         /// Keymap files, lowest layer first.
         #[serde(skip)]
         keymap: Vec<KeymapFile>;

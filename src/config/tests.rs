@@ -108,6 +108,9 @@ fn embedded_files_are_toml() {
         ("config", embedded::CONFIG),
         ("smells", embedded::SMELLS),
         ("keymap", embedded::KEYMAP),
+        ("keymaps/vim", embedded::KEYMAP_VIM),
+        ("keymaps/emacs", embedded::KEYMAP_EMACS),
+        ("keymaps/arrows", embedded::KEYMAP_ARROWS),
         ("models", embedded::MODELS),
     ] {
         assert!(text.parse::<toml::Table>().is_ok_and(|table| !table.is_empty()), "{name}");

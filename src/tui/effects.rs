@@ -5,6 +5,7 @@
 //! - A panicking thread reports the panic in a message; the cockpit continues.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +16,7 @@ use jiff::tz::TimeZone;
 
 use super::app::{RunSubject, sort_files};
 use super::clipboard;
+use super::custom_commands::{CommandCall, run_in_background};
 use super::diff::DiffRequest;
 use super::highlight::PartlyParsedTexts;
 use super::message::{
@@ -41,6 +43,8 @@ pub const WORKER: &str = "revdeck-cockpit-";
 /// Dispatches commands to worker threads.
 pub struct Effects {
     messages: MessageSender,
+    /// Root of the working tree, in which the user's commands run.
+    root: PathBuf,
     reader: Sender<PageRequest>,
     writer: Sender<TriageOrder>,
     requests: Sender<RunnerRequest>,
@@ -85,7 +89,7 @@ impl Effects {
         let written = Arc::new(AtomicU64::new(0));
         let local = zone.clone();
         let views = ViewWorkers::start(&services, zone, &messages);
-        let store = services.store.clone();
+        let (root, store) = (services.repo.root(), services.store.clone());
         let repo = services.repo.reopen().ok();
         let history_repo = services.repo.reopen().ok();
         let (reader, reads) = channel();
@@ -121,7 +125,8 @@ impl Effects {
         let send = messages.clone();
         let (historian, queries) = channel();
         spawn_worker("history", messages.clone(), move || serve_run_subjects(history_repo.as_ref(), &queries, &send));
-        let effects = Self { messages, reader, writer, requests: asker, control, filter, copier, historian, views };
+        let effects =
+            Self { messages, root, reader, writer, requests: asker, control, filter, copier, historian, views };
         effects.send_to(&effects.requests, RunnerRequest::Reconcile);
         effects
     }
@@ -159,6 +164,7 @@ impl Effects {
             AppCommand::CopyPrompt(findings) => {
                 self.send_to(&self.copier, ClipboardRequest::Prompt { view: Arc::clone(view), findings });
             }
+            AppCommand::RunProgram(call) => self.run_program(call),
             AppCommand::CopyToTerminal(_)
             | AppCommand::Notify(_)
             | AppCommand::Edit { .. }
@@ -166,6 +172,14 @@ impl Effects {
             | AppCommand::Redraw
             | AppCommand::Quit(_) => {}
         }
+    }
+
+    /// Runs a command of the user on a thread of its own, because nobody knows how long it takes.
+    fn run_program(&self, call: CommandCall) {
+        let (messages, root) = (self.messages.clone(), self.root.clone());
+        spawn_worker("program", self.messages.clone(), move || {
+            let _ = messages.send(AppMessage::ProgramEnded(run_in_background(&call, &root)));
+        });
     }
 
     fn send_to<T>(&self, lane: &Sender<T>, work: T) {

@@ -1,5 +1,9 @@
 //! Defines the glyphs that the cockpit draws, with stand-ins for terminals and fonts that have only ASCII.
 
+mod legend;
+
+pub use legend::LegendEntry;
+
 use crate::domain::{FindingStatus, RunStatus};
 use crate::knowledge::pattern::{PatternOrigin, PatternStance};
 use crate::policy::Freshness;

@@ -17,7 +17,7 @@ pub use sequence::{KeySequence, MAX_SEQUENCE_KEYS};
 
 use crate::config::did_you_mean;
 
-/// Default keymap with documentation; binds every action.
+/// Common keymap with documentation; the presets lie over it.
 pub const DEFAULT: &str = include_str!("../../assets/keymap.toml");
 
 /// Context of a key press. The contexts of panes and of full-screen views fall back to [`KeyContext::Global`].
@@ -75,11 +75,25 @@ impl KeyContext {
         Self::ALL.into_iter().find(|(context, _)| *context == self).map_or("", |(_, name)| name)
     }
 
+    /// Returns the name of the context in a sentence.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Global => "everywhere",
+            Self::Stats => "statistics",
+            Self::Menu => "menus",
+            Self::Confirm => "questions",
+            Self::Prompt => "prompts",
+            Self::Help => "this help",
+            _ => self.name(),
+        }
+    }
+
     /// Returns true for an action that certainly does nothing in this context.
     fn ignores(self, action: Action) -> bool {
         match self {
             Self::Runs | Self::Findings | Self::Files | Self::Detail => action.group() == "Answer",
-            Self::Menu | Self::Confirm | Self::Prompt | Self::Help => !matches!(action.group(), "Answer" | "Move"),
+            Self::Menu | Self::Confirm | Self::Prompt => !matches!(action.group(), "Answer" | "Move"),
+            Self::Help => !matches!(action.group(), "Answer" | "Move" | "Find"),
             _ => false,
         }
     }
@@ -93,7 +107,9 @@ macro_rules! actions {
             $($(
                 #[doc = concat!("Action `", $name, "` of the keymap; help text: \"", $long, "\".")]
                 $variant
-            ),+),+
+            ),+),+,
+            /// Command of the user, by its index in [`Keymap::commands`].
+            Custom(usize),
         }
 
         impl Action {
@@ -182,6 +198,7 @@ actions! {
         CopyPrompt "copy_prompt" "prompt" "copy findings as a prompt",
         Edit "edit" "edit" "open the editor at the line",
         Comment "comment" "finding" "diff: write a finding about the line",
+        Palette "palette" "commands" "go to anything: commands, findings, files",
         Help "help" "help" "this help",
         Redraw "redraw" "redraw" "redraw the screen",
         Suspend "suspend" "suspend" "suspend to the shell",
@@ -206,7 +223,7 @@ actions! {
 }
 
 impl Action {
-    /// Returns the label of the action in the footer.
+    /// Returns the label of the action in the footer; [`Keymap::label`] knows the names of the user's commands.
     pub fn footer_label(self) -> &'static str {
         self.row().map_or("", |row| row.3)
     }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::app::RunSubject;
+use super::custom_commands::CommandCall;
 use super::diff::{DiffMove, DiffPage, DiffRequest, DiffTexts, TextHighlights};
 use super::finding_order::{FindingQuery, ListedFindings};
 use super::input::TerminalInput;
@@ -152,6 +153,8 @@ pub enum AppMessage {
     Paused(Result<String, String>),
     /// Repairs after dead processes, described in one line; `None` if there was nothing to repair.
     Reconciled(Option<String>),
+    /// Result of a command of the user in one line.
+    ProgramEnded(Result<String, String>),
     /// State of the watcher and of the snooze.
     Watch(WatchState),
     /// Result of starting or stopping the watcher, or of a snooze.
@@ -287,6 +290,8 @@ pub enum AppCommand {
     },
     /// Tells the user outside the screen, if the settings say so.
     Notify(String),
+    /// Runs a command of the user.
+    RunProgram(CommandCall),
     /// Suspends the process, as Ctrl-Z does in a shell.
     Suspend,
     /// Draws the whole screen again.

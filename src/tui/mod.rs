@@ -12,6 +12,7 @@
 mod activity;
 pub mod app;
 mod clipboard;
+pub mod custom_commands;
 pub mod diff;
 pub(crate) mod doc;
 mod draw;
@@ -59,13 +60,16 @@ pub use screen::Screen;
 pub use update::update;
 
 use app::{App, AppOptions, RunBudget, SessionInfo, TurnLimits};
+use custom_commands::{CommandCall, run_in_terminal};
 use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
 use notification::encode_notification;
 use terminal::{EventSource, MessageSender, Terminal};
 use theme::{Background, ColorDepth, Theme};
 
-use crate::config::{self, ClockAndIds, ColorChoice, KeymapFile, NotifyMode, OpeningMode, Paths, Settings};
+use crate::config::{
+    self, ClockAndIds, ColorChoice, CommandPlace, CustomCommand, KeymapFile, NotifyMode, OpeningMode, Paths, Settings,
+};
 use crate::git::Repo;
 use crate::runner::{FreshnessFacts, Services, max_turns};
 use crate::store::LastVisit;
@@ -171,7 +175,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
 fn load_options(services: &Services, columns: u16, rows: u16) -> AppOptions {
     let variable = |name: &str| std::env::var(name).ok();
     // Whoever loaded the settings has refused a keymap with mistakes, and a theme that is not there.
-    let (keymap, _) = Keymap::from_files(&services.settings.keymap);
+    let (keymap, _) = Keymap::from_settings(&services.settings);
     let mut notices = Vec::new();
     let depth = match services.settings.color {
         ColorChoice::Never => ColorDepth::None,
@@ -243,10 +247,10 @@ pub fn find_theme_fault(paths: &Paths, name: &str) -> Option<String> {
     })
 }
 
-/// Checks keymap files: returns the mistakes, then the remarks, one line each.
-pub fn check_keymap(files: &[KeymapFile]) -> (Vec<String>, Vec<String>) {
+/// Checks keymap files and the keys of the user's commands: returns the mistakes, then the remarks, one line each.
+pub fn check_keymap(files: &[KeymapFile], commands: &[CustomCommand]) -> (Vec<String>, Vec<String>) {
     let (errors, remarks): (Vec<KeymapFault>, Vec<KeymapFault>) =
-        Keymap::from_files(files).1.into_iter().partition(|fault| fault.level == KeymapFaultLevel::Error);
+        Keymap::from_layers(files, commands).1.into_iter().partition(|fault| fault.level == KeymapFaultLevel::Error);
     let lines = |faults: Vec<KeymapFault>| faults.iter().map(ToString::to_string).collect();
     (lines(errors), lines(remarks))
 }
@@ -389,6 +393,11 @@ impl EventLoop {
                     let edited = self.open_editor(&path, line)?;
                     return self.handle_message(AppMessage::Edited(edited));
                 }
+                AppCommand::RunProgram(call) if call.place == CommandPlace::Terminal => {
+                    let ended = self.run_program(&call)?;
+                    self.screen.invalidate();
+                    return self.handle_message(AppMessage::ProgramEnded(ended));
+                }
                 AppCommand::Suspend => {
                     self.suspend()?;
                     return self.handle_message(AppMessage::Resumed);
@@ -408,6 +417,14 @@ impl EventLoop {
         self.terminal.reacquire()?;
         self.sync_size();
         Ok(edited)
+    }
+
+    fn run_program(&mut self, call: &CommandCall) -> io::Result<Result<String, String>> {
+        self.terminal.release()?;
+        let ended = run_in_terminal(call, &self.root);
+        self.terminal.reacquire()?;
+        self.sync_size();
+        Ok(ended)
     }
 
     fn suspend(&mut self) -> io::Result<()> {

@@ -8,6 +8,7 @@ mod knowledge;
 mod librarian;
 mod life;
 mod lists;
+mod palette;
 mod random_events;
 mod review_form;
 mod screens;

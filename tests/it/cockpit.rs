@@ -2,6 +2,7 @@
 
 mod assistants;
 mod diff;
+mod keys;
 mod lists;
 mod opening;
 mod secrets;

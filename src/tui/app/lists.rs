@@ -58,6 +58,8 @@ pub struct FindingList {
     pub overrides: Arc<FilterOverrides>,
     /// Requests to the filter thread, and which of them `rows` answers.
     pub filter_requests: RequestCounter,
+    /// Finding to select as soon as the rows contain it.
+    pub awaited: Option<String>,
     /// Ids of the marked findings.
     pub marks: HashSet<String>,
     /// Row at which the range being marked starts; `None` outside range marking.

@@ -1,5 +1,7 @@
 //! Holds the first keys of a sequence until the next key is pressed.
 
+use std::borrow::Cow;
+
 use unicode_width::UnicodeWidthStr;
 
 use super::{App, PendingCount};
@@ -32,7 +34,7 @@ pub struct SequenceHint {
     /// Name of the key.
     pub key: String,
     /// Label of the action, or an ellipsis if more keys follow.
-    pub label: &'static str,
+    pub label: Cow<'static, str>,
 }
 
 impl SequenceHint {
@@ -59,8 +61,8 @@ impl App {
             seen.push(*next);
             let ends = keys.len() == pending.keys.len() + 1;
             let label = match binding.action {
-                Some(action) if ends => action.footer_label(),
-                _ => self.display.glyphs.ellipsis,
+                Some(action) if ends => self.keymap.label(action),
+                _ => self.display.glyphs.ellipsis.into(),
             };
             let hint = SequenceHint { key: next.to_string(), label };
             if used > 0 && used + hint.width() > room {

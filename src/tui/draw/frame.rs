@@ -140,7 +140,7 @@ pub fn draw_footer(painter: &mut Painter<'_>, area: Rect) {
 }
 
 /// Returns the actions of the footer, most useful first.
-fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static str)> {
+pub fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static str)> {
     use Action as A;
     if let Some(view) = app.views.front() {
         return view.footer(app);

@@ -18,7 +18,7 @@ pub fn draw(painter: &mut Painter<'_>, layout: &ScreenLayout, lines: &[Vec<Seque
         let mut x = start + SequenceHint::GAP as u16;
         for hint in line {
             x += painter.draw_text(x, y, area.width.saturating_sub(x), &hint.key, Role::Key) + 1;
-            x += painter.draw_text(x, y, area.width.saturating_sub(x), hint.label, Role::Muted);
+            x += painter.draw_text(x, y, area.width.saturating_sub(x), &hint.label, Role::Muted);
             x += SequenceHint::GAP as u16;
         }
     }

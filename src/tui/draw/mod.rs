@@ -16,7 +16,7 @@ use ratatui::buffer::Buffer;
 use super::app::{App, Pane};
 use super::layout::ScreenLayout;
 pub(crate) use detail::draw_line;
-pub(crate) use frame::selection_style;
+pub(crate) use frame::{footer_actions, selection_style};
 use painter::Painter;
 
 /// Draws the whole screen.

@@ -1,9 +1,11 @@
 //! Looks up keys: the action of a key sequence in a context, and the keys of an action.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use super::sequence::KeySequence;
 use super::{Action, KeyContext};
+use crate::config::CustomCommand;
 use crate::tui::input::KeyEvent;
 
 /// Key sequence with its action in a context.
@@ -44,15 +46,46 @@ pub enum KeyMatch {
 pub struct Keymap {
     /// Names of the files, lowest layer first.
     pub files: Vec<String>,
+    /// Commands of the user.
+    pub commands: Vec<CustomCommand>,
     /// Bindings that can be reached in each context, inherited ones included; those of the context come first.
     contexts: Vec<(KeyContext, Vec<KeyBinding>)>,
 }
 
 impl Keymap {
     /// Creates a keymap from the bindings that the files leave.
-    pub(super) fn new(files: Vec<String>, bindings: &[KeyBinding]) -> Self {
+    pub(super) fn new(files: Vec<String>, commands: Vec<CustomCommand>, bindings: &[KeyBinding]) -> Self {
         let contexts = KeyContext::ALL.into_iter().map(|(context, _)| (context, list_reachable(context, bindings)));
-        Self { files, contexts: contexts.collect() }
+        Self { files, commands, contexts: contexts.collect() }
+    }
+
+    /// Returns the label of an action in the footer.
+    pub fn label(&self, action: Action) -> Cow<'static, str> {
+        match action {
+            Action::Custom(index) => {
+                self.commands.get(index).map_or_else(String::new, CustomCommand::display_name).into()
+            }
+            action => action.footer_label().into(),
+        }
+    }
+
+    /// Returns the help text of an action.
+    pub fn help_text(&self, action: Action) -> Cow<'static, str> {
+        match action {
+            Action::Custom(index) => self.commands.get(index).map_or_else(String::new, CustomCommand::describe).into(),
+            action => action.help_text().into(),
+        }
+    }
+
+    /// Returns the name of an action in the keymap, or the table of a command in the settings.
+    pub fn name(&self, action: Action) -> Cow<'static, str> {
+        match action {
+            Action::Custom(index) => {
+                let name = self.commands.get(index).map_or_else(String::new, CustomCommand::display_name);
+                format!("commands.{name}").into()
+            }
+            action => action.name().into(),
+        }
     }
 
     /// Returns the bindings that can be reached in a context, inherited ones included, in the order of the files.
@@ -99,21 +132,6 @@ impl Keymap {
     /// Returns the key to display if there is room for only one.
     pub fn key_of(&self, context: KeyContext, action: Action) -> Option<&KeySequence> {
         self.keys_of(context, action).first().copied()
-    }
-
-    /// Returns every key of an action in the contexts of the panes and the knowledge view, for the help.
-    pub fn all_keys_of(&self, action: Action) -> Vec<&KeySequence> {
-        let mut keys: Vec<&KeySequence> = Vec::new();
-        for context in
-            [KeyContext::Runs, KeyContext::Findings, KeyContext::Files, KeyContext::Detail, KeyContext::Knowledge]
-        {
-            for key in self.keys_of(context, action) {
-                if !keys.contains(&key) {
-                    keys.push(key);
-                }
-            }
-        }
-        keys
     }
 }
 

@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::bindings::{BindingOrigin, KeyBinding, Keymap};
 use super::sequence::KeySequence;
 use super::{Action, KeyContext};
-use crate::config::{KeymapFile, SettingLocation, did_you_mean};
+use crate::config::{CustomCommand, KeyPreset, KeymapFile, SettingLocation, Settings, did_you_mean, embedded_keymaps};
 use crate::tui::input::{KeyCode, KeyEvent};
 
 /// Mistake in a keymap file, or a remark about it.
@@ -58,27 +58,44 @@ impl Keymap {
     /// Reads one keymap in TOML and returns a line per mistake. A TOML syntax error gives the embedded keymap.
     pub fn parse(text: &str) -> (Self, Vec<String>) {
         let file = KeymapFile { name: "keymap.toml".to_owned(), text: text.to_owned().into() };
-        let (map, faults) = Self::from_files(&[file]);
+        let (map, faults) = Self::from_layers(&[file], &[]);
         let errors = faults.iter().filter(|fault| fault.level == KeymapFaultLevel::Error);
         let errors: Vec<String> = errors.map(ToString::to_string).collect();
         match text.parse::<toml::Table>() {
             Ok(_) => (map, errors),
-            Err(_) => (Self::from_files(&[KeymapFile::common()]).0, errors),
+            Err(_) => (Self::from_preset(KeyPreset::Vim), errors),
         }
     }
 
-    /// Lays keymap files over each other, lowest first, and returns the mistakes and remarks.
-    pub fn from_files(files: &[KeymapFile]) -> (Self, Vec<KeymapFault>) {
-        let (mut bindings, mut faults) = (Vec::new(), Vec::new());
+    /// Builds the keymap of the settings; whoever loaded them has refused mistakes.
+    pub fn from_settings(settings: &Settings) -> (Self, Vec<KeymapFault>) {
+        Self::from_layers(&settings.keymap, &settings.commands)
+    }
+
+    /// Builds the keymap of a preset, without the user's changes.
+    pub fn from_preset(preset: KeyPreset) -> Self {
+        Self::from_layers(&embedded_keymaps(preset), &[]).0
+    }
+
+    /// Lays keymap files over each other, lowest first, and the keys of the user's commands over them all. Returns the
+    /// mistakes and remarks, too.
+    pub fn from_layers(files: &[KeymapFile], commands: &[CustomCommand]) -> (Self, Vec<KeymapFault>) {
+        let mut layers = KeymapLayers {
+            names: files.iter().map(|file| file.name.clone()).collect(),
+            bindings: Vec::new(),
+            faults: Vec::new(),
+        };
         for (index, file) in files.iter().enumerate() {
-            let mut reader = KeymapReader { file, index, files, faults: &mut faults };
+            let mut reader = KeymapReader { file, faults: &mut layers.faults };
             let entries = reader.read_entries();
-            let entries = reader.drop_colliding(entries);
-            for entry in entries {
-                reader.apply(&mut bindings, entry);
+            for entry in reader.drop_colliding(entries) {
+                let place = file.location_at(entry.offset);
+                layers.lay(index, place, (entry.context, entry.keys, entry.action));
             }
         }
-        let map = Self::new(files.iter().map(|file| file.name.clone()).collect(), &bindings);
+        layers.lay_commands(commands);
+        let KeymapLayers { names, bindings, mut faults } = layers;
+        let map = Self::new(names, commands.to_vec(), &bindings);
         for action in [Action::Quit, Action::Help] {
             if map.keys_of(KeyContext::Global, action).is_empty() {
                 let text = format!("no key is left to {}", action.footer_label());
@@ -91,8 +108,6 @@ impl Keymap {
 
 struct KeymapReader<'a> {
     file: &'a KeymapFile,
-    index: usize,
-    files: &'a [KeymapFile],
     faults: &'a mut Vec<KeymapFault>,
 }
 
@@ -100,11 +115,6 @@ impl KeymapReader<'_> {
     fn report(&mut self, offset: usize, text: String) {
         let place = Some(self.file.location_at(offset));
         self.faults.push(KeymapFault { place, text, level: KeymapFaultLevel::Error });
-    }
-
-    fn remark(&mut self, offset: usize, text: String) {
-        let place = Some(self.file.location_at(offset));
-        self.faults.push(KeymapFault { place, text, level: KeymapFaultLevel::Remark });
     }
 
     /// Reads the entries in the order of the file.
@@ -175,47 +185,104 @@ impl KeymapReader<'_> {
         }
         kept
     }
+}
 
-    /// Lays an entry over the bindings of the files below.
-    fn apply(&mut self, bindings: &mut Vec<KeyBinding>, entry: KeymapEntry) {
-        let KeymapEntry { context, keys, action, offset } = entry;
-        let origin = BindingOrigin { file: self.index, line: self.file.location_at(offset).line() };
+/// Bindings of the files so far.
+struct KeymapLayers {
+    /// Names of the files, lowest layer first.
+    names: Vec<String>,
+    bindings: Vec<KeyBinding>,
+    faults: Vec<KeymapFault>,
+}
+
+impl KeymapLayers {
+    fn report(&mut self, place: &SettingLocation, text: String, level: KeymapFaultLevel) {
+        self.faults.push(KeymapFault { place: Some(place.clone()), text, level });
+    }
+
+    /// Lays an entry of a file over the bindings of the files below.
+    fn lay(
+        &mut self,
+        file: usize,
+        place: SettingLocation,
+        (context, keys, action): (KeyContext, KeySequence, Option<Action>),
+    ) {
         let is_replaced = |binding: &KeyBinding| {
             let is_hidden = match action {
                 Some(_) => binding.keys.collides_with(&keys),
                 // Taking a prefix away takes its sequences away.
                 None => binding.keys == keys || binding.keys.continues(keys.keys()),
             };
-            binding.origin.file < self.index && binding.context == context && is_hidden
+            binding.origin.file < file && binding.context == context && is_hidden
         };
-        let replaced: Vec<KeyBinding> = bindings.extract_if(.., |binding| is_replaced(&*binding)).collect();
+        let replaced: Vec<KeyBinding> = self.bindings.extract_if(.., |binding| is_replaced(&*binding)).collect();
         if action.is_some() {
             let lost: Vec<String> = replaced
                 .iter()
                 .filter(|binding| binding.keys != keys)
                 .map(|binding| {
-                    let file = self.files.get(binding.origin.file).map_or("", |file| file.name.as_str());
+                    let file = self.names.get(binding.origin.file).map_or("", String::as_str);
                     format!("{} ({file}:{})", binding.keys, binding.origin.line)
                 })
                 .collect();
             if !lost.is_empty() {
-                self.remark(offset, format!("[{}] {keys} takes the place of {}", context.name(), lost.join(", ")));
+                let text = format!("[{}] {keys} takes the place of {}", context.name(), lost.join(", "));
+                self.report(&place, text, KeymapFaultLevel::Remark);
             }
         }
         let hides_global = context.has_global_fallback()
-            && bindings.iter().any(|binding| {
+            && self.bindings.iter().any(|binding| {
                 binding.context == KeyContext::Global && (binding.keys == keys || binding.keys.continues(keys.keys()))
             });
         if action.is_none() && !hides_global {
             if replaced.is_empty() {
-                self.remark(
-                    offset,
-                    format!("[{}] {keys} is not bound, so there is nothing to take away", context.name()),
-                );
+                let text = format!("[{}] {keys} is not bound, so there is nothing to take away", context.name());
+                self.report(&place, text, KeymapFaultLevel::Remark);
             }
             return;
         }
-        bindings.push(KeyBinding { context, keys, action, origin });
+        let origin = BindingOrigin { file, line: place.line() };
+        self.bindings.push(KeyBinding { context, keys, action, origin });
+    }
+
+    /// Lays the keys of the user's commands over all files. They work in the panes and the full-screen views.
+    fn lay_commands(&mut self, commands: &[CustomCommand]) {
+        for (index, command) in commands.iter().enumerate().filter(|(_, command)| !command.key.is_empty()) {
+            let (name, place) = (command.display_name(), &command.location);
+            let keys = command.key.parse::<KeySequence>().and_then(|keys| {
+                match find_unreachable(KeyContext::Global, &keys, None) {
+                    Some(reason) => Err(format!("{keys}: {reason}")),
+                    None => Ok(keys),
+                }
+            });
+            let keys = match keys {
+                Ok(keys) => keys,
+                Err(error) => {
+                    self.report(place, format!("[commands.{name}] key: {error}"), KeymapFaultLevel::Error);
+                    continue;
+                }
+            };
+            let file_name = place.file_name();
+            let file = match self.names.iter().position(|name| *name == file_name) {
+                Some(file) => file,
+                None => {
+                    self.names.push(file_name);
+                    self.names.len() - 1
+                }
+            };
+            let is_same = |binding: &&KeyBinding| {
+                binding.origin.file == file
+                    && binding.context == KeyContext::Global
+                    && binding.keys.collides_with(&keys)
+            };
+            if let Some(other) = self.bindings.iter().find(is_same) {
+                let text =
+                    format!("[commands.{name}] {keys} collides with {} in line {}", other.keys, other.origin.line);
+                self.report(place, text, KeymapFaultLevel::Error);
+                continue;
+            }
+            self.lay(file, place.clone(), (KeyContext::Global, keys, Some(Action::Custom(index))));
+        }
     }
 }
 

@@ -92,7 +92,15 @@ impl fmt::Display for KeyEvent {
 impl KeyEvent {
     /// Returns true for a key that types a character.
     pub fn is_text(self) -> bool {
-        matches!(self.code, KeyCode::Char(_)) && !self.ctrl && !self.alt
+        self.character().is_some()
+    }
+
+    /// Returns the character that the key types.
+    pub fn character(self) -> Option<char> {
+        match self.code {
+            KeyCode::Char(character) if !self.ctrl && !self.alt => Some(character),
+            _ => None,
+        }
     }
 }
 

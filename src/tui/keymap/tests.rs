@@ -1,5 +1,5 @@
 use super::*;
-use crate::config::KeymapFile;
+use crate::config::{KeyPreset, KeymapFile, embedded_keymaps};
 use crate::tui::input::KeyEvent;
 
 fn key(text: &str) -> KeyEvent {
@@ -7,18 +7,40 @@ fn key(text: &str) -> KeyEvent {
 }
 
 #[test]
-fn the_default_map_is_without_fault_and_every_action_has_a_key() {
-    let (map, notices) = Keymap::parse(DEFAULT);
-    assert_eq!(notices, Vec::<String>::new());
-    for (action, group, name, ..) in Action::TABLE {
-        let is_bound = KeyContext::ALL.iter().any(|(context, _)| map.key_of(*context, *action).is_some());
-        assert!(is_bound, "no key does {group}/{name}");
+fn the_presets_are_without_fault_and_every_action_has_a_key() {
+    for preset in KeyPreset::ALL {
+        let (map, faults) = Keymap::from_layers(&embedded_keymaps(*preset), &[]);
+        assert_eq!(faults, [], "{preset}");
+        for (action, group, name, ..) in Action::TABLE {
+            // Half a page and the search for the next match are luxury.
+            let is_optional = matches!(action, Action::HalfPageDown | Action::HalfPageUp | Action::PageDown);
+            let is_bound = KeyContext::ALL.iter().any(|(context, _)| map.key_of(*context, *action).is_some());
+            assert!(is_bound || is_optional && *preset != KeyPreset::Vim, "{preset}: no key does {group}/{name}");
+        }
+    }
+}
+
+#[test]
+fn terminals_and_multiplexers_keep_their_keys() {
+    for preset in KeyPreset::ALL {
+        let map = Keymap::from_preset(*preset);
+        for (context, name) in KeyContext::ALL {
+            for (taken, owner) in [("Ctrl-s", "XOFF"), ("Ctrl-q", "XON"), ("Ctrl-b", "tmux"), ("Ctrl-a", "screen")] {
+                if context == KeyContext::Prompt && taken == "Ctrl-a" {
+                    continue;
+                }
+                let found = map.find(context, &[key(taken)]);
+                assert_eq!(found, KeyMatch::Unbound, "{preset}: {taken} in [{name}] belongs to {owner}");
+            }
+            let suspend = map.find(context, &[key("Ctrl-z")]);
+            assert!(matches!(suspend, KeyMatch::Unbound | KeyMatch::Action(Action::Suspend)), "{preset}: [{name}]");
+        }
     }
 }
 
 #[test]
 fn the_keys_of_the_issue_do_what_it_says() {
-    let (map, _) = Keymap::parse(DEFAULT);
+    let map = Keymap::from_preset(KeyPreset::Vim);
     use Action as A;
     for (context, name, action) in [
         (KeyContext::Findings, "j", A::Down),
@@ -77,7 +99,7 @@ fn lay(texts: &[&str]) -> (Keymap, Vec<String>, Vec<String>) {
     let file =
         |(index, text): (usize, &&str)| KeymapFile { name: format!("{index}.toml"), text: (*text).to_owned().into() };
     let files: Vec<KeymapFile> = texts.iter().enumerate().map(file).collect();
-    let (map, faults) = Keymap::from_files(&files);
+    let (map, faults) = Keymap::from_layers(&files, &[]);
     let lines = |level| faults.iter().filter(|fault| fault.level == level).map(ToString::to_string).collect();
     (map, lines(KeymapFaultLevel::Error), lines(KeymapFaultLevel::Remark))
 }

@@ -1,9 +1,10 @@
 //! Key sequences: the waiting first key, its hints, and the ways in which a sequence ends.
 
 use super::support::{app, finding_id, many, press, screen, send, showing, view};
+use crate::config::{KeyPreset, KeymapFile, embedded_keymaps};
 use crate::tui::app::App;
 use crate::tui::input::TerminalInput;
-use crate::tui::keymap::{self, Keymap};
+use crate::tui::keymap::Keymap;
 use crate::tui::message::{AppMessage, Tab};
 use crate::tui::views::fix::FixPlan;
 
@@ -11,6 +12,13 @@ fn last_lines(app: &App, count: usize) -> String {
     let screen = screen(app);
     let lines: Vec<&str> = screen.lines().collect();
     lines[lines.len() - count..].join("\n")
+}
+
+/// Lays keys of the user over the preset.
+fn bind(app: &mut App, text: &str) {
+    let mut files = embedded_keymaps(KeyPreset::Vim);
+    files.push(KeymapFile { name: "keymap.toml".to_owned(), text: text.to_owned().into() });
+    app.keymap = Keymap::from_layers(&files, &[]).0;
 }
 
 #[test]
@@ -58,8 +66,7 @@ fn a_sequence_ends_when_a_view_opens() {
 #[test]
 fn a_number_before_a_sequence_counts() {
     let mut app = showing(100, 30, many(40));
-    let text = keymap::DEFAULT.replace("\"] t\" = \"next_tab\"", "\"] t\" = \"next_tab\"\n\"] j\" = \"down\"");
-    app.keymap = Keymap::parse(&text).0;
+    bind(&mut app, "[global]\n'] j' = 'down'\n");
     press(&mut app, "1 2 ]");
     assert!(!app.has_running_clock(), "the number waits with the prefix");
     press(&mut app, "j");
@@ -69,10 +76,8 @@ fn a_number_before_a_sequence_counts() {
 #[test]
 fn many_hints_take_as_many_lines_as_they_need() {
     let mut app = app(80, 24);
-    let mut text = keymap::DEFAULT.to_owned();
-    let keys: String = ('A'..='Z').map(|c| format!("\"] {c}\" = \"copy_prompt\"\n")).collect();
-    text = text.replace("\"] t\" = \"next_tab\"\n", &keys);
-    app.keymap = Keymap::parse(&text).0;
+    let keys: String = ('A'..='Z').map(|c| format!("'] {c}' = 'copy_prompt'\n")).collect();
+    bind(&mut app, &format!("[global]\n']' = false\n{keys}"));
     press(&mut app, "]");
     insta::assert_snapshot!(last_lines(&app, 6));
     send(&mut app, AppMessage::Input(TerminalInput::Paste("x".into())));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::config::KeyPreset;
 use crate::domain::{
     Actor, Confidence, Disposition, Finding, FindingStatus, Kind, Priority, RunStatus, Severity, Suggestion, Time,
     TriageAction,
@@ -16,7 +17,7 @@ use crate::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
 use crate::tui::app::{App, AppOptions, RunBudget, SessionInfo, TurnLimits};
 use crate::tui::glyphs;
 use crate::tui::input::{KeyEvent, TerminalInput};
-use crate::tui::keymap::{self, Keymap};
+use crate::tui::keymap::Keymap;
 use crate::tui::message::{AppCommand, AppMessage, TriageOrder};
 use crate::tui::page_data::{CodeExcerpt, FindingPage, PageData};
 use crate::tui::theme::{Background, ColorDepth, Theme};
@@ -38,7 +39,7 @@ pub fn app(columns: u16, rows: u16) -> App {
             reviewer: None,
             reviews_on_open: true,
         },
-        keymap: Keymap::parse(keymap::DEFAULT).0,
+        keymap: Keymap::from_preset(KeyPreset::Vim),
         theme: Theme::builtin_for(Background::Dark, ColorDepth::Indexed256),
         depth: ColorDepth::Indexed256,
         theme_is_set: false,

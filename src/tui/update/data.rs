@@ -112,6 +112,9 @@ pub fn apply_filtered(
     app.finding_list.set_rows(listed);
     let height = app.pane_height(Pane::Findings);
     app.finding_list.select_on_line(at, line, height);
+    if let Some(id) = app.finding_list.awaited.take() {
+        show_selected_finding(app, &id);
+    }
     if !same_view {
         let mut marks = std::mem::take(&mut app.finding_list.marks);
         marks.retain(|id| app.store.view.finding_index(id).is_some());
@@ -168,6 +171,25 @@ pub fn select_run(app: &mut App, id: &str) {
     let Some(at) = position_of_run(app, index) else { return };
     let height = app.pane_height(Pane::Runs);
     app.run_list.select(at, height);
+}
+
+/// Selects a finding. If the filter hides it, it is listed until the filter changes.
+pub fn select_finding(app: &mut App, id: &str, commands: &mut Vec<AppCommand>) {
+    if show_selected_finding(app, id) || app.finding_by_id(id).is_none() {
+        return;
+    }
+    pin_finding(Arc::make_mut(&mut app.finding_list.overrides), id);
+    app.finding_list.awaited = Some(id.to_owned());
+    request_filter(app, Arc::clone(&app.store.view), commands);
+}
+
+/// Selects the row of a finding. Returns false if it is not listed.
+fn show_selected_finding(app: &mut App, id: &str) -> bool {
+    let Some(index) = app.store.view.finding_index(id) else { return false };
+    let Some(at) = app.finding_list.position_of(index) else { return false };
+    let height = app.pane_height(Pane::Findings);
+    app.finding_list.select(at, height);
+    true
 }
 
 /// Marks the page as stale if the new view may change it.

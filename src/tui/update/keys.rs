@@ -1,6 +1,7 @@
 //! Executes key presses and actions.
 
 use super::super::app::{App, ContextListing, NoticeLevel, Pane, PendingCount, PendingCountKind, PendingKeys};
+use super::super::custom_commands::fill_command;
 use super::super::diff;
 use super::super::input::{KeyCode, KeyEvent};
 use super::super::keymap::{Action, KeyMatch};
@@ -27,6 +28,11 @@ pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) 
         KeyMatch::Action(action) => Some(action),
         KeyMatch::Unbound => None,
     };
+    if let Some(action) = action
+        && run_over_views(app, action, commands)
+    {
+        return;
+    }
     if views::handle_key(app, KeyPress { key, action }, commands) {
         return;
     }
@@ -52,6 +58,45 @@ pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) 
     }
 }
 
+/// Runs an action that works the same in front of any view: help, palette, commands of the user. Returns false for
+/// another action.
+fn run_over_views(app: &mut App, action: Action, commands: &mut Vec<AppCommand>) -> bool {
+    match action {
+        Action::Help | Action::Palette => {
+            app.notice = None;
+            views::open_for_action(app, action, commands);
+        }
+        Action::Custom(index) => run_command(app, index, commands),
+        _ => return false,
+    }
+    true
+}
+
+/// Runs an action that was chosen by name: the view in front takes it, else the panes.
+pub fn run_chosen_action(app: &mut App, action: Action, commands: &mut Vec<AppCommand>) {
+    if run_over_views(app, action, commands) {
+        return;
+    }
+    // The views look at the key only if it has no action.
+    let key = KeyEvent::plain(KeyCode::Enter);
+    if !views::handle_key(app, KeyPress { key, action: Some(action) }, commands) {
+        run_action(app, action, None, commands);
+    }
+}
+
+/// Runs a command of the user with the fields of the selected item.
+fn run_command(app: &mut App, index: usize, commands: &mut Vec<AppCommand>) {
+    let Some(command) = app.keymap.commands.get(index) else { return };
+    match fill_command(app, command) {
+        Ok(call) => {
+            let text = format!("{}{}", command.display_name(), app.display.glyphs.ellipsis);
+            app.show_notice(NoticeLevel::Info, text);
+            commands.push(AppCommand::RunProgram(call));
+        }
+        Err(reason) => app.show_notice(NoticeLevel::Info, reason),
+    }
+}
+
 /// Waits for the key after the first key of a sequence. A number typed before it is kept for the action.
 fn begin_sequence(app: &mut App, key: KeyEvent) {
     let count = app.count.take().filter(|count| !count.has_timed_out(app.now));
@@ -67,6 +112,9 @@ fn continue_sequence(app: &mut App, mut pending: PendingKeys, key: KeyEvent, com
     match app.keymap.find(context, &pending.keys) {
         KeyMatch::Prefix => app.pending_keys = Some(pending),
         KeyMatch::Action(action) => {
+            if run_over_views(app, action, commands) {
+                return;
+            }
             if views::handle_key(app, KeyPress { key, action: Some(action) }, commands) {
                 return;
             }
@@ -192,7 +240,8 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Reveal => secrets::toggle(app),
         A::Ledger => toggle_ledger(app, commands),
         A::LeftOut => toggle_context_listing(app, commands),
-        A::Review | A::Stats | A::Knowledge | A::Help => views::open_for_action(app, action, commands),
+        A::Custom(index) => run_command(app, index, commands),
+        A::Review | A::Stats | A::Knowledge | A::Help | A::Palette => views::open_for_action(app, action, commands),
         A::Open => open_selected(app, commands),
         A::Back => go_back(app, commands),
         A::Unfold => set_run_fold(app, None),

@@ -8,7 +8,7 @@ pub(crate) mod data;
 mod folds;
 pub(crate) use folds::selected_fold as chosen_fold;
 mod keys;
-pub(crate) use keys::{focus_pane, go_to_row, pausable_run, request_review};
+pub(crate) use keys::{focus_pane, go_to_row, pausable_run, request_review, run_chosen_action};
 mod marks;
 pub(crate) use marks::commit_mark_range;
 mod menus;
@@ -98,6 +98,10 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             show_outcome(app, result.map_err(|error| format!("not cancelled: {error}")));
         }
         AppMessage::Paused(result) | AppMessage::Watched(result) => show_outcome(app, result),
+        AppMessage::ProgramEnded(result) => {
+            show_outcome(app, result);
+            app.keep_notice();
+        }
         AppMessage::Reconciled(Some(summary)) => {
             app.show_notice(NoticeLevel::Info, summary);
             app.keep_notice();
@@ -359,7 +363,7 @@ fn apply_pulses(app: &mut App, pulses: Vec<(String, Heartbeat)>) {
 }
 
 /// Rebuilds the page from the loaded data.
-fn rebuild_page(app: &mut App) {
+pub(crate) fn rebuild_page(app: &mut App) {
     app.detail.doc = pages::build_page(app, usize::from(app.detail.width.max(20)));
     clamp_scroll(app);
 }

@@ -14,6 +14,7 @@ pub(crate) mod fix;
 pub(crate) mod help;
 pub(crate) mod knowledge;
 pub(crate) mod menu;
+pub(crate) mod palette;
 pub(crate) mod prompt;
 pub(crate) mod review_form;
 mod revision_list;
@@ -28,6 +29,7 @@ use std::sync::mpsc::Sender;
 use jiff::tz::TimeZone;
 
 use super::app::{App, NoticeLevel};
+use super::draw::footer_actions;
 use super::draw::painter::Painter;
 use super::input::KeyEvent;
 use super::keymap::{Action, KeyContext};
@@ -38,6 +40,7 @@ use crate::ledger::metrics::Metrics;
 use crate::runner::Services;
 use crate::store::StoreView;
 use knowledge::{KnowledgeOrder, KnowledgeOutcome, PatternLibrary};
+use palette::matching::{PaletteMatches, PaletteQuery};
 use review_form::{ReviewFormReply, ReviewFormRequest};
 
 /// View in place of the panes, or window in front of them. While one of its functions runs, the view is not in
@@ -99,6 +102,8 @@ pub enum ViewRequest {
     Stats(Arc<StoreView>),
     Knowledge(KnowledgeOrder),
     ReviewForm(ReviewFormRequest),
+    /// Finds the rows of the palette.
+    Palette(PaletteQuery),
 }
 
 /// Message of a view's worker thread.
@@ -113,13 +118,21 @@ pub enum ViewReply {
     /// Result of a knowledge request.
     KnowledgeFinished(KnowledgeOutcome),
     ReviewForm(ReviewFormReply),
+    /// Rows of the palette.
+    Palette(PaletteMatches),
 }
 
 /// Opens the view of an action; other actions are ignored.
 pub fn open_for_action(app: &mut App, action: Action, commands: &mut Vec<AppCommand>) {
     match action {
-        Action::Help => app.views.open(help::HelpView::default()),
         Action::Review => review_form::open(app, commands),
+        Action::Help => {
+            let here: Vec<Action> =
+                footer_actions(app, app.key_context()).into_iter().map(|(action, _)| action).collect();
+            let help = help::HelpView::new(app, &here);
+            app.views.open(help);
+        }
+        Action::Palette => palette::open(app),
         Action::Stats => stats::open(app, commands),
         Action::Knowledge => knowledge::open(app, commands),
         _ => {}
@@ -135,6 +148,8 @@ pub fn apply_reply(app: &mut App, reply: ViewReply, commands: &mut Vec<AppComman
             Ok(facts) => app.review_facts = facts,
             Err(error) => app.show_notice(NoticeLevel::Error, error),
         },
+        // Enter may have been pressed before, so that the result runs something.
+        ViewReply::Palette(matches) => palette::apply_matches(app, matches, commands),
         reply => apply_change(app, &ViewChange::Reply(&reply), commands),
     }
 }
@@ -144,6 +159,7 @@ pub struct ViewWorkers {
     stats: Sender<Arc<StoreView>>,
     knowledge: Sender<(KnowledgeOrder, Arc<StoreView>)>,
     review_form: Sender<ReviewFormRequest>,
+    palette: Sender<PaletteQuery>,
 }
 
 impl ViewWorkers {
@@ -153,6 +169,7 @@ impl ViewWorkers {
             stats: stats::start_worker(services.store.clone(), zone, messages),
             knowledge: knowledge::start_worker(services, messages),
             review_form: review_form::start_worker(services, messages),
+            palette: palette::matching::start_worker(messages),
         }
     }
 
@@ -160,6 +177,7 @@ impl ViewWorkers {
     pub fn send(&self, request: ViewRequest, view: &Arc<StoreView>) -> bool {
         match request {
             ViewRequest::Stats(view) => self.stats.send(view).is_ok(),
+            ViewRequest::Palette(query) => self.palette.send(query).is_ok(),
             ViewRequest::Knowledge(order) => self.knowledge.send((order, Arc::clone(view))).is_ok(),
             ViewRequest::ReviewForm(request) => self.review_form.send(request).is_ok(),
         }
@@ -184,6 +202,16 @@ impl ViewStack {
 
     pub fn len(&self) -> usize {
         self.views.len()
+    }
+
+    /// Closes the view in front.
+    pub fn close_front(&mut self) {
+        self.views.pop();
+    }
+
+    /// Closes all views, so that the panes are in sight.
+    pub fn close_all(&mut self) {
+        self.views.clear();
     }
 
     /// Returns the view in front, which gets the keys.

@@ -12,7 +12,6 @@ use crate::tui::app::{App, NoticeLevel, Pane};
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
 use crate::tui::filter::{self, FindingFilter};
-use crate::tui::input::KeyCode;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
@@ -110,8 +109,8 @@ impl View for PromptView {
                 }
                 _ => {}
             },
-            action => {
-                if !self.edit(action, press) {
+            _ => {
+                if !self.edit(press) {
                     return ViewFlow::Open;
                 }
             }
@@ -207,28 +206,16 @@ impl PromptView {
     }
 
     /// Edits the line. Returns false if the key does not edit.
-    fn edit(&mut self, action: Option<Action>, press: KeyPress) -> bool {
-        let line = &mut self.line;
+    fn edit(&mut self, press: KeyPress) -> bool {
         self.error.clear();
-        match action {
-            Some(Action::CursorLeft) => line.move_left(),
-            Some(Action::CursorRight) => line.move_right(),
-            Some(Action::CursorStart) => line.move_to_start(),
-            Some(Action::CursorEnd) => line.move_to_end(),
-            Some(Action::DeleteLeft) => line.delete_left(),
-            Some(Action::DeleteRight) => line.delete_right(),
-            Some(Action::DeleteWord) => line.delete_word(),
-            Some(Action::DeleteLine) => line.delete_all(),
-            _ => match press.key.code {
-                KeyCode::Char(c) if !press.key.ctrl && !press.key.alt => {
-                    line.insert(c.encode_utf8(&mut [0; 4]));
-                    self.choice = 0;
-                }
-                _ => return false,
-            },
+        if press.action.is_none() && press.key.is_text() {
+            self.choice = 0;
         }
-        self.query = line.text().to_owned();
-        true
+        let is_edited = edit_line(&mut self.line, press);
+        if is_edited {
+            self.query = self.line.text().to_owned();
+        }
+        is_edited
     }
 
     /// Completes the word at the cursor with the first candidate.
@@ -364,6 +351,25 @@ impl PromptView {
     }
 }
 
+/// Edits a line. Returns false if the key does not edit.
+pub fn edit_line(line: &mut LineEdit, press: KeyPress) -> bool {
+    match press.action {
+        Some(Action::CursorLeft) => line.move_left(),
+        Some(Action::CursorRight) => line.move_right(),
+        Some(Action::CursorStart) => line.move_to_start(),
+        Some(Action::CursorEnd) => line.move_to_end(),
+        Some(Action::DeleteLeft) => line.delete_left(),
+        Some(Action::DeleteRight) => line.delete_right(),
+        Some(Action::DeleteWord) => line.delete_word(),
+        Some(Action::DeleteLine) => line.delete_all(),
+        _ => match press.key.character() {
+            Some(character) => line.insert(character.encode_utf8(&mut [0; 4])),
+            None => return false,
+        },
+    }
+    true
+}
+
 /// Prompt whose text another process judges, while its answer is awaited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedPrompt {
@@ -429,7 +435,7 @@ fn draw_input_line(painter: &mut Painter<'_>, layout: &ScreenLayout, name: &str,
     let width = area.width.saturating_sub(x + 1);
     let help_width: u16 = if help.is_empty() { 0 } else { (width * 2 / 5).max(16) };
     let field = Rect::new(x, area.y, width.saturating_sub(help_width), 1);
-    draw_line_edit(painter, field, prompt);
+    draw_line_edit(painter, field, &prompt.line);
     let mut at = field.right() + 2;
     for (index, word) in help.iter().enumerate() {
         let room = area.right().saturating_sub(at + 1);
@@ -442,14 +448,14 @@ fn draw_input_line(painter: &mut Painter<'_>, layout: &ScreenLayout, name: &str,
 }
 
 /// Draws the typed text, scrolled so that the cursor is visible.
-fn draw_line_edit(painter: &mut Painter<'_>, field: Rect, prompt: &PromptView) {
+pub fn draw_line_edit(painter: &mut Painter<'_>, field: Rect, line: &LineEdit) {
     painter.fill(field, painter.style(Role::Prompt));
-    let text = prompt.line.text();
-    let before = text.get(..prompt.line.cursor()).unwrap_or(text);
+    let text = line.text();
+    let before = text.get(..line.cursor()).unwrap_or(text);
     let room = usize::from(field.width.saturating_sub(1));
     let shown_before = doc::fit_end(before, room);
     let used = painter.draw_text(field.x, field.y, field.width, shown_before, Role::Prompt);
-    if prompt.line.is_suggestion() {
+    if line.is_suggestion() {
         // Styled as a selection, because the next character replaces it.
         painter.restyle(Rect::new(field.x, field.y, used, 1), painter.style(Role::Selected));
     }
@@ -464,7 +470,7 @@ fn draw_reason_prompt(painter: &mut Painter<'_>, prompt: &PromptView, count: usi
     let reasons = dismissal_reasons(painter.app);
     let title = format!("Why dismiss {}?", text::format_count(count, "finding"));
     let inside = draw_window(painter, 66, reasons.len() as u16 + 5, false, &title);
-    draw_line_edit(painter, Rect::new(inside.x, inside.y + 1, inside.width, 1), prompt);
+    draw_line_edit(painter, Rect::new(inside.x, inside.y + 1, inside.width, 1), &prompt.line);
     painter.draw_text(inside.x, inside.y + 2, inside.width, &prompt.error, Role::Bad);
     for (row, reason) in reasons.iter().enumerate() {
         let y = inside.y + 3 + row as u16;

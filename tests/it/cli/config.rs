@@ -165,10 +165,10 @@ fn wrong_settings_are_told_with_their_place() {
       hint: allowed: true or false
     unknown:
     error: [home]/config.toml:1:1: colour: there is no such setting; did you mean "color"?
-      hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, git_seconds, fail_on, allow_unreviewed, ledger_tokens, ledger_priority, on_open, quit_summary, theme, ascii, color, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, assistants.reviews_per_hour, assistants.reviews_per_session, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.reading_seconds, context.types, context.tests, context.documentation, context.files, context.kinds, context.compression, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.insecure_http, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [smells]
+      hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, git_seconds, fail_on, allow_unreviewed, ledger_tokens, ledger_priority, on_open, quit_summary, theme, ascii, color, keys, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, assistants.reviews_per_hour, assistants.reviews_per_session, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.reading_seconds, context.types, context.tests, context.documentation, context.files, context.kinds, context.compression, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.insecure_http, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [commands.NAME], [smells]
     nested:
     error: [home]/config.toml:2:1: window.turns: there is no such setting; did you mean "window.max_turns"?
-      hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, git_seconds, fail_on, allow_unreviewed, ledger_tokens, ledger_priority, on_open, quit_summary, theme, ascii, color, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, assistants.reviews_per_hour, assistants.reviews_per_session, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.reading_seconds, context.types, context.tests, context.documentation, context.files, context.kinds, context.compression, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.insecure_http, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [smells]
+      hint: allowed: default_reviewer, default_scope, max_parallel_runs, ignored_paths, max_file_bytes, git_seconds, fail_on, allow_unreviewed, ledger_tokens, ledger_priority, on_open, quit_summary, theme, ascii, color, keys, window.max_turns, window.max_tokens, window.slide_after_turn, window.slide_over_messages, window.keep_messages, budget.run_tokens, budget.run_cost, budget.day_tokens, budget.day_cost, policy.finish_from, assistants.reviews_per_hour, assistants.reviews_per_session, retention.keep_days, retention.keep_runs, watch.on, watch.quiet_seconds, watch.interval_seconds, watch.min_changed_lines, watch.quiet_hours, watch.ignored_paths, watch.reviewer, watch.day_tokens, watch.day_cost, watch.poll, watch.poll_seconds, resolve.reviewer, resolve.follow_ups, context.tokens, context.reading_seconds, context.types, context.tests, context.documentation, context.files, context.kinds, context.compression, context.embeddings.kind, context.embeddings.model, context.embeddings.base_url, context.embeddings.api_key_env, context.embeddings.api_key_cmd, context.embeddings.insecure_http, context.embeddings.seconds, learning.enabled, [reviewers.NAME], [commands.NAME], [smells]
     syntax:
     error: [home]/config.toml:1:9: this is not TOML: string values must be quoted, expected literal string
       hint: a value stands behind the equals sign, texts in quotes: key = "text"
@@ -370,7 +370,7 @@ fn every_default_file_can_be_printed_and_used() {
     }
     assert_eq!(test.json(&["doctor", "--format", "json"], DONE)["healthy"], true);
     assert_snapshot!(test.fails(&["config", "defaults", "themes"], USAGE), @"
-    error: invalid value 'themes' for '[FILE]': there are config, smells, keymap, models, prompts/system, prompts/task, prompts/more, prompts/turn-investigate, prompts/turn-analyse, prompts/turn-finish, prompts/last, prompts/uncovered, prompts/cut, prompts/retry-empty, prompts/retry-refused, prompts/retry-unreadable, prompts/summarize, prompts/masked, prompts/critic, prompts/agent, prompts/resolve, prompts/resolve-agent, prompts/resolve-edits, prompts/resolve-task, prompts/resolve-refused
+    error: invalid value 'themes' for '[FILE]': there are config, smells, keymap, keymaps/vim, keymaps/emacs, keymaps/arrows, models, prompts/system, prompts/task, prompts/more, prompts/turn-investigate, prompts/turn-analyse, prompts/turn-finish, prompts/last, prompts/uncovered, prompts/cut, prompts/retry-empty, prompts/retry-refused, prompts/retry-unreadable, prompts/summarize, prompts/masked, prompts/critic, prompts/agent, prompts/resolve, prompts/resolve-agent, prompts/resolve-edits, prompts/resolve-task, prompts/resolve-refused
 
     For more information, try '--help'.
     ");
@@ -465,6 +465,54 @@ fn a_typo_in_theme_setting_or_keymap_is_an_error_with_what_was_meant() {
     test.settings("default_scpe = \"all\"\n[reviewers.m]\nkind = \"builtin\"\nmodle = \"x\"\n");
     let said = test.fails(&["review"], USAGE);
     assert_snapshot!(lines_with(&said, |line| line.starts_with("error")), @r#"error: [home]/config.toml:1:1: default_scpe: there is no such setting; did you mean "default_scope"?"#);
+}
+
+#[test]
+fn keys_are_printed_with_the_file_and_line_that_bind_them() {
+    let user = "keys = \"emacs\"\n[commands.blame]\nkey = \"Ctrl-t b\"\nrun = [\"git\", \"blame\", \"{path}\"]\n";
+    let test = with_settings(user, "[commands.evil]\nkey = \"a\"\nrun = [\"evil\"]\n");
+    fs::write(test.home().join("keymap.toml"), "[findings]\n\"D\" = \"dismiss\"\n\"a\" = false\n").expect("a file");
+    let text = test.output(&["keys"], DONE);
+    for (words, place) in [
+        ("# keys = \"emacs\"", ""),
+        ("Alt-x", "assets/keymaps/emacs.toml:"),
+        ("F1", "assets/keymap.toml:"),
+        ("dismiss, with a reason", "[home]/keymap.toml:2"),
+        ("taken away", "[home]/keymap.toml:3"),
+        ("Ctrl-t b", "[home]/config.toml:3"),
+        ("commands.blame", "[home]/config.toml:3"),
+    ] {
+        let is_there = text.lines().any(|line| line.contains(words) && line.contains(place));
+        assert!(is_there, "{words} at {place} in {text}");
+    }
+    let keys = test.json(&["keys", "--format", "json"], DONE);
+    assert_eq!((&keys["version"], &keys["preset"]), (&Value::from(1), &Value::from("emacs")));
+    let findings = keys["contexts"]["findings"].as_array().expect("keys");
+    let mine = findings.iter().find(|binding| binding["keys"] == "D").expect("the user's key");
+    assert_eq!((&mine["action"], &mine["line"]), (&Value::from("dismiss"), &Value::from(2)));
+    assert!(!keys.to_string().contains("evil"), "a repository defines no commands");
+    assert!(test.errors(&["keys"], DONE).contains("commands: not obeyed"));
+}
+
+#[test]
+fn mistakes_in_commands_are_told_with_what_was_meant() {
+    let test = with_settings("", "");
+    for (table, error) in [
+        ("key = \"b\"", "commands.blame: needs run"),
+        ("run = []", "commands.blame.run: is a list without a program"),
+        ("run = [\"git\", \"{pth}\"]", "has {pth}, which is no field; did you mean \"path\"?"),
+        ("run = [\"git\"]\nkye = \"b\"", "commands.blame.kye: there is no key \"kye\"; did you mean \"key\"?"),
+        ("run = [\"git\"]\nwhere = \"here\"", "commands.blame.where: is \"here\""),
+        ("run = [\"git\", \"log\"]\nshell = true", "commands.blame.run: has several words beside shell = true"),
+    ] {
+        test.settings(&format!("[commands.blame]\n{table}\n"));
+        let said = test.fails(&["review"], USAGE);
+        assert!(said.contains(error) && said.contains("[home]/config.toml:"), "{table}: {said}");
+    }
+    test.settings("[commands.blame]\nrun = [\"git\"]\nkey = \"Entre\"\n");
+    let doctor = test.output(&["doctor"], USAGE);
+    let fault = "[home]/config.toml:3:1: [commands.blame] key: \"Entre\" is no key; did you mean \"Enter\"?";
+    assert!(doctor.contains(fault), "{doctor}");
 }
 
 #[test]

@@ -1,0 +1,94 @@
+//! `revdeck keys`: prints the keys of the cockpit by context, with the file that binds each.
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
+use super::output;
+use super::session::{self, Invocation};
+use crate::config::RequiredAssets;
+use crate::git::Repo;
+use crate::report::{TextOptions, TextStyle, TextTable, json};
+use crate::tui::keymap::{KeyBinding, KeyContext, Keymap};
+
+/// Arguments of `keys`.
+#[derive(Debug, Args)]
+pub struct KeysArgs {
+    /// Output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: PlainFormat,
+}
+
+/// Runs `revdeck keys`.
+///
+/// # Errors
+///
+/// Returns an error if the current folder is gone or standard output cannot be written.
+pub fn run(invocation: &Invocation, arguments: &KeysArgs) -> Result<CliExitCode, CliError> {
+    let root = Repo::discover(&Invocation::current_folder()?).ok().map(|repo| repo.root());
+    let loaded = invocation.load_reading_settings(root.as_deref(), RequiredAssets::All)?;
+    let (keymap, _) = Keymap::from_settings(&loaded.settings);
+    match arguments.format {
+        PlainFormat::Text => {
+            let look = session::detect_look(&loaded, invocation.clock_and_ids()?.now());
+            output::print(&as_text(&keymap, loaded.settings.keys.word(), &look))?;
+        }
+        PlainFormat::Json => output::print_json(&as_json(&keymap, loaded.settings.keys.word()))?,
+    }
+    Ok(CliExitCode::Done)
+}
+
+/// Returns the bindings that the files make in a context, without the inherited ones.
+fn own_bindings(keymap: &Keymap, context: KeyContext) -> impl Iterator<Item = &KeyBinding> {
+    keymap.bindings(context).iter().filter(move |binding| binding.context == context)
+}
+
+/// Returns the file and line that bind a key.
+fn place_of(keymap: &Keymap, binding: &KeyBinding) -> (String, usize) {
+    (keymap.files.get(binding.origin.file).cloned().unwrap_or_default(), binding.origin.line)
+}
+
+fn as_text(keymap: &Keymap, preset: &str, look: &TextOptions) -> String {
+    let mut text = format!("# keys = {preset:?}; a context takes the keys that it does not bind from [global]\n");
+    for (context, name) in KeyContext::ALL {
+        let mut table = TextTable::default();
+        for binding in own_bindings(keymap, context) {
+            let keys = binding.keys.to_string();
+            let action = binding.action.map_or("false".into(), |action| keymap.name(action));
+            let help = binding.action.map_or("taken away".into(), |action| keymap.help_text(action));
+            let (file, line) = place_of(keymap, binding);
+            table.push_row([
+                (TextStyle::Plain, keys.as_str()),
+                (TextStyle::Plain, &*action),
+                (TextStyle::Plain, &*help),
+                (TextStyle::Faint, format!("{file}:{line}").as_str()),
+            ]);
+        }
+        if !table.is_empty() {
+            text.push_str(&format!("\n[{name}]\n{}", table.render(look)));
+        }
+    }
+    text
+}
+
+fn as_json(keymap: &Keymap, preset: &str) -> Value {
+    let contexts = KeyContext::ALL.into_iter().map(|(context, name)| {
+        let bindings = own_bindings(keymap, context).map(|binding| {
+            let (file, line) = place_of(keymap, binding);
+            json!({
+                "keys": binding.keys.to_string(),
+                "action": binding.action.map(|action| keymap.name(action)),
+                "text": binding.action.map(|action| keymap.help_text(action)),
+                "file": file,
+                "line": line,
+            })
+        });
+        (name.to_owned(), bindings.collect::<Vec<_>>().into())
+    });
+    json::build_versioned([
+        ("preset", json!(preset)),
+        ("files", json!(keymap.files)),
+        ("contexts", Value::Object(contexts.collect::<Map<_, _>>())),
+    ])
+}

@@ -1,0 +1,207 @@
+//! Runs the user's own commands: a program in the root of the working tree, with fields of the selected item as its
+//! arguments.
+//!
+//! - No shell reads a field. With `shell = true` a field in the command line becomes a quoted variable of the
+//!   environment, so that the name of a file cannot run anything.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+
+use super::app::App;
+use super::message::DetailSubject;
+use crate::config::{CommandField, CommandPart, CommandPlace, CommandWord, CustomCommand};
+use crate::domain::text;
+use crate::masking::Mask;
+
+/// Most bytes of a program's output that are kept for the message.
+const MAX_OUTPUT_BYTES: u64 = 64 * 1024;
+/// Most characters of output in a message.
+const MAX_SHOWN_CHARACTERS: usize = 160;
+
+/// Command with the values of its fields, ready to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandCall {
+    /// Name of the command.
+    pub name: String,
+    /// Place in which the program runs.
+    pub place: CommandPlace,
+    /// Program and arguments.
+    pub words: Vec<String>,
+    /// Variables of the environment with the fields of the selected item.
+    pub variables: Vec<(String, String)>,
+}
+
+/// Fills the fields of a command from the selected item.
+///
+/// # Errors
+///
+/// Returns the reason if a field has no value.
+pub fn fill_command(app: &App, command: &CustomCommand) -> Result<CommandCall, String> {
+    let fill_word = |word: &CommandWord| {
+        let mut filled = String::new();
+        for part in &word.0 {
+            match part {
+                CommandPart::Text(text) => filled.push_str(text),
+                CommandPart::Field(field) => {
+                    let value = field_value(app, *field).ok_or_else(|| {
+                        format!("{} needs {{{field}}}, which nothing selected has", text::sanitize_line(&command.name))
+                    })?;
+                    match command.shell {
+                        true => filled.push_str(&format!("\"${{{}}}\"", variable_name(*field))),
+                        false => filled.push_str(&value),
+                    }
+                }
+            }
+        }
+        Ok::<_, String>(filled)
+    };
+    let mut words: Vec<String> = command.run.iter().map(fill_word).collect::<Result<_, _>>()?;
+    if command.shell {
+        words.splice(..0, ["sh".to_owned(), "-c".to_owned()]);
+    }
+    let variables =
+        CommandField::ALL.iter().filter_map(|field| Some((variable_name(*field), field_value(app, *field)?)));
+    Ok(CommandCall { name: command.name.clone(), place: command.place, words, variables: variables.collect() })
+}
+
+fn variable_name(field: CommandField) -> String {
+    format!("REVDECK_{}", field.word().to_ascii_uppercase())
+}
+
+/// Returns the value of a field for the item that the detail shows.
+fn field_value(app: &App, field: CommandField) -> Option<String> {
+    let finding = match &app.detail.subject {
+        DetailSubject::Finding(id) => app.finding_by_id(id),
+        _ => None,
+    };
+    match (field, &app.detail.subject) {
+        (CommandField::Run, DetailSubject::Run(run) | DetailSubject::File { run, .. }) => Some(run.clone()),
+        (CommandField::Run, _) => Some(finding?.last_run.to_owned()),
+        (CommandField::Path, DetailSubject::File { path, .. }) => Some(protect_path(path)),
+        (CommandField::Path, _) => Some(protect_path(finding?.path)),
+        (CommandField::Line | CommandField::EndLine, DetailSubject::File { .. }) => Some("1".to_owned()),
+        (CommandField::Line, _) => Some(finding?.line_start.to_string()),
+        (CommandField::EndLine, _) => Some(finding?.line_end.to_string()),
+        (CommandField::Id, _) => Some(finding?.id.to_owned()),
+        (CommandField::Kind, _) => Some(finding?.kind.to_string()),
+        (CommandField::Priority, _) => Some(finding?.priority.to_string()),
+        (CommandField::Status, _) => finding.map(|finding| app.current_status(&finding).to_string()),
+        (CommandField::Title, _) => Some(finding?.title.to_owned()),
+    }
+}
+
+/// Returns a path that no program takes for an option.
+fn protect_path(path: &str) -> String {
+    if path.starts_with('-') { format!("./{path}") } else { path.to_owned() }
+}
+
+/// Runs a command beside the cockpit and returns its result in one line.
+///
+/// # Errors
+///
+/// Returns one line if the program cannot be started or fails.
+pub fn run_in_background(call: &CommandCall, root: &Path) -> Result<String, String> {
+    let mut command = build_command(call, root)?;
+    // One pipe for both outputs keeps their lines in order.
+    let piped = io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
+    let (mut reader, output, errors) = piped.map_err(|error| describe(call, &error.to_string(), &[]))?;
+    command.stdin(Stdio::null()).stdout(output).stderr(errors);
+    let spawned = command.spawn();
+    // The command holds the write ends until it is dropped.
+    drop(command);
+    let mut child =
+        spawned.map_err(|error| describe(call, &format!("cannot start {}: {error}", call.words[0]), &[]))?;
+    let mut printed = Vec::new();
+    let _ = reader.by_ref().take(MAX_OUTPUT_BYTES).read_to_end(&mut printed);
+    let _ = io::copy(&mut reader, &mut io::sink());
+    judge(call, child.wait(), &printed)
+}
+
+/// Runs a command in the terminal, which the cockpit has released, and returns its result in one line.
+///
+/// # Errors
+///
+/// Returns one line if the program cannot be started or fails.
+pub fn run_in_terminal(call: &CommandCall, root: &Path) -> Result<String, String> {
+    judge(call, build_command(call, root)?.status(), &[])
+}
+
+fn build_command(call: &CommandCall, root: &Path) -> Result<Command, String> {
+    let Some((program, arguments)) = call.words.split_first() else {
+        return Err(describe(call, "there is no program to run", &[]));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root).envs(call.variables.iter().map(|(name, value)| (name, value)));
+    Ok(command)
+}
+
+fn judge(call: &CommandCall, ended: io::Result<ExitStatus>, printed: &[u8]) -> Result<String, String> {
+    match ended {
+        Ok(status) if status.success() => Ok(describe(call, "done", printed)),
+        Ok(status) => Err(describe(call, &format!("ended with {status}"), printed)),
+        Err(error) => Err(describe(call, &format!("cannot run {}: {error}", call.words[0]), printed)),
+    }
+}
+
+/// Describes a result with the last line that the program printed: that is where programs sum up.
+fn describe(call: &CommandCall, outcome: &str, printed: &[u8]) -> String {
+    let printed = String::from_utf8_lossy(printed);
+    let printed = Mask::On.mask_text(None, &printed);
+    let last = printed.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or("");
+    let last = text::sanitize_line(last);
+    let shown: String = last.chars().take(MAX_SHOWN_CHARACTERS).collect();
+    let name = text::sanitize_line(&call.name);
+    match shown.as_str() {
+        "" => format!("{name}: {outcome}"),
+        shown => format!("{name}: {outcome}: {shown}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(words: &[&str], path: &str) -> CommandCall {
+        CommandCall {
+            name: "mine".to_owned(),
+            place: CommandPlace::Background,
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            variables: vec![("REVDECK_PATH".to_owned(), path.to_owned())],
+        }
+    }
+
+    #[test]
+    fn a_program_says_how_it_ended_in_one_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let run = |words: &[&str]| run_in_background(&call(words, "a.rs"), folder.path());
+        for (words, expected) in [
+            (&["true"][..], Ok("mine: done")),
+            (&["echo", "a b", "$REVDECK_PATH"], Ok("mine: done: a b $REVDECK_PATH")),
+            (&["sh", "-c", "echo one; echo two; echo"], Ok("mine: done: two")),
+            (&["sh", "-c", "echo two >&2; exit 3"], Err("mine: ended with exit status: 3: two")),
+            (&["sh", "-c", "printf 'a\\033[31mb'"], Ok("mine: done: a\u{fffd}[31mb")),
+            (&["sh", "-c", "yes | head -c 300000; echo"], Ok("mine: done: y")),
+        ] {
+            let said = run(words);
+            let said = said.as_ref().map(String::as_str).map_err(String::as_str);
+            assert_eq!(said, expected, "{words:?}");
+        }
+        let error = run(&["no-such-program-here"]).expect_err("there is no such program");
+        assert!(error.starts_with("mine: cannot start no-such-program-here: "), "{error}");
+    }
+
+    #[test]
+    fn the_name_of_a_file_runs_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for path in ["$(touch pwned)", "`touch pwned`", "\"; touch pwned; \"", "'; touch pwned; '", "a\ntouch pwned"] {
+            for line in ["echo \"${REVDECK_PATH}\"", "echo \"in \"${REVDECK_PATH}\" here\""] {
+                let said = run_in_background(&call(&["sh", "-c", line], path), folder.path());
+                assert!(said.is_ok(), "{said:?}");
+                assert!(!folder.path().join("pwned").exists(), "{path} in {line}");
+            }
+        }
+        assert_eq!(protect_path("-rf"), "./-rf");
+        assert_eq!(protect_path("src/-rf"), "src/-rf");
+    }
+}

@@ -1,0 +1,286 @@
+//! Palette, help, commands of the user, and prompts that keep their text to themselves.
+
+use proptest::prelude::*;
+
+use super::support::{finding_id, many, press, run_id, screen, send, showing, type_text, view};
+use crate::config::{
+    CommandPart, CommandPlace, CommandWord, CustomCommand, KeyPreset, SettingLocation, embedded_keymaps,
+};
+use crate::tui::app::{App, Pane};
+use crate::tui::glyphs;
+use crate::tui::input::{KeyCode, KeyEvent, TerminalInput};
+use crate::tui::keymap::{Action, Keymap};
+use crate::tui::message::{AppCommand, AppMessage};
+use crate::tui::views::palette::PaletteView;
+use crate::tui::views::palette::matching::find_matches;
+use crate::tui::views::prompt::PromptView;
+use crate::tui::views::{ViewReply, ViewRequest};
+
+/// Types text and plays the palette's thread; returns the other commands.
+fn type_and_answer(app: &mut App, text: &str) -> Vec<AppCommand> {
+    let commands = type_text(app, text);
+    answer(app, commands)
+}
+
+/// Plays the palette's thread for the queries among commands; returns the other commands.
+fn answer(app: &mut App, commands: Vec<AppCommand>) -> Vec<AppCommand> {
+    let mut others = Vec::new();
+    for command in commands {
+        match command {
+            AppCommand::View(ViewRequest::Palette(query)) => {
+                let reply = ViewReply::Palette(find_matches(&query));
+                others.extend(send(app, AppMessage::View(reply)));
+            }
+            other => others.push(other),
+        }
+    }
+    others
+}
+
+#[test]
+fn the_palette_lists_commands_with_their_keys_and_finds_everything_else() {
+    for (columns, rows) in [(160, 48), (100, 30), (80, 24)] {
+        let mut app = showing(columns, rows, view());
+        press(&mut app, ":");
+        insta::assert_snapshot!(format!("palette-{columns}x{rows}"), screen(&app));
+        type_and_answer(&mut app, "total");
+        insta::assert_snapshot!(format!("palette-typed-{columns}x{rows}"), screen(&app));
+        assert_eq!(app.views.len(), 1);
+        press(&mut app, "Esc");
+        assert!(app.views.is_empty());
+    }
+}
+
+#[test]
+fn enter_runs_a_command_or_goes_there() {
+    let mut app = showing(100, 30, view());
+    press(&mut app, "Ctrl-p");
+    type_and_answer(&mut app, "zoom the pane");
+    press(&mut app, "Enter");
+    assert!(app.panes.zoomed && app.views.is_empty());
+
+    press(&mut app, ":");
+    type_and_answer(&mut app, &run_id(1));
+    press(&mut app, "Enter");
+    assert_eq!(app.panes.focus, Pane::Runs);
+    assert_eq!(app.selected_run().map(|run| run.id.to_owned()), Some(run_id(1)));
+
+    press(&mut app, ":");
+    type_and_answer(&mut app, "retry 84");
+    press(&mut app, "Enter");
+    assert_eq!(app.panes.focus, Pane::Findings);
+    assert_eq!(app.selected_finding().map(|row| row.id.to_owned()), Some(finding_id(5)));
+
+    // A finding that the filter hides is listed until the filter changes.
+    press(&mut app, ":");
+    type_and_answer(&mut app, &finding_id(4));
+    press(&mut app, "Enter");
+    assert_eq!(app.selected_finding().map(|row| row.id.to_owned()), Some(finding_id(4)));
+
+    press(&mut app, ":");
+    type_and_answer(&mut app, "ascii");
+    press(&mut app, "Enter");
+    assert_eq!(app.display.glyphs, glyphs::ASCII);
+}
+
+#[test]
+fn enter_waits_for_the_rows_of_the_typed_text() {
+    let mut app = showing(100, 30, view());
+    press(&mut app, ":");
+    let query = type_text(&mut app, "zoom the pane");
+    assert_eq!(press(&mut app, "Enter").len(), 0);
+    assert!(!app.panes.zoomed, "the rows of an older text are not run");
+    assert!(app.views.front_as::<PaletteView>().is_some());
+    answer(&mut app, query);
+    assert!(app.panes.zoomed && app.views.is_empty());
+
+    // More text, and the order is off.
+    press(&mut app, ":");
+    let mut queries = type_text(&mut app, "zoom");
+    press(&mut app, "Enter");
+    queries.extend(type_text(&mut app, " the"));
+    answer(&mut app, queries);
+    assert!(app.views.front_as::<PaletteView>().is_some());
+}
+
+#[test]
+fn an_action_from_the_palette_reaches_the_view_behind_it() {
+    let mut app = showing(100, 30, view());
+    press(&mut app, "S");
+    assert_eq!(app.views.len(), 1);
+    press(&mut app, ":");
+    assert_eq!(app.views.len(), 2);
+    let commands = type_and_answer(&mut app, "redraw the screen");
+    assert_eq!(commands.len(), 0);
+    let commands = press(&mut app, "Enter");
+    assert!(matches!(commands.as_slice(), [AppCommand::Redraw]), "{commands:?}");
+    assert_eq!(app.views.len(), 1, "the statistics stay");
+    press(&mut app, "?");
+    assert_eq!(app.views.len(), 2, "help opens in front of any view");
+}
+
+#[test]
+fn a_key_press_in_the_palette_does_not_search_a_hundred_thousand_findings() {
+    let mut app = showing(100, 30, many(3_000));
+    press(&mut app, ":");
+    let commands = press(&mut app, "u");
+    assert!(
+        matches!(commands.as_slice(), [AppCommand::View(ViewRequest::Palette(query))] if query.text == "u"),
+        "{commands:?}"
+    );
+}
+
+#[test]
+fn help_begins_with_the_present_place_and_is_searched_by_typing() {
+    for (columns, rows) in [(160, 48), (80, 24)] {
+        let mut app = showing(columns, rows, view());
+        press(&mut app, "?");
+        insta::assert_snapshot!(format!("help-here-{columns}x{rows}"), screen(&app));
+        press(&mut app, "d i s m");
+        insta::assert_snapshot!(format!("help-search-{columns}x{rows}"), screen(&app));
+        press(&mut app, "Esc");
+        assert_eq!(app.views.len(), 1, "Esc ends the search first");
+        press(&mut app, "/ q u i t");
+        assert!(screen(&app).contains("quit; reviews continue"));
+        press(&mut app, "Esc q");
+        assert!(app.views.is_empty());
+    }
+}
+
+#[test]
+fn help_explains_the_glyphs_and_scrolls_to_its_end() {
+    let mut app = showing(80, 24, view());
+    press(&mut app, "?");
+    let mut seen = screen(&app);
+    for _ in 0..20 {
+        press(&mut app, "PageDown");
+        seen.push_str(&screen(&app));
+    }
+    for text in ["finding: open", "run: completed", "delete a word", "position in a list", "frames"] {
+        assert!(seen.contains(text), "{text}");
+    }
+    let end = screen(&app);
+    press(&mut app, "j");
+    assert_eq!(screen(&app), end, "the last line is the last");
+    press(&mut app, "g");
+    assert!(screen(&app).contains("Here: findings"));
+}
+
+fn command(name: &str, key: &str, parts: Vec<CommandPart>, shell: bool) -> CustomCommand {
+    CustomCommand {
+        name: name.to_owned(),
+        key: key.to_owned(),
+        run: vec![CommandWord(vec![CommandPart::Text("echo".to_owned())]), CommandWord(parts)],
+        shell,
+        place: CommandPlace::Background,
+        location: SettingLocation::File { path: "config.toml".into(), line: 3, column: 1 },
+    }
+}
+
+#[test]
+fn a_command_of_the_user_gets_the_fields_of_the_finding() {
+    use crate::config::CommandField as Field;
+    let place = [Field::Path, Field::Line].map(CommandPart::Field);
+    let [path, line] = place.clone();
+    let parts = vec![path, CommandPart::Text(":".to_owned()), line];
+    let commands = [command("where", "g w", parts.clone(), false), command("shell", "Ctrl-t", parts, true)];
+    let (keymap, faults) = Keymap::from_layers(&embedded_keymaps(KeyPreset::Arrows), &commands);
+    assert_eq!(faults, []);
+    let mut app = showing(100, 30, view());
+    app.keymap = keymap;
+    let first = app.selected_finding().map(|row| (row.path.to_owned(), row.line_start)).expect("a finding");
+    let sent = press(&mut app, "g w");
+    let [AppCommand::RunProgram(call)] = sent.as_slice() else { panic!("{sent:?}") };
+    assert_eq!(call.words, ["echo".to_owned(), format!("{}:{}", first.0, first.1)]);
+    assert!(call.variables.contains(&("REVDECK_PATH".to_owned(), first.0)), "{call:?}");
+
+    // A shell gets no field as text.
+    let sent = press(&mut app, "Ctrl-t");
+    let [AppCommand::RunProgram(call)] = sent.as_slice() else { panic!("{sent:?}") };
+    assert_eq!(call.words[..2], ["sh".to_owned(), "-c".to_owned()]);
+    assert_eq!(call.words[3], "\"${REVDECK_PATH}\":\"${REVDECK_LINE}\"");
+
+    send(&mut app, AppMessage::ProgramEnded(Ok("where: done: src/config.rs:7".to_owned())));
+    assert!(screen(&app).contains("where: done: src/config.rs:7"));
+    press(&mut app, "? w h e r e");
+    assert!(screen(&app).contains("where: echo {path}:{line}"), "{}", screen(&app));
+
+    let mut empty = showing(100, 30, many(0));
+    empty.keymap = app.keymap.clone();
+    assert_eq!(press(&mut empty, "g w").len(), 0);
+    assert!(screen(&empty).contains("where needs {path}, which nothing selected has"), "{}", screen(&empty));
+}
+
+#[test]
+fn keys_of_commands_are_checked_like_a_keymap() {
+    let keys = |key: &str, other: &str| {
+        let commands = [command("one", other, Vec::new(), false), command("two", key, Vec::new(), false)];
+        let (map, faults) = Keymap::from_layers(&embedded_keymaps(KeyPreset::Vim), &commands);
+        (map, faults.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    for (key, fault) in [
+        ("Entre", Some("config.toml:3:1: [commands.two] key: \"Entre\" is no key; did you mean \"Enter\"?")),
+        (
+            "1 x",
+            Some(
+                "config.toml:3:1: [commands.two] key: 1 x: a sequence cannot begin with a digit, because digits are counts",
+            ),
+        ),
+        ("Ctrl-t x", Some("config.toml:3:1: [commands.two] Ctrl-t x collides with Ctrl-t in line 3")),
+        ("Ctrl-y", None),
+        ("", None),
+    ] {
+        assert_eq!(keys(key, "Ctrl-t").1, fault.map(str::to_owned).into_iter().collect::<Vec<_>>(), "{key}");
+    }
+    let (map, _) = keys("a", "");
+    let a: KeyEvent = "a".parse().expect("a key");
+    assert_eq!(
+        map.action(crate::tui::keymap::KeyContext::Findings, a),
+        Some(Action::Custom(1)),
+        "it lies over revdeck's"
+    );
+}
+
+/// Returns true for a command that a prompt may send while text is typed.
+fn is_harmless(command: &AppCommand) -> bool {
+    matches!(
+        command,
+        AppCommand::Filter { .. }
+            | AppCommand::Load { .. }
+            | AppCommand::LoadFiles { .. }
+            | AppCommand::LoadReported { .. }
+            | AppCommand::View(ViewRequest::Palette(_))
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    #[test]
+    fn text_that_is_typed_into_a_prompt_runs_nothing(typed in "\\PC{1,30}") {
+        for preset in KeyPreset::ALL {
+            for opener in ["f", "/", "x", "W", "r 6", "r 7", ":"] {
+                let mut app = showing(100, 30, view());
+                app.keymap = Keymap::from_preset(*preset);
+                press(&mut app, opener);
+                press(&mut app, "Ctrl-u");
+                let (focus, tab, zoomed) = (app.panes.focus, app.detail.tab, app.panes.zoomed);
+                prop_assert_eq!(app.views.len(), 1);
+                for character in typed.chars() {
+                    let key = KeyEvent::plain(KeyCode::Char(character));
+                    let commands = send(&mut app, AppMessage::Input(TerminalInput::Key(key)));
+                    prop_assert!(commands.iter().all(is_harmless), "{preset} {opener}: {commands:?}");
+                }
+                prop_assert_eq!(app.views.len(), 1);
+                prop_assert_eq!((app.panes.focus, app.detail.tab, app.panes.zoomed), (focus, tab, zoomed));
+                let line = match app.views.front_as::<PromptView>() {
+                    Some(prompt) => prompt.line.text().to_owned(),
+                    None => app.views.front_as::<PaletteView>().map_or_else(String::new, |view| view.text().to_owned()),
+                };
+                let mut expected = crate::tui::line_edit::LineEdit::default();
+                typed.chars().for_each(|character| expected.insert(character.encode_utf8(&mut [0; 4])));
+                prop_assert_eq!(line, expected.text(), "{} {}", preset, opener);
+            }
+        }
+    }
+}

@@ -1,0 +1,366 @@
+//! Palette: one line of input over commands, settings, runs, findings and files, each with its key.
+
+pub mod matching;
+
+use std::sync::Arc;
+
+use ratatui::layout::Rect;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use super::prompt::{draw_line_edit, edit_line};
+use super::window::draw_window;
+use super::{KeyPress, View, ViewFlow, ViewRequest, change_view};
+use crate::domain::text;
+use crate::tui::app::{App, NoticeLevel, Pane};
+use crate::tui::draw::painter::Painter;
+use crate::tui::glyphs;
+use crate::tui::keymap::{Action, KeyContext};
+use crate::tui::layout::ScreenLayout;
+use crate::tui::line_edit::LineEdit;
+use crate::tui::message::AppCommand;
+use crate::tui::request_counter::RequestCounter;
+use crate::tui::theme::{self, Role, Theme};
+use crate::tui::update;
+use matching::{PaletteMatches, PaletteQuery, find_matches};
+
+/// Purpose of a row of the palette.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PaletteTarget {
+    /// Runs an action.
+    Action(Action),
+    /// Switches to a built-in theme.
+    Theme(&'static str),
+    /// Switches ASCII glyphs on or off.
+    Ascii(bool),
+    /// Selects a run, by its id.
+    Run(String),
+    /// Selects a finding, by its id.
+    Finding(String),
+    /// Selects a file of the listed run, by its path.
+    File(String),
+}
+
+impl PaletteTarget {
+    /// Returns the word that stands in front of the row.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Action(_) => "command",
+            Self::Theme(_) | Self::Ascii(_) => "setting",
+            Self::Run(_) => "run",
+            Self::Finding(_) => "finding",
+            Self::File(_) => "file",
+        }
+    }
+
+    /// Returns true for a row that is listed before anything is typed.
+    fn is_command(&self) -> bool {
+        matches!(self, Self::Action(_) | Self::Theme(_) | Self::Ascii(_))
+    }
+}
+
+/// Candidate that is collected when the palette opens.
+#[derive(Debug, Clone)]
+pub struct PaletteEntry {
+    pub target: PaletteTarget,
+    /// Shown text.
+    pub text: String,
+    /// Further words that find the entry.
+    pub words: String,
+    /// Text at the right edge: the key.
+    pub hint: String,
+}
+
+impl PaletteEntry {
+    /// Writes the searched text into `out`: the shown text first.
+    fn write_haystack(&self, out: &mut String) {
+        out.clear();
+        out.push_str(&self.text);
+        out.push(' ');
+        out.push_str(&self.words);
+    }
+
+    fn to_row(&self, matched: Vec<u32>) -> PaletteRow {
+        PaletteRow { target: self.target.clone(), text: self.text.clone(), hint: self.hint.clone(), matched }
+    }
+}
+
+/// Row of the palette.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PaletteRow {
+    pub target: PaletteTarget,
+    pub text: String,
+    /// Text at the right edge: the key, or the state.
+    pub hint: String,
+    /// Positions of the matched letters in `text`, in graphemes, ascending.
+    pub matched: Vec<u32>,
+}
+
+/// State of the palette.
+#[derive(Debug)]
+pub struct PaletteView {
+    line: LineEdit,
+    entries: Arc<[PaletteEntry]>,
+    rows: Vec<PaletteRow>,
+    selected: usize,
+    /// First visible row.
+    offset: usize,
+    /// Requests to the thread, and which of them `rows` answers.
+    queries: RequestCounter,
+    /// Enter was pressed before the rows for the typed text arrived.
+    accepts: bool,
+}
+
+/// Opens the palette in front of the present view.
+pub fn open(app: &mut App) {
+    let entries = collect_entries(app);
+    let view = Arc::clone(&app.store.view);
+    let rows = find_matches(&PaletteQuery { serial: 0, text: String::new(), entries: Arc::clone(&entries), view }).rows;
+    app.views.open(PaletteView {
+        line: LineEdit::default(),
+        entries,
+        rows,
+        selected: 0,
+        offset: 0,
+        queries: RequestCounter::default(),
+        accepts: false,
+    });
+}
+
+/// Applies a result of the thread, and runs its first row if Enter was pressed for this text.
+pub fn apply_matches(app: &mut App, matches: PaletteMatches, commands: &mut Vec<AppCommand>) {
+    let mut accepted = None;
+    change_view(app, |view: &mut PaletteView, _| {
+        if view.queries.accept(matches.serial) {
+            view.rows = matches.rows;
+            (view.selected, view.offset) = (0, 0);
+            if !view.queries.is_waiting() && std::mem::take(&mut view.accepts) {
+                accepted = view.rows.first().map(|row| row.target.clone());
+            }
+        }
+    });
+    // Only the palette in front can have taken Enter.
+    if let Some(target) = accepted.filter(|_| app.views.front_as::<PaletteView>().is_some()) {
+        app.views.close_front();
+        run_target(app, target, commands);
+    }
+}
+
+impl View for PaletteView {
+    fn key_context(&self) -> KeyContext {
+        KeyContext::Prompt
+    }
+
+    fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow {
+        let page = list_height(app);
+        match press.action {
+            Some(Action::Abort) => return ViewFlow::Close,
+            Some(Action::Accept) if self.queries.is_waiting() => self.accepts = true,
+            Some(Action::Accept) => {
+                let Some(row) = self.rows.get(self.selected) else { return ViewFlow::Open };
+                run_target(app, row.target.clone(), commands);
+                return ViewFlow::Close;
+            }
+            Some(Action::Down | Action::Complete) => self.select(self.selected + 1, page),
+            Some(Action::Up) => self.select(self.selected.saturating_sub(1), page),
+            Some(Action::PageDown) => self.select(self.selected + page, page),
+            Some(Action::PageUp) => self.select(self.selected.saturating_sub(page), page),
+            _ => {
+                let before = self.line.text().to_owned();
+                if edit_line(&mut self.line, press) && self.line.text() != before {
+                    self.send_query(app, commands);
+                }
+            }
+        }
+        ViewFlow::Open
+    }
+
+    fn handle_paste(&mut self, app: &mut App, text: &str, commands: &mut Vec<AppCommand>) {
+        self.line.insert(text.trim_end_matches(['\r', '\n']));
+        self.send_query(app, commands);
+    }
+
+    fn draw(&self, painter: &mut Painter<'_>, _layout: &ScreenLayout) {
+        self.draw_rows(painter);
+    }
+
+    fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {
+        vec![(Action::Accept, "run or go there"), (Action::Down, "down"), (Action::Up, "up"), (Action::Abort, "back")]
+    }
+}
+
+impl PaletteView {
+    /// Returns the typed text.
+    #[cfg(test)]
+    pub fn text(&self) -> &str {
+        self.line.text()
+    }
+
+    fn select(&mut self, at: usize, height: usize) {
+        self.selected = at.min(self.rows.len().saturating_sub(1));
+        self.offset = self.offset.clamp((self.selected + 1).saturating_sub(height), self.selected);
+    }
+
+    /// Asks for the rows of the typed text. The old rows stay until the answer comes, which takes milliseconds.
+    fn send_query(&mut self, app: &App, commands: &mut Vec<AppCommand>) {
+        self.accepts = false;
+        commands.push(AppCommand::View(ViewRequest::Palette(PaletteQuery {
+            serial: self.queries.begin(),
+            text: self.line.text().trim().to_owned(),
+            entries: Arc::clone(&self.entries),
+            view: Arc::clone(&app.store.view),
+        })));
+    }
+
+    fn draw_rows(&self, painter: &mut Painter<'_>) {
+        let screen = painter.buffer.area;
+        let height = list_height(painter.app) as u16;
+        let inside = draw_window(painter, screen.width.saturating_sub(4).min(MAX_WIDTH), height + 4, false, "Go to");
+        draw_line_edit(painter, Rect { height: 1, ..inside }, &self.line);
+        let list = Rect { y: inside.y + 2, height: inside.height.saturating_sub(2), ..inside };
+        if self.rows.is_empty() && !self.queries.is_waiting() {
+            painter.draw_text(list.x, list.y, list.width, "nothing matches", Role::Muted);
+        }
+        let bar = painter.style(Role::Selected);
+        for (row, y) in self.rows.iter().skip(self.offset).zip(list.top()..list.bottom()) {
+            let is_selected = y - list.y == (self.selected - self.offset) as u16;
+            if is_selected {
+                painter.fill(Rect::new(list.x - 1, y, list.width + 2, 1), bar);
+                painter.set_overlay_style(Some(ratatui::style::Style { fg: None, ..bar }));
+            }
+            painter.draw_text(list.x, y, KIND_WIDTH, row.target.kind(), Role::Faint);
+            let hint_role = if matches!(row.target, PaletteTarget::Action(_)) { Role::Key } else { Role::Muted };
+            let hint = painter.draw_text_right(list.x, y, list.width, &row.hint, hint_role);
+            let x = list.x + KIND_WIDTH + 1;
+            draw_matched(painter, x, y, list.right().saturating_sub(x + hint + 2), row);
+            painter.set_overlay_style(None);
+        }
+        painter.draw_scroll_thumb(Rect { width: list.width + 1, ..list }, self.offset, self.rows.len());
+    }
+}
+
+/// Columns of the word in front of a row.
+const KIND_WIDTH: u16 = 7;
+/// Most columns of the window: longer rows are hard to read.
+const MAX_WIDTH: u16 = 100;
+/// Most rows of the list: the eye takes in no more, and the panes stay in sight.
+const MAX_HEIGHT: usize = 14;
+
+/// Returns the rows of the list that fit on the screen.
+fn list_height(app: &App) -> usize {
+    usize::from(app.display.rows).saturating_sub(8).clamp(1, MAX_HEIGHT)
+}
+
+/// Draws the text of a row; matched letters stand out.
+fn draw_matched(painter: &mut Painter<'_>, x: u16, y: u16, width: u16, row: &PaletteRow) {
+    if row.matched.is_empty() || row.text.width() > usize::from(width) {
+        let used = painter.draw_text(x, y, width, &row.text, Role::Normal);
+        if row.matched.is_empty() {
+            return;
+        }
+        // The letters that are still in sight.
+        return restyle_matched(painter, x, y, used.saturating_sub(1), row);
+    }
+    let used = painter.draw_text(x, y, width, &row.text, Role::Normal);
+    restyle_matched(painter, x, y, used, row);
+}
+
+fn restyle_matched(painter: &mut Painter<'_>, x: u16, y: u16, used: u16, row: &PaletteRow) {
+    let style = painter.style(Role::Match);
+    let mut column = 0;
+    for (at, grapheme) in row.text.graphemes(true).enumerate() {
+        let width = grapheme.width() as u16;
+        if column + width > used {
+            return;
+        }
+        if u32::try_from(at).is_ok_and(|at| row.matched.binary_search(&at).is_ok()) {
+            painter.restyle(Rect::new(x + column, y, width, 1), ratatui::style::Style { bg: None, ..style });
+        }
+        column += width;
+    }
+}
+
+/// Collects commands, settings and the files of the listed run.
+fn collect_entries(app: &App) -> Arc<[PaletteEntry]> {
+    let context = app.key_context();
+    let key_of = |action| {
+        let here = app.keymap.key_of(context, action);
+        let contexts = KeyContext::ALL.iter().map(|(context, _)| *context);
+        let elsewhere =
+            || contexts.filter(|context| !is_text(*context)).find_map(|context| app.keymap.key_of(context, action));
+        here.or_else(elsewhere).map_or_else(String::new, ToString::to_string)
+    };
+    let actions = Action::TABLE.iter().filter(|(action, group, ..)| *group != "Answer" && *action != Action::Palette);
+    let actions = actions.map(|(action, group, name, short, long)| PaletteEntry {
+        target: PaletteTarget::Action(*action),
+        text: (*long).to_owned(),
+        words: format!("{} {short} {group}", name.replace('_', " ")),
+        hint: key_of(*action),
+    });
+    let setting =
+        |target, text: String, words: &str| PaletteEntry { target, text, words: words.to_owned(), hint: String::new() };
+    let themes = THEMES.map(|(name, _)| setting(PaletteTarget::Theme(name), format!("theme: {name}"), "colour color"));
+    let to_ascii = app.display.glyphs != glyphs::ASCII;
+    let glyph_text = if to_ascii { "glyphs: ASCII only" } else { "glyphs: Unicode" };
+    let ascii = setting(PaletteTarget::Ascii(to_ascii), glyph_text.to_owned(), "ascii unicode symbols");
+    let files = app.file_list.rows.iter().map(|file| PaletteEntry {
+        target: PaletteTarget::File(file.path.clone()),
+        text: text::sanitize_line(&file.path).into_owned(),
+        words: String::new(),
+        hint: String::new(),
+    });
+    let own = app.keymap.commands.iter().enumerate().map(|(index, command)| PaletteEntry {
+        target: PaletteTarget::Action(Action::Custom(index)),
+        text: command.describe(),
+        words: "command program".to_owned(),
+        hint: key_of(Action::Custom(index)),
+    });
+    own.chain(actions).chain(themes).chain([ascii]).chain(files).collect()
+}
+
+/// Returns true for the contexts whose actions cannot be chosen.
+fn is_text(context: KeyContext) -> bool {
+    matches!(context, KeyContext::Menu | KeyContext::Confirm | KeyContext::Prompt | KeyContext::Help)
+}
+
+/// Built-in themes that can be switched to.
+const THEMES: [(&str, &str); 4] =
+    [("dark", theme::DARK), ("light", theme::LIGHT), ("neutral", theme::NEUTRAL), ("ansi", theme::ANSI)];
+
+/// Runs or goes to the target of a row. The palette is closed.
+fn run_target(app: &mut App, target: PaletteTarget, commands: &mut Vec<AppCommand>) {
+    match target {
+        PaletteTarget::Action(action) => update::run_chosen_action(app, action, commands),
+        PaletteTarget::Theme(name) => {
+            if let Some((_, text)) = THEMES.iter().find(|(known, _)| *known == name) {
+                app.display.theme = Theme::parse(text, app.display.depth).0;
+                app.display.theme_is_set = true;
+                update::rebuild_page(app);
+                app.show_notice(
+                    NoticeLevel::Info,
+                    format!("theme {name} until you quit; `theme` in your settings keeps it"),
+                );
+            }
+        }
+        PaletteTarget::Ascii(is_on) => {
+            app.display.glyphs = if is_on { glyphs::ASCII } else { glyphs::UNICODE };
+            update::rebuild_page(app);
+        }
+        PaletteTarget::Run(id) => {
+            app.views.close_all();
+            update::focus_pane(app, Pane::Runs, commands);
+            update::data::select_run(app, &id);
+        }
+        PaletteTarget::Finding(id) => {
+            app.views.close_all();
+            update::focus_pane(app, Pane::Findings, commands);
+            update::data::select_finding(app, &id, commands);
+        }
+        PaletteTarget::File(path) => {
+            app.views.close_all();
+            let Some(at) = app.file_list.rows.iter().position(|file| file.path == path) else { return };
+            update::focus_pane(app, Pane::Files, commands);
+            update::go_to_row(app, at);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Keys in a real terminal: sequences, palette, help, and commands of the user.
+
+use super::{Cockpit, repository};
+
+#[test]
+fn palette_sequences_and_commands_of_the_user_work_in_a_terminal() {
+    let test = repository();
+    test.settings(
+        "[commands.where]\nkey = \"g w\"\nrun = [\"echo\", \"it is\", \"{path}:{line}\"]\n\
+         [commands.fails]\nkey = \"Ctrl-t\"\nrun = [\"echo oh $REVDECK_PATH >&2; exit 3\"]\nshell = true\n\
+         [commands.page]\nkey = \"Ctrl-o\"\nrun = [\"sh\", \"-c\", \"echo in the terminal\"]\nwhere = \"terminal\"\n",
+    );
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait("findings", |screen| screen.contains("job.py:") && screen.contains("idle"));
+    cockpit.press("2]");
+    cockpit.wait_for("t next tab");
+    cockpit.press("x");
+    cockpit.wait_for("] x is not bound");
+
+    // `g` is a prefix now, because the user's key begins with it.
+    cockpit.press("gw");
+    cockpit.wait_for("where: done: it is job.py:");
+    cockpit.press("\x14");
+    cockpit.wait_for("fails: ended with exit status: 3: oh job.py");
+    cockpit.press("\x0f");
+    cockpit.wait_for("page: done");
+
+    cockpit.press(":");
+    cockpit.wait_for("Go to");
+    // Enter right behind the text waits for its rows.
+    cockpit.press("cost, outcomes\r");
+    cockpit.wait("the statistics", |screen| screen.contains("Stats") && !screen.contains("Go to"));
+    cockpit.press("?");
+    cockpit.wait_for("Here: statistics");
+    cockpit.press("glyph");
+    cockpit.wait_for("finding: open");
+    cockpit.press("\x1b");
+    cockpit.wait_for("Here: statistics");
+    cockpit.press("qq");
+    cockpit.wait("the panes", |screen| !screen.contains("Here: statistics"));
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    cockpit.assert_restored();
+}
