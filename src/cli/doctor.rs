@@ -11,8 +11,7 @@ use super::error::{CliError, CliExitCode};
 use super::session::{self, Invocation, read_variable};
 use super::{output, variables};
 use crate::config::{
-    ConfigError, KEYS, KeyPreset, LoadedSettings, ModelCatalog, Paths, Prompts, RequiredAssets, Settings,
-    UserGuidelines, did_you_mean, load_keymaps,
+    ConfigError, KeyPreset, LoadedSettings, ModelCatalog, Paths, Prompts, Settings, UserGuidelines, load_keymaps,
 };
 use crate::domain::text::{format_count, sanitize_line};
 use crate::git::Repo;

@@ -61,6 +61,16 @@ impl FileList {
         &self.files
     }
 
+    /// Returns the row of a file, and unfolds the files that were left out if it is one of them. `None` if the run has no
+    /// such file.
+    pub fn reveal(&mut self, path: &str) -> Option<usize> {
+        let at = self.files.iter().position(|file| file.path == path)?;
+        let is_left_out = at >= self.listed();
+        self.unfolded |= is_left_out;
+        // The row that counts the files left out stands before them.
+        Some(at + usize::from(is_left_out))
+    }
+
     fn listed(&self) -> usize {
         self.files.len() - self.left_out
     }

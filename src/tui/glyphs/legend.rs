@@ -29,6 +29,8 @@ impl Glyphs {
             ellipsis,
             dot,
             dash,
+            arrow,
+            quotes: (opening_quote, closing_quote),
             bar,
             mark,
             filled,
@@ -83,6 +85,8 @@ impl Glyphs {
         push(ellipsis, Role::Muted, "text that was cut; work under way");
         push(dash, Role::Muted, "no value; left out; no key");
         push(none, Role::Muted, "zero; nothing runs");
+        push(arrow, Role::Muted, "before and after");
+        push(&join([opening_quote, closing_quote]), Role::Muted, "subject of a commit");
         push(done, Role::Good, "message: done");
         push(dot, Role::Muted, "message; between facts");
         push(trouble, Role::Bad, "message: something failed");

@@ -303,7 +303,7 @@ fn collect_entries(app: &App) -> Arc<[PaletteEntry]> {
     let to_ascii = app.display.glyphs != glyphs::ASCII;
     let glyph_text = if to_ascii { "glyphs: ASCII only" } else { "glyphs: Unicode" };
     let ascii = setting(PaletteTarget::Ascii(to_ascii), glyph_text.to_owned(), "ascii unicode symbols");
-    let files = app.file_list.rows.iter().map(|file| PaletteEntry {
+    let files = app.file_list.files().iter().map(|file| PaletteEntry {
         target: PaletteTarget::File(file.path.clone()),
         text: text::sanitize_line(&file.path).into_owned(),
         words: String::new(),
@@ -358,7 +358,7 @@ fn run_target(app: &mut App, target: PaletteTarget, commands: &mut Vec<AppComman
         }
         PaletteTarget::File(path) => {
             app.views.close_all();
-            let Some(at) = app.file_list.rows.iter().position(|file| file.path == path) else { return };
+            let Some(at) = app.file_list.reveal(&path) else { return };
             update::focus_pane(app, Pane::Files, commands);
             update::go_to_row(app, at);
         }
