@@ -241,6 +241,10 @@ fn the_end_of_a_run_and_urgent_findings_are_announced() {
     }
     let done = RunRow { status: RunStatus::Completed, ..working };
     assert_eq!(announced(done, done), (None, Vec::new()), "what had ended before is no news");
+    for scope_hash in ["import:sarif", "fix:fx_1"] {
+        let (before, after) = (RunRow { scope_hash, ..working }, RunRow { scope_hash, ..done });
+        assert_eq!(announced(before, after), (None, Vec::new()), "{scope_hash} has an answer of its own");
+    }
 }
 
 #[test]
