@@ -45,7 +45,7 @@ pub fn apply_file(app: &mut App, page: &Arc<DiffPage>, file: usize, texts: Resul
 
 /// Stores the moves of the shown page.
 pub fn apply_moves(app: &mut App, page: &Arc<DiffPage>, moves: Vec<DiffMove>) {
-    if Arc::ptr_eq(page, app.detail.diff.page()) {
+    if page.has_same_change(app.detail.diff.page()) {
         app.detail.diff.set_moves(moves);
     }
 }

@@ -31,6 +31,16 @@ pub struct DiffPage {
     pub mask: Mask,
 }
 
+impl DiffPage {
+    /// Returns true if another page shows the same change: the same files with the same contents.
+    pub fn has_same_change(&self, other: &Self) -> bool {
+        let is_same = |(a, b): (&DiffFile, &DiffFile)| {
+            (&a.path, &a.old_path, &a.old_blob, &a.new_blob) == (&b.path, &b.old_path, &b.old_blob, &b.new_blob)
+        };
+        self.files.len() == other.files.len() && self.files.iter().zip(&other.files).all(is_same)
+    }
+}
+
 impl Default for DiffPage {
     fn default() -> Self {
         Self {

@@ -189,6 +189,11 @@ impl DiffPane {
         self.starts.last().copied().unwrap_or(0)
     }
 
+    /// Returns the number of unfolded files whose texts are not read.
+    pub fn unread_count(&self) -> usize {
+        self.files.iter().filter(|file| !file.is_folded && file.read_texts().is_none() && file.note().is_none()).count()
+    }
+
     /// Returns the first row of a file.
     pub fn file_start(&self, file: usize) -> usize {
         self.starts.get(file).copied().unwrap_or_else(|| self.row_count())
@@ -224,7 +229,9 @@ impl DiffPane {
     pub fn show(&mut self, page: Arc<DiffPage>, subject: &DetailSubject) {
         let is_again = self.subject.as_ref() == Some(subject);
         self.subject = Some(subject.clone());
-        self.moves = None;
+        if !page.has_same_change(&self.page) {
+            self.moves = None;
+        }
         let before = is_again.then(|| (self.anchor(self.cursor), self.anchor(self.top)));
         let old = std::mem::replace(&mut self.page, page);
         let mut known: HashMap<&str, (usize, FilePane)> = HashMap::new();

@@ -334,6 +334,11 @@ fn many_files_open_at_once_and_texts_are_read_as_they_come_into_sight() {
     sides.answer(&mut app, commands);
     assert!(screen(&app).contains("+ b4999") && screen(&app).contains("part_4999.rs"), "{}", screen(&app));
     assert!(!screen(&app).contains("more files follow"));
+    // A search says that it does not know all texts.
+    press(&mut app, "/");
+    type_text(&mut app, "nowhere");
+    press(&mut app, "Enter n");
+    assert!(screen(&app).contains("\"nowhere\" is not in what was read; 4"), "{}", screen(&app));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::super::diff;
 use super::super::filter;
 use super::go_to_row;
 use super::keys::selected_row;
+use crate::domain::text;
 
 /// Goes to the next row or line that contains the search text; wraps around at the end.
 pub fn search_next(app: &mut App, forward: bool, times: usize) {
@@ -19,7 +20,11 @@ pub fn search_next(app: &mut App, forward: bool, times: usize) {
             _ => selected_row(app),
         };
         if !find_row(app, at, forward, true) {
-            let text = format!("{:?} is not here", app.search);
+            let unread = if diff::is_shown(app) { app.detail.diff.unread_count() } else { 0 };
+            let text = match unread {
+                0 => format!("{:?} is not here", app.search),
+                _ => format!("{:?} is not in what was read; {} follow", app.search, text::format_count(unread, "file")),
+            };
             app.show_notice(NoticeLevel::Info, text);
             return;
         }

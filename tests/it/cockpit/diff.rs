@@ -3,16 +3,18 @@
 use super::Cockpit;
 use crate::env::{DONE, TestEnvironment, run};
 
+/// Returns a file in which every fiftieth line has a word of its own.
+fn text_of(lines: usize, word: &str) -> String {
+    (1..=lines).map(|n| format!("value_{n} = {}\n", if n % 50 == 7 { word } else { "same" })).collect()
+}
+
 /// Creates a repository with a reviewed change of a large file and of a small one, where the cockpit starts nothing itself.
 fn reviewed(lines: usize) -> TestEnvironment {
     let test = TestEnvironment::new();
-    let text = |word: &str| -> String {
-        (1..=lines).map(|n| format!("value_{n} = {}\n", if n % 50 == 7 { word } else { "same" })).collect()
-    };
-    test.write("large.py", text("old"));
+    test.write("large.py", text_of(lines, "old"));
     test.write("small.py", "a = 1\n");
     test.commit("base");
-    test.write("large.py", text("new"));
+    test.write("large.py", text_of(lines, "new"));
     test.write("small.py", "def load(path, items=[]):\n    return items + [path]\n");
     test.settings("on_open = \"nothing\"\nmax_file_bytes = 10000000\n");
     run(&test, &["review", "--wait"], DONE);
@@ -42,7 +44,7 @@ fn a_change_of_50_000_lines_opens_and_its_end_is_one_key_away() {
     let mut cockpit = open_diff(&test);
     cockpit.press("G");
     cockpit.wait("the last file", |screen| screen.contains("+ def load(path, items=[]):"));
-    cockpit.press("[f");
+    cockpit.press("[f[f");
     cockpit.press("]h]h]h");
     cockpit.wait("the third change", |screen| screen.contains("+ value_107 = new"));
     cockpit.press("zz");
@@ -62,12 +64,12 @@ fn a_viewed_file_stays_viewed_until_it_changes() {
     let screen = cockpit.wait_for("✓ viewed");
     assert!(!screen.contains("value_7 = new"), "a viewed file is folded: {screen}");
     quit(cockpit);
-    test.write("large.py", "value_1 = other\n");
+    test.write("large.py", text_of(60, "other"));
     run(&test, &["review", "--wait"], DONE);
     let mut cockpit = Cockpit::open(&test);
     cockpit.wait_for("small.py");
     cockpit.press("1\x1b[Zl");
-    let screen = cockpit.wait("the new content", |screen| screen.contains("+ value_1 = other"));
+    let screen = cockpit.wait("the new content", |screen| screen.contains("+ value_7 = other"));
     assert!(!screen.contains("✓ viewed"), "{screen}");
     quit(cockpit);
 }
@@ -89,11 +91,12 @@ fn a_finding_written_on_a_line_is_one_like_others() {
     assert_eq!((&own["priority"], &own["line_start"], &own["status"]), (&1.into(), &7.into(), &"open".into()));
     let id = own["finding_id"].as_str().expect("an id").to_owned();
     let shown = run(&test, &["show", &id], DONE);
-    assert!(shown.contains("by you") && shown.contains("value_7 = new"), "{shown}");
+    assert!(shown.contains("name the value") && shown.contains("value_7 = new"), "{shown}");
+    let runs = test.json(&["runs", "--format", "json"], DONE);
+    assert_eq!(runs["runs"][0]["reviewer"], "you", "{runs}");
     // A second text about the same line is a second finding, and takes nothing back.
     cockpit.press("cand it is unused\r");
-    cockpit.wait("two marks", |screen| screen.contains("1 P1") && screen.contains("1 P2"));
-    cockpit.press("ddd");
+    cockpit.wait("both in the header of the file", |screen| screen.contains("1 P1 1 P2"));
     quit(cockpit);
     run(&test, &["dismiss", &id, "--reason", "intended"], DONE);
     let listed = test.json(&["findings", "--status", "dismissed", "--format", "json"], DONE);
