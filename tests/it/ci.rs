@@ -1,4 +1,5 @@
-//! The snippets of docs/ci.md, run as they stand: with a shell, and with pre-commit and lefthook where they are installed.
+//! The snippets of docs/ci.md, run as they stand: with a shell, and with pre-commit and lefthook, which `.ci/tools/install`
+//! installs and `.ci/tools/test` puts on the PATH. Workflows are checked by the schemas of their hosts, too.
 
 use std::path::PathBuf;
 use std::process::Output;
@@ -102,7 +103,7 @@ fn check_hook(test: &TestEnvironment) {
 }
 
 #[test]
-#[ignore = "needs pre-commit on the PATH"]
+#[ignore = "needs programs of others: run .ci/tools/test"]
 fn pre_commit_refuses_a_commit_with_an_urgent_finding() {
     let test = TestEnvironment::new();
     test.write(".pre-commit-config.yaml", block_with("pass_filenames"));
@@ -113,7 +114,7 @@ fn pre_commit_refuses_a_commit_with_an_urgent_finding() {
 }
 
 #[test]
-#[ignore = "needs lefthook on the PATH"]
+#[ignore = "needs programs of others: run .ci/tools/test"]
 fn lefthook_refuses_a_commit_with_an_urgent_finding() {
     let test = TestEnvironment::new();
     test.write("lefthook.yml", block_with("jobs:\n    - name: revdeck"));
@@ -121,4 +122,47 @@ fn lefthook_refuses_a_commit_with_an_urgent_finding() {
     let installed = run_tool(&test, "lefthook", &["install"]).expect("lefthook is not on the PATH");
     assert!(installed.status.success(), "{}{}", out(&installed), err(&installed));
     check_hook(&test);
+}
+
+/// Checks a file by a schema that the package `check-jsonschema` ships. Returns the message if it is refused.
+fn check_schema(test: &TestEnvironment, schema: &str, name: &str, text: &str) -> Result<(), String> {
+    test.write(name, text);
+    let arguments = ["--builtin-schema", schema, "--data-transform", "gitlab-ci", name];
+    let output = run_tool(test, "check-jsonschema", &arguments).expect("check-jsonschema is not on the PATH");
+    match output.status.code() {
+        Some(0) => Ok(()),
+        Some(1) => Err(format!("{name}: {}", out(&output))),
+        _ => panic!("{name}: {}{}", out(&output), err(&output)),
+    }
+}
+
+/// Returns the settings and steps of a job as a whole workflow.
+fn workflow_with(job: &str) -> String {
+    let lines: String = job.lines().map(|line| format!("    {line}\n")).collect();
+    format!("on: pull_request\njobs:\n  review:\n    runs-on: ubuntu-latest\n{lines}")
+}
+
+#[test]
+#[ignore = "needs programs of others: run .ci/tools/test"]
+fn workflows_are_valid_by_the_published_schemas() {
+    const GITHUB: &str = "vendor.github-workflows";
+    const GITLAB: &str = "vendor.gitlab-ci";
+    let test = TestEnvironment::new();
+    let review = block_with("github.base_ref");
+    assert_eq!(check_schema(&test, GITHUB, "review.yml", review), Ok(()));
+    let comments = workflow_with(block_with("revdeck publish github"));
+    assert_eq!(check_schema(&test, GITHUB, "comments.yml", &comments), Ok(()));
+    let job = block_with("CI_MERGE_REQUEST_TARGET_BRANCH_NAME");
+    let jobs = format!("{job}\n{}", block_with("extends: revdeck"));
+    assert_eq!(check_schema(&test, GITLAB, "gitlab-ci.yml", &jobs), Ok(()));
+    // The schemas do refuse.
+    for (schema, text, from, to) in [
+        (GITHUB, review, "runs-on:", "runs_on:"),
+        (GITHUB, comments.as_str(), "contents: write", "contents: wide"),
+        (GITLAB, jobs.as_str(), "when: always", "when: sometimes"),
+    ] {
+        let faulty = text.replace(from, to);
+        assert_ne!(faulty, text, "{from}");
+        assert!(check_schema(&test, schema, "faulty.yml", &faulty).is_err(), "{to}");
+    }
 }

@@ -3,11 +3,11 @@
 use super::*;
 use crate::env::{err, out};
 
-/// Variable with a Python that has the package `pygls`: `python -m venv V && V/bin/pip install pygls`.
+/// Variable with a Python that has the package `pygls`.
 const PYTHON_VARIABLE: &str = "REVDECK_LSP_PYTHON";
 
 #[test]
-#[ignore = "needs a Python with the package pygls: REVDECK_LSP_PYTHON names it"]
+#[ignore = "needs programs of others: run .ci/tools/test"]
 fn the_python_client_does_everything() {
     let python = std::env::var(PYTHON_VARIABLE).expect("REVDECK_LSP_PYTHON names a Python with the package pygls");
     let test = reviewed();

@@ -4,7 +4,7 @@ use super::*;
 use crate::env::{err, out};
 use crate::runner::place::Place;
 
-/// Variable with a Python that has the package `mcp`: `python -m venv V && V/bin/pip install mcp`.
+/// Variable with a Python that has the package `mcp`.
 const PYTHON_VARIABLE: &str = "REVDECK_MCP_PYTHON";
 
 /// Runs a script with the program and a repository, and returns what it prints.
@@ -20,13 +20,13 @@ fn run_script(test: &TestEnvironment, script: &str) -> String {
 }
 
 #[test]
-#[ignore = "needs a Python with the package mcp: REVDECK_MCP_PYTHON names it"]
+#[ignore = "needs programs of others: run .ci/tools/test"]
 fn the_python_client_calls_everything() {
     assert_eq!(run_script(&reviewed(), "client.py"), "9 tools, 6 resources\n");
 }
 
 #[test]
-#[ignore = "needs a Python with the package mcp: REVDECK_MCP_PYTHON names it"]
+#[ignore = "needs programs of others: run .ci/tools/test"]
 fn the_python_client_waits_is_told_and_cancels() {
     let place = Place::new();
     place.hold_reviews("");
