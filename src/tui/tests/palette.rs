@@ -223,7 +223,7 @@ fn keys_of_commands_are_checked_like_a_keymap() {
         (
             "1 x",
             Some(
-                "config.toml:3:1: [commands.two] key: 1 x: a sequence cannot begin with a digit, because digits are counts",
+                "config.toml:3:1: [commands.two] key: 1x: a sequence cannot begin with a digit, because digits are counts",
             ),
         ),
         ("Ctrl-t x", Some("config.toml:3:1: [commands.two] Ctrl-t x collides with Ctrl-t in line 3")),
