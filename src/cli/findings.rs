@@ -9,16 +9,18 @@ use super::error::{CliError, CliExitCode};
 use super::session::{Invocation, Session};
 use super::{complete, export, mute, output, resolve_id, runs};
 use crate::config::RequiredAssets;
-use crate::domain::text::{path_from_bytes, sanitize_line};
+use crate::domain::text::{format_count, path_from_bytes, sanitize_line};
 use crate::domain::{FindingStatus, Kind, Priority};
 use crate::masking::mask_name;
 use crate::report::{OutputFormat, TextOptions, TextStyle, TextTable, json, load_findings, markdown, text};
+use crate::runner::SnoozedFindings;
 use crate::store::{FindingRow, StoreView};
 
 /// Arguments of `findings`.
 #[derive(Debug, Args)]
 pub struct FindingsArgs {
-    /// Show only findings with this status, or `all`; may be repeated [default: open and unresolved; with --run, all]
+    /// Show only findings with this status, `snoozed` or `all`; may be repeated [default: open and unresolved that are
+    /// not snoozed; with --run, all]
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
     status: Vec<StatusFilter>,
     /// Show only findings that this run reported
@@ -42,18 +44,24 @@ pub struct FindingsArgs {
     format: OutputFormat,
 }
 
-/// Value of `--status`: a status or `all`.
+/// Value of `--status`: a status, `snoozed` or `all`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StatusFilter {
     All,
     One(FindingStatus),
+    /// Findings that are out of sight for a time.
+    Snoozed,
 }
 
 impl std::str::FromStr for StatusFilter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text == "all" { Ok(Self::All) } else { text.parse().map(Self::One).map_err(|error| format!("{error}, all")) }
+        match text {
+            "all" => Ok(Self::All),
+            "snoozed" => Ok(Self::Snoozed),
+            text => text.parse().map(Self::One).map_err(|error| format!("{error}, snoozed, all")),
+        }
     }
 }
 
@@ -67,17 +75,22 @@ pub fn parse_kind(text: &str) -> Result<Kind, String> {
 }
 
 impl FindingsArgs {
-    fn is_wanted(&self, row: &FindingRow<'_>, path: Option<&str>, reported: Option<&[String]>) -> bool {
-        let status = match self.status.as_slice() {
+    /// Returns true if a finding has one of the wanted statuses.
+    fn has_wanted_status(&self, row: &FindingRow<'_>, reported: Option<&[String]>, snoozed: &SnoozedFindings) -> bool {
+        let is_snoozed = || snoozed.hides(row.id, row.status);
+        match self.status.as_slice() {
             // The findings of one run are shown with every status.
-            [] => row.status.is_undecided() || reported.is_some(),
+            [] => reported.is_some() || (row.status.is_undecided() && !is_snoozed()),
             filters => filters.iter().any(|filter| match filter {
                 StatusFilter::All => true,
                 StatusFilter::One(status) => *status == row.status,
+                StatusFilter::Snoozed => is_snoozed(),
             }),
-        };
-        status
-            && self.priority.is_none_or(|limit| row.priority <= limit)
+        }
+    }
+
+    fn is_wanted(&self, row: &FindingRow<'_>, path: Option<&str>, reported: Option<&[String]>) -> bool {
+        self.priority.is_none_or(|limit| row.priority <= limit)
             && (self.kind.is_empty() || self.kind.contains(&row.kind))
             && path.is_none_or(|path| is_below(row.path, path))
             && reported.is_none_or(|ids| ids.iter().any(|id| id == row.id))
@@ -137,9 +150,19 @@ pub fn run(invocation: &Invocation, arguments: &FindingsArgs) -> Result<CliExitC
     };
     let view = store.view()?;
     runs::print_notices(&view);
-    let mut chosen: Vec<usize> = (0..view.finding_count())
-        .filter(|&index| arguments.is_wanted(&view.finding(index), path.as_deref(), reported.as_deref()))
-        .collect();
+    let snoozed = SnoozedFindings::read(&session.repo, store, &view, session.ambient.now())?;
+    let (mut chosen, mut hidden): (Vec<usize>, usize) = (Vec::new(), 0);
+    for index in 0..view.finding_count() {
+        let row = view.finding(index);
+        if !arguments.is_wanted(&row, path.as_deref(), reported.as_deref()) {
+            continue;
+        }
+        if arguments.has_wanted_status(&row, reported.as_deref(), &snoozed) {
+            chosen.push(index);
+        } else if arguments.status.is_empty() && snoozed.hides(row.id, row.status) {
+            hidden += 1;
+        }
+    }
     chosen.sort_by(|&a, &b| {
         let key = |index: usize| {
             let row = view.finding(index);
@@ -150,7 +173,11 @@ pub fn run(invocation: &Invocation, arguments: &FindingsArgs) -> Result<CliExitC
     if arguments.limit > 0 {
         chosen.truncate(arguments.limit);
     }
-    print_findings(&session, &view, &chosen, arguments)?;
+    print_findings(&session, &view, &chosen, arguments, hidden)?;
+    if hidden > 0 && arguments.format == OutputFormat::Text {
+        let hidden = format_count(hidden, "finding");
+        output::print_note(&format!("note: {hidden} snoozed; --status snoozed lists them"));
+    }
     Ok(CliExitCode::Done)
 }
 
@@ -159,6 +186,7 @@ fn print_findings(
     view: &StoreView,
     chosen: &[usize],
     arguments: &FindingsArgs,
+    snoozed: usize,
 ) -> Result<(), CliError> {
     let store = &session.store;
     let incomplete = describe_missing(session, view, arguments)?;
@@ -178,7 +206,11 @@ fn print_findings(
         return output::print(&markdown::render_findings(&findings, incomplete.as_deref()));
     }
     let findings: Vec<serde_json::Value> = findings.iter().map(json::encode_finding).collect();
-    output::print_json(&json::build_versioned([("findings", findings.into()), ("incomplete", incomplete.into())]))
+    output::print_json(&json::build_versioned([
+        ("findings", findings.into()),
+        ("incomplete", incomplete.into()),
+        ("snoozed", snoozed.into()),
+    ]))
 }
 
 /// Returns a sentence if the review that the findings come from is not complete.

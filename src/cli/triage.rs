@@ -4,14 +4,17 @@
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCandidates;
 
+use jiff::tz::TimeZone;
+
 use super::error::{CliError, CliExitCode};
-use super::session::Invocation;
+use super::session::{Invocation, Session};
 use super::{complete, output, resolve_id};
 use crate::config::RequiredAssets;
 use crate::domain::text::format_count;
-use crate::domain::{FindingId, FindingStatus};
+use crate::domain::{FindingId, FindingSnooze, FindingStatus};
 use crate::policy;
-use crate::runner::{SetStatusError, StatusChange, set_status};
+use crate::report::describe_snooze_end;
+use crate::runner::{SetStatusError, SnoozeError, SnoozeWish, StatusChange, set_status, snooze_findings};
 
 /// Arguments of `triage`.
 #[derive(Debug, Args)]
@@ -25,6 +28,9 @@ pub struct TriageArgs {
     /// Reason, stored with the decision; required for dismissed
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
+    /// End of a snooze: 3d, 2w, 12h, a date such as 2026-12-01, `change` (until the file changes), or `off`
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
 }
 
 /// Statuses that a user may set.
@@ -36,14 +42,18 @@ enum TriageStatus {
     Dismissed,
     /// The problem still stands
     Open,
+    /// The status stays, but the finding is out of sight until `--until`
+    Snoozed,
 }
 
-impl From<TriageStatus> for FindingStatus {
-    fn from(wanted: TriageStatus) -> Self {
-        match wanted {
-            TriageStatus::Addressed => FindingStatus::Addressed,
-            TriageStatus::Dismissed => FindingStatus::Dismissed,
-            TriageStatus::Open => FindingStatus::Open,
+impl TriageStatus {
+    /// Returns the status of the finding; `None` if it stays.
+    fn to_status(self) -> Option<FindingStatus> {
+        match self {
+            Self::Addressed => Some(FindingStatus::Addressed),
+            Self::Dismissed => Some(FindingStatus::Dismissed),
+            Self::Open => Some(FindingStatus::Open),
+            Self::Snoozed => None,
         }
     }
 }
@@ -54,7 +64,10 @@ impl From<TriageStatus> for FindingStatus {
 ///
 /// Returns an error if a finding is unknown, a dismissal has no reason or the status is not allowed.
 pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCode, CliError> {
-    let status = FindingStatus::from(arguments.status);
+    let Some(status) = arguments.status.to_status() else { return run_snooze(invocation, arguments) };
+    if arguments.until.is_some() {
+        return Err(CliError::usage("only a snooze has an end").hint("write snoozed --until WHEN"));
+    }
     let reason = arguments.reason.trim();
     if policy::needs_reason(status) && reason.is_empty() {
         return Err(CliError::usage("a dismissal needs its reason")
@@ -62,14 +75,7 @@ pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCod
     }
     let actor = invocation.actor()?;
     let session = invocation.open_reading_session(RequiredAssets::None)?;
-    let view = session.store.view()?;
-    let mut chosen: Vec<FindingId> = Vec::new();
-    for given in &arguments.findings {
-        let id = resolve_id::resolve_finding_in(&view, given)?;
-        if !chosen.contains(&id) {
-            chosen.push(id);
-        }
-    }
+    let chosen = resolve_findings(&session, arguments)?;
     let change = StatusChange { actor: actor.actor, status, reason };
     let lines = set_status(&session.store, &session.ambient, &chosen, change).map_err(|error| match error {
         SetStatusError::Store(error) => error.into(),
@@ -88,4 +94,52 @@ pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCod
     }
     output::print(&said)?;
     Ok(CliExitCode::Done)
+}
+
+fn resolve_findings(session: &Session, arguments: &TriageArgs) -> Result<Vec<FindingId>, CliError> {
+    let view = session.store.view()?;
+    let mut chosen: Vec<FindingId> = Vec::new();
+    for given in &arguments.findings {
+        let id = resolve_id::resolve_finding_in(&view, given)?;
+        if !chosen.contains(&id) {
+            chosen.push(id);
+        }
+    }
+    Ok(chosen)
+}
+
+/// Snoozes the findings, or ends their snoozes.
+fn run_snooze(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCode, CliError> {
+    let Some(until) = &arguments.until else {
+        return Err(
+            CliError::usage("a snooze needs its end").hint("write --until 3d, --until 2026-12-01 or --until change")
+        );
+    };
+    if !arguments.reason.is_empty() {
+        return Err(CliError::usage("a snooze has no reason").hint("in the cockpit, `i` writes a note"));
+    }
+    let actor = invocation.actor()?;
+    let session = invocation.open_reading_session(RequiredAssets::None)?;
+    let zone = TimeZone::system();
+    let wish = SnoozeWish::parse(until, session.ambient.now(), &zone).map_err(CliError::usage)?;
+    let chosen = resolve_findings(&session, arguments)?;
+    let places = (&session.repo, &session.store);
+    let lines = snooze_findings(places, &session.ambient, &chosen, wish, actor.actor).map_err(|error| match error {
+        SnoozeError::Store(error) => error.into(),
+        refused => {
+            let error = CliError::usage(refused.to_string());
+            if actor.is_assistant() { error.hint(actor.hint()) } else { error }
+        }
+    })?;
+    if lines.len() < chosen.len() {
+        let already = format_count(chosen.len() - lines.len(), "finding");
+        output::print_note(&format!("note: {already} snoozed like that already"));
+    }
+    output::print(&lines.iter().map(|line| format_snooze(line, &zone)).collect::<String>())?;
+    Ok(CliExitCode::Done)
+}
+
+/// Formats a stored snooze: `f_…  snoozed until 2026-12-01 00:00`.
+pub fn format_snooze(line: &FindingSnooze, zone: &TimeZone) -> String {
+    format!("{}  {}\n", line.finding_id, describe_snooze_end(line.until.as_ref(), zone))
 }

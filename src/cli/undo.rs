@@ -2,9 +2,11 @@
 //! also restores the files.
 
 use clap::Args;
+use jiff::tz::TimeZone;
 
 use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
+use super::triage::format_snooze;
 use super::{fix, output};
 use crate::config::RequiredAssets;
 use crate::domain::Disposition;
@@ -64,6 +66,10 @@ pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitC
             fix::format_fix(&services, &services.fixer().apply_fix(&fix.fix_id, actor.actor)?)?
         }
         (UndoOutcome::Decided(lines), _) => lines.iter().map(format_disposition).collect(),
+        (UndoOutcome::Snoozed(lines), _) => {
+            let zone = TimeZone::system();
+            lines.iter().map(|line| format_snooze(line, &zone)).collect()
+        }
     };
     output::print(&said)?;
     Ok(CliExitCode::Done)

@@ -10,6 +10,8 @@ word_enum!(
     NoteKind {
         /// The author holds that the report is wrong. The user decides.
         Dispute = "dispute",
+        /// A remark of the user, for later readers.
+        Remark = "remark",
     }
 );
 

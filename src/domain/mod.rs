@@ -13,6 +13,7 @@ mod event;
 mod finding;
 mod finding_lifecycle;
 mod finding_note;
+mod finding_snooze;
 mod fix;
 mod ids;
 mod kind;
@@ -42,6 +43,7 @@ pub use finding_lifecycle::{
     FindingAlias, FlipFlop, MovedFinding, Mute, MuteAction, SuppressedReport, SuppressionReason,
 };
 pub use finding_note::{FindingNote, NoteKind};
+pub use finding_snooze::{FindingSnooze, SnoozeEnd};
 pub use fix::{AppliedFile, FileDiffStat, Fix, FixStatus, UnfixedFinding};
 pub(crate) use ids::FindingVariants;
 pub use ids::{BadId, FindingId, FixId, PatternId, RunId, content_hash};

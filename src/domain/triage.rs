@@ -15,8 +15,10 @@ word_enum!(
     TriageAction { Set = "set", Undo = "undo", Redo = "redo" }
 );
 
-const REASON_VENDORED: &str = "generated or vendored code";
+const REASON_GENERATED: &str = "generated";
 const REASON_FIXED_ELSEWHERE: &str = "fixed elsewhere";
+/// Offered before `generated`; older stores contain it.
+const REASON_VENDORED: &str = "generated or vendored code";
 
 /// Line of `triage.ndjson`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,16 +46,22 @@ pub struct Disposition {
 }
 
 impl Disposition {
-    /// Dismissal reasons that the user interface offers.
+    /// Dismissal reasons that the user interface offers, in the order of their keys.
     pub const REASONS: [&str; 5] =
-        ["false positive", "intended", "not worth the change", REASON_VENDORED, REASON_FIXED_ELSEWHERE];
+        ["not worth it", "false alarm", "intended", REASON_GENERATED, REASON_FIXED_ELSEWHERE];
 
     /// Returns true if the reason does not concern the shape of the code. The reason may be longer than the offered
-    /// text: "Fixed elsewhere, in #12".
+    /// text: "Fixed elsewhere, in #12". After `generated` only a punctuation mark may follow, because "generated names
+    /// are fine here" is about the code.
     pub fn is_unrelated_to_code(&self) -> bool {
-        let reason = self.reason.trim_start();
-        let begins = |with: &str| reason.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
-        [REASON_VENDORED, REASON_FIXED_ELSEWHERE].into_iter().any(begins)
+        let reason = self.reason.trim();
+        let rest_after = |with: &str| {
+            let begin = reason.get(..with.len())?;
+            begin.eq_ignore_ascii_case(with).then(|| &reason[with.len()..])
+        };
+        let is_generated = |rest: &str| rest.is_empty() || rest.starts_with(|next: char| next.is_ascii_punctuation());
+        [REASON_VENDORED, REASON_FIXED_ELSEWHERE].into_iter().any(|with| rest_after(with).is_some())
+            || rest_after(REASON_GENERATED).is_some_and(is_generated)
     }
 }
 
@@ -75,6 +83,10 @@ mod tests {
         for (reason, expected) in [
             (" Fixed elsewhere, in #12", true),
             ("GENERATED or vendored code", true),
+            (" Generated ", true),
+            ("generated: by protoc", true),
+            ("generated names are fine here", false),
+            ("generatedness", false),
             ("fixed else", false),
             ("not fixed elsewhere", false),
             ("généré", false),

@@ -207,10 +207,10 @@ mod tests {
             [
                 "Apply fix of revdeck",
                 "Mark addressed",
-                "Dismiss: false positive",
+                "Dismiss: not worth it",
+                "Dismiss: false alarm",
                 "Dismiss: intended",
-                "Dismiss: not worth the change",
-                "Dismiss: generated or vendored code",
+                "Dismiss: generated",
                 "Dismiss: fixed elsewhere",
                 "Show details",
             ]

@@ -144,7 +144,7 @@ struct ResourceHashes {
 impl ResourceHashes {
     fn read(services: &Services) -> Result<Self, ToolFailure> {
         let view = services.store.view()?;
-        let notes = services.store.findings_with_notes()?;
+        let notes = services.store.disputed_findings()?;
         let mut each = HashMap::with_capacity(view.run_count() + view.finding_count());
         let (mut runs, mut findings) = (DefaultHasher::new(), DefaultHasher::new());
         for row in (0..view.run_count()).map(|index| view.run(index)) {

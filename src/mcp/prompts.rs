@@ -65,7 +65,7 @@ pub fn build_work_through(access: &RepositoryAccess, arguments: &JsonObject) -> 
     let priority = priority.map_err(|error| ToolFailure::new(format!("priority: {error}")))?;
     let folder = argument("path").map(parse_folder).transpose()?;
     let services = access.open(OpenPurpose::Read)?;
-    let (view, disputed) = (services.store.view()?, services.store.findings_with_notes()?);
+    let (view, disputed) = (services.store.view()?, services.store.disputed_findings()?);
     let is_wanted = |row: &FindingRow<'_>| {
         row.status.is_undecided()
             && priority.is_none_or(|limit| row.priority <= limit)

@@ -159,7 +159,7 @@ pub fn summarize_runs(services: &Services, view: &StoreView, chosen: &[usize]) -
 }
 
 impl FindingSummary {
-    /// Summarizes the row of a finding. `disputed` are the findings with a note.
+    /// Summarizes the row of a finding. `disputed` are the findings that somebody has disputed.
     pub fn from_row(row: &FindingRow<'_>, disputed: &std::collections::HashSet<FindingId>) -> Self {
         let has_note = row.id.parse::<FindingId>().is_ok_and(|id| disputed.contains(&id));
         Self {

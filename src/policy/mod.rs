@@ -14,6 +14,7 @@
 //! | which hunks need not be sent? | [`carry::carry_over`] | keys of hunks, and hunks reviewed with the same profile |
 //! | is a live run still needed? | [`find_needless_runs`] | its commit and the history; live runs with equal content |
 //! | does a run still show the current code? | [`derive_freshness`] | snapshot, head, epoch, lock, activity; no age |
+//! | may a finding be snoozed, and is it? | [`may_snooze`], [`is_snoozed`] | actor, priority, end of the snooze, now |
 //! | which status does a finding get? | [`next_status`] | observations of a run in code that it covered |
 //!
 //! # Finding lifecycle
@@ -37,6 +38,7 @@ pub mod carry;
 mod decide;
 mod decision_reason;
 mod finding_match;
+mod finding_snooze;
 mod freshness;
 mod known_run;
 mod lifecycle;
@@ -52,6 +54,7 @@ pub(crate) use auto_review::{
 pub use decide::{AssistantQuota, LaunchRequest, Requester, decide, find_replaced_runs};
 pub(crate) use decide::{Decision, MAX_ATTEMPTS, ReviewAction};
 pub(crate) use finding_match::{MatchCandidate, is_edited_anchor, match_earlier_findings};
+pub(crate) use finding_snooze::{SnoozeRefusal, SnoozeSubject, is_snoozed, may_snooze, snooze_wake_time};
 pub use freshness::Liveness;
 pub(crate) use freshness::{Activity, CurrentCode, Freshness, FreshnessSubject, derive_freshness};
 pub use known_run::{CancelRequest, EquivalenceKey, KnownRun, Resumable, ReviewExtent, RunAdvance};

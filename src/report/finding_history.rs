@@ -1,12 +1,14 @@
 //! Describes the history of a finding: its decisions, where it was reported and where its code was last seen.
 
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use super::text::{format_line_range, format_masked};
 use super::text_style::TextOptions;
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    Actor, Disposition, Finding, FindingId, FindingNote, LineRange, NoteKind, RunId, RunOutput, RunRecord, Time,
+    Actor, Disposition, Finding, FindingId, FindingNote, FindingSnooze, LineRange, NoteKind, RunId, RunOutput,
+    RunRecord, SnoozeEnd, Time,
 };
 use crate::policy::find_resolution;
 use crate::store::{Store, StoreError};
@@ -78,6 +80,8 @@ pub struct FindingHistory {
     pub history: Vec<Disposition>,
     /// Notes for the user, oldest first.
     pub notes: Vec<FindingNote>,
+    /// Snoozes and their ends, oldest first.
+    pub snoozes: Vec<FindingSnooze>,
     /// Location of the last report.
     pub reported: FindingLocation,
     /// Location at which the code was last seen.
@@ -149,13 +153,21 @@ impl FindingHistory {
             }
             (None, None) => {}
         }
-        for FindingNote { kind: NoteKind::Dispute, actor, text: reason, at, .. } in &self.notes {
+        for FindingNote { kind, actor, text: said, at, .. } in &self.notes {
+            let what = match kind {
+                NoteKind::Dispute => "disputed",
+                NoteKind::Remark => "note",
+            };
             text.push_str(&format!(
-                "disputed by {} {} ago: {}\n",
+                "{what} by {} {} ago: {}\n",
                 name_actor(*actor),
                 look.format_age(*at),
-                sanitize_line(reason)
+                format_masked(said)
             ));
+        }
+        for FindingSnooze { until, actor, at, .. } in &self.snoozes {
+            let end = describe_snooze_end(until.as_ref(), &TimeZone::system());
+            text.push_str(&format!("{end}, by {} {} ago\n", name_actor(*actor), look.format_age(*at)));
         }
         if let Some(earlier) = &self.undoes {
             text.push_str(&format!("flip-flop: it asks to undo what {earlier} asked for\n"));
@@ -163,9 +175,9 @@ impl FindingHistory {
         text
     }
 
-    /// Returns the JSON keys beside `finding`: `history`, `notes`, `place`, `reported`, `first_reported`, `resolution`, `undoes`,
+    /// Returns the JSON keys beside `finding`: `history`, `notes`, `snoozes`, `place`, `reported`, `first_reported`, `resolution`, `undoes`,
     /// `carried_over_from`.
-    pub fn to_json_parts(&self) -> [(&'static str, Value); 8] {
+    pub fn to_json_parts(&self) -> [(&'static str, Value); 9] {
         let resolution = find_resolution(&self.history).map(|resolution| {
             json!({
                 "claimed_by": resolution.claimed.map(|line| line.actor),
@@ -177,6 +189,7 @@ impl FindingHistory {
         [
             ("history", json!(self.history)),
             ("notes", json!(self.notes)),
+            ("snoozes", json!(self.snoozes)),
             ("place", self.place.to_json()),
             ("reported", self.reported.to_json()),
             ("first_reported", json!(self.first.as_ref().map(|first| json!({ "run_id": first.run, "at": first.at })))),
@@ -184,6 +197,17 @@ impl FindingHistory {
             ("undoes", json!(self.undoes)),
             ("carried_over_from", json!(self.carried_from)),
         ]
+    }
+}
+
+/// Describes the end of a snooze: `snoozed until 2026-12-01 00:00`, `snoozed until src/a.rs changes`, `not snoozed`.
+pub fn describe_snooze_end(until: Option<&SnoozeEnd>, zone: &TimeZone) -> String {
+    match until {
+        None => "not snoozed".to_owned(),
+        Some(SnoozeEnd::Time(time)) => {
+            format!("snoozed until {}", time.to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M"))
+        }
+        Some(SnoozeEnd::FileChange { path, .. }) => format!("snoozed until {} changes", format_masked(path)),
     }
 }
 

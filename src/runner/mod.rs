@@ -82,6 +82,7 @@ mod repository_rules;
 mod reviewer_access;
 mod services;
 mod set_status;
+mod snoozed_findings;
 mod watcher;
 mod worker;
 
@@ -122,6 +123,7 @@ pub(crate) use reviewer_access::review_cost::{AutomaticReviewer, CostLimit, Revi
 pub(crate) use reviewer_access::reviewer_probe::{ReviewerProbe, ToolProbe, probe_reviewer};
 pub(crate) use services::{BUILTIN_REVIEWER, Services};
 pub(crate) use set_status::{SetStatusError, StatusChange, set_status};
+pub(crate) use snoozed_findings::{SnoozeError, SnoozeWish, SnoozedFindings, snooze_findings};
 pub(crate) use watcher::{
     RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState, Watcher, parse_snooze,
 };

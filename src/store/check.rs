@@ -79,11 +79,14 @@ enum LineFile {
     Fixes,
     Surfaced,
     Notes,
+    Snoozes,
     Journal,
 }
 
 fn classify_line(sort: LineFile, line: &[u8]) -> LineValidity {
-    use crate::domain::{Disposition, FindingNote, Fix, FixId, JournalEntry, LedgerDelivery, Mute, RunRecord};
+    use crate::domain::{
+        Disposition, FindingNote, FindingSnooze, Fix, FixId, JournalEntry, LedgerDelivery, Mute, RunRecord,
+    };
     let good = match sort {
         LineFile::Runs => serde_json::from_slice::<RunRecord>(line).is_ok(),
         LineFile::Triage => serde_json::from_slice::<Disposition>(line).is_ok(),
@@ -91,6 +94,7 @@ fn classify_line(sort: LineFile, line: &[u8]) -> LineValidity {
         LineFile::Surfaced => serde_json::from_slice::<LedgerDelivery>(line).is_ok(),
         LineFile::Fixes => serde_json::from_slice::<Fix>(line).is_ok(),
         LineFile::Notes => serde_json::from_slice::<FindingNote>(line).is_ok(),
+        LineFile::Snoozes => serde_json::from_slice::<FindingSnooze>(line).is_ok(),
         LineFile::Journal => serde_json::from_slice::<JournalEntry>(line).is_ok(),
     };
     if good {
@@ -105,6 +109,7 @@ fn classify_line(sort: LineFile, line: &[u8]) -> LineValidity {
         LineFile::Mutes => text("kind").is_some() && text("action").is_some(),
         LineFile::Surfaced => text("at").is_some() && object.get("tokens").is_some_and(Value::is_u64),
         LineFile::Notes => text("finding_id").is_some_and(FindingId::is_valid) && text("text").is_some(),
+        LineFile::Snoozes => text("finding_id").is_some_and(FindingId::is_valid) && text("group").is_some(),
         LineFile::Journal => object.get("seq").is_some_and(Value::is_u64) && text("event").is_some(),
     };
     if plausible { LineValidity::Newer } else { LineValidity::Corrupt }
@@ -160,6 +165,7 @@ impl Store {
             check_lines(&path, LineFile::Surfaced, mode, &mut report, &replace(TrackedFile::Deliveries))?;
             check_lines(&self.fixes_path(), LineFile::Fixes, mode, &mut report, &replace(TrackedFile::Fixes))?;
             check_lines(&self.notes_path(), LineFile::Notes, mode, &mut report, &replace(TrackedFile::Notes))?;
+            check_lines(&self.snoozes_path(), LineFile::Snoozes, mode, &mut report, &replace(TrackedFile::Snoozes))?;
             self.check_epoch(mode, &mut report)?;
         }
         for path in self.list_folder("events")? {

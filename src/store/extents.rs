@@ -29,12 +29,13 @@ pub(super) enum TrackedFile {
     Fixes,
     Deliveries,
     Notes,
+    Snoozes,
 }
 
 impl TrackedFile {
     /// All files, in the order of their lines. A new one comes last, because older stores have fewer lines.
-    pub(super) const ALL: [Self; 6] =
-        [Self::Runs, Self::Triage, Self::Mutes, Self::Fixes, Self::Deliveries, Self::Notes];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Runs, Self::Triage, Self::Mutes, Self::Fixes, Self::Deliveries, Self::Notes, Self::Snoozes];
 
     fn name(self) -> &'static str {
         match self {
@@ -44,6 +45,7 @@ impl TrackedFile {
             Self::Fixes => "fixes.ndjson",
             Self::Deliveries => super::DELIVERIES_FILE,
             Self::Notes => "notes.ndjson",
+            Self::Snoozes => "snoozes.ndjson",
         }
     }
 

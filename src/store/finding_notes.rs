@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::extents::TrackedFile;
 use super::{Store, StoreError, files, lines};
-use crate::domain::{FindingId, FindingNote};
+use crate::domain::{FindingId, FindingNote, NoteKind};
 
 impl Store {
     /// Appends a note, synced. Returns `false` when the same author has already left the same text about the finding.
@@ -43,13 +43,17 @@ impl Store {
         Ok(notes)
     }
 
-    /// Returns the findings with a note.
+    /// Returns the findings whose report somebody has disputed.
     ///
     /// # Errors
     /// Returns an error when `notes.ndjson` cannot be read.
-    pub fn findings_with_notes(&self) -> Result<HashSet<FindingId>, StoreError> {
+    pub fn disputed_findings(&self) -> Result<HashSet<FindingId>, StoreError> {
         let mut findings = HashSet::new();
-        self.read_notes(|note| findings.extend([note.finding_id]))?;
+        self.read_notes(|note| {
+            if note.kind == NoteKind::Dispute {
+                findings.insert(note.finding_id);
+            }
+        })?;
         Ok(findings)
     }
 
@@ -71,7 +75,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::domain::{Actor, NoteKind, Time};
+    use crate::domain::{Actor, Time};
     use crate::store::RepoInfo;
 
     #[test]
@@ -92,7 +96,11 @@ mod tests {
             assert_eq!(store.append_note(&note(n, text)).expect("stored"), is_new, "{n} {text}");
         }
         assert_eq!(store.notes(&id(1)).expect("notes"), [note(1, "a"), note(1, "b")]);
-        assert_eq!(store.findings_with_notes().expect("findings"), HashSet::from([id(1), id(2)]));
+        assert_eq!(store.disputed_findings().expect("findings"), HashSet::from([id(1), id(2)]));
+        let remark = FindingNote { kind: NoteKind::Remark, actor: Actor::User, ..note(3, "later") };
+        assert!(store.append_note(&remark).expect("stored"));
+        assert_eq!(store.notes(&id(3)).expect("notes"), [remark]);
+        assert!(!store.disputed_findings().expect("findings").contains(&id(3)), "a remark disputes nothing");
         assert!(store.verify().expect("verified").is_clean());
         let mut file = std::fs::OpenOptions::new().append(true).open(store.notes_path()).expect("there");
         file.write_all(b"{\"torn").expect("written");

@@ -21,6 +21,7 @@
 //! | `latest_statuses` | current statuses of findings, read from the end of `triage.ndjson` |
 //! | `latest_dispositions` | last disposition of each finding, and the engine's dispositions that follow |
 //! | `finding_notes` | notes about findings, for the user |
+//! | `finding_snoozes` | findings that are out of sight for a time |
 //! | `muted_kinds` | kinds of findings that are not reported |
 //! | `recovery_notices` | repairs made while no user interface was open |
 //! | `pending_marker` | marker of a run that is about to be recorded |
@@ -46,6 +47,7 @@ mod extents;
 pub(crate) mod files;
 mod finding_notes;
 mod finding_scan;
+mod finding_snoozes;
 mod fixes;
 mod heartbeat;
 pub(crate) mod id_lookup;
@@ -79,6 +81,7 @@ mod watcher_state;
 pub use check::{StoreCheckReport, StoreProblem};
 pub use error::StoreError;
 pub use finding_scan::{FindingFacts, FindingSelector};
+pub(crate) use finding_snoozes::snooze_after;
 pub use heartbeat::Heartbeat;
 pub use heartbeat::{HeartbeatState, HeartbeatWriter};
 pub use journal::JournalFollower;
@@ -262,6 +265,10 @@ impl Store {
 
     fn viewed_path(&self) -> PathBuf {
         self.root.join("viewed.ndjson")
+    }
+
+    fn snoozes_path(&self) -> PathBuf {
+        self.root.join("snoozes.ndjson")
     }
 
     fn notices_path(&self) -> PathBuf {

@@ -1,5 +1,5 @@
-//! Undo and redo of triage: pure functions over the lines of `triage.ndjson`, and a store operation that reads the
-//! lines, decides, and appends.
+//! Undo and redo of triage: pure functions over the lines of `triage.ndjson` and `snoozes.ndjson`, and a store operation
+//! that reads the lines, decides, and appends.
 //!
 //! An undo or redo is an ordinary disposition with the group of the `set` that it reverts or repeats. A reader that
 //! ignores undo and redo still finds the right status, because the last line of a finding wins.
@@ -7,7 +7,9 @@
 use std::collections::HashMap;
 
 use super::{Store, StoreError};
-use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Fix, FixId, FixStatus, Time, TriageAction};
+use crate::domain::{
+    Actor, Disposition, FindingId, FindingSnooze, FindingStatus, Fix, FixId, FixStatus, SnoozeEnd, Time, TriageAction,
+};
 
 /// Result of an undo or redo.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +18,19 @@ pub enum UndoOutcome {
     Nothing,
     /// The recorded dispositions.
     Decided(Vec<Disposition>),
+    /// The recorded snooze lines.
+    Snoozed(Vec<FindingSnooze>),
     /// The step belongs to a fix, whose files must be changed before its findings; nothing was recorded.
     Fix(Box<Fix>),
+}
+
+/// Lines that undo or redo a group.
+#[derive(Debug, Clone, PartialEq)]
+pub enum UndoStep {
+    /// Lines for `triage.ndjson`.
+    Decide(Vec<Disposition>),
+    /// Lines for `snoozes.ndjson`.
+    Snooze(Vec<FindingSnooze>),
 }
 
 impl Store {
@@ -42,7 +55,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store cannot be locked, read or written.
     pub fn undo(&self, actor: Actor, at: Time) -> Result<UndoOutcome, StoreError> {
-        self.undo_or_redo(FixStatus::Applied, |log| next_undo(log, actor, at))
+        self.undo_or_redo(FixStatus::Applied, |log, snoozes| next_undo(log, snoozes, actor, at))
     }
 
     /// Redoes the actor's own last undone triage. For the decisions of a reverted fix, the caller must apply the patch again.
@@ -50,35 +63,39 @@ impl Store {
     /// # Errors
     /// Returns an error when the store cannot be locked, read or written.
     pub fn redo(&self, actor: Actor, at: Time) -> Result<UndoOutcome, StoreError> {
-        self.undo_or_redo(FixStatus::Undone, |log| next_redo(log, actor, at))
+        self.undo_or_redo(FixStatus::Undone, |log, snoozes| next_redo(log, snoozes, actor, at))
     }
 
     /// Performs an undo or redo. `of_files` is the status of a fix for which the step also changes files.
     fn undo_or_redo(
         &self,
         of_files: FixStatus,
-        next: impl FnOnce(&[Disposition]) -> Option<Vec<Disposition>>,
+        next: impl FnOnce(&[Disposition], &[FindingSnooze]) -> Option<UndoStep>,
     ) -> Result<UndoOutcome, StoreError> {
-        if !self.triage_path().exists() {
+        if !self.triage_path().exists() && !self.snoozes_path().exists() {
             // Nothing was ever decided, so the store need not be created.
             return Ok(UndoOutcome::Nothing);
         }
-        let mut of_fix = None;
-        let lines = self.decide(|log| {
-            let lines = next(log).unwrap_or_default();
+        self.with_lock(|_| {
+            let lines = match next(&self.triage_log()?, &self.snooze_log()?) {
+                None => return Ok(UndoOutcome::Nothing),
+                Some(UndoStep::Snooze(lines)) => {
+                    self.append_snoozes(&lines)?;
+                    return Ok(UndoOutcome::Snoozed(lines));
+                }
+                Some(UndoStep::Decide(lines)) => lines,
+            };
             if let Some(id) = lines.first().and_then(|line| parse_fix_group(&line.group)) {
-                of_fix = self.fix(&id)?.filter(|fix| fix.status == of_files);
+                if let Some(fix) = self.fix(&id)?.filter(|fix| fix.status == of_files) {
+                    return Ok(UndoOutcome::Fix(Box::new(fix)));
+                }
                 // A fix that was dropped cannot address a finding, so its redo records nothing.
-                if of_fix.is_some() || of_files == FixStatus::Undone {
-                    return Ok(Vec::new());
+                if of_files == FixStatus::Undone {
+                    return Ok(UndoOutcome::Nothing);
                 }
             }
-            Ok::<_, StoreError>(lines)
-        })?;
-        Ok(match (of_fix, lines.is_empty()) {
-            (Some(fix), _) => UndoOutcome::Fix(Box::new(fix)),
-            (None, true) => UndoOutcome::Nothing,
-            (None, false) => UndoOutcome::Decided(lines),
+            self.append_dispositions(&lines)?;
+            Ok(UndoOutcome::Decided(lines))
         })
     }
 }
@@ -100,10 +117,10 @@ pub fn undo_or_redo_fix(
     action: TriageAction,
     at: Time,
 ) -> Vec<Disposition> {
-    let stacks = UndoStacks::from_log(log, actor);
+    let stacks = UndoStacks::from_log(log, &[], actor);
     let groups = if action == TriageAction::Undo { &stacks.done } else { &stacks.undone };
     let group = groups.iter().rev().find(|group| parse_fix_group(group).as_ref() == Some(fix));
-    group.and_then(|group| stacks.build_step(log, group, action, at)).unwrap_or_default()
+    group.and_then(|group| stacks.build_decisions(log, group, action, at)).unwrap_or_default()
 }
 
 /// Returns the status of a finding after these lines: the status of its last line, or open when there is none.
@@ -115,16 +132,16 @@ pub fn status_after(log: &[Disposition], id: &FindingId) -> FindingStatus {
 ///
 /// Findings whose status was changed since by another actor, such as a later review, are not changed. A
 /// group without remaining findings is skipped.
-pub fn next_undo(log: &[Disposition], actor: Actor, at: Time) -> Option<Vec<Disposition>> {
-    let stacks = UndoStacks::from_log(log, actor);
-    stacks.done.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Undo, at))
+pub fn next_undo(log: &[Disposition], snoozes: &[FindingSnooze], actor: Actor, at: Time) -> Option<UndoStep> {
+    let stacks = UndoStacks::from_log(log, snoozes, actor);
+    stacks.done.iter().rev().find_map(|group| stacks.build_step(log, snoozes, group, TriageAction::Undo, at))
 }
 
 /// Returns the lines that redo the actor's last undone triage; `None` when there is none, or when the actor triaged
 /// since.
-pub fn next_redo(log: &[Disposition], actor: Actor, at: Time) -> Option<Vec<Disposition>> {
-    let stacks = UndoStacks::from_log(log, actor);
-    stacks.undone.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Redo, at))
+pub fn next_redo(log: &[Disposition], snoozes: &[FindingSnooze], actor: Actor, at: Time) -> Option<UndoStep> {
+    let stacks = UndoStacks::from_log(log, snoozes, actor);
+    stacks.undone.iter().rev().find_map(|group| stacks.build_step(log, snoozes, group, TriageAction::Redo, at))
 }
 
 /// The groups of one actor in the order in which undo and redo process them.
@@ -134,19 +151,25 @@ struct UndoStacks<'a> {
     undone: Vec<&'a str>,
     /// Last status of each finding, set by any actor.
     present: HashMap<&'a FindingId, FindingStatus>,
+    /// Last end of each finding's snooze, set by any actor.
+    snoozed: HashMap<&'a FindingId, Option<&'a SnoozeEnd>>,
 }
 
 impl<'a> UndoStacks<'a> {
-    fn from_log(log: &'a [Disposition], actor: Actor) -> Self {
+    fn from_log(log: &'a [Disposition], snoozes: &'a [FindingSnooze], actor: Actor) -> Self {
         let (mut done, mut undone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-        let mut present = HashMap::new();
-        for line in log {
-            present.insert(&line.finding_id, line.status);
-            if line.actor != actor {
-                continue;
-            }
-            let group = line.group.as_str();
-            let (from, to) = match line.action {
+        let present = log.iter().map(|line| (&line.finding_id, line.status)).collect();
+        let snoozed = snoozes.iter().map(|line| (&line.finding_id, line.until.as_ref())).collect();
+        let decided = log.iter().map(|line| (line.at, line.actor, line.action, line.group.as_str()));
+        let put_off = snoozes.iter().map(|line| (line.at, line.actor, line.action, line.group.as_str()));
+        let mut steps: Vec<(Time, Actor, TriageAction, &str)> = decided.collect();
+        if !snoozes.is_empty() {
+            steps.extend(put_off);
+            // Both files are in the order of their times; the sort keeps lines of one time in the order of their file.
+            steps.sort_by_key(|(at, ..)| *at);
+        }
+        for (_, _, action, group) in steps.into_iter().filter(|(_, by, ..)| *by == actor) {
+            let (from, to) = match action {
                 TriageAction::Set => {
                     undone.clear();
                     if done.last() != Some(&group) {
@@ -162,11 +185,53 @@ impl<'a> UndoStacks<'a> {
                 to.push(group);
             }
         }
-        Self { actor, done, undone, present }
+        Self { actor, done, undone, present, snoozed }
+    }
+
+    /// Returns the lines that undo or redo a group; `None` when no finding of the group can be changed.
+    fn build_step(
+        &self,
+        log: &[Disposition],
+        snoozes: &[FindingSnooze],
+        group: &str,
+        action: TriageAction,
+        at: Time,
+    ) -> Option<UndoStep> {
+        let decisions = || self.build_decisions(log, group, action, at).map(UndoStep::Decide);
+        self.build_snoozes(snoozes, group, action, at).map(UndoStep::Snooze).or_else(decisions)
+    }
+
+    /// Returns the snooze lines that undo or redo a group; `None` when it has none that can be changed.
+    fn build_snoozes(
+        &self,
+        snoozes: &[FindingSnooze],
+        group: &str,
+        action: TriageAction,
+        at: Time,
+    ) -> Option<Vec<FindingSnooze>> {
+        let sets = snoozes
+            .iter()
+            .filter(|line| line.actor == self.actor && line.action == TriageAction::Set && line.group == group);
+        let line = |set: &FindingSnooze| {
+            let (from, to) = match action {
+                TriageAction::Undo => (&set.until, &set.previous),
+                _ => (&set.previous, &set.until),
+            };
+            let is_unchanged = self.snoozed.get(&set.finding_id).copied().flatten() == from.as_ref();
+            is_unchanged.then(|| FindingSnooze { until: to.clone(), previous: from.clone(), at, action, ..set.clone() })
+        };
+        let lines: Vec<FindingSnooze> = sets.filter_map(line).collect();
+        (!lines.is_empty()).then_some(lines)
     }
 
     /// Returns the dispositions that undo or redo a group; `None` when no finding of the group can be changed.
-    fn build_step(&self, log: &[Disposition], group: &str, action: TriageAction, at: Time) -> Option<Vec<Disposition>> {
+    fn build_decisions(
+        &self,
+        log: &[Disposition],
+        group: &str,
+        action: TriageAction,
+        at: Time,
+    ) -> Option<Vec<Disposition>> {
         let sets = log
             .iter()
             .filter(|line| line.actor == self.actor && line.action == TriageAction::Set && line.group == group);
@@ -215,6 +280,21 @@ mod tests {
         }
     }
 
+    fn undo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
+        next_undo(log, &[], Actor::User, at).map(decisions)
+    }
+
+    fn redo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
+        next_redo(log, &[], Actor::User, at).map(decisions)
+    }
+
+    fn decisions(step: UndoStep) -> Vec<Disposition> {
+        match step {
+            UndoStep::Decide(lines) => lines,
+            UndoStep::Snooze(lines) => panic!("{lines:?}"),
+        }
+    }
+
     fn statuses(lines: &Option<Vec<Disposition>>) -> Vec<(String, &'static str)> {
         let lines = lines.iter().flatten();
         lines.map(|line| (line.finding_id.as_str()[2..3].to_owned(), line.status.word())).collect()
@@ -233,7 +313,7 @@ mod tests {
         let mut steps = Vec::new();
         // z is undo and y is redo; each step shows the resulting status of the finding.
         for key in "zzzzyyyyzz".chars() {
-            let lines = if key == 'z' { next_undo(&log, Actor::User, at) } else { next_redo(&log, Actor::User, at) };
+            let lines = if key == 'z' { undo(&log, at) } else { redo(&log, at) };
             steps.push(
                 statuses(&lines).iter().map(|(id, status)| format!("{id} {status}")).collect::<Vec<_>>().join(", "),
             );
@@ -257,8 +337,8 @@ mod tests {
         assert_eq!(log[4].reason, "noise", "a dismissal that comes back keeps its reason");
         // A new triage ends the possible redos.
         log.push(line('d', "4", Open, Dismissed, "x"));
-        assert_eq!(next_redo(&log, Actor::User, at), None);
-        assert_eq!(statuses(&next_undo(&log, Actor::User, at)), [("d".to_owned(), "open")]);
+        assert_eq!(redo(&log, at), None);
+        assert_eq!(statuses(&undo(&log, at)), [("d".to_owned(), "open")]);
     }
 
     #[test]
@@ -291,7 +371,38 @@ mod tests {
         let mut seen_again = line('b', "e", Addressed, Unresolved, "seen again");
         seen_again.actor = Actor::Engine;
         let log = vec![line('a', "1", Open, Addressed, ""), line('b', "2", Open, Addressed, ""), seen_again];
-        assert_eq!(statuses(&next_undo(&log, Actor::User, Time::UNIX_EPOCH)), [("a".to_owned(), "open")]);
-        assert_eq!(next_undo(&[], Actor::User, Time::UNIX_EPOCH), None);
+        assert_eq!(statuses(&undo(&log, Time::UNIX_EPOCH)), [("a".to_owned(), "open")]);
+        assert_eq!(undo(&[], Time::UNIX_EPOCH), None);
+    }
+
+    #[test]
+    fn snoozes_and_decisions_are_undone_in_one_order() {
+        let time = |seconds: i64| Time::from_second(seconds).expect("a time");
+        let at = |seconds: i64, line: Disposition| Disposition { at: time(seconds), ..line };
+        use FindingStatus::{Addressed, Dismissed, Open};
+        let log = vec![at(1, line('a', "1", Open, Addressed, "")), at(3, line('c', "3", Open, Dismissed, "intended"))];
+        let until = SnoozeEnd::Time(time(900));
+        let mut snoozes = vec![FindingSnooze {
+            finding_id: log[0].finding_id.clone(),
+            until: Some(until.clone()),
+            previous: None,
+            actor: Actor::User,
+            at: time(2),
+            action: TriageAction::Set,
+            group: "2".into(),
+        }];
+        let Some(UndoStep::Decide(last)) = next_undo(&log, &snoozes, Actor::User, time(4)) else {
+            panic!("a decision")
+        };
+        assert_eq!(last[0].group, "3");
+        let log = [log, last].concat();
+        let Some(UndoStep::Snooze(lines)) = next_undo(&log, &snoozes, Actor::User, time(5)) else { panic!("a snooze") };
+        assert_eq!((&lines[0].until, &lines[0].previous), (&None, &Some(until)));
+        snoozes.extend(lines);
+        assert!(
+            matches!(next_undo(&log, &snoozes, Actor::User, time(6)), Some(UndoStep::Decide(lines)) if lines[0].group == "1")
+        );
+        assert!(matches!(next_redo(&log, &snoozes, Actor::User, time(6)), Some(UndoStep::Snooze(_))));
+        assert_eq!(next_undo(&[], &[], Actor::User, time(6)), None);
     }
 }

@@ -74,6 +74,17 @@ pub struct TriageProgress {
     pub reasons: Vec<String>,
     /// Start of the day on which decisions were counted last, in milliseconds since 1970, and their number.
     pub today: Option<(i64, usize)>,
+    /// Verdict that the user gave last; `None` before the first.
+    pub last: Option<LastVerdict>,
+}
+
+/// Verdict that can be repeated on other findings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastVerdict {
+    /// Addressed or dismissed.
+    pub status: FindingStatus,
+    /// Reason of a dismissal, else empty.
+    pub reason: String,
 }
 
 /// Numeric prefix typed before a key. The digits 1 to 3 also focus panes, so the earlier focus is stored: `12j`

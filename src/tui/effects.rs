@@ -28,12 +28,12 @@ use super::terminal::MessageSender;
 use super::views::ViewWorkers;
 use super::views::fix::FixIndex;
 use crate::config::ClockAndIds;
-use crate::domain::{Actor, Disposition, FindingId, RunId, TriageAction, ViewedFile};
+use crate::domain::{Actor, Disposition, FindingId, FindingNote, NoteKind, RunId, TriageAction, ViewedFile};
 use crate::git::Repo;
 use crate::masking::Mask;
 use crate::policy;
 use crate::report::render_prompt;
-use crate::runner::{FreshnessFacts, Services, WatchState};
+use crate::runner::{FreshnessFacts, Services, SnoozeWish, SnoozedFindings, WatchState, snooze_findings};
 use crate::store::triage::{self, UndoOutcome};
 use crate::store::{Store, StoreChange, StoreError, StoreView, WatcherStatus};
 
@@ -46,7 +46,7 @@ pub struct Effects {
     /// Root of the working tree, in which the user's commands run.
     root: PathBuf,
     reader: Sender<PageRequest>,
-    writer: Sender<TriageOrder>,
+    writer: Sender<StoreWrite>,
     requests: Sender<RunnerRequest>,
     /// Runner requests that must not wait behind other runner work.
     control: Sender<RunnerRequest>,
@@ -65,6 +65,13 @@ enum PageRequest {
     Reported { run: String },
     Diff(DiffRequest),
     Viewed(ViewedFile),
+}
+
+/// Writes of the user to the store, executed in the order of their keys.
+enum StoreWrite {
+    Triage(TriageOrder),
+    Note { finding: FindingId, text: String },
+    Snooze { findings: Vec<FindingId>, wish: SnoozeWish },
 }
 
 enum ClipboardRequest {
@@ -90,7 +97,7 @@ impl Effects {
         let local = zone.clone();
         let views = ViewWorkers::start(&services, zone, &messages);
         let (root, store) = (services.repo.root(), services.store.clone());
-        let repo = services.repo.reopen().ok();
+        let (repo, writer_repo) = (services.repo.reopen().ok(), services.repo.reopen().ok());
         let history_repo = services.repo.reopen().ok();
         let (reader, reads) = channel();
         let (writer, orders) = channel();
@@ -105,7 +112,9 @@ impl Effects {
         let send = messages.clone();
         spawn_worker("pages", messages.clone(), move || serve_pages(loader, &reads, &send));
         let send = messages.clone();
-        spawn_worker("triage", messages.clone(), move || serve_triage(&store, &ambient, &orders, &written, &send));
+        spawn_worker("triage", messages.clone(), move || {
+            serve_writes((writer_repo.as_ref(), &store), &ambient, &orders, &written, &send);
+        });
         let send = messages.clone();
         spawn_worker("runner", messages.clone(), move || serve_runner_requests(&services, &asks, &send));
         let control = match control {
@@ -148,7 +157,11 @@ impl Effects {
             AppCommand::LoadReported { run } => self.send_to(&self.reader, PageRequest::Reported { run }),
             command @ AppCommand::Filter { .. } => self.send_to(&self.filter, command),
             AppCommand::View(request) => self.report_unless(self.views.send(request, view)),
-            AppCommand::Triage(order) => self.send_to(&self.writer, order),
+            AppCommand::Triage(order) => self.send_to(&self.writer, StoreWrite::Triage(order)),
+            AppCommand::SnoozeFindings { findings, wish } => {
+                self.send_to(&self.writer, StoreWrite::Snooze { findings, wish });
+            }
+            AppCommand::Note { finding, text } => self.send_to(&self.writer, StoreWrite::Note { finding, text }),
             AppCommand::Review { scope, reviewer, force } => {
                 self.send_to(&self.requests, RunnerRequest::Review { scope, reviewer, force });
             }
@@ -273,6 +286,7 @@ fn follow_store(
     let (mut fixes, mut delivered) = (0, store.delivered_bytes());
     let (mut working, mut pulses) = (Vec::new(), Vec::new());
     let mut decided = (0, 0);
+    let mut snoozed = SnoozedFindings::default();
     let mut changed = StoreChange::Store;
     loop {
         if changed == StoreChange::Store {
@@ -280,6 +294,9 @@ fn follow_store(
                 return;
             }
             working = known.as_deref().map_or_else(Vec::new, working_runs);
+            if !read_snoozed((repo, store), known.as_deref(), messages, &mut snoozed) {
+                return;
+            }
             if !read_fixes(store, messages, &mut fixes) || !count_decisions(store, zone, messages, &mut decided) {
                 return;
             }
@@ -356,6 +373,24 @@ fn read_view(
         Ok(view) => {
             *known = Some(Arc::clone(&view));
             messages.send(AppMessage::StoreRead { view, written: before }).is_ok()
+        }
+        Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
+    }
+}
+
+/// Sends which findings are snoozed if that has changed. Returns false if the receiver is gone.
+fn read_snoozed(
+    (repo, store): (Option<&Repo>, &Store),
+    view: Option<&StoreView>,
+    messages: &MessageSender,
+    known: &mut SnoozedFindings,
+) -> bool {
+    let (Some(repo), Some(view)) = (repo, view) else { return true };
+    match SnoozedFindings::read(repo, store, view, ClockAndIds::system().now()) {
+        Ok(snoozed) if snoozed == *known => true,
+        Ok(snoozed) => {
+            known.clone_from(&snoozed);
+            messages.send(AppMessage::Snoozed(Arc::new(snoozed))).is_ok()
         }
         Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
     }
@@ -438,21 +473,39 @@ fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: 
     }
 }
 
-/// Serves triage orders: stores a decision first and reports it afterwards.
-fn serve_triage(
-    store: &Store,
+/// Serves the user's writes: stores each first and reports it afterwards.
+fn serve_writes(
+    (repo, store): (Option<&Repo>, &Store),
     ambient: &ClockAndIds,
-    orders: &Receiver<TriageOrder>,
+    writes: &Receiver<StoreWrite>,
     written: &AtomicU64,
     messages: &MessageSender,
 ) {
-    while let Ok(order) = orders.recv() {
-        let result = apply_triage_order(store, ambient, &order);
-        let written = match &result {
-            Ok(UndoOutcome::Decided(_)) => written.fetch_add(1, Ordering::AcqRel) + 1,
-            _ => written.load(Ordering::Acquire),
+    while let Ok(write) = writes.recv() {
+        let message = match write {
+            StoreWrite::Triage(order) => {
+                let result = apply_triage_order(store, ambient, &order);
+                let written = match &result {
+                    Ok(UndoOutcome::Decided(_)) => written.fetch_add(1, Ordering::AcqRel) + 1,
+                    _ => written.load(Ordering::Acquire),
+                };
+                AppMessage::Triaged { order, result, written }
+            }
+            StoreWrite::Note { finding, text } => {
+                let (kind, actor, at) = (NoteKind::Remark, Actor::User, ambient.now());
+                let note = FindingNote { finding_id: finding, kind, actor, text, at };
+                AppMessage::Noted(store.append_note(&note).map_err(|error| error.to_string()))
+            }
+            StoreWrite::Snooze { findings, wish } => {
+                let snoozed = match repo {
+                    Some(repo) => snooze_findings((repo, store), ambient, &findings, wish, Actor::User)
+                        .map_err(|error| error.to_string()),
+                    None => Err("the repository cannot be opened".to_owned()),
+                };
+                AppMessage::SnoozeStored(snoozed)
+            }
         };
-        if messages.send(AppMessage::Triaged { order, result, written }).is_err() {
+        if messages.send(message).is_err() {
             return;
         }
     }

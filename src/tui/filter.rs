@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::config::did_you_mean;
 use crate::domain::{FindingStatus, Kind, Priority, RunId};
+use crate::runner::SnoozedFindings;
 use crate::store::{FindingRow, LastVisit, StoreView};
 
 /// Default filter of the list.
@@ -17,6 +18,8 @@ pub const DEFAULT: &str = "status:undecided";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FindingFilter {
     statuses: Vec<FindingStatus>,
+    /// Treatment of the findings that are out of sight for a time.
+    snoozed: SnoozedTerm,
     priorities: [bool; 4],
     /// Kinds whose name contains one of the typed words.
     kinds: Vec<Kind>,
@@ -26,6 +29,18 @@ pub struct FindingFilter {
     words: Vec<String>,
     /// Terms that could not be parsed.
     pub faults: Vec<String>,
+}
+
+/// Part of the snoozed findings in the result of a filter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum SnoozedTerm {
+    /// They match like others.
+    #[default]
+    Included,
+    /// `status:undecided`, the default list, leaves them out.
+    Excluded,
+    /// `status:snoozed` asks for them.
+    Wanted,
 }
 
 /// Knowledge of the cockpit that the view lacks: decisions stored a moment ago, rows that stay visible although
@@ -43,6 +58,8 @@ pub struct FilterOverrides {
     pub last_visit: Option<Arc<LastVisit>>,
     /// Ids of the new findings that were selected during this visit.
     pub seen: HashSet<String>,
+    /// Findings that are out of sight for a time.
+    pub snoozed: Arc<SnoozedFindings>,
 }
 
 impl FilterOverrides {
@@ -90,7 +107,13 @@ impl FindingFilter {
         use FindingStatus as S;
         match name {
             "status" | "s" => match value {
-                "undecided" => self.statuses.extend([S::Open, S::Unresolved]),
+                "undecided" => {
+                    self.statuses.extend([S::Open, S::Unresolved]);
+                    if self.snoozed == SnoozedTerm::Included {
+                        self.snoozed = SnoozedTerm::Excluded;
+                    }
+                }
+                "snoozed" => self.snoozed = SnoozedTerm::Wanted,
                 "decided" => self.statuses.extend([S::Addressed, S::Dismissed, S::Obsolete]),
                 "all" => self.statuses.extend(S::ALL),
                 value => {
@@ -138,11 +161,24 @@ impl FindingFilter {
         self.runs.iter().map(String::as_str).filter(|run| RunId::is_valid(run))
     }
 
-    /// Returns true if a finding matches. `reported` means that one of the named runs is known to have reported the
-    /// finding.
-    pub fn matches(&self, row: &FindingRow<'_>, status: FindingStatus, reported: bool) -> bool {
-        (self.statuses.is_empty() || self.statuses.contains(&status))
-            && (self.priorities == [false; 4] || self.priorities[row.priority.index()])
+    /// Returns true if the filter asks for snoozed findings.
+    pub fn wants_snoozed(&self) -> bool {
+        self.snoozed == SnoozedTerm::Wanted
+    }
+
+    fn matches_status(&self, status: FindingStatus, is_snoozed: bool) -> bool {
+        match (self.snoozed, is_snoozed) {
+            (SnoozedTerm::Wanted, true) => true,
+            (SnoozedTerm::Wanted, false) => self.statuses.contains(&status),
+            (SnoozedTerm::Excluded, true) => false,
+            _ => self.statuses.is_empty() || self.statuses.contains(&status),
+        }
+    }
+
+    /// Returns true if a finding matches apart from its status. `reported` means that one of the named runs is known to
+    /// have reported the finding.
+    fn matches_rest(&self, row: &FindingRow<'_>, reported: bool) -> bool {
+        (self.priorities == [false; 4] || self.priorities[row.priority.index()])
             && (self.kinds.is_empty() || self.kinds.contains(&row.kind))
             && (self.runs.is_empty()
                 || reported
@@ -169,7 +205,9 @@ impl FindingFilter {
                     is_reported = true;
                 }
                 let row = view.finding(*index);
-                self.matches(&row, known.status_of(&row), is_reported)
+                let status = known.status_of(&row);
+                (self.matches_status(status, known.snoozed.hides(row.id, status))
+                    && self.matches_rest(&row, is_reported))
                     || (!known.pinned.is_empty() && known.pinned.contains(row.id))
             })
             .filter_map(|index| u32::try_from(index).ok())
@@ -206,9 +244,11 @@ const TERM_NAMES: [&str; 5] = ["status:", "p:", "kind:", "path:", "run:"];
 /// Returns the values of a term; none if any text is a value, or there is no such term.
 fn list_values(name: &str) -> Vec<String> {
     match name {
-        "status" | "s" => ["undecided", "open", "unresolved", "addressed", "dismissed", "obsolete", "decided", "all"]
-            .map(str::to_owned)
-            .to_vec(),
+        "status" | "s" => {
+            ["undecided", "open", "unresolved", "addressed", "dismissed", "obsolete", "decided", "snoozed", "all"]
+                .map(str::to_owned)
+                .to_vec()
+        }
         "p" | "priority" => ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
         "kind" | "k" => Kind::ALL.iter().map(|kind| kind.word().to_owned()).collect(),
         _ => Vec::new(),
@@ -305,7 +345,29 @@ mod tests {
         ] {
             let filter = FindingFilter::parse(text);
             assert_eq!(filter.faults, Vec::<String>::new(), "{text}");
-            assert_eq!(filter.matches(&finding, finding.status, false), passes, "{text}");
+            let matches = filter.matches_status(finding.status, false) && filter.matches_rest(&finding, false);
+            assert_eq!(matches, passes, "{text}");
+        }
+    }
+
+    #[test]
+    fn snoozed_findings_leave_the_default_list_only() {
+        for (text, open, dismissed, snoozed) in [
+            (DEFAULT, true, false, false),
+            ("status:snoozed", false, false, true),
+            ("status:snoozed,undecided", true, false, true),
+            ("status:undecided,snoozed", true, false, true),
+            ("status:open", true, false, true),
+            ("status:all", true, true, true),
+            ("", true, true, true),
+            ("status:dismissed", false, true, false),
+        ] {
+            let filter = FindingFilter::parse(text);
+            assert_eq!(filter.faults, Vec::<String>::new(), "{text}");
+            let matches =
+                [(FindingStatus::Open, false), (FindingStatus::Dismissed, false), (FindingStatus::Open, true)]
+                    .map(|(status, is_snoozed)| filter.matches_status(status, is_snoozed));
+            assert_eq!(matches, [open, dismissed, snoozed], "{text}");
         }
     }
 
@@ -337,7 +399,7 @@ mod tests {
             ("colour:red", "colour: is unknown; there are status: p: kind: path: run:, and words without a colon"),
             (
                 "status:gone",
-                "status:gone is unknown; there are undecided, open, unresolved, addressed, dismissed, obsolete, decided, all",
+                "status:gone is unknown; there are undecided, open, unresolved, addressed, dismissed, obsolete, decided, snoozed, all",
             ),
             (
                 "stat:open",
@@ -345,7 +407,7 @@ mod tests {
             ),
             (
                 "status:opne",
-                "status:opne is unknown; there are undecided, open, unresolved, addressed, dismissed, obsolete, decided, all; did you mean \"open\"?",
+                "status:opne is unknown; there are undecided, open, unresolved, addressed, dismissed, obsolete, decided, snoozed, all; did you mean \"open\"?",
             ),
             ("colour:", "colour: is unknown; there are status: p: kind: path: run:, and words without a colon"),
             ("p:", "p: has no value; there are 0, 1, 2, 3"),

@@ -37,6 +37,8 @@ pub enum KeyContext {
     Stats,
     /// The learned patterns are shown.
     Knowledge,
+    /// Findings are decided one by one.
+    Triage,
     /// A menu is open.
     Menu,
     /// The form of a review request is open.
@@ -51,7 +53,7 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// Every context with its name in the keymap, in the order of the help.
-    pub const ALL: [(Self, &'static str); 12] = [
+    pub const ALL: [(Self, &'static str); 13] = [
         (Self::Global, "global"),
         (Self::Runs, "runs"),
         (Self::Findings, "findings"),
@@ -59,6 +61,7 @@ impl KeyContext {
         (Self::Detail, "detail"),
         (Self::Stats, "stats"),
         (Self::Knowledge, "knowledge"),
+        (Self::Triage, "triage"),
         (Self::Menu, "menu"),
         (Self::ReviewForm, "review_form"),
         (Self::Confirm, "confirm"),
@@ -67,7 +70,7 @@ impl KeyContext {
     ];
 
     fn has_global_fallback(self) -> bool {
-        matches!(self, Self::Runs | Self::Findings | Self::Files | Self::Detail | Self::Stats | Self::Knowledge)
+        self < Self::Menu && self != Self::Global
     }
 
     /// Returns the name of the context in the keymap.
@@ -171,11 +174,25 @@ actions! {
         MarkRange "mark_range" "range" "mark a range: move, then decide",
         MarkAll "mark_all" "all" "mark all in the list, or none",
         Addressed "addressed" "addressed" "addressed: it is fixed",
-        Dismiss "dismiss" "dismiss" "dismiss, with a reason",
+        Dismiss "dismiss" "dismiss" "dismiss; x1 to x4 with a reason at once",
+        Repeat "repeat" "repeat" "repeat the last verdict with its reason",
         Reopen "reopen" "reopen" "open again",
+        Note "note" "note" "write a note; it decides nothing",
+        SnoozeFinding "snooze_finding" "snooze" "snooze the finding until a date or a change",
+        Triage "triage" "triage" "triage mode: one finding at a time",
         Undo "undo" "undo" "undo the last decision",
         Redo "redo" "redo" "redo",
         Fix "fix" "fix" "fix: make, apply, undo or drop a patch",
+    }
+    "Triage mode" {
+        Reason1 "reason_1" "not worth it" "dismiss: not worth it",
+        Reason2 "reason_2" "false alarm" "dismiss: false alarm",
+        Reason3 "reason_3" "intended" "dismiss: intended",
+        Reason4 "reason_4" "generated" "dismiss: generated",
+        Reason5 "reason_5" "other" "dismiss: another reason",
+        Later "later" "later" "later: go on without a verdict",
+        Skip "skip" "next" "next finding",
+        Return "return" "previous" "previous finding",
     }
     "Find" {
         Filter "filter" "filter" "filter by status, kind, path, text",

@@ -11,8 +11,11 @@ use super::input::TerminalInput;
 use super::page_data::PageData;
 use super::views::fix::{FixIndex, FixOrder, FixPlan};
 use super::views::{ViewReply, ViewRequest};
-use crate::domain::{FindingId, FindingStatus, Fix, RunId, Scope, ViewedFile};
-use crate::runner::{BUILTIN_REVIEWER, FreshnessFacts, OpeningOutcome, OwnFinding, ReviewerTerms, WatchState};
+use crate::domain::{FindingId, FindingSnooze, FindingStatus, Fix, RunId, Scope, ViewedFile};
+use crate::runner::{
+    BUILTIN_REVIEWER, FreshnessFacts, OpeningOutcome, OwnFinding, ReviewerTerms, SnoozeWish, SnoozedFindings,
+    WatchState,
+};
 use crate::store::triage::UndoOutcome;
 use crate::store::{Heartbeat, StoreView};
 
@@ -131,6 +134,12 @@ pub enum AppMessage {
         /// Number of decisions that this process has stored so far.
         written: u64,
     },
+    /// Result of writing a note: false if the same note was there already.
+    Noted(Result<bool, String>),
+    /// Result of snoozing findings: the stored lines.
+    SnoozeStored(Result<Vec<FindingSnooze>, String>),
+    /// Findings that are out of sight for a time.
+    Snoozed(Arc<SnoozedFindings>),
     /// Data for a view.
     View(ViewReply),
     /// Result of a review request.
@@ -164,7 +173,12 @@ pub enum AppMessage {
     /// Reviewer that would make a fix.
     FixPlanned(Result<FixPlan, String>),
     /// Result of a fix request.
-    FixFinished(Result<Box<Fix>, String>),
+    FixFinished {
+        /// The executed order.
+        order: FixOrder,
+        /// State of the fix, or the reason why nothing was done.
+        result: Result<Box<Fix>, String>,
+    },
     /// A text was copied by a program, or there is none that could.
     Copied {
         /// The text and its name.
@@ -250,6 +264,20 @@ pub enum AppCommand {
     View(ViewRequest),
     /// Stores, undoes or redoes triage decisions.
     Triage(TriageOrder),
+    /// Snoozes findings, or ends their snoozes.
+    SnoozeFindings {
+        /// Finding ids.
+        findings: Vec<FindingId>,
+        /// End of the snooze.
+        wish: SnoozeWish,
+    },
+    /// Stores a note of the user about a finding.
+    Note {
+        /// Finding id.
+        finding: FindingId,
+        /// Text of the note, on one line.
+        text: String,
+    },
     /// Requests a review.
     Review {
         /// Scope; `None` for the default scope.

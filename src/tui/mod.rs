@@ -61,6 +61,7 @@ pub use update::update;
 
 use app::{App, AppOptions, RunBudget, SessionInfo, TurnLimits};
 use custom_commands::{CommandCall, run_in_terminal};
+use filter::FilterOverrides;
 use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
 use notification::encode_notification;
@@ -71,7 +72,7 @@ use crate::config::{
     self, ClockAndIds, ColorChoice, CommandPlace, CustomCommand, KeymapFile, NotifyMode, OpeningMode, Paths, Settings,
 };
 use crate::git::Repo;
-use crate::runner::{FreshnessFacts, Services, max_turns};
+use crate::runner::{FreshnessFacts, Services, SnoozedFindings, max_turns};
 use crate::store::LastVisit;
 
 /// Parts from which the cockpit is built.
@@ -99,6 +100,9 @@ pub enum TuiError {
     Terminal(#[from] io::Error),
 }
 
+/// Longest wait for input while a finding is snoozed. Some systems count the milliseconds of a wait in 32 bits.
+const MAX_PATIENCE: Duration = Duration::from_secs(86_400);
+
 /// Runs in the first frame, about as many as a screen shows; each costs reading a small file.
 const MAX_FIRST_FRAME_RUNS: usize = 24;
 
@@ -122,6 +126,12 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
             let now = app.now;
             let facts = FreshnessFacts::read(&services.repo, &services.store, &view);
             update(&mut app, now, AppMessage::Freshness(Arc::new(facts)));
+            // Without it, findings that are out of sight would show for a moment.
+            let snoozed = SnoozedFindings::read(&services.repo, &services.store, &view, services.ambient.now());
+            app.finding_list.overrides = Arc::new(FilterOverrides {
+                snoozed: Arc::new(snoozed.unwrap_or_default()),
+                ..FilterOverrides::default()
+            });
             // Pages are requested again when the threads run.
             for command in update(&mut app, now, AppMessage::StoreRead { view, written: 0 }) {
                 if let AppCommand::Filter { serial, view, query } = command {
@@ -348,12 +358,16 @@ impl EventLoop {
         loop {
             let message = match next.take() {
                 Some(message) => message,
-                // Time changes the screen only while a clock is running.
+                // Time changes the screen only while a clock is running, or when a snoozed finding comes back.
                 None => {
-                    let patience = match self.app.has_running_clock() {
+                    let clock = match self.app.has_running_clock() {
                         true => Some(Duration::from_secs(1)),
                         false => self.app.time_until_ages_change(),
                     };
+                    let now = self.clock.now();
+                    let wake = self.app.finding_list.overrides.snoozed.next_wake();
+                    let wake = wake.map(|at| Duration::try_from(at.duration_since(now)).unwrap_or(Duration::ZERO));
+                    let patience = clock.into_iter().chain(wake.map(|wake| wake.min(MAX_PATIENCE))).min();
                     self.events.wait_next(patience).unwrap_or(AppMessage::Tick)
                 }
             };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::diff::DiffPage;
 use super::theme::Role;
 use super::turns::TurnHistory;
-use crate::domain::{Disposition, Finding, FindingNote, Fix, JournalEntry, RunOutput, RunRecord};
+use crate::domain::{Disposition, Finding, FindingNote, FindingSnooze, Fix, JournalEntry, RunOutput, RunRecord};
 use crate::policy::MuteOffer;
 use crate::report::FirstReport;
 use crate::runner::LedgerPreview;
@@ -44,6 +44,8 @@ pub struct FindingPage {
     pub history: Vec<Disposition>,
     /// Notes of assistants for the user, oldest first.
     pub notes: Vec<FindingNote>,
+    /// Snoozes and their ends, oldest first.
+    pub snoozes: Vec<FindingSnooze>,
     /// The run that last reported the finding.
     pub run: Option<RunRecord>,
     /// The first report; `None` if the last run made it, or if it is unknown.

@@ -23,7 +23,7 @@ use crate::report::EarlierRuns;
 use crate::runner::LedgerPreview;
 use crate::store::{JournalFollower, Store, StoreView};
 
-/// Lines of code shown before and after the anchor.
+/// Lines of code that a page shows before and after the anchor.
 const EXCERPT_CONTEXT_LINES: u32 = 3;
 /// Most lines of an anchor that are read; the page shows fewer.
 const MAX_ANCHOR_LINES: u32 = 400;
@@ -49,6 +49,8 @@ pub struct PageLoader {
     pub filter: Box<dyn FilterRules + Send>,
     pub ledger: LedgerSource,
     pub highlighter: Highlighter,
+    /// Lines of code before and after the anchor of a finding.
+    pub context_lines: u32,
     /// Masked files by commit and path. Files with their secrets are not kept.
     files: RecentCache<(String, String), Vec<String>>,
     /// Changes by their two commits.
@@ -66,6 +68,7 @@ impl PageLoader {
             filter,
             ledger,
             highlighter: Highlighter::default(),
+            context_lines: EXCERPT_CONTEXT_LINES,
             files: VecDeque::new(),
             changes: VecDeque::new(),
             following: None,
@@ -133,7 +136,10 @@ impl PageLoader {
             Err(error) => return show(PageData::Failed(error)),
         };
         let history = self.store.dispositions(&finding.finding_id).unwrap_or_default();
-        let notes = self.store.notes(&finding.finding_id).unwrap_or_default();
+        let mut notes = self.store.notes(&finding.finding_id).unwrap_or_default();
+        notes.iter_mut().for_each(|note| note.text = mask.mask_key_shapes(&note.text).into_owned());
+        let mut snoozes = self.store.snooze_log().unwrap_or_default();
+        snoozes.retain(|snooze| snooze.finding_id == finding.finding_id);
         let run = self.read_run(finding.last_run_id.as_str()).ok();
         let EarlierRuns { first: first_report, carried_from } = self.load_earlier_runs(&finding);
         let seen = self.find_relocation(view, &finding);
@@ -141,11 +147,21 @@ impl PageLoader {
         let placed = seen.as_ref().map(|seen| &seen.run).or(run.as_ref());
         let snapshot = placed.map(|run| run.subject.snapshot_commit.clone());
         let file = snapshot.and_then(|snapshot| self.read_file_lines(&snapshot, &finding.repo_relative_path, mask));
-        let code = build_excerpt(&finding, file.as_ref().map(|lines| lines.as_slice()));
+        let code = build_excerpt(&finding, file.as_ref().map(|lines| lines.as_slice()), self.context_lines);
         let first = code.first as usize;
         let count = code.lines.len();
-        let mut page =
-            FindingPage { finding, history, notes, run, first_report, carried_from, relocation: seen, offer, code };
+        let mut page = FindingPage {
+            finding,
+            history,
+            notes,
+            snoozes,
+            run,
+            first_report,
+            carried_from,
+            relocation: seen,
+            offer,
+            code,
+        };
         let Some(file) = file.filter(|_| page.code.note.is_none()) else {
             let lines: Vec<String> = page.code.lines.clone();
             page.code.spans = self.highlight(&page.finding.repo_relative_path, &lines, 0, count);
@@ -196,7 +212,7 @@ impl PageLoader {
     }
 
     /// Returns a file of a snapshot as lines without control characters.
-    fn read_file_lines(&mut self, commit: &str, path: &str, mask: Mask) -> Option<Arc<Vec<String>>> {
+    pub(super) fn read_file_lines(&mut self, commit: &str, path: &str, mask: Mask) -> Option<Arc<Vec<String>>> {
         if commit.is_empty() {
             return None;
         }
@@ -377,16 +393,13 @@ pub fn reason_label(reason: crate::domain::OmissionReason) -> &'static str {
 }
 
 /// Builds the excerpt at the anchor with context lines, or from the quoted code if the snapshot is gone.
-fn build_excerpt(finding: &Finding, file: Option<&[String]>) -> CodeExcerpt {
+fn build_excerpt(finding: &Finding, file: Option<&[String]>, context_lines: u32) -> CodeExcerpt {
     if let Some(lines) = file {
         let count = lines.len() as u32;
         if finding.line_start >= 1 && finding.line_start <= count {
-            let first = finding.line_start.saturating_sub(EXCERPT_CONTEXT_LINES).max(1);
-            let last = finding
-                .line_end
-                .saturating_add(EXCERPT_CONTEXT_LINES)
-                .min(count)
-                .min(first.saturating_add(MAX_ANCHOR_LINES));
+            let first = finding.line_start.saturating_sub(context_lines).max(1);
+            let last =
+                finding.line_end.saturating_add(context_lines).min(count).min(first.saturating_add(MAX_ANCHOR_LINES));
             // The empty string after the last line end is not a line.
             let end = if last == count && lines.last().is_some_and(String::is_empty) { last - 1 } else { last };
             let shown = lines.get(first as usize - 1..end as usize).unwrap_or_default();

@@ -22,8 +22,10 @@ use super::views::fix;
 pub(crate) use crate::report::figures::{format_brief, format_dollars, format_thousands};
 
 use crate::domain::{
-    Actor, FindingNote, FindingStatus, NoteKind, Priority, ReportedProblem, RunRecord, TriageAction, text,
+    Actor, FindingNote, FindingSnooze, FindingStatus, NoteKind, Priority, ReportedProblem, RunRecord, TriageAction,
+    text,
 };
+use crate::report::describe_snooze_end;
 use crate::report::text::describe_review;
 
 /// Lines shown of a long anchor in total, and at its end; the middle is omitted.
@@ -134,6 +136,11 @@ fn render_finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     for line in wrap_words(&text::sanitize_line(&place), width) {
         doc.push(DocLine::styled(Role::Accent, &line));
     }
+    if let Some(snooze) = app.finding_list.overrides.snoozed.get(finding.finding_id.as_str()) {
+        doc.push_blank();
+        let end = describe_snooze_end(Some(&snooze.until), &app.display.zone);
+        doc.push_paragraph(Role::Muted, &end, width);
+    }
     if let Some(last) = page.history.last().filter(|_| !status.is_undecided())
         && !last.reason.is_empty()
     {
@@ -241,7 +248,7 @@ fn render_code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     }
 }
 
-fn push_spans(line: &mut DocLine, text: &str, spans: &[(u32, u32, Role)], base: Role) {
+pub fn push_spans(line: &mut DocLine, text: &str, spans: &[(u32, u32, Role)], base: Role) {
     let mut at = 0;
     for (start, end, role) in spans {
         let (start, end) = (*start as usize, *end as usize);
@@ -259,7 +266,7 @@ fn push_spans(line: &mut DocLine, text: &str, spans: &[(u32, u32, Role)], base: 
     }
 }
 
-fn count_digits(n: u32) -> usize {
+pub fn count_digits(n: u32) -> usize {
     n.max(1).ilog10() as usize + 1
 }
 
@@ -276,7 +283,7 @@ fn render_replacement(excerpt: &CodeExcerpt, start: u32, end: u32, replacement: 
     doc.lines.extend(compare_lines(&before, &after.split('\n').collect::<Vec<_>>()));
 }
 
-fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
+pub fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     let finding = &page.finding;
     doc.push_heading("History", finding.finding_id.as_str());
     let when = |time| app.format_date_time(time);
@@ -313,11 +320,7 @@ fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
         entry(doc, when(seen.run.created_at), what);
     }
     for line in &page.history {
-        let who = match line.actor {
-            Actor::User => "you",
-            Actor::Assistant => "the assistant",
-            Actor::Engine => "revdeck",
-        };
+        let who = name_actor(line.actor);
         let what = match line.action {
             TriageAction::Set => format!("{} by {who}", line.status),
             TriageAction::Undo => format!("{} again: {who} took it back", line.status),
@@ -326,8 +329,25 @@ fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
         let reason = if line.reason.is_empty() { String::new() } else { format!(": {}", line.reason) };
         entry(doc, when(line.at), format!("{what}{reason}"));
     }
-    for FindingNote { kind: NoteKind::Dispute, text, at, .. } in &page.notes {
-        entry(doc, when(*at), format!("disputed by the assistant: {text}"));
+    for FindingSnooze { until, actor, at, .. } in &page.snoozes {
+        let end = describe_snooze_end(until.as_ref(), &app.display.zone);
+        entry(doc, when(*at), format!("{end}, by {}", name_actor(*actor)));
+    }
+    for FindingNote { kind, actor, text, at, .. } in &page.notes {
+        let what = match kind {
+            NoteKind::Dispute => "disputed",
+            NoteKind::Remark => "note",
+        };
+        entry(doc, when(*at), format!("{what} by {}: {text}", name_actor(*actor)));
+    }
+}
+
+/// Returns the word for an actor in a sentence to the user.
+fn name_actor(actor: Actor) -> &'static str {
+    match actor {
+        Actor::User => "you",
+        Actor::Assistant => "the assistant",
+        Actor::Engine => "revdeck",
     }
 }
 

@@ -96,11 +96,14 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
                         reviewer: None,
                         source: Source::Cockpit,
                     }),
+                    FixOrder::ApplySuggestions(findings) => {
+                        services.fixer().apply_suggestions(findings, Source::Cockpit, Actor::User)
+                    }
                     FixOrder::Apply(fix) => services.fixer().apply_fix(fix, Actor::User),
                     FixOrder::Undo(fix) => services.fixer().undo_fix(fix, Actor::User),
                     FixOrder::Drop(fix) => services.fixer().drop_fix(fix),
                 };
-                AppMessage::FixFinished(done.map(Box::new).map_err(describe_runner_error))
+                AppMessage::FixFinished { order, result: done.map(Box::new).map_err(describe_runner_error) }
             }
             RunnerRequest::AddFinding(finding) => AppMessage::FindingAdded(add_finding(services, &finding)),
             RunnerRequest::Resume(run) => {

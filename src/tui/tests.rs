@@ -15,4 +15,6 @@ mod screens;
 mod sequences;
 mod stats;
 pub mod support;
+mod triage;
+mod triage_mode;
 mod turns;

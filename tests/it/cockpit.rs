@@ -6,6 +6,7 @@ mod keys;
 mod lists;
 mod opening;
 mod secrets;
+mod triage;
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Condvar, Mutex};

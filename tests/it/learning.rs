@@ -440,6 +440,7 @@ fn of_form(place: &Place, broken: &str) -> Value {
 #[rstest]
 #[case("Fixed elsewhere, in #12")]
 #[case("generated or vendored code")]
+#[case("generated")]
 fn a_reason_that_says_nothing_of_the_code_is_no_failure_of_a_pattern(#[case] reason: &str) {
     let life = Life::new();
     life.write("a.py", &compares("quiet", "value == None"));

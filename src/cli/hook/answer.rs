@@ -21,7 +21,8 @@ use crate::domain::{FindingId, Priority};
 use crate::ledger::DetailsCall;
 use crate::masking::Mask;
 use crate::runner::{
-    LedgerRecall, LedgerRequest, LedgerSources, compose_ledger, find_details_call, forget_ledger_session, ledger_format,
+    LedgerRecall, LedgerRequest, LedgerSources, SnoozedFindings, compose_ledger, find_details_call,
+    forget_ledger_session, ledger_format,
 };
 
 /// Time after which the hook prints nothing. With the start of the process it stays below 0.2 s.
@@ -199,12 +200,16 @@ fn list_fresh_findings(session: &Session, memory: &AgentSession) -> Result<Vec<F
         .filter(|run| run.created_ms >= started.as_millisecond() && run.worktree == worktree)
         .map(|run| run.id)
         .collect();
+    let snoozed = SnoozedFindings::read(&session.repo, &session.store, &view, session.ambient.now())?;
     let mut fresh = Vec::new();
     for row in (0..view.finding_count()).map(|index| view.finding(index)) {
         if !row.status.is_undecided() || row.priority > Priority::P1 || !runs.contains(row.first_run) {
             continue;
         }
         let Ok(id) = row.id.parse::<FindingId>() else { continue };
+        if snoozed.hides(row.id, row.status) {
+            continue;
+        }
         if memory.asked.contains(&id) || !memory.is_changed_in_turn(&root.join(row.path)) {
             continue;
         }

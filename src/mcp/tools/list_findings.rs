@@ -144,7 +144,7 @@ fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, 
 ///
 /// If the store cannot be read.
 pub fn list_findings(services: &Services, selection: &FindingSelection) -> Result<ToolOutput, ToolFailure> {
-    let (view, disputed) = (services.store.view()?, services.store.findings_with_notes()?);
+    let (view, disputed) = (services.store.view()?, services.store.disputed_findings()?);
     let mut chosen: Vec<usize> =
         (0..view.finding_count()).filter(|&index| selection.includes(&view.finding(index))).collect();
     chosen.sort_by_cached_key(|&index| {

@@ -41,6 +41,8 @@ pub enum FixError {
     AppliedElsewhere { id: FixId, worktree: String },
     #[error("{0}")]
     BudgetSpent(String),
+    #[error("no patch can be made: {0}")]
+    NotMade(String),
 }
 
 impl FixError {
@@ -68,6 +70,7 @@ impl FixError {
             }
             Self::AppliedElsewhere { worktree, .. } => format!("change into {worktree}"),
             Self::Busy { .. } => "`revdeck fixes` says how far it is".to_owned(),
+            Self::NotMade(_) => "review the change again, and fix what is found then".to_owned(),
             Self::NoFinding | Self::TooMany(_) | Self::WrongStatus { .. } | Self::NoPatch { .. } | Self::BudgetSpent(_) => {
                 return None;
             }

@@ -170,7 +170,7 @@ impl Fixer<'_> {
     }
 
     /// Ends a fix that cannot continue. Offers the patch of an earlier attempt, if there is one.
-    fn fail_fix(&self, id: &FixId, reason: &str) -> Result<(), RunnerError> {
+    pub(super) fn fail_fix(&self, id: &FixId, reason: &str) -> Result<(), RunnerError> {
         self.services.store.update_fix(id, self.services.ambient.now(), |fix| {
             match (fix.status.is_working(), fix.files.is_empty()) {
                 (false, _) => {}

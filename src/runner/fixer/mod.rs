@@ -4,6 +4,7 @@
 //! | step | process | recorded status |
 //! |---|---|---|
 //! | [`crate::runner::Fixer::request_fix`] | the cockpit or the command line | `working` |
+//! | [`crate::runner::Fixer::apply_suggestions`] | the cockpit, for exact suggestions that the user has seen | `working` to `applied` |
 //! | [`crate::runner::Fixer::run_fixer`] | a separate worker that holds the fix's lock | `reviewing`, then `offered` or `failed` |
 //! | [`crate::runner::Fixer::apply_fix`], [`crate::runner::Fixer::undo_fix`], [`crate::runner::Fixer::drop_fix`] | the user's | `applied`, `undone`, `dropped` |
 //! | [`crate::runner::Fixer::reconcile_fixes`] | any process, after a worker died | `failed`, or `offered` if a patch exists |
@@ -15,6 +16,7 @@
 
 mod apply_fix;
 mod apply_patch;
+mod apply_suggestions;
 mod command_fixer;
 mod error;
 mod exact_suggestions;

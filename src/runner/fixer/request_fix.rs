@@ -1,9 +1,10 @@
 //! Turns a request for a fix into a record and a worker, and settles fixes whose worker died.
 
+use std::fs::File;
 use std::path::Path;
 
 use super::{FixError, FixRequest, exact_suggestions};
-use crate::domain::{Finding, FindingId, Fix, FixId, FixStatus, RunId};
+use crate::domain::{Finding, FindingId, Fix, FixId, FixStatus, RunId, Source};
 use crate::git::Repo;
 use crate::runner::{BUILTIN_REVIEWER, Fixer, RunnerError, process};
 
@@ -14,6 +15,13 @@ pub struct FixMakers {
     pub maker: String,
     /// Name of the reviewer that reviews the patch.
     pub patch_reviewer: String,
+}
+
+/// Reviewer that makes a fix, and who asked for it.
+pub(super) struct FixMaker {
+    pub(super) reviewer: String,
+    pub(super) model: String,
+    pub(super) source: Source,
 }
 
 impl Fixer<'_> {
@@ -38,21 +46,8 @@ impl Fixer<'_> {
         {
             return Err(FixError::BudgetSpent(spent.note).into());
         }
-        let Some(run) = self.services.store.run(&run)? else { return Err(self.services.no_run_error(&run)) };
-        let (now, id) = (self.services.ambient.now(), self.services.ambient.new_fix_id());
-        let fix = Fix {
-            private: !self.services.settings.learning.enabled,
-            findings: request.findings.clone(),
-            snapshot_commit: run.subject.snapshot_commit,
-            base_commit: run.subject.base_commit,
-            model: identity.model,
-            ..Fix::new(id, run.run_id, request.source, identity.reviewer, now)
-        };
-        // Locked before the record is visible, so that no process takes it for a fix with a dead worker.
-        let Some(lock) = self.services.store.lock_fix_for_worker(&fix.fix_id)? else {
-            return Err(FixError::Busy { id: fix.fix_id }.into());
-        };
-        self.services.store.create_fix(&fix)?;
+        let maker = FixMaker { reviewer: identity.reviewer, model: identity.model, source: request.source };
+        let (fix, lock) = self.record_fix(&request.findings, &run, maker)?;
         if let Err(error) = self.start_fixer(&fix.fix_id, lock) {
             let reason = error.to_string();
             self.services.store.update_fix(&fix.fix_id, self.services.ambient.now(), |fix| {
@@ -61,6 +56,31 @@ impl Fixer<'_> {
             return Err(error);
         }
         Ok(fix)
+    }
+
+    /// Records a fix in progress and returns it with its lock, which is held until the file is closed.
+    pub(super) fn record_fix(
+        &self,
+        findings: &[FindingId],
+        run: &RunId,
+        maker: FixMaker,
+    ) -> Result<(Fix, File), RunnerError> {
+        let Some(run) = self.services.store.run(run)? else { return Err(self.services.no_run_error(run)) };
+        let (now, id) = (self.services.ambient.now(), self.services.ambient.new_fix_id());
+        let fix = Fix {
+            private: !self.services.settings.learning.enabled,
+            findings: findings.to_vec(),
+            snapshot_commit: run.subject.snapshot_commit,
+            base_commit: run.subject.base_commit,
+            model: maker.model,
+            ..Fix::new(id, run.run_id, maker.source, maker.reviewer, now)
+        };
+        // Locked before the record is visible, so that no process takes it for a fix with a dead worker.
+        let Some(lock) = self.services.store.lock_fix_for_worker(&fix.fix_id)? else {
+            return Err(FixError::Busy { id: fix.fix_id }.into());
+        };
+        self.services.store.create_fix(&fix)?;
+        Ok((fix, lock))
     }
 
     /// Returns the names of the reviewers that would fix these findings and review the patch.
@@ -85,7 +105,7 @@ impl Fixer<'_> {
     }
 
     /// Loads the findings, and the newest run whose snapshot contains one of them.
-    fn load_findings_to_fix(&self, ids: &[FindingId]) -> Result<(Vec<Finding>, RunId), RunnerError> {
+    pub(super) fn load_findings_to_fix(&self, ids: &[FindingId]) -> Result<(Vec<Finding>, RunId), RunnerError> {
         if ids.len() > Fix::MAX_FINDINGS {
             return Err(FixError::TooMany(ids.len()).into());
         }
@@ -127,7 +147,7 @@ impl Fixer<'_> {
         Ok(who.to_owned())
     }
 
-    fn start_fixer(&self, fix: &FixId, lock: std::fs::File) -> Result<(), RunnerError> {
+    fn start_fixer(&self, fix: &FixId, lock: File) -> Result<(), RunnerError> {
         let arguments = ["fixer", fix.as_str()];
         let root = self.services.repo.root();
         process::reap(process::spawn_detached(

@@ -12,7 +12,7 @@ use super::{LedgerSources, worktree_path};
 use crate::domain::text::format_count;
 use crate::domain::{FindingId, RunId, RunRecord, RunStatus, Time};
 use crate::ledger::{FindingRank, LedgerFinding, LedgerRun, LedgerView, MAX_CANDIDATES, SurfacedState};
-use crate::runner::FreshnessFacts;
+use crate::runner::{FreshnessFacts, SnoozedFindings};
 use crate::store::{FindingFacts, FindingSelector, Heartbeat, RunRow, StoreError, StoreView};
 
 /// Number of files that are looked at for changes since the newest run; own choice, about a millisecond.
@@ -38,6 +38,8 @@ pub(super) struct LedgerRows {
     /// Paths of the change that the newest run reviews.
     changed: BTreeSet<String>,
     skipped: SkippedFindings,
+    /// Findings that the user does not want to see for a time.
+    snoozed: SnoozedFindings,
 }
 
 impl LedgerRows {
@@ -64,6 +66,8 @@ pub(super) fn load_ledger_rows(sources: &LedgerSources<'_>) -> Result<LedgerRows
     let (below, wanted) = (Cell::new(0), Cell::new(0_usize));
     let (mut is_here, mut changed) = (Vec::new(), BTreeSet::new());
     let least = sources.settings.ledger_priority;
+    // Snoozed findings are selected as well, because a selector knows no ids, and must not displace others.
+    let limit = MAX_CANDIDATES + sources.store.snoozes()?.len();
     let view = sources.store.select_findings(|runs| {
         is_here = (0..runs.run_count()).map(|index| runs.run(index).worktree == worktree).collect();
         changed = read_changed_paths(sources, runs, &is_here)?;
@@ -71,7 +75,7 @@ pub(super) fn load_ledger_rows(sources: &LedgerSources<'_>) -> Result<LedgerRows
         let (is_here, below, wanted) = (is_here.clone(), &below, &wanted);
         Ok(FindingSelector {
             paths: changed.iter().cloned().collect(),
-            limit: MAX_CANDIDATES,
+            limit,
             rank: Box::new(move |facts: &FindingFacts| {
                 if !facts.status.is_undecided() || !is_here.get(facts.last_run).copied().unwrap_or(false) {
                     return None;
@@ -86,8 +90,9 @@ pub(super) fn load_ledger_rows(sources: &LedgerSources<'_>) -> Result<LedgerRows
             }),
         })
     })?;
-    let skipped = SkippedFindings { below_priority: below.get(), beyond: wanted.get().saturating_sub(MAX_CANDIDATES) };
-    Ok(LedgerRows { view, is_here, changed, skipped })
+    let skipped = SkippedFindings { below_priority: below.get(), beyond: wanted.get().saturating_sub(limit) };
+    let snoozed = SnoozedFindings::read(sources.repo, sources.store, &view, sources.now)?;
+    Ok(LedgerRows { view, is_here, changed, skipped, snoozed })
 }
 
 /// Reads the paths of the change that the newest run of this worktree reviews.
@@ -144,7 +149,7 @@ fn read_runs(sources: &LedgerSources<'_>, view: &StoreView, is_here: &[bool]) ->
 
 /// Selects the most important undecided findings of the loaded ones, and counts the others.
 fn select_findings<'a>(sources: &LedgerSources<'_>, rows: &'a LedgerRows) -> LedgerRecords<'a> {
-    let LedgerRows { view, is_here, changed, skipped } = rows;
+    let LedgerRows { view, is_here, changed, skipped, snoozed } = rows;
     let SkippedFindings { below_priority, beyond } = *skipped;
     let has_undecided = below_priority + beyond > 0;
     let ledger = LedgerView { beyond, has_undecided, ..LedgerView::default() };
@@ -154,7 +159,8 @@ fn select_findings<'a>(sources: &LedgerSources<'_>, rows: &'a LedgerRows) -> Led
     for index in 0..view.finding_count() {
         let row = view.finding(index);
         let run = view.last_reporting_run(index);
-        if !row.status.is_undecided() || !run.is_some_and(|run| is_here.get(run).copied().unwrap_or(false)) {
+        let is_listed = run.is_some_and(|run| is_here.get(run).copied().unwrap_or(false));
+        if !row.status.is_undecided() || !is_listed || snoozed.hides(row.id, row.status) {
             continue;
         }
         records.view.has_undecided = true;

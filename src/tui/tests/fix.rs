@@ -224,3 +224,30 @@ fn an_offer_is_not_hidden_by_a_newer_fix_that_came_to_nothing() {
     let fixes = FixIndex::new(vec![failed]);
     assert_eq!(fixes.for_finding(&finding_id(1)).map(|fix| fix.status), Some(FixStatus::Failed));
 }
+
+#[test]
+fn an_exact_suggestion_is_shown_with_one_key_and_applied_with_the_next() {
+    let mut app = showing(120, 40, view());
+    let subject = app.detail.subject.clone();
+    send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(1, 3) });
+    assert!(press(&mut app, "F").is_empty(), "nothing is asked for");
+    insta::assert_snapshot!("suggestion_before_it_is_applied", screen(&app));
+    let findings = vec![finding_id(1).parse().expect("an id")];
+    let order = FixOrder::ApplySuggestions(findings.clone());
+    assert_eq!(orders(&press(&mut app, "j Enter")), [&order]);
+    assert!(app.views.is_empty());
+    send(&mut app, AppMessage::FixFinished { order, result: Ok(Box::new(fix(FixStatus::Applied))) });
+    let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+    assert_eq!(said, Some("applied: 1 file, +1 -1 · u undoes"));
+    press(&mut app, "F");
+    assert!(orders(&press(&mut app, "Esc")).is_empty() && app.views.is_empty());
+    // The page of another finding is not there yet: whoever can fix it is looked up, and then the page is there.
+    let commands = press(&mut app, "j F");
+    assert!(commands.iter().any(|command| matches!(command, AppCommand::PlanFix(_))));
+    let subject = app.detail.subject.clone();
+    send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(2, 3) });
+    let findings = vec![finding_id(2).parse().expect("an id")];
+    let plan = FixPlan { findings: findings.clone(), reviewer: "builtin".into(), patch_reviewer: "builtin".into() };
+    send(&mut app, AppMessage::FixPlanned(Ok(plan)));
+    assert_eq!(orders(&press(&mut app, "Enter")), [&FixOrder::ApplySuggestions(findings)]);
+}

@@ -13,6 +13,7 @@ use crate::tui::input::TerminalInput;
 use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer, DetailSubject, ReviewReply, Tab, TriageOrder};
 use crate::tui::update;
 use crate::tui::views::ViewReply;
+use crate::tui::views::fix::FixOrder;
 use crate::tui::views::knowledge::KnowledgeOutcome;
 use crate::tui::views::prompt::PromptView;
 
@@ -98,7 +99,8 @@ fn a_long_error_can_be_read_to_its_end(#[case] columns: u16, #[case] rows: u16) 
                  have changed since the snapshot; review again and fix what is found then, or take from `revdeck fix show` \
                  what you need";
     let words = |screen: &str| screen.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
-    send(&mut app, AppMessage::FixFinished(Err(error.to_owned())));
+    let order = FixOrder::Make(Vec::new());
+    send(&mut app, AppMessage::FixFinished { order, result: Err(error.to_owned()) });
     let shown = screen(&app);
     assert!(words(&shown).contains(error), "{shown}");
     assert!(shown.lines().count() == usize::from(rows) && shown.contains("Findings"), "{shown}");

@@ -16,6 +16,7 @@ use crate::store::{StoreView, StoreViewBuilder};
 use crate::tui::app::{App, RunSubject};
 use crate::tui::input::InputParser;
 use crate::tui::message::{AppCommand, AppMessage, ExitCause, ReviewReply, TriageOrder};
+use crate::tui::views::{ViewReply, ViewRequest};
 use crate::tui::{draw, update};
 
 /// Events between two frames.
@@ -134,7 +135,13 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
         }
         AppCommand::Watch | AppCommand::Snooze(_) => AppMessage::Watched(if fails { Err(text()) } else { Ok(text()) }),
         AppCommand::PlanFix(_) => AppMessage::FixPlanned(Err(text())),
-        AppCommand::Fix(_) => AppMessage::FixFinished(Err(text())),
+        AppCommand::Fix(order) => AppMessage::FixFinished { order, result: Err(text()) },
+        AppCommand::Note { .. } => AppMessage::Noted(if fails { Err(text()) } else { Ok(true) }),
+        AppCommand::View(ViewRequest::TriageCards(findings)) => {
+            let finding = dice.pick(&findings).clone();
+            let card = if fails { Err(text()) } else { Ok(support::card(1 + dice.below(6) as u32)) };
+            AppMessage::View(ViewReply::TriageCard { finding, card })
+        }
         AppCommand::Edit { .. } => AppMessage::Edited(if fails { Err(text()) } else { Ok(()) }),
         AppCommand::Suspend => AppMessage::Resumed,
         _ => return None,

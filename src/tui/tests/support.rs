@@ -21,6 +21,7 @@ use crate::tui::keymap::Keymap;
 use crate::tui::message::{AppCommand, AppMessage, TriageOrder};
 use crate::tui::page_data::{CodeExcerpt, FindingPage, PageData};
 use crate::tui::theme::{Background, ColorDepth, Theme};
+use crate::tui::views::triage::{SimilarDecisions, TriageCard};
 use crate::tui::{draw, update};
 
 /// 2026-03-04 12:00:00 UTC.
@@ -341,6 +342,7 @@ pub fn page(n: u32, run: u32) -> Box<PageData> {
             reported_at: Time::from_second(NOW / 1000 - 3600).unwrap_or_default(),
         },
         notes: Vec::new(),
+        snoozes: Vec::new(),
         history: Vec::new(),
         run: None,
         first_report: None,
@@ -354,6 +356,13 @@ pub fn page(n: u32, run: u32) -> Box<PageData> {
             note: None,
         },
     })))
+}
+
+/// Builds the card of a finding for triage mode: its page, and decisions about similar ones.
+pub fn card(n: u32) -> Arc<TriageCard> {
+    let PageData::Finding(page) = *page(n, 3) else { unreachable!("the page of a finding") };
+    let similar = SimilarDecisions { addressed: 2, dismissed: 1, reason: "generated".to_owned() };
+    Arc::new(TriageCard { page: *page, diff: None, similar })
 }
 
 /// Returns the screen as text without trailing blanks.

@@ -11,7 +11,8 @@ use super::super::message::{AppCommand, DetailSubject, FileListRow, FileListStat
 use super::super::request_counter::RequestCounter;
 use super::announce;
 use super::runs::{position_of_run, rebuild_runs};
-use crate::domain::{FindingStatus, RunStatus};
+use crate::domain::{FindingStatus, RunStatus, Time};
+use crate::runner::SnoozedFindings;
 use crate::store::StoreView;
 
 /// Up to this number of findings, filtering here is faster than a request to the filter thread.
@@ -52,6 +53,23 @@ pub fn rearrange(app: &mut App, arrangement: FindingArrangement, commands: &mut 
     app.finding_list.arrangement = arrangement;
     app.finding_list.mark_range_start = None;
     request_filter(app, Arc::clone(&app.store.view), commands);
+}
+
+/// Applies which findings are snoozed; those that were snoozed just now stay in the list.
+pub fn apply_snoozed(app: &mut App, snoozed: Arc<SnoozedFindings>, commands: &mut Vec<AppCommand>) {
+    Arc::make_mut(&mut app.finding_list.overrides).snoozed = snoozed;
+    app.detail.stale |= matches!(app.detail.subject, DetailSubject::Finding(_));
+    request_filter(app, Arc::clone(&app.store.view), commands);
+}
+
+/// Brings the findings back whose snooze is over.
+pub fn expire_snoozes(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let Ok(now) = Time::from_millisecond(app.now) else { return };
+    if app.finding_list.overrides.snoozed.next_wake().is_some_and(|at| at <= now) {
+        let mut left = (*app.finding_list.overrides.snoozed).clone();
+        left.expire(now);
+        apply_snoozed(app, Arc::new(left), commands);
+    }
 }
 
 /// Applies a changed filter and unpins the findings that were kept visible after a decision.

@@ -252,6 +252,10 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Addressed => triage::set_status(app, FindingStatus::Addressed, commands),
         A::Reopen => triage::set_status(app, FindingStatus::Open, commands),
         A::Dismiss => triage::prompt_reason(app),
+        A::Repeat => triage::repeat_last_verdict(app, commands),
+        A::Note => triage::prompt_note(app),
+        A::SnoozeFinding => triage::prompt_snooze(app),
+        A::Triage => views::open_for_action(app, action, commands),
         A::Fix => fix::handle_key(app, commands),
         A::Undo => triage::undo_or_redo(app, TriageOrder::Undo, commands),
         A::Redo => triage::undo_or_redo(app, TriageOrder::Redo, commands),
@@ -269,6 +273,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Suspend => commands.push(AppCommand::Suspend),
         A::Quit => push_quit(commands),
         // Only views and prompts have these.
+        A::Reason1 | A::Reason2 | A::Reason3 | A::Reason4 | A::Reason5 | A::Later | A::Skip | A::Return => {}
         A::Accept | A::Abort | A::Mute | A::Forget | A::Export | A::Reload | A::Complete => {}
         A::NextReviewer | A::PreviousReviewer | A::Force => {}
         A::CursorLeft | A::CursorRight | A::CursorStart | A::CursorEnd => {}

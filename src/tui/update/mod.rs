@@ -17,7 +17,9 @@ mod search;
 mod secrets;
 pub(crate) use search::{find_row, search_next};
 mod triage;
-pub(crate) use triage::dismiss;
+pub(crate) use triage::{
+    dismiss, open_note_prompt, open_snooze_prompt, request_note, request_snooze, request_verdict, select_finding,
+};
 
 use std::sync::Arc;
 
@@ -54,6 +56,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Tick => {
             app.count = app.count.take().filter(|count| !count.has_timed_out(now));
             app.expire_notice();
+            data::expire_snoozes(app, &mut commands);
         }
         AppMessage::StoreRead { view, written } => {
             views::apply_change(app, &ViewChange::StoreRead(&view), &mut commands);
@@ -90,7 +93,13 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             app.run_list.subjects.extend(subjects.into_iter().map(|(run, subject)| (run, Some(subject))));
         }
         AppMessage::Reported { run, findings } => data::apply_reported(app, run, findings, &mut commands),
-        AppMessage::Triaged { order, result, written } => triage::apply_stored(app, &order, result, written),
+        AppMessage::Triaged { order, result, written } => {
+            triage::apply_stored(app, &order, result.clone(), written);
+            views::apply_change(app, &ViewChange::Triaged { order: &order, result: &result }, &mut commands);
+        }
+        AppMessage::Noted(result) => triage::apply_noted(app, result),
+        AppMessage::SnoozeStored(result) => triage::apply_snooze(app, result),
+        AppMessage::Snoozed(snoozed) => data::apply_snoozed(app, snoozed, &mut commands),
         AppMessage::Requested(Ok(reply)) => apply_review_reply(app, &reply),
         AppMessage::Requested(Err(error)) => apply_refusal(app, format!("no review: {error}")),
         AppMessage::Opened { outcome, terms } => apply_opening(app, outcome, terms),
@@ -112,7 +121,10 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::DecidedToday { since, count } => app.decisions.today = Some((since, count)),
         AppMessage::LedgerDelivered => app.detail.stale |= app.detail.tab == Tab::Ledger,
         AppMessage::FixPlanned(plan) => fix::confirm_plan(app, plan),
-        AppMessage::FixFinished(result) => fix::show_result(app, result.map(|fix| *fix)),
+        AppMessage::FixFinished { order, result } => {
+            fix::show_result(app, &result);
+            views::apply_change(app, &ViewChange::Fixed { order: &order, result: &result }, &mut commands);
+        }
         AppMessage::Copied { order, program } => apply_copy(app, order, program, &mut commands),
         AppMessage::CopyFailed(error) => app.show_notice(NoticeLevel::Error, error),
         AppMessage::Edited(result) => {

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use super::super::app::{App, NoticeLevel, Pane};
+use super::super::app::{App, LastVerdict, NoticeLevel, Pane};
 use super::super::diff;
 use super::super::keymap::{Action, KeyContext};
 use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, DetailSubject, TriageOrder, TriageOrderItem};
-use super::super::views::fix;
-use super::super::views::prompt::{InputPromptKind, PromptView};
-use super::{data, keys, marks};
-use crate::domain::{Disposition, FindingStatus, text};
+use super::super::views::prompt::{InputPromptKind, PromptView, build_reason_prompt};
+use super::super::views::{fix, triage as triage_view};
+use super::{data, marks};
+use crate::domain::{Actor, Disposition, FindingId, FindingSnooze, FindingStatus, SnoozeEnd, Time, text};
+use crate::policy::{self, SnoozeSubject};
+use crate::report::describe_snooze_end;
+use crate::runner::SnoozeWish;
 use crate::store::triage::UndoOutcome;
 
 /// Maximum number of findings that a message names.
@@ -52,7 +55,11 @@ fn collect_targets(app: &mut App, status: FindingStatus) -> Vec<TriageOrderItem>
     lines
 }
 
-fn send_order(app: &mut App, lines: Vec<TriageOrderItem>, commands: &mut Vec<AppCommand>) {
+/// Sends a decision, which [`repeat_last_verdict`] repeats unless it reopens findings.
+pub fn request_verdict(app: &mut App, lines: Vec<TriageOrderItem>, commands: &mut Vec<AppCommand>) {
+    if let Some(TriageOrderItem { status, reason, .. }) = lines.first().filter(|line| !line.status.is_undecided()) {
+        app.decisions.last = Some(LastVerdict { status: *status, reason: reason.clone() });
+    }
     app.decisions.pending += 1;
     commands.push(AppCommand::Triage(TriageOrder::Set(lines)));
 }
@@ -61,7 +68,7 @@ fn send_order(app: &mut App, lines: Vec<TriageOrderItem>, commands: &mut Vec<App
 pub fn set_status(app: &mut App, status: FindingStatus, commands: &mut Vec<AppCommand>) {
     let lines = collect_targets(app, status);
     if !lines.is_empty() {
-        send_order(app, lines, commands);
+        request_verdict(app, lines, commands);
     }
 }
 
@@ -69,7 +76,138 @@ pub fn set_status(app: &mut App, status: FindingStatus, commands: &mut Vec<AppCo
 pub fn prompt_reason(app: &mut App) {
     let lines = collect_targets(app, FindingStatus::Dismissed);
     if !lines.is_empty() {
-        app.views.open(PromptView::new(InputPromptKind::Reason { lines }, LineEdit::default()));
+        let prompt = build_reason_prompt(app, lines);
+        app.views.open(prompt);
+    }
+}
+
+/// Requests the status and the reason of the last verdict for the marked findings, else for the selected one.
+pub fn repeat_last_verdict(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let Some(LastVerdict { status, reason }) = app.decisions.last.clone() else {
+        return app.show_notice(NoticeLevel::Info, "no verdict to repeat yet");
+    };
+    let mut lines = collect_targets(app, status);
+    lines.iter_mut().for_each(|line| line.reason.clone_from(&reason));
+    if !lines.is_empty() {
+        request_verdict(app, lines, commands);
+    }
+}
+
+/// Opens the prompt for a note about the selected finding.
+pub fn prompt_note(app: &mut App) {
+    let id = match &app.detail.subject {
+        DetailSubject::Finding(id) => id.parse().ok(),
+        _ => None,
+    };
+    match id {
+        Some(finding) => open_note_prompt(app, finding),
+        None => app.show_notice(NoticeLevel::Info, "no finding is selected"),
+    }
+}
+
+/// Opens the prompt for a note about a finding.
+pub fn open_note_prompt(app: &mut App, finding: FindingId) {
+    app.views.open(PromptView::new(InputPromptKind::Note { finding }, LineEdit::default()));
+}
+
+/// Opens the prompt for the end of a snooze of the marked findings, else of the selected one.
+pub fn prompt_snooze(app: &mut App) {
+    let ids = collect_selected(app);
+    let findings: Vec<FindingId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
+    match findings.is_empty() {
+        true => app.show_notice(NoticeLevel::Info, "no finding is selected"),
+        false => open_snooze_prompt(app, findings),
+    }
+}
+
+/// Opens the prompt for the end of a snooze. Findings that are snoozed already are offered to come back.
+pub fn open_snooze_prompt(app: &mut App, findings: Vec<FindingId>) {
+    let is_snoozed = |id: &FindingId| app.finding_list.overrides.snoozed.get(id.as_str()).is_some();
+    let offered = if findings.iter().all(is_snoozed) { "off" } else { "3d" };
+    let prompt = PromptView::new(InputPromptKind::SnoozeFindings { findings }, LineEdit::with_suggestion(offered));
+    app.views.open(prompt);
+}
+
+/// Requests the snooze of findings.
+///
+/// # Errors
+///
+/// Returns the reason if a finding may not be snoozed so long; nothing is requested then.
+pub fn request_snooze(
+    app: &mut App,
+    findings: &[FindingId],
+    wish: SnoozeWish,
+    commands: &mut Vec<AppCommand>,
+) -> Result<(), String> {
+    let now = Time::from_millisecond(app.now).unwrap_or_default();
+    let end = match wish {
+        SnoozeWish::Off => None,
+        SnoozeWish::Until(time) => Some(SnoozeEnd::Time(time)),
+        SnoozeWish::FileChange => Some(SnoozeEnd::FileChange { path: String::new(), content: String::new() }),
+    };
+    for row in findings.iter().filter_map(|id| app.finding_by_id(id.as_str())) {
+        let subject = SnoozeSubject { status: app.current_status(&row), priority: row.priority };
+        if let Some(end) = &end {
+            policy::may_snooze(Actor::User, subject, end, now).map_err(|refusal| refusal.to_string())?;
+        }
+    }
+    commands.push(AppCommand::SnoozeFindings { findings: findings.to_vec(), wish });
+    triage_view::record_snoozes(app, findings, commands);
+    Ok(())
+}
+
+/// Applies the answer of the store to a snooze. The findings stay in the list until it is filtered again, so that no row
+/// moves.
+pub fn apply_snooze(app: &mut App, result: Result<Vec<FindingSnooze>, String>) {
+    let lines = match result {
+        Ok(lines) if lines.is_empty() => return app.show_notice(NoticeLevel::Info, "nothing changed"),
+        Ok(lines) => lines,
+        Err(error) => return app.show_notice(NoticeLevel::Error, format!("not stored: {error}")),
+    };
+    let ids: Vec<String> = lines.iter().map(|line| line.finding_id.to_string()).collect();
+    let known = Arc::make_mut(&mut app.finding_list.overrides);
+    ids.iter().for_each(|id| data::pin_finding(known, id));
+    let key = app.keymap.key_of(KeyContext::Global, Action::Undo).map_or_else(String::new, |key| key.to_string());
+    let what = describe_snooze(app, &lines);
+    let dot = app.display.glyphs.dot;
+    app.show_notice(NoticeLevel::Success, format!("{what} {dot} {key} undoes"));
+    select_next_undecided(app, &ids);
+    app.finding_list.marks.clear();
+}
+
+/// Describes snooze lines: "src/a.rs:7 snoozed until 2026-12-01 00:00".
+fn describe_snooze(app: &App, lines: &[FindingSnooze]) -> String {
+    let end = describe_snooze_end(lines.first().and_then(|line| line.until.as_ref()), &app.display.zone);
+    let place = match lines {
+        [line] => name_place(app, &line.finding_id),
+        lines => text::format_count(lines.len(), "finding"),
+    };
+    format!("{place} {end}")
+}
+
+/// Selects a finding if it is listed.
+pub fn select_finding(app: &mut App, id: &str) {
+    let Some(index) = app.store.view.finding_index(id).and_then(|index| u32::try_from(index).ok()) else { return };
+    if let Some(at) = app.finding_list.rows.iter().position(|row| *row == index) {
+        let height = app.pane_height(Pane::Findings);
+        app.finding_list.cursor.select(at, app.finding_list.rows.len(), height);
+    }
+}
+
+/// Requests that a note is stored.
+pub fn request_note(finding: FindingId, text: &str, commands: &mut Vec<AppCommand>) {
+    commands.push(AppCommand::Note { finding, text: text::sanitize_line(text).into_owned() });
+}
+
+/// Shows the result of storing a note; the page is read again, because its history shows the note.
+pub fn apply_noted(app: &mut App, result: Result<bool, String>) {
+    match result {
+        Ok(is_new) => {
+            app.detail.stale |= matches!(app.detail.subject, DetailSubject::Finding(_));
+            let said = if is_new { "the note is stored" } else { "the same note is there already" };
+            app.show_notice(NoticeLevel::Success, said);
+        }
+        Err(error) => app.show_notice(NoticeLevel::Error, format!("not stored: {error}")),
     }
 }
 
@@ -80,7 +218,8 @@ pub fn dismiss(app: &mut App, mut lines: Vec<TriageOrderItem>, reason: &str, com
     }
     app.decisions.reasons.retain(|known| known != reason);
     app.decisions.reasons.insert(0, reason.to_owned());
-    send_order(app, lines, commands);
+    request_verdict(app, lines.clone(), commands);
+    triage_view::record_dismissals(app, &lines, reason, commands);
 }
 
 /// Requests undo or redo. Only the store knows the last decision, because another cockpit or the command line may
@@ -90,13 +229,17 @@ pub fn undo_or_redo(app: &mut App, order: TriageOrder, commands: &mut Vec<AppCom
     commands.push(AppCommand::Triage(order));
 }
 
+fn name_place(app: &App, finding: &FindingId) -> String {
+    match app.finding_by_id(finding.as_str()) {
+        Some(row) => format!("{}:{}", text::sanitize_line(row.path), row.line_start),
+        None => finding.to_string(),
+    }
+}
+
 /// Describes what was done to which findings: "dismissed 3 findings: a.rs:7, b.rs:9 and 1 more", "undone: a.rs:7 is open
 /// again".
 fn describe_decision(app: &App, lines: &[Disposition], order: &TriageOrder) -> String {
-    let place = |line: &Disposition| match app.finding_by_id(line.finding_id.as_str()) {
-        Some(row) => format!("{}:{}", text::sanitize_line(row.path), row.line_start),
-        None => line.finding_id.to_string(),
-    };
+    let place = |line: &Disposition| name_place(app, &line.finding_id);
     let mut places: Vec<String> = lines.iter().take(MAX_NAMED_PLACES).map(place).collect();
     if lines.len() > places.len() {
         let last = places.pop().unwrap_or_default();
@@ -120,12 +263,34 @@ fn describe_decision(app: &App, lines: &[Disposition], order: &TriageOrder) -> S
     }
 }
 
+/// Selects the next undecided finding below the selected one if that was decided just now; without one, the selection
+/// stays. The decided rows stay in the list, so no other row moves.
+fn select_next_undecided(app: &mut App, decided: &[String]) {
+    let is_decided_here =
+        app.selected_finding().is_some_and(|finding| decided.iter().any(|decided| decided == finding.id));
+    if app.panes.list != Pane::Findings || !is_decided_here {
+        return;
+    }
+    let from = app.finding_list.cursor.selected + 1;
+    let rows = app.finding_list.rows.get(from..).unwrap_or_default();
+    let is_undecided = |index: &u32| app.current_status(&app.store.view.finding(*index as usize)).is_undecided();
+    if let Some(next) = rows.iter().position(is_undecided) {
+        let height = app.pane_height(Pane::Findings);
+        app.finding_list.cursor.select(from + next, app.finding_list.rows.len(), height);
+    }
+}
+
 /// Applies the reply of the store.
 pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutcome, String>, written: u64) {
     app.decisions.pending = app.decisions.pending.saturating_sub(1);
     let lines = match result {
         Ok(UndoOutcome::Decided(lines)) => lines,
         Ok(UndoOutcome::Fix(fix)) => return fix::confirm_step(app, &fix),
+        Ok(UndoOutcome::Snoozed(lines)) => {
+            let what = if *order == TriageOrder::Redo { "redone" } else { "undone" };
+            let said = describe_snooze(app, &lines);
+            return app.show_notice(NoticeLevel::Success, format!("{what}: {said}"));
+        }
         Ok(UndoOutcome::Nothing) => {
             let what = if *order == TriageOrder::Redo { "redo" } else { "undo" };
             return app.show_notice(NoticeLevel::Info, format!("nothing to {what}"));
@@ -148,14 +313,7 @@ pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutco
     let dot = app.display.glyphs.dot;
     app.show_notice(NoticeLevel::Success, format!("{what} {dot} {next}"));
     if matches!(order, TriageOrder::Set(_)) {
-        // Selects the next finding if the decided one is still selected.
-        let here = app.selected_finding().map(|finding| finding.id.to_owned());
-        if lines.len() == 1
-            && app.panes.focus == Pane::Findings
-            && here.as_deref() == lines.first().map(|l| l.finding_id.as_str())
-        {
-            keys::go_to_row(app, app.finding_list.cursor.selected + 1);
-        }
+        select_next_undecided(app, &decided);
         app.finding_list.marks.clear();
     } else if let Some(at) = lines.first().and_then(|line| {
         let index = app.store.view.finding_index(line.finding_id.as_str())?;

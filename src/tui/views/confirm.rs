@@ -37,7 +37,7 @@ impl ConfirmAction {
         match self {
             Self::Cancel(_) => "Cancel",
             Self::Fix(FixOrder::Make(_)) => "Fix",
-            Self::Fix(FixOrder::Apply(_)) => "Apply",
+            Self::Fix(FixOrder::Apply(_) | FixOrder::ApplySuggestions(_)) => "Apply",
             Self::Fix(FixOrder::Undo(_)) => "Undo",
             Self::Fix(FixOrder::Drop(_)) => "Drop",
             Self::Knowledge(KnowledgeOrder::Forget { .. }) => "Forget",

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::confirm::{ConfirmAction, confirm_if_idle};
 use super::menu::{MenuChoice, MenuItem, MenuView};
+use super::patch;
 use crate::domain::patch::{FilePatch, PatchHunk, PatchLineKind, parse_patch};
 use crate::domain::{FindingId, Fix, FixId, FixStatus, text};
 use crate::masking::Mask;
@@ -30,6 +31,8 @@ pub struct FixIndex {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FixOrder {
     Make(Vec<FindingId>),
+    /// Makes a patch of the exact suggestions and applies it.
+    ApplySuggestions(Vec<FindingId>),
     Apply(FixId),
     Undo(FixId),
     Drop(FixId),
@@ -89,9 +92,12 @@ pub fn handle_key(app: &mut App, commands: &mut Vec<AppCommand>) {
         }
         _ => None,
     };
-    match known.filter(|fix| fix.status != FixStatus::Failed).map(|fix| build_menu(app, fix)) {
-        Some(menu) => app.views.open(menu),
-        None => request_plan(app, targets, commands),
+    if let Some(menu) = known.filter(|fix| fix.status != FixStatus::Failed).map(|fix| build_menu(app, fix)) {
+        return app.views.open(menu);
+    }
+    match targets.as_slice() {
+        [finding] if patch::has_loaded_suggestion(app, finding) => patch::open(app, finding),
+        _ => request_plan(app, targets, commands),
     }
 }
 
@@ -163,6 +169,14 @@ pub fn confirm_plan(app: &mut App, plan: Result<FixPlan, String>) {
         Ok(plan) => plan,
         Err(error) => return app.show_notice(NoticeLevel::Error, format!("no fix: {error}")),
     };
+    if let [finding] = plan.findings.as_slice()
+        && plan.reviewer == BUILTIN_REVIEWER
+        && patch::has_loaded_suggestion(app, finding)
+        && !app.views.has_window()
+    {
+        // The page with the suggestion was not there when the key was pressed.
+        return patch::open(app, finding);
+    }
     let what = text::format_count(plan.findings.len(), "finding");
     let text = if plan.reviewer == BUILTIN_REVIEWER {
         format!("Fix {what} with exact suggestions? It costs nothing.")
@@ -193,7 +207,7 @@ pub fn confirm_plan(app: &mut App, plan: Result<FixPlan, String>) {
 pub fn send_order(app: &mut App, order: FixOrder, commands: &mut Vec<AppCommand>) {
     let what = match &order {
         FixOrder::Make(_) => "asking for a fix",
-        FixOrder::Apply(_) => "applying the patch",
+        FixOrder::Apply(_) | FixOrder::ApplySuggestions(_) => "applying the patch",
         FixOrder::Undo(_) => "taking the patch back",
         FixOrder::Drop(_) => "dropping the fix",
     };
@@ -216,10 +230,10 @@ pub fn notify_ended(app: &mut App, fixes: &FixIndex) {
 }
 
 /// Shows the result of a fix request.
-pub fn show_result(app: &mut App, result: Result<Fix, String>) {
+pub fn show_result(app: &mut App, result: &Result<Box<Fix>, String>) {
     let fix = match result {
         Ok(fix) => fix,
-        Err(error) => return app.show_notice(NoticeLevel::Error, error),
+        Err(error) => return app.show_notice(NoticeLevel::Error, error.as_str()),
     };
     let key = app.keymap.key_of(KeyContext::Global, Action::Undo).map_or_else(String::new, |key| key.to_string());
     let dot = app.display.glyphs.dot;

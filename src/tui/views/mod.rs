@@ -15,10 +15,12 @@ pub(crate) mod help;
 pub(crate) mod knowledge;
 pub(crate) mod menu;
 pub(crate) mod palette;
+pub(crate) mod patch;
 pub(crate) mod prompt;
 pub(crate) mod review_form;
 mod revision_list;
 pub(crate) mod stats;
+pub(crate) mod triage;
 mod window;
 
 use std::any::Any;
@@ -34,14 +36,18 @@ use super::draw::painter::Painter;
 use super::input::KeyEvent;
 use super::keymap::{Action, KeyContext};
 use super::layout::ScreenLayout;
-use super::message::AppCommand;
+use super::message::{AppCommand, TriageOrder};
 use super::terminal::MessageSender;
+use crate::domain::Fix;
 use crate::ledger::metrics::Metrics;
 use crate::runner::Services;
 use crate::store::StoreView;
+use crate::store::triage::UndoOutcome;
+use fix::FixOrder;
 use knowledge::{KnowledgeOrder, KnowledgeOutcome, PatternLibrary};
 use palette::matching::{PaletteMatches, PaletteQuery};
 use review_form::{ReviewFormReply, ReviewFormRequest};
+use triage::{CardRequest, TriageCard};
 
 /// View in place of the panes, or window in front of them. While one of its functions runs, the view is not in
 /// [`App::views`].
@@ -93,6 +99,16 @@ pub enum ViewChange<'a> {
     StoreRead(&'a Arc<StoreView>),
     /// Data that a view requested.
     Reply(&'a ViewReply),
+    /// The store has answered a triage order.
+    Triaged {
+        order: &'a TriageOrder,
+        result: &'a Result<UndoOutcome, String>,
+    },
+    /// A fix request has ended.
+    Fixed {
+        order: &'a FixOrder,
+        result: &'a Result<Box<Fix>, String>,
+    },
 }
 
 /// Request of a view for data, executed by its worker thread.
@@ -104,6 +120,8 @@ pub enum ViewRequest {
     ReviewForm(ReviewFormRequest),
     /// Finds the rows of the palette.
     Palette(PaletteQuery),
+    /// Loads these findings for triage mode, the most urgent first.
+    TriageCards(Vec<String>),
 }
 
 /// Message of a view's worker thread.
@@ -120,6 +138,11 @@ pub enum ViewReply {
     ReviewForm(ReviewFormReply),
     /// Rows of the palette.
     Palette(PaletteMatches),
+    /// Finding for triage mode, or the reason why it could not be read.
+    TriageCard {
+        finding: String,
+        card: Result<Arc<TriageCard>, String>,
+    },
 }
 
 /// Opens the view of an action; other actions are ignored.
@@ -135,6 +158,7 @@ pub fn open_for_action(app: &mut App, action: Action, commands: &mut Vec<AppComm
         Action::Palette => palette::open(app),
         Action::Stats => stats::open(app, commands),
         Action::Knowledge => knowledge::open(app, commands),
+        Action::Triage => triage::open(app, commands),
         _ => {}
     }
 }
@@ -160,6 +184,7 @@ pub struct ViewWorkers {
     knowledge: Sender<(KnowledgeOrder, Arc<StoreView>)>,
     review_form: Sender<ReviewFormRequest>,
     palette: Sender<PaletteQuery>,
+    triage: Sender<CardRequest>,
 }
 
 impl ViewWorkers {
@@ -170,6 +195,7 @@ impl ViewWorkers {
             knowledge: knowledge::start_worker(services, messages),
             review_form: review_form::start_worker(services, messages),
             palette: palette::matching::start_worker(messages),
+            triage: triage::start_worker(services, messages),
         }
     }
 
@@ -180,6 +206,7 @@ impl ViewWorkers {
             ViewRequest::Palette(query) => self.palette.send(query).is_ok(),
             ViewRequest::Knowledge(order) => self.knowledge.send((order, Arc::clone(view))).is_ok(),
             ViewRequest::ReviewForm(request) => self.review_form.send(request).is_ok(),
+            ViewRequest::TriageCards(findings) => self.triage.send((findings, Arc::clone(view))).is_ok(),
         }
     }
 }

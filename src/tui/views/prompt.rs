@@ -6,8 +6,8 @@ use super::knowledge::{ExportOverwrite, KnowledgeOrder, KnowledgeView};
 use super::revision_list::{OfferedRevision, draw_revisions, find_revisions, range_since};
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, with_labels};
-use crate::domain::{Disposition, LineRange, Scope, Time, text};
-use crate::runner::{OwnFinding, parse_snooze};
+use crate::domain::{Disposition, FindingId, FindingNote, LineRange, Scope, Time, text};
+use crate::runner::{OwnFinding, SnoozeWish, parse_snooze};
 use crate::tui::app::{App, NoticeLevel, Pane};
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
@@ -17,7 +17,9 @@ use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
 use crate::tui::message::{AppCommand, ChosenReviewer, TriageOrderItem};
 use crate::tui::theme::Role;
-use crate::tui::update::{data, dismiss, find_row, go_to_row, request_review, search_next};
+use crate::tui::update::{
+    data, dismiss, find_row, go_to_row, request_note, request_review, request_snooze, search_next,
+};
 
 /// Open prompt: the text input line and its purpose.
 #[derive(Debug, Clone)]
@@ -46,6 +48,15 @@ pub enum InputPromptKind {
     /// Asks for the reason of these dismissals.
     Reason {
         lines: Vec<TriageOrderItem>,
+        entry: ReasonEntry,
+    },
+    /// Asks until when these findings are out of sight.
+    SnoozeFindings {
+        findings: Vec<FindingId>,
+    },
+    /// Asks for a note about a finding.
+    Note {
+        finding: FindingId,
     },
     /// Asks for the commit to review.
     Commit {
@@ -73,15 +84,32 @@ pub enum InputPromptKind {
     },
 }
 
-/// Returns the suggested reasons for a dismissal: reasons of this session, then the common ones.
+/// Meaning of a digit in the prompt for a reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReasonEntry {
+    /// Nothing was typed: a digit chooses a reason.
+    ByDigit,
+    /// The user types a reason: a digit is text.
+    Typed,
+}
+
+/// Number of reasons with a digit of their own; the next digit stands for another reason, which the user types.
+pub const DIGIT_REASONS: usize = 4;
+/// Maximum number of typed reasons of this session that are offered.
+const MAX_TYPED_REASONS: usize = 4;
+
+/// Returns the reasons that are offered for a dismissal: those typed in this session, latest first, then the common ones.
 pub fn dismissal_reasons(app: &App) -> Vec<String> {
-    let mut all: Vec<String> = app.decisions.reasons.iter().take(4).cloned().collect();
-    for reason in Disposition::REASONS {
-        if !all.iter().any(|known| known == reason) {
-            all.push(reason.to_owned());
-        }
-    }
-    all
+    let typed = app.decisions.reasons.iter().filter(|reason| !Disposition::REASONS.contains(&reason.as_str()));
+    typed.take(MAX_TYPED_REASONS).cloned().chain(Disposition::REASONS.map(str::to_owned)).collect()
+}
+
+/// Builds the prompt for the reason of dismissals. The last reason of this session is chosen already.
+pub fn build_reason_prompt(app: &App, lines: Vec<TriageOrderItem>) -> PromptView {
+    let kind = InputPromptKind::Reason { lines, entry: ReasonEntry::ByDigit };
+    let Some(last) = app.decisions.reasons.first() else { return PromptView::new(kind, LineEdit::default()) };
+    let choice = dismissal_reasons(app).iter().position(|reason| reason == last).map_or(0, |at| at + 1);
+    PromptView { choice, ..PromptView::new(kind, LineEdit::with_suggestion(last)) }
 }
 
 impl View for PromptView {
@@ -90,6 +118,9 @@ impl View for PromptView {
     }
 
     fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow {
+        if let Some(flow) = self.choose_by_digit(app, press, commands) {
+            return flow;
+        }
         match press.action {
             Some(Action::Accept) => return self.accept(app, commands),
             Some(Action::Abort) => {
@@ -122,6 +153,9 @@ impl View for PromptView {
     fn handle_paste(&mut self, app: &mut App, text: &str, commands: &mut Vec<AppCommand>) {
         self.line.insert(text.trim_end_matches(['\r', '\n']));
         self.choice = 0;
+        if let InputPromptKind::Reason { entry, .. } = &mut self.kind {
+            *entry = ReasonEntry::Typed;
+        }
         self.error.clear();
         self.query = self.line.text().to_owned();
         self.apply_typed(app, commands);
@@ -129,7 +163,12 @@ impl View for PromptView {
 
     fn draw(&self, painter: &mut Painter<'_>, layout: &ScreenLayout) {
         match &self.kind {
-            InputPromptKind::Reason { lines } => draw_reason_prompt(painter, self, lines.len()),
+            InputPromptKind::Reason { lines, entry } => draw_reason_prompt(painter, self, lines.len(), *entry),
+            InputPromptKind::Note { .. } => draw_input_line(painter, layout, "note", self, &["decides nothing"]),
+            InputPromptKind::SnoozeFindings { .. } => {
+                let help = ["3d, 2w, 2026-12-01", "change: of the file", "off"];
+                draw_input_line(painter, layout, "snooze", self, &help);
+            }
             InputPromptKind::Filter { .. } => {
                 let completion = filter::complete(self.line.text(), self.line.cursor());
                 let help: Vec<&str> = completion.candidates.iter().map(String::as_str).collect();
@@ -166,7 +205,7 @@ impl View for PromptView {
             }
             InputPromptKind::Reason { .. } => vec![
                 (A::Accept, "dismiss"),
-                (A::Down, "choose a reason"),
+                (A::Down, "next reason"),
                 (A::DeleteLine, "delete line"),
                 (A::Abort, "back"),
             ],
@@ -197,6 +236,29 @@ impl PromptView {
             let revisions: Vec<OfferedRevision> = offered.into_iter().map(|(_, revision)| revision).collect();
             draw_revisions(painter, &revisions, self.choice);
         }
+    }
+
+    /// Dismisses with the reason of a digit, or lets the user type another one. Returns `None` if the key is not such a
+    /// digit, or is text.
+    fn choose_by_digit(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> Option<ViewFlow> {
+        let InputPromptKind::Reason { lines, entry } = &mut self.kind else { return None };
+        if *entry == ReasonEntry::Typed {
+            return None;
+        }
+        let typed = press.key.character().filter(|_| press.action.is_none())?;
+        let digit = typed.to_digit(10).map_or(0, |digit| digit as usize);
+        if !(1..=DIGIT_REASONS + 1).contains(&digit) {
+            *entry = ReasonEntry::Typed;
+            return None;
+        }
+        if digit > DIGIT_REASONS {
+            *entry = ReasonEntry::Typed;
+            self.line.delete_all();
+            self.choice = 0;
+            return Some(ViewFlow::Open);
+        }
+        dismiss(app, std::mem::take(lines), Disposition::REASONS[digit - 1], commands);
+        Some(ViewFlow::Close)
     }
 
     /// Keeps the prompt open and shows why its text was not accepted.
@@ -281,7 +343,22 @@ impl PromptView {
             InputPromptKind::Reason { .. } if text.is_empty() => {
                 return self.refuse("a dismissal needs a reason: type one, or choose one below");
             }
-            InputPromptKind::Reason { lines } => dismiss(app, std::mem::take(lines), &text, commands),
+            InputPromptKind::Reason { lines, .. } => dismiss(app, std::mem::take(lines), &text, commands),
+            InputPromptKind::SnoozeFindings { findings } => {
+                let now = Time::from_millisecond(app.now).unwrap_or_default();
+                let wish = SnoozeWish::parse(&text, now, &app.display.zone);
+                if let Err(error) = wish.and_then(|wish| request_snooze(app, findings, wish, commands)) {
+                    return self.refuse(error);
+                }
+            }
+            InputPromptKind::Note { .. } if text.chars().count() > FindingNote::MAX_TEXT_CHARS => {
+                return self.refuse(format!("a note has at most {} characters", FindingNote::MAX_TEXT_CHARS));
+            }
+            InputPromptKind::Note { finding } => {
+                if !text.is_empty() {
+                    request_note(finding.clone(), &text, commands);
+                }
+            }
             InputPromptKind::Patterns { .. } => {}
             InputPromptKind::Commit { .. }
             | InputPromptKind::Snooze
@@ -342,7 +419,9 @@ impl PromptView {
             }
             InputPromptKind::Reason { .. } => app.show_notice(NoticeLevel::Info, "nothing dismissed"),
             InputPromptKind::Patterns { before } => filter_patterns(app, before),
-            InputPromptKind::Commit { .. }
+            InputPromptKind::SnoozeFindings { .. }
+            | InputPromptKind::Note { .. }
+            | InputPromptKind::Commit { .. }
             | InputPromptKind::Range { .. }
             | InputPromptKind::Snooze
             | InputPromptKind::Export => {}
@@ -466,20 +545,31 @@ pub fn draw_line_edit(painter: &mut Painter<'_>, field: Rect, line: &LineEdit) {
     painter.restyle(Rect::new(cursor.min(field.right().saturating_sub(1)), field.y, 1, 1), style);
 }
 
-fn draw_reason_prompt(painter: &mut Painter<'_>, prompt: &PromptView, count: usize) {
+fn draw_reason_prompt(painter: &mut Painter<'_>, prompt: &PromptView, count: usize, entry: ReasonEntry) {
     let reasons = dismissal_reasons(painter.app);
+    let first_digit = reasons.len() - Disposition::REASONS.len();
     let title = format!("Why dismiss {}?", text::format_count(count, "finding"));
-    let inside = draw_window(painter, 66, reasons.len() as u16 + 5, false, &title);
+    let inside = draw_window(painter, 66, reasons.len() as u16 + 6, false, &title);
     draw_line_edit(painter, Rect::new(inside.x, inside.y + 1, inside.width, 1), &prompt.line);
     painter.draw_text(inside.x, inside.y + 2, inside.width, &prompt.error, Role::Bad);
-    for (row, reason) in reasons.iter().enumerate() {
-        let y = inside.y + 3 + row as u16;
-        if y >= inside.bottom() {
-            break;
+    let digit_role = if entry == ReasonEntry::ByDigit { Role::Key } else { Role::Faint };
+    let other = format!("other{}", painter.app.display.glyphs.ellipsis);
+    let mut rows: Vec<(Option<usize>, &str)> = Vec::with_capacity(reasons.len() + 1);
+    for (index, reason) in reasons.iter().enumerate() {
+        if index == first_digit + DIGIT_REASONS {
+            rows.push((None, &other));
         }
-        let chosen = row + 1 == prompt.choice;
+        rows.push((Some(index), reason));
+    }
+    let mut digit = 0;
+    for (y, (index, reason)) in (inside.y + 3..inside.bottom()).zip(rows) {
+        let chosen = index.is_some_and(|index| index + 1 == prompt.choice);
         let sign = if chosen { painter.app.display.glyphs.bar } else { " " };
         painter.draw_text(inside.x, y, 1, sign, Role::Accent);
-        painter.draw_text(inside.x + 2, y, inside.width - 2, reason, if chosen { Role::Normal } else { Role::Muted });
+        if index.is_none_or(|index| (first_digit..first_digit + DIGIT_REASONS).contains(&index)) {
+            digit += 1;
+            painter.draw_text(inside.x + 2, y, 1, &digit.to_string(), digit_role);
+        }
+        painter.draw_text(inside.x + 4, y, inside.width - 4, reason, if chosen { Role::Normal } else { Role::Muted });
     }
 }

@@ -84,3 +84,63 @@ fn ids_may_be_shortened_as_long_as_they_are_clear() {
       hint: `revdeck runs` lists them; the newest: [the run]
     "#);
 }
+
+/// Returns the ids of the listed findings.
+fn listed(test: &TestEnvironment, arguments: &[&str]) -> Vec<String> {
+    let value = test.json(&[&["findings", "--format", "json"], arguments].concat(), DONE);
+    list(&value, "findings").iter().map(|finding| finding["finding_id"].as_str().expect("an id").to_owned()).collect()
+}
+
+#[test]
+fn a_snoozed_finding_is_out_of_the_list_and_the_ledger_until_it_comes_back() {
+    let test = reviewed();
+    let ids = finding_ids(&test);
+    let ledger = || run(&test, &["ledger"], DONE);
+    assert!(ledger().contains(&ids[0]));
+    assert_snapshot!(test.output(&["triage", &ids[0], "snoozed", "--until", "change"], DONE), @"f_[id]  snoozed until long.py changes");
+    assert_eq!(listed(&test, &[]), ids[1..]);
+    assert_eq!(listed(&test, &["--status", "snoozed"]), ids[..1]);
+    assert_eq!(listed(&test, &["--status", "open"]).len(), 2, "it is open, and who asks for that gets it");
+    assert!(!ledger().contains(&ids[0]), "{}", ledger());
+    let output = test.revdeck(&["findings"]);
+    assert_snapshot!(err(&output), @"note: 1 finding snoozed; --status snoozed lists them");
+    let counted = test.json(&["findings", "--format", "json"], DONE);
+    assert_eq!(counted["snoozed"], 1);
+    // The status is what it was, and a dismissal needs no second look.
+    assert_eq!(test.json(&["show", &ids[0], "--format", "json"], DONE)["finding"]["status"], "open");
+    let shown = test.output(&["show", &ids[0]], DONE);
+    assert_snapshot!(lines_with(&shown, |line| line.starts_with("snoozed")), @"snoozed until long.py changes, by the user [duration] ago");
+    run(&test, &["undo"], DONE);
+    assert_eq!(listed(&test, &[]), ids);
+    run(&test, &["redo"], DONE);
+    assert_eq!(listed(&test, &[]), ids[1..]);
+    test.write("long.py", long_function("longer"));
+    assert_eq!(listed(&test, &[]), ids, "its file has changed");
+    test.write("long.py", long_function("long"));
+    run(&test, &["triage", &ids[0], "snoozed", "--until", "off"], DONE);
+    assert_eq!(listed(&test, &[]), ids);
+    run(&test, &["triage", &ids[0], &ids[1], "snoozed", "--until", "3d"], DONE);
+    assert_eq!(listed(&test, &[]), Vec::<String>::new());
+    assert_eq!(ledger().matches("<finding ").count(), 0, "{}", ledger());
+    run(&test, &["undo"], DONE);
+    assert_eq!(listed(&test, &[]), ids, "one command is one step");
+}
+
+#[test]
+fn a_snooze_that_means_nothing_is_refused() {
+    let test = reviewed();
+    let ids = finding_ids(&test);
+    assert_snapshot!(test.fails(&["triage", &ids[0], "snoozed"], USAGE), @"
+    error: a snooze needs its end
+      hint: write --until 3d, --until 2026-12-01 or --until change
+    ");
+    assert_snapshot!(test.fails(&["triage", &ids[0], "snoozed", "--until", "soon"], USAGE), @r#"error: "soon" is no time; write 3d, 2w, 12h, 2026-12-01, change (until the file changes) or off"#);
+    assert_snapshot!(test.fails(&["triage", &ids[0], "snoozed", "--until", "2020-01-01"], USAGE), @"error: f_[id] cannot be snoozed: that time is over");
+    assert_snapshot!(test.fails(&["triage", &ids[0], "open", "--until", "3d"], USAGE), @"
+    error: only a snooze has an end
+      hint: write snoozed --until WHEN
+    ");
+    run(&test, &["triage", &ids[0], "addressed"], DONE);
+    assert_snapshot!(test.fails(&["triage", &ids[0], "snoozed", "--until", "3d"], USAGE), @"error: f_[id] cannot be snoozed: it is addressed already");
+    assert_eq!(test.store().snooze_log().expect("readable"), []);
+}

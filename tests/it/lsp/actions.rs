@@ -31,10 +31,10 @@ fn a_finding_is_dismissed_with_its_reason() {
         titles(&actions),
         [
             "Mark addressed",
-            "Dismiss: false positive",
+            "Dismiss: not worth it",
+            "Dismiss: false alarm",
             "Dismiss: intended",
-            "Dismiss: not worth the change",
-            "Dismiss: generated or vendored code",
+            "Dismiss: generated",
             "Dismiss: fixed elsewhere",
             "Show details",
         ]

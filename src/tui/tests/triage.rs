@@ -1,0 +1,211 @@
+//! Tests decisions about findings: reasons, repeated verdicts, notes.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+
+use super::support::*;
+use crate::domain::{Actor, FindingSnooze, FindingStatus, SnoozeEnd, Time, TriageAction};
+use crate::runner::{SnoozeWish, SnoozedFindings};
+use crate::store::triage::UndoOutcome;
+use crate::tui::app::{App, Pane};
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder, TriageOrderItem};
+use crate::tui::update;
+use crate::tui::views::prompt::PromptView;
+
+/// Returns the findings with the status and the reason that the commands ask for.
+fn asked(commands: &[AppCommand]) -> Vec<(String, FindingStatus, String)> {
+    let lines = commands.iter().filter_map(|command| match command {
+        AppCommand::Triage(TriageOrder::Set(lines)) => Some(lines),
+        _ => None,
+    });
+    let fields = |line: &TriageOrderItem| (line.finding.to_string(), line.status, line.reason.clone());
+    lines.flatten().map(fields).collect()
+}
+
+fn dismissed(number: u32, reason: &str) -> (String, FindingStatus, String) {
+    (finding_id(number), FindingStatus::Dismissed, reason.to_owned())
+}
+
+fn selected(app: &App) -> String {
+    app.selected_finding().map(|finding| finding.id.to_owned()).unwrap_or_default()
+}
+
+#[rstest]
+#[case("x 1", Some("not worth it"))]
+#[case("x 2", Some("false alarm"))]
+#[case("x 3", Some("intended"))]
+#[case("x 4", Some("generated"))]
+#[case::free_text("x 5 3 r d Enter", Some("3rd"))]
+#[case::another_digit_is_text("x 7 1 Enter", Some("71"))]
+#[case::a_digit_after_a_letter_is_text("x v 2 Enter", Some("v2"))]
+#[case::arrows_choose("x Down Down Enter", Some("false alarm"))]
+#[case::arrows_leave_the_digits("x Down 3", Some("intended"))]
+#[case::free_text_needs_words("x 5 Enter", None)]
+fn a_dismissal_takes_its_reason_from_a_digit_or_from_words(#[case] keys: &str, #[case] reason: Option<&str>) {
+    let mut app = showing(160, 48, view());
+    let commands = press(&mut app, keys);
+    let expected: Vec<_> = reason.into_iter().map(|reason| dismissed(1, reason)).collect();
+    assert_eq!(asked(&commands), expected);
+    assert_eq!(app.views.is_empty(), reason.is_some(), "without a reason the prompt stays");
+}
+
+#[test]
+fn the_last_reason_is_chosen_first() {
+    let mut app = showing(160, 48, view());
+    let commands = press(&mut app, "x 3");
+    store(&mut app, commands);
+    let commands = press(&mut app, "x Enter");
+    assert_eq!(asked(&commands), [dismissed(2, "intended")]);
+    store(&mut app, commands);
+    let commands = press(&mut app, "x 5 m i n e Enter");
+    store(&mut app, commands);
+    press(&mut app, "k k x");
+    let prompt: &PromptView = app.views.front_as().expect("the prompt");
+    assert_eq!((prompt.line.text(), prompt.choice), ("mine", 1));
+    let shown = screen(&app);
+    for row in ["mine", "1 not worth it", "4 generated", "5 other", "fixed elsewhere"] {
+        assert!(shown.contains(row), "{row} in {shown}");
+    }
+}
+
+#[test]
+fn a_verdict_moves_on_to_the_next_undecided_finding_and_no_row_moves() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "f");
+    press(&mut app, "Ctrl-u Enter g j j");
+    assert_eq!(selected(&app), finding_id(3));
+    let rows = app.finding_list.rows.clone();
+    let commands = press(&mut app, "a");
+    store(&mut app, commands);
+    // Finding 4 is dismissed already.
+    assert_eq!((selected(&app), &app.finding_list.rows), (finding_id(5), &rows));
+    let commands = press(&mut app, "a");
+    store(&mut app, commands);
+    assert_eq!(selected(&app), finding_id(5), "nothing below is undecided");
+    press(&mut app, "g l");
+    assert_eq!(app.panes.focus, Pane::Detail);
+    let commands = press(&mut app, "a");
+    store(&mut app, commands);
+    assert_eq!((selected(&app), app.panes.focus), (finding_id(2), Pane::Detail), "the page moves on as well");
+}
+
+#[test]
+fn a_dot_repeats_the_last_verdict_on_what_is_marked_or_selected() {
+    let mut app = showing(160, 48, view());
+    assert_eq!(asked(&press(&mut app, ".")), []);
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "no verdict to repeat yet"));
+    let commands = press(&mut app, "x 4");
+    store(&mut app, commands);
+    press(&mut app, "Space Space");
+    let commands = press(&mut app, ".");
+    let orders = commands.iter().filter(|command| matches!(command, AppCommand::Triage(_))).count();
+    assert_eq!((asked(&commands), orders), (vec![dismissed(2, "generated"), dismissed(3, "generated")], 1), "one undo");
+    store(&mut app, commands);
+    let commands = press(&mut app, "a");
+    store(&mut app, commands);
+    press(&mut app, "O g");
+    let commands = press(&mut app, ".");
+    assert_eq!(asked(&commands), [(finding_id(1), FindingStatus::Addressed, String::new())], "reopening is no verdict");
+}
+
+#[test]
+fn a_note_is_stored_and_read_again_and_decides_nothing() {
+    let mut app = showing(160, 48, view());
+    let (subject, tab, loaded) = (app.detail.subject.clone(), Tab::Page, page(1, 3));
+    send(&mut app, AppMessage::Loaded { subject, tab, loaded });
+    press(&mut app, "i");
+    type_text(&mut app, "ask Ann:\nsee #12");
+    let commands = press(&mut app, "Enter");
+    let notes: Vec<_> = commands
+        .iter()
+        .filter_map(|command| match command {
+            AppCommand::Note { finding, text } => Some((finding.to_string(), text.as_str())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(notes, [(finding_id(1), "ask Ann: see #12")]);
+    assert_eq!(asked(&commands), []);
+    let commands = send(&mut app, AppMessage::Noted(Ok(true)));
+    let reads_page = |command: &AppCommand| matches!(command, AppCommand::Load { subject: DetailSubject::Finding(id), tab: Tab::Page } if *id == finding_id(1));
+    assert!(commands.iter().any(reads_page), "its page shows the note");
+    send(&mut app, AppMessage::Noted(Err("disk full".to_owned())));
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "not stored: disk full"));
+    assert!(press(&mut app, "i Enter").iter().all(|command| !matches!(command, AppCommand::Note { .. })));
+}
+
+fn snoozes(commands: &[AppCommand]) -> Vec<(Vec<String>, SnoozeWish)> {
+    let order = |command: &AppCommand| match command {
+        AppCommand::SnoozeFindings { findings, wish } => {
+            Some((findings.iter().map(ToString::to_string).collect(), *wish))
+        }
+        _ => None,
+    };
+    commands.iter().filter_map(order).collect()
+}
+
+/// Returns the stored line of a snooze.
+fn snoozed_line(number: u32, until: Option<SnoozeEnd>) -> FindingSnooze {
+    FindingSnooze {
+        finding_id: finding_id(number).parse().expect("an id"),
+        until,
+        previous: None,
+        actor: Actor::User,
+        at: Time::UNIX_EPOCH,
+        action: TriageAction::Set,
+        group: "t_1".to_owned(),
+    }
+}
+
+#[test]
+fn a_snooze_asks_for_its_end_and_a_p0_finding_gets_seven_days_at_most() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "Z Ctrl-u 8 d Enter");
+    let prompt: &PromptView = app.views.front_as().expect("the prompt stays");
+    assert_eq!(prompt.error, "a p0 finding is snoozed for 7 days at most, and only until a time");
+    press(&mut app, "Esc");
+    press(&mut app, "Z");
+    type_text(&mut app, "soon");
+    press(&mut app, "Enter");
+    let prompt: &PromptView = app.views.front_as().expect("the prompt stays");
+    assert!(prompt.error.contains("is no time"), "{}", prompt.error);
+    press(&mut app, "Esc");
+    let commands = press(&mut app, "Z Enter");
+    let until = Time::from_millisecond(NOW + 3 * 86_400_000).expect("a time");
+    assert_eq!(snoozes(&commands), [(vec![finding_id(1)], SnoozeWish::Until(until))], "three days are offered");
+    press(&mut app, "j Space Space Z");
+    type_text(&mut app, "change");
+    let commands = press(&mut app, "Enter");
+    assert_eq!(snoozes(&commands), [(vec![finding_id(2), finding_id(3)], SnoozeWish::FileChange)]);
+}
+
+#[test]
+fn a_snoozed_finding_stays_where_it_is_until_the_list_is_filtered_again_and_comes_back_by_itself() {
+    let mut app = showing(160, 48, view());
+    let rows = app.finding_list.rows.clone();
+    let until = Time::from_millisecond(NOW + 60_000).expect("a time");
+    let line = snoozed_line(1, Some(SnoozeEnd::Time(until)));
+    send(&mut app, AppMessage::SnoozeStored(Ok(vec![line])));
+    let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+    assert_eq!(said, Some("src/config.rs:7 snoozed until 2026-03-04 12:01 · u undoes"));
+    let snoozed = SnoozedFindings::for_test(&[(&finding_id(1), until)]);
+    send(&mut app, AppMessage::Snoozed(Arc::new(snoozed)));
+    assert_eq!((selected(&app), &app.finding_list.rows), (finding_id(2), &rows));
+    press(&mut app, "1 2");
+    assert_eq!(app.finding_list.rows.len(), rows.len() - 1);
+    press(&mut app, "f Ctrl-u");
+    type_text(&mut app, "status:snoozed");
+    press(&mut app, "Enter");
+    assert_eq!(app.finding_list.rows.len(), 1);
+    assert!(screen(&app).contains("status:snoozed"));
+    press(&mut app, "Esc t");
+    assert!(screen(&app).contains("of 3"), "triage mode leaves it out as well");
+    press(&mut app, "Esc");
+    update(&mut app, NOW + 59_999, AppMessage::Tick);
+    assert_eq!(app.finding_list.rows.len(), rows.len() - 1);
+    update(&mut app, NOW + 60_000, AppMessage::Tick);
+    assert_eq!(app.finding_list.rows, rows, "its time has come");
+    let undone = UndoOutcome::Snoozed(vec![snoozed_line(1, None)]);
+    send(&mut app, AppMessage::Triaged { order: TriageOrder::Undo, result: Ok(undone), written: 0 });
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "undone: src/config.rs:7 not snoozed"));
+}

@@ -1,0 +1,363 @@
+//! Tests triage mode: keys, answers of the store and of fixes, and its screens.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+
+use super::support::*;
+use crate::domain::{Actor, Disposition, FindingStatus, Fix, FixStatus, Time, TriageAction};
+use crate::store::triage::UndoOutcome;
+use crate::tui::app::App;
+use crate::tui::message::{AppCommand, AppMessage, TriageOrder, TriageOrderItem};
+use crate::tui::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, HighlightSpans};
+use crate::tui::views::ViewReply;
+use crate::tui::views::ViewRequest;
+use crate::tui::views::fix::FixOrder;
+use crate::tui::views::triage::{TriageCard, TriageView};
+
+/// Answers requests for cards as the worker would. Returns the other commands.
+fn load(app: &mut App, commands: Vec<AppCommand>) -> Vec<AppCommand> {
+    let mut others = Vec::new();
+    for command in commands {
+        match command {
+            AppCommand::View(ViewRequest::TriageCards(findings)) => {
+                for finding in findings {
+                    let number = finding.trim_start_matches("f_").parse().expect("a number");
+                    deliver(app, finding, card(number));
+                }
+            }
+            command => others.push(command),
+        }
+    }
+    others
+}
+
+fn deliver(app: &mut App, finding: String, card: Arc<TriageCard>) {
+    let commands = send(app, AppMessage::View(ViewReply::TriageCard { finding, card: Ok(card) }));
+    load(app, commands);
+}
+
+/// Opens triage mode with the sample findings 1, 2, 3 and 5, which are undecided.
+fn open(columns: u16, rows: u16) -> App {
+    let mut app = showing(columns, rows, view());
+    let commands = press(&mut app, "t");
+    load(&mut app, commands);
+    app
+}
+
+/// Presses keys and loads the cards that they ask for.
+fn decide(app: &mut App, keys: &str) -> Vec<AppCommand> {
+    let commands = press(app, keys);
+    load(app, commands)
+}
+
+fn disposition(line: &TriageOrderItem, action: TriageAction) -> Disposition {
+    Disposition {
+        finding_id: line.finding.clone(),
+        status: line.status,
+        previous: line.previous,
+        actor: Actor::User,
+        reason: line.reason.clone(),
+        at: Time::UNIX_EPOCH,
+        action,
+        group: "t_1".into(),
+        run_id: None,
+    }
+}
+
+/// Answers undo orders as the store would: the finding is open again.
+fn undo(app: &mut App, commands: Vec<AppCommand>, finding: u32) {
+    for command in commands {
+        let AppCommand::Triage(order @ TriageOrder::Undo) = command else { continue };
+        let line = TriageOrderItem {
+            finding: finding_id(finding).parse().expect("an id"),
+            previous: FindingStatus::Addressed,
+            status: FindingStatus::Open,
+            reason: String::new(),
+        };
+        let result = Ok(UndoOutcome::Decided(vec![disposition(&line, TriageAction::Undo)]));
+        let commands = send(app, AppMessage::Triaged { order, result, written: 9 });
+        load(app, commands);
+    }
+}
+
+/// Returns the first row of triage mode.
+fn head(app: &App) -> String {
+    screen(app).lines().nth(1).expect("a row").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn fix(status: FixStatus) -> Box<Fix> {
+    let mut fix: Fix = serde_json::from_value(serde_json::json!({
+        "fix_id": format!("fx_{:026}", 1), "status": "working", "created_at": "2026-03-04T05:06:07Z",
+        "updated_at": "2026-03-04T05:06:07Z", "source": "cockpit", "findings": [finding_id(1)], "run_id": run_id(3),
+        "snapshot_commit": "3fa2c1d09b7e4851aa", "reviewer": "builtin", "model": "", "cost": 0.0,
+        "tokens": { "input": 0, "cached": 0, "output": 0, "reasoning": 0 },
+    }))
+    .expect("a fix");
+    fix.status = status;
+    Box::new(fix)
+}
+
+#[test]
+fn one_key_decides_and_shows_the_next_finding_before_anything_is_read() {
+    let mut app = open(160, 48);
+    assert_eq!(
+        head(&app),
+        "1 of 4 · P0 · open · hardcoded configuration addressed 0 dismissed 0 later 0"
+            .replace("hardcoded configuration", app.finding_by_id(&finding_id(1)).expect("one").kind.label())
+    );
+    for (keys, next, expected) in [
+        ("a", "src/invoice/total.rs:31", "2 of 4"),
+        ("4", "src/invoice/total.rs:48", "3 of 4"),
+        ("Space", "src/mail/queue/retry.rs:9", "4 of 4"),
+    ] {
+        let commands = press(&mut app, keys);
+        let shown = screen(&app);
+        assert!(
+            shown.contains(next) && shown.contains("let mut sum"),
+            "{keys}: code and all, in the same frame\n{shown}"
+        );
+        assert!(head(&app).starts_with(expected), "{}", head(&app));
+        let commands = load(&mut app, commands);
+        store(&mut app, commands);
+    }
+    assert!(head(&app).ends_with("addressed 1 dismissed 1 later 1"), "{}", head(&app));
+    let commands = decide(&mut app, "2");
+    assert!(head(&app).ends_with("addressed 1 dismissed 1 later 1"), "not before it is stored: {}", head(&app));
+    store(&mut app, commands);
+    let shown = screen(&app);
+    assert!(shown.contains("All 4 findings looked at"), "{shown}");
+    assert!(shown.contains("2: 1 generated, 1 false alarm"), "{shown}");
+    press(&mut app, "Esc");
+    assert!(app.views.is_empty());
+    let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+    assert_eq!(said, Some("triage: 1 addressed, 2 dismissed, 1 later"));
+}
+
+#[test]
+fn a_session_is_the_marked_findings_or_the_undecided_ones_of_the_list_from_the_selected_one_on() {
+    for (keys, expected) in [
+        ("t", "1 of 4"),
+        ("j j t", "3 of 4"),
+        ("Space j Space t", "1 of 2"),
+        ("l t", "1 of 4"),
+        ("f Ctrl-u p : 2 Enter t", "1 of 2"),
+    ] {
+        let mut app = showing(160, 48, view());
+        press(&mut app, keys);
+        assert!(head(&app).starts_with(expected), "{keys}: {}", head(&app));
+    }
+    let mut app = showing(160, 48, view());
+    press(&mut app, "f Ctrl-u");
+    type_text(&mut app, "status:addressed");
+    press(&mut app, "Enter t");
+    assert!(app.views.is_empty());
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text.starts_with("nothing to decide")));
+}
+
+#[test]
+fn u_takes_verdicts_back_one_by_one_and_shows_their_findings() {
+    let mut app = open(160, 48);
+    let commands = decide(&mut app, "a");
+    store(&mut app, commands);
+    decide(&mut app, "Space");
+    let commands = decide(&mut app, "u");
+    assert!(commands.iter().all(|command| !matches!(command, AppCommand::Triage(_))), "the store knows nothing of it");
+    assert!(head(&app).starts_with("2 of 4"), "{}", head(&app));
+    let commands = decide(&mut app, "u");
+    assert!(head(&app).starts_with("1 of 4") && head(&app).contains("addressed 1"), "{}", head(&app));
+    undo(&mut app, commands, 1);
+    assert!(head(&app).starts_with("1 of 4 · P0 · open") && head(&app).contains("addressed 0"), "{}", head(&app));
+    assert_eq!(decide(&mut app, "u").len(), 0);
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text == "nothing to take back in this session"));
+}
+
+#[test]
+fn a_verdict_that_is_not_stored_brings_its_finding_back() {
+    let mut app = open(160, 48);
+    let commands = decide(&mut app, "a");
+    let order = commands.into_iter().find_map(|command| match command {
+        AppCommand::Triage(order) => Some(order),
+        _ => None,
+    });
+    let failed = AppMessage::Triaged { order: order.expect("an order"), result: Err("disk full".into()), written: 0 };
+    send(&mut app, failed);
+    assert!(head(&app).starts_with("1 of 4") && head(&app).contains("addressed 0"), "{}", head(&app));
+    assert!(screen(&app).contains("not stored: disk full"));
+}
+
+#[test]
+fn other_words_are_typed_in_front_of_the_finding_and_decide_it() {
+    let mut app = open(160, 48);
+    press(&mut app, "5");
+    type_text(&mut app, "4 of 5 tools disagree");
+    let commands = decide(&mut app, "Enter");
+    assert_eq!(store(&mut app, commands), 1);
+    assert!(head(&app).starts_with("2 of 4") && head(&app).contains("dismissed 1"), "{}", head(&app));
+    let commands = decide(&mut app, ".");
+    assert_eq!(store(&mut app, commands), 1, "the verdict is repeated");
+    press(&mut app, "5");
+    press(&mut app, "Esc");
+    assert!(head(&app).starts_with("3 of 4"), "{}", head(&app));
+    let commands = decide(&mut app, "x 1");
+    assert_eq!(store(&mut app, commands), 1);
+    assert!(head(&app).contains("dismissed 3"), "{}", head(&app));
+}
+
+#[test]
+fn enter_applies_the_exact_suggestion_and_u_takes_it_out_of_the_files() {
+    let mut app = open(160, 48);
+    let orders = |commands: Vec<AppCommand>| -> Vec<FixOrder> {
+        let order = |command| if let AppCommand::Fix(order) = command { Some(order) } else { None };
+        commands.into_iter().filter_map(order).collect()
+    };
+    let commands = decide(&mut app, "Enter");
+    let order = FixOrder::ApplySuggestions(vec![finding_id(1).parse().expect("an id")]);
+    assert_eq!(orders(commands), [order.clone()]);
+    assert!(head(&app).starts_with("2 of 4") && head(&app).contains("addressed 0"), "{}", head(&app));
+    decide(&mut app, "u");
+    assert!(head(&app).starts_with("2 of 4"), "not while it is being applied");
+    let result = Ok(fix(FixStatus::Applied));
+    let commands = send(&mut app, AppMessage::FixFinished { order, result });
+    load(&mut app, commands);
+    assert!(head(&app).contains("addressed 1"), "{}", head(&app));
+    assert!(screen(&app).contains("u undoes"));
+    let commands = decide(&mut app, "u");
+    let undo = FixOrder::Undo(fix(FixStatus::Applied).fix_id);
+    assert_eq!(orders(commands), [undo.clone()], "files are written back without a question");
+    assert!(head(&app).starts_with("1 of 4"), "{}", head(&app));
+    let result = Ok(fix(FixStatus::Undone));
+    send(&mut app, AppMessage::FixFinished { order: undo, result });
+    assert!(head(&app).contains("addressed 0"), "{}", head(&app));
+    // A file that has changed: nothing was written, and the finding is there again.
+    decide(&mut app, "Enter");
+    let order = FixOrder::ApplySuggestions(vec![finding_id(1).parse().expect("an id")]);
+    send(&mut app, AppMessage::FixFinished { order, result: Err("the patch does not apply".to_owned()) });
+    assert!(head(&app).starts_with("1 of 4"), "{}", head(&app));
+    assert!(screen(&app).contains("the patch does not apply"));
+}
+
+#[test]
+fn without_an_exact_suggestion_enter_decides_nothing() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "t");
+    let whole = card(1);
+    let mut page = whole.page.clone();
+    page.finding.suggestion = None;
+    deliver(&mut app, finding_id(1), Arc::new(TriageCard { page, diff: None, similar: whole.similar.clone() }));
+    let commands = press(&mut app, "Enter");
+    assert!(commands.is_empty() && head(&app).starts_with("1 of 4"), "{commands:?}");
+    assert!(screen(&app).contains("no exact suggestion"), "{}", screen(&app));
+    assert!(!screen(&app).contains("Enter apply"));
+}
+
+#[test]
+fn n_and_p_look_around_and_esc_selects_what_was_shown() {
+    let mut app = open(160, 48);
+    decide(&mut app, "n n p");
+    assert!(head(&app).starts_with("2 of 4"), "{}", head(&app));
+    press(&mut app, "Esc");
+    assert_eq!(app.selected_finding().map(|finding| finding.id.to_owned()), Some(finding_id(2)));
+    let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+    assert_eq!(said, Some("triage: 4 not decided"));
+}
+
+#[test]
+fn cards_are_asked_for_once_and_again_when_their_finding_has_changed() {
+    let mut app = showing(160, 48, view());
+    let asked = |commands: &[AppCommand]| -> Vec<String> {
+        let cards = commands.iter().filter_map(|command| match command {
+            AppCommand::View(ViewRequest::TriageCards(findings)) => Some(findings.clone()),
+            _ => None,
+        });
+        cards.flatten().collect()
+    };
+    let commands = press(&mut app, "t");
+    assert_eq!(asked(&commands), [finding_id(1), finding_id(2), finding_id(3)], "the shown one first");
+    let more = press(&mut app, "n");
+    assert_eq!(asked(&more), [finding_id(5)]);
+    load(&mut app, commands);
+    load(&mut app, more);
+    assert_eq!(asked(&send(&mut app, AppMessage::StoreRead { view: view(), written: 0 })), Vec::<String>::new());
+    let commands = press(&mut app, "a");
+    assert_eq!(asked(&commands), Vec::<String>::new());
+    for command in commands {
+        let AppCommand::Triage(order) = command else { continue };
+        let TriageOrder::Set(lines) = &order else { panic!("{order:?}") };
+        let stored = lines.iter().map(|line| disposition(line, TriageAction::Set)).collect();
+        let result = Ok(UndoOutcome::Decided(stored));
+        let commands = send(&mut app, AppMessage::Triaged { order, result, written: 1 });
+        assert_eq!(asked(&commands), [finding_id(2)], "its history has a new line");
+    }
+}
+
+#[test]
+fn scrolling_goes_through_the_code_and_then_through_the_explanation() {
+    let mut app = showing(80, 24, view());
+    press(&mut app, "t");
+    let whole = card(1);
+    let mut page = whole.page.clone();
+    page.code.first = 1;
+    page.code.lines = (1..=60).map(|number| format!("line {number};")).collect();
+    page.finding.explanation = (1..=30).map(|number| format!("Sentence {number}.\n")).collect();
+    page.finding.suggestion = None;
+    deliver(&mut app, finding_id(1), Arc::new(TriageCard { page, diff: None, similar: whole.similar.clone() }));
+    let shown = screen(&app);
+    assert!(shown.contains("line 31;") && shown.contains("Sentence 1."), "the finding is in sight\n{shown}");
+    press(&mut app, "G");
+    let shown = screen(&app);
+    assert!(shown.contains("line 60;") && shown.contains("History"), "{shown}");
+    press(&mut app, "g");
+    let shown = screen(&app);
+    assert!(shown.contains("line 1;") && shown.contains("Sentence 1."), "{shown}");
+}
+
+/// Builds a card with a diff and a finding in it.
+fn card_with_diff() -> Arc<TriageCard> {
+    let whole = card(1);
+    let line = |side, old, new, text: &str| DiffPageLine {
+        side,
+        old,
+        new,
+        text: text.to_owned(),
+        spans: HighlightSpans::new(),
+    };
+    let lines = vec![
+        line(DiffSide::Both, Some(28), Some(28), "pub fn total(lines: &[Line], rate: f64) -> Result<f64, Error> {"),
+        line(DiffSide::Both, Some(29), Some(29), "    let mut sum = 0.0;"),
+        line(DiffSide::Both, Some(30), Some(30), "    for line in lines {"),
+        line(DiffSide::Old, Some(31), None, "        sum += line.amount;"),
+        line(DiffSide::New, None, Some(31), "        sum += line.amount.parse::<f64>().unwrap_or(0.0);"),
+        line(DiffSide::Both, Some(32), Some(32), "    }"),
+        line(DiffSide::Both, Some(33), Some(33), "    Ok(sum)"),
+    ];
+    let hunk = DiffPageHunk { old_start: 28, new_start: 28, old_lines: 6, new_lines: 6, lines };
+    let diff = FileDiffPage { path: "src/invoice/total.rs".to_owned(), hunks: vec![hunk], ..FileDiffPage::default() };
+    Arc::new(TriageCard { page: whole.page.clone(), diff: Some(diff), similar: whole.similar.clone() })
+}
+
+#[rstest]
+#[case(160, 48)]
+#[case(100, 30)]
+#[case(80, 24)]
+fn screens(#[case] columns: u16, #[case] rows: u16) {
+    let name = |what: &str| format!("triage-{what}-{columns}x{rows}");
+    let mut app = open(columns, rows);
+    let commands = decide(&mut app, "a");
+    store(&mut app, commands);
+    app.notice = None;
+    insta::assert_snapshot!(name("code"), screen(&app));
+    deliver(&mut app, finding_id(2), card_with_diff());
+    insta::assert_snapshot!(name("diff"), screen(&app));
+    app.display.glyphs = crate::tui::glyphs::ASCII;
+    send(&mut app, AppMessage::Resized { columns, rows });
+    insta::assert_snapshot!(name("ascii"), screen(&app));
+    app.display.glyphs = crate::tui::glyphs::UNICODE;
+    for keys in ["2", "Space", "4"] {
+        let commands = decide(&mut app, keys);
+        store(&mut app, commands);
+    }
+    app.notice = None;
+    insta::assert_snapshot!(name("closing"), screen(&app));
+    assert!(app.views.front_as::<TriageView>().is_some());
+}

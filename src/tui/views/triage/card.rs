@@ -1,0 +1,146 @@
+//! The pages of a finding in triage mode: code or diff, suggested patch, explanation with history.
+
+use super::similar::SimilarDecisions;
+use crate::domain::{FindingStatus, text};
+use crate::tui::app::App;
+use crate::tui::doc::{Doc, DocLine};
+use crate::tui::page_data::{DiffSide, FileDiffPage, FindingPage};
+use crate::tui::pages::{NAMES, count_digits, push_spans, render_history};
+use crate::tui::theme::Role;
+use crate::tui::views::patch::build_suggestion;
+
+/// Data of a finding in triage mode, as read in the background.
+#[derive(Debug, Clone)]
+pub struct TriageCard {
+    pub page: FindingPage,
+    /// Diff of the file, if it shows the finding.
+    pub diff: Option<FileDiffPage>,
+    pub similar: SimilarDecisions,
+}
+
+/// Laid-out card.
+#[derive(Debug, Clone, Default)]
+pub struct CardPages {
+    /// Code or diff; [`Doc::start`] is the first line of the finding.
+    pub code: Doc,
+    /// Suggested patch; `None` without an exact suggestion.
+    pub patch: Option<Doc>,
+    /// Explanation, similar decisions, history.
+    pub text: Doc,
+}
+
+/// Line of code or diff, before it is laid out.
+struct CodeLine<'a> {
+    number: Option<u32>,
+    side: DiffSide,
+    text: &'a str,
+    spans: &'a [(u32, u32, Role)],
+    is_inside: bool,
+}
+
+impl CardPages {
+    /// Lays a card out; `width` is the number of columns of the explanation.
+    pub fn build(app: &App, card: &TriageCard, width: usize) -> Self {
+        Self {
+            code: build_code(app, card),
+            patch: build_suggestion(app, &card.page),
+            text: build_text(app, card, width),
+        }
+    }
+}
+
+fn build_code(app: &App, card: &TriageCard) -> Doc {
+    let finding = &card.page.finding;
+    let anchor = finding.line_start..=finding.line_end;
+    let mut doc = Doc::default();
+    let lines: Vec<CodeLine<'_>> = match &card.diff {
+        Some(diff) => {
+            let lines = diff.hunks.iter().flat_map(|hunk| &hunk.lines).map(|line| CodeLine {
+                number: line.new.or(line.old),
+                side: line.side,
+                text: &line.text,
+                spans: &line.spans,
+                is_inside: line.new.is_some_and(|number| anchor.contains(&number)),
+            });
+            lines.collect()
+        }
+        None => {
+            let excerpt = &card.page.code;
+            let number = |index: usize| excerpt.first.saturating_add(u32::try_from(index).unwrap_or(u32::MAX));
+            let lines = excerpt.lines.iter().enumerate().map(|(index, text)| CodeLine {
+                number: Some(number(index)),
+                side: DiffSide::Both,
+                text,
+                spans: excerpt.spans.get(index).map_or(&[][..], Vec::as_slice),
+                is_inside: anchor.contains(&number(index)),
+            });
+            lines.collect()
+        }
+    };
+    if let Some(note) = card.page.code.note.filter(|_| card.diff.is_none()) {
+        doc.push(DocLine::styled(Role::Muted, note));
+    }
+    let digits = count_digits(lines.iter().filter_map(|line| line.number).max().unwrap_or(1));
+    let mut before: Option<u32> = None;
+    for line in &lines {
+        // A gap between two hunks.
+        if let (Some(before), Some(number), DiffSide::Both) = (before, line.number, line.side)
+            && number > before + 1
+            && card.diff.is_some()
+        {
+            doc.push(DocLine::styled(Role::Faint, app.display.glyphs.ellipsis));
+        }
+        before = if line.side == DiffSide::Old { before } else { line.number };
+        if line.is_inside && doc.start == 0 {
+            doc.start = doc.lines.len();
+        }
+        doc.push(build_code_line(app, finding.priority, line, digits));
+    }
+    doc
+}
+
+fn build_code_line(app: &App, priority: crate::domain::Priority, line: &CodeLine<'_>, digits: usize) -> DocLine {
+    let number = line.number.map_or_else(|| " ".repeat(digits), |number| format!("{number:>digits$}"));
+    let bar = if line.is_inside { app.display.glyphs.bar } else { " " };
+    let (sign, role) = match line.side {
+        DiffSide::Both => (" ", Role::Normal),
+        DiffSide::Old => ("-", Role::Removed),
+        DiffSide::New => ("+", Role::Added),
+    };
+    let mut shown = DocLine { source: line.number, ..DocLine::default() }
+        .with_span(Role::from_priority(priority), bar)
+        .with_span(if line.is_inside { Role::Muted } else { Role::LineNumber }, &number)
+        .with_span(role, &format!(" {sign} "));
+    // Syntax colours only if the theme marks changed lines by background; otherwise the text colour must mark them.
+    let is_tinted = app.display.theme.style(Role::Added).bg.is_some();
+    let spans = if line.side == DiffSide::Both || is_tinted { line.spans } else { &[] };
+    let base = if line.side == DiffSide::Both || (is_tinted && !spans.is_empty()) { Role::Normal } else { role };
+    push_spans(&mut shown, line.text, spans, base);
+    shown.fill = match line.side {
+        DiffSide::Both if line.is_inside => Some(Role::Anchor),
+        DiffSide::Both => None,
+        DiffSide::Old | DiffSide::New => Some(role),
+    };
+    shown
+}
+
+fn build_text(app: &App, card: &TriageCard, width: usize) -> Doc {
+    let (page, mut doc) = (&card.page, Doc::default());
+    let finding = &page.finding;
+    let status = app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.current_status(&row));
+    if let Some(last) = page.history.last().filter(|last| status == FindingStatus::Dismissed && !last.reason.is_empty())
+    {
+        doc.push_field(status.word(), NAMES, Role::from_finding_status(status), &last.reason, width);
+    }
+    if !finding.explanation.is_empty() {
+        doc.push_paragraph(Role::Normal, &finding.explanation, width);
+    }
+    if let Some(suggestion) = &finding.suggestion {
+        doc.push_field("suggested", NAMES, Role::Normal, &text::sanitize_line(&suggestion.text), width);
+    }
+    if let Some(similar) = card.similar.describe() {
+        doc.push_field("similar", NAMES, Role::Normal, &similar, width);
+    }
+    render_history(app, page, width, &mut doc);
+    doc
+}

@@ -1,0 +1,410 @@
+//! The findings of a triage session in their order, what became of each, and the steps that can be taken back.
+
+use std::collections::VecDeque;
+
+use crate::domain::{Disposition, FindingStatus, FixId};
+
+/// What the user did about a finding in this session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TriageVerdict {
+    /// The finding is marked as addressed.
+    Addressed,
+    /// The finding is dismissed with this reason.
+    Dismissed(String),
+    /// A patch was applied; `None` until its id is known.
+    Patched(Option<FixId>),
+    /// The user passed over the finding.
+    Later,
+}
+
+/// Progress of a verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerdictState {
+    /// Requested; the store has not answered.
+    Requested,
+    /// Stored, or nothing has to be stored.
+    Stored,
+    /// Stored, and the user asked to take it back.
+    TakingBack,
+}
+
+/// Finding of the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TriageItem {
+    pub finding: String,
+    pub verdict: Option<(TriageVerdict, VerdictState)>,
+}
+
+/// Numbers of the findings with each verdict; requested verdicts do not count before they are stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VerdictCounts {
+    /// Addressed, patched ones included.
+    pub addressed: usize,
+    /// Addressed by a patch.
+    pub patched: usize,
+    pub dismissed: usize,
+    pub later: usize,
+}
+
+impl VerdictCounts {
+    /// Returns the number of findings with a verdict.
+    pub fn total(&self) -> usize {
+        self.addressed + self.dismissed + self.later
+    }
+}
+
+/// Answer to the wish to take the last step back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepBack {
+    /// No step is left.
+    Nothing,
+    /// The last step is still being stored.
+    Busy,
+    /// Only the session knew the verdict; it is gone.
+    Done,
+    /// The store has to undo the last decision.
+    UndoDecision,
+    /// The patch has to be taken out of the files.
+    UndoFix(FixId),
+}
+
+/// Findings of the session and the position in them.
+#[derive(Debug, Clone, Default)]
+pub struct TriageQueue {
+    items: Vec<TriageItem>,
+    /// Index of the shown finding; the number of findings when the closing page is shown.
+    at: usize,
+    /// Findings with a verdict, oldest first.
+    steps: Vec<usize>,
+    /// Findings whose patches are being applied, in the order of the requests.
+    applying: VecDeque<usize>,
+    /// Findings whose decisions are being undone, in the order of the requests.
+    undoing: VecDeque<usize>,
+}
+
+impl TriageQueue {
+    /// Creates a session that begins at finding `start` (0-based).
+    pub fn new(findings: Vec<String>, start: usize) -> Self {
+        let items = findings.into_iter().map(|finding| TriageItem { finding, verdict: None }).collect();
+        Self { items, at: start, ..Self::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Returns the position of the shown finding, 1-based; `None` on the closing page.
+    pub fn position(&self) -> Option<usize> {
+        (self.at < self.items.len()).then_some(self.at + 1)
+    }
+
+    /// Returns the shown finding; `None` on the closing page.
+    pub fn current(&self) -> Option<&TriageItem> {
+        self.items.get(self.at)
+    }
+
+    /// Returns the findings with a verdict in the order in which they got it.
+    pub fn decided(&self) -> impl DoubleEndedIterator<Item = &TriageItem> {
+        self.steps.iter().filter_map(|index| self.items.get(*index))
+    }
+
+    /// Counts the verdicts.
+    pub fn counts(&self) -> VerdictCounts {
+        let mut counts = VerdictCounts::default();
+        for item in self.decided() {
+            match &item.verdict {
+                Some((_, VerdictState::Requested)) | None => {}
+                Some((TriageVerdict::Addressed, _)) => counts.addressed += 1,
+                Some((TriageVerdict::Patched(_), _)) => {
+                    (counts.addressed, counts.patched) = (counts.addressed + 1, counts.patched + 1)
+                }
+                Some((TriageVerdict::Dismissed(_), _)) => counts.dismissed += 1,
+                Some((TriageVerdict::Later, _)) => counts.later += 1,
+            }
+        }
+        counts
+    }
+
+    /// Records a verdict about the shown finding and goes on to the next finding without one, else to the closing page.
+    pub fn record(&mut self, verdict: TriageVerdict) {
+        let Some(item) = self.items.get_mut(self.at) else { return };
+        let state = match &verdict {
+            TriageVerdict::Later => VerdictState::Stored,
+            TriageVerdict::Patched(_) => {
+                self.applying.push_back(self.at);
+                VerdictState::Requested
+            }
+            TriageVerdict::Addressed | TriageVerdict::Dismissed(_) => VerdictState::Requested,
+        };
+        item.verdict = Some((verdict, state));
+        self.steps.retain(|step| *step != self.at);
+        self.steps.push(self.at);
+        self.at = self.next_open(self.at).unwrap_or(self.items.len());
+    }
+
+    /// Returns the next finding without a verdict after index `from`, from the start again after the last.
+    fn next_open(&self, from: usize) -> Option<usize> {
+        let after = from + 1..self.items.len();
+        after.chain(0..from.min(self.items.len())).find(|index| self.items[*index].verdict.is_none())
+    }
+
+    /// Goes to the next finding, with or without a verdict; after the last to the closing page.
+    pub fn go_forward(&mut self) {
+        self.at = (self.at + 1).min(self.items.len());
+    }
+
+    /// Goes to the previous finding, with or without a verdict.
+    pub fn go_back(&mut self) {
+        self.at = self.at.saturating_sub(1);
+    }
+
+    /// Takes the last verdict back as far as the session can, and goes to its finding.
+    pub fn step_back(&mut self) -> StepBack {
+        let is_taken_back = |index: &usize| {
+            self.items[*index].verdict.as_ref().is_none_or(|(_, state)| *state == VerdictState::TakingBack)
+        };
+        let Some(index) = self.steps.iter().copied().rev().find(|index| !is_taken_back(index)) else {
+            return StepBack::Nothing;
+        };
+        let Some((verdict, state)) = &mut self.items[index].verdict else { return StepBack::Nothing };
+        let step = match verdict {
+            TriageVerdict::Patched(None) => return StepBack::Busy,
+            TriageVerdict::Later => StepBack::Done,
+            TriageVerdict::Patched(Some(fix)) => StepBack::UndoFix(fix.clone()),
+            TriageVerdict::Addressed | TriageVerdict::Dismissed(_) => {
+                self.undoing.push_back(index);
+                StepBack::UndoDecision
+            }
+        };
+        *state = VerdictState::TakingBack;
+        if step == StepBack::Done {
+            self.forget(index);
+        }
+        self.at = index;
+        step
+    }
+
+    /// Applies the answer of the store to a decision; goes back to a finding whose decision was not stored.
+    pub fn apply_decision(&mut self, findings: &[&str], is_stored: bool) {
+        for finding in findings {
+            let Some(index) = self.find(finding) else { continue };
+            let Some((TriageVerdict::Addressed | TriageVerdict::Dismissed(_), state @ VerdictState::Requested)) =
+                &mut self.items[index].verdict
+            else {
+                continue;
+            };
+            match is_stored {
+                true => *state = VerdictState::Stored,
+                false => self.forget(index),
+            }
+        }
+    }
+
+    /// Applies the answer of the store to an undo: the lines that it stored, none if it failed.
+    pub fn apply_undo(&mut self, changed: &[Disposition]) {
+        let asked = self.undoing.pop_front();
+        for line in changed {
+            let Some(index) = self.find(line.finding_id.as_str()) else { continue };
+            if matches!(self.items[index].verdict, Some((_, VerdictState::Requested))) {
+                // The user has decided again since, and the store answers that next.
+                continue;
+            }
+            self.items[index].verdict = match line.status {
+                FindingStatus::Addressed => Some((TriageVerdict::Addressed, VerdictState::Stored)),
+                FindingStatus::Dismissed => Some((TriageVerdict::Dismissed(line.reason.clone()), VerdictState::Stored)),
+                _ => None,
+            };
+            self.steps.retain(|step| *step != index);
+            if self.items[index].verdict.is_some() {
+                self.steps.push(index);
+            }
+        }
+        let Some(index) = asked else { return };
+        if let Some((_, state @ VerdictState::TakingBack)) = &mut self.items[index].verdict {
+            *state = VerdictState::Stored;
+        }
+    }
+
+    /// Applies the answer to a request to apply a patch: the id of the applied fix, `None` if it failed.
+    pub fn apply_patched(&mut self, fix: Option<FixId>) {
+        let Some(index) = self.applying.pop_front() else { return };
+        match (&mut self.items[index].verdict, fix) {
+            (Some((TriageVerdict::Patched(known), state)), Some(fix)) => {
+                (*known, *state) = (Some(fix), VerdictState::Stored);
+            }
+            _ => self.forget(index),
+        }
+    }
+
+    /// Applies the answer to a request to take a patch out of the files.
+    pub fn apply_unpatched(&mut self, fix: &FixId, is_done: bool) {
+        let is_it =
+            |item: &TriageItem| matches!(&item.verdict, Some((TriageVerdict::Patched(Some(id)), _)) if id == fix);
+        let Some(index) = self.items.iter().position(is_it) else { return };
+        if is_done {
+            self.items[index].verdict = None;
+            self.steps.retain(|step| *step != index);
+        } else if let Some((_, state @ VerdictState::TakingBack)) = &mut self.items[index].verdict {
+            *state = VerdictState::Stored;
+        }
+    }
+
+    /// Returns the findings that are shown next: the one after a verdict, the neighbours, and the one that `u` brings
+    /// back. The shown one comes first.
+    pub fn upcoming(&self) -> Vec<&str> {
+        let mut indices = vec![self.at];
+        let next = self.next_open(self.at);
+        indices.extend(next);
+        indices.extend(next.and_then(|next| self.next_open(next)));
+        indices.push(self.at + 1);
+        indices.extend(self.at.checked_sub(1));
+        indices.extend(self.steps.last());
+        let mut findings: Vec<&str> = Vec::with_capacity(indices.len());
+        for item in indices.into_iter().filter_map(|index| self.items.get(index)) {
+            if !findings.contains(&item.finding.as_str()) {
+                findings.push(&item.finding);
+            }
+        }
+        findings
+    }
+
+    fn find(&self, finding: &str) -> Option<usize> {
+        self.items.iter().position(|item| item.finding == finding)
+    }
+
+    /// Forgets a verdict that was not stored and goes back to its finding.
+    fn forget(&mut self, index: usize) {
+        self.items[index].verdict = None;
+        self.steps.retain(|step| *step != index);
+        self.at = index;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Actor, Time, TriageAction};
+
+    const A: &str = "f_00000000000000aa";
+    const B: &str = "f_00000000000000bb";
+    const C: &str = "f_00000000000000cc";
+    const D: &str = "f_00000000000000dd";
+    const OTHER: &str = "f_00000000000000ff";
+
+    fn queue(findings: &[&str], start: usize) -> TriageQueue {
+        TriageQueue::new(findings.iter().map(|id| (*id).to_owned()).collect(), start)
+    }
+
+    fn shown(queue: &TriageQueue) -> Option<&str> {
+        queue.current().map(|item| item.finding.as_str())
+    }
+
+    /// Returns the lines that undo a decision about a finding.
+    fn undone(finding: &str, status: FindingStatus) -> Vec<Disposition> {
+        let line = Disposition {
+            finding_id: finding.parse().expect("an id"),
+            status,
+            previous: FindingStatus::Dismissed,
+            actor: Actor::User,
+            reason: String::new(),
+            at: Time::UNIX_EPOCH,
+            action: TriageAction::Undo,
+            group: String::new(),
+            run_id: None,
+        };
+        vec![line]
+    }
+
+    fn fix() -> FixId {
+        format!("fx_{:026}", 7).parse().expect("an id")
+    }
+
+    #[test]
+    fn a_verdict_goes_on_to_the_next_finding_without_one_and_then_to_the_closing_page() {
+        let mut queue = queue(&[A, B, C], 1);
+        queue.record(TriageVerdict::Addressed);
+        assert_eq!(shown(&queue), Some(C));
+        queue.record(TriageVerdict::Later);
+        assert_eq!(shown(&queue), Some(A), "from the start again");
+        assert_eq!(queue.counts(), VerdictCounts { later: 1, ..VerdictCounts::default() }, "nothing is stored yet");
+        queue.apply_decision(&[B], true);
+        queue.record(TriageVerdict::Dismissed("generated".to_owned()));
+        queue.apply_decision(&[A], true);
+        assert_eq!((shown(&queue), queue.position()), (None, None));
+        assert_eq!(queue.counts(), VerdictCounts { addressed: 1, patched: 0, dismissed: 1, later: 1 });
+        queue.go_back();
+        assert_eq!((shown(&queue), queue.position()), (Some(C), Some(3)));
+        queue.go_forward();
+        queue.go_forward();
+        assert_eq!(queue.position(), None);
+    }
+
+    #[test]
+    fn steps_are_taken_back_from_the_last_to_the_first() {
+        let mut queue = queue(&[A, B, C], 0);
+        queue.record(TriageVerdict::Addressed);
+        queue.record(TriageVerdict::Patched(None));
+        assert_eq!(queue.step_back(), StepBack::Busy);
+        queue.apply_patched(Some(fix()));
+        queue.record(TriageVerdict::Later);
+        queue.apply_decision(&[A], true);
+        assert_eq!((queue.step_back(), shown(&queue)), (StepBack::Done, Some(C)));
+        assert_eq!((queue.step_back(), shown(&queue)), (StepBack::UndoFix(fix()), Some(B)));
+        assert_eq!(queue.counts().patched, 1, "it counts until it is out of the files");
+        queue.apply_unpatched(&fix(), true);
+        assert_eq!((queue.step_back(), shown(&queue)), (StepBack::UndoDecision, Some(A)));
+        queue.apply_undo(&undone(A, FindingStatus::Open));
+        assert_eq!((queue.step_back(), queue.counts()), (StepBack::Nothing, VerdictCounts::default()));
+    }
+
+    #[test]
+    fn a_failure_brings_the_finding_or_the_verdict_back() {
+        let mut queue = queue(&[A, B, C], 0);
+        queue.record(TriageVerdict::Addressed);
+        queue.apply_decision(&[A], false);
+        assert_eq!(shown(&queue), Some(A));
+        assert_eq!(queue.step_back(), StepBack::Nothing);
+        queue.record(TriageVerdict::Patched(None));
+        queue.apply_patched(None);
+        assert_eq!(shown(&queue), Some(A));
+        queue.record(TriageVerdict::Patched(None));
+        queue.apply_patched(Some(fix()));
+        assert_eq!(queue.step_back(), StepBack::UndoFix(fix()));
+        queue.apply_unpatched(&fix(), false);
+        assert_eq!(queue.step_back(), StepBack::UndoFix(fix()), "it can be tried again");
+        queue.apply_unpatched(&fix(), true);
+        queue.record(TriageVerdict::Addressed);
+        queue.apply_decision(&[A], true);
+        assert_eq!(queue.step_back(), StepBack::UndoDecision);
+        // Another process had decided since, so the store undid that.
+        queue.apply_undo(&undone(OTHER, FindingStatus::Open));
+        assert_eq!((queue.counts().addressed, queue.step_back()), (1, StepBack::UndoDecision));
+        queue.apply_undo(&[]);
+        assert_eq!(queue.counts().addressed, 1);
+    }
+
+    #[test]
+    fn a_second_verdict_about_a_finding_is_taken_back_to_the_first() {
+        let mut queue = queue(&[A, B], 0);
+        queue.record(TriageVerdict::Addressed);
+        queue.apply_decision(&[A], true);
+        queue.go_back();
+        queue.record(TriageVerdict::Dismissed("intended".to_owned()));
+        queue.apply_decision(&[A], true);
+        assert_eq!((queue.counts().dismissed, queue.counts().total()), (1, 1));
+        assert_eq!(queue.step_back(), StepBack::UndoDecision);
+        queue.apply_undo(&undone(A, FindingStatus::Addressed));
+        assert_eq!((queue.counts().addressed, queue.counts().total()), (1, 1));
+        assert_eq!((queue.step_back(), shown(&queue)), (StepBack::UndoDecision, Some(A)));
+    }
+
+    #[test]
+    fn what_comes_next_is_known_ahead() {
+        let mut queue = queue(&[A, B, C, D], 1);
+        assert_eq!(queue.upcoming(), [B, C, D, A]);
+        queue.record(TriageVerdict::Later);
+        queue.record(TriageVerdict::Later);
+        assert_eq!(queue.upcoming(), [D, A, C]);
+        assert_eq!(TriageQueue::default().upcoming(), Vec::<&str>::new());
+    }
+}
