@@ -40,6 +40,11 @@ impl AgentSessionKey {
     fn file(&self) -> PathBuf {
         self.folder.join(format!("{}.json", self.name))
     }
+
+    /// Returns the file in which calls claim events.
+    pub(super) fn claim_file(&self) -> PathBuf {
+        self.folder.join(format!("{}.claim", self.name))
+    }
 }
 
 /// Memory of a session.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::own_call::{MCP_WORDS, STATUS_WORDS, hook_words};
+use super::own_call::{MCP_WORDS, STATUS_WORDS, scoped_hook_words};
 use super::settings_file::AssistantFile;
 use super::{Assistant, AssistantError, InstallScope, ProgramCall, StopHook};
 use super::{json_settings, line_endings, toml_settings};
@@ -307,7 +307,7 @@ impl Installation<'_> {
             None => self.user_folder(self.folders.codex.as_deref(), ".codex"),
         };
         let (hooks_file, settings) = (config.join("hooks.json"), config.join("config.toml"));
-        let hooks = codex_hooks(self.program, self.stop)?;
+        let hooks = codex_hooks(self.scope(), self.program, self.stop)?;
         let server = json!({ "command": self.program.program(), "args": [MCP_WORDS] });
         let server = SettingsEntry::Server { parents: &["mcp_servers"], value: server };
         // Codex warns where one folder has hooks in both files.
@@ -323,7 +323,7 @@ impl Installation<'_> {
 
     fn gemini_targets(&self) -> Result<Vec<SettingsTarget>, AssistantError> {
         let place = self.root.unwrap_or(&self.folders.home);
-        let mut entries = gemini_hooks(self.program, self.stop)?;
+        let mut entries = gemini_hooks(self.scope(), self.program, self.stop)?;
         let server = json!({ "command": self.program.program(), "args": [MCP_WORDS] });
         entries.push(SettingsEntry::Server { parents: &["mcpServers"], value: server });
         Ok(vec![self.target(place.join(".gemini/settings.json"), place, FileFormat::Json, entries)])
@@ -341,7 +341,7 @@ impl Installation<'_> {
         let server = SettingsEntry::Server { parents: &["mcp"], value: server };
         let settings = ["opencode.jsonc", "opencode.json"].map(|name| config.join(name));
         let settings = settings.iter().find(|file| file.exists()).unwrap_or(&settings[1]).clone();
-        let hook = hook_words(self.assistant);
+        let hook = scoped_hook_words(self.assistant, self.scope());
         let words: Vec<String> =
             std::iter::once(self.program.program()).chain(hook.split(' ').map(str::to_owned)).collect();
         let mut plugin = self.target(plugins.join("plugins/revdeck.js"), &place, FileFormat::Whole, Vec::new());
@@ -360,7 +360,7 @@ fn claude_hooks(
     program: &ProgramCall,
     stop: StopHook,
 ) -> Result<Vec<SettingsEntry>, AssistantError> {
-    let words = hook_words(Assistant::ClaudeCode);
+    let words = scoped_hook_words(Assistant::ClaudeCode, scope);
     let handler = match scope {
         // A list of arguments needs no shell.
         InstallScope::User => json!({
@@ -380,8 +380,12 @@ fn claude_hooks(
     Ok(to_hooks(events, &handler))
 }
 
-fn codex_hooks(program: &ProgramCall, stop: StopHook) -> Result<Vec<SettingsEntry>, AssistantError> {
-    let line = program.shell_line(&hook_words(Assistant::Codex))?;
+fn codex_hooks(
+    scope: InstallScope,
+    program: &ProgramCall,
+    stop: StopHook,
+) -> Result<Vec<SettingsEntry>, AssistantError> {
+    let line = program.shell_line(&scoped_hook_words(Assistant::Codex, scope))?;
     let handler = json!({ "type": "command", "command": line, "timeout": HOOK_SECONDS });
     let mut events = vec![("UserPromptSubmit", None), ("SessionStart", Some("clear|compact")), ("PreCompact", None)];
     if stop == StopHook::On {
@@ -390,8 +394,12 @@ fn codex_hooks(program: &ProgramCall, stop: StopHook) -> Result<Vec<SettingsEntr
     Ok(to_hooks(events, &handler))
 }
 
-fn gemini_hooks(program: &ProgramCall, stop: StopHook) -> Result<Vec<SettingsEntry>, AssistantError> {
-    let line = program.shell_line(&hook_words(Assistant::Gemini))?;
+fn gemini_hooks(
+    scope: InstallScope,
+    program: &ProgramCall,
+    stop: StopHook,
+) -> Result<Vec<SettingsEntry>, AssistantError> {
+    let line = program.shell_line(&scoped_hook_words(Assistant::Gemini, scope))?;
     let handler = json!({ "name": "revdeck", "type": "command", "command": line, "timeout": HOOK_SECONDS * 1000 });
     let mut events = vec![("BeforeAgent", None), ("SessionStart", Some("clear")), ("PreCompress", None)];
     if stop == StopHook::On {

@@ -127,6 +127,15 @@ fn classify(assistant: Assistant, event: &str, cause: &str) -> HookEventKind {
 }
 
 impl HookEvent {
+    /// Returns a hash of the event and its prompt, which is the same for all hooks that an assistant calls for it.
+    pub(crate) fn fingerprint(&self) -> String {
+        let mut hash = blake3::Hasher::new();
+        for part in [self.name.as_str(), &self.session, &self.prompt] {
+            hash.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+        }
+        hash.finalize().to_hex()[..16].to_owned()
+    }
+
     /// Returns the output that gives a text to the model, in the form that the assistant expects.
     pub(crate) fn format_context(&self, assistant: Assistant, text: &str) -> String {
         match assistant {

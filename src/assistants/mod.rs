@@ -20,6 +20,7 @@
 //! | `install_record` | how to restore a file that was not changed since |
 //! | `hook_event` | the input of a hook and the form of its answer |
 //! | `agent_session` | memory of one session of an assistant, for the Stop hook |
+//! | `turn_claim` | which of two calls for one event answers, where both scopes have the hook |
 
 mod agent_session;
 mod catalog;
@@ -30,6 +31,7 @@ mod line_endings;
 mod own_call;
 mod settings_file;
 mod toml_settings;
+mod turn_claim;
 
 use std::path::{Path, PathBuf};
 
@@ -40,6 +42,7 @@ pub(crate) use hook_event::{HookEvent, HookEventKind, MAX_HOOK_ANSWER_CHARS, rea
 use install_record::InstallRecord;
 pub(crate) use own_call::ProgramCall;
 use settings_file::AssistantFile;
+pub(crate) use turn_claim::claim_event;
 
 /// Coding assistant with settings that revdeck knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

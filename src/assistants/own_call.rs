@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Assistant, AssistantError};
+use super::{Assistant, AssistantError, InstallScope};
 
 /// Start and end of a command that does nothing where revdeck is not installed.
 const GUARD: (&str, &str) = ("if command -v revdeck >/dev/null 2>&1; then ", "; fi");
@@ -56,9 +56,19 @@ fn quote(path: &Path) -> Result<String, AssistantError> {
     Ok(if text.chars().all(is_plain) { text.to_owned() } else { format!("'{text}'") })
 }
 
-/// Returns the words of the hook command of an assistant.
+/// Returns the words of the hook command of an assistant, with which its calls are recognised in both scopes.
 pub(super) fn hook_words(assistant: Assistant) -> String {
     format!("hook run {}", assistant.name())
+}
+
+/// Words behind a hook command of the project's files. Where the user's settings have the hook too, an assistant calls
+/// both at each turn, and one of them stays silent.
+const PROJECT_WORDS: &str = " --scope project";
+
+/// Returns the words of the hook command of an assistant in one scope.
+pub(super) fn scoped_hook_words(assistant: Assistant, scope: InstallScope) -> String {
+    let words = hook_words(assistant);
+    if scope == InstallScope::Project { words + PROJECT_WORDS } else { words }
 }
 
 /// Words that start the MCP server.
@@ -67,7 +77,7 @@ pub(super) const MCP_WORDS: &str = "mcp";
 pub(super) const STATUS_WORDS: &str = "status --line";
 
 /// Returns whether an entry with `command` (a line or a list) and perhaps `args` calls revdeck, or the program of `own`
-/// whatever its name, with exactly `words`.
+/// whatever its name, with exactly `words`, or with these in project scope.
 pub(super) fn is_own_call(entry: &Value, words: &str, own: &ProgramCall) -> bool {
     let list = |value: &Value| -> Option<Vec<String>> {
         value.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect()
@@ -84,7 +94,12 @@ pub(super) fn is_own_call(entry: &Value, words: &str, own: &ProgramCall) -> bool
 }
 
 fn is_own_list(program: &str, arguments: &[String], words: &str, own: &ProgramCall) -> bool {
-    own.is_named(program) && arguments.join(" ") == words
+    own.is_named(program) && is_call_of(&arguments.join(" "), words)
+}
+
+/// Returns whether the arguments of a call are `words`, in any scope.
+fn is_call_of(arguments: &str, words: &str) -> bool {
+    arguments.strip_suffix(PROJECT_WORDS).unwrap_or(arguments) == words
 }
 
 fn is_own_line(line: &str, words: &str, own: &ProgramCall) -> bool {
@@ -96,7 +111,7 @@ fn is_own_line(line: &str, words: &str, own: &ProgramCall) -> bool {
     }) else {
         return false;
     };
-    own.is_named(program) && rest.trim() == words
+    own.is_named(program) && is_call_of(rest.trim(), words)
 }
 
 /// Returns the last part of a path with separators of any system.
@@ -129,6 +144,9 @@ mod tests {
             let line = program.shell_line(words).expect("a line");
             assert!(is_own_call(&json!({ "command": line }), words, &program), "{line}");
             assert!(!is_own_call(&json!({ "command": line }), "hook run gemini", &program), "{line}");
+            let scoped =
+                program.shell_line(&scoped_hook_words(Assistant::Codex, InstallScope::Project)).expect("a line");
+            assert!(is_own_call(&json!({ "command": scoped }), words, &program), "{scoped}");
             let list = json!({ "command": program.program(), "args": ["hook", "run", "codex"] });
             assert!(is_own_call(&list, words, &program), "{list}");
         }

@@ -69,15 +69,6 @@ pub fn run(invocation: &Invocation, arguments: &DetailsArgs) -> Result<CliExitCo
     };
     let record = session.store.run(&id)?.ok_or_else(|| show::unreadable_error("run", id.as_str()))?;
     let mut outcome = RunResult::load(&session.repo, &session.store, record, session.ambient.now())?;
-    let damaged = session.store.damaged_output(&id)?;
-    if let Some(path) = damaged.as_ref().filter(|_| outcome.findings.is_empty()) {
-        return Err(CliError::failed(format!("the result of the run {id} is damaged: {}", path.display()))
-            .hint("`revdeck store verify` says more; `revdeck review` reviews the code again"));
-    }
-    if let Some(path) = damaged {
-        let path = sanitize_line(&path.to_string_lossy()).into_owned();
-        outcome.notes.push(format!("the result is damaged ({path}); these are the findings of the run's journal"));
-    }
     let wanted = match &arguments.finding {
         Some(given) => Some(resolve_id::resolve_finding(&session.store, given)?),
         None => last,

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::error::CliError;
 use super::session::Session;
-use crate::domain::{Coverage, Finding, FindingId, FindingStatus, RunId, RunRecord, RunStatus, Source};
+use crate::domain::text::{format_count, sanitize_line};
+use crate::domain::{Coverage, Finding, FindingId, FindingStatus, OutputDamage, RunId, RunRecord, RunStatus, Source};
 use crate::report::{ExportedFinding, FindingExport, TextOptions, text};
 use crate::store::{Store, StoreView};
 
@@ -39,9 +40,19 @@ pub fn build_export(
     Ok(FindingExport::new(exported.collect(), incomplete, ""))
 }
 
-/// Returns a sentence that says why a run did not review all that it should have; `None` if it did, or if there was
-/// nothing to review.
-pub fn describe_missing(run: &RunRecord, coverage: &Coverage) -> Option<String> {
+/// Returns the error for a run whose findings cannot be read: an empty list would look like a clean review.
+pub fn lost_result_error(run: &RunId, damage: &OutputDamage) -> CliError {
+    let path = sanitize_line(&damage.path.to_string_lossy()).into_owned();
+    CliError::failed(format!("the result of the run {run} is {}: {path}", damage.cause.word()))
+        .hint("`revdeck store verify` says more; `revdeck review --force` reviews the code again")
+}
+
+/// Returns a sentence that says why findings of a run are missing: its result has lost some, or it did not review all that
+/// it should have. `None` if nothing is missing, or if there was nothing to review.
+pub fn describe_missing(run: &RunRecord, coverage: &Coverage, damage: Option<&OutputDamage>) -> Option<String> {
+    if let Some(damage) = damage.filter(|damage| damage.lost > 0) {
+        return Some(format!("{}; `revdeck review --force` reviews the code again", damage.describe()));
+    }
     match run.status {
         RunStatus::Completed | RunStatus::Skipped if !run.is_incomplete() => None,
         RunStatus::Completed | RunStatus::Skipped => Some(text::describe_incomplete(run, coverage).map_or_else(
@@ -59,16 +70,43 @@ fn plain_look(run: &RunRecord) -> TextOptions {
 /// Sentence for a worktree without a review.
 pub const NOTHING_REVIEWED: &str = "nothing has been reviewed in this worktree";
 
-/// Returns a sentence if the newest review in this worktree is not complete, or if there was none. Findings of the store
-/// then say less than they seem to: silence about a file may mean that nobody has looked at it.
-///
-/// # Errors
-///
-/// Returns an error if the record of the run cannot be read.
-pub fn describe_missing_review(session: &Session, view: &StoreView) -> Result<Option<String>, CliError> {
-    match find_newest_review(session, view)? {
-        Some(record) => Ok(describe_missing(&record, &record.outcome.coverage)),
-        None => Ok(Some(NOTHING_REVIEWED.to_owned())),
+/// Reasons why findings of the store say less than they seem to: silence about a file may mean that nobody has looked at
+/// it, or that the result is lost.
+#[derive(Debug, Default)]
+pub struct MissingFindings {
+    /// Sentence that says what is missing; `None` if nothing is.
+    pub sentence: Option<String>,
+    /// Whether findings were reported and cannot be read.
+    pub has_lost: bool,
+}
+
+impl MissingFindings {
+    /// Returns what is missing of a run, or of the newest review in this worktree if that is `None`.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the record or the result of the run cannot be read.
+    pub fn load(session: &Session, run: Option<&RunRecord>) -> Result<Self, CliError> {
+        let Some(record) = run else {
+            return Ok(Self { sentence: Some(NOTHING_REVIEWED.to_owned()), has_lost: false });
+        };
+        let damage = session.store.output_damage(&record.run_id)?;
+        Ok(Self {
+            sentence: describe_missing(record, &record.outcome.coverage, damage.as_ref()),
+            has_lost: damage.is_some_and(|damage| damage.lost > 0),
+        })
+    }
+
+    /// Adds findings of a list that cannot be read.
+    pub fn add_unreadable(&mut self, count: usize) {
+        if count > 0 {
+            self.has_lost = true;
+            let said = format!(
+                "{} of the list cannot be read; `revdeck store verify` says more",
+                format_count(count, "finding")
+            );
+            self.sentence.get_or_insert(said);
+        }
     }
 }
 

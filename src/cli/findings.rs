@@ -6,6 +6,7 @@ use clap::Args;
 use clap_complete::ArgValueCandidates;
 
 use super::error::{CliError, CliExitCode};
+use super::export::MissingFindings;
 use super::session::{Invocation, Session};
 use super::{complete, export, mute, output, resolve_id, runs};
 use crate::config::RequiredAssets;
@@ -142,7 +143,12 @@ pub fn run(invocation: &Invocation, arguments: &FindingsArgs) -> Result<CliExitC
     };
     let reported: Option<Vec<String>> = match &arguments.run {
         Some(given) => {
-            let output = store.output(&resolve_id::resolve_run(store, given)?)?;
+            let id = resolve_id::resolve_run(store, given)?;
+            let output = store.output(&id)?;
+            let damage = output.as_ref().filter(|output| output.findings.is_empty()).and_then(|it| it.damage.as_ref());
+            if let Some(damage) = damage {
+                return Err(export::lost_result_error(&id, damage));
+            }
             let findings = output.map(|output| output.findings).unwrap_or_default();
             Some(findings.into_iter().map(|finding| finding.finding_id.into()).collect())
         }
@@ -173,12 +179,13 @@ pub fn run(invocation: &Invocation, arguments: &FindingsArgs) -> Result<CliExitC
     if arguments.limit > 0 {
         chosen.truncate(arguments.limit);
     }
-    print_findings(&session, &view, &chosen, arguments, hidden)?;
+    let missing = load_missing(&session, &view, arguments)?;
+    let code = print_findings(&session, &view, &chosen, arguments, (missing, hidden))?;
     if hidden > 0 && arguments.format == OutputFormat::Text {
         let hidden = format_count(hidden, "finding");
         output::print_note(&format!("note: {hidden} snoozed; --status snoozed lists them"));
     }
-    Ok(CliExitCode::Done)
+    Ok(code)
 }
 
 fn print_findings(
@@ -186,39 +193,46 @@ fn print_findings(
     view: &StoreView,
     chosen: &[usize],
     arguments: &FindingsArgs,
-    snoozed: usize,
-) -> Result<(), CliError> {
+    (mut missing, snoozed): (MissingFindings, usize),
+) -> Result<CliExitCode, CliError> {
     let store = &session.store;
-    let incomplete = describe_missing(session, view, arguments)?;
+    let code = |missing: &MissingFindings| if missing.has_lost { CliExitCode::Incomplete } else { CliExitCode::Done };
     if arguments.format == OutputFormat::Text {
-        let missing = incomplete.map(|said| format_missing(&session.look, &said)).unwrap_or_default();
-        output::print(&(format_findings(&session.look, view, chosen) + &missing))?;
+        let said = missing.sentence.as_deref().map(|said| format_missing(&session.look, said)).unwrap_or_default();
+        output::print(&(format_findings(&session.look, view, chosen) + &said))?;
         if let Some(offer) = mute::find_offers(store, view)?.first() {
             output::print_note(&format!("note: {}", mute::format_offer(offer)));
         }
-        return Ok(());
+        return Ok(code(&missing));
     }
     let findings = load_findings(store, view, chosen)?;
+    missing.add_unreadable(chosen.len() - findings.len());
+    let code = code(&missing);
+    let incomplete = missing.sentence;
     if let Some(render) = arguments.format.exporter() {
-        return output::print(&render(&export::build_export(store, &findings, incomplete)?));
+        output::print(&render(&export::build_export(store, &findings, incomplete)?))?;
+        return Ok(code);
     }
     if arguments.format == OutputFormat::Markdown {
-        return output::print(&markdown::render_findings(&findings, incomplete.as_deref()));
+        output::print(&markdown::render_findings(&findings, incomplete.as_deref()))?;
+        return Ok(code);
     }
     let findings: Vec<serde_json::Value> = findings.iter().map(json::encode_finding).collect();
     output::print_json(&json::build_versioned([
         ("findings", findings.into()),
         ("incomplete", incomplete.into()),
         ("snoozed", snoozed.into()),
-    ]))
+    ]))?;
+    Ok(code)
 }
 
-/// Returns a sentence if the review that the findings come from is not complete.
-fn describe_missing(session: &Session, view: &StoreView, arguments: &FindingsArgs) -> Result<Option<String>, CliError> {
-    let Some(given) = &arguments.run else { return export::describe_missing_review(session, view) };
-    let id = resolve_id::resolve_run(&session.store, given)?;
-    let record = session.store.run(&id)?;
-    Ok(record.and_then(|record| export::describe_missing(&record, &record.outcome.coverage)))
+/// Returns what is missing of the review that the findings come from.
+fn load_missing(session: &Session, view: &StoreView, arguments: &FindingsArgs) -> Result<MissingFindings, CliError> {
+    let Some(given) = &arguments.run else {
+        return MissingFindings::load(session, export::find_newest_review(session, view)?.as_ref());
+    };
+    let record = session.store.run(&resolve_id::resolve_run(&session.store, given)?)?;
+    record.map_or(Ok(MissingFindings::default()), |record| MissingFindings::load(session, Some(&record)))
 }
 
 /// Formats the sentence about an incomplete review.

@@ -65,6 +65,9 @@ enum HookCommand {
         /// Do the work of the hook for this commit now
         #[arg(long)]
         commit: Option<String>,
+        /// Settings of an assistant that call
+        #[arg(long, value_enum, default_value = "user")]
+        scope: ScopeWord,
         /// Time for the answer to an assistant, in milliseconds
         #[arg(long, value_name = "MS")]
         patience: Option<u64>,
@@ -123,6 +126,15 @@ enum ScopeWord {
     Project,
 }
 
+impl From<ScopeWord> for InstallScope {
+    fn from(word: ScopeWord) -> Self {
+        match word {
+            ScopeWord::User => Self::User,
+            ScopeWord::Project => Self::Project,
+        }
+    }
+}
+
 /// Hooks that call `revdeck hook run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum HookKind {
@@ -150,11 +162,12 @@ impl HookKind {
 
 /// Answers the call of an assistant, if the command is one: before anything that can fail.
 pub fn answer_assistant(command: Option<&CliCommand>, global: &GlobalArgs) -> Option<CliExitCode> {
-    let Some(CliCommand::Hook(HookArgs { command: HookCommand::Run { hook, patience, .. } })) = command else {
+    let Some(CliCommand::Hook(HookArgs { command: HookCommand::Run { hook, scope, patience, .. } })) = command else {
         return None;
     };
     let assistant = hook.assistant()?;
-    Some(answer::answer(global.clone(), assistant, patience.map(Duration::from_millis)))
+    let call = answer::AssistantCall { assistant, scope: (*scope).into() };
+    Some(answer::answer(global.clone(), call, patience.map(Duration::from_millis)))
 }
 
 /// Returns whether the arguments of the process are a call of a hook. Such a call must not fail, even if a later revdeck
@@ -208,10 +221,7 @@ fn change_settings(
     change: &HookChangeArgs,
     action: SettingsAction,
 ) -> Result<CliExitCode, CliError> {
-    let scope = match change.scope {
-        None | Some(ScopeWord::User) => InstallScope::User,
-        Some(ScopeWord::Project) => InstallScope::Project,
-    };
+    let scope = change.scope.map_or(InstallScope::User, InstallScope::from);
     let confirmation = match change {
         HookChangeArgs { dry_run: true, .. } => Confirmation::DryRun,
         HookChangeArgs { yes: true, .. } => Confirmation::Given,

@@ -12,6 +12,7 @@ use clap_complete::ArgValueCandidates;
 use self::outcome::PublishOutcome;
 use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
+use super::export::MissingFindings;
 use super::session::{Invocation, Session};
 use super::{complete, export, output, resolve_id};
 use crate::config::RequiredAssets;
@@ -166,7 +167,7 @@ fn publish(
         split_located(locate_findings(&session.repo, &session.store, &view, &chosen, &change.head)?);
     skipped.extend(unpublishable);
     let review = find_review(session, &view, options)?;
-    let incomplete = describe_missing(session, review.as_ref(), &change.head);
+    let incomplete = describe_missing(session, review.as_ref(), &change.head)?;
     let mut code = CodeComparison::new(&session.repo, &change.head);
     let reviewed = review.filter(|_| incomplete.is_none()).map(|record| record.subject.changed_paths);
     let mut is_fixed = |place: &CommentedLines| match code.compare(&place.commit, &place.path, place.lines) {
@@ -263,14 +264,12 @@ fn find_review(session: &Session, view: &StoreView, options: &PublishOptions) ->
 }
 
 /// Returns a sentence if the review is not complete, or is not of the head of the change.
-fn describe_missing(session: &Session, review: Option<&RunRecord>, head: &str) -> Option<String> {
-    let Some(record) = review else { return Some(export::NOTHING_REVIEWED.to_owned()) };
-    if let Some(said) = export::describe_missing(record, &record.outcome.coverage) {
-        return Some(said);
-    }
+fn describe_missing(session: &Session, review: Option<&RunRecord>, head: &str) -> Result<Option<String>, CliError> {
+    let missing = MissingFindings::load(session, review)?;
+    let Some(record) = review.filter(|_| missing.sentence.is_none()) else { return Ok(missing.sentence) };
     // A job of CI reviews the merge of the head into its base.
     let reviewed = &record.subject.head_commit;
     let is_of_head = reviewed == head || session.repo.is_in_history(head, reviewed);
     let short = |id: &str| id.chars().take(7).collect::<String>();
-    (!is_of_head).then(|| format!("the newest review is of {}, not of the head {}", short(reviewed), short(head)))
+    Ok((!is_of_head).then(|| format!("the newest review is of {}, not of the head {}", short(reviewed), short(head))))
 }

@@ -13,8 +13,8 @@ use super::session::{Invocation, Session};
 use super::{complete, export, interrupt, output, runs};
 use crate::config::{RequiredAssets, SettingOrigin, Settings};
 use crate::domain::{
-    Coverage, ErrorClass, Finding, FindingId, FindingStatus, OmissionReason, Priority, RejectedReport, RunOutput,
-    RunRecord, RunStatus, Source, SuppressedReport, Time,
+    Coverage, ErrorClass, Finding, FindingId, FindingStatus, OmissionReason, OutputDamage, Priority, RejectedReport,
+    RunOutput, RunRecord, RunStatus, Source, SuppressedReport, Time,
 };
 use crate::git::Repo;
 use crate::policy::{Decision, Freshness, ReviewAction};
@@ -286,6 +286,8 @@ pub struct RunResult {
     pub held_back: Vec<SuppressedReport>,
     /// Reasons of the findings that were dismissed since, by id.
     pub dismissals: HashMap<FindingId, String>,
+    /// Damage of the stored result, because of which findings may be missing.
+    pub damage: Option<OutputDamage>,
 }
 
 impl RunResult {
@@ -293,11 +295,14 @@ impl RunResult {
     ///
     /// # Errors
     ///
-    /// Returns an error if the store cannot be read.
+    /// Returns an error if the store cannot be read, or if the result is lost with its findings.
     pub fn load(repo: &Repo, store: &Store, run: RunRecord, now: Time) -> Result<Self, CliError> {
         let freshness = read_run_freshness(repo, store, &run, now)?;
-        let RunOutput { mut findings, coverage, notes, held_back, rejected, .. } =
+        let RunOutput { mut findings, coverage, notes, held_back, rejected, damage, .. } =
             store.output(&run.run_id)?.unwrap_or_else(|| RunOutput::new(run.clone()));
+        if let Some(damage) = damage.as_ref().filter(|_| findings.is_empty()) {
+            return Err(export::lost_result_error(&run.run_id, damage));
+        }
         if !findings.is_empty() {
             let view = store.view()?;
             for finding in &mut findings {
@@ -307,7 +312,7 @@ impl RunResult {
             }
         }
         let dismissals = export::load_dismissals(store, &findings)?;
-        Ok(Self { run, freshness, findings, coverage, notes, held_back, rejected, dismissals })
+        Ok(Self { run, freshness, findings, coverage, notes, held_back, rejected, dismissals, damage })
     }
 
     fn format_with_decision(&self, look: &TextOptions, format: OutputFormat, decision: &Decision) -> String {
@@ -365,7 +370,7 @@ impl RunResult {
         let held_back =
             self.held_back.iter().map(|held| ExportedFinding::new(&held.finding, Some(held.reason.clone())));
         let main_path = self.run.subject.changed_paths.first().map_or("", String::as_str);
-        let incomplete = export::describe_missing(&self.run, &self.coverage);
+        let incomplete = export::describe_missing(&self.run, &self.coverage, self.damage.as_ref());
         FindingExport::new(raised.chain(held_back).collect(), incomplete, main_path)
     }
 
@@ -451,6 +456,7 @@ mod tests {
                 rejected: vec![],
                 held_back: vec![],
                 dismissals: Default::default(),
+                damage: None,
             }
         };
         let allowed = [OmissionReason::Unreadable];

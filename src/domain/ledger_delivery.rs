@@ -15,6 +15,16 @@ word_enum!(
 );
 
 word_enum!(
+    /// Format of a ledger.
+    LedgerFormat {
+        /// XML, one element per line.
+        Xml = "xml",
+        /// Plain text, one element per line.
+        Text = "text",
+    }
+);
+
+word_enum!(
     /// Form in which a ledger was delivered.
     LedgerForm {
         /// All elements that fit.
@@ -64,6 +74,12 @@ pub struct LedgerDelivery {
     /// Form of the ledger.
     #[serde(default = "default_form", skip_serializing_if = "LedgerForm::is_whole")]
     pub form: LedgerForm,
+    /// Format of the text; `None` in lines of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<LedgerFormat>,
+    /// Maximum size in tokens that the reader asked for; `None` for the setting `ledger_tokens`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
     /// Hash of what the session knew after the delivery; empty without a session. An equal hash means that there is
     /// nothing new to say.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -48,7 +48,7 @@ pub use fix::{AppliedFile, FileDiffStat, Fix, FixStatus, UnfixedFinding};
 pub(crate) use ids::FindingVariants;
 pub use ids::{BadId, FindingId, FixId, PatternId, RunId, content_hash};
 pub use kind::Kind;
-pub use ledger_delivery::{LedgerDelivery, LedgerForm, TokenCountPrecision};
+pub use ledger_delivery::{LedgerDelivery, LedgerForm, LedgerFormat, TokenCountPrecision};
 pub use model::{Effort, Encoding, SummaryAuthor};
 pub use reported_problem::{RejectedReport, ReportedProblem};
 pub use review_unit::{DiffPart, ReviewUnitKind, ReviewedFile, UnitReport};
@@ -56,7 +56,7 @@ pub use run::{
     CancelReason, ErrorClass, FindingCounts, PhaseTimings, ReviewSubject, ReviewerUsage, RunEnding, RunLinks,
     RunOutcome, RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source, Usage,
 };
-pub use run_output::RunOutput;
+pub use run_output::{OutputDamage, OutputDamageCause, RunOutput};
 pub use scope::{ParseScopeError, Scope};
 pub use triage::{Actor, Disposition, TriageAction};
 pub use unified_diff::Hunk;

@@ -1,7 +1,10 @@
 //! Defines the full result of a run, which is stored once at its end.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
+use super::text::{format_count, sanitize_line};
 use super::{
     Coverage, Finding, FindingAlias, FlipFlop, MovedFinding, RejectedReport, RunRecord, SCHEMA_VERSION,
     SuppressedReport,
@@ -36,6 +39,55 @@ pub struct RunOutput {
     /// Findings and suppressed reports that were matched to an earlier finding with another id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recognised: Vec<FindingAlias>,
+    /// Damage of the file, because of which the result was read from the run's journal.
+    #[serde(skip)]
+    pub damage: Option<OutputDamage>,
+}
+
+/// Damage of the stored result of a run that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputDamage {
+    /// Path of `outputs/<run_id>.json`.
+    pub path: PathBuf,
+    /// Reason why it cannot be read.
+    pub cause: OutputDamageCause,
+    /// Number of findings that the run reported and its journal does not have either.
+    pub lost: u32,
+}
+
+/// Reason why the stored result of a run cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputDamageCause {
+    /// There is no such file.
+    Missing,
+    /// The file is there, and is no result.
+    Unreadable,
+}
+
+impl OutputDamage {
+    /// Returns a sentence for the notes of the run, on one line.
+    pub fn describe(&self) -> String {
+        let cause = self.cause.word();
+        let path = sanitize_line(&self.path.to_string_lossy()).into_owned();
+        match self.lost {
+            0 => format!("the result is {cause} ({path}); these are the findings of the run's journal"),
+            n => format!("the result is {cause} ({path}), and {} with it", format_lost(n)),
+        }
+    }
+}
+
+impl OutputDamageCause {
+    /// Returns the word for a sentence.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Unreadable => "damaged",
+        }
+    }
+}
+
+fn format_lost(findings: u32) -> String {
+    format!("{} {} lost", format_count(findings as usize, "finding"), if findings == 1 { "is" } else { "are" })
 }
 
 impl RunOutput {
@@ -52,6 +104,7 @@ impl RunOutput {
             moved: Vec::new(),
             flip_flops: Vec::new(),
             recognised: Vec::new(),
+            damage: None,
         }
     }
 }

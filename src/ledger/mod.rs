@@ -15,6 +15,7 @@ use std::cmp::Reverse;
 
 pub use memory::SessionMemory;
 
+pub use crate::domain::LedgerFormat;
 use crate::domain::{FindingId, FindingStatus, Kind, LedgerForm, Priority, RunId, RunStatus, Time};
 use render::LedgerRenderer;
 
@@ -31,16 +32,6 @@ const MAX_TOLD_IN_TURNS: usize = 60;
 
 /// Minimum size of a ledger in tokens; the frame alone takes about 40.
 const MIN_LEDGER_TOKENS: usize = 20;
-
-/// Format of a ledger.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum LedgerFormat {
-    /// XML, one element per line.
-    #[default]
-    Xml,
-    /// Plain text, one element per line.
-    Text,
-}
 
 /// Way in which the reader of a ledger looks up details. The ledger names it word for word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -287,6 +287,39 @@ proptest! {
     }
 
     #[test]
+    fn in_a_session_it_is_well_formed_in_both_formats_and_the_second_one_is_a_line(
+        repo in hostile(),
+        runs in proptest::collection::vec(runs(), 0..5),
+        findings in proptest::collection::vec(findings(), 0..30),
+        known in proptest::collection::vec(0u8..90, 0..30),
+        cap in 0usize..1500,
+        format in proptest::sample::select(LedgerFormat::ALL.to_vec()),
+    ) {
+        let view = LedgerView { repo, ..view(runs, findings) };
+        let told = known.into_iter().map(|number| format!("f_{number:016x}")).collect();
+        let mut memory = SessionMemory { told, state: String::new() };
+        let mut last: Option<Ledger> = None;
+        // Each ledger is told to the session, until there is nothing new that fits.
+        for _ in 0..40 {
+            let world = LedgerWorld { format, ..world(Some(&memory)) };
+            let Some(ledger) = project_ledger(&view, &world, cap) else { break };
+            prop_assert!(ledger.tokens <= cap.min(MAX_LEDGER_TOKENS));
+            prop_assert_eq!(ledger.tokens, estimate_tokens(&ledger.text));
+            check_format(&ledger, format)?;
+            memory.told.extend(ledger.surfaced.iter().map(ToString::to_string));
+            memory.state.clone_from(&ledger.state);
+            let is_end = ledger.form == LedgerForm::Unchanged;
+            last = Some(ledger);
+            if is_end {
+                break;
+            }
+        }
+        if let Some(last) = last.filter(|last| last.form == LedgerForm::Unchanged) {
+            prop_assert_eq!(last.text.lines().count(), 1, "{}", last.text);
+        }
+    }
+
+    #[test]
     fn more_room_never_says_less(
         runs in proptest::collection::vec(runs(), 0..4),
         findings in proptest::collection::vec(findings(), 0..20),
@@ -302,6 +335,49 @@ proptest! {
             for line in small.text.lines() {
                 prop_assert!(large.text.contains(line), "{line} is missing in {}", large.text);
             }
+        }
+    }
+}
+
+/// Checks a ledger with a parser of XML, or line by line where it is text.
+fn check_format(ledger: &Ledger, format: LedgerFormat) -> Result<(), TestCaseError> {
+    let text = &ledger.text;
+    prop_assert!(text.ends_with('\n'), "{text:?}");
+    prop_assert!(text.lines().all(|line| !line.chars().any(crate::domain::text::is_unsafe)), "{text:?}");
+    if format == LedgerFormat::Text {
+        // The head, a line for each element, and nothing that looks like one of them.
+        let named = ledger.surfaced.iter().filter(|id| text.lines().any(|line| line.ends_with(&format!("{id}]"))));
+        prop_assert_eq!(named.count(), ledger.surfaced.len(), "{}", text);
+        return Ok(());
+    }
+    let document = roxmltree::Document::parse(text);
+    prop_assert!(document.is_ok(), "{document:?} in {text}");
+    let Ok(document) = document else { return Ok(()) };
+    let root = document.root_element();
+    prop_assert_eq!(root.tag_name().name(), "auto_review_ledger");
+    prop_assert_eq!(root.attribute("version"), Some("1"));
+    prop_assert_eq!(root.attribute("unchanged").is_some(), ledger.form == LedgerForm::Unchanged);
+    let elements: Vec<&str> = root.children().filter(|node| node.is_element()).map(|it| it.tag_name().name()).collect();
+    prop_assert!(elements.iter().all(|name| ["active", "latest", "finding", "details"].contains(name)), "{elements:?}");
+    let ids: Vec<&str> =
+        root.children().filter_map(|node| node.attribute("id")).filter(|id| id.starts_with("f_")).collect();
+    prop_assert_eq!(ids, ledger.surfaced.iter().map(FindingId::as_str).collect::<Vec<_>>());
+    Ok(())
+}
+
+#[test]
+fn a_session_that_knows_everything_gets_one_line_that_a_parser_reads() {
+    let view = view(vec![run(1, RunStatus::Completed, 1)], vec![finding(7, Priority::P1, FindingStatus::Open, "<b>")]);
+    for format in LedgerFormat::ALL.iter().copied() {
+        let mut memory = SessionMemory::default();
+        for expected in [LedgerForm::Whole, LedgerForm::Unchanged, LedgerForm::Unchanged] {
+            let world = LedgerWorld { format, ..world(Some(&memory)) };
+            let ledger = project_ledger(&view, &world, MAX_LEDGER_TOKENS).expect("a ledger");
+            assert_eq!(ledger.form, expected, "{format}: {}", ledger.text);
+            check_format(&ledger, format).expect("well-formed");
+            assert_eq!(ledger.text.lines().count() == 1, expected == LedgerForm::Unchanged, "{}", ledger.text);
+            memory.told.extend(ledger.surfaced.iter().map(ToString::to_string));
+            memory.state = ledger.state;
         }
     }
 }

@@ -28,8 +28,13 @@ pub struct MatchCandidate<'a> {
 }
 
 /// Matches each report to at most one earlier finding, and each earlier finding to at most one report: the most similar
-/// pairs first. Returns the index of the earlier finding for each report.
-pub fn match_earlier_findings(reports: &[&Finding], earlier: &[MatchCandidate<'_>]) -> Vec<Option<usize>> {
+/// pairs first. `may_be_same` gets the indices of a report and an earlier finding, and excludes pairs that the caller
+/// knows to be different problems. Returns the index of the earlier finding for each report.
+pub fn match_earlier_findings(
+    reports: &[&Finding],
+    earlier: &[MatchCandidate<'_>],
+    may_be_same: impl Fn(usize, usize) -> bool,
+) -> Vec<Option<usize>> {
     let variants = FindingVariants::from_ids(
         reports.iter().map(|report| &report.finding_id).chain(earlier.iter().map(|finding| finding.id)),
     );
@@ -39,7 +44,9 @@ pub fn match_earlier_findings(reports: &[&Finding], earlier: &[MatchCandidate<'_
         let may_match = |finding: &MatchCandidate<'_>| {
             finding.kind == report.kind && !variants.are_variants(&report.finding_id, finding.id)
         };
-        for (known, finding) in earlier.iter().enumerate().filter(|(_, finding)| may_match(finding)) {
+        let may_match =
+            |&(known, finding): &(usize, &MatchCandidate<'_>)| may_match(finding) && may_be_same(number, known);
+        for (known, finding) in earlier.iter().enumerate().filter(may_match) {
             pairs.extend(score_likeness(report, finding).map(|likeness| (likeness, number, known)));
         }
     }
@@ -53,6 +60,18 @@ pub fn match_earlier_findings(reports: &[&Finding], earlier: &[MatchCandidate<'_
         }
     }
     found
+}
+
+/// Returns true if two titles of imported problems begin with the same tool and rule, as in `TOOL RULE: message`. A tool
+/// names the rule that it checks, so problems of different rules are different, whatever lines and kind they share.
+pub fn is_same_rule(tool: &str, one: &str, other: &str) -> bool {
+    rule_prefix(tool, one) == rule_prefix(tool, other)
+}
+
+/// Returns the beginning of a title up to the message. The name of the tool may contain the separator.
+fn rule_prefix<'a>(tool: &str, title: &'a str) -> &'a str {
+    let after_tool = if title.starts_with(tool) { tool.len() } else { 0 };
+    title[after_tool..].find(": ").map_or(title, |end| &title[..after_tool + end])
 }
 
 /// Scores the similarity of a report and an earlier finding of its kind. A higher score is more similar. `None` if they
@@ -150,6 +169,39 @@ mod tests {
         AnchorLocation::Changed { path: path.to_owned(), lines: LineRange::new(start, end) }
     }
 
+    fn any(_: usize, _: usize) -> bool {
+        true
+    }
+
+    #[rstest]
+    #[case::the_same_message("lint weak-hash: Weak hash", "lint weak-hash: Weak hash", true)]
+    #[case::another_message("lint weak-hash: Weak hash in f", "lint weak-hash: Weak hash in g", true)]
+    #[case::another_rule("lint weak-hash: It is unsafe", "lint eval: It is unsafe", false)]
+    #[case::a_rule_and_none("lint weak-hash: It is unsafe", "lint: It is unsafe", false)]
+    #[case::no_rule("lint: note: one", "lint: note: other", true)]
+    #[case::longer_rule("lint weak: x", "lint weak-hash: x", false)]
+    #[case::no_message("lint weak", "lint weak", true)]
+    #[case::no_tool("a: b", "c: b", false)]
+    fn the_same_rule(#[case] one: &str, #[case] other: &str, #[case] expected: bool) {
+        assert_eq!(is_same_rule("lint", one, other), expected);
+    }
+
+    #[test]
+    fn a_pair_that_the_caller_excludes_does_not_match() {
+        let stand = unchanged("a", 10, 14);
+        let id = FindingId::from_parts("X", "a", TITLE, 99);
+        let earlier = MatchCandidate {
+            id: &id,
+            kind: Kind::Correctness,
+            title: TITLE,
+            lines: 5,
+            stand: &stand,
+            dismissed: false,
+        };
+        let reports = [&report("a", 10, 14, TITLE), &report("a", 10, 14, TITLE)];
+        assert_eq!(match_earlier_findings(&reports, &[earlier], |report, _| report == 1), [None, Some(0)]);
+    }
+
     const TITLE: &str = "the loop runs one step too far";
 
     #[rstest]
@@ -185,7 +237,7 @@ mod tests {
             };
             let other = MatchCandidate { kind: Kind::Api, ..earlier };
             assert_eq!(
-                match_earlier_findings(&[&report], &[other, earlier]),
+                match_earlier_findings(&[&report], &[other, earlier], any),
                 [expected.then_some(1)],
                 "dismissed: {is_dismissed}"
             );
@@ -206,8 +258,8 @@ mod tests {
         };
         let reports = [report("a", 12, 16, "x"), report("a", 10, 14, "x"), report("a", 11, 15, "x")];
         let reports: Vec<&Finding> = reports.iter().collect();
-        assert_eq!(match_earlier_findings(&reports, &[earlier(&near), earlier(&far)]), [Some(1), Some(0), None]);
-        assert_eq!(match_earlier_findings(&reports, &[]), [None, None, None]);
+        assert_eq!(match_earlier_findings(&reports, &[earlier(&near), earlier(&far)], any), [Some(1), Some(0), None]);
+        assert_eq!(match_earlier_findings(&reports, &[], any), [None, None, None]);
     }
 
     #[test]
@@ -217,12 +269,13 @@ mod tests {
         let id = other.finding_id.clone();
         let earlier =
             MatchCandidate { id: &id, kind: Kind::Correctness, title: TITLE, lines: 5, stand: &stand, dismissed: true };
-        assert_eq!(match_earlier_findings(&[&other], &[earlier]), [Some(0)]);
+        assert_eq!(match_earlier_findings(&[&other], &[earlier], any), [Some(0)]);
         other.finding_id = id.variant(1);
-        assert_eq!(match_earlier_findings(&[&other], &[earlier]), [None]);
+        assert_eq!(match_earlier_findings(&[&other], &[earlier], any), [None]);
         let (first, second) = (report("a", 10, 14, "Lock is kept"), id.variant(2));
-        let found =
-            |report: &Finding| match_earlier_findings(&[report], &[earlier, MatchCandidate { id: &second, ..earlier }]);
+        let found = |report: &Finding| {
+            match_earlier_findings(&[report], &[earlier, MatchCandidate { id: &second, ..earlier }], any)
+        };
         assert_eq!(found(&other), [None], "nor is it the third one");
         assert_eq!(found(&first), [Some(0)]);
     }

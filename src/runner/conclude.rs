@@ -111,6 +111,7 @@ impl RunCloser<'_> {
                 moved: life.moved,
                 flip_flops: life.flip_flops,
                 recognised: life.recognised,
+                damage: None,
             })?;
         }
         self.close_run(run, apply)

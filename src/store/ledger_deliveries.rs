@@ -152,6 +152,8 @@ mod tests {
                 agent: String::new(),
                 session: String::new(),
                 form: LedgerForm::Whole,
+                format: None,
+                max_tokens: None,
                 state: String::new(),
             };
             store.record_ledger_delivery(&handed).expect("recorded");

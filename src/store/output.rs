@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,8 +11,8 @@ use serde_json::value::RawValue;
 use super::files::{self, ExistingPolicy};
 use super::{Store, StoreError, StoreView};
 use crate::domain::{
-    Coverage, Disposition, FileCoverage, Finding, FindingId, FindingStatus, InterruptedParse, Opinion, RunEvent, RunId,
-    RunOutput, RunRecord,
+    Coverage, Disposition, FileCoverage, Finding, FindingId, FindingStatus, InterruptedParse, Opinion, OutputDamage,
+    OutputDamageCause, RunEvent, RunId, RunOutput, RunRecord,
 };
 
 #[derive(Deserialize)]
@@ -105,6 +104,7 @@ pub(super) fn parse_output(json: &[u8], record: impl FnOnce() -> Option<RunRecor
         moved: parts.moved,
         flip_flops: parts.flip_flops,
         recognised: parts.recognised,
+        damage: None,
     })
 }
 
@@ -124,23 +124,36 @@ impl Store {
         files::write_atomically(&path, &json, ExistingPolicy::Keep)
     }
 
-    /// Returns the path of a run's output if the file is there and cannot be read as one.
+    /// Returns the damage of a run's stored result; `None` if it can be read or need not be there.
     ///
     /// # Errors
-    /// Returns an error when the file cannot be read.
-    pub fn damaged_output(&self, id: &RunId) -> Result<Option<PathBuf>, StoreError> {
-        let path = self.output_path(id.as_str());
-        let Some(bytes) = files::read(&path)? else { return Ok(None) };
-        Ok(parse_output(&bytes, || self.run(id).ok().flatten()).is_none().then_some(path))
+    /// Returns an error when the store cannot be read.
+    pub fn output_damage(&self, id: &RunId) -> Result<Option<OutputDamage>, StoreError> {
+        let is_readable = |bytes: Vec<u8>| super::parse::parse_output_lines(&bytes).is_some();
+        match files::read(&self.output_path(id.as_str()))?.is_some_and(is_readable) {
+            true => Ok(None),
+            false => Ok(self.output(id)?.and_then(|output| output.damage)),
+        }
     }
 
-    /// Returns the result of a run from its output or, if there is none, from its journal. `None` when there is no such
-    /// run.
+    /// Returns the damage because of which the result of a run was read from its journal. Only a run with findings needs
+    /// a result at its end.
+    fn find_damage(&self, run: &RunRecord, cause: OutputDamageCause, replayed: usize) -> Option<OutputDamage> {
+        let reported = run.outcome.finding_counts.total();
+        let is_whole = !run.status.is_terminal() || (cause == OutputDamageCause::Missing && reported == 0);
+        let lost = reported.saturating_sub(u32::try_from(replayed).unwrap_or(u32::MAX));
+        (!is_whole).then(|| OutputDamage { path: self.output_path(run.run_id.as_str()), cause, lost })
+    }
+
+    /// Returns the result of a run from its output or, if there is none, from its journal; the damage and a note say if
+    /// there should be one. `None` when there is no such run.
     ///
     /// # Errors
     /// Returns an error when the store cannot be read.
     pub fn output(&self, id: &RunId) -> Result<Option<RunOutput>, StoreError> {
-        if let Some(bytes) = files::read(&self.output_path(id.as_str()))?
+        let stored = files::read(&self.output_path(id.as_str()))?;
+        let cause = if stored.is_some() { OutputDamageCause::Unreadable } else { OutputDamageCause::Missing };
+        if let Some(bytes) = stored
             && let Some(mut output) = parse_output(&bytes, || self.run(id).ok().flatten())
         {
             // The record can change after the output was written.
@@ -203,6 +216,8 @@ impl Store {
             output.coverage = coverage;
         }
         output.findings = reported.findings;
+        output.damage = self.find_damage(&output.run, cause, output.findings.len());
+        output.notes.extend(output.damage.as_ref().map(OutputDamage::describe));
         Ok(Some(output))
     }
 

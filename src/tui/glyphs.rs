@@ -20,6 +20,8 @@ pub struct Glyphs {
     pub corners: [&'static str; 4],
     /// Sign for text that was cut, or for work that is not done yet.
     pub ellipsis: &'static str,
+    /// Sign before a number that is not exact, but an upper bound.
+    pub at_most: &'static str,
     /// Separator between facts; also the sign of an info notice.
     pub dot: &'static str,
     /// Sign for a missing value and for a file left out; also the middle of a range.
@@ -69,6 +71,7 @@ pub const UNICODE: Glyphs = Glyphs {
     vertical: "│",
     corners: ["╭", "╮", "╰", "╯"],
     ellipsis: "…",
+    at_most: "≤",
     dot: "·",
     dash: "–",
     bar: "▌",
@@ -98,6 +101,7 @@ pub const ASCII: Glyphs = Glyphs {
     vertical: "|",
     corners: ["+", "+", "+", "+"],
     ellipsis: "~",
+    at_most: "<=",
     dot: "-",
     dash: "-",
     bar: ">",

@@ -205,6 +205,56 @@ fn a_repository_without_reviews_is_not_clean_either() {
     }
 }
 
+/// Reads a list with the default `errorformat` of Vim. Returns path, line, column and text of each entry, and `None` where
+/// there is no Vim that can.
+fn read_with_vim(test: &TestEnvironment, quickfix: &str) -> Option<Vec<(String, u64, u64, String)>> {
+    let version = test.command("vim").arg("--version").output().ok()?;
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    if !["+quickfix", "+eval"].iter().all(|feature| version.contains(feature)) {
+        return None;
+    }
+    let folder = test.home().parent().expect("a folder").to_owned();
+    let (list, read) = (folder.join("list.txt"), folder.join("read.json"));
+    std::fs::write(&list, quickfix).expect("written");
+    let entries = "map(getqflist(), '[v:val.valid ? bufname(v:val.bufnr) : \"\", v:val.lnum, v:val.col, v:val.text]')";
+    let mut vim = test.command("vim");
+    vim.args(["-Nu", "NONE", "-es"]).stdin(std::process::Stdio::null());
+    vim.args(["-c", &format!("cgetfile {}", list.display())]);
+    vim.args(["-c", &format!("call writefile([json_encode({entries})], '{}')", read.display())]);
+    vim.args(["-c", "qa!"]).output().expect("vim ends");
+    let read = std::fs::read_to_string(read).expect("vim has written the list");
+    let entries: Vec<(String, u64, u64, String)> = serde_json::from_str(&read).expect("a list");
+    Some(entries)
+}
+
+#[test]
+#[allow(clippy::print_stderr, reason = "says why nothing was tested")]
+fn vim_reads_the_quickfix_list() {
+    let test = reviewed();
+    let quickfix = run(&test, &["findings", "--format", "quickfix"], DONE);
+    let Some(entries) = read_with_vim(&test, &quickfix) else {
+        eprintln!("skipped: there is no vim with +quickfix and +eval");
+        return;
+    };
+    let found = test.json(&["findings", "--format", "json"], DONE);
+    let expected: Vec<(String, u64, u64)> = found["findings"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|it| {
+            (it["repo_relative_path"].as_str().expect("a path").to_owned(), it["line_start"].as_u64().expect("it"), 1)
+        })
+        .collect();
+    let places: Vec<(String, u64, u64)> =
+        entries.iter().map(|(path, line, column, _)| (path.clone(), *line, *column)).collect();
+    assert!(!expected.is_empty() && expected.iter().any(|(path, ..)| path.contains(' ')), "{expected:?}");
+    assert_eq!(places, expected, "{quickfix}");
+    for (entry, finding) in entries.iter().zip(found["findings"].as_array().expect("a list")) {
+        let (title, id) = (finding["title"].as_str().expect("text"), finding["finding_id"].as_str().expect("text"));
+        assert!(entry.3.contains(title) && entry.3.contains(id), "{entry:?}");
+    }
+}
+
 #[test]
 fn smells_and_single_findings_have_the_formats_too() {
     let test = reviewed();

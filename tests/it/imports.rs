@@ -136,6 +136,44 @@ fn a_missing_problem_is_confirmed_as_fixed_only_where_its_file_was_checked() {
     assert_eq!(findings(&test), [row(COMPARED, "addressed", 5), row(UNUSED, "unresolved", 1)]);
 }
 
+#[rstest]
+#[case::edited_in_its_file("src/a.py")]
+#[case::in_a_renamed_file("src/renamed.py")]
+fn another_rule_at_the_same_place_is_another_finding(#[case] path: &str) {
+    let test = place();
+    let both = |rule: &str, path: &str, text: &str| {
+        let mut problem = result(rule, path, 4, text);
+        problem["locations"][0]["physicalLocation"]["region"]["endLine"] = json!(5);
+        problem
+    };
+    let first = import(
+        &test,
+        &["sarif", &write_sarif(&test, "lint", &[both("weak-hash", "src/a.py", "Weak hash")], &[])],
+        DONE,
+    );
+    if path == "src/a.py" {
+        test.write(path, "import os\n\n\ndef f(x, y):\n    return x == None\n");
+    } else {
+        std::fs::rename(test.repo().join("src/a.py"), test.repo().join(path)).expect("renamed");
+    }
+    // The message does not tell them apart, the rule does.
+    let file = write_sarif(&test, "lint", &[both("eval-injection", path, "Weak hash")], &[]);
+    let imported = import(&test, &["sarif", &file, "--covered", "."], DONE);
+    assert_eq!(
+        findings(&test),
+        [row("lint eval-injection: Weak hash", "open", 4), row("lint weak-hash: Weak hash", "addressed", 4)]
+    );
+    let [older, newer] = [&first, &imported].map(|imported| &imported[0]["findings"][0]);
+    assert_ne!(older["finding_id"], newer["finding_id"]);
+    assert_eq!(newer["first_run_id"], imported[0]["run"]["run_id"]);
+
+    // The same rule in the edited line stays the same finding.
+    let file = write_sarif(&test, "lint", &[both("eval-injection", path, "Weak hash, still")], &[]);
+    test.write(path, "import os\n\n\ndef f(x, y, z):\n    return x == None\n");
+    let again = import(&test, &["sarif", &file], DONE);
+    assert_eq!(again[0]["findings"][0]["finding_id"], newer["finding_id"]);
+}
+
 #[test]
 fn a_tool_that_failed_confirms_nothing() {
     let test = place();

@@ -83,6 +83,108 @@ fn what_the_ledger_advertises_works() {
 }
 
 #[test]
+fn a_tool_that_is_not_to_be_had_here_is_not_advertised() {
+    let test = start();
+    test.write("a.py", long_function("wide"));
+    run(&test, &["review", "--wait"], DONE);
+    let entry = json!({ "command": "revdeck", "args": ["mcp"] });
+    let servers = json!({ "revdeck": entry });
+    let user_home = test.home().parent().expect("a folder").to_owned();
+    let here = test.repo().canonicalize().expect("a path").to_string_lossy().into_owned();
+    let write = |path: &str, text: String| {
+        let path = user_home.join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(path, text).expect("written");
+    };
+    let mut sessions = 0;
+    let mut is_advertised = |agent: &str| {
+        sessions += 1;
+        let session = format!("s{sessions}");
+        run(&test, &["ledger", "--agent", agent, "--session", &session], DONE).contains("auto_review_details(")
+    };
+    let state = |own: Value, elsewhere: Value| {
+        json!({ "projects": { here.as_str(): own, "/work/elsewhere": elsewhere } }).to_string()
+    };
+    // Servers of a folder are for that folder.
+    write(".claude.json", state(json!({}), json!({ "mcpServers": servers })));
+    assert!(!is_advertised("claude-code"));
+    write(".claude.json", state(json!({ "mcpServers": servers }), json!({})));
+    assert!(is_advertised("claude-code"));
+    write(".claude.json", state(json!({ "mcpServers": servers, "disabledMcpServers": ["revdeck"] }), json!({})));
+    assert!(!is_advertised("claude-code"));
+    std::fs::remove_file(user_home.join(".claude.json")).expect("removed");
+    // The project offers it, and the user has refused.
+    test.write(".mcp.json", json!({ "mcpServers": servers }).to_string());
+    assert!(is_advertised("claude-code"));
+    test.write(".claude/settings.local.json", json!({ "disabledMcpjsonServers": ["revdeck"] }).to_string());
+    assert!(!is_advertised("claude-code"));
+    let excluded = json!({ "mcp": { "excluded": ["revdeck"] }, "mcpServers": servers });
+    write(".gemini/settings.json", json!({ "mcpServers": servers }).to_string());
+    assert!(is_advertised("gemini"));
+    write(".gemini/settings.json", excluded.to_string());
+    assert!(!is_advertised("gemini"));
+    let table = "[mcp_servers.revdeck]\ncommand = \"revdeck\"\nargs = [\"mcp\"]\n";
+    write(".codex/config.toml", table.to_owned());
+    assert!(is_advertised("codex"));
+    write(".codex/config.toml", table.lines().map(|line| format!("# {line}\n")).collect());
+    assert!(!is_advertised("codex"));
+}
+
+#[test]
+fn a_file_that_an_older_one_has_replaced_names_no_finding() {
+    let test = start();
+    let older = test.write("older.py", "x = 1\n");
+    let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let file = std::fs::File::options().write(true).open(&older).expect("opened");
+    file.set_modified(hour_ago).expect("an older time");
+    let reviewed = test.write("a.py", long_function("wide"));
+    run(&test, &["review", "--wait"], DONE);
+    assert_eq!(run(&test, &["ledger"], DONE).matches("<finding ").count(), 1);
+    std::fs::rename(older, reviewed).expect("moved");
+    assert_eq!(run(&test, &["ledger"], DONE).matches("<finding ").count(), 0);
+}
+
+#[test]
+fn the_preview_of_each_session_is_its_next_turn_byte_for_byte() {
+    let test = start();
+    for number in 0..12 {
+        test.write(&format!("wide{number}.py"), long_function(&format!("wide{number}")));
+    }
+    run(&test, &["review", "--wait"], DONE);
+    fn asked(session: &str) -> Vec<&str> {
+        let more: &[&str] = match session {
+            "plain" => &[],
+            "text" => &["--format", "text"],
+            "small" => &["--max-tokens", "150"],
+            _ => &["--format", "text", "--max-tokens", "150"],
+        };
+        [&["ledger", "--agent", "mine", "--session", session], more].concat()
+    }
+    let sessions = ["plain", "text", "small", "both"];
+    for session in sessions {
+        run(&test, &asked(session), DONE);
+    }
+    let compare = |when: &str| {
+        for session in sessions {
+            let preview = test.json(&["ledger", "--preview"], DONE);
+            let mut known = preview["sessions"].as_array().expect("a list").iter();
+            let shown = known.find(|shown| shown["session"] == session).expect("the session");
+            let lines = shown["lines"].as_array().expect("lines").iter();
+            let text: String = lines.map(|line| line["text"].as_str().expect("text")).collect();
+            assert_eq!(text, run(&test, &asked(session), DONE), "{session}, {when}");
+        }
+    };
+    compare("unchanged");
+    test.write("late.py", long_function("late"));
+    run(&test, &["review", "--wait"], DONE);
+    compare("after a review");
+    for session in sessions {
+        run(&test, &["ledger", "--forget", "--agent", "mine", "--session", session], DONE);
+    }
+    compare("after a compaction");
+}
+
+#[test]
 fn the_least_priority_is_a_setting() {
     let test = start();
     test.write("a.py", long_function("wide"));
@@ -135,8 +237,55 @@ fn details_say_what_was_cut_and_what_is_damaged() {
     std::fs::write(store.root().join("events").join(format!("{latest}.jsonl")), "").expect("written");
     assert_snapshot!(test.fails(&["details", &latest], INCOMPLETE), @"
     error: the result of the run [run] is damaged: [home]/state/review/repo-[hash]/auto-review/outputs/[run].json
-      hint: `revdeck store verify` says more; `revdeck review` reviews the code again
+      hint: `revdeck store verify` says more; `revdeck review --force` reviews the code again
     ");
+}
+
+#[test]
+fn a_run_whose_result_is_missing_is_never_clean() {
+    let test = start();
+    test.write("a.py", long_function("wide"));
+    test.commit("long");
+    run(&test, &["review", "--wait"], DONE);
+    let root = test.store().root().to_owned();
+    let latest = test.store().view().expect("a view").run(0).id.to_owned();
+    std::fs::remove_file(root.join("outputs").join(format!("{latest}.json"))).expect("removed");
+    // The journal has the findings.
+    for command in ["details", "show"] {
+        let shown = test.output(&[command, &latest], DONE);
+        assert_eq!(shown.matches("  p1  LONG_METHOD  open\n").count(), 1, "{shown}");
+        let note = "outputs/[run].json); these are the findings of the run's journal";
+        assert!(shown.contains("the result is missing ([home]/state/") && shown.contains(note), "{command}: {shown}");
+    }
+    let sarif = |arguments: &[&str], code: i32| -> (Value, usize) {
+        let log = test.json(&[arguments, &["--format", "sarif"]].concat(), code);
+        let run = &log["runs"][0];
+        (run["invocations"][0]["executionSuccessful"].clone(), run["results"].as_array().expect("results").len())
+    };
+    assert_eq!(sarif(&["show", &latest], DONE), (true.into(), 1));
+    assert_eq!(sarif(&["findings"], DONE), (true.into(), 1));
+
+    std::fs::remove_file(root.join("events").join(format!("{latest}.jsonl"))).expect("removed");
+    for arguments in [
+        &["details", &latest][..],
+        &["show", &latest],
+        &["show", &latest, "--format", "sarif"],
+        &["findings", "--run", &latest],
+        &["review", "--wait"],
+    ] {
+        let error = test.fails(arguments, INCOMPLETE);
+        assert!(error.contains("is missing: [home]/state/review/"), "{arguments:?}: {error}");
+        assert!(error.contains("`revdeck review --force` reviews the code again"), "{arguments:?}: {error}");
+    }
+    let listed = test.output(&["findings"], INCOMPLETE);
+    assert!(listed.starts_with("no findings\nthe review is incomplete: the result is missing ([home]/"), "{listed}");
+    assert!(listed.contains("1 finding is lost with it; `revdeck review --force` reviews the code again"), "{listed}");
+    assert_eq!(sarif(&["findings"], INCOMPLETE), (false.into(), 0));
+    let listed = test.json(&["findings", "--format", "json"], INCOMPLETE);
+    assert!(listed["incomplete"].as_str().is_some_and(|said| said.contains("1 finding is lost with it")), "{listed}");
+    // The way out.
+    run(&test, &["review", "--wait", "--force"], DONE);
+    assert_eq!(run(&test, &["findings", "--format", "sarif"], DONE).matches("\"ruleId\"").count(), 1);
 }
 
 #[test]

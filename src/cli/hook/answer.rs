@@ -14,7 +14,8 @@ use super::super::error::{CliError, CliExitCode};
 use super::super::output;
 use super::super::session::{Invocation, Session};
 use crate::assistants::{
-    AgentSession, AgentSessionKey, Assistant, HookEvent, HookEventKind, MAX_HOOK_ANSWER_CHARS, read_hook_event,
+    AgentSession, AgentSessionKey, Assistant, HookEvent, HookEventKind, InstallScope, MAX_HOOK_ANSWER_CHARS,
+    claim_event, read_hook_event,
 };
 use crate::domain::text::sanitize_line;
 use crate::domain::{FindingId, Priority};
@@ -25,10 +26,11 @@ use crate::runner::{
     forget_ledger_session, ledger_format,
 };
 
-/// Time after which the hook prints nothing. With the start of the process it stays below 0.2 s.
+/// Time after which the hook prints nothing.
 const DEFAULT_ANSWER_TIME: Duration = Duration::from_millis(180);
-/// Time for output that has begun, and for the note about it in the store.
-const FINISH_TIME: Duration = Duration::from_millis(50);
+/// Additional time for output that has begun, and for the note about it in the store. With the answer and the start of
+/// the process it stays below 0.2 s.
+const FINISH_TIME: Duration = Duration::from_millis(15);
 /// Number of ledgers after which one comes whole again in an assistant that does not say when it compacts its context.
 const MAX_LEDGERS_BEFORE_WHOLE: usize = 10;
 /// Number of findings that one question at the stop names.
@@ -44,8 +46,16 @@ const OPEN: u8 = 0;
 const PRINTING: u8 = 1;
 const EXPIRED: u8 = 2;
 
+/// Call of a hook by an assistant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) struct AssistantCall {
+    pub assistant: Assistant,
+    /// Settings that have the hook.
+    pub scope: InstallScope,
+}
+
 /// Answers one call of an assistant. `time` replaces the time limit, for tests.
-pub(in crate::cli) fn answer(global: GlobalArgs, assistant: Assistant, time: Option<Duration>) -> CliExitCode {
+pub(in crate::cli) fn answer(global: GlobalArgs, call: AssistantCall, time: Option<Duration>) -> CliExitCode {
     let started = Instant::now();
     let limit = time.unwrap_or(DEFAULT_ANSWER_TIME);
     // Nothing about a failure on standard error either: some assistants show it to the user at each turn.
@@ -55,12 +65,12 @@ pub(in crate::cli) fn answer(global: GlobalArgs, assistant: Assistant, time: Opt
     let gate = AnswerGate { state: Arc::clone(&state), deadline: started + limit };
     std::thread::spawn(move || {
         // An error is no news for the assistant: `revdeck doctor` and `hook status` say what is wrong.
-        let _ = respond(global, assistant, &gate);
+        let _ = respond(global, call, &gate);
         let _ = sender.send(());
     });
     let _ = done.recv_timeout(limit.saturating_sub(started.elapsed()));
     if state.compare_exchange(OPEN, EXPIRED, Ordering::SeqCst, Ordering::SeqCst) == Err(PRINTING) {
-        let _ = done.recv_timeout(FINISH_TIME);
+        let _ = done.recv_timeout((limit + FINISH_TIME).saturating_sub(started.elapsed()));
     }
     // The thread may wait for its input or for a lock: the end of the process ends it.
     std::process::exit(CliExitCode::Done as i32)
@@ -88,7 +98,8 @@ impl AnswerGate {
     }
 }
 
-fn respond(global: GlobalArgs, assistant: Assistant, gate: &AnswerGate) -> Result<(), CliError> {
+fn respond(global: GlobalArgs, call: AssistantCall, gate: &AnswerGate) -> Result<(), CliError> {
+    let assistant = call.assistant;
     let event =
         read_hook_event(std::io::stdin().lock(), assistant).map_err(|error| CliError::failed(error.to_string()))?;
     if event.kind == HookEventKind::Other {
@@ -108,6 +119,11 @@ fn respond(global: GlobalArgs, assistant: Assistant, gate: &AnswerGate) -> Resul
     };
     let folder = invocation.paths.state.join("assistants/sessions");
     let key = AgentSessionKey::new(&folder, assistant, &event.session, &session.repo.root());
+    // Only these have an answer.
+    let is_answered = matches!(event.kind, HookEventKind::Turn | HookEventKind::Compacted | HookEventKind::Stop);
+    if is_answered && !claim_event(&key, call.scope, &event, sources.now) {
+        return Ok(());
+    }
     match event.kind {
         HookEventKind::Turn | HookEventKind::Compacted => {
             if event.kind == HookEventKind::Turn && !event.is_subagent && !event.prompt.starts_with(STOP_OPENING) {

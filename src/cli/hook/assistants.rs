@@ -94,6 +94,12 @@ pub(super) fn change(
     {
         said.push_str(&list_next_steps(assistant, scope, stop, &program));
     }
+    if let SettingsAction::Install(_) = action {
+        let states = read_states(assistant, &folders)?;
+        if states.iter().any(|(other, files)| *other != scope && has_hooks(files)) {
+            said.push_str(&format!("note: {}\n", describe_both_scopes(assistant)));
+        }
+    }
     output::print(&said)?;
     Ok(CliExitCode::Done)
 }
@@ -200,8 +206,12 @@ pub(super) fn list_states(invocation: &Invocation) -> Result<String, CliError> {
     let mut said = String::new();
     for assistant in Assistant::ALL {
         let mut lines = Vec::new();
-        for (scope, files) in read_states(assistant, &folders)? {
-            lines.extend(files.iter().filter_map(|file| describe_state(assistant, scope, file, &folders)));
+        let states = read_states(assistant, &folders)?;
+        for (scope, files) in &states {
+            lines.extend(files.iter().filter_map(|file| describe_state(assistant, *scope, file, &folders)));
+        }
+        if is_in_both_scopes(&states) {
+            lines.push(describe_both_scopes(assistant));
         }
         let name = assistant.name();
         if lines.is_empty() {
@@ -223,7 +233,9 @@ pub(super) fn build_states_json(invocation: &Invocation) -> Result<Vec<Value>, C
     let folders = find_folders(invocation)?;
     let mut states = Vec::new();
     for assistant in Assistant::ALL {
-        for (scope, files) in read_states(assistant, &folders)? {
+        let scopes = read_states(assistant, &folders)?;
+        let is_twice = is_in_both_scopes(&scopes);
+        for (scope, files) in scopes {
             let is_in = |file: &FileStatus| !file.entries.is_empty();
             let all: Vec<Value> = files
                 .iter()
@@ -243,11 +255,30 @@ pub(super) fn build_states_json(invocation: &Invocation) -> Result<Vec<Value>, C
                 "host": assistant.name(),
                 "scope": scope.word(),
                 "installed": files.iter().any(is_in),
+                "also_in_other_scope": is_twice,
                 "files": all,
             }));
         }
     }
     Ok(states)
+}
+
+/// Returns whether files have entries that an assistant calls at its turns.
+fn has_hooks(files: &[FileStatus]) -> bool {
+    files.iter().flat_map(|file| &file.entries).any(|entry| entry.starts_with("hooks.") || entry == "plugin")
+}
+
+fn is_in_both_scopes(states: &[(InstallScope, Vec<FileStatus>)]) -> bool {
+    states.len() > 1 && states.iter().all(|(_, files)| has_hooks(files))
+}
+
+/// Returns the sentence for hooks in the settings of the user and in the files of the repository.
+fn describe_both_scopes(assistant: Assistant) -> String {
+    let name = assistant.name();
+    format!(
+        "in your settings and in this repository: {name} calls both at each turn, and the second call prints nothing; \
+         `revdeck hook uninstall {name} --scope user` or `--scope project` takes one out"
+    )
 }
 
 type ScopedStates = Vec<(InstallScope, Vec<FileStatus>)>;

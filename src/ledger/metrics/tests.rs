@@ -100,6 +100,8 @@ fn build_delivery(seconds: i64, run: Option<u8>, findings: &[u8], tokens: u64) -
         agent: String::new(),
         session: String::new(),
         form: LedgerForm::Whole,
+        format: None,
+        max_tokens: None,
         state: String::new(),
     }
 }

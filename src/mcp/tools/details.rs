@@ -16,8 +16,8 @@ use crate::mcp::tool::{
 };
 use crate::mcp::{OpenPurpose, ToolFailure};
 use crate::runner::Services;
-use crate::store::StoreView;
 use crate::store::id_lookup::{self, RunOrFinding};
+use crate::store::{Store, StoreView};
 
 /// Limits of the result in bytes, as JSON: about 3,000 tokens, and 16,000 at most. The minimum holds a run.
 const DEFAULT_MAX_BYTES: usize = 12_000;
@@ -68,6 +68,8 @@ struct DetailsResult {
     summary: String,
     /// Parts of the change that were not reviewed, in words; null if there are none
     not_reviewed: Option<String>,
+    /// Damage of the stored result, because of which findings may be missing; null if there is none
+    damage: Option<String>,
     /// Number of reports that are not raised: they failed the check against the code, or were dismissed or muted
     held_back: usize,
     findings: Vec<FindingDetails>,
@@ -229,6 +231,7 @@ pub fn build_details(
 /// Describes the run, without its findings.
 fn describe_run(services: &Services, record: &RunRecord) -> Result<DetailsResult, ToolFailure> {
     let output = services.store.output(&record.run_id)?;
+    let damage = output.as_ref().and_then(|output| output.damage.as_ref());
     let held_back = output.as_ref().map_or(0, |output| output.held_back.len() + output.rejected.len());
     let coverage = output.as_ref().map_or(&record.outcome.coverage, |output| &output.coverage);
     let summary = match record.ending.error_summary.is_empty() {
@@ -244,6 +247,7 @@ fn describe_run(services: &Services, record: &RunRecord) -> Result<DetailsResult
         run,
         summary: cut(summary),
         not_reviewed: coverage.describe_gaps().map(|gaps| cut(&gaps)),
+        damage: damage.map(|damage| cut(&damage.describe())),
         held_back,
         findings: Vec::new(),
         findings_left_out: 0,
@@ -258,6 +262,9 @@ fn load_findings_of_run(
     subject: &DetailsSubject,
 ) -> Result<Vec<Finding>, ToolFailure> {
     let mut chosen = services.store.reported_findings(&subject.run)?;
+    if chosen.is_empty() {
+        refuse_lost_result(&services.store, &subject.run)?;
+    }
     chosen.retain(|finding| subject.finding.as_ref().is_none_or(|wanted| *wanted == finding.finding_id));
     if let Some(finding) = subject.finding.as_ref().filter(|_| chosen.is_empty()) {
         let last = services.store.finding(finding)?.map(|found| found.last_run_id);
@@ -282,6 +289,18 @@ fn load_findings_of_run(
         (a.priority, &a.repo_relative_path, a.line_start).cmp(&(b.priority, &b.repo_relative_path, b.line_start))
     });
     Ok(chosen)
+}
+
+/// Refuses a run whose findings cannot be read: an empty list would look like a clean review.
+///
+/// # Errors
+///
+/// If the result of the run is missing or damaged, and its journal has no findings either.
+pub fn refuse_lost_result(store: &Store, run: &RunId) -> Result<(), ToolFailure> {
+    let Some(damage) = store.output_damage(run)? else { return Ok(()) };
+    let path = cut_text(&clean_text(&damage.path.to_string_lossy()), MAX_SUMMARY_BYTES);
+    Err(ToolFailure::new(format!("the result of the run {run} is {}: {path}", damage.cause.word()))
+        .hint("tell the user: `revdeck store verify` says more, `revdeck review --force` reviews the code again"))
 }
 
 impl FindingDetails {

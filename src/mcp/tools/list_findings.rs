@@ -13,6 +13,7 @@ use crate::mcp::rows::FindingSummary;
 use crate::mcp::tool::{
     ToolContext, ToolDefinition, ToolEffect, ToolOutput, ToolSchemas, check_range, encode, parse_arguments, parse_words,
 };
+use crate::mcp::tools::details::refuse_lost_result;
 use crate::mcp::{OpenPurpose, ToolFailure};
 use crate::runner::Services;
 use crate::store::{FindingRow, id_lookup};
@@ -133,6 +134,9 @@ fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, 
     if let Some(given) = &arguments.run_id {
         let run = id_lookup::resolve_run(&services.store, given)?;
         let reported = services.store.reported_findings(&run)?;
+        if reported.is_empty() {
+            refuse_lost_result(&services.store, &run)?;
+        }
         selection.reported = Some(reported.into_iter().map(|finding| finding.finding_id.to_string()).collect());
     }
     list_findings(&services, &selection)

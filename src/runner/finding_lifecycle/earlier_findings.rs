@@ -7,7 +7,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::FindingSettlement;
 use super::snapshot_files::SnapshotFiles;
-use crate::domain::{Finding, FindingId, FindingStatus, Kind, LineRange, OmissionReason, OmittedFile, RunStatus};
+use crate::domain::{
+    Finding, FindingId, FindingStatus, Kind, LineRange, OmissionReason, OmittedFile, RunStatus, Source,
+};
 use crate::policy::anchor::AnchorLocation;
 use crate::policy::{self, FindingState, MatchCandidate, ReviewExtent, RunAuthority, SnapshotLayer, SnapshotView};
 use crate::review::ReviewOutcome;
@@ -214,7 +216,7 @@ impl FindingSettlement<'_> {
                 .filter(|id| !taken.contains(id))
                 .collect();
             // Of several problems of the same code, the one with the same title; else the first one.
-            let mut same = known.iter().filter(|known| ids.contains(&known.id));
+            let mut same = known.iter().filter(|known| ids.contains(&known.id) && self.may_be_same(finding, known));
             let found = same.clone().find(|known| known.title == finding.title).or_else(|| same.next());
             if let Some(known) = found {
                 taken.insert(known.id.clone());
@@ -246,11 +248,23 @@ impl FindingSettlement<'_> {
             })
             .collect();
         let reports: Vec<&Finding> = open.iter().map(|finding| &**finding).collect();
-        let found = policy::match_earlier_findings(&reports, &earlier);
+        let may_be_same = |report: usize, known: usize| self.may_be_same(reports[report], left[known]);
+        let found = policy::match_earlier_findings(&reports, &earlier, may_be_same);
         for (finding, known) in open.into_iter().zip(found) {
             if let Some(known) = known.and_then(|known| left.get(known)) {
                 self.reuse_id(finding, known);
             }
+        }
+    }
+
+    /// Returns false if a finding of an imported report is another problem than an earlier finding, although kind and
+    /// place are equal: the tool reports it under another rule. A smell of another reviewer is the same by its kind.
+    fn may_be_same(&self, finding: &Finding, known: &EarlierFinding) -> bool {
+        let tool = self.run.reviewed_by.name.as_str();
+        match self.run.source {
+            Source::Import if known.reviewer == tool => policy::is_same_rule(tool, &finding.title, &known.title),
+            Source::Import => finding.kind.is_smell(),
+            _ => true,
         }
     }
 

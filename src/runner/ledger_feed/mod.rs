@@ -5,6 +5,7 @@
 //! It reads and changes nothing. [`LedgerTurn::record`] is called once the assistant has the text.
 
 mod details_call;
+mod mcp_entries;
 pub(super) mod preview;
 mod records;
 mod standing_code;
@@ -172,6 +173,8 @@ fn compose_from_records(
         agent: request.agent.clone(),
         session: request.session.clone(),
         form: ledger.form,
+        format: Some(request.format),
+        max_tokens: request.max_tokens.map(|tokens| tokens as u64),
         state: if request.session.is_empty() { String::new() } else { ledger.state.clone() },
     });
     let (below_priority, stale) = (records.below_priority, records.stale.clone());
@@ -200,6 +203,8 @@ pub fn forget_ledger_session(sources: &LedgerSources<'_>, agent: &str, session: 
         agent: agent.to_owned(),
         session: session.to_owned(),
         form: LedgerForm::Forgotten,
+        format: None,
+        max_tokens: None,
         state: String::new(),
     })
 }
@@ -285,19 +290,27 @@ mod tests {
             in_xml in any::<bool>(),
         ) {
             let view = LedgerView { repo: "code".to_owned(), findings, has_undecided: true, ..LedgerView::default() };
-            let world = LedgerWorld {
-                now: Time::UNIX_EPOCH,
-                format: if in_xml { LedgerFormat::Xml } else { LedgerFormat::Text },
-                details: DetailsCall::Shell,
-                memory: None,
-                count: &tokens::upper_bound,
-                mask: &mask_names,
-            };
-            let (ledger, counted) = fit_budget(&view, &world, cap, TokenCountPrecision::AtMost);
-            if let Some(ledger) = ledger {
-                let tokens = tokens::count_tokens(Encoding::O200kBase, &ledger.text);
-                prop_assert!(tokens <= ledger.tokens && ledger.tokens <= cap, "{tokens}, {}", ledger.tokens);
-                prop_assert!(counted == TokenCountPrecision::AtMost || tokens == ledger.tokens);
+            // A reader without memory, and a session that is told one ledger after the other.
+            let mut memory: Option<SessionMemory> = None;
+            for _ in 0..4 {
+                let world = LedgerWorld {
+                    now: Time::UNIX_EPOCH,
+                    format: if in_xml { LedgerFormat::Xml } else { LedgerFormat::Text },
+                    details: DetailsCall::Shell,
+                    memory: memory.as_ref(),
+                    count: &tokens::upper_bound,
+                    mask: &mask_names,
+                };
+                let (ledger, counted) = fit_budget(&view, &world, cap, TokenCountPrecision::AtMost);
+                let mut told = memory.unwrap_or_default();
+                if let Some(ledger) = ledger {
+                    let tokens = tokens::count_tokens(Encoding::O200kBase, &ledger.text);
+                    prop_assert!(tokens <= ledger.tokens && ledger.tokens <= cap, "{tokens}, {}", ledger.tokens);
+                    prop_assert!(counted == TokenCountPrecision::AtMost || tokens == ledger.tokens);
+                    told.told.extend(ledger.surfaced.iter().map(ToString::to_string));
+                    told.state = ledger.state;
+                }
+                memory = Some(told);
             }
         }
     }

@@ -75,9 +75,17 @@ pub fn preview_ledgers(sources: &LedgerSources<'_>) -> Result<LedgerPreview, Sto
     }
     let mut sessions = Vec::with_capacity(known.len());
     for (agent, session) in known {
-        let counted = TokenCountPrecision::Exact;
-        let format = ledger_format(&agent);
-        let request = LedgerRequest { agent, session, counted, format, ..LedgerRequest::default() };
+        let is_text_of = |it: &&LedgerDelivery| it.is_text() && it.agent == agent && it.session == session;
+        // A session asks at each turn in the way in which it asked at the last one.
+        let last = recent.iter().find(is_text_of).filter(|_| !session.is_empty());
+        let request = LedgerRequest {
+            format: last.and_then(|last| last.format).unwrap_or_else(|| ledger_format(&agent)),
+            max_tokens: last.and_then(|last| last.max_tokens).and_then(|tokens| usize::try_from(tokens).ok()),
+            counted: TokenCountPrecision::Exact,
+            agent,
+            session,
+            ..LedgerRequest::default()
+        };
         let turn = compose_from_records(sources, &records, &request)?;
         let lines = count_lines(turn.text());
         let ledger = turn.ledger.as_ref();

@@ -2,7 +2,7 @@
 //! finding: a review does.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
@@ -18,7 +18,7 @@ const MIN_TELLING_BYTES: usize = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CodeState {
     Missing,
-    /// Last written at this time, in milliseconds since 1970.
+    /// Last written or put in its place at this time, in milliseconds since 1970.
     Written(i64),
     /// It cannot be looked at.
     Unknown,
@@ -43,7 +43,7 @@ impl StandingCode {
         self.states.len()
     }
 
-    /// Returns true if the file was written after `since_ms` (milliseconds since 1970).
+    /// Returns true if the file was written or put in its place after `since_ms` (milliseconds since 1970).
     pub(super) fn is_changed(&mut self, path: &str, since_ms: i64) -> bool {
         matches!(self.state(path), CodeState::Written(ms) if ms > since_ms)
     }
@@ -76,11 +76,7 @@ impl StandingCode {
             return *state;
         }
         let state = match self.locate(path).map(fs::symlink_metadata) {
-            Some(Ok(file)) => {
-                let written = file.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-                let written = written.and_then(|since| i64::try_from(since.as_millis()).ok());
-                written.map_or(CodeState::Unknown, CodeState::Written)
-            }
+            Some(Ok(file)) => last_change_ms(&file).map_or(CodeState::Unknown, CodeState::Written),
             Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => CodeState::Missing,
             _ => CodeState::Unknown,
         };
@@ -106,9 +102,39 @@ impl StandingCode {
     }
 }
 
+/// Returns the time, in milliseconds since 1970, at which the file was written or put in its place. A moved file keeps the
+/// time at which it was written, so on Unix the change of its status counts too.
+fn last_change_ms(file: &Metadata) -> Option<i64> {
+    let written = file.modified().ok().and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let written = written.and_then(|since| i64::try_from(since.as_millis()).ok());
+    #[cfg(unix)]
+    let placed = {
+        use std::os::unix::fs::MetadataExt;
+        file.ctime().checked_mul(1000).map(|ms| ms + file.ctime_nsec() / 1_000_000)
+    };
+    #[cfg(not(unix))]
+    let placed = None;
+    written.max(placed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn an_older_file_that_is_moved_here_is_a_change() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (older, path) = (folder.path().join("older.rs"), folder.path().join("a.rs"));
+        fs::write(&older, "x").expect("written");
+        let hour_ago = SystemTime::now() - std::time::Duration::from_secs(3600);
+        File::options().write(true).open(&older).and_then(|file| file.set_modified(hour_ago)).expect("an older time");
+        fs::rename(&older, &path).expect("moved");
+        let reviewed = SystemTime::now() - std::time::Duration::from_secs(60);
+        let since = reviewed.duration_since(SystemTime::UNIX_EPOCH).expect("a time").as_millis();
+        let mut code = StandingCode::new(folder.path().to_owned());
+        assert!(code.is_changed("a.rs", i64::try_from(since).expect("a time")));
+    }
 
     #[test]
     fn code_stands_while_half_of_its_lines_do() {

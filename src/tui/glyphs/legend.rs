@@ -30,6 +30,7 @@ impl Glyphs {
             dot,
             dash,
             arrow,
+            at_most,
             quotes: (opening_quote, closing_quote),
             bar,
             mark,
@@ -86,6 +87,7 @@ impl Glyphs {
         push(dash, Role::Muted, "no value; left out; no key");
         push(none, Role::Muted, "zero; nothing runs");
         push(arrow, Role::Muted, "before and after");
+        push(at_most, Role::Muted, "at most so many");
         push(&join([opening_quote, closing_quote]), Role::Muted, "subject of a commit");
         push(done, Role::Good, "message: done");
         push(dot, Role::Muted, "message; between facts");

@@ -6,7 +6,7 @@ use super::super::doc::{Doc, DocLine, wrap_words};
 use super::super::page_data::HighlightSpans;
 use super::super::theme::Role;
 use super::push_spans;
-use crate::domain::{FindingId, LedgerDelivery, LedgerForm, text};
+use crate::domain::{FindingId, LedgerDelivery, LedgerForm, TokenCountPrecision, text};
 use crate::runner::{LedgerPreview, SessionPreview};
 
 /// Width of the column of tokens.
@@ -92,14 +92,15 @@ fn describe_delivery(app: &App, delivery: &LedgerDelivery) -> DocLine {
         ("", "") => "unknown reader".to_owned(),
         (agent, session) => format!("{agent} {session}").trim().to_owned(),
     };
+    let bound = match delivery.counted {
+        TokenCountPrecision::Exact => "",
+        TokenCountPrecision::AtMost => app.display.glyphs.at_most,
+    };
+    let tokens = format!("{bound}{}", text::format_count(count(delivery.tokens), "token"));
     let content = match delivery.form {
         LedgerForm::Forgotten => "forgot what it knew".to_owned(),
-        LedgerForm::Unchanged => format!("{}, unchanged", text::format_count(count(delivery.tokens), "token")),
-        LedgerForm::Whole => format!(
-            "{}, {}",
-            text::format_count(count(delivery.tokens), "token"),
-            text::format_count(delivery.findings.len(), "finding")
-        ),
+        LedgerForm::Unchanged => format!("{tokens}, unchanged"),
+        LedgerForm::Whole => format!("{tokens}, {}", text::format_count(delivery.findings.len(), "finding")),
     };
     DocLine::styled(Role::Muted, &format!("{time}  "))
         .with_span(Role::Normal, &text::sanitize_line(&reader))

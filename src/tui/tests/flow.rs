@@ -459,6 +459,31 @@ fn copying_and_editing_name_the_place() {
 }
 
 #[test]
+fn a_prompt_is_copied_of_the_selected_finding_or_of_the_marked_ones() {
+    let prompted = |commands: Vec<AppCommand>| {
+        commands.into_iter().find_map(|command| match command {
+            AppCommand::CopyPrompt(findings) => Some(findings),
+            _ => None,
+        })
+    };
+    let mut app = showing(160, 48, view());
+    assert_eq!(prompted(press(&mut app, "Y")), Some(vec![finding_id(1)]));
+    press(&mut app, "j");
+    let second = selected(&app);
+    assert_eq!(prompted(press(&mut app, "Y")), Some(vec![second.clone()]));
+    press(&mut app, "k Space Space");
+    assert_eq!(prompted(press(&mut app, "Y")), Some(vec![finding_id(1), second]), "in the order of the list");
+
+    let mut empty = app_without_findings();
+    assert_eq!(prompted(press(&mut empty, "Y")), None);
+    assert!(screen(&empty).contains("no finding is selected"), "{}", screen(&empty));
+}
+
+fn app_without_findings() -> App {
+    showing(160, 48, complete(StoreViewBuilder::default()))
+}
+
+#[test]
 fn what_was_set_right_is_told_until_a_key_is_pressed() {
     let mut app = showing(160, 48, view());
     let summary = "2 runs resumed, 1 lost: worker died in turn 7, 4 findings kept; 1 leftover worktree removed";

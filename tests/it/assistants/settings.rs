@@ -8,7 +8,7 @@ use insta::assert_snapshot;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use crate::env::{DONE, TestEnvironment, USAGE, err, files_below, out, run};
+use crate::env::{DONE, TestEnvironment, USAGE, err, files_below, lines_with, out, run};
 
 const HOSTS: [&str; 4] = ["claude-code", "codex", "gemini", "opencode"];
 
@@ -332,6 +332,31 @@ fn the_state_says_what_is_outdated_and_what_to_do() {
     write(&settings[0], &(before + &noted));
     let state = test.output(&["hook", "status"], DONE);
     assert!(state.contains("hooks.PreCompact; trusted in codex, which asks again"), "{state}");
+}
+
+#[test]
+fn an_installation_in_both_scopes_is_named() {
+    let test = TestEnvironment::new();
+    let both = |text: &str| lines_with(text, |line| line.contains("calls both"));
+    for host in HOSTS {
+        let said = test.output(&["hook", "install", host, "--yes"], DONE);
+        assert_eq!(both(&said), "", "{host}");
+        assert_eq!(both(&test.output(&["hook", "status"], DONE)), "", "{host}");
+        let said = test.output(&["hook", "install", host, "--scope", "project", "--yes"], DONE);
+        assert_ne!(both(&said), "", "{host}: {said}");
+        let state = test.output(&["hook", "status"], DONE);
+        let expected = format!(
+            "{host}  in your settings and in this repository: {host} calls both at each turn, and the second call prints nothing; \
+             `revdeck hook uninstall {host} --scope user` or `--scope project` takes one out"
+        );
+        assert_eq!(both(&state).trim_end(), expected);
+        assert_eq!(status(&test, host)["also_in_other_scope"], true);
+        // Calls of both scopes are recognised and taken out.
+        run(&test, &["hook", "uninstall", host, "--scope", "project", "--yes"], DONE);
+        assert_eq!(both(&test.output(&["hook", "status"], DONE)), "", "{host}");
+        run(&test, &["hook", "uninstall", host, "--yes"], DONE);
+    }
+    assert_eq!(state(&test), []);
 }
 
 #[test]

@@ -24,6 +24,15 @@ fn call(test: &TestEnvironment, host: &str, input: &[u8], patience: &str) -> Out
     child.wait_with_output().expect("revdeck ends")
 }
 
+/// Sends an event through the hook of one scope and returns what the model gets.
+fn scoped_answer(test: &TestEnvironment, scope: &str, event: &Value) -> String {
+    let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+    command.args(["hook", "run", "claude-code", "--scope", scope, "--patience", PATIENT]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("revdeck starts");
+    let _ = child.stdin.take().expect("a pipe").write_all(event.to_string().as_bytes());
+    out(&child.wait_with_output().expect("revdeck ends"))
+}
+
 /// Sends an event and returns what the model gets. The exit code is always 0 and standard error empty.
 fn answer(test: &TestEnvironment, host: &str, event: &Value) -> String {
     let output = call(test, host, event.to_string().as_bytes(), PATIENT);
@@ -238,6 +247,83 @@ fn a_locked_store_delays_nobody() {
     // No time at all.
     let output = call(&test, "codex", turn.as_bytes(), "0");
     assert_eq!((output.status.code(), out(&output).as_str()), (Some(DONE), ""));
+}
+
+/// Returns the shortest time of a call among several, without the time of a call that has nothing to do. A busy machine
+/// delays some of them.
+fn shortest_call(test: &TestEnvironment, input: &str, patience: &str, stdout: impl Fn() -> Stdio) -> Duration {
+    let time = |input: &str, stdout: Stdio| {
+        let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+        command.args(["hook", "run", "claude-code", "--patience", patience]).stdin(Stdio::piped()).stdout(stdout);
+        let started = Instant::now();
+        let mut child = command.spawn().expect("revdeck starts");
+        let _ = child.stdin.take().expect("a pipe").write_all(input.as_bytes());
+        assert!(child.wait().expect("revdeck ends").success());
+        started.elapsed()
+    };
+    let idle = event(test, "SessionStart", &[("source", "startup".into())]).to_string();
+    let start = (0..10).map(|_| time(&idle, Stdio::null())).min().expect("a time");
+    (0..10).map(|_| time(input, stdout())).min().expect("a time").saturating_sub(start)
+}
+
+/// Time for output that has begun, beyond the patience, with some milliseconds for the measurement.
+const FINISH: Duration = Duration::from_millis(15 + 20);
+
+#[test]
+fn nothing_delays_a_turn_longer_than_the_patience() {
+    let test = reviewed();
+    let turn = event(&test, "UserPromptSubmit", &[]).to_string();
+    let patience = Duration::from_millis(400);
+    let most = patience + FINISH;
+    let lock = File::options().write(true).open(test.store().root().join("store.lock")).expect("a lock file");
+    lock.lock().expect("locked");
+    let locked = shortest_call(&test, &turn, "400", Stdio::null);
+    assert!(locked < most, "{locked:?} with a locked store");
+    lock.unlock().expect("unlocked");
+    #[cfg(target_os = "linux")]
+    {
+        // A pipe that holds 64 KiB and is full. Nobody reads it.
+        let mut readers = Vec::new();
+        let full = std::cell::RefCell::new(&mut readers);
+        let blocked = shortest_call(&test, &turn, "400", || {
+            let (reader, mut writer) = std::io::pipe().expect("a pipe");
+            writer.write_all(&[b' '; 1 << 16]).expect("filled");
+            full.borrow_mut().push(reader);
+            writer.into()
+        });
+        assert!(blocked < most, "{blocked:?} with a full pipe");
+    }
+}
+
+#[test]
+fn a_hook_in_both_scopes_answers_each_event_once() {
+    let test = reviewed();
+    let turn = |prompt: &str| event(&test, "UserPromptSubmit", &[("prompt", prompt.into())]);
+    let both =
+        |order: [&str; 2], event: &Value| -> [String; 2] { order.map(|scope| scoped_answer(&test, scope, event)) };
+    let [first, second] = both(["user", "project"], &turn("one"));
+    assert!(is_whole(&first) && second.is_empty(), "{first}{second}");
+    let [first, second] = both(["project", "user"], &turn("two"));
+    assert!(first.contains("unchanged") && second.is_empty(), "{first}{second}");
+    // The same prompt again is a new turn, whichever comes first.
+    for order in [["project", "user"], ["user", "project"]] {
+        let answers = both(order, &turn("two"));
+        assert_eq!(answers.iter().filter(|text| text.contains("unchanged")).count(), 1, "{answers:?}");
+        assert!(answers.iter().any(String::is_empty), "{answers:?}");
+    }
+    let answers = both(["user", "project"], &event(&test, "SessionStart", &[("source", "compact".into())]));
+    assert!(is_whole(&answers[0]) && answers[1].is_empty(), "{answers:?}");
+    // Both at the same time, as assistants call them.
+    for number in 0..5 {
+        let turn = turn(&format!("turn {number}"));
+        let answers = std::thread::scope(|threads| {
+            let ask = |scope: &'static str| threads.spawn(|| scoped_answer(&test, scope, &turn));
+            [ask("user"), ask("project")].map(|thread| thread.join().expect("an answer"))
+        });
+        assert_eq!(answers.iter().filter(|text| !text.is_empty()).count(), 1, "{answers:?}");
+    }
+    let told = test.store().ledger_deliveries().expect("readable");
+    assert_eq!(told.len(), 10, "each turn is recorded once: {told:?}");
 }
 
 #[test]

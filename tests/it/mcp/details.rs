@@ -67,6 +67,15 @@ fn a_damaged_output_is_a_failure_or_is_stood_in_for_by_the_journal() {
     std::fs::write(root.join("outputs").join(format!("{run_id}.json")), "{\"torn").expect("written");
     let details = client.tool("auto_review_details", json!({ "run_id": run_id }));
     assert_eq!(details["findings"].as_array().map(Vec::len), Some(2), "the journal has them: {details}");
+    assert!(text(&details["damage"]).contains("these are the findings of the run's journal"), "{details}");
+    std::fs::remove_file(root.join("outputs").join(format!("{run_id}.json"))).expect("there");
+    let details = client.tool("auto_review_details", json!({ "run_id": run_id }));
+    assert!(text(&details["damage"]).starts_with("the result is missing ("), "{details}");
+    std::fs::remove_file(root.join("events").join(format!("{run_id}.jsonl"))).expect("there");
+    for tool in ["auto_review_details", "list_findings"] {
+        let said = client.failure(tool, json!({ "run_id": run_id }));
+        assert!(said.contains(" is missing: ") && said.contains("`revdeck review --force`"), "{tool}: {said}");
+    }
     std::fs::remove_file(root.join("runs.ndjson")).expect("there");
     std::fs::create_dir(root.join("runs.ndjson")).expect("a folder in the way");
     let said = client.failure("auto_review_details", json!({ "run_id": run_id }));
