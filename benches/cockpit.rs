@@ -8,14 +8,14 @@ use std::sync::{Arc, LazyLock};
 use divan::{Bencher, black_box};
 use revdeck::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
 use revdeck::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
-use revdeck::tui::app::{App, AppOptions, SessionInfo};
+use revdeck::tui::app::{App, AppOptions, MotionMode, SessionInfo};
 use revdeck::tui::diff::{ChangeBlock, DiffFile, DiffPage, DiffRequest, DiffTexts};
 use revdeck::tui::filter::{FilterOverrides, FindingFilter};
 use revdeck::tui::finding_order::{FindingArrangement, FindingGrouping, FindingQuery, FindingSort};
 use revdeck::tui::input::{KeyEvent, TerminalInput};
 use revdeck::tui::keymap::{self, Keymap};
 use revdeck::tui::message::{AppCommand, AppMessage, Tab};
-use revdeck::tui::theme::{Background, ColorDepth, Theme};
+use revdeck::tui::theme::{Background, ColorDepth, ThemeChoice, ThemeName};
 use revdeck::tui::{Screen, draw, glyphs, update};
 
 fn main() {
@@ -97,11 +97,12 @@ fn app() -> App {
         zone: jiff::tz::TimeZone::UTC,
         session: SessionInfo { repository: "sample".into(), branch: "main".into(), ..SessionInfo::default() },
         keymap: Keymap::parse(keymap::DEFAULT).0,
-        theme: Theme::builtin_for(Background::Dark, ColorDepth::Indexed256),
-        depth: ColorDepth::Indexed256,
-        theme_is_set: true,
+        themes: ThemeChoice::new(ThemeName::Dark, Background::Dark, ColorDepth::Indexed256),
         glyphs: glyphs::UNICODE,
         diff_wrap: false,
+        motion: MotionMode::Full,
+        mouse: true,
+        plain: false,
         notices: Vec::new(),
     });
     let commands = update(&mut app, NOW, AppMessage::StoreRead { view: Arc::clone(&LARGE), written: 0 });

@@ -68,6 +68,9 @@ pub struct GlobalArgs {
     /// Draw frames and symbols with ASCII characters only
     #[arg(long, global = true)]
     pub ascii: bool,
+    /// Show the cockpit as lines of text for a screen reader
+    #[arg(long, global = true)]
+    pub plain: bool,
     /// Colour theme of the cockpit: auto or the name of a theme
     #[arg(long, global = true, value_name = "NAME")]
     pub theme: Option<String>,

@@ -133,6 +133,9 @@ impl Invocation {
         if self.global.ascii {
             flags.push(("ascii", "--ascii", "true".to_owned()));
         }
+        if self.global.plain {
+            flags.push(("plain", "--plain", "true".to_owned()));
+        }
         if let Some(theme) = &self.global.theme {
             flags.push(("theme", "--theme", theme.clone()));
         }

@@ -65,6 +65,8 @@ impl fmt::Display for SettingLocation {
 pub enum ConfigError {
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: std::io::Error },
+    #[error("cannot write {}: {source}", path.display())]
+    Write { path: PathBuf, source: std::io::Error },
     #[error("cannot read {}: {problem}", path.display())]
     NotAFile { path: PathBuf, problem: String },
     #[error("{place}: this is not TOML: {}", text::sanitize_line(problem))]
@@ -89,6 +91,7 @@ impl ConfigError {
             Self::Read { .. } | Self::NotAFile { .. } => {
                 "make it a readable file, or move it away: the defaults then apply".to_owned()
             }
+            Self::Write { .. } => "make its folder writable, or edit the file yourself".to_owned(),
             Self::Syntax { problem, .. } => syntax_hint(problem).to_owned(),
             Self::Value { allowed, .. } | Self::Content { allowed, .. } => {
                 format!("allowed: {}", text::sanitize_line(allowed))

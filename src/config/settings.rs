@@ -88,6 +88,12 @@ setting_table! {
         theme: String, Form::Text, User;
         /// True to draw frames and glyphs with ASCII characters only.
         ascii: bool, Form::Flag, User;
+        /// True if the cockpit takes clicks, drags and the wheel of the mouse.
+        mouse: bool, Form::Flag, User;
+        /// False if nothing on the screen moves by itself: clocks step by 10 seconds.
+        motion: bool, Form::Flag, User;
+        /// True to draw the cockpit as lines of text for a screen reader: one pane, no columns, no clocks.
+        plain: bool, Form::Flag, User;
         /// True to continue long lines of a diff in the next row; false to cut them and to shift the code with keys.
         diff_wrap: bool, Form::Flag, User;
         /// Lines of a finding in the cockpit's list, 1 or 2.

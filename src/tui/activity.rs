@@ -28,7 +28,7 @@ impl App {
         match self.pulse(run.id) {
             Some(pulse) if run.status.is_working() => {
                 let limit = self.session.turn_limits.of_reviewer(run.reviewer);
-                Some(describe_pulse(pulse, limit, run.is_paused(), self.now))
+                Some(describe_pulse(pulse, limit, run.is_paused(), self.clock()))
             }
             _ if run.is_paused() => Some(RunActivity { state: ActivityState::Paused, text: "paused".to_owned() }),
             _ => None,

@@ -6,6 +6,7 @@
 mod file_list;
 mod lists;
 mod notice;
+mod pointer;
 mod run_list;
 mod sequence;
 mod session;
@@ -13,10 +14,12 @@ mod times;
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use file_list::{FileList, FileListEntry, sort_files};
 pub use lists::{Cursor, FilterStep, FindingList, FindingListLine};
 pub use notice::{Notice, NoticeLevel};
+pub use pointer::PointerState;
 pub use run_list::{FoldReason, FoldedRuns, RunEntry, RunList, RunListLine, RunSubject};
 pub use sequence::{PendingKeys, SequenceHint};
 pub use session::{RunBudget, SessionInfo, TurnLimits};
@@ -27,10 +30,10 @@ use super::doc::{self, Doc, FoldKey};
 use super::filter::{self, FindingFilter};
 use super::glyphs::Glyphs;
 use super::keymap::{KeyContext, Keymap};
-use super::layout::{self, ScreenLayout};
+use super::layout::{self, LayoutRequest, ScreenLayout};
 use super::message::{DetailSubject, FileListRow, Tab};
 use super::page_data::PageData;
-use super::theme::{ColorDepth, Theme};
+use super::theme::{Theme, ThemeChoice};
 use super::views::ViewStack;
 use super::views::fix::FixIndex;
 use super::views::prompt::{AskedPrompt, InputPromptKind, PromptView};
@@ -52,6 +55,11 @@ pub enum Pane {
     Files,
     /// Page of the selected item.
     Detail,
+}
+
+impl Pane {
+    /// Every pane, lists first.
+    pub const ALL: [Self; 4] = [Self::Runs, Self::Findings, Self::Files, Self::Detail];
 }
 
 /// Part of a run's context that is listed: the sent sections or the omitted ones.
@@ -133,14 +141,28 @@ pub struct DisplaySettings {
     pub zone: jiff::tz::TimeZone,
     /// Style of each role.
     pub theme: Theme,
-    /// Number of colours of the terminal.
-    pub depth: ColorDepth,
-    /// The settings name a theme, so the terminal's reply about its background does not change it.
-    pub theme_is_set: bool,
+    /// Name of the theme, and the others that the user can switch to.
+    pub themes: ThemeChoice,
     /// True if the terminal reports released keys.
     pub reports_releases: bool,
     /// Unicode glyphs or their ASCII stand-ins.
     pub glyphs: Glyphs,
+    /// Way in which clocks move.
+    pub motion: MotionMode,
+    /// True if the screen is lines of text for a screen reader.
+    pub plain: bool,
+}
+
+/// Way in which the screen changes by itself while a review runs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum MotionMode {
+    /// Clocks step by a second.
+    #[default]
+    Full,
+    /// Clocks step by 10 seconds.
+    Reduced,
+    /// No clock moves; a key or news of the store shows the present time.
+    Still,
 }
 
 /// Newest state of the store, as it was read.
@@ -169,6 +191,8 @@ pub struct PaneFocus {
     pub list: Pane,
     /// True when the focused pane fills the screen.
     pub zoomed: bool,
+    /// Place of the divider that the user has dragged, in thousandths of the width.
+    pub split: Option<u16>,
 }
 
 /// Detail pane: the page of the selected item.
@@ -186,6 +210,8 @@ pub struct DetailPane {
     pub doc: Doc,
     /// Width in cells for which `doc` was built; 0 when it must be built again.
     pub width: u16,
+    /// Rows of the pane for which `doc` was built.
+    pub rows: usize,
     /// Index of the first line of `doc` on the screen.
     pub scroll: usize,
     /// The fold at the cursor; `None` before the cursor has moved.
@@ -231,6 +257,8 @@ pub struct App {
     pub views: ViewStack,
     /// Search text; empty without a search.
     pub search: String,
+    /// State of the mouse.
+    pub pointer: PointerState,
     /// Number typed before a key.
     pub count: Option<PendingCount>,
     /// First keys of a sequence; `None` outside of sequences.
@@ -274,16 +302,18 @@ pub struct AppOptions {
     pub session: SessionInfo,
     /// Keys of the actions.
     pub keymap: Keymap,
-    /// Style of each role.
-    pub theme: Theme,
-    /// Number of colours of the terminal.
-    pub depth: ColorDepth,
-    /// True when the settings name a theme.
-    pub theme_is_set: bool,
+    /// Theme, and the others that the user can switch to.
+    pub themes: ThemeChoice,
     /// Unicode glyphs or their ASCII stand-ins.
     pub glyphs: Glyphs,
     /// Long lines of a diff are continued in the next row.
     pub diff_wrap: bool,
+    /// Way in which clocks move.
+    pub motion: MotionMode,
+    /// True if the terminal reports the mouse.
+    pub mouse: bool,
+    /// True if the screen is lines of text for a screen reader.
+    pub plain: bool,
     /// Problems of the theme's file; shown in the first notice.
     pub notices: Vec<String>,
 }
@@ -300,14 +330,15 @@ impl App {
                 columns: setup.columns,
                 rows: setup.rows,
                 zone: setup.zone,
-                theme: setup.theme,
-                depth: setup.depth,
-                theme_is_set: setup.theme_is_set,
+                theme: setup.themes.theme(),
+                themes: setup.themes,
                 reports_releases: false,
                 glyphs: setup.glyphs,
+                motion: setup.motion,
+                plain: setup.plain,
             },
             store: StoreState::default(),
-            panes: PaneFocus { focus: Pane::Findings, list: Pane::Findings, zoomed: false },
+            panes: PaneFocus { focus: Pane::Findings, list: Pane::Findings, zoomed: false, split: None },
             run_list: RunList::default(),
             finding_list: FindingList {
                 filter_text: filter::DEFAULT.to_owned(),
@@ -322,6 +353,7 @@ impl App {
                 diff: DiffPane::new(setup.diff_wrap),
                 doc: Doc::default(),
                 width: 0,
+                rows: 0,
                 scroll: 0,
                 fold: None,
                 open_folds: HashSet::new(),
@@ -333,6 +365,7 @@ impl App {
             },
             views: ViewStack::default(),
             search: String::new(),
+            pointer: PointerState::new(setup.mouse),
             count: None,
             pending_keys: None,
             notice,
@@ -344,15 +377,27 @@ impl App {
         }
     }
 
+    /// Returns the number of lines of the detail page that fit, whatever message is shown: a page that is laid out for
+    /// its height does not jump when a message comes or goes.
+    pub fn page_rows(&self) -> usize {
+        usize::from(self.layout_without_notice().body(Pane::Detail).map_or(0, |area| area.height))
+    }
+
+    /// Returns the layout for the present size and focus.
+    fn layout_without_notice(&self) -> ScreenLayout {
+        layout::compute_layout(LayoutRequest {
+            columns: self.display.columns,
+            rows: self.display.rows,
+            focus: self.panes.focus,
+            list: self.panes.list,
+            zoomed: self.panes.zoomed || self.display.plain,
+            split: self.panes.split,
+        })
+    }
+
     /// Returns the layout for the present size, focus and message.
     pub fn layout(&self) -> ScreenLayout {
-        let layout = layout::compute_layout(
-            self.display.columns,
-            self.display.rows,
-            self.panes.focus,
-            self.panes.list,
-            self.panes.zoomed,
-        );
+        let layout = self.layout_without_notice();
         let hints = self.sequence_hints().len();
         if hints > 1 {
             return layout.with_notice(hints - 1);
@@ -366,6 +411,8 @@ impl App {
         }
         match self.current_notice() {
             Some((_, text)) => layout.with_notice(doc::wrap_words(text, layout.notice_width()).len()),
+            // A prompt and a decision on its way to the store need a line, which a low screen does not reserve.
+            None if layout.lacks_notice() && (prompt.is_some() || self.decisions.pending > 0) => layout.with_notice(1),
             None => layout,
         }
     }
@@ -485,17 +532,29 @@ impl App {
         !self.run_list.active.is_empty()
     }
 
-    /// Returns true if time changes the screen: a clock runs, or a message will go. Paused and lost runs
-    /// have no clock.
+    /// Returns the time until the next [`AppMessage::Tick`](super::message::AppMessage::Tick) if time changes the screen:
+    /// a clock runs, or a message will go.
+    pub fn tick_interval(&self) -> Option<Duration> {
+        let is_passing = self.notice.as_ref().is_some_and(|notice| notice.until.is_some());
+        if self.count.is_some() || is_passing {
+            return Some(Duration::from_secs(1));
+        }
+        let step = Duration::from_millis(u64::try_from(self.clock_step()?).unwrap_or(1_000));
+        self.has_moving_age().then_some(step)
+    }
+
+    /// Returns true if time changes the screen.
     pub fn has_running_clock(&self) -> bool {
+        self.tick_interval().is_some()
+    }
+
+    /// Returns true if the age of a running review is on the screen. Paused and lost runs have none.
+    fn has_moving_age(&self) -> bool {
         let changes = |run: RunRow<'_>| {
             let is_paused = self.run_activity(&run).is_some_and(|live| live.state == ActivityState::Paused);
             !is_paused && self.run_freshness(&run) != Freshness::Lost
         };
-        let is_passing = self.notice.as_ref().is_some_and(|notice| notice.until.is_some());
-        self.count.is_some()
-            || is_passing
-            || self.run_list.active.iter().any(|index| changes(self.store.view.run(*index as usize)))
+        self.run_list.active.iter().any(|index| changes(self.store.view.run(*index as usize)))
     }
 
     /// Returns the run of the header: a working run that is not paused, else a paused run, else a waiting run, else

@@ -171,6 +171,7 @@ impl Effects {
             AppCommand::Resume(run) => self.send_to(&self.control, RunnerRequest::Resume(run)),
             AppCommand::Watch => self.send_to(&self.control, RunnerRequest::Watch),
             AppCommand::Snooze(text) => self.send_to(&self.control, RunnerRequest::Snooze(text)),
+            AppCommand::KeepTheme(name) => self.send_to(&self.control, RunnerRequest::KeepTheme(name)),
             AppCommand::PlanFix(findings) => self.send_to(&self.control, RunnerRequest::PlanFix(findings)),
             AppCommand::Fix(order) => self.send_to(&self.control, RunnerRequest::Fix(order)),
             AppCommand::Copy(order) => self.send_to(&self.copier, ClipboardRequest::Text(order)),
@@ -182,6 +183,7 @@ impl Effects {
             | AppCommand::Notify(_)
             | AppCommand::Edit { .. }
             | AppCommand::Suspend
+            | AppCommand::SetMouse(_)
             | AppCommand::Redraw
             | AppCommand::Quit(_) => {}
         }

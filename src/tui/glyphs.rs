@@ -125,7 +125,55 @@ pub const ASCII: Glyphs = Glyphs {
     ascii: true,
 };
 
+/// Glyphs for a screen reader, which would read frames aloud: blanks for them, letters and signs for the rest.
+pub const PLAIN: Glyphs = Glyphs {
+    horizontal: " ",
+    vertical: " ",
+    corners: [" ", " ", " ", " "],
+    ellipsis: "~",
+    dot: "-",
+    thumb: " ",
+    ascii: false,
+    ..ASCII
+};
+
+/// Stand-ins of the Latin letters from `À` (U+00C0) to `ÿ` (U+00FF).
+const LATIN: &[u8; 64] = b"AAAAAAACEEEEIIIIDNOOOOOxOUUUUYPsaaaaaaaceeeeiiiidnooooo/ouuuuypy";
+
+/// Returns the ASCII character that stands for a grapheme: the letter without its accents, the sign that looks most like
+/// it, else a question mark.
+pub fn ascii_stand_in(grapheme: &str) -> char {
+    let Some(first) = grapheme.chars().next() else { return ' ' };
+    match first {
+        ' '..='~' => first,
+        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{3000}' => ' ',
+        'À'..='ÿ' => LATIN.get(first as usize - 'À' as usize).map_or('?', |byte| char::from(*byte)),
+        '‘' | '’' | '‚' | '′' => '\'',
+        '“' | '”' | '„' | '″' | '«' | '»' => '"',
+        '‐'..='―' | '−' | '·' | '•' | '─'..='━' => '-',
+        '…' => '~',
+        '│' | '┃' | '║' => '|',
+        '→' | '⇒' | '▸' | '›' => '>',
+        '←' | '⇐' | '◂' | '‹' => '<',
+        '✓' | '✔' => '+',
+        '✗' | '✘' => 'x',
+        '╭'..='╰' | '┌'..='╬' => '+',
+        '█' | '▓' => '#',
+        _ => '?',
+    }
+}
+
 impl Glyphs {
+    /// Returns the same glyphs, with or without characters beyond ASCII in texts.
+    pub fn with_ascii_only(self, ascii: bool) -> Self {
+        Self { ascii, ..self }
+    }
+
+    /// Returns true if only ASCII may be drawn, in texts too.
+    pub fn is_ascii_only(&self) -> bool {
+        self.ascii
+    }
+
     /// Returns the first glyph of a pair, or the second if only ASCII may be drawn.
     fn pick(&self, (unicode, ascii): (&'static str, &'static str)) -> &'static str {
         if self.ascii { ascii } else { unicode }
@@ -196,5 +244,34 @@ impl Glyphs {
             S::Dismissed => ("✗", "x"),
             S::Obsolete => ("–", "-"),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_grapheme_has_an_ascii_stand_in() {
+        for (grapheme, expected) in [
+            ("a", 'a'),
+            ("é", 'e'),
+            ("e\u{301}", 'e'),
+            ("ß", 's'),
+            ("×", 'x'),
+            ("÷", '/'),
+            ("ÿ", 'y'),
+            ("“", '"'),
+            ("—", '-'),
+            ("漢", '?'),
+            ("👩‍👩‍👧‍👦", '?'),
+            ("→", '>'),
+        ] {
+            assert_eq!(ascii_stand_in(grapheme), expected, "{grapheme}");
+        }
+        for c in '\u{80}'..='\u{ffff}' {
+            let stand_in = ascii_stand_in(c.encode_utf8(&mut [0; 4]));
+            assert!((' '..='~').contains(&stand_in), "{c:?}");
+        }
     }
 }

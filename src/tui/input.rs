@@ -66,14 +66,42 @@ impl KeyEvent {
     }
 }
 
+/// Event of the mouse at a cell of the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MouseEvent {
+    /// Movement of the button or the wheel.
+    pub kind: MouseKind,
+    /// Column of the pointer, 0-based.
+    pub column: u16,
+    /// Row of the pointer, 0-based.
+    pub row: u16,
+}
+
+/// Movement of the left button or of the wheel. Other buttons belong to the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MouseKind {
+    /// The button was pressed.
+    Press,
+    /// The pointer moved with the button held.
+    Drag,
+    /// The button was released.
+    Release,
+    /// The wheel moved away from the user.
+    WheelUp,
+    /// The wheel moved toward the user.
+    WheelDown,
+}
+
 /// Input from a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TerminalInput {
     /// A key press.
     Key(KeyEvent),
+    /// The mouse was used. Only while the terminal was asked to report it.
+    Mouse(MouseEvent),
     /// Text of a bracketed paste.
     Paste(String),
-    /// Reply to the query for the background colour: red, green, blue.
+    /// Reply to the query for the background colour, or a report that it has become dark or light: red, green, blue.
     Background([u8; 3]),
     /// A key was released. Only terminals with the kitty keyboard protocol report it.
     Released,
@@ -241,8 +269,8 @@ fn parse_background(string: &[u8]) -> Option<TerminalInput> {
     let text = std::str::from_utf8(string).ok()?;
     let rest = text.strip_prefix("]11;rgb:").or_else(|| text.strip_prefix("]11;rgba:"))?;
     let mut parts = rest.split('/').map(|part| {
-        let value = u32::from_str_radix(part, 16).ok()?;
-        let most = 16u32.checked_pow(u32::try_from(part.len()).ok()?)?.checked_sub(1)?;
+        let value = u64::from(u32::from_str_radix(part, 16).ok()?);
+        let most = 16u64.checked_pow(u32::try_from(part.len()).ok()?)?.checked_sub(1)?;
         u8::try_from(value * 255 / most.max(1)).ok()
     });
     Some(TerminalInput::Background([parts.next()??, parts.next()??, parts.next()??]))
@@ -273,6 +301,33 @@ fn parse_csi(bytes: &[u8]) -> ParseStep {
     let (parameters, last) = (&bytes[2..2 + end], bytes[2 + end]);
     let took = 3 + end;
     let text = std::str::from_utf8(parameters).unwrap_or("");
+    if end == 0 && last == b'M' {
+        // A report in the form of X10, from terminals without the form of SGR: button, column and row, each plus 32.
+        return match bytes.get(3..6) {
+            Some(&[button, column, row]) => {
+                let place = |byte: u8| u16::from(byte).saturating_sub(32);
+                let button = u16::from(button).saturating_sub(32);
+                // The button is not named when it is released.
+                let is_release = button & 0b100_0011 == 3;
+                let event = parse_mouse(if is_release { 0 } else { button }, place(column), place(row), is_release);
+                ParseStep::Consumed(took + 3, event)
+            }
+            _ => ParseStep::Incomplete,
+        };
+    }
+    if let (b'M' | b'm', Some(report)) = (last, text.strip_prefix('<')) {
+        let numbers: Vec<u16> = report.split(';').map_while(|number| number.parse().ok()).collect();
+        let event = match numbers[..] {
+            [button, column, row] => parse_mouse(button, column, row, last == b'm'),
+            _ => None,
+        };
+        return ParseStep::Consumed(took, event);
+    }
+    // The terminal's colours have become dark or light, told without their shade.
+    if let (b'n', Some(scheme)) = (last, text.strip_prefix("?997;")) {
+        let shade = [("1", 0), ("2", 255)].into_iter().find(|(word, _)| *word == scheme).map(|(_, shade)| [shade; 3]);
+        return ParseStep::Consumed(took, shade.map(TerminalInput::Background));
+    }
     if let Some(flags) = text.strip_prefix('?').filter(|_| last == b'u') {
         let reports = flags.parse::<u32>().is_ok_and(|flags| flags & KITTY_EVENT_TYPES != 0);
         return ParseStep::Consumed(took, reports.then_some(TerminalInput::ReportsReleases));
@@ -320,6 +375,23 @@ fn parse_csi(bytes: &[u8]) -> ParseStep {
         _ => KeyEvent { code, shift, alt, ctrl },
     });
     ParseStep::Consumed(took, key.map(TerminalInput::Key))
+}
+
+/// Returns the event of a mouse report with 1-based column and row; `None` for other buttons and for movement without a
+/// button.
+fn parse_mouse(button: u16, column: u16, row: u16, is_release: bool) -> Option<TerminalInput> {
+    const MOVES: u16 = 32;
+    // Shift, Alt and Ctrl have no meaning here.
+    let kind = match (button & !0b1_1100, is_release) {
+        (0, false) => MouseKind::Press,
+        (0, true) => MouseKind::Release,
+        (MOVES, false) => MouseKind::Drag,
+        (64, false) => MouseKind::WheelUp,
+        (65, false) => MouseKind::WheelDown,
+        _ => return None,
+    };
+    let event = MouseEvent { kind, column: column.checked_sub(1)?, row: row.checked_sub(1)? };
+    Some(TerminalInput::Mouse(event))
 }
 
 /// Flag of the kitty keyboard protocol: the terminal reports repeated and released keys.
@@ -403,6 +475,40 @@ mod tests {
     }
 
     #[test]
+    fn mouse_reports_become_events_and_are_never_typed() {
+        use MouseKind::{Drag, Press, Release, WheelDown, WheelUp};
+        for (bytes, expected) in [
+            (&b"\x1b[<0;10;7M"[..], Some((Press, 9, 6))),
+            (b"\x1b[<0;10;7m", Some((Release, 9, 6))),
+            (b"\x1b[<32;500;150M", Some((Drag, 499, 149))),
+            (b"\x1b[<64;1;1M", Some((WheelUp, 0, 0))),
+            (b"\x1b[<65;1;1M", Some((WheelDown, 0, 0))),
+            // Ctrl, Alt and Shift are held.
+            (b"\x1b[<28;3;4M", Some((Press, 2, 3))),
+            // The right button, movement without a button, a wheel that moves sideways, no place, no report.
+            (b"\x1b[<2;3;4M", None),
+            (b"\x1b[<35;3;4M", None),
+            (b"\x1b[<66;3;4M", None),
+            (b"\x1b[<0;0;4M", None),
+            (b"\x1b[<0;99999;4M", None),
+            (b"\x1b[<0;3M", None),
+            // The form of X10.
+            (b"\x1b[M *'", Some((Press, 9, 6))),
+            (b"\x1b[M#*'", Some((Release, 9, 6))),
+            (b"\x1b[M`*'", Some((WheelUp, 9, 6))),
+            (b"\x1b[M\"*'", None),
+        ] {
+            let expected = expected.map(|(kind, column, row)| TerminalInput::Mouse(MouseEvent { kind, column, row }));
+            let typed = keys("j").remove(0);
+            let expected: Vec<TerminalInput> = expected.into_iter().chain([typed]).collect();
+            for cut in 0..bytes.len() {
+                let (start, end) = bytes.split_at(cut);
+                assert_eq!(read(&[start, end, b"j"]), expected, "{:?} cut at {cut}", String::from_utf8_lossy(bytes));
+            }
+        }
+    }
+
+    #[test]
     fn torn_sequences_and_answers_between_keys_are_never_typed() {
         let answer = b"j\x1b]11;rgb:1e1e/2e2e/ffff\x1b\\k";
         let expected = vec![keys("j").remove(0), TerminalInput::Background([0x1e, 0x2e, 0xff]), keys("k").remove(0)];
@@ -410,6 +516,9 @@ mod tests {
             assert_eq!(read(&[&answer[..cut], &answer[cut..]]), expected, "cut at {cut}");
         }
         assert_eq!(read(&[b"\x1b]11;rgb:ff/80/00\x07"]), vec![TerminalInput::Background([255, 128, 0])]);
+        assert_eq!(read(&[b"\x1b]11;rgb:fffffff/0/0\x07"]), vec![TerminalInput::Background([255, 0, 0])]);
+        let reports = b"\x1b[?997;1n\x1b[?997;2n\x1b[?997;3n";
+        assert_eq!(read(&[reports]), [TerminalInput::Background([0; 3]), TerminalInput::Background([255; 3])]);
         let paste = b"\x1b[200~a\x1b[31mb\nq\x1b[201~j";
         for cut in 0..paste.len() {
             let expected = vec![TerminalInput::Paste("a\x1b[31mb\nq".to_owned()), keys("j").remove(0)];

@@ -168,6 +168,8 @@ pub enum AppMessage {
     Watch(WatchState),
     /// Result of starting or stopping the watcher, or of a snooze.
     Watched(Result<String, String>),
+    /// Result of writing the theme into the settings.
+    ThemeKept(Result<String, String>),
     /// All fixes.
     Fixes(Arc<FixIndex>),
     /// Reviewer that would make a fix.
@@ -299,6 +301,10 @@ pub enum AppCommand {
     Watch,
     /// Pauses automatic reviews for the typed duration.
     Snooze(String),
+    /// Has the terminal report the mouse, or not.
+    SetMouse(bool),
+    /// Writes the name of a theme into the user's settings.
+    KeepTheme(String),
     /// Determines the reviewer that would make a fix.
     PlanFix(Vec<FindingId>),
     /// Makes, applies, undoes or drops a fix.

@@ -11,6 +11,7 @@
 
 mod activity;
 pub mod app;
+mod bars;
 mod clipboard;
 pub mod custom_commands;
 pub mod diff;
@@ -59,14 +60,14 @@ pub(crate) use page_loader::LedgerSource;
 pub use screen::Screen;
 pub use update::update;
 
-use app::{App, AppOptions, RunBudget, SessionInfo, TurnLimits};
+use app::{App, AppOptions, MotionMode, RunBudget, SessionInfo, TurnLimits};
 use custom_commands::{CommandCall, run_in_terminal};
 use filter::FilterOverrides;
 use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
 use notification::encode_notification;
 use terminal::{EventSource, MessageSender, Terminal};
-use theme::{Background, ColorDepth, Theme};
+use theme::{Background, ColorDepth, Theme, ThemeChoice, ThemeName};
 
 use crate::config::{
     self, ClockAndIds, ColorChoice, CommandPlace, CustomCommand, KeymapFile, NotifyMode, OpeningMode, Paths, Settings,
@@ -148,9 +149,10 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     terminal::restore_on_panic();
     let mut terminal = Terminal::acquire()?;
     let mut screen = Screen::new(columns, rows);
+    terminal::choose_mouse(app.pointer.is_on);
     terminal.enter_alternate_screen(screen.draw_frame(|buffer| draw(&app, buffer)))?;
     if should_query_background(&app) {
-        terminal.write(terminal::BACKGROUND_QUERY)?;
+        terminal.write(&terminal::background_query(|name| std::env::var(name).ok()))?;
     }
     let (events, mailbox) = EventSource::new()?;
     listen_to_signals(mailbox.clone())?;
@@ -191,7 +193,7 @@ fn load_options(services: &Services, columns: u16, rows: u16) -> AppOptions {
         ColorChoice::Never => ColorDepth::None,
         ColorChoice::Auto | ColorChoice::Always => ColorDepth::detect(variable),
     };
-    let (theme, theme_is_set) = load_theme(&services.settings, &services.paths, depth, variable, &mut notices);
+    let themes = load_theme(&services.settings, &services.paths, depth, variable, &mut notices);
     AppOptions {
         columns,
         rows,
@@ -208,10 +210,19 @@ fn load_options(services: &Services, columns: u16, rows: u16) -> AppOptions {
             reviews_on_open: services.settings.on_open == OpeningMode::Review,
         },
         keymap,
-        theme,
-        depth,
-        theme_is_set,
-        glyphs: if services.settings.ascii { glyphs::ASCII } else { glyphs::UNICODE },
+        themes,
+        glyphs: match (services.settings.plain, services.settings.ascii) {
+            (true, ascii_only) => glyphs::PLAIN.with_ascii_only(ascii_only),
+            (false, true) => glyphs::ASCII,
+            (false, false) => glyphs::UNICODE,
+        },
+        motion: match (services.settings.plain, services.settings.motion) {
+            (true, _) => MotionMode::Still,
+            (false, false) => MotionMode::Reduced,
+            (false, true) => MotionMode::Full,
+        },
+        mouse: services.settings.mouse,
+        plain: services.settings.plain,
         diff_wrap: services.settings.diff_wrap,
         notices,
     }
@@ -234,21 +245,16 @@ fn local_time_zone(variable: impl Fn(&str) -> Option<String>) -> jiff::tz::TimeZ
     jiff::tz::TimeZone::system()
 }
 
-/// Names of the built-in themes.
-const BUILTIN_THEMES: [&str; 4] = ["dark", "light", "neutral", "ansi"];
-
 /// Describes why the settings cannot name this theme; `None` for `auto`, a built-in theme and a user's theme file,
 /// valid or not.
 pub fn find_theme_fault(paths: &Paths, name: &str) -> Option<String> {
-    let is_known = matches!(name, "auto" | "")
-        || BUILTIN_THEMES.contains(&name)
-        || !matches!(config::load_user_theme(paths, name, ""), Ok(None));
+    let is_known = name.parse::<ThemeName>().is_ok() || !matches!(config::load_user_theme(paths, name, ""), Ok(None));
     if is_known {
         return None;
     }
     let own = config::list_user_themes(paths);
-    let known: Vec<&str> =
-        std::iter::once("auto").chain(BUILTIN_THEMES).chain(own.iter().map(String::as_str)).collect();
+    let builtin = ThemeName::TABLE.iter().map(|(_, word)| *word);
+    let known: Vec<&str> = builtin.chain(own.iter().map(String::as_str)).collect();
     let meant = config::did_you_mean(name, known.iter().copied());
     let known = known.join(", ");
     Some(match meant.as_str() {
@@ -276,45 +282,51 @@ pub fn find_theme_file_faults(paths: &Paths) -> Vec<String> {
     names.iter().flat_map(|name| check(name).into_iter().map(move |fault| format!("{name}: {fault}"))).collect()
 }
 
-/// Loads the theme of the settings and whether it was set explicitly. `auto` uses the environment; the terminal's
-/// reply may change the theme later.
+/// Loads the theme of the settings. `auto` and `high-contrast` use the environment; the terminal's reply may change them
+/// later.
 fn load_theme(
     settings: &Settings,
     paths: &Paths,
     depth: ColorDepth,
     variable: impl Fn(&str) -> Option<String>,
     notices: &mut Vec<String>,
-) -> (Theme, bool) {
-    let (base, name) = match settings.theme.as_str() {
-        "auto" | "" => {
-            let background =
-                variable("COLORFGBG").map_or(Background::Unknown, |value| Background::from_colorfgbg(&value));
-            return (Theme::builtin_for(background, depth), false);
+) -> ThemeChoice {
+    let background = variable("COLORFGBG").map_or(Background::Unknown, |value| Background::from_colorfgbg(&value));
+    let name = settings.theme.as_str();
+    let builtin = name.parse::<ThemeName>().ok();
+    let fallback = ThemeChoice::new(builtin.unwrap_or(ThemeName::Dark), background, depth);
+    if builtin == Some(ThemeName::Auto) {
+        return fallback;
+    }
+    match load_own_theme(paths, name, builtin.unwrap_or(ThemeName::Dark)) {
+        Ok(Some(text)) => {
+            let (theme, faults) = Theme::parse(&text, depth);
+            notices.extend(faults);
+            ThemeChoice::own(name, theme, depth)
         }
-        "dark" => (theme::DARK, "dark"),
-        "light" => (theme::LIGHT, "light"),
-        "neutral" => (theme::NEUTRAL, "neutral"),
-        "ansi" => (theme::ANSI, "ansi"),
-        name => (theme::DARK, name),
-    };
-    let text = match config::load_user_theme(paths, name, base) {
-        Ok(Some(text)) => text,
-        Ok(None) => base.to_owned(),
+        Ok(None) => fallback,
         Err(error) => {
             notices.push(error.to_string());
-            base.to_owned()
+            fallback
         }
-    };
-    let (theme, faults) = Theme::parse(&text, depth);
-    notices.extend(faults);
-    (theme, true)
+    }
+}
+
+/// Reads a theme of the user, laid over the built-in theme that its `base` names, else over `base`.
+fn load_own_theme(paths: &Paths, name: &str, base: ThemeName) -> Result<Option<String>, config::ConfigError> {
+    let Some(text) = config::load_user_theme(paths, name, base.toml())? else { return Ok(None) };
+    let named =
+        text.parse::<toml::Table>().ok().and_then(|table| table.get("base")?.as_str()?.parse::<ThemeName>().ok());
+    match named {
+        Some(named) if named != base => config::load_user_theme(paths, name, named.toml()),
+        _ => Ok(Some(text)),
+    }
 }
 
 fn should_query_background(app: &App) -> bool {
     let term = std::env::var("TERM").unwrap_or_default();
-    !app.display.theme_is_set
-        && matches!(app.display.depth, ColorDepth::Indexed256 | ColorDepth::TrueColor)
-        && term != "linux"
+    // Another theme may be chosen later.
+    app.display.themes.has_colors() && term != "linux"
 }
 
 fn listen_to_signals(mailbox: MessageSender) -> io::Result<()> {
@@ -360,9 +372,9 @@ impl EventLoop {
                 Some(message) => message,
                 // Time changes the screen only while a clock is running, or when a snoozed finding comes back.
                 None => {
-                    let clock = match self.app.has_running_clock() {
-                        true => Some(Duration::from_secs(1)),
-                        false => self.app.time_until_ages_change(),
+                    let clock = match self.app.tick_interval() {
+                        Some(interval) => Some(interval),
+                        None => self.app.time_until_ages_change(),
                     };
                     let now = self.clock.now();
                     let wake = self.app.finding_list.overrides.snoozed.next_wake();
@@ -402,6 +414,7 @@ impl EventLoop {
                         self.terminal.write(bytes.as_bytes())?;
                     }
                 }
+                AppCommand::SetMouse(on) => self.terminal.set_mouse(on)?,
                 AppCommand::CopyToTerminal(text) => self.terminal.write(encode_clipboard(&text).as_bytes())?,
                 AppCommand::Edit { path, line } => {
                     let edited = self.open_editor(&path, line)?;

@@ -23,8 +23,8 @@ use crate::report::EarlierRuns;
 use crate::runner::LedgerPreview;
 use crate::store::{JournalFollower, Store, StoreView};
 
-/// Lines of code that a page shows before and after the anchor.
-const EXCERPT_CONTEXT_LINES: u32 = 3;
+/// Lines of code read before and after the anchor; the page shows as many as its pane has room for.
+const EXCERPT_CONTEXT_LINES: u32 = 60;
 /// Most lines of an anchor that are read; the page shows fewer.
 const MAX_ANCHOR_LINES: u32 = 400;
 /// Line from which highlighting may be slow, so that the plain code is shown first.
@@ -398,8 +398,11 @@ fn build_excerpt(finding: &Finding, file: Option<&[String]>, context_lines: u32)
         let count = lines.len() as u32;
         if finding.line_start >= 1 && finding.line_start <= count {
             let first = finding.line_start.saturating_sub(context_lines).max(1);
-            let last =
-                finding.line_end.saturating_add(context_lines).min(count).min(first.saturating_add(MAX_ANCHOR_LINES));
+            let last = finding
+                .line_end
+                .saturating_add(context_lines)
+                .min(count)
+                .min(finding.line_start.saturating_add(MAX_ANCHOR_LINES));
             // The empty string after the last line end is not a line.
             let end = if last == count && lines.last().is_some_and(String::is_empty) { last - 1 } else { last };
             let shown = lines.get(first as usize - 1..end as usize).unwrap_or_default();

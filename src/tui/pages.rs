@@ -28,11 +28,13 @@ use crate::domain::{
 use crate::report::describe_snooze_end;
 use crate::report::text::describe_review;
 
-/// Lines shown of a long anchor in total, and at its end; the middle is omitted.
-const MAX_ANCHOR_LINES: usize = 18;
+/// Lines shown of a long anchor if the pane has no room for more, and of them at its end; the middle is omitted.
+const MIN_ANCHOR_LINES: usize = 18;
 const ANCHOR_TAIL_LINES: usize = 3;
 /// Most lines of code that a shown suggestion replaces.
 const MAX_REPLACED_LINES: u32 = 200;
+/// Lines of code shown before and after the anchor, with and without room for more.
+const MIN_CONTEXT_LINES: usize = 4;
 /// Column width of names in field lists.
 pub const NAMES: usize = 12;
 
@@ -95,6 +97,10 @@ fn render_empty(app: &App, width: usize, doc: &mut Doc) {
                     false => format!("Press {key} to review what changed; the menu says what each review may cost."),
                 };
                 doc.push_paragraph(Role::Muted, &next, width);
+                if let Some(key) = app.keymap.key_of(KeyContext::Global, Action::Help) {
+                    doc.push_blank();
+                    doc.push_paragraph(Role::Muted, &format!("{key} shows the keys."), width);
+                }
             }
         }
     } else if app.finding_list.rows.is_empty() {
@@ -112,7 +118,53 @@ fn render_empty(app: &App, width: usize, doc: &mut Doc) {
     }
 }
 
+/// Renders a finding. The code gets the lines that the rest of the page leaves.
 fn render_finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
+    let least = ExcerptExtent::default();
+    render_finding_with(app, page, least, width, doc);
+    let extent = least.extend(page, app.page_rows().saturating_sub(doc.lines.len()));
+    if extent != least {
+        *doc = Doc::default();
+        render_finding_with(app, page, extent, width, doc);
+    }
+}
+
+/// Number of code lines on the page of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ExcerptExtent {
+    /// Most lines of the anchor.
+    anchor: usize,
+    before: usize,
+    after: usize,
+}
+
+impl Default for ExcerptExtent {
+    fn default() -> Self {
+        Self { anchor: MIN_ANCHOR_LINES, before: MIN_CONTEXT_LINES, after: MIN_CONTEXT_LINES }
+    }
+}
+
+impl ExcerptExtent {
+    /// Returns the extent with up to `rows` more lines of the excerpt: of the anchor first, then around it.
+    fn extend(self, page: &FindingPage, rows: usize) -> Self {
+        let (start, end) = (page.finding.line_start, page.finding.line_end.max(page.finding.line_start));
+        let first = page.code.first;
+        let available = page.code.lines.len();
+        let above = start.saturating_sub(first) as usize;
+        let anchor = (end - start) as usize + 1;
+        let below = available.saturating_sub(above + anchor);
+        let hidden = anchor.saturating_sub(self.anchor);
+        let more = hidden.min(rows);
+        let rows = rows - more;
+        // A line of context that one side lacks goes to the other.
+        let (above, below) = (above.saturating_sub(self.before), below.saturating_sub(self.after));
+        let up = above.min((rows / 2).max(rows.saturating_sub(below)));
+        let down = below.min(rows - up);
+        Self { anchor: self.anchor + more, before: self.before + up, after: self.after + down }
+    }
+}
+
+fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, width: usize, doc: &mut Doc) {
     let finding = &page.finding;
     let status = app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.current_status(&row));
     let dot = format!(" {} ", app.display.glyphs.dot);
@@ -160,7 +212,7 @@ fn render_finding(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
         doc.push_blank();
         doc.push_paragraph(Role::Normal, &finding.explanation, width);
     }
-    render_code(app, page, width, doc);
+    render_code(app, page, extent, width, doc);
     if let Some(suggestion) = &finding.suggestion {
         doc.push_heading("Suggestion", "");
         doc.push_paragraph(Role::Normal, &suggestion.text, width);
@@ -201,7 +253,7 @@ fn format_location(path: &str, start: u32, end: u32, app: &App) -> String {
     if end > start { format!("{path}:{start}{dash}{end}") } else { format!("{path}:{start}") }
 }
 
-fn render_code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
+fn render_code(app: &App, page: &FindingPage, extent: ExcerptExtent, width: usize, doc: &mut Doc) {
     let excerpt = &page.code;
     if excerpt.lines.is_empty() {
         if let Some(note) = excerpt.note {
@@ -219,11 +271,15 @@ fn render_code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
     for (index, line) in excerpt.lines.iter().enumerate() {
         let number = excerpt.first + index as u32;
         let inside = (start..=end).contains(&number);
+        let distance = start.saturating_sub(number) as usize;
+        if distance > extent.before || number.saturating_sub(end) as usize > extent.after {
+            continue;
+        }
         // A long anchor is shown without its middle.
-        if inside && anchor > MAX_ANCHOR_LINES {
+        if inside && anchor > extent.anchor {
             let depth = (number - start) as usize;
-            if depth == MAX_ANCHOR_LINES - ANCHOR_TAIL_LINES {
-                let hidden = anchor - MAX_ANCHOR_LINES;
+            if depth == extent.anchor - ANCHOR_TAIL_LINES {
+                let hidden = anchor - extent.anchor;
                 let sign = app.display.glyphs.ellipsis;
                 let gap = " ".repeat(digits + 2);
                 doc.push(DocLine::styled(
@@ -231,7 +287,7 @@ fn render_code(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
                     &format!("{gap} {sign} {} more", text::format_count(hidden, "line")),
                 ));
             }
-            if depth >= MAX_ANCHOR_LINES - ANCHOR_TAIL_LINES && depth < anchor - ANCHOR_TAIL_LINES {
+            if depth >= extent.anchor - ANCHOR_TAIL_LINES && depth < anchor - ANCHOR_TAIL_LINES {
                 continue;
             }
         }

@@ -6,6 +6,7 @@ use std::sync::mpsc::Receiver;
 use super::message::{AppMessage, ChosenReviewer, ReviewReply};
 use super::terminal::MessageSender;
 use super::views::fix::{FixOrder, FixPlan};
+use crate::config;
 use crate::domain::{Actor, FindingId, RunId, Scope, Source, WatchMode, text};
 use crate::policy;
 use crate::runner::{
@@ -24,6 +25,7 @@ pub(super) enum RunnerRequest {
     Resume(RunId),
     Watch,
     Snooze(String),
+    KeepTheme(String),
     PlanFix(Vec<FindingId>),
     Fix(FixOrder),
     AddFinding(OwnFinding),
@@ -82,6 +84,7 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
             )),
             RunnerRequest::Watch => AppMessage::Watched(toggle_watch(services)),
             RunnerRequest::Snooze(text) => AppMessage::Watched(snooze(services, &text)),
+            RunnerRequest::KeepTheme(name) => AppMessage::ThemeKept(keep_theme(services, &name)),
             RunnerRequest::PlanFix(findings) => AppMessage::FixPlanned(
                 services
                     .fixer()
@@ -125,6 +128,13 @@ fn add_finding(services: &Services, finding: &OwnFinding) -> Result<String, Stri
         (None, 1..) => Err("another finding of these lines says the same".to_owned()),
         (None, 0) => Ok(format!("finding written at {}:{}", text::sanitize_line(&finding.path), finding.lines.start)),
     }
+}
+
+/// Writes the name of a theme into the user's settings and says where.
+fn keep_theme(services: &Services, name: &str) -> Result<String, String> {
+    let file = services.paths.config_file();
+    config::set_user_setting(&file, "theme", name).map_err(|error| error.to_string())?;
+    Ok(format!("theme {name} is kept in {}", file.display()))
 }
 
 /// Starts a watcher, or stops the current one, and describes the result.

@@ -6,11 +6,11 @@
 //! bytes for a frame without changes; `tests/screens.rs` holds this comparison.
 //!
 //! - A frame without changes writes nothing.
-//! - The cursor stays hidden.
+//! - The cursor stays hidden, unless a screen reader has to follow it.
 //! - Only VT220 sequences are used, plus synchronized output, which terminals without support ignore.
 
 use ratatui::buffer::{Buffer, Cell};
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr;
 
@@ -27,6 +27,8 @@ pub struct Screen {
     /// The terminal's contents are unknown, so every cell is written.
     stale: bool,
     bytes: Vec<u8>,
+    /// Cell at which the cursor is shown; `None` while it is hidden.
+    cursor: Option<Position>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -50,7 +52,7 @@ impl Screen {
     /// Creates a screen of this size in cells. The first frame writes every cell.
     pub fn new(columns: u16, rows: u16) -> Self {
         let area = Rect::new(0, 0, columns, rows);
-        Self { shown: Buffer::empty(area), next: Buffer::empty(area), stale: true, bytes: Vec::new() }
+        Self { shown: Buffer::empty(area), next: Buffer::empty(area), stale: true, bytes: Vec::new(), cursor: None }
     }
 
     /// Adapts to a new terminal size; the contents become unknown.
@@ -64,19 +66,35 @@ impl Screen {
     }
 
     /// Draws a frame with `draw` into an empty buffer and returns the bytes that update the terminal; empty if
-    /// nothing changed.
-    pub fn draw_frame(&mut self, draw: impl FnOnce(&mut Buffer)) -> &[u8] {
+    /// nothing changed. `draw` returns the cell at which the cursor is shown.
+    pub fn draw_frame(&mut self, draw: impl FnOnce(&mut Buffer) -> Option<Position>) -> &[u8] {
         self.next.reset();
-        draw(&mut self.next);
+        let cursor = draw(&mut self.next);
         self.bytes.clear();
         self.write_difference();
+        self.write_cursor(cursor);
         std::mem::swap(&mut self.shown, &mut self.next);
         self.stale = false;
         &self.bytes
     }
 
+    /// Moves the cursor to its cell and shows it, or hides it.
+    fn write_cursor(&mut self, cursor: Option<Position>) {
+        let before = std::mem::replace(&mut self.cursor, cursor);
+        match cursor {
+            Some(at) if before != cursor || !self.bytes.is_empty() => {
+                push_fmt(&mut self.bytes, format_args!("\x1b[{};{}H", at.y + 1, at.x + 1));
+                if before.is_none() || self.stale {
+                    self.bytes.extend_from_slice(b"\x1b[?25h");
+                }
+            }
+            None if before.is_some() => self.bytes.extend_from_slice(b"\x1b[?25l"),
+            _ => {}
+        }
+    }
+
     fn write_difference(&mut self) {
-        let Self { shown, next, stale, bytes } = self;
+        let Self { shown, next, stale, bytes, .. } = self;
         let width = next.area.width;
         let mut pen = SGR_DEFAULT;
         // Position of the cursor; unknown at first.
@@ -287,6 +305,7 @@ mod tests {
                 for (x, y, text, style) in *frame {
                     buffer.set_string(*x, *y, text, *style);
                 }
+                None
             });
             sizes.push(bytes.len());
             terminal.process(bytes);

@@ -21,15 +21,21 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::input::InputParser;
 use super::message::{AppMessage, ExitCause};
 
-/// Enters the alternate screen, hides the cursor, switches bracketed paste on.
-const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h";
-const LEAVE_SEQUENCE: &[u8] = b"\x1b[?2004l\x1b[0m\x1b[?25h\x1b[?1049l";
+/// Enters the alternate screen, hides the cursor, switches bracketed paste on, and asks for a report when the terminal's
+/// colours become dark or light.
+const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?2031h";
+const LEAVE_SEQUENCE: &[u8] = b"\x1b[?2031l\x1b[?2004l\x1b[0m\x1b[?25h\x1b[?1049l";
 /// Asks for released keys in the kitty keyboard protocol (with keys that cannot be mistaken, which the protocol needs),
 /// and whether the terminal has it. Terminals without it ignore both.
 const PUSH_KEY_PROTOCOL: &[u8] = b"\x1b[>3u\x1b[?u";
 const POP_KEY_PROTOCOL: &[u8] = b"\x1b[<u";
 /// Queries the background colour; terminals without support ignore the query.
-pub const BACKGROUND_QUERY: &[u8] = b"\x1b]11;?\x1b\\";
+const BACKGROUND_QUERY: &[u8] = b"\x1b]11;?\x1b\\";
+/// The query for the terminal in which tmux runs. tmux passes it on if `allow-passthrough` is on; a tmux that knows the
+/// colour answers the plain query itself.
+const TMUX_BACKGROUND_QUERY: &[u8] = b"\x1bPtmux;\x1b\x1b]11;?\x1b\x1b\\\x1b\\";
+/// The query for the terminal in which GNU screen runs. It ends with BEL, because ST would end what screen passes on.
+const SCREEN_BACKGROUND_QUERY: &[u8] = b"\x1bP\x1b]11;?\x07\x1b\\";
 /// Time without further bytes after which a lone Esc byte is the Esc key.
 const ESC_TIMEOUT: Duration = Duration::from_millis(25);
 
@@ -40,16 +46,44 @@ static IS_ACQUIRED: AtomicBool = AtomicBool::new(false);
 /// True if the terminal was asked for released keys. The consoles of old Linux kernels print what they do not know.
 static HAS_KEY_PROTOCOL: AtomicBool = AtomicBool::new(false);
 
+/// True if the terminal was asked to report the mouse.
+static HAS_MOUSE: AtomicBool = AtomicBool::new(false);
+
+/// Asks for presses, releases and movement with a button held, in the form of SGR, which has no greatest column.
+const MOUSE_ON: &[u8] = b"\x1b[?1002h\x1b[?1006h";
+const MOUSE_OFF: &[u8] = b"\x1b[?1006l\x1b[?1002l";
+
+/// Chooses whether the terminal reports the mouse from the next time on that it is taken.
+pub fn choose_mouse(on: bool) {
+    HAS_MOUSE.store(on, Ordering::SeqCst);
+}
+
+/// Returns the bytes that ask for the background colour, also of the terminal around tmux or GNU screen.
+pub fn background_query(variable: impl Fn(&str) -> Option<String>) -> Vec<u8> {
+    let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    let term = variable("TERM").unwrap_or_default();
+    let through = if is_set("TMUX") || term.starts_with("tmux") {
+        TMUX_BACKGROUND_QUERY
+    } else if is_set("STY") || term.starts_with("screen") {
+        SCREEN_BACKGROUND_QUERY
+    } else {
+        b""
+    };
+    [BACKGROUND_QUERY, through].concat()
+}
+
 /// Returns the bytes that give the terminal back.
 fn leave_sequence() -> Vec<u8> {
     let pop = if HAS_KEY_PROTOCOL.load(Ordering::SeqCst) { POP_KEY_PROTOCOL } else { b"" };
-    [pop, LEAVE_SEQUENCE].concat()
+    let mouse = if HAS_MOUSE.load(Ordering::SeqCst) { MOUSE_OFF } else { b"" };
+    [pop, mouse, LEAVE_SEQUENCE].concat()
 }
 
 /// Returns the bytes that take the terminal.
 fn enter_sequence() -> Vec<u8> {
     let push = if HAS_KEY_PROTOCOL.load(Ordering::SeqCst) { PUSH_KEY_PROTOCOL } else { b"" };
-    [ENTER_SEQUENCE, push].concat()
+    let mouse = if HAS_MOUSE.load(Ordering::SeqCst) { MOUSE_ON } else { b"" };
+    [ENTER_SEQUENCE, mouse, push].concat()
 }
 
 /// Output side of the terminal.
@@ -86,6 +120,22 @@ impl Terminal {
     /// Returns an error if the terminal cannot be written.
     pub fn enter_alternate_screen(&mut self, frame: &[u8]) -> io::Result<()> {
         self.write(&[enter_sequence().as_slice(), frame].concat())
+    }
+
+    /// Has the terminal report the mouse, or not.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the terminal cannot be written.
+    pub fn set_mouse(&mut self, on: bool) -> io::Result<()> {
+        // Noted before it is switched on, so that a panic in between switches it off.
+        if on {
+            choose_mouse(true);
+            return self.write(MOUSE_ON);
+        }
+        self.write(MOUSE_OFF)?;
+        choose_mouse(false);
+        Ok(())
     }
 
     /// Writes bytes to the terminal.
@@ -252,6 +302,29 @@ impl EventSource {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             // Without a terminal the cockpit ends, even if no SIGHUP arrived.
             _ => self.ready.push_back(AppMessage::Ended(ExitCause::HungUp)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_background_is_asked_through_multiplexers_too() {
+        let query = |pairs: &[(&str, &str)]| {
+            background_query(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned()))
+        };
+        let plain = b"\x1b]11;?\x1b\\".to_vec();
+        for (pairs, through) in [
+            (&[("TERM", "xterm-256color")][..], &b""[..]),
+            (&[("TERM", "tmux-256color"), ("TMUX", "/tmp/tmux-1/default,1,0")], TMUX_BACKGROUND_QUERY),
+            // tmux with the terminal type of screen, also over SSH, where its variable does not arrive.
+            (&[("TERM", "screen-256color"), ("TMUX", "/tmp/x,1,0"), ("STY", "")], TMUX_BACKGROUND_QUERY),
+            (&[("TERM", "screen-256color"), ("STY", "1.pts-0.host")], SCREEN_BACKGROUND_QUERY),
+            (&[("TERM", "screen")], SCREEN_BACKGROUND_QUERY),
+        ] {
+            assert_eq!(query(pairs), [&plain[..], through].concat(), "{pairs:?}");
         }
     }
 }

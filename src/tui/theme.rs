@@ -4,6 +4,13 @@
 //! - Without colours, everything is still distinguishable by bold, dim, underline and reverse.
 //! - On an unknown background, only the terminal's default colours and colours legible on both backgrounds are
 //!   used.
+//! - Text of the built-in themes has a contrast of at least 4.5 to 1; a test in `contrast.rs` computes it.
+
+mod choice;
+#[cfg(test)]
+mod contrast;
+
+pub use choice::{ThemeChoice, ThemeName};
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -11,6 +18,10 @@ use ratatui::style::{Color, Modifier, Style};
 pub const DARK: &str = include_str!("../../assets/themes/dark.toml");
 /// Built-in theme for a light background, in TOML.
 pub const LIGHT: &str = include_str!("../../assets/themes/light.toml");
+/// Built-in theme with more contrast for a dark background, in TOML.
+pub const HIGH_CONTRAST: &str = include_str!("../../assets/themes/high-contrast.toml");
+/// Built-in theme with more contrast for a light background, in TOML.
+pub const HIGH_CONTRAST_LIGHT: &str = include_str!("../../assets/themes/high-contrast-light.toml");
 /// Built-in theme for an unknown background, in TOML.
 pub const NEUTRAL: &str = include_str!("../../assets/themes/neutral.toml");
 /// Built-in theme for terminals with 16 colours or none, in TOML.
@@ -224,13 +235,7 @@ pub struct Theme {
 impl Theme {
     /// Returns the built-in theme for a background and a colour depth.
     pub fn builtin_for(background: Background, depth: ColorDepth) -> Self {
-        let text = match (depth, background) {
-            (ColorDepth::None | ColorDepth::Ansi16, _) => ANSI,
-            (_, Background::Unknown) => NEUTRAL,
-            (_, Background::Dark) => DARK,
-            (_, Background::Light) => LIGHT,
-        };
-        Self::parse(text, depth).0
+        Self::parse(ThemeName::Auto.text(background, depth), depth).0
     }
 
     /// Parses a theme in TOML and returns one notice per mistake.
@@ -334,7 +339,7 @@ mod tests {
 
     #[test]
     fn the_built_in_themes_name_every_role_and_nothing_else() {
-        for (name, text) in [("dark", DARK), ("light", LIGHT), ("neutral", NEUTRAL), ("ansi", ANSI)] {
+        for (name, text) in contrast::FILES {
             for depth in [ColorDepth::None, ColorDepth::Ansi16, ColorDepth::Indexed256, ColorDepth::TrueColor] {
                 assert_eq!(Theme::parse(text, depth).1, Vec::<String>::new(), "{name} {depth:?}");
             }

@@ -4,6 +4,7 @@ mod assistants;
 mod diff;
 mod keys;
 mod lists;
+mod look;
 mod opening;
 mod secrets;
 mod triage;
@@ -122,15 +123,16 @@ impl Cockpit {
         wait_for("the cockpit's end", || self.child.try_wait().expect("a status")).exit_code()
     }
 
-    /// Checks that the terminal is restored: main screen, visible cursor, no bracketed paste, the original line
-    /// discipline.
+    /// Checks that the terminal is restored: main screen, visible cursor, no bracketed paste, no mouse reports, the
+    /// original line discipline.
     fn assert_restored(&self) {
         let deadline = Instant::now() + PATIENCE;
         let mut received = self.received.0.lock().expect("a lock");
         loop {
             let screen = received.parser.screen();
-            let modes = (screen.alternate_screen(), screen.hide_cursor(), screen.bracketed_paste());
-            if modes == (false, false, false) && settings_of(self.master.as_ref()) == self.settings {
+            let mouse = screen.mouse_protocol_mode() != vt100::MouseProtocolMode::None;
+            let modes = (screen.alternate_screen(), screen.hide_cursor(), screen.bracketed_paste(), mouse);
+            if modes == (false, false, false, false) && settings_of(self.master.as_ref()) == self.settings {
                 return;
             }
             let left = deadline.saturating_duration_since(Instant::now());

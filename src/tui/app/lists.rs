@@ -24,6 +24,13 @@ impl Cursor {
         self.offset = self.offset.min(rows.saturating_sub(height.max(1)));
     }
 
+    /// Scrolls by a number of rows; the selection moves only as far as it must to stay on the screen.
+    pub fn scroll(&mut self, by: isize, rows: usize, height: usize) {
+        let height = height.max(1);
+        self.offset = self.offset.saturating_add_signed(by).min(rows.saturating_sub(height));
+        self.selected = self.selected.clamp(self.offset, self.offset + height - 1).min(rows.saturating_sub(1));
+    }
+
     /// Selects row `at` after the rows changed, so that the selected row keeps its position on the screen.
     pub fn select_in_place(&mut self, at: usize, rows: usize, height: usize) {
         let place = self.selected.saturating_sub(self.offset);
@@ -146,6 +153,25 @@ impl FindingList {
         (at < self.rows.len()).then_some(FindingListLine::Finding { at, line: below % height })
     }
 
+    /// Scrolls by a number of lines; the selection moves only as far as it must to stay on the screen.
+    pub fn scroll(&mut self, by: isize, height: usize) {
+        let height = height.max(1);
+        let last = self.line_count().saturating_sub(height);
+        self.cursor.offset = self.cursor.offset.saturating_add_signed(by).min(last);
+        let (top, bottom) = (self.cursor.offset, self.cursor.offset + height);
+        let shown = (top..bottom).filter_map(|line| match self.line(line)? {
+            FindingListLine::Finding { at, .. } => {
+                let first = self.line_of(at);
+                (first >= top && first + self.row_lines() <= bottom).then_some(at)
+            }
+            FindingListLine::Header(_) => None,
+        });
+        let (first, last) = shown.fold((usize::MAX, 0), |(first, last), at| (first.min(at), last.max(at)));
+        if first <= last {
+            self.cursor.selected = self.cursor.selected.clamp(first, last);
+        }
+    }
+
     /// Returns the number of findings in a group.
     pub fn group_len(&self, group: usize) -> usize {
         let end = self.groups.get(group + 1).map_or(self.rows.len(), |start| *start as usize);
@@ -260,6 +286,19 @@ mod tests {
         cursor.select(99, 3, 10);
         assert_eq!(cursor.selected, 2);
         cursor.select(5, 0, 10);
+        assert_eq!(cursor, Cursor::default());
+        cursor.select(7, 100, 10);
+        for (by, expected) in [
+            (3, Cursor { selected: 7, offset: 3 }),
+            (6, Cursor { selected: 9, offset: 9 }),
+            (-9, Cursor { selected: 9, offset: 0 }),
+            (isize::MAX, Cursor { selected: 90, offset: 90 }),
+            (isize::MIN, Cursor { selected: 9, offset: 0 }),
+        ] {
+            cursor.scroll(by, 100, 10);
+            assert_eq!(cursor, expected, "scrolled by {by}");
+        }
+        cursor.scroll(5, 0, 10);
         assert_eq!(cursor, Cursor::default());
     }
 }

@@ -126,6 +126,17 @@ impl RunList {
         self.entries.get(at).map_or(0, |entry| entry.line as usize)
     }
 
+    /// Scrolls by a number of lines; the selection moves only as far as it must to stay on the screen.
+    pub fn scroll(&mut self, by: isize, height: usize) {
+        let height = height.max(1);
+        let last = self.line_count().saturating_sub(height);
+        self.cursor.offset = self.cursor.offset.saturating_add_signed(by).min(last);
+        let (top, bottom) = (self.cursor.offset, self.cursor.offset + height);
+        let first = self.entries.partition_point(|entry| (entry.line as usize) < top);
+        let end = self.entries.partition_point(|entry| (entry.line as usize) < bottom);
+        self.cursor.selected = self.cursor.selected.clamp(first.min(end.saturating_sub(1)), end.saturating_sub(1));
+    }
+
     /// Selects the run at a position and scrolls as little as possible.
     pub fn select(&mut self, at: usize, height: usize) {
         let height = height.max(1);

@@ -2,9 +2,27 @@
 
 use std::time::Duration;
 
-use super::{App, Pane, RunListLine};
+use super::{App, MotionMode, Pane, RunListLine};
 
 impl App {
+    /// Returns the milliseconds by which clocks step; `None` if they do not move.
+    pub(super) fn clock_step(&self) -> Option<i64> {
+        match self.display.motion {
+            MotionMode::Full => Some(1_000),
+            MotionMode::Reduced => Some(10_000),
+            MotionMode::Still => None,
+        }
+    }
+
+    /// Returns the time from which ages are computed, in milliseconds since 1970: the time of the last message, with
+    /// reduced motion rounded down to the step of the clocks, so that a message does not move them.
+    pub fn clock(&self) -> i64 {
+        match self.display.motion {
+            MotionMode::Full => self.now,
+            MotionMode::Reduced | MotionMode::Still => self.now - self.now.rem_euclid(10_000),
+        }
+    }
+
     /// Formats a moment for an age column: the time of day for today, else the date. The text is absolute, so an idle
     /// cockpit needs no timer to stay correct.
     pub fn format_date_or_time(&self, ms: i64) -> String {
@@ -60,7 +78,7 @@ impl App {
     /// Formats the age of a moment that is `ms` milliseconds after 1970: `2s`, `3m`, `4h`. Used for activity in
     /// progress.
     pub fn format_age_of(&self, ms: i64) -> String {
-        format_duration(self.now.saturating_sub(ms).max(0) / 1000)
+        format_duration(self.clock().saturating_sub(ms).max(0) / 1000)
     }
 }
 

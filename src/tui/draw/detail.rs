@@ -3,7 +3,8 @@
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::Pane;
+use super::super::app::{App, Pane};
+use super::super::bars;
 use super::super::diff;
 use super::super::doc::{self, DocLine};
 use super::super::filter;
@@ -19,8 +20,12 @@ use crate::report::activity::ActivityState;
 
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     draw_tabs(painter, area.title);
+    draw_body(painter, area.body);
+}
+
+/// Draws the activity of the run and the visible lines of the page.
+pub fn draw_body(painter: &mut Painter<'_>, mut body: Rect) {
     let app = painter.app;
-    let mut body = area.body;
     let head = app.status_rows(body.height);
     draw_activity(painter, Rect { height: head.min(body.height), ..body });
     (body.y, body.height) = (body.y + head, body.height - head);
@@ -89,38 +94,36 @@ fn draw_activity(painter: &mut Painter<'_>, area: Rect) {
 fn draw_tabs(painter: &mut Painter<'_>, area: Rect) {
     let app = painter.app;
     let focused = app.panes.focus == Pane::Detail;
-    let page = match &app.detail.subject {
-        DetailSubject::Run(_) => "Run",
-        DetailSubject::File { .. } => "File",
-        DetailSubject::Finding(_) | DetailSubject::Nothing => "Finding",
-    };
-    let name = |tab: Tab| match tab {
-        Tab::Page => page,
-        Tab::Turns => "Turns",
-        Tab::Context => "Context",
-        Tab::Fix => "Fix",
-        Tab::Diff => "Diff",
-        Tab::Log => "Log",
-        Tab::Ledger => "Ledger",
-    };
-    // A smaller gap if the tabs would not fit.
-    let names: usize = app.tabs().iter().map(|tab| name(*tab).len() + 3).sum();
-    let gap = if names <= usize::from(area.width) + 3 { 3 } else { 2 };
     let mut x = area.x;
-    for tab in app.tabs() {
-        let role = match (*tab == app.detail.tab, focused) {
+    for placed in bars::place_tabs(app, area.x, area.width) {
+        let role = match (placed.tab == app.detail.tab, focused) {
             (true, true) => Role::Title,
             (true, false) => Role::Strong,
             (false, _) => Role::Faint,
         };
-        x += painter.draw_text(x, area.y, area.right().saturating_sub(x), name(*tab), role) + gap;
+        let room = area.right().saturating_sub(placed.x);
+        x = placed.x + painter.draw_text(placed.x, area.y, room, placed.name, role) + 1;
     }
-    x = x.saturating_sub(gap - 1);
     if app.detail.revealed.is_some() {
         x += 1 + painter.draw_text(x + 1, area.y, area.right().saturating_sub(x + 1), "secrets shown", Role::Warn) + 1;
     }
     if x < area.right() {
         painter.draw_rule(x, area.y, area.right() - x, if focused { Role::Focus } else { Role::Rule });
+    }
+}
+
+/// Returns the name of a tab for the selected item.
+pub fn tab_name(app: &App, tab: Tab) -> &'static str {
+    match (tab, &app.detail.subject) {
+        (Tab::Page, DetailSubject::Run(_)) => "Run",
+        (Tab::Page, DetailSubject::File { .. }) => "File",
+        (Tab::Page, DetailSubject::Finding(_) | DetailSubject::Nothing) => "Finding",
+        (Tab::Turns, _) => "Turns",
+        (Tab::Context, _) => "Context",
+        (Tab::Fix, _) => "Fix",
+        (Tab::Diff, _) => "Diff",
+        (Tab::Log, _) => "Log",
+        (Tab::Ledger, _) => "Ledger",
     }
 }
 

@@ -5,6 +5,7 @@ use ratatui::style::Modifier;
 use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{App, ContextListing, NoticeLevel, Pane, PendingCountKind};
+use super::super::bars::{self, FooterKey};
 use super::super::diff;
 use super::super::doc;
 use super::super::keymap::{Action, KeyContext};
@@ -84,6 +85,9 @@ pub fn draw_title(
 pub fn draw_notice(painter: &mut Painter<'_>, layout: &ScreenLayout) {
     let app = painter.app;
     let Rect { x, y, width, height } = layout.notice;
+    if height == 0 {
+        return;
+    }
     let Some((tone, text)) = app.current_notice() else {
         if app.decisions.pending > 0 {
             painter.draw_text(
@@ -115,28 +119,32 @@ pub fn draw_notice(painter: &mut Painter<'_>, layout: &ScreenLayout) {
 /// Draws five to seven keys that are useful in the current context.
 pub fn draw_footer(painter: &mut Painter<'_>, area: Rect) {
     let app = painter.app;
-    let context = app.key_context();
     let Rect { y, width, .. } = area;
     let mut end = width.saturating_sub(1);
-    if let Some(count) = app.count.filter(|count| count.kind == PendingCountKind::Count) {
-        let text = count.value.to_string();
-        end -= painter.draw_text_right(0, y, end, &text, Role::Accent) + 2;
+    for (text, role) in footer_facts(app) {
+        end = end.saturating_sub(painter.draw_text_right(0, y, end, &text, role) + 2);
     }
+    for FooterKey { x, key, word, .. } in bars::place_footer_keys(app, end) {
+        let used = painter.draw_text(x, y, end.saturating_sub(x), &key.to_string(), Role::Key) + 1;
+        painter.draw_text(x + used, y, end.saturating_sub(x + used), word, Role::Muted);
+    }
+}
+
+/// Returns the first column at the right end of the footer that is taken by a count or by the number of marked findings.
+pub fn footer_end(app: &App, width: u16) -> u16 {
+    let mut end = width.saturating_sub(1);
+    for text in footer_facts(app) {
+        end = end.saturating_sub(text.0.width() as u16 + 2);
+    }
+    end
+}
+
+/// Returns the facts at the right end of the footer, from right to left: the count being typed, the marked findings.
+fn footer_facts(app: &App) -> impl Iterator<Item = (String, Role)> {
+    let count = app.count.filter(|count| count.kind == PendingCountKind::Count);
     let marked = app.finding_list.marks.len();
-    if marked > 0 {
-        end -= painter.draw_text_right(0, y, end, &format!("{marked} marked"), Role::MarkSign) + 2;
-    }
-    let mut x = 1;
-    for (action, word) in footer_actions(app, context) {
-        let Some(key) = app.keymap.key_of(context, action) else { continue };
-        let key = key.to_string();
-        let need = key.width() as u16 + 1 + word.len() as u16;
-        if x + need > end {
-            break;
-        }
-        x += painter.draw_text(x, y, end - x, &key, Role::Key) + 1;
-        x += painter.draw_text(x, y, end - x, word, Role::Muted) + 3;
-    }
+    let count = count.map(|count| (count.value.to_string(), Role::Accent));
+    count.into_iter().chain((marked > 0).then(|| (format!("{marked} marked"), Role::MarkSign)))
 }
 
 /// Returns the actions of the footer, most useful first.
@@ -198,10 +206,5 @@ pub fn pane_selection_style(painter: &Painter<'_>, pane: Pane) -> ratatui::style
 /// Returns the style of the selection bar with or without focus.
 pub fn selection_style(painter: &Painter<'_>, focused: bool) -> ratatui::style::Style {
     let style = painter.style(if focused { Role::Selected } else { Role::SelectedIdle });
-    // The foreground colour stays, except in reverse, where different colours would look patchy.
-    if style.add_modifier.contains(Modifier::REVERSED) {
-        style.remove_modifier(Modifier::DIM)
-    } else {
-        ratatui::style::Style { fg: None, ..style }
-    }
+    if style.add_modifier.contains(Modifier::REVERSED) { style.remove_modifier(Modifier::DIM) } else { style }
 }

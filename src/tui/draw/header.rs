@@ -154,7 +154,7 @@ impl EngineState {
 }
 
 /// Describes the activity of the headline run, or the idle state: glyph, text, style.
-fn describe_state(app: &App) -> (&'static str, String, Role) {
+pub(super) fn describe_state(app: &App) -> (&'static str, String, Role) {
     let Some(run) = app.headline_run().filter(|_| app.has_active_runs()) else {
         let (state, role) = match app.opening {
             OpeningLook::Asked if app.store.view.run_count() == 0 => ("starting", Role::Working),

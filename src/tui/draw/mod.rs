@@ -9,22 +9,29 @@ mod frame;
 mod header;
 mod hints;
 pub(crate) mod painter;
+mod plain;
 mod runs;
 
 use ratatui::buffer::Buffer;
+use ratatui::layout::Position;
 
 use super::app::{App, Pane};
 use super::layout::ScreenLayout;
-pub(crate) use detail::draw_line;
-pub(crate) use frame::{footer_actions, selection_style};
+pub(crate) use detail::{draw_line, tab_name};
+pub(crate) use frame::{footer_actions, footer_end, selection_style};
 use painter::Painter;
 
-/// Draws the whole screen.
-pub fn draw(app: &App, buffer: &mut Buffer) {
+/// Draws the whole screen. Returns the cell of the cursor if the terminal is to show it, as a screen reader needs it.
+pub fn draw(app: &App, buffer: &mut Buffer) -> Option<Position> {
     let layout = app.layout();
     let mut painter = Painter::new(app, buffer);
     if layout.too_small {
-        return frame::draw_too_small(&mut painter);
+        frame::draw_too_small(&mut painter);
+        return None;
+    }
+    if app.display.plain {
+        plain::draw_screen(&mut painter, &layout);
+        return Some(plain::find_cursor(app, &layout, buffer));
     }
     header::draw_header(&mut painter, &layout);
     if app.views.covers_panes() {
@@ -42,6 +49,7 @@ pub fn draw(app: &App, buffer: &mut Buffer) {
         hints::draw(&mut painter, &layout, &hints);
     }
     app.views.draw(&mut painter, &layout, true);
+    None
 }
 
 fn draw_panes(painter: &mut Painter<'_>, layout: &ScreenLayout) {

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Color, Modifier, Style};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::super::app::App;
 use super::super::doc::{fit_end, fit_start};
+use super::super::glyphs::ascii_stand_in;
 use super::super::theme::Role;
 use crate::domain::text;
 use crate::masking::mask_shown_name;
@@ -101,8 +102,18 @@ impl<'a> Painter<'a> {
         used
     }
 
+    /// Returns a style under the present overlay. Text keeps its own colour, except on a reversed bar, where different
+    /// colours would look patchy.
+    fn lay_over(&self, style: Style) -> Style {
+        let laid = style.patch(self.overlay_style);
+        match style.fg.filter(|color| *color != Color::Reset) {
+            Some(own) if !self.overlay_style.add_modifier.contains(Modifier::REVERSED) => laid.fg(own),
+            _ => laid,
+        }
+    }
+
     fn write_cells(&mut self, x: u16, y: u16, text: &str, style: Style) {
-        let style = style.patch(self.overlay_style);
+        let style = self.lay_over(style);
         let (right, bottom) = (self.buffer.area.right(), self.buffer.area.bottom());
         if y >= bottom {
             return;
@@ -118,6 +129,7 @@ impl<'a> Painter<'a> {
             }
             return;
         }
+        let ascii = self.app.display.glyphs.is_ascii_only();
         for grapheme in text.graphemes(true) {
             let width = grapheme.width() as u16;
             if width == 0 {
@@ -125,6 +137,15 @@ impl<'a> Painter<'a> {
             }
             if x + width > right {
                 return;
+            }
+            if ascii {
+                // The stand-in is as wide as the grapheme, so that columns stay where they are.
+                let stand_in = ascii_stand_in(grapheme);
+                for x in x..x + width {
+                    self.buffer[(x, y)].set_char(stand_in).set_style(style);
+                }
+                x += width;
+                continue;
             }
             let cell = &mut self.buffer[(x, y)];
             cell.set_symbol(grapheme).set_style(style);
@@ -157,9 +178,8 @@ impl<'a> Painter<'a> {
         if rows <= height || height < 3 {
             return;
         }
-        // On the rule between the columns if there is one, else in the margin.
-        let divider = self.app.layout().divider.map(|divider| divider.x);
-        let x = divider.filter(|x| *x == area.right() + 1).unwrap_or(area.right());
+        // A blank after the text; beside a list that is the rule between the columns.
+        let x = (area.right() + 1).min(self.buffer.area.right().saturating_sub(1));
         let size = (height * height / rows).max(1);
         let top = (height - size) * offset / (rows - height).max(1);
         let style = self.style(Role::Muted);

@@ -1,23 +1,25 @@
-//! Random keys, escape sequences, pastes, sizes and changes of the store: the cockpit never panics, its cursors stay in
-//! their lists, and its screen holds nothing that a terminal could obey.
+//! Random keys, escape sequences, mouse events, pastes, sizes and changes of the store, on ordinary, ASCII and plain
+//! screens: the cockpit never panics, its cursors stay in their lists, help and quit stay in the footer, and its screen
+//! holds nothing that a terminal could obey.
 //!
 //! The campaign takes minutes: `cargo test --lib -- --ignored campaign --nocapture`. `REVDECK_TEST_EVENTS` sets the
-//! number of events (300,000), `REVDECK_TEST_SEED` the seed.
+//! number of events (1,000,000), `REVDECK_TEST_SEED` the seed.
 
 use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::sizes::check_footer;
 use super::support::{self, NOW};
 use crate::domain::text::is_unsafe;
 use crate::store::triage::UndoOutcome;
 use crate::store::{StoreView, StoreViewBuilder};
-use crate::tui::app::{App, RunSubject};
+use crate::tui::app::{App, MotionMode, RunSubject};
 use crate::tui::input::InputParser;
 use crate::tui::message::{AppCommand, AppMessage, ExitCause, ReviewReply, TriageOrder};
 use crate::tui::views::{ViewReply, ViewRequest};
-use crate::tui::{draw, update};
+use crate::tui::{draw, glyphs, update};
 
 /// Events between two frames.
 const EVENTS_PER_FRAME: usize = 10;
@@ -153,7 +155,12 @@ fn event(dice: &mut Dice, parser: &mut InputParser, views: &[Arc<StoreView>]) ->
     let mut inputs = Vec::new();
     match dice.below(40) {
         0 => {
-            let (columns, rows) = (dice.below(260) as u16, dice.below(90) as u16);
+            let (columns, rows) = match dice.below(3) {
+                0 => (dice.below(60), dice.below(16)),
+                1 => (dice.below(260), dice.below(90)),
+                _ => (dice.below(540), dice.below(160)),
+            };
+            let (columns, rows) = (columns as u16, rows as u16);
             return vec![AppMessage::Resized { columns, rows }];
         }
         1 => return vec![AppMessage::StoreRead { view: dice.pick(views).clone(), written: dice.below(100) as u64 }],
@@ -166,8 +173,18 @@ fn event(dice: &mut Dice, parser: &mut InputParser, views: &[Arc<StoreView>]) ->
             let bytes: Vec<u8> = (0..1 + dice.below(12)).map(|_| dice.below(256) as u8).collect();
             parser.feed(&bytes, &mut inputs);
         }
+        // The mouse: a gesture of a few reports, mostly inside a screen of ordinary size.
+        13..17 => {
+            for _ in 0..1 + dice.below(4) {
+                let button = dice.pick(&[0, 0, 0, 1, 2, 4, 32, 32, 35, 64, 65, 66, 128]);
+                let widest = if dice.below(4) == 0 { 600 } else { 130 };
+                let (column, row) = (dice.below(widest), dice.below(45));
+                let last = dice.pick(&['M', 'M', 'm']);
+                parser.feed(format!("\x1b[<{button};{column};{row}{last}").as_bytes(), &mut inputs);
+            }
+        }
         // Ctrl keys.
-        13..15 => parser.feed(&[1 + dice.below(26) as u8], &mut inputs),
+        17..19 => parser.feed(&[1 + dice.below(26) as u8], &mut inputs),
         _ => parser.feed(&[b' ' + dice.below(95) as u8], &mut inputs),
     }
     if dice.below(2) == 0 {
@@ -193,6 +210,13 @@ fn check_screen(app: &App, hint: &str) {
     draw(app, &mut buffer);
     let unsafe_cell = buffer.content().iter().find(|cell| cell.symbol().chars().any(is_unsafe));
     assert!(unsafe_cell.is_none(), "{columns}x{rows}: {unsafe_cell:?}; {hint}");
+    if !app.layout().too_small {
+        check_footer(app, &buffer, hint);
+    }
+    if app.display.glyphs.is_ascii_only() {
+        let other = buffer.content().iter().find(|cell| !cell.symbol().is_ascii());
+        assert!(other.is_none(), "{columns}x{rows}: {other:?}; {hint}");
+    }
 }
 
 /// Returns the number of messages, answers included, and of frames.
@@ -216,6 +240,9 @@ fn play(events: usize, seed: u64) -> (usize, usize) {
             }
             if ended {
                 app = support::showing(120, 40, dice.pick(&views).clone());
+                app.display.plain = dice.below(4) == 0;
+                app.display.glyphs = *dice.pick(&[glyphs::UNICODE, glyphs::ASCII, glyphs::PLAIN]);
+                app.display.motion = *dice.pick(&[MotionMode::Full, MotionMode::Reduced, MotionMode::Still]);
                 parser = InputParser::default();
                 waiting.clear();
             }
@@ -239,7 +266,7 @@ fn some_thousand_random_events_do_no_harm() {
 #[ignore = "takes minutes"]
 #[allow(clippy::print_stdout, reason = "the figures are what one looks for")]
 fn campaign_of_random_events() {
-    let events = variable("REVDECK_TEST_EVENTS", 300_000);
+    let events = variable("REVDECK_TEST_EVENTS", 1_000_000);
     let (threads, seed) = (2, variable("REVDECK_TEST_SEED", 0x5eed) as u64);
     let played = std::thread::scope(|scope| {
         let players: Vec<_> =

@@ -14,13 +14,13 @@ use crate::domain::{
 use crate::runner::FreshnessFacts;
 use crate::store::triage::UndoOutcome;
 use crate::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
-use crate::tui::app::{App, AppOptions, RunBudget, SessionInfo, TurnLimits};
+use crate::tui::app::{App, AppOptions, MotionMode, RunBudget, SessionInfo, TurnLimits};
 use crate::tui::glyphs;
 use crate::tui::input::{KeyEvent, TerminalInput};
 use crate::tui::keymap::Keymap;
 use crate::tui::message::{AppCommand, AppMessage, TriageOrder};
 use crate::tui::page_data::{CodeExcerpt, FindingPage, PageData};
-use crate::tui::theme::{Background, ColorDepth, Theme};
+use crate::tui::theme::{Background, ColorDepth, ThemeChoice, ThemeName};
 use crate::tui::views::triage::{SimilarDecisions, TriageCard};
 use crate::tui::{draw, update};
 
@@ -41,11 +41,12 @@ pub fn app(columns: u16, rows: u16) -> App {
             reviews_on_open: true,
         },
         keymap: Keymap::from_preset(KeyPreset::Vim),
-        theme: Theme::builtin_for(Background::Dark, ColorDepth::Indexed256),
-        depth: ColorDepth::Indexed256,
-        theme_is_set: false,
+        themes: ThemeChoice::new(ThemeName::Auto, Background::Dark, ColorDepth::Indexed256),
         glyphs: glyphs::UNICODE,
         diff_wrap: false,
+        motion: MotionMode::Full,
+        mouse: true,
+        plain: false,
         notices: Vec::new(),
     });
     app.now = NOW;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::super::app::{App, FileListEntry, FilterStep, NoticeLevel, OpeningLook, Pane};
 use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter};
 use super::super::finding_order::{FindingArrangement, ListedFindings};
+use super::super::keymap::Action;
 use super::super::message::{AppCommand, DetailSubject, FileListRow, FileListState, Tab};
 use super::super::request_counter::RequestCounter;
 use super::announce;
@@ -25,6 +26,9 @@ pub fn apply_view(app: &mut App, view: Arc<StoreView>, written: u64, commands: &
     if written >= app.decisions.written && !app.finding_list.overrides.statuses.is_empty() {
         Arc::make_mut(&mut app.finding_list.overrides).statuses.clear();
     }
+    if app.opening != OpeningLook::Unknown && app.store.view.finding_count() == 0 && view.finding_count() > 0 {
+        welcome_first_finding(app);
+    }
     if view.complete && app.opening == OpeningLook::Unknown {
         if view.run_count() == 0 {
             app.panes.focus = Pane::Runs;
@@ -34,6 +38,17 @@ pub fn apply_view(app: &mut App, view: Arc<StoreView>, written: u64, commands: &
         commands.push(AppCommand::ReviewOnOpen);
     }
     request_filter(app, view, commands);
+}
+
+/// Says where the first findings of a repository are.
+fn welcome_first_finding(app: &mut App) {
+    let (action, effect) = match app.panes.focus {
+        Pane::Findings => (Action::Open, "opens it"),
+        Pane::Runs | Pane::Files | Pane::Detail => (Action::Findings, "goes to the findings"),
+    };
+    if let Some(key) = app.keymap.key_of(app.key_context(), action).map(ToString::to_string) {
+        app.append_notice(NoticeLevel::Success, format!("the first finding is here: {key} {effect}"));
+    }
 }
 
 /// Filters the findings of `view`; view and rows are replaced together.

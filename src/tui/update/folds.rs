@@ -83,6 +83,13 @@ pub fn select_fold(app: &mut App, at: usize, must_show: bool) {
     }
 }
 
+/// Selects the fold whose title is at a line of the page. Returns false if there is none.
+pub fn select_fold_at(app: &mut App, line: usize) -> bool {
+    let fold = app.detail.doc.folds.iter().find(|fold| fold.line == line).copied();
+    app.detail.fold = fold.map(|fold| fold.key).or(app.detail.fold);
+    fold.is_some()
+}
+
 /// Opens or closes the selected fold. Returns false if there is none.
 pub fn toggle_fold(app: &mut App) -> bool {
     let Some(fold) = selected_fold(app).and_then(|at| app.detail.doc.folds.get(at)).copied() else { return false };

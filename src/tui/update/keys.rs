@@ -12,8 +12,9 @@ use super::super::views::prompt::{InputPromptKind, PromptView};
 use super::super::views::{self, KeyPress, fix};
 use super::marks::{toggle_all_marks, toggle_mark_range, toggle_marks};
 use super::menus::{build_copy_menu, build_order_menu};
+use super::mouse::toggle_mouse;
 use super::search::search_next;
-use super::{data, folds, parse_run_id, push_quit, rebuild_page, runs, secrets, triage};
+use super::{data, folds, keep_theme, parse_run_id, push_quit, rebuild_page, runs, secrets, switch_theme, triage};
 use crate::domain::{FindingStatus, Scope};
 use crate::store::{RunRow, WatcherStatus};
 
@@ -269,6 +270,9 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Copy => open_copy_menu(app),
         A::CopyPrompt => copy_prompt(app, commands),
         A::Edit => edit_selected(app, commands),
+        A::Mouse => toggle_mouse(app, commands),
+        A::NextTheme => switch_theme(app),
+        A::KeepTheme => keep_theme(app, commands),
         A::Redraw => commands.push(AppCommand::Redraw),
         A::Suspend => commands.push(AppCommand::Suspend),
         A::Quit => push_quit(commands),
@@ -484,7 +488,7 @@ fn set_run_fold(app: &mut App, wanted: Option<bool>) {
     runs::rebuild_runs(app, selected.as_deref());
 }
 
-fn open_selected(app: &mut App, commands: &mut Vec<AppCommand>) {
+pub(super) fn open_selected(app: &mut App, commands: &mut Vec<AppCommand>) {
     match app.panes.focus {
         Pane::Runs if can_unfold(app) => set_run_fold(app, Some(true)),
         Pane::Runs => {

@@ -12,6 +12,7 @@ pub(crate) use keys::{focus_pane, go_to_row, pausable_run, request_review, run_c
 mod marks;
 pub(crate) use marks::commit_mark_range;
 mod menus;
+mod mouse;
 mod runs;
 mod search;
 mod secrets;
@@ -31,7 +32,7 @@ use super::keymap::{Action, KeyContext};
 use super::message::{AppCommand, AppMessage, CopyOrder, DetailSubject, ExitCause, ReviewReply, Tab};
 use super::page_data::PageData;
 use super::pages;
-use super::theme::{Background, Theme};
+use super::theme::{Background, ThemeName};
 use super::views::fix::FixIndex;
 use super::views::{self, ViewChange, fix, prompt};
 use crate::domain::{RunId, text};
@@ -44,6 +45,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
     let mut commands = Vec::new();
     match message {
         AppMessage::Input(TerminalInput::Key(key)) => keys::handle_key(app, key, &mut commands),
+        AppMessage::Input(TerminalInput::Mouse(event)) => mouse::handle_mouse(app, event, &mut commands),
         AppMessage::Input(TerminalInput::Paste(text)) => views::handle_paste(app, &text, &mut commands),
         AppMessage::Input(TerminalInput::Released) => secrets::release(app),
         AppMessage::Input(TerminalInput::ReportsReleases) => app.display.reports_releases = true,
@@ -111,6 +113,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             show_outcome(app, result);
             app.keep_notice();
         }
+        AppMessage::ThemeKept(result) => apply_kept_theme(app, result),
         AppMessage::Reconciled(Some(summary)) => {
             app.show_notice(NoticeLevel::Info, summary);
             app.keep_notice();
@@ -141,12 +144,50 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
     commands
 }
 
-/// Chooses the theme for the terminal's background, unless the settings name a theme.
+/// Takes the terminal's background into the theme, if the theme follows it.
 fn apply_background(app: &mut App, background: Background) {
-    if !app.display.theme_is_set {
-        app.display.theme = Theme::builtin_for(background, app.display.depth);
+    if app.display.themes.set_background(background) {
+        app.display.theme = app.display.themes.theme();
         rebuild_page(app);
     }
+}
+
+/// Switches to the next theme until the end of the session, and says which key keeps it.
+fn switch_theme(app: &mut App) {
+    app.display.themes.switch_to_next();
+    apply_theme(app);
+}
+
+/// Shows a built-in theme until the user quits.
+pub(crate) fn show_theme(app: &mut App, name: ThemeName) {
+    app.display.themes.switch_to(name);
+    apply_theme(app);
+}
+
+fn apply_theme(app: &mut App) {
+    let display = &mut app.display;
+    display.theme = display.themes.theme();
+    let (name, is_kept) = (display.themes.name().to_owned(), display.themes.is_kept());
+    let key = app.keymap.key_of(KeyContext::Global, Action::KeepTheme).filter(|_| !is_kept);
+    let hint = key.map_or_else(String::new, |key| format!("; {key} keeps it"));
+    app.show_notice(NoticeLevel::Info, format!("theme {name}{hint}"));
+    rebuild_page(app);
+}
+
+/// Asks to write the theme on the screen into the user's settings.
+fn keep_theme(app: &mut App, commands: &mut Vec<AppCommand>) {
+    match app.display.themes.is_kept() {
+        true => app.show_notice(NoticeLevel::Info, format!("the settings name {}", app.display.themes.name())),
+        false => commands.push(AppCommand::KeepTheme(app.display.themes.name().to_owned())),
+    }
+}
+
+/// Says where the settings now name the theme.
+fn apply_kept_theme(app: &mut App, result: Result<String, String>) {
+    if result.is_ok() {
+        app.display.themes.mark_kept();
+    }
+    show_outcome(app, result.map_err(|error| format!("the theme is not kept: {error}")));
 }
 
 /// Selects the run that answers a review request, takes its scope from the offers, and shows the decision.
@@ -302,9 +343,10 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
         commands.push(AppCommand::LoadFiles { run });
     }
     let width = app.layout().body(Pane::Detail).map_or(0, |area| area.width);
+    let rows = app.page_rows();
     let freshness = app.subject_run().map(|run| app.run_freshness(&run));
-    if (width != app.detail.width && width > 0) || freshness != app.detail.freshness {
-        (app.detail.width, app.detail.freshness) = (width, freshness);
+    if ((width, rows) != (app.detail.width, app.detail.rows) && width > 0) || freshness != app.detail.freshness {
+        (app.detail.width, app.detail.rows, app.detail.freshness) = (width, rows, freshness);
         rebuild_page(app);
     }
     // The rows above the page change with the run's activity.
@@ -376,7 +418,7 @@ fn apply_pulses(app: &mut App, pulses: Vec<(String, Heartbeat)>) {
 
 /// Rebuilds the page from the loaded data.
 pub(crate) fn rebuild_page(app: &mut App) {
-    app.detail.doc = pages::build_page(app, usize::from(app.detail.width.max(20)));
+    app.detail.doc = pages::build_page(app, usize::from(app.detail.width.max(16)));
     clamp_scroll(app);
 }
 

@@ -2,16 +2,17 @@
 
 use std::borrow::Cow;
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use unicode_width::UnicodeWidthStr;
 
 use super::confirm::{ConfirmAction, ConfirmView};
 use super::fix::{self, FixOrder};
-use super::window::draw_window;
+use super::window::{draw_window, place_window};
 use super::{KeyPress, View, ViewFlow, with_labels};
 use crate::domain::FindingId;
 use crate::tui::app::{App, Pane};
 use crate::tui::draw::painter::Painter;
+use crate::tui::draw::selection_style;
 use crate::tui::finding_order::FindingArrangement;
 use crate::tui::input::KeyCode;
 use crate::tui::keymap::{Action, KeyContext};
@@ -69,6 +70,24 @@ impl MenuChoice {
     }
 }
 
+impl MenuView {
+    fn label_width(&self) -> u16 {
+        self.items.iter().map(|item| item.label.width()).max().unwrap_or(0) as u16
+    }
+
+    /// Returns the width and the height of the window.
+    fn size(&self) -> (u16, u16) {
+        let hint = self.items.iter().map(|item| item.hint.width()).max().unwrap_or(0) as u16;
+        let width = (self.label_width() + hint + 12).max(self.title.width() as u16 + 6).max(30);
+        (width, self.items.len() as u16 + 2)
+    }
+
+    /// Returns the first visible item, so that the selected one is in sight.
+    fn first_row(&self, height: u16) -> usize {
+        (self.selected + 1).saturating_sub(usize::from(height.max(1)))
+    }
+}
+
 impl View for MenuView {
     fn key_context(&self) -> KeyContext {
         KeyContext::Menu
@@ -98,17 +117,42 @@ impl View for MenuView {
         ViewFlow::Close
     }
 
+    /// Selects the item under the pointer; a double click chooses it.
+    fn handle_click(
+        &mut self,
+        app: &mut App,
+        cell: Position,
+        is_double: bool,
+        commands: &mut Vec<AppCommand>,
+    ) -> ViewFlow {
+        let (width, height) = self.size();
+        let (_, inside) = place_window(app, width, height, false);
+        let first = self.first_row(inside.height);
+        let Some(item) = self.items.get(first + usize::from(cell.y.saturating_sub(inside.y))) else {
+            return ViewFlow::Open;
+        };
+        if !inside.contains(cell) {
+            return ViewFlow::Open;
+        }
+        if is_double {
+            item.choice.clone().run(app, commands);
+            return ViewFlow::Close;
+        }
+        self.selected = first + usize::from(cell.y - inside.y);
+        ViewFlow::Open
+    }
+
     fn draw(&self, painter: &mut Painter<'_>, _layout: &ScreenLayout) {
-        let label = self.items.iter().map(|item| item.label.width()).max().unwrap_or(0) as u16;
-        let hint = self.items.iter().map(|item| item.hint.width()).max().unwrap_or(0) as u16;
-        let width = (label + hint + 12).max(self.title.width() as u16 + 6).max(30);
-        let inside = draw_window(painter, width, self.items.len() as u16 + 2, false, &self.title);
-        let bar = painter.style(Role::Selected);
-        for (row, item) in self.items.iter().enumerate().take(usize::from(inside.height)) {
-            let y = inside.y + row as u16;
+        let label = self.label_width();
+        let (width, height) = self.size();
+        let inside = draw_window(painter, width, height, false, &self.title);
+        let first = self.first_row(inside.height);
+        let bar = selection_style(painter, true);
+        for (row, item) in self.items.iter().enumerate().skip(first).take(usize::from(inside.height)) {
+            let y = inside.y + (row - first) as u16;
             if row == self.selected {
                 painter.fill(Rect::new(inside.x - 1, y, inside.width + 2, 1), bar);
-                painter.set_overlay_style(Some(ratatui::style::Style { fg: None, ..bar }));
+                painter.set_overlay_style(Some(bar));
             }
             painter.draw_text(inside.x, y, 2, &(row + 1).to_string(), Role::Key);
             painter.draw_text(inside.x + 3, y, label, &item.label, Role::Normal);

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use jiff::tz::TimeZone;
+use ratatui::layout::Position;
 
 use super::app::{App, NoticeLevel};
 use super::draw::footer_actions;
@@ -63,6 +64,17 @@ pub trait View: fmt::Debug + Any {
 
     /// Handles a key press. The view in front gets all keys.
     fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow;
+
+    /// Handles a click at a cell of the screen; `is_double` for the second press of a double click.
+    fn handle_click(
+        &mut self,
+        _app: &mut App,
+        _cell: Position,
+        _is_double: bool,
+        _commands: &mut Vec<AppCommand>,
+    ) -> ViewFlow {
+        ViewFlow::Open
+    }
 
     /// Handles pasted text.
     fn handle_paste(&mut self, _app: &mut App, _text: &str, _commands: &mut Vec<AppCommand>) {}
@@ -285,6 +297,16 @@ pub fn handle_key(app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>
     let place = app.views.views.len();
     if view.handle_key(app, press, commands) == ViewFlow::Open {
         // A view that was opened meanwhile stays in front.
+        app.views.views.insert(place, view);
+    }
+    true
+}
+
+/// Hands a click to the view in front. Returns false if no view is open.
+pub fn handle_click(app: &mut App, (column, row): (u16, u16), is_double: bool, commands: &mut Vec<AppCommand>) -> bool {
+    let Some(mut view) = app.views.views.pop() else { return false };
+    let place = app.views.views.len();
+    if view.handle_click(app, Position::new(column, row), is_double, commands) == ViewFlow::Open {
         app.views.views.insert(place, view);
     }
     true

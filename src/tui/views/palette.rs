@@ -12,7 +12,7 @@ use super::prompt::{draw_line_edit, edit_line};
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, ViewRequest, change_view};
 use crate::domain::text;
-use crate::tui::app::{App, NoticeLevel, Pane};
+use crate::tui::app::{App, Pane};
 use crate::tui::draw::painter::Painter;
 use crate::tui::glyphs;
 use crate::tui::keymap::{Action, KeyContext};
@@ -20,7 +20,7 @@ use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
 use crate::tui::message::AppCommand;
 use crate::tui::request_counter::RequestCounter;
-use crate::tui::theme::{self, Role, Theme};
+use crate::tui::theme::{Role, ThemeName};
 use crate::tui::update;
 use matching::{PaletteMatches, PaletteQuery, find_matches};
 
@@ -30,7 +30,7 @@ pub enum PaletteTarget {
     /// Runs an action.
     Action(Action),
     /// Switches to a built-in theme.
-    Theme(&'static str),
+    Theme(ThemeName),
     /// Switches ASCII glyphs on or off.
     Ascii(bool),
     /// Selects a run, by its id.
@@ -299,7 +299,8 @@ fn collect_entries(app: &App) -> Arc<[PaletteEntry]> {
     });
     let setting =
         |target, text: String, words: &str| PaletteEntry { target, text, words: words.to_owned(), hint: String::new() };
-    let themes = THEMES.map(|(name, _)| setting(PaletteTarget::Theme(name), format!("theme: {name}"), "colour color"));
+    let themes = ThemeName::TABLE
+        .map(|(name, word)| setting(PaletteTarget::Theme(name), format!("theme: {word}"), "colour color"));
     let to_ascii = app.display.glyphs != glyphs::ASCII;
     let glyph_text = if to_ascii { "glyphs: ASCII only" } else { "glyphs: Unicode" };
     let ascii = setting(PaletteTarget::Ascii(to_ascii), glyph_text.to_owned(), "ascii unicode symbols");
@@ -323,25 +324,11 @@ fn is_text(context: KeyContext) -> bool {
     matches!(context, KeyContext::Menu | KeyContext::Confirm | KeyContext::Prompt | KeyContext::Help)
 }
 
-/// Built-in themes that can be switched to.
-const THEMES: [(&str, &str); 4] =
-    [("dark", theme::DARK), ("light", theme::LIGHT), ("neutral", theme::NEUTRAL), ("ansi", theme::ANSI)];
-
 /// Runs or goes to the target of a row. The palette is closed.
 fn run_target(app: &mut App, target: PaletteTarget, commands: &mut Vec<AppCommand>) {
     match target {
         PaletteTarget::Action(action) => update::run_chosen_action(app, action, commands),
-        PaletteTarget::Theme(name) => {
-            if let Some((_, text)) = THEMES.iter().find(|(known, _)| *known == name) {
-                app.display.theme = Theme::parse(text, app.display.depth).0;
-                app.display.theme_is_set = true;
-                update::rebuild_page(app);
-                app.show_notice(
-                    NoticeLevel::Info,
-                    format!("theme {name} until you quit; `theme` in your settings keeps it"),
-                );
-            }
-        }
+        PaletteTarget::Theme(name) => update::show_theme(app, name),
         PaletteTarget::Ascii(is_on) => {
             app.display.glyphs = if is_on { glyphs::ASCII } else { glyphs::UNICODE };
             update::rebuild_page(app);

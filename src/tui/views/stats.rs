@@ -117,12 +117,12 @@ impl View for StatsView {
 
     /// Draws the page between header and message line.
     fn draw(&self, painter: &mut Painter<'_>, layout: &ScreenLayout) {
-        let top = layout.header.y + 1;
+        let top = layout.header.bottom();
         let area = Rect::new(0, top, layout.header.width, layout.notice.y.saturating_sub(top));
         painter.fill(area, painter.style(Role::Normal));
         let used = painter.draw_text(1, top, area.width.saturating_sub(2), "Stats", Role::Title);
         painter.draw_rule(used + 2, top, area.width.saturating_sub(used + 3), Role::Focus);
-        let body = Rect::new(1, top + 1, area.width.saturating_sub(2), area.height.saturating_sub(1));
+        let body = Rect::new(1, top + 1, area.width.saturating_sub(3), area.height.saturating_sub(1));
         for row in 0..body.height {
             let Some(line) = self.doc.lines.get(self.offset + usize::from(row)) else { break };
             draw_line(painter, body.x, body.y + row, body.width, line, "");
@@ -180,7 +180,7 @@ impl StatsView {
 /// Returns the number of lines between the page's title and the message line (at least 1).
 fn page_height(app: &App) -> usize {
     let layout = app.layout();
-    usize::from(layout.notice.y.saturating_sub(layout.header.y + 2)).max(1)
+    usize::from(layout.notice.y.saturating_sub(layout.header.bottom() + 1)).max(1)
 }
 
 /// Starts the thread that computes the statistics.

@@ -76,8 +76,10 @@ fn draw_list(painter: &mut Painter<'_>, view: &KnowledgeView, areas: &KnowledgeA
     draw_title(painter, areas.list_title, has_keys, "Knowledge", &facts, columns);
     let Rect { y, .. } = areas.list_title;
     let right = area.right();
-    painter.draw_text_right(right - columns, y, SEEN_COLUMNS, "seen", Role::Faint);
-    painter.draw_text_right(right - 9, y, 9, "success", Role::Faint);
+    if areas.list_title.width > columns + 14 {
+        painter.draw_text_right(right - columns, y, SEEN_COLUMNS, "seen", Role::Faint);
+        painter.draw_text_right(right - 9, y, 9, "success", Role::Faint);
+    }
     if view.library.is_some() && view.rows.is_empty() {
         painter.draw_text(area.x, area.y, area.width, "nothing passes the filter", Role::Faint);
     }
@@ -99,9 +101,7 @@ fn draw_list(painter: &mut Painter<'_>, view: &KnowledgeView, areas: &KnowledgeA
         }
         painter.set_overlay_style(None);
     }
-    // On the rule between the halves, if there is one.
-    let beside = u16::from(areas.divider.x == area.right() + 1);
-    painter.draw_scroll_thumb(Rect { width: area.width + beside, ..area }, view.cursor.offset, view.rows.len());
+    painter.draw_scroll_thumb(area, view.cursor.offset, view.rows.len());
 }
 
 fn draw_language(

@@ -492,9 +492,9 @@ impl KnowledgeView {
         /// Fewest columns for a list and a page side by side.
         const MIN_SIDE_BY_SIDE_COLUMNS: u16 = 140;
         let layout = app.layout();
-        let top = layout.header.y + if app.display.rows >= 30 { 2 } else { 1 };
+        let top = layout.header.bottom() + u16::from(app.display.rows >= 30);
         let height = layout.notice.y.saturating_sub(top);
-        let full = Rect::new(1, top, app.display.columns.saturating_sub(2), height);
+        let full = Rect::new(1, top, app.display.columns.saturating_sub(3), height);
         let split = |area: Rect| {
             let title = Rect { height: area.height.min(1), ..area };
             (title, Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area })

@@ -1,0 +1,102 @@
+//! Computes where the keys of the footer and the tabs of the detail stand, for drawing and for clicks.
+//!
+//! - The keys of help and quit are always in the footer of the panes, on the narrowest screen too.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::app::App;
+use super::draw::{footer_actions, footer_end, tab_name};
+use super::keymap::{Action, KeySequence};
+use super::layout::ScreenLayout;
+use super::message::Tab;
+
+/// Columns between two keys of the footer, and between two tabs.
+const GAP: u16 = 3;
+
+/// Key in the footer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FooterKey {
+    /// First column.
+    pub x: u16,
+    /// Columns of the key and its word.
+    pub width: u16,
+    pub key: KeySequence,
+    pub word: &'static str,
+}
+
+/// Returns the keys of the footer that fit before column `end`.
+pub fn place_footer_keys(app: &App, end: u16) -> Vec<FooterKey> {
+    let context = app.key_context();
+    let actions = footer_actions(app, context);
+    let is_kept = |action: &Action| matches!(action, Action::Help | Action::Quit);
+    let place = |(action, word): &(Action, &'static str)| {
+        let key = app.keymap.key_of(context, *action)?.clone();
+        let width = key.to_string().width() as u16 + 1 + word.width() as u16;
+        Some(FooterKey { x: 0, width, key, word })
+    };
+    // The kept keys stand last.
+    let missing = [Action::Help, Action::Quit]
+        .into_iter()
+        .filter(|action| app.views.is_empty() && !actions.iter().any(|(known, _)| known == action));
+    let missing: Vec<(Action, &'static str)> = missing.map(|action| (action, action.footer_label())).collect();
+    let kept: Vec<FooterKey> =
+        actions.iter().filter(|(action, _)| is_kept(action)).chain(&missing).filter_map(place).collect();
+    let kept_width: u16 = kept.iter().map(|key| key.width + GAP).sum();
+    let mut x = 1;
+    let mut placed = Vec::new();
+    for key in actions.iter().filter(|(action, _)| !is_kept(action)).filter_map(place) {
+        if x + key.width + kept_width > end {
+            break;
+        }
+        x += key.width + GAP;
+        placed.push(FooterKey { x: x - key.width - GAP, ..key });
+    }
+    // Without room for the words, the keys alone.
+    let is_tight = x + kept_width > end + GAP;
+    for mut key in kept {
+        if is_tight {
+            (key.word, key.width) = ("", key.key.to_string().width() as u16);
+        }
+        x += key.width + GAP;
+        placed.push(FooterKey { x: x - key.width - GAP, ..key });
+    }
+    placed
+}
+
+/// Returns the key of the footer at a column.
+pub fn footer_key_at(app: &App, column: u16) -> Option<KeySequence> {
+    let keys = place_footer_keys(app, footer_end(app, app.display.columns));
+    keys.into_iter().find(|key| (key.x..key.x + key.width).contains(&column)).map(|key| key.key)
+}
+
+/// Tab of the detail with its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlacedTab {
+    pub tab: Tab,
+    /// First column.
+    pub x: u16,
+    pub name: &'static str,
+}
+
+/// Returns the tabs of the selected item in a title from column `x`, `width` columns wide.
+pub fn place_tabs(app: &App, x: u16, width: u16) -> Vec<PlacedTab> {
+    let names = || app.tabs().iter().map(|tab| (*tab, tab_name(app, *tab)));
+    // A smaller gap if the tabs would not fit.
+    let all: usize = names().map(|(_, name)| name.width() + usize::from(GAP)).sum();
+    let gap = if all <= usize::from(width + GAP) { GAP } else { GAP - 1 };
+    let mut x = x;
+    names()
+        .map(|(tab, name)| {
+            let placed = PlacedTab { tab, x, name };
+            x += name.width() as u16 + gap;
+            placed
+        })
+        .collect()
+}
+
+/// Returns the tab at a column of the detail's title.
+pub fn tab_at(app: &App, layout: &ScreenLayout, column: u16) -> Option<Tab> {
+    let title = layout.pane(super::app::Pane::Detail)?.title;
+    let tabs = place_tabs(app, title.x, title.width);
+    tabs.iter().find(|tab| (tab.x..tab.x + tab.name.width() as u16).contains(&column)).map(|tab| tab.tab)
+}

@@ -1,0 +1,162 @@
+//! Tests the mouse: clicks, double clicks, drags and the wheel.
+
+use super::support::*;
+use crate::tui::app::{App, Pane};
+use crate::tui::input::{MouseEvent, MouseKind, TerminalInput};
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
+use crate::tui::update;
+use crate::tui::views::help::HelpView;
+use crate::tui::views::menu::MenuView;
+
+fn point(app: &mut App, kind: MouseKind, column: u16, row: u16) -> Vec<AppCommand> {
+    send(app, AppMessage::Input(TerminalInput::Mouse(MouseEvent { kind, column, row })))
+}
+
+fn click(app: &mut App, column: u16, row: u16) -> Vec<AppCommand> {
+    let mut commands = point(app, MouseKind::Press, column, row);
+    commands.extend(point(app, MouseKind::Release, column, row));
+    commands
+}
+
+/// Returns the cell at which a text begins on the screen.
+fn find(app: &App, text: &str) -> (u16, u16) {
+    let screen = screen(app);
+    let place = screen.lines().enumerate().find_map(|(row, line)| {
+        let byte = line.find(text)?;
+        Some((unicode_width::UnicodeWidthStr::width(&line[..byte]) as u16, row as u16))
+    });
+    place.unwrap_or_else(|| panic!("no {text:?} on the screen:\n{screen}"))
+}
+
+fn body(app: &App, pane: Pane) -> (u16, u16) {
+    let body = app.layout().body(pane).expect("the pane is in sight");
+    (body.x, body.y)
+}
+
+#[test]
+fn a_click_selects_a_row_and_focuses_its_pane() {
+    let mut app = showing(160, 48, view());
+    let (x, y) = body(&app, Pane::Findings);
+    click(&mut app, x + 3, y + 2);
+    assert_eq!((app.panes.focus, app.finding_list.cursor.selected), (Pane::Findings, 2));
+    let (x, y) = body(&app, Pane::Runs);
+    click(&mut app, x, y + 1);
+    assert_eq!((app.panes.focus, app.run_list.cursor.selected), (Pane::Runs, 1));
+    assert!(matches!(app.detail.subject, DetailSubject::Run(_)), "the page follows");
+    let (x, y) = body(&app, Pane::Findings);
+    click(&mut app, x, y + 25);
+    assert_eq!((app.panes.focus, app.finding_list.cursor.selected), (Pane::Findings, 2), "there is no such row");
+}
+
+#[test]
+fn a_double_click_opens_and_two_slow_clicks_do_not() {
+    let mut app = showing(80, 24, view());
+    let (x, y) = body(&app, Pane::Findings);
+    for (pause, opens) in [(100, true), (2_000, false)] {
+        app.panes.focus = Pane::Findings;
+        let mut now = app.now + 10_000;
+        for _ in 0..2 {
+            now += pause;
+            let event = MouseEvent { kind: MouseKind::Press, column: x + 1, row: y + 1 };
+            update(&mut app, now, AppMessage::Input(TerminalInput::Mouse(event)));
+        }
+        assert_eq!(app.panes.focus == Pane::Detail, opens, "after {pause} ms");
+    }
+}
+
+#[test]
+fn clicks_on_tabs_titles_and_keys_of_the_footer_work() {
+    let mut app = showing(160, 48, view());
+    let (x, y) = find(&app, "Diff");
+    click(&mut app, x + 1, y);
+    assert_eq!((app.panes.focus, app.detail.tab), (Pane::Detail, Tab::Diff));
+    let (x, y) = find(&app, "Files");
+    click(&mut app, x, y);
+    assert_eq!(app.panes.focus, Pane::Files);
+    let (x, y) = find(&app, "? help");
+    click(&mut app, x + 3, y);
+    assert!(app.views.front_as::<HelpView>().is_some());
+    let commands = {
+        press(&mut app, "Esc");
+        let (x, y) = find(&app, "q quit");
+        click(&mut app, x, y)
+    };
+    assert!(commands.iter().any(|command| matches!(command, AppCommand::Quit(None))));
+}
+
+#[test]
+fn the_wheel_scrolls_the_pane_under_the_pointer_and_leaves_the_focus() {
+    let mut app = showing(160, 48, many(500));
+    press(&mut app, "1");
+    let (x, y) = body(&app, Pane::Findings);
+    point(&mut app, MouseKind::WheelDown, x, y);
+    point(&mut app, MouseKind::WheelDown, x, y);
+    assert_eq!((app.panes.focus, app.finding_list.cursor.offset), (Pane::Runs, 6));
+    assert_eq!(app.finding_list.cursor.selected, 6, "the selection stays on the screen");
+    point(&mut app, MouseKind::WheelUp, x, y);
+    assert_eq!((app.finding_list.cursor.offset, app.finding_list.cursor.selected), (3, 6));
+    send(&mut app, AppMessage::Resized { columns: 160, rows: 20 });
+    press(&mut app, "?");
+    let before = screen(&app);
+    point(&mut app, MouseKind::WheelDown, 50, 9);
+    assert_ne!(screen(&app), before, "the help scrolls");
+}
+
+#[test]
+fn dragging_the_divider_resizes_the_panes_until_the_end_of_the_session() {
+    let mut app = showing(160, 48, view());
+    let divider = |app: &App| app.layout().divider.expect("a divider").x;
+    let row = 20;
+    for to in [50, 60, 99, 120] {
+        let from = divider(&app);
+        point(&mut app, MouseKind::Press, from, row);
+        point(&mut app, MouseKind::Drag, to, row + 3);
+        point(&mut app, MouseKind::Release, to, row + 3);
+        assert_eq!(divider(&app), to);
+        let width = app.layout().body(Pane::Detail).expect("the page").width;
+        assert_eq!(app.detail.width, width, "the page is laid out for its new width");
+    }
+    point(&mut app, MouseKind::Drag, 40, row);
+    assert_eq!(divider(&app), 120, "the button is not held");
+    send(&mut app, AppMessage::Resized { columns: 80, rows: 24 });
+    send(&mut app, AppMessage::Resized { columns: 160, rows: 48 });
+    assert_eq!(divider(&app), 120, "it is kept");
+    let from = divider(&app);
+    point(&mut app, MouseKind::Press, from, row);
+    point(&mut app, MouseKind::Drag, 0, row);
+    assert_eq!(divider(&app), 30, "the lists stay");
+    point(&mut app, MouseKind::Drag, 159, row);
+    assert_eq!(divider(&app), 130, "the page stays");
+}
+
+#[test]
+fn a_menu_is_chosen_from_with_the_mouse() {
+    for (columns, rows) in [(160, 48), (30, 9)] {
+        let mut app = showing(columns, rows, view());
+        press(&mut app, "y");
+        let labels: Vec<String> = {
+            let menu = app.views.front_as::<MenuView>().expect("the menu");
+            menu.items.iter().map(|item| item.label.clone()).collect()
+        };
+        let (x, y) = find(&app, &labels[1][..8]);
+        click(&mut app, x, y);
+        assert_eq!(app.views.front_as::<MenuView>().expect("the menu").selected, 1, "{columns}x{rows}");
+        let commands = click(&mut app, x, y);
+        assert!(app.views.is_empty(), "{columns}x{rows}: a double click chooses");
+        assert!(matches!(commands[..], [AppCommand::Copy(_)]), "{columns}x{rows}: {commands:?}");
+    }
+}
+
+#[test]
+fn the_mouse_is_switched_off_and_on() {
+    let mut app = showing(160, 48, view());
+    let commands = press(&mut app, "F2");
+    assert!(matches!(commands[..], [AppCommand::SetMouse(false)]), "{commands:?}");
+    assert!(screen(&app).contains("the mouse is off"));
+    let (x, y) = body(&app, Pane::Findings);
+    click(&mut app, x, y + 1);
+    assert_eq!(app.finding_list.cursor.selected, 0, "a late report does nothing");
+    assert!(matches!(press(&mut app, "F2")[..], [AppCommand::SetMouse(true)]));
+    click(&mut app, x, y + 1);
+    assert_eq!(app.finding_list.cursor.selected, 1);
+}

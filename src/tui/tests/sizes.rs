@@ -1,0 +1,172 @@
+//! Tests every screen at sizes from 20x5 to 500x150, in Unicode and in ASCII.
+
+use insta::assert_snapshot;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::support::*;
+use crate::domain::Kind;
+use crate::store::{FindingRow, StoreViewBuilder};
+use crate::tui::app::{App, Pane};
+use crate::tui::keymap::{Action, KeyContext};
+use crate::tui::message::{AppMessage, DetailSubject, Tab};
+use crate::tui::{draw, glyphs};
+
+/// Keys that open every screen and window from the lists.
+const SCREENS: [&str; 20] =
+    ["", "1", "3", "l", "z", "l z", "?", "r", "x", "f", "/", "y", "C", "W", "L", "S", "K", "l l", "v j", "Space"];
+
+/// Wide, combining and right-to-left text in names, longer than any column.
+const NAMES: [(&str, &str); 4] = [
+    (
+        "src/漢字かな交じり文の長い名前のファイル/とても長い名前.rs",
+        "wide: 漢字かな交じり文が途中で切れてはならない、決して",
+    ),
+    (
+        "src/\u{5e7}\u{5d5}\u{5d1}\u{5e5}/\u{645}\u{644}\u{641}.rs",
+        "\u{5e2}\u{5d1}\u{5e8}\u{5d9}\u{5ea} and \u{627}\u{644}\u{639}\u{631}\u{628}\u{64a}\u{629}",
+    ),
+    ("e\u{301}\u{302}\u{303}/👩‍👩‍👧‍👦.rs", "combining e\u{301} and a family 👩‍👩‍👧‍👦 and a heart ❤\u{fe0f} of one width"),
+    ("a\u{200d}b/ก็.rs", "zero\u{200b}width and ญี่ปุ่น"),
+];
+
+fn with_names(columns: u16, rows: u16) -> App {
+    let run = run_id(1);
+    let mut builder = StoreViewBuilder::default();
+    builder.run(run_row(&run));
+    for n in 0..40 {
+        let (path, title) = NAMES[n as usize % NAMES.len()];
+        let id = finding_id(n + 1);
+        builder.finding(FindingRow { path, title, kind: Kind::Security, line_start: n, ..finding_row(&id, &run) });
+    }
+    let mut app = showing(columns, rows, complete(builder));
+    let subject = DetailSubject::Finding(finding_id(1));
+    send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(1, 1) });
+    app
+}
+
+fn drawn(app: &App) -> Buffer {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, app.display.columns, app.display.rows));
+    draw(app, &mut buffer);
+    buffer
+}
+
+fn row_text(buffer: &Buffer, y: u16) -> String {
+    (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect()
+}
+
+/// Checks that help and quit are in the footer of the panes.
+pub fn check_footer(app: &App, buffer: &Buffer, hint: &str) {
+    let footer = row_text(buffer, buffer.area.height - 1);
+    if !app.views.is_empty() {
+        return;
+    }
+    for action in [Action::Help, Action::Quit] {
+        let key = app.keymap.key_of(KeyContext::Global, action).expect("a key").to_string();
+        assert!(footer.contains(&key), "{hint}: no {key} in {footer:?}");
+    }
+}
+
+/// Checks that the column beside every pane is blank, so that text never touches a scroll thumb or a rule.
+fn check_gaps(app: &App, buffer: &Buffer, hint: &str) {
+    if !app.views.is_empty() {
+        return;
+    }
+    let layout = app.layout();
+    for area in Pane::ALL.into_iter().filter_map(|pane| layout.pane(pane)) {
+        for y in area.body.top()..area.body.bottom() {
+            let gap = buffer[(area.body.right(), y)].symbol();
+            assert_eq!(gap, " ", "{hint}: {:?} touches what is beside it", row_text(buffer, y));
+        }
+    }
+    if let Some(divider) = layout.divider {
+        for y in divider.top()..divider.bottom() {
+            let symbol = buffer[(divider.x, y)].symbol();
+            let (rule, thumb) = (app.display.glyphs.vertical, app.display.glyphs.thumb);
+            assert!(symbol == rule || symbol == thumb, "{hint}: {symbol:?} stands on the divider");
+            assert_eq!(buffer[(divider.x + 1, y)].symbol(), " ", "{hint}: the rule is touched");
+        }
+    }
+}
+
+#[test]
+fn every_screen_fits_every_size() {
+    for (columns, rows) in [
+        (20, 5),
+        (20, 24),
+        (33, 7),
+        (39, 9),
+        (40, 10),
+        (60, 16),
+        (79, 24),
+        (80, 5),
+        (80, 24),
+        (100, 30),
+        (119, 29),
+        (120, 16),
+        (160, 48),
+        (200, 60),
+        (500, 5),
+        (500, 150),
+    ] {
+        for ascii in [false, true] {
+            for keys in SCREENS {
+                let mut app = with_names(columns, rows);
+                if ascii {
+                    app.display.glyphs = glyphs::ASCII;
+                }
+                press(&mut app, keys);
+                let (buffer, hint) = (drawn(&app), format!("{columns}x{rows} {keys:?}"));
+                check_footer(&app, &buffer, &hint);
+                check_gaps(&app, &buffer, &hint);
+                let other = buffer.content.iter().find(|cell| ascii && !cell.symbol().is_ascii());
+                assert!(other.is_none(), "{hint}: {other:?} with --ascii");
+                assert!(!screen(&app).contains("too small"), "{hint}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_size_between_shows_the_selected_finding() {
+    let mut app = with_names(20, 5);
+    press(&mut app, "j j j");
+    for step in 0..=240 {
+        // From 20x5 to 500x150, and through flat and narrow ones.
+        for (columns, rows) in
+            [(20 + step * 2, 5 + step * 145 / 240), (20 + step * 2, 5 + step % 30), (20 + step % 90, 5 + step)]
+        {
+            send(&mut app, AppMessage::Resized { columns, rows });
+            let (buffer, hint) = (drawn(&app), format!("{columns}x{rows}"));
+            check_footer(&app, &buffer, &hint);
+            check_gaps(&app, &buffer, &hint);
+            let (cursor, body) = (app.finding_list.cursor, app.layout().body(Pane::Findings).expect("the list"));
+            let row = cursor.selected - cursor.offset;
+            assert!(row < usize::from(body.height), "{hint}: the selected row is out of sight");
+        }
+    }
+    assert_eq!(app.finding_list.cursor.selected, 3);
+}
+
+#[test]
+fn small_screens() {
+    for (name, keys) in [
+        ("list", "j"),
+        ("finding", "j l"),
+        ("menu", "y j"),
+        ("form", "r"),
+        ("confirm", "C"),
+        ("help", "?"),
+        ("filter", "f"),
+    ] {
+        for (columns, rows) in [(20, 5), (36, 8)] {
+            let mut app = showing(columns, rows, view());
+            let subject = DetailSubject::Finding(finding_id(2));
+            press(&mut app, "j");
+            send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(2, 3) });
+            press(&mut app, "k");
+            press(&mut app, keys);
+            assert_snapshot!(format!("small-{name}-{columns}x{rows}"), screen(&app));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Executes clicks, drags and the wheel of the mouse: the part of the screen under the pointer decides.
+
+use super::super::app::{App, FindingListLine, NoticeLevel, Pane, RunListLine};
+use super::super::bars;
+use super::super::diff;
+use super::super::input::{MouseEvent, MouseKind};
+use super::super::keymap::{Action, KeyContext};
+use super::super::layout::ScreenPart;
+use super::super::message::{AppCommand, Tab};
+use super::super::views::{self, KeyPress};
+use super::{folds, keys};
+
+/// Rows that a step of the wheel scrolls.
+const WHEEL_ROWS: isize = 3;
+
+/// Handles an event of the mouse.
+pub fn handle_mouse(app: &mut App, event: MouseEvent, commands: &mut Vec<AppCommand>) {
+    let MouseEvent { kind, column, row } = event;
+    match kind {
+        // Reports that were on their way when the mouse was switched off.
+        _ if !app.pointer.is_on => {}
+        MouseKind::Press => {
+            let is_double = app.pointer.press(app.now, column, row);
+            press(app, (column, row), is_double, commands);
+        }
+        MouseKind::Drag => drag(app, column),
+        MouseKind::Release => app.pointer.holds_divider = false,
+        MouseKind::WheelUp => scroll(app, (column, row), -WHEEL_ROWS, commands),
+        MouseKind::WheelDown => scroll(app, (column, row), WHEEL_ROWS, commands),
+    }
+}
+
+/// Switches the mouse off or on, and says what is different.
+pub fn toggle_mouse(app: &mut App, commands: &mut Vec<AppCommand>) {
+    app.pointer.is_on = !app.pointer.is_on;
+    app.pointer.holds_divider = false;
+    let key = app.keymap.key_of(KeyContext::Global, Action::Mouse).map_or_else(String::new, |key| key.to_string());
+    let said = match app.pointer.is_on {
+        true => format!("the mouse is on; Shift selects text, {key} switches it off"),
+        false => format!("the mouse is off: the terminal selects text; {key} switches it on"),
+    };
+    app.show_notice(NoticeLevel::Info, said);
+    commands.push(AppCommand::SetMouse(app.pointer.is_on));
+}
+
+fn press(app: &mut App, (column, row): (u16, u16), is_double: bool, commands: &mut Vec<AppCommand>) {
+    let layout = app.layout();
+    if layout.too_small {
+        return;
+    }
+    let part = layout.part_at(column, row);
+    app.count = None;
+    let pending = app.pending_keys.take();
+    if part == ScreenPart::Footer {
+        // The hints of a sequence stand in place of the footer.
+        if pending.is_none()
+            && let Some(sequence) = bars::footer_key_at(app, column)
+        {
+            sequence.keys().iter().for_each(|key| keys::handle_key(app, *key, commands));
+        }
+        return;
+    }
+    if views::handle_click(app, (column, row), is_double, commands) {
+        return;
+    }
+    app.notice = None;
+    match part {
+        ScreenPart::Divider => app.pointer.holds_divider = true,
+        ScreenPart::Title(Pane::Detail) => {
+            keys::focus_pane(app, Pane::Detail, commands);
+            if let Some(tab) = bars::tab_at(app, &layout, column) {
+                show_tab(app, tab);
+            }
+        }
+        ScreenPart::Title(pane) => keys::focus_pane(app, pane, commands),
+        ScreenPart::Body(Pane::Detail, row) => press_page(app, row, is_double, commands),
+        ScreenPart::Body(pane, row) => {
+            keys::focus_pane(app, pane, commands);
+            if let Some(at) = row_at(app, pane, usize::from(row)) {
+                keys::go_to_row(app, at);
+                if is_double {
+                    keys::open_selected(app, commands);
+                }
+            }
+        }
+        ScreenPart::Notice | ScreenPart::Footer | ScreenPart::Elsewhere => {}
+    }
+}
+
+/// Returns the row of a list at a line of its pane; `None` for the header of a group, and below the list.
+fn row_at(app: &App, pane: Pane, line: usize) -> Option<usize> {
+    match pane {
+        Pane::Runs => match app.run_list.line(app.run_list.cursor.offset + line)? {
+            RunListLine::Run(at) | RunListLine::Fold(at) => Some(at),
+        },
+        Pane::Files => Some(app.file_list.cursor.offset + line).filter(|at| *at < app.file_list.row_count()),
+        Pane::Findings | Pane::Detail => match app.finding_list.line(app.finding_list.cursor.offset + line)? {
+            FindingListLine::Finding { at, .. } => Some(at),
+            FindingListLine::Header(_) => None,
+        },
+    }
+}
+
+/// Focuses the page; a click on the title of a fold goes there, a double click folds or unfolds it.
+fn press_page(app: &mut App, row: u16, is_double: bool, commands: &mut Vec<AppCommand>) {
+    keys::focus_pane(app, Pane::Detail, commands);
+    let height = app.layout().body(Pane::Detail).map_or(0, |body| body.height);
+    let Some(row) = row.checked_sub(app.status_rows(height)) else { return };
+    if diff::is_shown(app) {
+        app.detail.diff.move_to(app.detail.diff.top() + usize::from(row));
+        return;
+    }
+    let line = app.detail.scroll + usize::from(row);
+    if folds::select_fold_at(app, line) && is_double {
+        folds::toggle_fold(app);
+    }
+}
+
+fn show_tab(app: &mut App, tab: Tab) {
+    if app.detail.tab != tab {
+        app.detail.tab = tab;
+        app.detail.scroll = 0;
+    }
+}
+
+/// Moves the divider to a column while the button holds it.
+fn drag(app: &mut App, column: u16) {
+    if app.pointer.holds_divider && app.display.columns > 0 {
+        // One more, so that rounding down when the layout is computed gives this column again.
+        let split = (u32::from(column) * 1_000).div_ceil(u32::from(app.display.columns));
+        app.panes.split = u16::try_from(split).ok();
+        super::scroll_to_selection(app);
+    }
+}
+
+/// Scrolls the pane under the pointer, or the view in front, which gets the key for a step up or down.
+fn scroll(app: &mut App, (column, row): (u16, u16), by: isize, commands: &mut Vec<AppCommand>) {
+    if let Some(view) = app.views.front() {
+        let action = if by < 0 { Action::Up } else { Action::Down };
+        let context = view.key_context();
+        // The help takes the keys of the panes.
+        let in_context = if context == KeyContext::Help { KeyContext::Global } else { context };
+        let keys = app.keymap.key_of(in_context, action).map(|sequence| sequence.keys());
+        let Some(key) = keys.and_then(|keys| keys.last()).copied() else { return };
+        let steps = if context == KeyContext::Menu { 1 } else { by.unsigned_abs() };
+        for _ in 0..steps {
+            views::handle_key(app, KeyPress { key, action: Some(action) }, commands);
+        }
+        return;
+    }
+    let (ScreenPart::Body(pane, _) | ScreenPart::Title(pane)) = app.layout().part_at(column, row) else { return };
+    let height = app.pane_height(pane);
+    match pane {
+        Pane::Runs => app.run_list.scroll(by, height),
+        Pane::Findings => app.finding_list.scroll(by, height),
+        Pane::Files => app.file_list.cursor.scroll(by, app.file_list.row_count(), height),
+        Pane::Detail if diff::is_shown(app) => app.detail.diff.scroll_by(by),
+        Pane::Detail => {
+            app.detail.scroll = app.detail.scroll.saturating_add_signed(by);
+            super::clamp_scroll(app);
+        }
+    }
+}
