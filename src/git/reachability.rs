@@ -24,9 +24,12 @@ const MAX_CLOCK_SKEW_SECONDS: i64 = 24 * 60 * 60;
 /// Maximum number of commits of which an answer is remembered.
 const MAX_REMEMBERED: usize = 1_000;
 
-/// Tips of a history and whether it contains a commit, for the commits that were asked for last. Commits never change, so
-/// an answer holds for as long as the tips are the same.
-static ANSWERS: LazyLock<Mutex<HashMap<Oid, (Vec<Oid>, bool)>>> = LazyLock::new(Mutex::default);
+/// Tips of a history, and whether it contains the commit that was asked for.
+type RememberedAnswer = (Vec<Oid>, bool);
+
+/// Answers about the commits that were asked for last. Commits never change, so an answer holds for as long as the tips
+/// are the same.
+static ANSWERS: LazyLock<Mutex<HashMap<Oid, RememberedAnswer>>> = LazyLock::new(Mutex::default);
 
 /// Answer of a search, with the number of commits that were read for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -103,8 +103,13 @@ impl Store {
             let mut problem = StoreProblem::new(&path, "is missing although its run completed", repair);
             if mode == CheckMode::Repair
                 && complete
-                && let Some(output) = self.output(id)?
+                && let Some(mut output) = self.output(id)?
             {
+                // The result is whole again, so the note that it is missing must not stay in it.
+                if let Some(damage) = output.damage.take() {
+                    let note = damage.describe();
+                    output.notes.retain(|said| *said != note);
+                }
                 self.write_output(&output)?;
                 problem.repaired = true;
             }

@@ -62,7 +62,6 @@ pub use update::update;
 
 use app::{App, AppOptions, MotionMode, RunBudget, SessionInfo, TurnLimits};
 use custom_commands::{CommandCall, run_in_terminal};
-use filter::FilterOverrides;
 use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
 use notification::encode_notification;
@@ -129,10 +128,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
             update(&mut app, now, AppMessage::Freshness(Arc::new(facts)));
             // Without it, findings that are out of sight would show for a moment.
             let snoozed = SnoozedFindings::read(&services.repo, &services.store, &view, services.ambient.now());
-            app.finding_list.overrides = Arc::new(FilterOverrides {
-                snoozed: Arc::new(snoozed.unwrap_or_default()),
-                ..FilterOverrides::default()
-            });
+            Arc::make_mut(&mut app.finding_list.overrides).snoozed = Arc::new(snoozed.unwrap_or_default());
             // Pages are requested again when the threads run.
             for command in update(&mut app, now, AppMessage::StoreRead { view, written: 0 }) {
                 if let AppCommand::Filter { serial, view, query } = command {

@@ -123,7 +123,7 @@ const QUIT_AND_HELP: &str = "[global]\nq = 'quit'\n'?' = 'help'\n";
 #[test]
 fn mistakes_are_told_with_their_place_and_the_other_keys_hold() {
     for (text, error) in [
-        ("[bridge]\nx = 'quit'", "1.toml:1:2: there is no context \"bridge\""),
+        ("[hovercraft]\nx = 'quit'", "1.toml:1:2: there is no context \"hovercraft\""),
         ("[finding]\nx = 'quit'", "1.toml:1:2: there is no context \"finding\"; did you mean \"findings\"?"),
         ("findings = 'quit'", "1.toml:1:1: [findings] must hold keys"),
         ("[global]\n\nw = 'fly'", "1.toml:3:1: [global] w: \"fly\" is no action"),

@@ -146,7 +146,7 @@ fn the_key_can_be_another_one_and_help_tells_it() {
 #[test]
 fn a_context_that_comes_while_one_looks_is_shown_and_what_is_shown_stays() {
     let mut desk = TurnsFixture::with_fates(&[Fate::Receiving]);
-    let mut app = desk.context(160, 24);
+    let mut app = desk.context(160, 20);
     desk.press(&mut app, "s Ctrl-d");
     let (portion, scroll) = (app.detail.context_listing, app.detail.scroll);
     assert!(scroll > 0);

@@ -37,14 +37,18 @@ fn body(app: &App, pane: Pane) -> (u16, u16) {
 fn a_click_selects_a_row_and_focuses_its_pane() {
     let mut app = showing(160, 48, view());
     let (x, y) = body(&app, Pane::Findings);
-    click(&mut app, x + 3, y + 2);
+    // Two groups with their headers stand above the third finding.
+    click(&mut app, x + 3, y + 5);
     assert_eq!((app.panes.focus, app.finding_list.cursor.selected), (Pane::Findings, 2));
+    click(&mut app, x + 3, y + 4);
+    assert_eq!(app.finding_list.cursor.selected, 2, "a header is no row");
     let (x, y) = body(&app, Pane::Runs);
-    click(&mut app, x, y + 1);
+    // The first run has a line of folded runs.
+    click(&mut app, x, y + 2);
     assert_eq!((app.panes.focus, app.run_list.cursor.selected), (Pane::Runs, 1));
     assert!(matches!(app.detail.subject, DetailSubject::Run(_)), "the page follows");
     let (x, y) = body(&app, Pane::Findings);
-    click(&mut app, x, y + 25);
+    click(&mut app, x, y + 12);
     assert_eq!((app.panes.focus, app.finding_list.cursor.selected), (Pane::Findings, 2), "there is no such row");
 }
 
@@ -92,9 +96,10 @@ fn the_wheel_scrolls_the_pane_under_the_pointer_and_leaves_the_focus() {
     point(&mut app, MouseKind::WheelDown, x, y);
     point(&mut app, MouseKind::WheelDown, x, y);
     assert_eq!((app.panes.focus, app.finding_list.cursor.offset), (Pane::Runs, 6));
-    assert_eq!(app.finding_list.cursor.selected, 6, "the selection stays on the screen");
+    // The header of the group is the first of the six lines above.
+    assert_eq!(app.finding_list.cursor.selected, 5, "the selection stays on the screen");
     point(&mut app, MouseKind::WheelUp, x, y);
-    assert_eq!((app.finding_list.cursor.offset, app.finding_list.cursor.selected), (3, 6));
+    assert_eq!((app.finding_list.cursor.offset, app.finding_list.cursor.selected), (3, 5));
     send(&mut app, AppMessage::Resized { columns: 160, rows: 20 });
     press(&mut app, "?");
     let before = screen(&app);
@@ -154,9 +159,9 @@ fn the_mouse_is_switched_off_and_on() {
     assert!(matches!(commands[..], [AppCommand::SetMouse(false)]), "{commands:?}");
     assert!(screen(&app).contains("the mouse is off"));
     let (x, y) = body(&app, Pane::Findings);
-    click(&mut app, x, y + 1);
+    click(&mut app, x, y + 3);
     assert_eq!(app.finding_list.cursor.selected, 0, "a late report does nothing");
     assert!(matches!(press(&mut app, "F2")[..], [AppCommand::SetMouse(true)]));
-    click(&mut app, x, y + 1);
+    click(&mut app, x, y + 3);
     assert_eq!(app.finding_list.cursor.selected, 1);
 }

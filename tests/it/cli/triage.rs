@@ -132,9 +132,9 @@ fn a_snooze_that_means_nothing_is_refused() {
     let ids = finding_ids(&test);
     assert_snapshot!(test.fails(&["triage", &ids[0], "snoozed"], USAGE), @"
     error: a snooze needs its end
-      hint: write --until 3d, --until 2026-12-01 or --until change
+      hint: write --until [duration], --until 2026-12-01 or --until change
     ");
-    assert_snapshot!(test.fails(&["triage", &ids[0], "snoozed", "--until", "soon"], USAGE), @r#"error: "soon" is no time; write 3d, 2w, 12h, 2026-12-01, change (until the file changes) or off"#);
+    assert_snapshot!(test.fails(&["triage", &ids[0], "snoozed", "--until", "soon"], USAGE), @r#"error: "soon" is no time; write [duration], 2w, [duration], 2026-12-01, change (until the file changes) or off"#);
     assert_snapshot!(test.fails(&["triage", &ids[0], "snoozed", "--until", "2020-01-01"], USAGE), @"error: f_[id] cannot be snoozed: that time is over");
     assert_snapshot!(test.fails(&["triage", &ids[0], "open", "--until", "3d"], USAGE), @"
     error: only a snooze has an end

@@ -98,7 +98,7 @@ fn a_finding_written_on_a_line_is_one_like_others() {
     cockpit.press("cand it is unused\r");
     cockpit.wait("both in the header of the file", |screen| screen.contains("1 P1 1 P2"));
     quit(cockpit);
-    run(&test, &["dismiss", &id, "--reason", "intended"], DONE);
+    run(&test, &["triage", &id, "dismissed", "--reason", "intended"], DONE);
     let listed = test.json(&["findings", "--status", "dismissed", "--format", "json"], DONE);
     assert_eq!(listed["findings"].as_array().map(Vec::len), Some(1), "{listed}");
 }

@@ -115,8 +115,8 @@ fn keys_in_the_names_of_branches_and_files_are_on_no_page() {
     let steps = [
         ("ll", "the diff", "except:"),
         ("l", "the log", "covered"),
-        ("1", "the page of the run", "branch"),
-        ("3", "the page of the file", "save"),
+        ("hh1", "the page of the run", "branch"),
+        ("3", "the page of the file", "hunk reviewed"),
         ("r", "the menu of reviews", "since it left its base"),
     ];
     for (keys, page, shown) in steps {

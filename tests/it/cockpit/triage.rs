@@ -17,7 +17,7 @@ fn reviewed() -> TestEnvironment {
     test.write("README.md", "# Sample\n");
     test.commit("First");
     for number in 0..FILES {
-        test.write(&format!("part{number:02}.py"), &UNUSED.replace("main", &format!("main_{number}")));
+        test.write(&format!("part{number:02}.py"), UNUSED.replace("main", &format!("main_{number}")));
     }
     assert!(test.revdeck(&["review", "--wait"]).status.success());
     test
@@ -102,6 +102,7 @@ fn a_patch_is_applied_with_two_keys_and_taken_back_with_its_decision() {
     cockpit.wait_for("applied: 1 file, +0 -1");
     assert_eq!(unused_imports(&test), FILES - 1);
     assert_eq!(decisions(&test).get("addressed"), Some(&1));
+    cockpit.wait_for("19 open");
     // The same in triage mode, where `u` asks nothing.
     cockpit.press("t");
     cockpit.wait("the next finding", |screen| screen.contains("of 19") && screen.contains("suggested"));
