@@ -105,12 +105,14 @@ fn render_row(screen: &vt100::Screen, row: u16, columns: u16) -> String {
         }
     }
     for (start, length, text, style) in &runs {
-        let text = text.trim_end();
+        // Some programs drop blanks at the ends of a text.
+        let lead = text.len() - text.trim_start_matches(' ').len();
+        let text = text.trim_matches(' ');
         if text.is_empty() {
             continue;
         }
-        let cells = f32::from(*length) - (text_cells(text, *length)) as f32;
-        let (x, width) = (f32::from(*start) * CELL_WIDTH, (f32::from(*length) - cells) * CELL_WIDTH);
+        let x = (f32::from(*start) + lead as f32) * CELL_WIDTH;
+        let width = f32::from(text_cells(text, *length)) * CELL_WIDTH;
         let mut extra = String::new();
         for (is_set, attribute) in [
             (style.is_bold, r#" font-weight="bold""#),
@@ -132,7 +134,7 @@ fn render_row(screen: &vt100::Screen, row: u16, columns: u16) -> String {
     svg
 }
 
-/// Number of cells of a text whose trailing blanks were cut, out of `length`.
+/// Number of cells of a text, at most `length`.
 fn text_cells(text: &str, length: u16) -> u16 {
     use unicode_width::UnicodeWidthStr;
     u16::try_from(text.width()).unwrap_or(length).min(length)
