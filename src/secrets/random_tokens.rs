@@ -151,12 +151,26 @@ fn is_etag(token: &str) -> bool {
     })
 }
 
-/// Returns whether a token is a path: two of its parts are in lower case, or one is a word.
+/// Minimum length of a part that no name of a folder has, if it mixes letters of both cases with digits, in bytes.
+const MIN_RANDOM_PART_BYTES: usize = 16;
+
+/// Returns whether a token is a path: two of its parts are in lower case, the first is a word, or another one is and no
+/// part is random. Base64 has slashes, too, and sometimes four letters in lower case behind the last.
 fn is_path(token: &str) -> bool {
     let is_lower = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase());
     let parts = || token.split('/');
+    let is_word = |part: &str| part.len() >= 4 && is_lower(&part);
+    let is_mixed = |part: &str| {
+        let has = |test: fn(&u8) -> bool| part.as_bytes().iter().any(test);
+        part.len() >= MIN_RANDOM_PART_BYTES
+            && has(u8::is_ascii_lowercase)
+            && has(u8::is_ascii_uppercase)
+            && has(u8::is_ascii_digit)
+    };
     token.contains('/')
-        && (parts().filter(is_lower).count() >= 2 || parts().any(|part| part.len() >= 4 && is_lower(&part)))
+        && (parts().filter(is_lower).count() >= 2
+            || parts().next().is_some_and(is_word)
+            || parts().any(is_word) && !parts().any(is_mixed))
 }
 
 /// Returns whether a token is hexadecimal digits as in UUIDs and addresses of accounts.

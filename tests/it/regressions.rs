@@ -249,7 +249,7 @@ fn the_doctor_tells_settings_that_mean_nothing() {
         test.settings(settings);
         settings_of(&run(&test, &["doctor"], code).0)
     };
-    assert_snapshot!(doctor("theme = \"nope\"\n", USAGE), @r#"problem theme        there is no theme "nope"; there are: auto, dark, light, neutral, ansi"#);
+    assert_snapshot!(doctor("theme = \"nope\"\n", USAGE), @r#"problem theme        there is no theme "nope"; there are: auto, dark, light, high-contrast, neutral, ansi, mono"#);
     assert_snapshot!(doctor("ignored_paths = [\"[\", \"docs/\"]\n", DONE), @r#"notice  settings     1 warning: ignored_paths: "[" is no sound pattern: error parsing glob '[': unclosed character class; missing ']'"#);
     let (_, told) = run(&test, &["review", "--wait"], DONE);
     assert_snapshot!(told, @r#"warning: ignored_paths: "[" is no sound pattern: error parsing glob '[': unclosed character class; missing ']'"#);
