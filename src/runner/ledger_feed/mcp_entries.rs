@@ -30,7 +30,7 @@ pub(super) struct McpEntries {
     allowed: Option<BTreeSet<String>>,
 }
 
-/// What one settings file says about a server; `None` where it says nothing.
+/// Statements of one settings file about a server; `None` where it has none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct McpEntry {
     is_revdeck: Option<bool>,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::domain::{Disposition, FindingStatus, FixId};
 
-/// What the user did about a finding in this session.
+/// Verdict of the user about a finding in this session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TriageVerdict {
     /// The finding is marked as addressed.
