@@ -156,7 +156,7 @@ pub fn run(invocation: &Invocation, arguments: &FindingsArgs) -> Result<CliExitC
     };
     let view = store.view()?;
     runs::print_notices(&view);
-    let snoozed = SnoozedFindings::read(&session.repo, store, &view, session.ambient.now())?;
+    let snoozed = SnoozedFindings::read(Some(&session.repo), store, &view, session.ambient.now())?;
     let (mut chosen, mut hidden): (Vec<usize>, usize) = (Vec::new(), 0);
     for index in 0..view.finding_count() {
         let row = view.finding(index);

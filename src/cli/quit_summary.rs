@@ -40,7 +40,7 @@ fn count_since(store: &Store, since: Time) -> Result<DayCounts, CliError> {
     let since = since.as_millisecond();
     let counts = RefCell::new(DayCounts::default());
     let view = store.select_findings(|runs| {
-        let is_new: Vec<bool> = (0..runs.run_count()).map(|index| runs.run(index).created_ms >= since).collect();
+        let is_new: Vec<bool> = (0..runs.run_count()).map(|index| runs.run_created_ms(index) >= since).collect();
         let counts = &counts;
         let rank = move |facts: &FindingFacts| -> Option<()> {
             if is_new.get(facts.first_run).copied().unwrap_or(false) {
@@ -48,7 +48,7 @@ fn count_since(store: &Store, since: Time) -> Result<DayCounts, CliError> {
             }
             None
         };
-        Ok(FindingSelector { paths: Vec::new(), limit: 0, rank: Box::new(rank) })
+        Ok(FindingSelector { paths: Vec::new(), ids: Vec::new(), limit: 0, rank: Box::new(rank) })
     })?;
     let mut counts = counts.into_inner();
     // Findings that changed since the checkpoint are rows of the view.

@@ -49,7 +49,7 @@ pub fn run(invocation: &Invocation, arguments: &ReposArgs) -> Result<CliExitCode
     let now = invocation.clock_and_ids()?.now();
     let mut repos: Vec<KnownRepo> = Store::list_repositories(&invocation.paths.state)?
         .into_iter()
-        .map(|info| read_repo(invocation, info))
+        .map(|info| read_repo(invocation, info, now))
         .collect();
     // Urgent findings first, then the newest.
     repos.sort_by_key(|repo| {
@@ -65,7 +65,7 @@ pub fn run(invocation: &Invocation, arguments: &ReposArgs) -> Result<CliExitCode
     Ok(CliExitCode::Done)
 }
 
-fn read_repo(invocation: &Invocation, info: RepoInfo) -> KnownRepo {
+fn read_repo(invocation: &Invocation, info: RepoInfo, now: Time) -> KnownRepo {
     let common_dir = Path::new(&info.common_dir);
     let folder = if common_dir.ends_with(".git") { common_dir.parent().unwrap_or(common_dir) } else { common_dir };
     let mut repo = KnownRepo {
@@ -81,7 +81,7 @@ fn read_repo(invocation: &Invocation, info: RepoInfo) -> KnownRepo {
         repo.problem = Some("a newer revdeck has written its store".to_owned());
     }
     let opened = Store::open(&invocation.paths.state, repo.info.clone());
-    match opened.map_err(CliError::from).and_then(|store| count_undecided(&store, |_| true)) {
+    match opened.map_err(CliError::from).and_then(|store| count_undecided(&store, None, None, now)) {
         Ok((view, undecided)) => {
             repo.undecided = undecided;
             (repo.active_runs, repo.newest) = summarize_runs(&view);

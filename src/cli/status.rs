@@ -12,9 +12,10 @@ use super::session::{Invocation, Session};
 use crate::config::RequiredAssets;
 use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{FindingCounts, RunStatus, Time};
+use crate::git::Repo;
 use crate::masking::mask_name;
 use crate::report::{json, text};
-use crate::runner::WatchState;
+use crate::runner::{SnoozedFindings, WatchState};
 use crate::store::{FindingFacts, FindingSelector, RunRow, Store, StoreView, WatcherStatus};
 
 /// Arguments of `status`.
@@ -71,8 +72,8 @@ fn print_status(invocation: &Invocation, arguments: &StatusArgs) -> Result<(), C
     };
     let now = session.ambient.now();
     let worktree = session.repo.root().to_string_lossy().into_owned();
-    let (view, undecided) = count_undecided(&session.store, |run| run.worktree == worktree)?;
-    let state = read_state(&session, &view, undecided, now);
+    let (view, undecided) = count_undecided(&session.store, Some(&session.repo), Some(&worktree), now)?;
+    let state = read_state(&session, &view, &worktree, undecided, now);
     if arguments.line {
         let line = state.format_line();
         return output::print(&if line.is_empty() { line } else { format!("{line}\n") });
@@ -84,49 +85,64 @@ fn print_status(invocation: &Invocation, arguments: &StatusArgs) -> Result<(), C
     Ok(())
 }
 
-/// Loads the runs, and counts the undecided findings that a run accepted by `is_counted` reported last, without loading
-/// them.
+/// Loads the runs, and counts the undecided findings that a run of `worktree`, or of any, reported last, without loading
+/// them. Snoozed ones do not count. Without `repo`, a snooze until a file changes is over, as if the file had changed.
 ///
 /// # Errors
 ///
 /// Returns an error if the store cannot be read.
 pub(super) fn count_undecided(
     store: &Store,
-    is_counted: impl Fn(&RunRow<'_>) -> bool,
+    repo: Option<&Repo>,
+    worktree: Option<&str>,
+    now: Time,
 ) -> Result<(Arc<StoreView>, FindingCounts), CliError> {
     let counts = RefCell::new(FindingCounts::default());
     let mut is_here = Vec::new();
+    let ids = store.snoozes()?.into_iter().map(|snooze| snooze.finding_id.as_str().to_owned()).collect();
     let view = store.select_findings(|runs| {
-        is_here = (0..runs.run_count()).map(|index| is_counted(&runs.run(index))).collect();
-        let (is_here, counts) = (is_here.clone(), &counts);
+        let is_counted = |index| worktree.is_none_or(|worktree| runs.run_worktree(index) == worktree);
+        is_here = (0..runs.run_count()).map(is_counted).collect();
+        let (is_here, counts) = (&is_here, &counts);
         let rank = move |facts: &FindingFacts| -> Option<()> {
             if facts.status.is_undecided() && is_here.get(facts.last_run).copied().unwrap_or(false) {
                 counts.borrow_mut().add(facts.priority);
             }
             None
         };
-        Ok(FindingSelector { paths: Vec::new(), limit: 0, rank: Box::new(rank) })
+        Ok(FindingSelector { paths: Vec::new(), ids, limit: 0, rank: Box::new(rank) })
     })?;
     let mut counts = counts.into_inner();
-    // Findings that changed since the checkpoint, or all without one, are rows of the view.
+    let snoozed = SnoozedFindings::read(repo, store, &view, now)?;
+    // Findings that are snoozed or changed since the checkpoint, or all without one, are rows of the view.
     for index in 0..view.finding_count() {
         let row = view.finding(index);
         let run = view.last_reporting_run(index);
-        if row.status.is_undecided() && run.is_some_and(|run| is_here.get(run).copied().unwrap_or(false)) {
+        let is_here = run.is_some_and(|run| is_here.get(run).copied().unwrap_or(false));
+        if row.status.is_undecided() && is_here && !snoozed.hides(row.id, row.status) {
             counts.add(row.priority);
         }
     }
     Ok((view, counts))
 }
 
-fn read_state<'a>(session: &Session, view: &'a StoreView, undecided: FindingCounts, now: Time) -> ReviewState<'a> {
-    let worktree = session.repo.root().to_string_lossy().into_owned();
-    let rows = || (0..view.run_count()).map(|index| view.run(index)).filter(|row| row.worktree == worktree);
+fn read_state<'a>(
+    session: &Session,
+    view: &'a StoreView,
+    worktree: &str,
+    undecided: FindingCounts,
+    now: Time,
+) -> ReviewState<'a> {
+    let here = || (0..view.run_count()).filter(|index| view.run_worktree(*index) == worktree);
+    let is_result = |index: &usize| {
+        let status = view.run_status(*index);
+        status.is_terminal() && status != RunStatus::Skipped
+    };
     let watch = WatchState::read(&session.store, now);
     ReviewState {
         undecided,
-        active: rows().filter(|row| !row.status.is_terminal()).collect(),
-        latest: rows().find(|row| row.status.is_terminal() && row.status != RunStatus::Skipped),
+        active: here().filter(|index| !view.run_status(*index).is_terminal()).map(|index| view.run(index)).collect(),
+        latest: here().find(is_result).map(|index| view.run(index)),
         is_watched: watch.is_ok_and(|watch| watch.watcher != WatcherStatus::None),
     }
 }

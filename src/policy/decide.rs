@@ -21,7 +21,7 @@
 //! | an automatic request, and its last equivalent run was stopped by a person, has no attempts left or came to nothing | is skipped |
 //! | an assistant's request, and assistants have started as many reviews as they may | is skipped |
 //! | an equivalent run that was lost, failed or is partial, with attempts left | resumes it and counts the attempt |
-//! | anything else, also an equivalent run that ended early | is launched; unchanged hunks of earlier runs are carried over, see [`super::carry`] |
+//! | anything else, also an equivalent run that ended early or whose result is lost | is launched; unchanged hunks of earlier runs are carried over, see [`super::carry`] |
 //!
 //! A request that is adopted or reused has no record of its own. The record of the run that answers it holds its
 //! reason, its HEAD and the saved tokens. A skipped duplicate points to the run that it duplicates. Only a duplicate
@@ -268,7 +268,10 @@ impl<'a> RequestCase<'a> {
                 DecisionReason::StaysPartial { run: run.id, attempt: run.attempt }
             }
             ReviewExtent::OutOfSight { files } => DecisionReason::ReviewedInSight { run: run.id, files },
-            ReviewExtent::Partial | ReviewExtent::Unfinished { .. } | ReviewExtent::Whole => return None,
+            ReviewExtent::Partial
+            | ReviewExtent::Unfinished { .. }
+            | ReviewExtent::ResultLost { .. }
+            | ReviewExtent::Whole => return None,
         };
         Some(Answer::new(ReviewAction::Reuse { run: id }, reason, self.estimate_saving(run)))
     }
@@ -305,7 +308,8 @@ impl<'a> RequestCase<'a> {
     /// Resumes the newest run that ended early, if it can go on and has attempts left.
     fn resume_ended(&self) -> Option<Answer<'a>> {
         let (run, id) = self.find_newest(|run| run.has_ended_early())?;
-        if run.attempt >= MAX_ATTEMPTS || run.resumable == Resumable::No || run.is_unfinished() {
+        let is_result_lost = matches!(run.extent, ReviewExtent::ResultLost { .. });
+        if run.attempt >= MAX_ATTEMPTS || run.resumable == Resumable::No || run.is_unfinished() || is_result_lost {
             return None;
         }
         Some(Answer::new(ReviewAction::Resume { from: id }, DecisionReason::TakesOver { run }, run.tokens))
@@ -315,6 +319,9 @@ impl<'a> RequestCase<'a> {
         let reason = match self.find_newest(|run| run.has_ended_early() || run.is_unfinished()) {
             Some((&KnownRun { id, extent: ReviewExtent::Unfinished { reviewed, hunks, .. }, .. }, _)) => {
                 DecisionReason::GoesOn { run: id, reviewed, hunks }
+            }
+            Some((&KnownRun { id, extent: ReviewExtent::ResultLost { findings }, .. }, _)) => {
+                DecisionReason::ResultLost { run: id, findings }
             }
             Some((run, _)) if run.resumable == Resumable::No => DecisionReason::CannotGoOn { run: run.id },
             Some((run, _)) => DecisionReason::OutOfAttempts { run: run.id },

@@ -74,6 +74,11 @@ pub(super) enum DecisionReason<'a> {
     OutOfAttempts {
         run: &'a str,
     },
+    /// The run has reviewed everything, and this many findings of its result cannot be read any more.
+    ResultLost {
+        run: &'a str,
+        findings: u32,
+    },
     NoEquivalentRun,
 }
 
@@ -141,6 +146,14 @@ impl fmt::Display for DecisionReason<'_> {
             }
             Self::OutOfAttempts { run } => {
                 write!(f, "{run} ended early in its last attempt; the review begins anew")
+            }
+            Self::ResultLost { run, findings } => {
+                let are = if findings == 1 { "is" } else { "are" };
+                let findings = format_count(findings as usize, "finding");
+                write!(
+                    f,
+                    "{run} has reviewed exactly this, but its result is damaged and {findings} {are} lost; the review begins anew"
+                )
             }
             Self::NoEquivalentRun => f.write_str("no review of exactly this exists"),
         }

@@ -94,6 +94,11 @@ pub enum ReviewExtent {
         /// Whether the run itself reviewed anything.
         progress: RunAdvance,
     },
+    /// The result of the run is damaged. A new run begins anew.
+    ResultLost {
+        /// Number of findings that cannot be read any more.
+        findings: u32,
+    },
     /// Complete except for files that the change itself puts out of sight. A new run would not see them either.
     OutOfSight {
         /// Number of hidden files.
@@ -152,7 +157,7 @@ impl<'a> KnownRun<'a> {
         self.status == RunStatus::Completed && self.extent == ReviewExtent::Whole
     }
 
-    /// Returns true if the run was lost, failed or is partial.
+    /// Returns true if the run was lost, failed or is partial, or its result is lost.
     pub(super) fn has_ended_early(&self) -> bool {
         matches!(self.status, RunStatus::Lost | RunStatus::Failed)
             || (self.status == RunStatus::Completed && self.extent != ReviewExtent::Whole)

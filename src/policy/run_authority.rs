@@ -85,6 +85,7 @@ pub fn decide_authority(
             ReviewExtent::Partial
             | ReviewExtent::Unfinished { .. }
             | ReviewExtent::OutOfSight { .. }
+            | ReviewExtent::ResultLost { .. }
             | ReviewExtent::StaysUnread { .. },
         ) => Some(RunAuthority::Covered),
     }

@@ -70,8 +70,12 @@ impl Services {
     }
 
     /// Computes how much of its task a run has done that completed or that its budget ended, compared with the attempt
-    /// that it resumed.
+    /// that it resumed, and whether its result can still be read.
     pub(super) fn compute_extent(&self, record: &RunRecord) -> Result<ReviewExtent, RunnerError> {
+        let damage = self.store.output_damage(&record.run_id)?;
+        if let Some(damage) = damage.filter(|damage| damage.lost > 0) {
+            return Ok(ReviewExtent::ResultLost { findings: damage.lost });
+        }
         let coverage = &record.outcome.coverage;
         if coverage.has_early_end() && record.ending.error_class.is_none() {
             return Ok(ReviewExtent::Unfinished {

@@ -173,12 +173,13 @@ pub struct ActiveSnooze {
 }
 
 impl SnoozedFindings {
-    /// Reads the snoozes of the findings in `view` that are not over at time `now`.
+    /// Reads the snoozes of the findings in `view` that are not over at time `now`. Without `repo`, a snooze until a file
+    /// changes is over.
     ///
     /// # Errors
     ///
     /// If the snoozes cannot be read.
-    pub fn read(repo: &Repo, store: &Store, view: &StoreView, now: Time) -> Result<Self, StoreError> {
+    pub fn read(repo: Option<&Repo>, store: &Store, view: &StoreView, now: Time) -> Result<Self, StoreError> {
         let mut by_id = HashMap::new();
         let mut contents: HashMap<String, String> = HashMap::new();
         for snooze in store.snoozes()? {
@@ -189,7 +190,8 @@ impl SnoozedFindings {
                 SnoozeEnd::Time(_) => "",
                 SnoozeEnd::FileChange { path, .. } => {
                     // A file that cannot be read counts as changed.
-                    let read = |path: &String| hash_file(repo, path).unwrap_or_else(|error| error);
+                    let hash = |path: &str| repo.map_or(Err("not read".to_owned()), |repo| hash_file(repo, path));
+                    let read = |path: &String| hash(path).unwrap_or_else(|error| error);
                     contents.entry(path.clone()).or_insert_with_key(read).as_str()
                 }
             };

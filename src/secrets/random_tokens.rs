@@ -58,7 +58,8 @@ const PUBLIC_HINTS: [&str; 34] = [
     "websocket",
 ];
 
-/// Finds random tokens. In code they must be in quotes or comments.
+/// Finds random tokens. In code they must be in quotes or comments. A known key in `found` and words below it in a path
+/// (`KEY/long.py`) are no longer token.
 pub(super) fn find_random_tokens(text: &str, form: TextForm, found: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -74,11 +75,20 @@ pub(super) fn find_random_tokens(text: &str, form: TextForm, found: &mut Vec<Sec
         let end = probe + bytes[probe..].iter().take_while(|byte| is_token_byte(**byte)).count();
         if end - start >= MIN_TOKEN_BYTES
             && let Some(token) = judge_token(text, start..end, form)
+            && !found.iter().any(|(key, _)| is_folder(text, key, &token))
         {
             found.push((token, "a secret"));
         }
         at = end + 1;
     }
+}
+
+/// Returns whether a token is a path in a folder that has the name of a known key.
+fn is_folder(text: &str, key: &Range<usize>, token: &Range<usize>) -> bool {
+    key.start <= token.start
+        && text.get(key.end..token.end).is_some_and(|rest| {
+            rest.starts_with('/') && rest.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'/')
+        })
 }
 
 /// Returns whether a byte may be part of a token: Base64 in both alphabets.
@@ -254,6 +264,16 @@ mod tests {
         ] {
             let text = text.replace("@@", RANDOM);
             assert_eq!(!find(&text, form).is_empty(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_known_key_that_names_a_folder_is_no_longer_token() {
+        for (rest, expected) in [("", 2), ("/long.py", 1), ("/src/long", 1), ("/X9s2Kd", 2)] {
+            let text = format!("{RANDOM}{rest}");
+            let mut found = vec![(0..RANDOM.len(), "a key")];
+            find_random_tokens(&text, TextForm::Data, &mut found);
+            assert_eq!(found.len(), expected, "{text}");
         }
     }
 

@@ -17,6 +17,14 @@ use super::tables::{FindingIdBytes, PackedFinding, PackedRun, StoreTables};
 use super::{Store, StoreError};
 use crate::domain::{FindingStatus, Kind, RunStatus, Severity};
 
+/// Length and checksum of a part of the file that is read and verified by itself.
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct SectionMark {
+    pub(super) bytes: u64,
+    pub(super) checksum: u64,
+}
+
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct CheckpointHeader {
@@ -27,10 +35,12 @@ struct CheckpointHeader {
     runs_mark: FileMark,
     triage_mark: FileMark,
     bad: UnreadableCounts,
-    runs_bytes: u64,
-    runs_checksum: u64,
-    findings_bytes: u64,
-    findings_checksum: u64,
+    /// Tables of runs.
+    runs: SectionMark,
+    /// Rows of findings, and dispositions without a finding: what counts and selections need.
+    facts: SectionMark,
+    /// Ids, texts and order of findings.
+    names: SectionMark,
     /// Checksum of the header fields before this field.
     checksum: u64,
 }
@@ -53,7 +63,7 @@ impl CheckpointHeader {
 /// Hashes the version, the row layout and all enum names. Another version of revdeck may know other values or skip
 /// other lines, so it uses its own checkpoint.
 fn format_hash() -> u64 {
-    let mut words = vec![env!("CARGO_PKG_VERSION").to_owned(), "layout 10".to_owned()];
+    let mut words = vec![env!("CARGO_PKG_VERSION").to_owned(), "layout 11".to_owned()];
     words.push(format!("{} {}", size_of::<PackedRun>(), size_of::<PackedFinding>()));
     words.extend(RunStatus::ALL.iter().map(|word| word.to_string()));
     words.extend(FindingStatus::ALL.iter().map(|word| word.to_string()));
@@ -77,8 +87,10 @@ pub(super) fn load(store: &Store, depth: LoadDepth) -> Option<SettledTables> {
     let mut header = CheckpointHeader::zeroed();
     file.read_exact(bytemuck::bytes_of_mut(&mut header)).ok()?;
     let length = files::length(&file).ok()?;
-    let expected =
-        (size_of::<CheckpointHeader>() as u64).checked_add(header.runs_bytes)?.checked_add(header.findings_bytes)?;
+    let sections = [header.runs, header.facts, header.names];
+    let expected = sections
+        .iter()
+        .try_fold(size_of::<CheckpointHeader>() as u64, |sum, section| sum.checked_add(section.bytes))?;
     if !header.is_valid() || length != expected {
         return None;
     }
@@ -90,26 +102,30 @@ pub(super) fn load(store: &Store, depth: LoadDepth) -> Option<SettledTables> {
         ..SettledTables::default()
     };
     let mut reader = BufReader::with_capacity(4096, file);
-    let mut loader = TableReader::new(&mut reader, header.runs_bytes);
+    let mut loader = TableReader::new(&mut reader, header.runs.bytes);
     let columns = &mut settled.columns;
     columns.runs = ChunkedColumn::read_from(&mut loader).ok()?;
     columns.run_ids = HashIndex::read_from(&mut loader).ok()?;
     columns.run_text = TextPool::read_from(&mut loader, header.seed).ok()?;
     settled.unsettled = ChunkedColumn::<u32>::read_from(&mut loader).ok()?.iter().collect();
-    if !loader.is_at_end() || loader.checksum != header.runs_checksum {
+    if !loader.is_at_end() || loader.checksum != header.runs.checksum {
         return None;
     }
     if depth == LoadDepth::Runs {
         return Some(settled);
     }
-    let mut loader = TableReader::new(&mut reader, header.findings_bytes);
+    let mut loader = TableReader::new(&mut reader, header.facts.bytes);
     columns.findings = ChunkedColumn::read_from(&mut loader).ok()?;
+    let orphans = ChunkedColumn::<OrphanDisposition>::read_from(&mut loader).ok()?;
+    settled.orphans = orphans.iter().map(|orphan| (orphan.id, orphan.status)).collect();
+    if !loader.is_at_end() || loader.checksum != header.facts.checksum {
+        return None;
+    }
+    let mut loader = TableReader::new(&mut reader, header.names.bytes);
     columns.finding_ids = HashIndex::read_from(&mut loader).ok()?;
     columns.finding_text = TextPool::read_from(&mut loader, header.seed).ok()?;
     settled.finding_order = ChunkedColumn::read_from(&mut loader).ok()?;
-    let orphans = ChunkedColumn::<OrphanDisposition>::read_from(&mut loader).ok()?;
-    settled.orphans = orphans.iter().map(|orphan| (orphan.id, orphan.status)).collect();
-    (loader.is_at_end() && loader.checksum == header.findings_checksum).then_some(settled)
+    (loader.is_at_end() && loader.checksum == header.names.checksum).then_some(settled)
 }
 
 /// Loads the runs of the checkpoint, with findings that are loaded when they are needed; `None` when the checkpoint is
@@ -123,8 +139,8 @@ pub(super) fn load_lazily(store: &Store) -> Option<SettledTables> {
     if !header.is_valid() || header.runs_mark != settled.runs_mark || header.triage_mark != settled.triage_mark {
         return None;
     }
-    let at = (size_of::<CheckpointHeader>() as u64).checked_add(header.runs_bytes)?;
-    let findings = CheckpointFindings::locate(file, at, header.findings_bytes, header.findings_checksum, header.seed)?;
+    let at = (size_of::<CheckpointHeader>() as u64).checked_add(header.runs.bytes)?;
+    let findings = CheckpointFindings::locate(file, at, header.facts, header.names, header.seed)?;
     settled.orphans = findings.orphans().map(|orphan| (orphan.id, orphan.status)).collect();
     settled.lazy = Some(LazyFindings::new(findings));
     Some(settled)
@@ -183,16 +199,18 @@ fn save(store: &Store, settled: &SettledTables) -> Result<(), StoreError> {
         columns.run_ids.write_to(&mut saver)?;
         columns.run_text.write_to(&mut saver)?;
         settled.unsettled.iter().copied().collect::<ChunkedColumn<u32>>().write_to(&mut saver)?;
-        (header.runs_bytes, header.runs_checksum) = (saver.written, saver.checksum);
+        header.runs = SectionMark { bytes: saver.written, checksum: saver.checksum };
         let mut saver = TableWriter::new(&mut to);
         columns.findings.write_to(&mut saver)?;
-        columns.finding_ids.write_to(&mut saver)?;
-        columns.finding_text.write_to(&mut saver)?;
-        settled.finding_order.write_to(&mut saver)?;
         let orphans =
             settled.orphans.iter().map(|(id, status)| OrphanDisposition { id: *id, status: *status, unused: 0 });
         orphans.collect::<ChunkedColumn<OrphanDisposition>>().write_to(&mut saver)?;
-        (header.findings_bytes, header.findings_checksum) = (saver.written, saver.checksum);
+        header.facts = SectionMark { bytes: saver.written, checksum: saver.checksum };
+        let mut saver = TableWriter::new(&mut to);
+        columns.finding_ids.write_to(&mut saver)?;
+        columns.finding_text.write_to(&mut saver)?;
+        settled.finding_order.write_to(&mut saver)?;
+        header.names = SectionMark { bytes: saver.written, checksum: saver.checksum };
         header.seal();
         to.seek(SeekFrom::Start(0))?;
         to.write_all(bytemuck::bytes_of(&header))?;

@@ -6,7 +6,7 @@
 //! - A read creates nothing.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
 use super::StoreError;
@@ -122,10 +122,17 @@ pub(super) fn is_torn(file: &File) -> io::Result<bool> {
     Ok(last[0] != b'\n')
 }
 
-/// Fills `buffer` from `offset`. The call moves the file's position, which does not affect appends.
-pub(super) fn read_at(mut file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-    file.seek(SeekFrom::Start(offset))?;
-    file.read_exact(buffer)
+/// Fills `buffer` from `offset`. Outside Unix the call moves the file's position, which does not affect appends.
+pub(super) fn read_at(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset);
+    #[cfg(not(unix))]
+    {
+        use std::io::{Read, Seek, SeekFrom};
+        let mut file = file;
+        file.seek(SeekFrom::Start(offset))?;
+        file.read_exact(buffer)
+    }
 }
 
 /// Appends whole lines, each ending in a line feed, as a single write; a torn last line is sealed first. When the write

@@ -1,5 +1,6 @@
 //! Selects a few findings of a large store without loading the others: the checkpoint's table of findings is read in
-//! pieces, and only rows that are wanted, or that changed since, become rows of a view.
+//! pieces, and only rows that are wanted, or that changed since, become rows of a view. Ids and texts, most of the file,
+//! are read only if a row becomes one of the view.
 //!
 //! Invariant: the view has the same rows as a complete view, minus those that were not selected. A store without a usable
 //! checkpoint is loaded completely.
@@ -7,11 +8,11 @@
 use std::collections::{BinaryHeap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytemuck::{Pod, Zeroable};
 
-use super::checkpoint::OrphanDisposition;
+use super::checkpoint::{OrphanDisposition, SectionMark};
 use super::chunked_columns::{ChunkedColumn, TextSpan, fold_hash};
 use super::files;
 use super::live_journal::LiveJournal;
@@ -45,22 +46,32 @@ pub type FindingOrder<'a, K> = Box<dyn FnMut(&FindingFacts) -> Option<K> + 'a>;
 pub struct FindingSelector<'a, K> {
     /// Paths that [`FindingFacts::in_paths`] is about.
     pub paths: Vec<String>,
+    /// Ids of findings that become rows of the view in any case, and are not ranked.
+    pub ids: Vec<String>,
     /// Maximum number of findings.
     pub limit: usize,
     /// Returns the importance of a finding, smallest first; `None` for one that is not wanted.
     pub rank: FindingOrder<'a, K>,
 }
 
-/// Position of the table of findings in a checkpoint, whose checksum was verified.
+/// Positions of the tables of findings in a checkpoint. The checksum of the rows was verified.
 pub(super) struct CheckpointFindings {
     file: File,
     seed: u64,
     rows: FileTable,
+    orphans: FileTable,
+    names_at: u64,
+    names_mark: SectionMark,
+    /// Located on first use; `None` if the section is damaged.
+    names: OnceLock<Option<FindingNames>>,
+}
+
+/// Positions of the ids and texts of findings, whose checksum was verified.
+struct FindingNames {
     slots: FileTable,
     texts: Vec<FileTable>,
     words: FileTable,
     word_slots: FileTable,
-    orphans: FileTable,
 }
 
 /// Table of equal entries in a file.
@@ -79,7 +90,20 @@ struct SectionReader<R> {
     buffer: Vec<u8>,
 }
 
+impl<'a> SectionReader<BufReader<&'a File>> {
+    fn open(mut file: &'a File, at: u64, section: SectionMark) -> Option<Self> {
+        file.seek(SeekFrom::Start(at)).ok()?;
+        let from = BufReader::with_capacity(4096, file);
+        Some(Self { from, at, left: section.bytes, checksum: 0, buffer: Vec::new() })
+    }
+}
+
 impl<R: Read> SectionReader<R> {
+    /// Returns true if all of the section was read and its checksum is right.
+    fn is_sound(&self, section: SectionMark) -> bool {
+        self.left == 0 && self.checksum == section.checksum
+    }
+
     fn read(&mut self, len: usize) -> Option<&[u8]> {
         self.left = self.left.checked_sub(len as u64)?;
         if self.buffer.len() < len {
@@ -111,13 +135,10 @@ impl<R: Read> SectionReader<R> {
     }
 }
 
-impl CheckpointFindings {
-    /// Locates the tables in the section of `bytes` bytes at `at`; `None` if its checksum does not match.
-    pub(super) fn locate(mut file: File, at: u64, bytes: u64, checksum: u64, seed: u64) -> Option<Self> {
-        file.seek(SeekFrom::Start(at)).ok()?;
-        let from = BufReader::with_capacity(4096, &file);
-        let mut reader = SectionReader { from, at, left: bytes, checksum: 0, buffer: Vec::new() };
-        let rows = reader.column(size_of::<PackedFinding>())?;
+impl FindingNames {
+    /// Locates the tables in the section at `at`; `None` if its checksum does not match.
+    fn locate(file: &File, at: u64, section: SectionMark) -> Option<Self> {
+        let mut reader = SectionReader::open(file, at, section)?;
         reader.number()?;
         let slots = reader.column(size_of::<u32>())?;
         let mut texts = Vec::new();
@@ -131,10 +152,30 @@ impl CheckpointFindings {
         let word_slots = reader.column(size_of::<u32>())?;
         // The order of the complete list is not needed.
         reader.column(size_of::<u32>())?;
+        reader.is_sound(section).then_some(Self { slots, texts, words, word_slots })
+    }
+}
+
+impl CheckpointFindings {
+    /// Locates the tables in the sections at `at`; `None` if the checksum of the rows does not match.
+    pub(super) fn locate(file: File, at: u64, facts: SectionMark, names_mark: SectionMark, seed: u64) -> Option<Self> {
+        let mut reader = SectionReader::open(&file, at, facts)?;
+        let rows = reader.column(size_of::<PackedFinding>())?;
         let orphans = reader.column(size_of::<OrphanDisposition>())?;
-        let is_sound = reader.left == 0 && reader.checksum == checksum;
+        let is_sound = reader.is_sound(facts);
         drop(reader);
-        is_sound.then_some(Self { file, seed, rows, slots, texts, words, word_slots, orphans })
+        let names_at = at.checked_add(facts.bytes)?;
+        is_sound.then_some(Self { file, seed, rows, orphans, names_at, names_mark, names: OnceLock::new() })
+    }
+
+    /// Returns the ids and texts; `None` if they are damaged.
+    fn names(&self) -> Option<&FindingNames> {
+        self.names.get_or_init(|| FindingNames::locate(&self.file, self.names_at, self.names_mark)).as_ref()
+    }
+
+    /// Returns true if ids or texts were needed and are damaged.
+    fn is_damaged(&self) -> bool {
+        self.names.get().is_some_and(Option::is_none)
     }
 
     fn entry<T: Pod + Zeroable>(&self, table: FileTable, index: usize) -> T {
@@ -149,7 +190,7 @@ impl CheckpointFindings {
     fn text(&self, span: TextSpan) -> String {
         let (chunk, begin, len) = span.position();
         let mut bytes = vec![0; len];
-        let inside = self.texts.get(chunk).filter(|text| begin + len <= text.len);
+        let inside = self.names().and_then(|names| names.texts.get(chunk)).filter(|text| begin + len <= text.len);
         match inside.map(|text| files::read_at(&self.file, text.at + begin as u64, &mut bytes)) {
             Some(Ok(())) => String::from_utf8(bytes).unwrap_or_default(),
             _ => String::new(),
@@ -171,18 +212,20 @@ impl CheckpointFindings {
     }
 
     fn find_row(&self, id: &str) -> Option<usize> {
-        self.find(self.slots, id, |row| self.text(self.entry::<PackedFinding>(self.rows, row).id))
+        self.find(self.names()?.slots, id, |row| self.text(self.entry::<PackedFinding>(self.rows, row).id))
     }
 
     fn find_word(&self, text: &str) -> Option<u32> {
-        let found = self.find(self.word_slots, text, |number| self.text(self.entry::<TextSpan>(self.words, number)));
+        let names = self.names()?;
+        let found = self.find(names.word_slots, text, |number| self.text(self.entry::<TextSpan>(names.words, number)));
         found.and_then(|number| u32::try_from(number).ok())
     }
 
     /// Adds a row to the tables of a view.
     fn copy_row(&self, row: usize, columns: &mut StoreTables) {
+        let Some(names) = self.names() else { return };
         let packed: PackedFinding = self.entry(self.rows, row);
-        let path = self.text(self.entry::<TextSpan>(self.words, packed.path as usize));
+        let path = self.text(self.entry::<TextSpan>(names.words, packed.path as usize));
         columns.insert_packed_finding(packed, &self.text(packed.id), &path, &self.text(packed.title));
     }
 
@@ -264,9 +307,20 @@ impl Store {
                 live.push(Arc::new(journal));
             }
         }
+        if settled.lazy.as_ref().is_none_or(|lazy| lazy.source.is_damaged()) {
+            return self.select_from_view(make);
+        }
         let runs = settled.clone().build_view(self, &[], LoadDepth::Runs)?;
         let mut selector = make(&runs)?;
+        for id in &selector.ids {
+            settled.load_finding(id);
+        }
         let Some(lazy) = settled.lazy.take() else { return self.view() };
+        let needs_names = selector.limit > 0 || !selector.paths.is_empty() || !selector.ids.is_empty();
+        if needs_names && lazy.source.names().is_none() {
+            // No finding has been ranked yet, so the caller sees each once, in the complete view.
+            return self.view();
+        }
         for row in select_rows(&lazy, &runs, &mut selector) {
             lazy.source.copy_row(row, &mut settled.columns);
         }

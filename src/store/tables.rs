@@ -166,6 +166,16 @@ impl StoreTables {
         self.runs.get(row).created_ms
     }
 
+    /// Returns the root folder of a run's working tree.
+    pub(super) fn run_worktree(&self, row: usize) -> &str {
+        self.run_text.get_interned(self.runs.get(row).worktree)
+    }
+
+    /// Returns the status of a run.
+    pub(super) fn run_status(&self, row: usize) -> RunStatus {
+        enum_from_index(RunStatus::ALL, self.runs.get(row).status).unwrap_or(RunStatus::Lost)
+    }
+
     /// Adds a run's row or updates it from a line. Returns the row.
     pub(super) fn upsert_run(&mut self, line: &RunLine<'_>) -> usize {
         self.pack_run(&line.to_row(), None)

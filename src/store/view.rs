@@ -194,6 +194,16 @@ impl StoreView {
         self.run_order.get(index).map_or(0, |row| self.columns.run_created_ms(*row as usize))
     }
 
+    /// Returns the root folder of a run's working tree; cheaper than the whole row.
+    pub fn run_worktree(&self, index: usize) -> &str {
+        self.run_order.get(index).map_or("", |row| self.columns.run_worktree(*row as usize))
+    }
+
+    /// Returns the status of a run; cheaper than the whole row.
+    pub fn run_status(&self, index: usize) -> RunStatus {
+        self.columns.run_status(self.run_order.get(index).map_or(usize::MAX, |row| *row as usize))
+    }
+
     /// Returns the position of the run with this id; `None` when the list does not contain it.
     pub fn run_index(&self, id: &str) -> Option<usize> {
         let row = self.columns.find_run(id)?;

@@ -388,7 +388,7 @@ fn read_snoozed(
     known: &mut SnoozedFindings,
 ) -> bool {
     let (Some(repo), Some(view)) = (repo, view) else { return true };
-    match SnoozedFindings::read(repo, store, view, ClockAndIds::system().now()) {
+    match SnoozedFindings::read(Some(repo), store, view, ClockAndIds::system().now()) {
         Ok(snoozed) if snoozed == *known => true,
         Ok(snoozed) => {
             known.clone_from(&snoozed);

@@ -127,7 +127,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
             let facts = FreshnessFacts::read(&services.repo, &services.store, &view);
             update(&mut app, now, AppMessage::Freshness(Arc::new(facts)));
             // Without it, findings that are out of sight would show for a moment.
-            let snoozed = SnoozedFindings::read(&services.repo, &services.store, &view, services.ambient.now());
+            let snoozed = SnoozedFindings::read(Some(&services.repo), &services.store, &view, services.ambient.now());
             Arc::make_mut(&mut app.finding_list.overrides).snoozed = Arc::new(snoozed.unwrap_or_default());
             // Pages are requested again when the threads run.
             for command in update(&mut app, now, AppMessage::StoreRead { view, written: 0 }) {

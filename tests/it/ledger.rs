@@ -272,7 +272,6 @@ fn a_run_whose_result_is_missing_is_never_clean() {
         &["show", &latest],
         &["show", &latest, "--format", "sarif"],
         &["findings", "--run", &latest],
-        &["review", "--wait"],
     ] {
         let error = test.fails(arguments, INCOMPLETE);
         assert!(error.contains("is missing: [home]/state/review/"), "{arguments:?}: {error}");
@@ -284,8 +283,17 @@ fn a_run_whose_result_is_missing_is_never_clean() {
     assert_eq!(sarif(&["findings"], INCOMPLETE), (false.into(), 0));
     let listed = test.json(&["findings", "--format", "json"], INCOMPLETE);
     assert!(listed["incomplete"].as_str().is_some_and(|said| said.contains("1 finding is lost with it")), "{listed}");
-    // The way out.
-    run(&test, &["review", "--wait", "--force"], DONE);
+    // The way out: a result that is lost answers no request, and nothing is carried over from it.
+    let decided = test.json(&["review", "--wait", "--format", "json"], DONE);
+    assert_eq!(decided["decision"]["action"], "launch");
+    let reason = decided["decision"]["reason"].as_str().expect("a reason");
+    assert!(
+        reason.starts_with(&format!(
+            "{latest} has reviewed exactly this, but its result is damaged and 1 finding is lost; "
+        )),
+        "{reason}"
+    );
+    assert_eq!(decided["run"]["coverage"]["hunks_carried"], 0);
     assert_eq!(run(&test, &["findings", "--format", "sarif"], DONE).matches("\"ruleId\"").count(), 1);
 }
 

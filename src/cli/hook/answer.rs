@@ -216,7 +216,7 @@ fn list_fresh_findings(session: &Session, memory: &AgentSession) -> Result<Vec<F
         .filter(|run| run.created_ms >= started.as_millisecond() && run.worktree == worktree)
         .map(|run| run.id)
         .collect();
-    let snoozed = SnoozedFindings::read(&session.repo, &session.store, &view, session.ambient.now())?;
+    let snoozed = SnoozedFindings::read(Some(&session.repo), &session.store, &view, session.ambient.now())?;
     let mut fresh = Vec::new();
     for row in (0..view.finding_count()).map(|index| view.finding(index)) {
         if !row.status.is_undecided() || row.priority > Priority::P1 || !runs.contains(row.first_run) {

@@ -181,6 +181,14 @@ use RunStatus::*;
     vec![KnownRun { liveness: Liveness::Dead, ..run(A, Reviewing) }], resume(A), 41_000, "was lost"
 )]
 #[case::lost_for_good(vec![KnownRun { attempt: 3, ..run(A, Lost) }], launch(&[]), 0, "begins anew")]
+#[case::result_lost(
+    vec![KnownRun { extent: ReviewExtent::ResultLost { findings: 1 }, ..run(A, Completed) }],
+    launch(&[]), 0, "its result is damaged and 1 finding is lost; the review begins anew"
+)]
+#[case::result_of_one_of_two_lost(
+    vec![run(A, Completed), KnownRun { extent: ReviewExtent::ResultLost { findings: 2 }, ..run(B, Completed) }],
+    reuse(A, &[]), 41_000, A
+)]
 #[case::lost_without_a_snapshot(
     vec![KnownRun { resumable: Resumable::No, ..run(A, Lost) }], launch(&[]), 0, "is gone"
 )]

@@ -66,16 +66,16 @@ pub(super) fn load_ledger_rows(sources: &LedgerSources<'_>) -> Result<LedgerRows
     let (below, wanted) = (Cell::new(0), Cell::new(0_usize));
     let (mut is_here, mut changed) = (Vec::new(), BTreeSet::new());
     let least = sources.settings.ledger_priority;
-    // Snoozed findings are selected as well, because a selector knows no ids, and must not displace others.
-    let limit = MAX_CANDIDATES + sources.store.snoozes()?.len();
+    let ids = sources.store.snoozes()?.into_iter().map(|snooze| snooze.finding_id.as_str().to_owned()).collect();
     let view = sources.store.select_findings(|runs| {
-        is_here = (0..runs.run_count()).map(|index| runs.run(index).worktree == worktree).collect();
+        is_here = (0..runs.run_count()).map(|index| runs.run_worktree(index) == worktree).collect();
         changed = read_changed_paths(sources, runs, &is_here)?;
-        let created: Vec<i64> = (0..runs.run_count()).map(|index| runs.run(index).created_ms).collect();
+        let created: Vec<i64> = (0..runs.run_count()).map(|index| runs.run_created_ms(index)).collect();
         let (is_here, below, wanted) = (is_here.clone(), &below, &wanted);
         Ok(FindingSelector {
             paths: changed.iter().cloned().collect(),
-            limit,
+            ids,
+            limit: MAX_CANDIDATES,
             rank: Box::new(move |facts: &FindingFacts| {
                 if !facts.status.is_undecided() || !is_here.get(facts.last_run).copied().unwrap_or(false) {
                     return None;
@@ -90,8 +90,8 @@ pub(super) fn load_ledger_rows(sources: &LedgerSources<'_>) -> Result<LedgerRows
             }),
         })
     })?;
-    let skipped = SkippedFindings { below_priority: below.get(), beyond: wanted.get().saturating_sub(limit) };
-    let snoozed = SnoozedFindings::read(sources.repo, sources.store, &view, sources.now)?;
+    let skipped = SkippedFindings { below_priority: below.get(), beyond: wanted.get().saturating_sub(MAX_CANDIDATES) };
+    let snoozed = SnoozedFindings::read(Some(sources.repo), sources.store, &view, sources.now)?;
     Ok(LedgerRows { view, is_here, changed, skipped, snoozed })
 }
 

@@ -25,6 +25,7 @@ use crate::runner::finding_lifecycle::SnapshotFiles;
 use crate::runner::reviewer_access::reviewer_identity;
 use crate::runner::worker::RunWorker;
 use crate::runner::{BUILTIN_REVIEWER, RunnerError, Worker, hunk_keys, known_runs};
+use crate::store::StoreError;
 
 /// An ended run with its hunks, which are loaded on demand.
 struct EarlierRun {
@@ -121,9 +122,14 @@ impl Worker<'_> {
     }
 
     /// Returns the hunks that a run has reviewed or carried over. Returns no hunks if the output of the run is missing
-    /// or unreadable.
+    /// or unreadable, or findings of it are lost.
     fn load_reviewed_hunks(&self, run: &RunId) -> Vec<EarlierHunk> {
-        let coverage = self.services.store.coverage(run).unwrap_or_else(|error| {
+        let store = &self.services.store;
+        let load = || match store.output_damage(run)? {
+            Some(damage) if damage.lost > 0 => Ok(None),
+            _ => store.coverage(run),
+        };
+        let coverage = load().unwrap_or_else(|error: StoreError| {
             tracing::warn!(%run, %error, "nothing is carried over from this run");
             None
         });

@@ -96,7 +96,13 @@ fn a_snoozed_finding_is_out_of_the_list_and_the_ledger_until_it_comes_back() {
     let test = reviewed();
     let ids = finding_ids(&test);
     let ledger = || run(&test, &["ledger"], DONE);
+    let waiting = |command: &str| {
+        let state = test.json(&[command, "--format", "json"], DONE);
+        let counts = if command == "status" { &state["undecided"] } else { &state["repos"][0]["undecided"] };
+        ["p0", "p1", "p2", "p3"].iter().filter_map(|priority| counts[priority].as_u64()).sum::<u64>()
+    };
     assert!(ledger().contains(&ids[0]));
+    assert_eq!((waiting("status"), waiting("repos")), (2, 2));
     assert_snapshot!(test.output(&["triage", &ids[0], "snoozed", "--until", "change"], DONE), @"f_[id]  snoozed until long.py changes");
     assert_eq!(listed(&test, &[]), ids[1..]);
     assert_eq!(listed(&test, &["--status", "snoozed"]), ids[..1]);
@@ -106,6 +112,7 @@ fn a_snoozed_finding_is_out_of_the_list_and_the_ledger_until_it_comes_back() {
     assert_snapshot!(err(&output), @"note: 1 finding snoozed; --status snoozed lists them");
     let counted = test.json(&["findings", "--format", "json"], DONE);
     assert_eq!(counted["snoozed"], 1);
+    assert_eq!((waiting("status"), waiting("repos")), (1, 2), "other repositories' files are not read");
     // The status is what it was, and a dismissal needs no second look.
     assert_eq!(test.json(&["show", &ids[0], "--format", "json"], DONE)["finding"]["status"], "open");
     let shown = test.output(&["show", &ids[0]], DONE);
@@ -122,6 +129,7 @@ fn a_snoozed_finding_is_out_of_the_list_and_the_ledger_until_it_comes_back() {
     run(&test, &["triage", &ids[0], &ids[1], "snoozed", "--until", "3d"], DONE);
     assert_eq!(listed(&test, &[]), Vec::<String>::new());
     assert_eq!(ledger().matches("<finding ").count(), 0, "{}", ledger());
+    assert_eq!((waiting("status"), waiting("repos")), (0, 0));
     run(&test, &["undo"], DONE);
     assert_eq!(listed(&test, &[]), ids, "one command is one step");
 }

@@ -31,6 +31,8 @@ fn a_damaged_or_foreign_checkpoint_is_of_no_consequence() {
         fs::write(&path, &bytes).expect("written");
         assert_eq!(dump(&store.view().expect("a view")), expected);
         assert_eq!(dump(&store.runs_view().expect("a view")), runs);
+        assert_eq!(dump(&select_all(&store, 10).0), expected);
+        assert_eq!(select_all(&store, 0).1, 5);
     }
     // A file that was replaced by one of the same length, and a file that became shorter.
     fs::write(&path, &whole).expect("written");
@@ -46,6 +48,43 @@ fn a_damaged_or_foreign_checkpoint_is_of_no_consequence() {
     fs::write(&path, first).expect("written");
     assert_eq!(store.view().expect("a view").run_count(), 1);
     assert_eq!(store.refresh_view(&old).expect("a view").run_count(), 1);
+}
+
+/// Selects up to `limit` findings. Returns the view, and the number of findings that were ranked or are its rows.
+fn select_all(store: &Store, limit: usize) -> (Arc<StoreView>, usize) {
+    let ranked = std::cell::Cell::new(0);
+    let view = store.select_findings(|_| {
+        let ranked = &ranked;
+        let rank = move |_: &FindingFacts| {
+            ranked.set(ranked.get() + 1);
+            (limit > 0).then_some(())
+        };
+        Ok(FindingSelector { paths: Vec::new(), ids: Vec::new(), limit, rank: Box::new(rank) })
+    });
+    let view = view.expect("a view");
+    let count = ranked.get() + if limit == 0 { view.finding_count() } else { 0 };
+    (view, count)
+}
+
+#[test]
+fn named_findings_are_rows_and_are_not_ranked() {
+    let place = Place::new();
+    let store = place.store();
+    create(&store, 1, RunStatus::Pending);
+    finish(&store, 1, &[1, 2, 3]);
+    store.checkpoint_now().expect("written");
+    let mut ranked = 0;
+    let ids = vec![finding_id(2).to_string(), finding_id(9).to_string()];
+    let view = store.select_findings(|_| {
+        let rank = |_: &FindingFacts| -> Option<()> {
+            ranked += 1;
+            None
+        };
+        Ok(FindingSelector { paths: Vec::new(), ids, limit: 0, rank: Box::new(rank) })
+    });
+    let view = view.expect("a view");
+    assert_eq!((view.finding_count(), view.finding(0).id.to_owned()), (1, finding_id(2).to_string()));
+    assert_eq!(ranked, 2);
 }
 
 #[test]
