@@ -291,7 +291,7 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Loads the output of a run, updates the findings to their current status and reads the freshness at `now`.
+    /// Loads the output of a run, updates the findings to their current status and rating, and reads the freshness at `now`.
     ///
     /// # Errors
     ///
@@ -309,6 +309,7 @@ impl RunResult {
                 if let Some(index) = view.finding_index(finding.finding_id.as_str()) {
                     finding.status = view.finding(index).status;
                 }
+                view.rate_finding(finding);
             }
         }
         let dismissals = export::load_dismissals(store, &findings)?;

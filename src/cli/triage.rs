@@ -11,10 +11,12 @@ use super::session::{Invocation, Session};
 use super::{complete, output, resolve_id};
 use crate::config::RequiredAssets;
 use crate::domain::text::format_count;
-use crate::domain::{FindingId, FindingSnooze, FindingStatus};
+use crate::domain::{FindingId, FindingRating, FindingSnooze, FindingStatus, RatingWish};
 use crate::policy;
 use crate::report::describe_snooze_end;
-use crate::runner::{SetStatusError, SnoozeError, SnoozeWish, StatusChange, set_status, snooze_findings};
+use crate::runner::{
+    RatingError, SetStatusError, SnoozeError, SnoozeWish, StatusChange, rate_findings, set_status, snooze_findings,
+};
 
 /// Arguments of `triage`.
 #[derive(Debug, Args)]
@@ -31,6 +33,9 @@ pub struct TriageArgs {
     /// End of a snooze: 3d, 2w, 12h, a date such as 2026-12-01, `change` (until the file changes), or `off`
     #[arg(long, value_name = "WHEN")]
     until: Option<String>,
+    /// Priority and kind of a rating: p1, SECURITY, "p1 SECURITY", or `reported`
+    #[arg(long = "as", value_name = "RATING")]
+    rating: Option<String>,
 }
 
 /// Statuses that a user may set.
@@ -44,6 +49,8 @@ enum TriageStatus {
     Open,
     /// The status stays, but the finding is out of sight until `--until`
     Snoozed,
+    /// The status stays, but the finding has the priority and kind of `--as`
+    Rated,
 }
 
 impl TriageStatus {
@@ -53,7 +60,7 @@ impl TriageStatus {
             Self::Addressed => Some(FindingStatus::Addressed),
             Self::Dismissed => Some(FindingStatus::Dismissed),
             Self::Open => Some(FindingStatus::Open),
-            Self::Snoozed => None,
+            Self::Snoozed | Self::Rated => None,
         }
     }
 }
@@ -64,10 +71,17 @@ impl TriageStatus {
 ///
 /// Returns an error if a finding is unknown, a dismissal has no reason or the status is not allowed.
 pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCode, CliError> {
-    let Some(status) = arguments.status.to_status() else { return run_snooze(invocation, arguments) };
-    if arguments.until.is_some() {
+    if arguments.until.is_some() && arguments.status != TriageStatus::Snoozed {
         return Err(CliError::usage("only a snooze has an end").hint("write snoozed --until WHEN"));
     }
+    if arguments.rating.is_some() && arguments.status != TriageStatus::Rated {
+        return Err(CliError::usage("only a rating has --as").hint("write rated --as p1"));
+    }
+    let status = match (arguments.status, arguments.status.to_status()) {
+        (_, Some(status)) => status,
+        (TriageStatus::Rated, None) => return run_rating(invocation, arguments),
+        (_, None) => return run_snooze(invocation, arguments),
+    };
     let reason = arguments.reason.trim();
     if policy::needs_reason(status) && reason.is_empty() {
         return Err(CliError::usage("a dismissal needs its reason")
@@ -137,6 +151,39 @@ fn run_snooze(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExit
     }
     output::print(&lines.iter().map(|line| format_snooze(line, &zone)).collect::<String>())?;
     Ok(CliExitCode::Done)
+}
+
+/// Rates the findings, or removes their ratings.
+fn run_rating(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCode, CliError> {
+    let Some(rating) = &arguments.rating else {
+        return Err(CliError::usage("a rating needs its value").hint("write --as p1, --as SECURITY or --as reported"));
+    };
+    if !arguments.reason.is_empty() {
+        return Err(CliError::usage("a rating has no reason").hint("in the cockpit, `i` writes a note"));
+    }
+    let wish = RatingWish::parse(rating).map_err(CliError::usage)?;
+    let actor = invocation.actor()?;
+    let session = invocation.open_reading_session(RequiredAssets::None)?;
+    let chosen = resolve_findings(&session, arguments)?;
+    let lines =
+        rate_findings(&session.store, &session.ambient, &chosen, wish, actor.actor).map_err(|error| match error {
+            RatingError::Store(error) => error.into(),
+            refused => {
+                let error = CliError::usage(refused.to_string());
+                if actor.is_assistant() { error.hint(actor.hint()) } else { error }
+            }
+        })?;
+    if lines.len() < chosen.len() {
+        let already = format_count(chosen.len() - lines.len(), "finding");
+        output::print_note(&format!("note: {already} rated like that already"));
+    }
+    output::print(&lines.iter().map(format_rating).collect::<String>())?;
+    Ok(CliExitCode::Done)
+}
+
+/// Formats a stored rating: `f_…  as reported -> p1 SECURITY`.
+pub fn format_rating(line: &FindingRating) -> String {
+    format!("{}  {} -> {}\n", line.finding_id, line.previous, line.rating)
 }
 
 /// Formats a stored snooze: `f_…  snoozed until 2026-12-01 00:00`.

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::error::{CliError, CliExitCode};
 use super::session::Invocation;
-use super::triage::format_snooze;
+use super::triage::{format_rating, format_snooze};
 use super::{fix, output};
 use crate::config::RequiredAssets;
 use crate::domain::Disposition;
@@ -70,6 +70,7 @@ pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitC
             let zone = TimeZone::system();
             lines.iter().map(|line| format_snooze(line, &zone)).collect()
         }
+        (UndoOutcome::Rated(lines), _) => lines.iter().map(format_rating).collect(),
     };
     output::print(&said)?;
     Ok(CliExitCode::Done)

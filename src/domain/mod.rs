@@ -13,6 +13,7 @@ mod event;
 mod finding;
 mod finding_lifecycle;
 mod finding_note;
+mod finding_rating;
 mod finding_snooze;
 mod fix;
 mod ids;
@@ -43,6 +44,7 @@ pub use finding_lifecycle::{
     FindingAlias, FlipFlop, MovedFinding, Mute, MuteAction, SuppressedReport, SuppressionReason,
 };
 pub use finding_note::{FindingNote, NoteKind};
+pub use finding_rating::{FindingRating, Rating, RatingWish};
 pub use finding_snooze::{FindingSnooze, SnoozeEnd};
 pub use fix::{AppliedFile, FileDiffStat, Fix, FixStatus, UnfixedFinding};
 pub(crate) use ids::FindingVariants;

@@ -7,8 +7,8 @@ use super::text::{format_line_range, format_masked};
 use super::text_style::TextOptions;
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    Actor, Disposition, Finding, FindingId, FindingNote, FindingSnooze, LineRange, NoteKind, RunId, RunOutput,
-    RunRecord, SnoozeEnd, Time,
+    Actor, Disposition, Finding, FindingId, FindingNote, FindingRating, FindingSnooze, LineRange, NoteKind, RunId,
+    RunOutput, RunRecord, SnoozeEnd, Time,
 };
 use crate::policy::find_resolution;
 use crate::store::{Store, StoreError};
@@ -82,6 +82,8 @@ pub struct FindingHistory {
     pub notes: Vec<FindingNote>,
     /// Snoozes and their ends, oldest first.
     pub snoozes: Vec<FindingSnooze>,
+    /// Changes of priority and kind by the user, oldest first.
+    pub ratings: Vec<FindingRating>,
     /// Location of the last report.
     pub reported: FindingLocation,
     /// Location at which the code was last seen.
@@ -169,15 +171,19 @@ impl FindingHistory {
             let end = describe_snooze_end(until.as_ref(), &TimeZone::system());
             text.push_str(&format!("{end}, by {} {} ago\n", name_actor(*actor), look.format_age(*at)));
         }
+        for FindingRating { rating, previous, actor, at, .. } in &self.ratings {
+            let who = name_actor(*actor);
+            text.push_str(&format!("rated {rating}, before {previous}, by {who} {} ago\n", look.format_age(*at)));
+        }
         if let Some(earlier) = &self.undoes {
             text.push_str(&format!("flip-flop: it asks to undo what {earlier} asked for\n"));
         }
         text
     }
 
-    /// Returns the JSON keys beside `finding`: `history`, `notes`, `snoozes`, `place`, `reported`, `first_reported`, `resolution`, `undoes`,
-    /// `carried_over_from`.
-    pub fn to_json_parts(&self) -> [(&'static str, Value); 9] {
+    /// Returns the JSON keys beside `finding`: `history`, `notes`, `snoozes`, `ratings`, `place`, `reported`, `first_reported`, `resolution`,
+    /// `undoes`, `carried_over_from`.
+    pub fn to_json_parts(&self) -> [(&'static str, Value); 10] {
         let resolution = find_resolution(&self.history).map(|resolution| {
             json!({
                 "claimed_by": resolution.claimed.map(|line| line.actor),
@@ -190,6 +196,7 @@ impl FindingHistory {
             ("history", json!(self.history)),
             ("notes", json!(self.notes)),
             ("snoozes", json!(self.snoozes)),
+            ("ratings", json!(self.ratings)),
             ("place", self.place.to_json()),
             ("reported", self.reported.to_json()),
             ("first_reported", json!(self.first.as_ref().map(|first| json!({ "run_id": first.run, "at": first.at })))),

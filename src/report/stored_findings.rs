@@ -35,7 +35,7 @@ pub fn load_findings(store: &Store, view: &StoreView, chosen: &[usize]) -> Resul
         };
         if let Some(mut finding) = found {
             finding.status = row.status;
-            view.relocate_finding(index, &mut finding);
+            view.update_finding(index, &mut finding);
             findings.push(finding);
         }
     }

@@ -95,6 +95,7 @@ pub(crate) fn locate_findings(
         located.push(match run.and_then(|run| Some((run.findings.remove(&id)?, run))) {
             Some((mut finding, run)) => {
                 finding.status = row.status;
+                view.rate_finding(&mut finding);
                 run.locate(finding)
             }
             None => LocatedFinding::Unknown(id),

@@ -63,6 +63,7 @@
 mod conclude;
 mod control;
 mod finding_lifecycle;
+mod finding_ratings;
 pub(crate) mod fixer;
 #[cfg(test)]
 mod fixture;
@@ -90,6 +91,7 @@ pub(crate) use conclude::RunCloser;
 pub(crate) use control::RunControl;
 pub(crate) use control::wait::{WaitProgress, WaitedTurn};
 pub(crate) use finding_lifecycle::FindingLifecycle;
+pub(crate) use finding_ratings::{RatingError, rate_findings};
 pub(crate) use fixer::{FixError, FixMakers, FixRequest, Fixer};
 pub(crate) use freshness::{FreshnessFacts, read_run_freshness};
 pub(crate) use import::{ImportOutcome, ImportRequest, Importer, OwnFinding};

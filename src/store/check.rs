@@ -80,12 +80,14 @@ enum LineFile {
     Surfaced,
     Notes,
     Snoozes,
+    Ratings,
     Journal,
 }
 
 fn classify_line(sort: LineFile, line: &[u8]) -> LineValidity {
     use crate::domain::{
-        Disposition, FindingNote, FindingSnooze, Fix, FixId, JournalEntry, LedgerDelivery, Mute, RunRecord,
+        Disposition, FindingNote, FindingRating, FindingSnooze, Fix, FixId, JournalEntry, LedgerDelivery, Mute,
+        RunRecord,
     };
     let good = match sort {
         LineFile::Runs => serde_json::from_slice::<RunRecord>(line).is_ok(),
@@ -95,6 +97,7 @@ fn classify_line(sort: LineFile, line: &[u8]) -> LineValidity {
         LineFile::Fixes => serde_json::from_slice::<Fix>(line).is_ok(),
         LineFile::Notes => serde_json::from_slice::<FindingNote>(line).is_ok(),
         LineFile::Snoozes => serde_json::from_slice::<FindingSnooze>(line).is_ok(),
+        LineFile::Ratings => serde_json::from_slice::<FindingRating>(line).is_ok(),
         LineFile::Journal => serde_json::from_slice::<JournalEntry>(line).is_ok(),
     };
     if good {
@@ -109,7 +112,9 @@ fn classify_line(sort: LineFile, line: &[u8]) -> LineValidity {
         LineFile::Mutes => text("kind").is_some() && text("action").is_some(),
         LineFile::Surfaced => text("at").is_some() && object.get("tokens").is_some_and(Value::is_u64),
         LineFile::Notes => text("finding_id").is_some_and(FindingId::is_valid) && text("text").is_some(),
-        LineFile::Snoozes => text("finding_id").is_some_and(FindingId::is_valid) && text("group").is_some(),
+        LineFile::Snoozes | LineFile::Ratings => {
+            text("finding_id").is_some_and(FindingId::is_valid) && text("group").is_some()
+        }
         LineFile::Journal => object.get("seq").is_some_and(Value::is_u64) && text("event").is_some(),
     };
     if plausible { LineValidity::Newer } else { LineValidity::Corrupt }
@@ -166,6 +171,7 @@ impl Store {
             check_lines(&self.fixes_path(), LineFile::Fixes, mode, &mut report, &replace(TrackedFile::Fixes))?;
             check_lines(&self.notes_path(), LineFile::Notes, mode, &mut report, &replace(TrackedFile::Notes))?;
             check_lines(&self.snoozes_path(), LineFile::Snoozes, mode, &mut report, &replace(TrackedFile::Snoozes))?;
+            check_lines(&self.ratings_path(), LineFile::Ratings, mode, &mut report, &replace(TrackedFile::Ratings))?;
             self.check_epoch(mode, &mut report)?;
         }
         for path in self.list_folder("events")? {

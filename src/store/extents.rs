@@ -30,12 +30,21 @@ pub(super) enum TrackedFile {
     Deliveries,
     Notes,
     Snoozes,
+    Ratings,
 }
 
 impl TrackedFile {
     /// All files, in the order of their lines. A new one comes last, because older stores have fewer lines.
-    pub(super) const ALL: [Self; 7] =
-        [Self::Runs, Self::Triage, Self::Mutes, Self::Fixes, Self::Deliveries, Self::Notes, Self::Snoozes];
+    pub(super) const ALL: [Self; 8] = [
+        Self::Runs,
+        Self::Triage,
+        Self::Mutes,
+        Self::Fixes,
+        Self::Deliveries,
+        Self::Notes,
+        Self::Snoozes,
+        Self::Ratings,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -46,6 +55,7 @@ impl TrackedFile {
             Self::Deliveries => super::DELIVERIES_FILE,
             Self::Notes => "notes.ndjson",
             Self::Snoozes => "snoozes.ndjson",
+            Self::Ratings => "ratings.ndjson",
         }
     }
 

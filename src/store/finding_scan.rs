@@ -285,7 +285,7 @@ impl LazyFindings {
 
 impl Store {
     /// Loads all runs, and the findings that `make` selects once it has seen the runs. Findings that changed since the
-    /// checkpoint are always loaded. The view is not complete.
+    /// checkpoint, and rated ones, are always loaded. The view is not complete.
     ///
     /// # Errors
     /// Returns an error when the store cannot be read.
@@ -306,6 +306,9 @@ impl Store {
                 }
                 live.push(Arc::new(journal));
             }
+        }
+        for id in self.ratings()?.keys() {
+            settled.load_finding(id);
         }
         if settled.lazy.as_ref().is_none_or(|lazy| lazy.source.is_damaged()) {
             return self.select_from_view(make);

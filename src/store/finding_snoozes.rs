@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::extents::TrackedFile;
-use super::{Store, StoreError, files, lines};
+use super::{Store, StoreError, lines};
 use crate::domain::{FindingId, FindingSnooze, SnoozeEnd};
 
 impl Store {
@@ -26,12 +26,7 @@ impl Store {
 
     /// Appends lines in one write. The caller holds the store's lock.
     pub(super) fn append_snoozes(&self, snoozes: &[FindingSnooze]) -> Result<(), StoreError> {
-        let mut bytes = Vec::new();
-        for snooze in snoozes {
-            serde_json::to_writer(&mut bytes, snooze)
-                .map_err(|source| StoreError::Encode { what: "a snooze of a finding", source })?;
-            bytes.push(b'\n');
-        }
+        let bytes = lines::encode("a snooze of a finding", snoozes)?;
         if bytes.is_empty() { Ok(()) } else { self.append_tracked(TrackedFile::Snoozes, &bytes) }
     }
 
@@ -40,11 +35,7 @@ impl Store {
     /// # Errors
     /// Returns an error when `snoozes.ndjson` cannot be read.
     pub fn snooze_log(&self) -> Result<Vec<FindingSnooze>, StoreError> {
-        let (path, mut log) = (self.snoozes_path(), Vec::new());
-        let Some(file) = files::open_read(&path)? else { return Ok(log) };
-        lines::read_forwards(&file, 0, |_, line| log.extend(serde_json::from_slice::<FindingSnooze>(line)))
-            .map_err(StoreError::io("read", &path))?;
-        Ok(log)
+        lines::read_all(&self.snoozes_path())
     }
 
     /// Returns the snooze of each finding that has one, in the order of their lines; it may be over.

@@ -7,6 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{StoreError, files};
@@ -108,6 +109,25 @@ pub(super) fn read_since<T: DeserializeOwned>(
         if old > MAX_OLD_LINES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
     .map_err(StoreError::io("read", path))
+}
+
+/// Encodes values as lines. `what` names one of them in an error.
+pub(super) fn encode<T: Serialize>(what: &'static str, values: &[T]) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = Vec::new();
+    for value in values {
+        serde_json::to_writer(&mut bytes, value).map_err(|source| StoreError::Encode { what, source })?;
+        bytes.push(b'\n');
+    }
+    Ok(bytes)
+}
+
+/// Returns the values of all readable lines of a file, oldest first; none if there is no file.
+pub(super) fn read_all<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, StoreError> {
+    let mut values = Vec::new();
+    let Some(file) = files::open_read(path)? else { return Ok(values) };
+    read_forwards(&file, 0, |_, line| values.extend(serde_json::from_slice::<T>(line)))
+        .map_err(StoreError::io("read", path))?;
+    Ok(values)
 }
 
 #[cfg(test)]

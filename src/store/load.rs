@@ -6,7 +6,7 @@
 //!
 //! No lock is taken: only complete lines are read, and [`FileMark`] detects a replaced file.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -255,7 +255,8 @@ impl SettledTables {
         }
     }
 
-    /// Builds the view: the settled tables merged with the journals of live runs.
+    /// Builds the view: the settled tables merged with the journals of live runs, and with ratings in place of reported
+    /// priorities and kinds.
     pub(super) fn build_view(
         self,
         store: &Store,
@@ -265,6 +266,7 @@ impl SettledTables {
         let mut columns = self.columns.clone();
         let mut order = self.finding_order.clone();
         let (mut live, mut touched, mut bad) = (Vec::new(), Vec::new(), self.unreadable);
+        let (mut ratings, mut ratings_bytes) = (HashMap::new(), 0);
         if depth == LoadDepth::All {
             for row in self.unsettled.iter().map(|row| *row as usize) {
                 let path = store.journal_path(columns.run_id(row));
@@ -281,13 +283,18 @@ impl SettledTables {
                 overlay_live_journal(&mut columns, &journal, &self.orphans, &mut touched);
                 live.push(journal);
             }
+            ratings_bytes = store.ratings_bytes();
+            ratings = store.ratings()?;
+            let rated = ratings.iter().filter_map(|(id, rating)| columns.rate_finding(id, *rating));
+            touched.extend(rated.map(|row| row as u32));
             order = merge_order(&order, touched, &columns);
         }
         let run_order = (0..columns.runs.len() as u32).rev().collect();
         let mut view = StoreView::new(columns, run_order, order);
         view.notices = build_notices(store, bad);
         view.complete = depth == LoadDepth::All;
-        view.origin = (depth == LoadDepth::All).then_some(ViewOrigin { settled: self, live });
+        view.ratings = ratings;
+        view.origin = (depth == LoadDepth::All).then_some(ViewOrigin { settled: self, live, ratings_bytes });
         Ok(view)
     }
 }
@@ -487,6 +494,7 @@ impl Store {
         let Some(origin) = &old.origin else { return self.view() };
         let current = origin.settled.runs_mark.is_current(&self.runs_path())
             && origin.settled.triage_mark.is_current(&self.triage_path())
+            && origin.ratings_bytes == self.ratings_bytes()
             && origin
                 .live
                 .iter()

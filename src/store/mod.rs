@@ -46,6 +46,7 @@ mod error;
 mod extents;
 pub(crate) mod files;
 mod finding_notes;
+mod finding_ratings;
 mod finding_scan;
 mod finding_snoozes;
 mod fixes;
@@ -80,6 +81,7 @@ mod watcher_state;
 
 pub use check::{StoreCheckReport, StoreProblem};
 pub use error::StoreError;
+pub(crate) use finding_ratings::rating_after;
 pub use finding_scan::{FindingFacts, FindingSelector};
 pub(crate) use finding_snoozes::snooze_after;
 pub use heartbeat::Heartbeat;
@@ -265,6 +267,10 @@ impl Store {
 
     fn viewed_path(&self) -> PathBuf {
         self.root.join("viewed.ndjson")
+    }
+
+    fn ratings_path(&self) -> PathBuf {
+        self.root.join("ratings.ndjson")
     }
 
     fn snoozes_path(&self) -> PathBuf {

@@ -281,7 +281,7 @@ impl Store {
         finding.status = row.status;
         finding.first_run_id = first;
         finding.last_run_id = last;
-        view.relocate_finding(index, &mut finding);
+        view.update_finding(index, &mut finding);
         Ok(Some(finding))
     }
 

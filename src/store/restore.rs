@@ -33,7 +33,13 @@ impl Store {
                     "muted kinds are restored from the reviews that heeded them; the rest is lost: `revdeck mute` says it \
                      again"
                 }
-                Some(TrackedFile::Fixes | TrackedFile::Deliveries | TrackedFile::Notes | TrackedFile::Snoozes)
+                Some(
+                    TrackedFile::Fixes
+                    | TrackedFile::Deliveries
+                    | TrackedFile::Notes
+                    | TrackedFile::Snoozes
+                    | TrackedFile::Ratings,
+                )
                 | None => "the file goes on with what there is; nothing else tells the lost lines",
             };
             report.problems.push(StoreProblem::new(&loss.path(self), &loss.describe(), repair));

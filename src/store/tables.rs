@@ -11,7 +11,7 @@ use super::chunked_columns::{ChunkedColumn, HashIndex, TextPool, TextSpan, fold_
 use super::finding_scan::FindingFacts;
 use super::parse::{FindingLine, MovedLine, RunLine};
 use super::view::{FindingRow, RunRow};
-use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
+use crate::domain::{FindingStatus, Kind, Priority, Rating, RunStatus, Severity};
 
 /// Length of a finding id in bytes.
 pub(super) const FINDING_ID_BYTES: usize = 18;
@@ -329,6 +329,16 @@ impl StoreTables {
     }
 
     /// Sets the current status of a finding; returns false when no run has reported it yet.
+    /// Gives a finding the priority and kind of a rating. Returns its row; `None` if it is unknown.
+    pub(super) fn rate_finding(&mut self, id: &str, rating: Rating) -> Option<usize> {
+        let row = self.find_finding(id)?;
+        let mut finding = self.findings.get(row);
+        finding.priority = rating.priority.map_or(finding.priority, |priority| priority as u8);
+        finding.kind = rating.kind.map_or(finding.kind, |kind| kind as u8);
+        self.findings.set(row, finding);
+        Some(row)
+    }
+
     pub(super) fn set_status(&mut self, id: &str, status: FindingStatus) -> bool {
         let Some(row) = self.find_finding(id) else { return false };
         let mut column = self.findings.get(row);

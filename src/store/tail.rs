@@ -99,6 +99,9 @@ impl TailStopper {
     }
 }
 
+/// Files whose lines the cockpit shows.
+const SHOWN_FILES: [&str; 6] =
+    ["runs.ndjson", "triage.ndjson", "fixes.ndjson", "notes.ndjson", "snoozes.ndjson", "ratings.ndjson"];
 /// Minimum time between two returns of [`StoreTail::wait`], so that a busy worker does not cause constant redraws.
 const MIN_CHANGE_INTERVAL: Duration = Duration::from_millis(100);
 /// Like [`MIN_CHANGE_INTERVAL`] when only heartbeats changed: at most five redraws a second for any number of runs.
@@ -273,8 +276,9 @@ fn classify_event(event: &notify::Event, root: &Path) -> Option<TouchedPart> {
         Ok(inside) => {
             let watch =
                 [watcher_state::WATCH_FILE, watcher_state::SNOOZE_FILE].iter().any(|name| inside == Path::new(name));
-            let shown = ["", "runs.ndjson", "triage.ndjson", "fixes.ndjson", "notes.ndjson", "events"];
-            let named = shown.iter().any(|name| inside == Path::new(name));
+            let named = inside == Path::new("")
+                || inside == Path::new("events")
+                || SHOWN_FILES.iter().any(|name| inside == Path::new(name));
             match inside.extension().and_then(|extension| extension.to_str()) {
                 _ if named => Some(TouchedPart::Store),
                 _ if watch => Some(TouchedPart::Heartbeat),
@@ -327,10 +331,9 @@ impl StoreSignature {
         let deliveries = std::fs::metadata(root.join(DELIVERIES_FILE)).map(|metadata| metadata.len()).ok();
         let mut signature = Self { deliveries, ..Self::default() };
         let events = std::fs::read_dir(root.join("events")).into_iter().flatten().flatten().map(|entry| entry.path());
-        let files =
-            ["runs.ndjson", "triage.ndjson", "fixes.ndjson", watcher_state::WATCH_FILE, watcher_state::SNOOZE_FILE];
+        let files = SHOWN_FILES.iter().chain(&[watcher_state::WATCH_FILE, watcher_state::SNOOZE_FILE]);
         let files = files.map(|name| root.join(name));
-        for file in files.into_iter().chain(events) {
+        for file in files.chain(events) {
             let Ok(metadata) = std::fs::metadata(&file) else { continue };
             match file.extension().and_then(|extension| extension.to_str()) {
                 Some("pulse" | "json") => drop(signature.heartbeats.insert(file, metadata.modified().ok())),

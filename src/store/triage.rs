@@ -1,5 +1,5 @@
-//! Undo and redo of triage: pure functions over the lines of `triage.ndjson` and `snoozes.ndjson`, and a store operation
-//! that reads the lines, decides, and appends.
+//! Undo and redo of triage: pure functions over the lines of `triage.ndjson`, `snoozes.ndjson` and `ratings.ndjson`, and a
+//! store operation that reads the lines, decides, and appends.
 //!
 //! An undo or redo is an ordinary disposition with the group of the `set` that it reverts or repeats. A reader that
 //! ignores undo and redo still finds the right status, because the last line of a finding wins.
@@ -8,7 +8,8 @@ use std::collections::HashMap;
 
 use super::{Store, StoreError};
 use crate::domain::{
-    Actor, Disposition, FindingId, FindingSnooze, FindingStatus, Fix, FixId, FixStatus, SnoozeEnd, Time, TriageAction,
+    Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus, Rating,
+    SnoozeEnd, Time, TriageAction,
 };
 
 /// Result of an undo or redo.
@@ -20,6 +21,8 @@ pub enum UndoOutcome {
     Decided(Vec<Disposition>),
     /// The recorded snooze lines.
     Snoozed(Vec<FindingSnooze>),
+    /// The recorded ratings.
+    Rated(Vec<FindingRating>),
     /// The step belongs to a fix, whose files must be changed before its findings; nothing was recorded.
     Fix(Box<Fix>),
 }
@@ -31,6 +34,88 @@ pub enum UndoStep {
     Decide(Vec<Disposition>),
     /// Lines for `snoozes.ndjson`.
     Snooze(Vec<FindingSnooze>),
+    /// Lines for `ratings.ndjson`.
+    Rate(Vec<FindingRating>),
+}
+
+/// All lines that undo and redo walk through, oldest first in each list.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TriageLog<'a> {
+    /// Lines of `triage.ndjson`.
+    pub decisions: &'a [Disposition],
+    /// Lines of `snoozes.ndjson`.
+    pub snoozes: &'a [FindingSnooze],
+    /// Lines of `ratings.ndjson`.
+    pub ratings: &'a [FindingRating],
+}
+
+/// Author and place of a line in the order of undo.
+#[derive(Debug, Clone, Copy)]
+struct LineStep<'a> {
+    at: Time,
+    actor: Actor,
+    action: TriageAction,
+    group: &'a str,
+}
+
+/// Line that gives a finding a value beside its status, and names the value before.
+trait ValueLine: Clone {
+    type Value: Clone + PartialEq;
+
+    fn finding(&self) -> &FindingId;
+    fn step(&self) -> LineStep<'_>;
+    fn value(&self) -> &Self::Value;
+    fn previous(&self) -> &Self::Value;
+    /// Returns the line with another value.
+    fn with(&self, value: Self::Value, previous: Self::Value, at: Time, action: TriageAction) -> Self;
+}
+
+impl ValueLine for FindingSnooze {
+    type Value = Option<SnoozeEnd>;
+
+    fn finding(&self) -> &FindingId {
+        &self.finding_id
+    }
+
+    fn step(&self) -> LineStep<'_> {
+        LineStep { at: self.at, actor: self.actor, action: self.action, group: &self.group }
+    }
+
+    fn value(&self) -> &Self::Value {
+        &self.until
+    }
+
+    fn previous(&self) -> &Self::Value {
+        &self.previous
+    }
+
+    fn with(&self, until: Self::Value, previous: Self::Value, at: Time, action: TriageAction) -> Self {
+        Self { until, previous, at, action, ..self.clone() }
+    }
+}
+
+impl ValueLine for FindingRating {
+    type Value = Rating;
+
+    fn finding(&self) -> &FindingId {
+        &self.finding_id
+    }
+
+    fn step(&self) -> LineStep<'_> {
+        LineStep { at: self.at, actor: self.actor, action: self.action, group: &self.group }
+    }
+
+    fn value(&self) -> &Self::Value {
+        &self.rating
+    }
+
+    fn previous(&self) -> &Self::Value {
+        &self.previous
+    }
+
+    fn with(&self, rating: Self::Value, previous: Self::Value, at: Time, action: TriageAction) -> Self {
+        Self { rating, previous, at, action, ..self.clone() }
+    }
 }
 
 impl Store {
@@ -55,7 +140,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store cannot be locked, read or written.
     pub fn undo(&self, actor: Actor, at: Time) -> Result<UndoOutcome, StoreError> {
-        self.undo_or_redo(FixStatus::Applied, |log, snoozes| next_undo(log, snoozes, actor, at))
+        self.undo_or_redo(FixStatus::Applied, |log| next_undo(log, actor, at))
     }
 
     /// Redoes the actor's own last undone triage. For the decisions of a reverted fix, the caller must apply the patch again.
@@ -63,25 +148,31 @@ impl Store {
     /// # Errors
     /// Returns an error when the store cannot be locked, read or written.
     pub fn redo(&self, actor: Actor, at: Time) -> Result<UndoOutcome, StoreError> {
-        self.undo_or_redo(FixStatus::Undone, |log, snoozes| next_redo(log, snoozes, actor, at))
+        self.undo_or_redo(FixStatus::Undone, |log| next_redo(log, actor, at))
     }
 
     /// Performs an undo or redo. `of_files` is the status of a fix for which the step also changes files.
     fn undo_or_redo(
         &self,
         of_files: FixStatus,
-        next: impl FnOnce(&[Disposition], &[FindingSnooze]) -> Option<UndoStep>,
+        next: impl FnOnce(TriageLog<'_>) -> Option<UndoStep>,
     ) -> Result<UndoOutcome, StoreError> {
-        if !self.triage_path().exists() && !self.snoozes_path().exists() {
+        if [self.triage_path(), self.snoozes_path(), self.ratings_path()].iter().all(|path| !path.exists()) {
             // Nothing was ever decided, so the store need not be created.
             return Ok(UndoOutcome::Nothing);
         }
         self.with_lock(|_| {
-            let lines = match next(&self.triage_log()?, &self.snooze_log()?) {
+            let (decisions, snoozes, ratings) = (self.triage_log()?, self.snooze_log()?, self.rating_log()?);
+            let log = TriageLog { decisions: &decisions, snoozes: &snoozes, ratings: &ratings };
+            let lines = match next(log) {
                 None => return Ok(UndoOutcome::Nothing),
                 Some(UndoStep::Snooze(lines)) => {
                     self.append_snoozes(&lines)?;
                     return Ok(UndoOutcome::Snoozed(lines));
+                }
+                Some(UndoStep::Rate(lines)) => {
+                    self.append_ratings(&lines)?;
+                    return Ok(UndoOutcome::Rated(lines));
                 }
                 Some(UndoStep::Decide(lines)) => lines,
             };
@@ -117,7 +208,7 @@ pub fn undo_or_redo_fix(
     action: TriageAction,
     at: Time,
 ) -> Vec<Disposition> {
-    let stacks = UndoStacks::from_log(log, &[], actor);
+    let stacks = UndoStacks::from_log(TriageLog { decisions: log, ..TriageLog::default() }, actor);
     let groups = if action == TriageAction::Undo { &stacks.done } else { &stacks.undone };
     let group = groups.iter().rev().find(|group| parse_fix_group(group).as_ref() == Some(fix));
     group.and_then(|group| stacks.build_decisions(log, group, action, at)).unwrap_or_default()
@@ -132,16 +223,16 @@ pub fn status_after(log: &[Disposition], id: &FindingId) -> FindingStatus {
 ///
 /// Findings whose status was changed since by another actor, such as a later review, are not changed. A
 /// group without remaining findings is skipped.
-pub fn next_undo(log: &[Disposition], snoozes: &[FindingSnooze], actor: Actor, at: Time) -> Option<UndoStep> {
-    let stacks = UndoStacks::from_log(log, snoozes, actor);
-    stacks.done.iter().rev().find_map(|group| stacks.build_step(log, snoozes, group, TriageAction::Undo, at))
+pub fn next_undo(log: TriageLog<'_>, actor: Actor, at: Time) -> Option<UndoStep> {
+    let stacks = UndoStacks::from_log(log, actor);
+    stacks.done.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Undo, at))
 }
 
 /// Returns the lines that redo the actor's last undone triage; `None` when there is none, or when the actor triaged
 /// since.
-pub fn next_redo(log: &[Disposition], snoozes: &[FindingSnooze], actor: Actor, at: Time) -> Option<UndoStep> {
-    let stacks = UndoStacks::from_log(log, snoozes, actor);
-    stacks.undone.iter().rev().find_map(|group| stacks.build_step(log, snoozes, group, TriageAction::Redo, at))
+pub fn next_redo(log: TriageLog<'_>, actor: Actor, at: Time) -> Option<UndoStep> {
+    let stacks = UndoStacks::from_log(log, actor);
+    stacks.undone.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Redo, at))
 }
 
 /// The groups of one actor in the order in which undo and redo process them.
@@ -151,24 +242,26 @@ struct UndoStacks<'a> {
     undone: Vec<&'a str>,
     /// Last status of each finding, set by any actor.
     present: HashMap<&'a FindingId, FindingStatus>,
-    /// Last end of each finding's snooze, set by any actor.
-    snoozed: HashMap<&'a FindingId, Option<&'a SnoozeEnd>>,
 }
 
 impl<'a> UndoStacks<'a> {
-    fn from_log(log: &'a [Disposition], snoozes: &'a [FindingSnooze], actor: Actor) -> Self {
+    fn from_log(log: TriageLog<'a>, actor: Actor) -> Self {
         let (mut done, mut undone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-        let present = log.iter().map(|line| (&line.finding_id, line.status)).collect();
-        let snoozed = snoozes.iter().map(|line| (&line.finding_id, line.until.as_ref())).collect();
-        let decided = log.iter().map(|line| (line.at, line.actor, line.action, line.group.as_str()));
-        let put_off = snoozes.iter().map(|line| (line.at, line.actor, line.action, line.group.as_str()));
-        let mut steps: Vec<(Time, Actor, TriageAction, &str)> = decided.collect();
-        if !snoozes.is_empty() {
-            steps.extend(put_off);
-            // Both files are in the order of their times; the sort keeps lines of one time in the order of their file.
-            steps.sort_by_key(|(at, ..)| *at);
+        let present = log.decisions.iter().map(|line| (&line.finding_id, line.status)).collect();
+        let decided = log.decisions.iter().map(|line| LineStep {
+            at: line.at,
+            actor: line.actor,
+            action: line.action,
+            group: &line.group,
+        });
+        let mut steps: Vec<LineStep<'_>> = decided.collect();
+        if !log.snoozes.is_empty() || !log.ratings.is_empty() {
+            steps.extend(log.snoozes.iter().map(ValueLine::step));
+            steps.extend(log.ratings.iter().map(ValueLine::step));
+            // All files are in the order of their times; the sort keeps lines of one time in the order of their file.
+            steps.sort_by_key(|step| step.at);
         }
-        for (_, _, action, group) in steps.into_iter().filter(|(_, by, ..)| *by == actor) {
+        for LineStep { action, group, .. } in steps.into_iter().filter(|step| step.actor == actor) {
             let (from, to) = match action {
                 TriageAction::Set => {
                     undone.clear();
@@ -185,42 +278,39 @@ impl<'a> UndoStacks<'a> {
                 to.push(group);
             }
         }
-        Self { actor, done, undone, present, snoozed }
+        Self { actor, done, undone, present }
     }
 
     /// Returns the lines that undo or redo a group; `None` when no finding of the group can be changed.
-    fn build_step(
-        &self,
-        log: &[Disposition],
-        snoozes: &[FindingSnooze],
-        group: &str,
-        action: TriageAction,
-        at: Time,
-    ) -> Option<UndoStep> {
-        let decisions = || self.build_decisions(log, group, action, at).map(UndoStep::Decide);
-        self.build_snoozes(snoozes, group, action, at).map(UndoStep::Snooze).or_else(decisions)
+    fn build_step(&self, log: TriageLog<'_>, group: &str, action: TriageAction, at: Time) -> Option<UndoStep> {
+        let snoozes = self.build_values(log.snoozes, group, action, at).map(UndoStep::Snooze);
+        let ratings = || self.build_values(log.ratings, group, action, at).map(UndoStep::Rate);
+        let decisions = || self.build_decisions(log.decisions, group, action, at).map(UndoStep::Decide);
+        snoozes.or_else(ratings).or_else(decisions)
     }
 
-    /// Returns the snooze lines that undo or redo a group; `None` when it has none that can be changed.
-    fn build_snoozes(
-        &self,
-        snoozes: &[FindingSnooze],
-        group: &str,
-        action: TriageAction,
-        at: Time,
-    ) -> Option<Vec<FindingSnooze>> {
-        let sets = snoozes
-            .iter()
-            .filter(|line| line.actor == self.actor && line.action == TriageAction::Set && line.group == group);
-        let line = |set: &FindingSnooze| {
-            let (from, to) = match action {
-                TriageAction::Undo => (&set.until, &set.previous),
-                _ => (&set.previous, &set.until),
-            };
-            let is_unchanged = self.snoozed.get(&set.finding_id).copied().flatten() == from.as_ref();
-            is_unchanged.then(|| FindingSnooze { until: to.clone(), previous: from.clone(), at, action, ..set.clone() })
+    /// Returns the lines of one kind that undo or redo a group; `None` when it has none that can be changed.
+    fn build_values<L: ValueLine>(&self, log: &[L], group: &str, action: TriageAction, at: Time) -> Option<Vec<L>> {
+        let is_set = |line: &&L| {
+            let step = line.step();
+            step.actor == self.actor && step.action == TriageAction::Set && step.group == group
         };
-        let lines: Vec<FindingSnooze> = sets.filter_map(line).collect();
+        let sets: Vec<&L> = log.iter().filter(is_set).collect();
+        if sets.is_empty() {
+            return None;
+        }
+        let present: HashMap<&FindingId, &L::Value> = log.iter().map(|line| (line.finding(), line.value())).collect();
+        let lines: Vec<L> = sets
+            .into_iter()
+            .filter_map(|set| {
+                let (from, to) = match action {
+                    TriageAction::Undo => (set.value(), set.previous()),
+                    _ => (set.previous(), set.value()),
+                };
+                let is_unchanged = present.get(set.finding()) == Some(&from);
+                is_unchanged.then(|| set.with(to.clone(), from.clone(), at, action))
+            })
+            .collect();
         (!lines.is_empty()).then_some(lines)
     }
 
@@ -281,17 +371,17 @@ mod tests {
     }
 
     fn undo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
-        next_undo(log, &[], Actor::User, at).map(decisions)
+        next_undo(TriageLog { decisions: log, ..TriageLog::default() }, Actor::User, at).map(decisions)
     }
 
     fn redo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
-        next_redo(log, &[], Actor::User, at).map(decisions)
+        next_redo(TriageLog { decisions: log, ..TriageLog::default() }, Actor::User, at).map(decisions)
     }
 
     fn decisions(step: UndoStep) -> Vec<Disposition> {
         match step {
             UndoStep::Decide(lines) => lines,
-            UndoStep::Snooze(lines) => panic!("{lines:?}"),
+            step => panic!("{step:?}"),
         }
     }
 
@@ -391,18 +481,57 @@ mod tests {
             action: TriageAction::Set,
             group: "2".into(),
         }];
-        let Some(UndoStep::Decide(last)) = next_undo(&log, &snoozes, Actor::User, time(4)) else {
-            panic!("a decision")
+        let undo = |decisions: &[Disposition], snoozes: &[FindingSnooze], at| {
+            next_undo(TriageLog { decisions, snoozes, ratings: &[] }, Actor::User, time(at))
         };
+        let Some(UndoStep::Decide(last)) = undo(&log, &snoozes, 4) else { panic!("a decision") };
         assert_eq!(last[0].group, "3");
         let log = [log, last].concat();
-        let Some(UndoStep::Snooze(lines)) = next_undo(&log, &snoozes, Actor::User, time(5)) else { panic!("a snooze") };
+        let Some(UndoStep::Snooze(lines)) = undo(&log, &snoozes, 5) else { panic!("a snooze") };
         assert_eq!((&lines[0].until, &lines[0].previous), (&None, &Some(until)));
         snoozes.extend(lines);
-        assert!(
-            matches!(next_undo(&log, &snoozes, Actor::User, time(6)), Some(UndoStep::Decide(lines)) if lines[0].group == "1")
-        );
-        assert!(matches!(next_redo(&log, &snoozes, Actor::User, time(6)), Some(UndoStep::Snooze(_))));
-        assert_eq!(next_undo(&[], &[], Actor::User, time(6)), None);
+        assert!(matches!(undo(&log, &snoozes, 6), Some(UndoStep::Decide(lines)) if lines[0].group == "1"));
+        let all = TriageLog { decisions: &log, snoozes: &snoozes, ratings: &[] };
+        assert!(matches!(next_redo(all, Actor::User, time(6)), Some(UndoStep::Snooze(_))));
+        assert_eq!(undo(&[], &[], 6), None);
+    }
+
+    #[test]
+    fn ratings_are_undone_with_decisions_and_only_while_they_hold() {
+        use FindingStatus::{Addressed, Open};
+        let time = |seconds: i64| Time::from_second(seconds).expect("a time");
+        let decisions = [Disposition { at: time(2), ..line('a', "2", Open, Addressed, "") }];
+        let rating = |seconds, group: &str, rating: Rating, previous: Rating| FindingRating {
+            finding_id: decisions[0].finding_id.clone(),
+            rating,
+            previous,
+            actor: Actor::User,
+            at: time(seconds),
+            action: TriageAction::Set,
+            group: group.into(),
+        };
+        let high = Rating { priority: Some(crate::domain::Priority::P0), kind: None };
+        let low = Rating { priority: Some(crate::domain::Priority::P3), kind: None };
+        let mut ratings = vec![rating(1, "1", high, Rating::default()), rating(3, "3", low, high)];
+        let mut values = Vec::new();
+        for seconds in 4..7 {
+            let log = TriageLog { decisions: &decisions, snoozes: &[], ratings: &ratings };
+            match next_undo(log, Actor::User, time(seconds)).expect("a step") {
+                UndoStep::Rate(lines) => {
+                    values.extend(lines.iter().map(|line| (line.group.clone(), line.rating)));
+                    ratings.extend(lines);
+                }
+                UndoStep::Decide(lines) => {
+                    assert_eq!(lines[0].group, "2");
+                    break;
+                }
+                UndoStep::Snooze(lines) => panic!("{lines:?}"),
+            }
+        }
+        assert_eq!(values, [("3".to_owned(), high)]);
+        // The rating of another step since then stays.
+        ratings.push(FindingRating { actor: Actor::Engine, ..rating(9, "9", low, high) });
+        let log = TriageLog { decisions: &[], snoozes: &[], ratings: &ratings };
+        assert_eq!(next_undo(log, Actor::User, time(10)), None);
     }
 }

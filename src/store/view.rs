@@ -3,14 +3,14 @@
 //! Rows are small and borrowed, so that a list can draw the visible rows without touching the others. A view is
 //! immutable; [`super::Store::refresh_view`] creates the next view, which shares all unchanged data.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use super::chunked_columns::ChunkedColumn;
 use super::live_journal::LiveJournal;
 use super::load::SettledTables;
 use super::tables::StoreTables;
-use crate::domain::{Finding, FindingStatus, Kind, LineRange, Priority, RunRecord, RunStatus, Severity};
+use crate::domain::{Finding, FindingStatus, Kind, LineRange, Priority, Rating, RunRecord, RunStatus, Severity};
 
 /// A run in a list. Times are in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -159,6 +159,8 @@ pub struct StoreView {
     /// Display index of each row; computed on first use.
     run_rank: OnceLock<Vec<u32>>,
     finding_rank: OnceLock<Vec<u32>>,
+    /// Ratings of the listed findings, by id. Rows have the rated values.
+    pub(super) ratings: HashMap<String, Rating>,
     /// Messages for the user, for example about corrupt lines or a newer schema.
     pub notices: Vec<String>,
     /// False for [`super::Store::recent_view`] and [`super::Store::runs_view`].
@@ -172,6 +174,8 @@ pub struct StoreView {
 pub(super) struct ViewOrigin {
     pub(super) settled: SettledTables,
     pub(super) live: Vec<Arc<LiveJournal>>,
+    /// Length of `ratings.ndjson` when it was read, in bytes.
+    pub(super) ratings_bytes: u64,
 }
 
 impl StoreView {
@@ -258,10 +262,18 @@ impl StoreView {
         (index < self.run_order.len()).then_some(index)
     }
 
-    /// Moves a finding, as a run reported it, to its current location. The line range of its suggestion moves by the
-    /// same distance.
-    pub fn relocate_finding(&self, index: usize, finding: &mut Finding) {
+    /// Gives a finding, as a run reported it, the priority and kind of its rating, if it has one.
+    pub fn rate_finding(&self, finding: &mut Finding) {
+        if let Some(rating) = self.ratings.get(finding.finding_id.as_str()) {
+            rating.apply(finding);
+        }
+    }
+
+    /// Brings a finding, as a run reported it, up to date: moves it to its current location, together with the line range
+    /// of its suggestion, and gives it the priority and kind of its rating.
+    pub fn update_finding(&self, index: usize, finding: &mut Finding) {
         let row = self.finding(index);
+        self.rate_finding(finding);
         if row.line_start == 0 || (finding.repo_relative_path == row.path && finding.lines() == row.lines()) {
             return;
         }

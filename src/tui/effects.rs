@@ -28,12 +28,16 @@ use super::terminal::MessageSender;
 use super::views::ViewWorkers;
 use super::views::fix::FixIndex;
 use crate::config::ClockAndIds;
-use crate::domain::{Actor, Disposition, FindingId, FindingNote, NoteKind, RunId, TriageAction, ViewedFile};
+use crate::domain::{
+    Actor, Disposition, FindingId, FindingNote, NoteKind, RatingWish, RunId, TriageAction, ViewedFile,
+};
 use crate::git::Repo;
 use crate::masking::Mask;
 use crate::policy;
 use crate::report::render_prompt;
-use crate::runner::{FreshnessFacts, Services, SnoozeWish, SnoozedFindings, WatchState, snooze_findings};
+use crate::runner::{
+    FreshnessFacts, Services, SnoozeWish, SnoozedFindings, WatchState, rate_findings, snooze_findings,
+};
 use crate::store::triage::{self, UndoOutcome};
 use crate::store::{Store, StoreChange, StoreError, StoreView, WatcherStatus};
 
@@ -72,6 +76,7 @@ enum StoreWrite {
     Triage(TriageOrder),
     Note { finding: FindingId, text: String },
     Snooze { findings: Vec<FindingId>, wish: SnoozeWish },
+    Rate { findings: Vec<FindingId>, wish: RatingWish },
 }
 
 enum ClipboardRequest {
@@ -160,6 +165,9 @@ impl Effects {
             AppCommand::Triage(order) => self.send_to(&self.writer, StoreWrite::Triage(order)),
             AppCommand::SnoozeFindings { findings, wish } => {
                 self.send_to(&self.writer, StoreWrite::Snooze { findings, wish });
+            }
+            AppCommand::RateFindings { findings, wish } => {
+                self.send_to(&self.writer, StoreWrite::Rate { findings, wish });
             }
             AppCommand::Note { finding, text } => self.send_to(&self.writer, StoreWrite::Note { finding, text }),
             AppCommand::Review { scope, reviewer, force } => {
@@ -497,6 +505,10 @@ fn serve_writes(
                 let (kind, actor, at) = (NoteKind::Remark, Actor::User, ambient.now());
                 let note = FindingNote { finding_id: finding, kind, actor, text, at };
                 AppMessage::Noted(store.append_note(&note).map_err(|error| error.to_string()))
+            }
+            StoreWrite::Rate { findings, wish } => {
+                let rated = rate_findings(store, ambient, &findings, wish, Actor::User);
+                AppMessage::Rated(rated.map_err(|error| error.to_string()))
             }
             StoreWrite::Snooze { findings, wish } => {
                 let snoozed = match repo {

@@ -179,6 +179,7 @@ actions! {
         Reopen "reopen" "reopen" "open again",
         Note "note" "note" "write a note; it decides nothing",
         SnoozeFinding "snooze_finding" "snooze" "snooze the finding until a date or a change",
+        Rate "rate" "rate" "change priority or kind; later reports keep it",
         Triage "triage" "triage" "triage mode: one finding at a time",
         Undo "undo" "undo" "undo the last decision",
         Redo "redo" "redo" "redo",

@@ -11,7 +11,9 @@ use super::input::TerminalInput;
 use super::page_data::PageData;
 use super::views::fix::{FixIndex, FixOrder, FixPlan};
 use super::views::{ViewReply, ViewRequest};
-use crate::domain::{FindingId, FindingSnooze, FindingStatus, Fix, RunId, Scope, ViewedFile};
+use crate::domain::{
+    FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, RatingWish, RunId, Scope, ViewedFile,
+};
 use crate::runner::{
     BUILTIN_REVIEWER, FreshnessFacts, OpeningOutcome, OwnFinding, ReviewerTerms, SnoozeWish, SnoozedFindings,
     WatchState,
@@ -136,6 +138,8 @@ pub enum AppMessage {
     },
     /// Result of writing a note: false if the same note was there already.
     Noted(Result<bool, String>),
+    /// Result of rating findings: the stored lines.
+    Rated(Result<Vec<FindingRating>, String>),
     /// Result of snoozing findings: the stored lines.
     SnoozeStored(Result<Vec<FindingSnooze>, String>),
     /// Findings that are out of sight for a time.
@@ -272,6 +276,13 @@ pub enum AppCommand {
         findings: Vec<FindingId>,
         /// End of the snooze.
         wish: SnoozeWish,
+    },
+    /// Changes the priority or kind of findings.
+    RateFindings {
+        /// Finding ids.
+        findings: Vec<FindingId>,
+        /// New values.
+        wish: RatingWish,
     },
     /// Stores a note of the user about a finding.
     Note {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::diff::DiffPage;
 use super::theme::Role;
 use super::turns::TurnHistory;
-use crate::domain::{Disposition, Finding, FindingNote, FindingSnooze, Fix, JournalEntry, RunOutput, RunRecord};
+use crate::domain::{
+    Disposition, Finding, FindingNote, FindingRating, FindingSnooze, Fix, JournalEntry, RunOutput, RunRecord,
+};
 use crate::policy::MuteOffer;
 use crate::report::FirstReport;
 use crate::runner::LedgerPreview;
@@ -46,6 +48,8 @@ pub struct FindingPage {
     pub notes: Vec<FindingNote>,
     /// Snoozes and their ends, oldest first.
     pub snoozes: Vec<FindingSnooze>,
+    /// Changes of priority and kind by the user, oldest first.
+    pub ratings: Vec<FindingRating>,
     /// The run that last reported the finding.
     pub run: Option<RunRecord>,
     /// The first report; `None` if the last run made it, or if it is unknown.

@@ -95,8 +95,8 @@ impl PageLoader {
             (Tab::Ledger, _) => (self.ledger)().map(PageData::Ledger),
             (_, DetailSubject::Nothing) => return,
             (Tab::Page, DetailSubject::Finding(id)) => return self.load_finding(view, id, mask, show),
-            (Tab::Page, DetailSubject::Run(run)) => self.load_run(run),
-            (Tab::Page, DetailSubject::File { run, path }) => self.load_file(run, path),
+            (Tab::Page, DetailSubject::Run(run)) => self.load_run(view, run),
+            (Tab::Page, DetailSubject::File { run, path }) => self.load_file(view, run, path),
             (Tab::Turns, DetailSubject::Run(run)) => self.load_turns(run).map(PageData::Turns),
             (Tab::Context, DetailSubject::Run(run)) => self.load_turns(run).map(PageData::Context),
             (Tab::Fix, DetailSubject::Finding(id)) => self.load_fix(id, mask),
@@ -140,6 +140,8 @@ impl PageLoader {
         notes.iter_mut().for_each(|note| note.text = mask.mask_key_shapes(&note.text).into_owned());
         let mut snoozes = self.store.snooze_log().unwrap_or_default();
         snoozes.retain(|snooze| snooze.finding_id == finding.finding_id);
+        let mut ratings = self.store.rating_log().unwrap_or_default();
+        ratings.retain(|rating| rating.finding_id == finding.finding_id);
         let run = self.read_run(finding.last_run_id.as_str()).ok();
         let EarlierRuns { first: first_report, carried_from } = self.load_earlier_runs(&finding);
         let seen = self.find_relocation(view, &finding);
@@ -155,6 +157,7 @@ impl PageLoader {
             history,
             notes,
             snoozes,
+            ratings,
             run,
             first_report,
             carried_from,
@@ -234,9 +237,10 @@ impl PageLoader {
         Some(lines)
     }
 
-    fn load_run(&self, run: &str) -> Result<PageData, String> {
+    fn load_run(&self, view: &StoreView, run: &str) -> Result<PageData, String> {
         let record = self.read_run(run)?;
-        let output = self.store.output(&record.run_id).map_err(|error| error.to_string())?;
+        let mut output = self.store.output(&record.run_id).map_err(|error| error.to_string())?;
+        output.iter_mut().flat_map(|output| &mut output.findings).for_each(|finding| view.rate_finding(finding));
         let journal = if record.status.is_terminal() {
             Vec::new()
         } else {
@@ -264,7 +268,7 @@ impl PageLoader {
         Ok(Box::new(TurnsPage { run, conversation }))
     }
 
-    fn load_file(&self, run: &str, path: &str) -> Result<PageData, String> {
+    fn load_file(&self, view: &StoreView, run: &str, path: &str) -> Result<PageData, String> {
         let record = self.read_run(run)?;
         let output = self.store.output(&record.run_id).map_err(|error| error.to_string())?;
         let mut page = FilePage { run: record, path: path.to_owned(), findings: Vec::new(), hunks: 0, left_out: None };
@@ -275,6 +279,7 @@ impl PageLoader {
                 output.coverage.left_out.iter().find(|file| file.path == path).map(|file| file.reason.to_string());
             let findings = output.findings.into_iter().filter(|finding| finding.repo_relative_path == path);
             page.findings = findings.map(|finding| secrets::mask_finding(finding, Mask::On)).collect();
+            page.findings.iter_mut().for_each(|finding| view.rate_finding(finding));
             page.findings.sort_by_key(|finding| finding.line_start);
         }
         Ok(PageData::File(Box::new(page)))

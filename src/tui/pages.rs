@@ -22,8 +22,8 @@ use super::views::fix;
 pub(crate) use crate::report::figures::{format_brief, format_dollars, format_thousands};
 
 use crate::domain::{
-    Actor, FindingNote, FindingSnooze, FindingStatus, NoteKind, Priority, ReportedProblem, RunRecord, TriageAction,
-    text,
+    Actor, FindingNote, FindingRating, FindingSnooze, FindingStatus, NoteKind, Priority, ReportedProblem, RunRecord,
+    TriageAction, text,
 };
 use crate::report::describe_snooze_end;
 use crate::report::text::describe_review;
@@ -388,6 +388,9 @@ pub fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc
     for FindingSnooze { until, actor, at, .. } in &page.snoozes {
         let end = describe_snooze_end(until.as_ref(), &app.display.zone);
         entry(doc, when(*at), format!("{end}, by {}", name_actor(*actor)));
+    }
+    for FindingRating { rating, previous, actor, at, .. } in &page.ratings {
+        entry(doc, when(*at), format!("rated {rating}, before {previous}, by {}", name_actor(*actor)));
     }
     for FindingNote { kind, actor, text, at, .. } in &page.notes {
         let what = match kind {

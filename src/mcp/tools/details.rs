@@ -280,9 +280,10 @@ fn load_findings_of_run(
         let Some(index) = view.finding_index(finding.finding_id.as_str()) else { continue };
         let row = view.finding(index);
         finding.status = row.status;
+        view.rate_finding(finding);
         // Where a later run has reported it again, the row has the place in that run.
         if row.last_run == subject.run.as_str() {
-            view.relocate_finding(index, finding);
+            view.update_finding(index, finding);
         }
     }
     chosen.sort_by(|a, b| {

@@ -45,7 +45,8 @@ impl PageLoader {
     ) -> Result<PageData, String> {
         let run = self.read_run_of(view, subject)?;
         let output = self.store.output(&run.run_id).map_err(|error| error.to_string())?;
-        let findings = output.map(|output| output.findings).unwrap_or_default();
+        let mut findings = output.map(|output| output.findings).unwrap_or_default();
+        findings.iter_mut().for_each(|finding| view.rate_finding(finding));
         let mut page = DiffPage {
             run: run.run_id.to_string(),
             from: run.subject.base_commit.clone(),

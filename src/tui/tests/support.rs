@@ -344,6 +344,7 @@ pub fn page(n: u32, run: u32) -> Box<PageData> {
         },
         notes: Vec::new(),
         snoozes: Vec::new(),
+        ratings: Vec::new(),
         history: Vec::new(),
         run: None,
         first_report: None,

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use rstest::rstest;
 
 use super::support::*;
-use crate::domain::{Actor, FindingSnooze, FindingStatus, SnoozeEnd, Time, TriageAction};
+use crate::domain::{
+    Actor, FindingRating, FindingSnooze, FindingStatus, Kind, Priority, Rating, RatingWish, SnoozeEnd, Time,
+    TriageAction,
+};
 use crate::runner::{SnoozeWish, SnoozedFindings};
 use crate::store::triage::UndoOutcome;
 use crate::tui::app::{App, Pane};
@@ -144,6 +147,45 @@ fn snoozes(commands: &[AppCommand]) -> Vec<(Vec<String>, SnoozeWish)> {
         _ => None,
     };
     commands.iter().filter_map(order).collect()
+}
+
+#[test]
+fn a_rating_asks_for_priority_and_kind_of_the_chosen_findings() {
+    let rated = |commands: &[AppCommand]| -> Vec<(usize, RatingWish)> {
+        let order = |command: &AppCommand| match command {
+            AppCommand::RateFindings { findings, wish } => Some((findings.len(), *wish)),
+            _ => None,
+        };
+        commands.iter().filter_map(order).collect()
+    };
+    let set = |priority, kind| RatingWish::Set(Rating { priority, kind });
+    let mut app = showing(160, 48, view());
+    assert_eq!(rated(&press(&mut app, "P Esc")), []);
+    let commands = press(&mut app, "P Ctrl-u p 3 Enter");
+    assert_eq!(rated(&commands), [(1, set(Some(Priority::P3), None))]);
+    press(&mut app, "P Ctrl-u p 9 Enter");
+    let prompt: &PromptView = app.views.front_as().expect("the prompt stays");
+    assert!(prompt.error.contains("\"p9\" is neither a priority nor a kind"), "{}", prompt.error);
+    press(&mut app, "Esc j Space Space P");
+    type_text(&mut app, "security");
+    let commands = press(&mut app, "Enter");
+    assert_eq!(rated(&commands), [(2, set(None, Some(Kind::Security)))]);
+    let line = FindingRating {
+        finding_id: finding_id(1).parse().expect("an id"),
+        rating: Rating { priority: Some(Priority::P3), kind: None },
+        previous: Rating::default(),
+        actor: Actor::User,
+        at: Time::UNIX_EPOCH,
+        action: TriageAction::Set,
+        group: "t_1".to_owned(),
+    };
+    send(&mut app, AppMessage::Rated(Ok(vec![line.clone()])));
+    assert_eq!(app.notice.as_ref().map(|notice| notice.text.as_str()), Some("src/config.rs:7 is p3 now · u undoes"));
+    let back = FindingRating { rating: Rating::default(), ..line };
+    let result = Ok(UndoOutcome::Rated(vec![back]));
+    send(&mut app, AppMessage::Triaged { order: TriageOrder::Undo, result, written: 0 });
+    let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+    assert_eq!(said, Some("undone: src/config.rs:7 is as reported now"));
 }
 
 /// Returns the stored line of a snooze.

@@ -256,6 +256,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Repeat => triage::repeat_last_verdict(app, commands),
         A::Note => triage::prompt_note(app),
         A::SnoozeFinding => triage::prompt_snooze(app),
+        A::Rate => triage::prompt_rating(app),
         A::Triage => views::open_for_action(app, action, commands),
         A::Fix => fix::handle_key(app, commands),
         A::Undo => triage::undo_or_redo(app, TriageOrder::Undo, commands),

@@ -19,7 +19,8 @@ mod secrets;
 pub(crate) use search::{find_row, search_next};
 mod triage;
 pub(crate) use triage::{
-    dismiss, open_note_prompt, open_snooze_prompt, request_note, request_snooze, request_verdict, select_finding,
+    dismiss, open_note_prompt, open_rating_prompt, open_snooze_prompt, request_note, request_rating, request_snooze,
+    request_verdict, select_finding,
 };
 
 use std::sync::Arc;
@@ -100,6 +101,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             views::apply_change(app, &ViewChange::Triaged { order: &order, result: &result }, &mut commands);
         }
         AppMessage::Noted(result) => triage::apply_noted(app, result),
+        AppMessage::Rated(result) => triage::apply_rating(app, result),
         AppMessage::SnoozeStored(result) => triage::apply_snooze(app, result),
         AppMessage::Snoozed(snoozed) => data::apply_snoozed(app, snoozed, &mut commands),
         AppMessage::Requested(Ok(reply)) => apply_review_reply(app, &reply),

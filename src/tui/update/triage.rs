@@ -10,7 +10,9 @@ use super::super::message::{AppCommand, DetailSubject, TriageOrder, TriageOrderI
 use super::super::views::prompt::{InputPromptKind, PromptView, build_reason_prompt};
 use super::super::views::{fix, triage as triage_view};
 use super::{data, marks};
-use crate::domain::{Actor, Disposition, FindingId, FindingSnooze, FindingStatus, SnoozeEnd, Time, text};
+use crate::domain::{
+    Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, RatingWish, SnoozeEnd, Time, text,
+};
 use crate::policy::{self, SnoozeSubject};
 use crate::report::describe_snooze_end;
 use crate::runner::SnoozeWish;
@@ -126,6 +128,55 @@ pub fn open_snooze_prompt(app: &mut App, findings: Vec<FindingId>) {
     let offered = if findings.iter().all(is_snoozed) { "off" } else { "3d" };
     let prompt = PromptView::new(InputPromptKind::SnoozeFindings { findings }, LineEdit::with_suggestion(offered));
     app.views.open(prompt);
+}
+
+/// Opens the prompt for priority and kind of the marked findings, else of the selected one.
+pub fn prompt_rating(app: &mut App) {
+    let ids = collect_selected(app);
+    let findings: Vec<FindingId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
+    match findings.is_empty() {
+        true => app.show_notice(NoticeLevel::Info, "no finding is selected"),
+        false => open_rating_prompt(app, findings),
+    }
+}
+
+/// Opens the prompt for priority and kind of findings. Those of a single finding are offered.
+pub fn open_rating_prompt(app: &mut App, findings: Vec<FindingId>) {
+    let offered = match findings.as_slice() {
+        [id] => app.finding_by_id(id.as_str()).map(|row| format!("{} {}", row.priority, row.kind)),
+        _ => None,
+    };
+    let line = offered.map_or_else(LineEdit::default, |offered| LineEdit::with_suggestion(&offered));
+    app.views.open(PromptView::new(InputPromptKind::Rate { findings }, line));
+}
+
+/// Requests a rating of findings.
+pub fn request_rating(findings: &[FindingId], wish: RatingWish, commands: &mut Vec<AppCommand>) {
+    commands.push(AppCommand::RateFindings { findings: findings.to_vec(), wish });
+}
+
+/// Applies the answer of the store to a rating. The rows change when the store is read again.
+pub fn apply_rating(app: &mut App, result: Result<Vec<FindingRating>, String>) {
+    let lines = match result {
+        Ok(lines) if lines.is_empty() => return app.show_notice(NoticeLevel::Info, "nothing changed"),
+        Ok(lines) => lines,
+        Err(error) => return app.show_notice(NoticeLevel::Error, format!("not stored: {error}")),
+    };
+    let key = app.keymap.key_of(KeyContext::Global, Action::Undo).map_or_else(String::new, |key| key.to_string());
+    let what = describe_rating(app, &lines);
+    let dot = app.display.glyphs.dot;
+    app.show_notice(NoticeLevel::Success, format!("{what} {dot} {key} undoes"));
+    app.detail.stale = true;
+    app.finding_list.marks.clear();
+}
+
+/// Describes rating lines: "src/a.rs:7 is p1 SECURITY now".
+fn describe_rating(app: &App, lines: &[FindingRating]) -> String {
+    let rating = lines.first().map(|line| line.rating).unwrap_or_default();
+    match lines {
+        [line] => format!("{} is {rating} now", name_place(app, &line.finding_id)),
+        lines => format!("{} are {rating} now", text::format_count(lines.len(), "finding")),
+    }
 }
 
 /// Requests the snooze of findings.
@@ -289,6 +340,12 @@ pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutco
         Ok(UndoOutcome::Snoozed(lines)) => {
             let what = if *order == TriageOrder::Redo { "redone" } else { "undone" };
             let said = describe_snooze(app, &lines);
+            return app.show_notice(NoticeLevel::Success, format!("{what}: {said}"));
+        }
+        Ok(UndoOutcome::Rated(lines)) => {
+            let what = if *order == TriageOrder::Redo { "redone" } else { "undone" };
+            let said = describe_rating(app, &lines);
+            app.detail.stale = true;
             return app.show_notice(NoticeLevel::Success, format!("{what}: {said}"));
         }
         Ok(UndoOutcome::Nothing) => {

@@ -6,7 +6,7 @@ use super::knowledge::{ExportOverwrite, KnowledgeOrder, KnowledgeView};
 use super::revision_list::{OfferedRevision, draw_revisions, find_revisions, range_since};
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, with_labels};
-use crate::domain::{Disposition, FindingId, FindingNote, LineRange, Scope, Time, text};
+use crate::domain::{Disposition, FindingId, FindingNote, LineRange, RatingWish, Scope, Time, text};
 use crate::runner::{OwnFinding, SnoozeWish, parse_snooze};
 use crate::tui::app::{App, NoticeLevel, Pane};
 use crate::tui::doc;
@@ -18,7 +18,7 @@ use crate::tui::line_edit::LineEdit;
 use crate::tui::message::{AppCommand, ChosenReviewer, TriageOrderItem};
 use crate::tui::theme::Role;
 use crate::tui::update::{
-    data, dismiss, find_row, go_to_row, request_note, request_review, request_snooze, search_next,
+    data, dismiss, find_row, go_to_row, request_note, request_rating, request_review, request_snooze, search_next,
 };
 
 /// Open prompt: the text input line and its purpose.
@@ -52,6 +52,10 @@ pub enum InputPromptKind {
     },
     /// Asks until when these findings are out of sight.
     SnoozeFindings {
+        findings: Vec<FindingId>,
+    },
+    /// Asks for the priority and kind of these findings.
+    Rate {
         findings: Vec<FindingId>,
     },
     /// Asks for a note about a finding.
@@ -168,6 +172,9 @@ impl View for PromptView {
             InputPromptKind::SnoozeFindings { .. } => {
                 let help = ["3d, 2w, 2026-12-01", "change: of the file", "off"];
                 draw_input_line(painter, layout, "snooze", self, &help);
+            }
+            InputPromptKind::Rate { .. } => {
+                draw_input_line(painter, layout, "rate", self, &["p0 to p3", "a kind: SECURITY", "reported"]);
             }
             InputPromptKind::Filter { .. } => {
                 let completion = filter::complete(self.line.text(), self.line.cursor());
@@ -351,6 +358,10 @@ impl PromptView {
                     return self.refuse(error);
                 }
             }
+            InputPromptKind::Rate { findings } => match RatingWish::parse(&text) {
+                Ok(wish) => request_rating(findings, wish, commands),
+                Err(error) => return self.refuse(error),
+            },
             InputPromptKind::Note { .. } if text.chars().count() > FindingNote::MAX_TEXT_CHARS => {
                 return self.refuse(format!("a note has at most {} characters", FindingNote::MAX_TEXT_CHARS));
             }
@@ -420,6 +431,7 @@ impl PromptView {
             InputPromptKind::Reason { .. } => app.show_notice(NoticeLevel::Info, "nothing dismissed"),
             InputPromptKind::Patterns { before } => filter_patterns(app, before),
             InputPromptKind::SnoozeFindings { .. }
+            | InputPromptKind::Rate { .. }
             | InputPromptKind::Note { .. }
             | InputPromptKind::Commit { .. }
             | InputPromptKind::Range { .. }

@@ -135,6 +135,64 @@ fn a_snoozed_finding_is_out_of_the_list_and_the_ledger_until_it_comes_back() {
 }
 
 #[test]
+fn a_rating_holds_everywhere_also_after_the_next_report_until_it_is_taken_back() {
+    let test = reviewed();
+    let ids = finding_ids(&test);
+    let first = |test: &TestEnvironment| {
+        let found = test.json(&["findings", "--format", "json"], DONE);
+        let found = list(&found, "findings").iter().find(|finding| finding["finding_id"] == *ids[0]).cloned();
+        let found = found.expect("the finding");
+        format!("p{} {}", found["priority"], found["kind"].as_str().expect("a kind"))
+    };
+    assert_eq!(first(&test), "p1 LONG_METHOD");
+    let rate = |rating: &str| test.output(&["triage", &ids[0], "rated", "--as", rating], DONE);
+    assert_snapshot!(rate("p3"), @"f_[id]  as reported -> p3");
+    assert_snapshot!(rate("god_class"), @"f_[id]  p3 -> p3 GOD_CLASS");
+    assert_eq!(first(&test), "p3 GOD_CLASS");
+    // A checkpoint, a gate, the ledger and a later report.
+    test.store().checkpoint_now().expect("a checkpoint");
+    assert_eq!(test.json(&["status", "--format", "json"], DONE)["undecided"]["p1"], 0);
+    assert!(!run(&test, &["ledger"], DONE).contains(&ids[0]));
+    run(&test, &["review", "--wait", "--force"], DONE);
+    assert_eq!(first(&test), "p3 GOD_CLASS");
+    let shown = test.json(&["show", &ids[0], "--format", "json"], DONE);
+    assert_eq!((&shown["finding"]["priority"], shown["ratings"].as_array().map(Vec::len)), (&3.into(), Some(2)));
+    let text = test.output(&["show", &ids[0]], DONE);
+    assert_snapshot!(lines_with(&text, |line| line.starts_with("rated")), @r"
+    rated p3, before as reported, by the user [duration] ago
+    rated p3 GOD_CLASS, before p3, by the user [duration] ago
+    ");
+    assert_snapshot!(test.output(&["undo"], DONE), @"f_[id]  p3 GOD_CLASS -> p3");
+    assert_snapshot!(test.output(&["undo"], DONE), @"f_[id]  p3 -> as reported");
+    assert_eq!(first(&test), "p1 LONG_METHOD");
+    run(&test, &["redo"], DONE);
+    assert_eq!(first(&test), "p3 LONG_METHOD");
+    assert_snapshot!(rate("reported"), @"f_[id]  p3 -> as reported");
+    assert_eq!(first(&test), "p1 LONG_METHOD");
+    assert!(test.store().verify().expect("verified").is_clean());
+}
+
+#[test]
+fn a_rating_that_means_nothing_is_refused() {
+    let test = reviewed();
+    let ids = finding_ids(&test);
+    for (arguments, said) in [
+        (&["triage", &ids[0], "rated"][..], "a rating needs its value"),
+        (&["triage", &ids[0], "rated", "--as", "p7"], "\"p7\" is neither a priority nor a kind"),
+        (&["triage", &ids[0], "rated", "--as", "p1", "--until", "3d"], "only a snooze has an end"),
+        (&["triage", &ids[0], "open", "--as", "p1"], "only a rating has --as"),
+        (&["triage", &ids[0], "rated", "--as", "p1", "--reason", "x"], "a rating has no reason"),
+    ] {
+        let error = test.fails(arguments, USAGE);
+        assert!(error.contains(said), "{error}");
+    }
+    let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+    command.args(["triage", &ids[0], "rated", "--as", "p3"]).env("REVDECK_ACTOR", "assistant");
+    let refused = err(&command.output().expect("it runs"));
+    assert!(refused.contains("only the user changes the priority or kind of a finding"), "{refused}");
+}
+
+#[test]
 fn a_snooze_that_means_nothing_is_refused() {
     let test = reviewed();
     let ids = finding_ids(&test);

@@ -44,7 +44,8 @@ use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
 use crate::tui::message::{AppCommand, TriageOrder, TriageOrderItem};
 use crate::tui::update::{
-    commit_mark_range, dismiss, open_note_prompt, open_snooze_prompt, request_verdict, select_finding,
+    commit_mark_range, dismiss, open_note_prompt, open_rating_prompt, open_snooze_prompt, request_verdict,
+    select_finding,
 };
 
 /// Most cards in memory; beyond, only those that are shown next stay.
@@ -174,6 +175,11 @@ impl View for TriageView {
             A::SnoozeFinding => {
                 if let Some(finding) = self.shown_id() {
                     open_snooze_prompt(app, vec![finding]);
+                }
+            }
+            A::Rate => {
+                if let Some(finding) = self.shown_id() {
+                    open_rating_prompt(app, vec![finding]);
                 }
             }
             A::Edit => self.edit(app, commands),
