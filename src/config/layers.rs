@@ -169,6 +169,8 @@ struct SettingsLoader {
     settings: Vec<Option<(SettingValue, SettingOrigin)>>,
     reviewers: BTreeMap<String, ReviewerTable>,
     commands: BTreeMap<String, CustomCommand>,
+    /// Texts of saved filters, by name.
+    filters: BTreeMap<String, String>,
     smells: Vec<toml::Table>,
     thresholds: Vec<(String, String, SettingOrigin)>,
     warnings: Vec<String>,
@@ -272,6 +274,7 @@ impl SettingsLoader {
             settings: vec![None; KEYS.len()],
             reviewers: BTreeMap::new(),
             commands: BTreeMap::new(),
+            filters: BTreeMap::new(),
             smells: Vec::new(),
             thresholds: Vec::new(),
             warnings: Vec::new(),
@@ -326,6 +329,21 @@ impl SettingsLoader {
                                 self.commands.insert(parsed.name.clone(), parsed);
                             }
                             Err(error) => self.report_mistake(layer, error)?,
+                        }
+                    }
+                }
+                ("filters", DeValue::Table(filters)) if layer != SettingsLayer::Repository => {
+                    for (name, text) in filters {
+                        match text.get_ref() {
+                            DeValue::String(text) => {
+                                self.filters.insert(name.get_ref().to_string(), text.to_string());
+                            }
+                            _ => {
+                                let key = format!("filters.{}", name.get_ref());
+                                let allowed = "a filter, such as \"status:open p:0,1\"".to_owned();
+                                let error = document.value_error(text.span().start, &key, "is no text", allowed);
+                                self.report_mistake(layer, error)?;
+                            }
                         }
                     }
                 }
@@ -385,8 +403,11 @@ impl SettingsLoader {
             return Ok(());
         }
         let Some(index) = index else {
-            let names: Vec<&str> =
-                KEYS.iter().map(|key| key.name).chain(["[reviewers.NAME]", "[commands.NAME]", "[smells]"]).collect();
+            let names: Vec<&str> = KEYS
+                .iter()
+                .map(|key| key.name)
+                .chain(["[reviewers.NAME]", "[commands.NAME]", "[filters]", "[smells]"])
+                .collect();
             let problem = format!("there is no such setting{}", did_you_mean(name, names.iter().copied()));
             return Err(document.value_error(start, name, problem, names.join(", ")));
         };
@@ -526,6 +547,7 @@ impl SettingsLoader {
         }
         settings.reviewers = self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect();
         settings.commands = self.commands.values().cloned().collect();
+        settings.filters.clone_from(&self.filters);
         (settings.smells, settings.keymap) = (smells, keymap);
         Ok(settings)
     }

@@ -133,6 +133,9 @@ setting_table! {
         /// User's `[commands]` tables, by name.
         #[serde(skip)]
         commands: Vec<CustomCommand>;
+        /// User's `[filters]` of the cockpit, by name.
+        #[serde(skip)]
+        filters: BTreeMap<String, String>;
         /// Keymap files, lowest layer first.
         #[serde(skip)]
         keymap: Vec<KeymapFile>;

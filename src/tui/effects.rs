@@ -179,6 +179,7 @@ impl Effects {
             AppCommand::Resume(run) => self.send_to(&self.control, RunnerRequest::Resume(run)),
             AppCommand::Watch => self.send_to(&self.control, RunnerRequest::Watch),
             AppCommand::Snooze(text) => self.send_to(&self.control, RunnerRequest::Snooze(text)),
+            AppCommand::SaveFilter(change) => self.send_to(&self.control, RunnerRequest::SaveFilter(change)),
             AppCommand::KeepTheme(name) => self.send_to(&self.control, RunnerRequest::KeepTheme(name)),
             AppCommand::PlanFix(findings) => self.send_to(&self.control, RunnerRequest::PlanFix(findings)),
             AppCommand::Fix(order) => self.send_to(&self.control, RunnerRequest::Fix(order)),

@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::saved_filters::SavedFilters;
 use crate::config::did_you_mean;
 use crate::domain::{FindingStatus, Kind, Priority, RunId};
 use crate::runner::SnoozedFindings;
@@ -277,11 +278,15 @@ pub struct Completion {
     pub candidates: Vec<String>,
 }
 
-/// Returns the candidates that fit at the cursor.
-pub fn complete(text: &str, cursor: usize) -> Completion {
+/// Returns the candidates that fit at the cursor: terms, values and saved filters.
+pub fn complete(text: &str, cursor: usize, saved: &SavedFilters) -> Completion {
     let before = text.get(..cursor).unwrap_or(text);
     let word_start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
     let word = &before[word_start..];
+    if let Some(begin) = word.strip_prefix('@') {
+        let fitting = saved.keys().filter(|name| name.starts_with(begin)).map(|name| format!("@{name}")).collect();
+        return Completion { start: word_start, candidates: fitting };
+    }
     let Some((name, values)) = word.split_once(':') else {
         let fitting = TERM_NAMES.iter().filter(|name| name.starts_with(word)).map(|name| (*name).to_owned()).collect();
         return Completion { start: word_start, candidates: fitting };
@@ -423,12 +428,15 @@ mod tests {
 
     #[test]
     fn help_offers_what_fits_at_the_cursor() {
-        let offered = |text: &str| complete(text, text.len());
+        let offered = |text: &str| complete(text, text.len(), &SavedFilters::new());
         assert_eq!(offered("st").candidates, ["status:"]);
         assert_eq!(offered("status:open p:").candidates, ["0", "1", "2", "3"]);
         assert_eq!(offered("status:un").candidates, ["undecided", "unresolved"]);
         assert_eq!(offered("kind:dead,lon"), Completion { start: 10, candidates: vec!["LONG_METHOD".into()] });
         assert_eq!(offered("kind:error").candidates[0], "ERROR_HANDLING");
         assert_eq!(offered("path:src").candidates, Vec::<String>::new());
+        let saved = [("urgent", "p:0"), ("old", "p:3")].map(|(a, b)| (a.to_owned(), b.to_owned())).into();
+        assert_eq!(complete("p:0 @u", 6, &saved), Completion { start: 4, candidates: vec!["@urgent".into()] });
+        assert_eq!(complete("@", 1, &saved).candidates, ["@old", "@urgent"]);
     }
 }

@@ -9,6 +9,7 @@ use super::diff::{DiffMove, DiffPage, DiffRequest, DiffTexts, TextHighlights};
 use super::finding_order::{FindingQuery, ListedFindings};
 use super::input::TerminalInput;
 use super::page_data::PageData;
+use super::saved_filters::FilterChange;
 use super::views::fix::{FixIndex, FixOrder, FixPlan};
 use super::views::{ViewReply, ViewRequest};
 use crate::domain::{
@@ -174,6 +175,8 @@ pub enum AppMessage {
     Watched(Result<String, String>),
     /// Result of writing the theme into the settings.
     ThemeKept(Result<String, String>),
+    /// Result of saving or removing a filter.
+    FilterSaved(Result<String, String>),
     /// All fixes.
     Fixes(Arc<FixIndex>),
     /// Reviewer that would make a fix.
@@ -316,6 +319,8 @@ pub enum AppCommand {
     SetMouse(bool),
     /// Writes the name of a theme into the user's settings.
     KeepTheme(String),
+    /// Writes a saved filter into the user's settings, or removes it there.
+    SaveFilter(FilterChange),
     /// Determines the reviewer that would make a fix.
     PlanFix(Vec<FindingId>),
     /// Makes, applies, undoes or drops a fix.

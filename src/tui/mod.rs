@@ -36,6 +36,7 @@ mod pages;
 pub mod request_counter;
 mod run_label;
 mod runner_requests;
+mod saved_filters;
 mod screen;
 mod short_title;
 mod terminal;
@@ -117,6 +118,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     let mut app = App::new(load_options(&services, columns, rows));
     app.now = services.ambient.now().as_millisecond();
     app.finding_list.row_height = services.settings.finding_rows;
+    app.finding_list.saved_filters.clone_from(&services.settings.filters);
     // On the first visit, what comes from now on is new.
     let visit = services.store.last_visit();
     let visit = visit.unwrap_or_else(|| LastVisit { left_at: services.ambient.now(), ..LastVisit::default() });

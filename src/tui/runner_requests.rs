@@ -4,6 +4,7 @@
 use std::sync::mpsc::Receiver;
 
 use super::message::{AppMessage, ChosenReviewer, ReviewReply};
+use super::saved_filters::FilterChange;
 use super::terminal::MessageSender;
 use super::views::fix::{FixOrder, FixPlan};
 use crate::config;
@@ -26,6 +27,7 @@ pub(super) enum RunnerRequest {
     Watch,
     Snooze(String),
     KeepTheme(String),
+    SaveFilter(FilterChange),
     PlanFix(Vec<FindingId>),
     Fix(FixOrder),
     AddFinding(OwnFinding),
@@ -85,6 +87,7 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
             RunnerRequest::Watch => AppMessage::Watched(toggle_watch(services)),
             RunnerRequest::Snooze(text) => AppMessage::Watched(snooze(services, &text)),
             RunnerRequest::KeepTheme(name) => AppMessage::ThemeKept(keep_theme(services, &name)),
+            RunnerRequest::SaveFilter(change) => AppMessage::FilterSaved(save_filter(services, &change)),
             RunnerRequest::PlanFix(findings) => AppMessage::FixPlanned(
                 services
                     .fixer()
@@ -133,8 +136,16 @@ fn add_finding(services: &Services, finding: &OwnFinding) -> Result<String, Stri
 /// Writes the name of a theme into the user's settings and says where.
 fn keep_theme(services: &Services, name: &str) -> Result<String, String> {
     let file = services.paths.config_file();
-    config::set_user_setting(&file, "theme", name).map_err(|error| error.to_string())?;
+    config::set_user_setting(&file, &["theme"], Some(name)).map_err(|error| error.to_string())?;
     Ok(format!("theme {name} is kept in {}", file.display()))
+}
+
+/// Writes a saved filter into the user's settings, or removes it there, and says where.
+fn save_filter(services: &Services, FilterChange { name, text }: &FilterChange) -> Result<String, String> {
+    let file = services.paths.config_file();
+    config::set_user_setting(&file, &["filters", name], text.as_deref()).map_err(|error| error.to_string())?;
+    let done = if text.is_some() { "is saved in" } else { "is removed from" };
+    Ok(format!("the filter @{name} {done} {}", file.display()))
 }
 
 /// Starts a watcher, or stops the current one, and describes the result.

@@ -48,7 +48,8 @@ const PATTERNS: &[TitlePattern] = &[
     ("{s} is not explained by a name", "unexplained number"),
     ("\"{s}\" is written out {a} times", "written out {a} times"),
     ("{a} of `{s}` stands in the code: {b}", "{a} in the code"),
-    ("{a} stands in the code: {s}", "{a} in the code"),
+    // What stands there is a hidden value.
+    ("{a} stands in the code: {b}", "{a} in the code"),
     ("{a} is fixed in the code: {s}", "{a} in the code"),
     ("`{s}` {a}", "{a}"),
 ];

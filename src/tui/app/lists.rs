@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::tui::filter::{FilterOverrides, FindingFilter};
 use crate::tui::finding_order::{FindingArrangement, FindingQuery, FindingTotals, ListedFindings};
 use crate::tui::request_counter::RequestCounter;
+use crate::tui::saved_filters::SavedFilters;
 
 /// Selected row of a list, and the first row on the screen (both 0-based).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,6 +58,8 @@ pub struct FindingList {
     pub cursor: Cursor,
     /// Filter as the user typed it.
     pub filter_text: String,
+    /// Saved filters, which the prompt replaces by their texts.
+    pub saved_filters: SavedFilters,
     /// Choices of runs and files that led to `filter_text`, the last one at the end.
     pub narrowed: Vec<FilterStep>,
     /// Parsed form of `filter_text`.

@@ -12,7 +12,9 @@ use crate::domain::{
 use crate::runner::{SnoozeWish, SnoozedFindings};
 use crate::store::triage::UndoOutcome;
 use crate::tui::app::{App, Pane};
+use crate::tui::filter::DEFAULT;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder, TriageOrderItem};
+use crate::tui::saved_filters::FilterChange;
 use crate::tui::update;
 use crate::tui::views::prompt::PromptView;
 
@@ -147,6 +149,39 @@ fn snoozes(commands: &[AppCommand]) -> Vec<(Vec<String>, SnoozeWish)> {
         _ => None,
     };
     commands.iter().filter_map(order).collect()
+}
+
+#[test]
+fn a_filter_is_saved_used_and_removed_by_its_name() {
+    let saved = |commands: &[AppCommand]| -> Vec<FilterChange> {
+        let change = |command: &AppCommand| match command {
+            AppCommand::SaveFilter(change) => Some(change.clone()),
+            _ => None,
+        };
+        commands.iter().filter_map(change).collect()
+    };
+    let change = |text: Option<&str>| FilterChange { name: "urgent".to_owned(), text: text.map(ToOwned::to_owned) };
+    let mut app = showing(160, 48, view());
+    press(&mut app, "2 f");
+    type_text(&mut app, "p:0 =@urgent");
+    assert_eq!(saved(&press(&mut app, "Enter")), [change(Some("status:undecided p:0"))]);
+    assert_eq!(app.finding_list.filter_text, "status:undecided p:0");
+    press(&mut app, "f Ctrl-u");
+    type_text(&mut app, "@urg");
+    press(&mut app, "Tab Enter");
+    assert_eq!(app.finding_list.filter_text, "status:undecided p:0", "the name was completed and replaced");
+    press(&mut app, "f Ctrl-u");
+    type_text(&mut app, "@none");
+    press(&mut app, "Enter");
+    let prompt: &PromptView = app.views.front_as().expect("the prompt stays");
+    assert!(prompt.error.starts_with("@none is no saved filter; there are @urgent"), "{}", prompt.error);
+    press(&mut app, "Ctrl-u");
+    type_text(&mut app, "p:9 =@urgent");
+    assert_eq!(saved(&press(&mut app, "Enter")), [], "a filter that means nothing is not saved");
+    press(&mut app, "Ctrl-u");
+    type_text(&mut app, "=@urgent");
+    assert_eq!(saved(&press(&mut app, "Enter")), [change(None)]);
+    assert_eq!((app.finding_list.filter_text.as_str(), app.finding_list.saved_filters.len()), (DEFAULT, 0));
 }
 
 #[test]

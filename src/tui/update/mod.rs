@@ -5,7 +5,9 @@
 
 mod announce;
 pub(crate) mod data;
+mod filter_line;
 mod folds;
+pub(crate) use filter_line::{accept_filter, apply_filter};
 pub(crate) use folds::selected_fold as chosen_fold;
 mod keys;
 pub(crate) use keys::{focus_pane, go_to_row, pausable_run, request_review, run_chosen_action};
@@ -115,6 +117,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             show_outcome(app, result);
             app.keep_notice();
         }
+        AppMessage::FilterSaved(result) => show_outcome(app, result.map_err(|error| format!("not saved: {error}"))),
         AppMessage::ThemeKept(result) => apply_kept_theme(app, result),
         AppMessage::Reconciled(Some(summary)) => {
             app.show_notice(NoticeLevel::Info, summary);

@@ -11,14 +11,16 @@ use crate::runner::{OwnFinding, SnoozeWish, parse_snooze};
 use crate::tui::app::{App, NoticeLevel, Pane};
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
-use crate::tui::filter::{self, FindingFilter};
+use crate::tui::filter;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
 use crate::tui::message::{AppCommand, ChosenReviewer, TriageOrderItem};
+use crate::tui::saved_filters::SavedFilters;
 use crate::tui::theme::Role;
 use crate::tui::update::{
-    data, dismiss, find_row, go_to_row, request_note, request_rating, request_review, request_snooze, search_next,
+    accept_filter, apply_filter, data, dismiss, find_row, go_to_row, request_note, request_rating, request_review,
+    request_snooze, search_next,
 };
 
 /// Open prompt: the text input line and its purpose.
@@ -132,7 +134,7 @@ impl View for PromptView {
                 return ViewFlow::Close;
             }
             Some(Action::Complete | Action::Down | Action::Up) => match self.kind {
-                InputPromptKind::Filter { .. } => self.complete(),
+                InputPromptKind::Filter { .. } => self.complete(&app.finding_list.saved_filters),
                 InputPromptKind::Reason { .. } => {
                     self.choose_offer(&dismissal_reasons(app), press.action == Some(Action::Up));
                     return ViewFlow::Open;
@@ -177,7 +179,8 @@ impl View for PromptView {
                 draw_input_line(painter, layout, "rate", self, &["p0 to p3", "a kind: SECURITY", "reported"]);
             }
             InputPromptKind::Filter { .. } => {
-                let completion = filter::complete(self.line.text(), self.line.cursor());
+                let saved = &painter.app.finding_list.saved_filters;
+                let completion = filter::complete(self.line.text(), self.line.cursor(), saved);
                 let help: Vec<&str> = completion.candidates.iter().map(String::as_str).collect();
                 draw_input_line(painter, layout, "filter", self, &help);
             }
@@ -288,8 +291,8 @@ impl PromptView {
     }
 
     /// Completes the word at the cursor with the first candidate.
-    fn complete(&mut self) {
-        let completion = filter::complete(self.line.text(), self.line.cursor());
+    fn complete(&mut self, saved: &SavedFilters) {
+        let completion = filter::complete(self.line.text(), self.line.cursor(), saved);
         if let Some(candidate) = completion.candidates.first() {
             let ends = if candidate.ends_with(':') { "" } else { " " };
             self.line.replace(completion.start, &format!("{candidate}{ends}"));
@@ -313,10 +316,7 @@ impl PromptView {
     fn apply_typed(&self, app: &mut App, commands: &mut Vec<AppCommand>) {
         let text = self.line.text().trim().to_owned();
         match &self.kind {
-            InputPromptKind::Filter { .. } if text != app.finding_list.filter_text => {
-                app.finding_list.filter_text = text;
-                data::refilter(app, commands);
-            }
+            InputPromptKind::Filter { .. } => apply_filter(app, &text, commands),
             InputPromptKind::Patterns { .. } => filter_patterns(app, &text),
             InputPromptKind::Search { from, .. } => {
                 app.search = text;
@@ -335,7 +335,7 @@ impl PromptView {
         let text = self.line.text().trim().to_owned();
         match &mut self.kind {
             InputPromptKind::Filter { .. } => {
-                if let Some(error) = FindingFilter::parse(&text).describe_fault(&app.store.view) {
+                if let Err(error) = accept_filter(app, &text, commands) {
                     return self.refuse(error);
                 }
             }

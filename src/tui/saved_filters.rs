@@ -1,0 +1,110 @@
+//! Saved filters of the findings list: `@NAME` in a filter stands for the filter that the user saved under this name.
+//!
+//! A filter with `=@NAME` at its end is saved; `=@NAME` alone removes the saved one. They are kept in `[filters]` of the
+//! user's settings.
+
+use std::collections::BTreeMap;
+
+use crate::config::did_you_mean;
+
+/// Saved filters by name, without the `@`.
+pub type SavedFilters = BTreeMap<String, String>;
+
+/// Change of the saved filters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterChange {
+    /// Name, without the `@`.
+    pub name: String,
+    /// Text of the filter; `None` removes it.
+    pub text: Option<String>,
+}
+
+/// Parses `FILTER =@NAME` and `=@NAME`. Returns `None` if the last word does not begin with `=@`.
+///
+/// # Errors
+///
+/// Returns the reason if the name is no name.
+pub fn parse_change(text: &str) -> Option<Result<FilterChange, String>> {
+    let text = text.trim();
+    let (filter, last) = text.rsplit_once(char::is_whitespace).unwrap_or(("", text));
+    let name = last.strip_prefix("=@")?;
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    let filter = filter.trim();
+    Some(match is_name {
+        true => Ok(FilterChange { name: name.to_owned(), text: (!filter.is_empty()).then(|| filter.to_owned()) }),
+        false => Err(format!("@{name} is no name of a filter: letters, digits, - and _")),
+    })
+}
+
+/// Replaces each `@NAME` by its filter. Unknown names stay. Saved filters in saved filters are not replaced.
+pub fn expand(text: &str, saved: &SavedFilters) -> String {
+    if !text.contains('@') {
+        return text.to_owned();
+    }
+    let word = |word: &str| match word.strip_prefix('@').and_then(|name| saved.get(name)) {
+        Some(filter) => filter.clone(),
+        None => word.to_owned(),
+    };
+    text.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Describes the first `@NAME` that is unknown; `None` if there is none.
+pub fn describe_unknown(text: &str, saved: &SavedFilters) -> Option<String> {
+    let is_unknown = |name: &&str| !saved.contains_key(*name);
+    let name = text.split_whitespace().filter_map(|word| word.strip_prefix('@')).find(is_unknown)?;
+    let known: Vec<String> = saved.keys().map(|name| format!("@{name}")).collect();
+    let how = "FILTER =@NAME saves one";
+    Some(match known.is_empty() {
+        true => format!("@{name} is no saved filter; {how}"),
+        false => {
+            let meant = did_you_mean(name, saved.keys().map(String::as_str));
+            format!("@{name} is no saved filter; there are {}; {how}{meant}", known.join(", "))
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saved() -> SavedFilters {
+        [("urgent", "status:undecided p:0,1"), ("mine", "path:src/")].map(|(a, b)| (a.to_owned(), b.to_owned())).into()
+    }
+
+    #[test]
+    fn names_stand_for_their_filters() {
+        for (text, expanded) in [
+            ("@urgent", "status:undecided p:0,1"),
+            ("@urgent kind:dead @mine", "status:undecided p:0,1 kind:dead path:src/"),
+            ("@other p:0", "@other p:0"),
+            ("me@mine", "me@mine"),
+            ("status:open  p:0", "status:open  p:0"),
+        ] {
+            assert_eq!(expand(text, &saved()), expanded);
+        }
+        assert_eq!(describe_unknown("@urgent @mine p:0", &saved()), None);
+        assert_eq!(
+            describe_unknown("@urgnt", &saved()).as_deref(),
+            Some(
+                "@urgnt is no saved filter; there are @mine, @urgent; FILTER =@NAME saves one; did you mean \"urgent\"?"
+            )
+        );
+        assert_eq!(
+            describe_unknown("@x", &SavedFilters::new()).as_deref(),
+            Some("@x is no saved filter; FILTER =@NAME saves one")
+        );
+    }
+
+    #[test]
+    fn a_name_behind_an_equals_sign_saves_or_removes() {
+        let change = |text: &str| parse_change(text).map(|change| change.map(|change| (change.name, change.text)));
+        let saves = |name: &str, text: &str| Some(Ok((name.to_owned(), Some(text.to_owned()))));
+        assert_eq!(change("p:0 kind:dead =@a"), saves("a", "p:0 kind:dead"));
+        assert_eq!(change(" status:all  =@old-1 "), saves("old-1", "status:all"));
+        assert_eq!(change("=@a"), Some(Ok(("a".to_owned(), None))));
+        assert_eq!(change("@a"), None);
+        assert_eq!(change("=@a p:1"), None);
+        assert_eq!(change("p =1"), None);
+        assert_eq!(change("p:0 =@ü"), Some(Err("@ü is no name of a filter: letters, digits, - and _".to_owned())));
+    }
+}
