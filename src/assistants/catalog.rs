@@ -308,7 +308,8 @@ impl Installation<'_> {
         };
         let (hooks_file, settings) = (config.join("hooks.json"), config.join("config.toml"));
         let hooks = codex_hooks(self.scope(), self.program, self.stop)?;
-        let server = json!({ "command": self.program.program(), "args": [MCP_WORDS] });
+        // Codex passes on only variables that are named here.
+        let server = json!({ "command": self.program.program(), "args": [MCP_WORDS], "env_vars": ["REVDECK_HOME"] });
         let server = SettingsEntry::Server { parents: &["mcp_servers"], value: server };
         // Codex warns where one folder has hooks in both files.
         let in_settings =

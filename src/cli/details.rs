@@ -172,7 +172,9 @@ fn cut_finding(look: &TextOptions, finding: &Finding, room: usize) -> String {
     if shown.len() <= room {
         return shown;
     }
-    format!("\n{id} left out: it needs {} bytes; all of it: revdeck show {id}\n", shown.len())
+    let left_out = format!("\n{id} left out: it needs {} bytes; all of it: revdeck show {id}\n", shown.len());
+    let shortest = format!("\n{id} left out\n");
+    [left_out, shortest].into_iter().find(|text| text.len() <= room).unwrap_or_default()
 }
 
 /// Returns the command with the next larger limit.

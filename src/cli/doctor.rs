@@ -127,6 +127,9 @@ pub fn run(invocation: &Invocation, arguments: &DoctorArgs) -> Result<CliExitCod
             None => check(name, CheckStatus::Good, "readable".to_owned()),
         }
     }
+    for unknown in Prompts::find_unknown_files(&invocation.paths) {
+        check("prompts", CheckStatus::Bad, crate::domain::text::sanitize_line(&unknown).into_owned());
+    }
     if let Some((verdict, text)) = judge_guidelines(&UserGuidelines::load(&invocation.paths)) {
         check("guidelines", verdict, text);
     }
@@ -233,7 +236,7 @@ fn judge_theme(paths: &Paths, theme: &str) -> (CheckStatus, String) {
     }
     match tui::find_theme_file_faults(paths).as_slice() {
         [] => (CheckStatus::Good, theme.to_owned()),
-        faults => (CheckStatus::Notice, faults.join("; ")),
+        faults => (CheckStatus::Bad, faults.join("; ")),
     }
 }
 

@@ -34,7 +34,7 @@ pub struct SmellsArgs {
     format: OutputFormat,
 }
 
-/// Runs `revdeck smells`.
+/// Runs `revdeck smells`. Returns [`CliExitCode::Incomplete`] if a file was not checked.
 ///
 /// # Errors
 ///
@@ -58,6 +58,7 @@ pub fn run(invocation: &Invocation, arguments: &SmellsArgs) -> Result<CliExitCod
         output::print_note(&format!("warning: left out {}: {why}", path.display()));
     }
     let missing = describe_missing(report.unreadable.iter().chain(&report.left_out));
+    let code = if missing.is_some() { CliExitCode::Incomplete } else { CliExitCode::Done };
     match (arguments.format, arguments.format.exporter()) {
         (_, Some(render)) => {
             let findings = collect_findings(&report.files, look.now)?;
@@ -71,7 +72,7 @@ pub fn run(invocation: &Invocation, arguments: &SmellsArgs) -> Result<CliExitCod
         }
         _ => output::print(&as_text(&look, &report.files, arguments.metrics))?,
     }
-    Ok(CliExitCode::Done)
+    Ok(code)
 }
 
 /// Maximum number of files that are named as not reviewed. Not from the literature: what fits into one line.

@@ -60,9 +60,10 @@ pub(crate) use user_guidelines::UserGuidelines;
 ///
 /// # Errors
 ///
-/// Fails if the theme file cannot be read or is not TOML.
+/// Fails if the theme file cannot be read, is not TOML, or has keys that `base` does not have.
 pub fn load_user_theme(paths: &Paths, name: &str, base: &str) -> Result<Option<String>, ConfigError> {
-    paths.theme_file(name).map_or(Ok(None), |file| overlay_user_file(base, &file, AllowedKeys::Any))
+    let shape = if base.is_empty() { AllowedKeys::Any } else { AllowedKeys::OnlyBaseKeys };
+    paths.theme_file(name).map_or(Ok(None), |file| overlay_user_file(base, &file, shape))
 }
 
 /// Lists the names of the user's theme files, sorted.

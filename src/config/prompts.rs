@@ -24,6 +24,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
+use super::closest_word::did_you_mean;
 use super::settings_file::{SettingsFile, SymlinkPolicy};
 use super::{ConfigError, Paths};
 use crate::domain::content_hash;
@@ -277,6 +278,21 @@ impl Prompts {
             }
         }
         Ok(prompts)
+    }
+
+    /// Describes the Markdown files in the folder of the user's prompts that are no prompts, one line each.
+    pub fn find_unknown_files(paths: &Paths) -> Vec<String> {
+        let entries = std::fs::read_dir(paths.prompts_folder()).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".md").map(str::to_owned));
+        let known = || PromptName::ALL.iter().map(|name| name.file());
+        let mut unknown: Vec<String> = names.filter(|name| known().all(|known| known != name)).collect();
+        unknown.sort();
+        let describe = |name: String| {
+            let meant = did_you_mean(&name, known());
+            let known: Vec<String> = known().map(|name| format!("{name}.md")).collect();
+            format!("{name}.md is no prompt; there are: {}{meant}", known.join(", "))
+        };
+        unknown.into_iter().map(describe).collect()
     }
 
     /// Returns the prompt with its placeholders filled in.

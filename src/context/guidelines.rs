@@ -93,12 +93,12 @@ pub fn quote_documents(
     (!documents.is_empty()).then_some(quoted)
 }
 
-/// Collects the instructions in a snapshot for a review of `changed_paths`. Among `documents`, decision records that
+/// Collects the instructions in a commit for a review of `changed_paths`. Among `documents`, decision records that
 /// concern these paths are added. The text has at most `budget_tokens`, as counted by `count`. `None` if there are no
 /// instructions or none fits.
 pub fn collect_guidelines(
     repo: &Repo,
-    snapshot_commit: &str,
+    commit: &str,
     changed_paths: &[&str],
     documents: &[String],
     budget_tokens: u64,
@@ -107,10 +107,10 @@ pub fn collect_guidelines(
 ) -> Option<Guidelines> {
     let mut rules = Guidelines { text: String::new(), sources: Vec::new(), is_whole: true };
     let mut seen = HashSet::new();
-    let decisions = find_relevant_decisions(repo, snapshot_commit, documents, changed_paths);
+    let decisions = find_relevant_decisions(repo, commit, documents, changed_paths);
     for path in candidate_paths(changed_paths).into_iter().chain(decisions.iter().cloned()) {
         let Some((place, blob)) =
-            find_file_following_link(repo, snapshot_commit, &path).filter(|(_, blob)| seen.insert(blob.clone()))
+            find_file_following_link(repo, commit, &path).filter(|(_, blob)| seen.insert(blob.clone()))
         else {
             continue;
         };
@@ -127,11 +127,7 @@ pub fn collect_guidelines(
         if relevant.is_empty() {
             continue;
         }
-        let changed = match changed_paths.contains(&place.as_str()) {
-            true => ", which the change under review changes",
-            false => "",
-        };
-        let label = format!("From {}{changed}:\n", format_path(&path, mask));
+        let label = format!("From {}:\n", format_path(&path, mask));
         let quote = |lines: &str, note: &str| format!("{}{label}{}\n{note}\n", rules.text, fence_text(lines));
         let whole = quote(&relevant, "");
         let is_whole = count(&whole) <= budget_tokens;

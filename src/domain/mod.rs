@@ -21,6 +21,7 @@ mod kind;
 mod ledger_delivery;
 mod model;
 pub(crate) mod patch;
+pub mod quoted_code;
 mod reported_problem;
 mod review_unit;
 mod run;

@@ -12,6 +12,7 @@ mod render;
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 pub use memory::SessionMemory;
 
@@ -25,9 +26,8 @@ pub const MAX_LEDGER_TOKENS: usize = 1200;
 /// Maximum number of findings that a ledger considers. Some 30 fit into the largest ledger; the others are only counted.
 pub const MAX_CANDIDATES: usize = 240;
 
-/// Number of findings that a session was told about from which further findings of the present change wait for room. A
-/// repository with thousands of old findings would otherwise cost a whole ledger at every turn. Own choice: about ten
-/// ledgers.
+/// Number of findings that a session was told about from which further findings wait for room. A repository with thousands
+/// of old findings would otherwise cost a whole ledger at every turn. Own choice: about ten ledgers.
 const MAX_TOLD_IN_TURNS: usize = 60;
 
 /// Minimum size of a ledger in tokens; the frame alone takes about 40.
@@ -169,6 +169,8 @@ pub struct LedgerWorld<'a> {
     pub count: &'a dyn Fn(&str) -> usize,
     /// Replaces secrets in a text.
     pub mask: &'a dyn Fn(&str) -> String,
+    /// Returns the ids of the findings that any session was told about; asked only if it matters.
+    pub told_to_any: &'a dyn Fn() -> BTreeSet<String>,
 }
 
 /// Ledger for an assistant.
@@ -215,13 +217,17 @@ pub fn project_ledger(view: &LedgerView<'_>, world: &LedgerWorld<'_>, cap: usize
     let frame = LedgerFrame { renderer: &renderer, head: &head, cap, count: world.count };
     let mut page = frame.fill(&findings);
     let told = |finding: &LedgerFinding<'_>| world.memory.is_some_and(|memory| memory.contains(finding));
-    // All that fits is known: findings of the present change that were never told take the places.
+    // All that fits is known: findings take the places that this session was not told about, and that are in the present
+    // change or that nobody was told about.
     if world.memory.is_some_and(|memory| memory.told.len() < MAX_TOLD_IN_TURNS)
         && page.kept_findings < findings.len()
         && findings[..page.kept_findings].iter().all(|finding| told(finding))
     {
-        let (mut first, rest): (Vec<_>, Vec<_>) =
-            findings.iter().copied().partition(|finding| finding.in_change && !told(finding));
+        let told_to_any = (world.told_to_any)();
+        let is_due = |finding: &LedgerFinding<'_>| {
+            !told(finding) && (finding.in_change || !told_to_any.contains(finding.id.as_ref()))
+        };
+        let (mut first, rest): (Vec<_>, Vec<_>) = findings.iter().copied().partition(|finding| is_due(finding));
         if !first.is_empty() {
             first.extend(rest);
             page = frame.fill(&first);

@@ -13,6 +13,8 @@ const MAX_TITLE_CHARS: usize = 120;
 const MAX_PATH_CHARS: usize = 160;
 const MAX_SUMMARY_CHARS: usize = 200;
 const MAX_WORD_CHARS: usize = 64;
+/// Word of a run that is about the code as it is.
+const CURRENT: &str = "current";
 
 /// Renders elements in one format.
 pub(super) struct LedgerRenderer<'a> {
@@ -97,6 +99,9 @@ impl<'a> LedgerRenderer<'a> {
         let (id, status, findings) = (&run.id, run.status, run.findings);
         let snapshot = self.short_commit(&run.snapshot);
         let incomplete = self.value(&run.incomplete, MAX_SUMMARY_CHARS);
+        // That the result is about the code as it is needs no words.
+        let freshness = self.value(&run.freshness, MAX_WORD_CHARS);
+        let freshness = Some(freshness).filter(|word| !word.is_empty() && word != CURRENT);
         let summary = self.value(&run.summary, MAX_SUMMARY_CHARS);
         match self.world.format {
             LedgerFormat::Xml => {
@@ -105,8 +110,9 @@ impl<'a> LedgerRenderer<'a> {
                     gaps => format!(" incomplete=\"{gaps}\""),
                 };
                 let surfaced = run.surfaced == SurfacedState::Yes;
+                let freshness = freshness.map_or(String::new(), |word| format!(" freshness=\"{word}\""));
                 format!(
-                    "  <latest run=\"{id}\" status=\"{status}\"{incomplete} snapshot=\"{snapshot}\" \
+                    "  <latest run=\"{id}\" status=\"{status}\"{incomplete}{freshness} snapshot=\"{snapshot}\" \
                      findings=\"{findings}\" surfaced=\"{surfaced}\" summary=\"{summary}\"/>\n"
                 )
             }
@@ -115,7 +121,8 @@ impl<'a> LedgerRenderer<'a> {
                     "" => String::new(),
                     gaps => format!(" (incomplete: {gaps})"),
                 };
-                format!("latest run {id}: {status} {snapshot}{incomplete}: {summary}\n")
+                let freshness = freshness.map_or(String::new(), |word| format!(" ({word})"));
+                format!("latest run {id}: {status} {snapshot}{incomplete}{freshness}: {summary}\n")
             }
         }
     }

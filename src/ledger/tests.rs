@@ -71,6 +71,7 @@ fn world(memory: Option<&SessionMemory>) -> LedgerWorld<'_> {
         memory,
         count: &estimate_tokens,
         mask: &str::to_owned,
+        told_to_any: &BTreeSet::new,
     }
 }
 
@@ -451,21 +452,34 @@ fn what_a_session_knows_is_one_line_until_something_changes() {
 }
 
 #[test]
-fn findings_of_the_present_change_that_did_not_fit_take_their_turn() {
-    let mut memory = SessionMemory::default();
+fn findings_that_did_not_fit_take_their_turn_and_old_ones_only_if_nobody_was_told() {
     let open =
         |number, in_change| LedgerFinding { in_change, ..finding(number, Priority::P1, FindingStatus::Open, "t") };
     let mut findings: Vec<_> = (1..=20).map(|number| open(number, true)).collect();
     findings.extend((50..=60).map(|number| open(number, false)));
     let now = view(Vec::new(), findings);
-    let (mut told, mut forms) = (std::collections::BTreeSet::new(), Vec::new());
-    for _ in 0..6 {
-        let ledger = deliver(&now, &mut memory, 250).expect("a ledger");
-        forms.push(ledger.form);
-        told.extend(named(&ledger).into_iter().filter(|number| *number <= 20));
+    let all_but = |new: u64| {
+        move || -> BTreeSet<String> { (50..=60).filter(|n| *n != new).map(|n| format!("f_{n:016x}")).collect() }
+    };
+    for (told_to_any, expected) in [
+        (&BTreeSet::new as &dyn Fn() -> BTreeSet<String>, (1..=20).chain(50..=60).collect::<BTreeSet<u64>>()),
+        (&all_but(57), (1..=20).chain([57]).collect()),
+    ] {
+        let mut memory = SessionMemory::default();
+        let (mut told, mut forms) = (BTreeSet::new(), Vec::new());
+        for _ in 0..12 {
+            let world = LedgerWorld { told_to_any, ..world(Some(&memory)) };
+            let ledger = project_ledger(&now, &world, 250).expect("a ledger");
+            memory.told.extend(ledger.surfaced.iter().map(ToString::to_string));
+            memory.state.clone_from(&ledger.state);
+            forms.push(ledger.form);
+            told.extend(named(&ledger));
+        }
+        assert!(told.is_superset(&expected), "{told:?}: {forms:?}");
+        // The last one is filled up with what comes first.
+        assert!(told.len() <= expected.len() + 4, "{told:?}: {forms:?}");
+        assert_eq!(forms.last(), Some(&LedgerForm::Unchanged), "{forms:?}");
     }
-    assert_eq!(told.len(), 20, "each was told once: {forms:?}");
-    assert_eq!(forms.last(), Some(&LedgerForm::Unchanged), "{forms:?}");
 }
 
 #[test]

@@ -106,5 +106,5 @@ fn decide(
 
 /// Makes a message harmless: secrets are masked, control characters replaced.
 pub fn clean_message(message: &str) -> String {
-    sanitize_line(&Mask::On.mask_key_shapes(message)).into_owned()
+    sanitize_line(&Mask::On.mask_words(message)).into_owned()
 }

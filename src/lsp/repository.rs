@@ -8,7 +8,8 @@ use std::time::SystemTime;
 use gen_lsp_types::Range;
 
 use super::document::{ColumnUnit, DocumentText};
-use super::text_match::{ReviewedText, TextMatch, contains_quote};
+use super::text_match::{ReviewedText, TextMatch};
+use crate::domain::quoted_code::CodeLines;
 use crate::domain::{Finding, FindingId, FindingStatus, LineRange, Priority};
 use crate::report::{ExportedFinding, load_findings};
 use crate::runner::Services;
@@ -276,7 +277,7 @@ impl ReviewedRepository {
                 let quoted = &finding.exported.finding.quoted_code;
                 let lines = match &compared {
                     Some(compared) => compared.locate(finding.row.lines),
-                    None => contains_quote(text.text(), quoted).then_some(finding.row.lines),
+                    None => CodeLines::new(text.text()).contain(quoted).then_some(finding.row.lines),
                 };
                 let exported = &finding.exported;
                 placed.extend(lines.map(|lines| PlacedFinding::new(Arc::clone(exported), lines, text, self.unit)));

@@ -3,11 +3,9 @@
 //! The rules are those that decide about findings at the end of a run ([`crate::policy::anchor`]), so an unsaved edit moves
 //! a finding as the next review would.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::domain::LineRange;
-use crate::domain::text::normalize_code;
 use crate::git::{Hunk, Repo};
 use crate::policy::anchor::{
     AddedLines, AnchorEdit, AnchorLocation, CurrentFile, HashedLines, MappedLines, locate_anchor, map_lines,
@@ -15,10 +13,6 @@ use crate::policy::anchor::{
 
 /// Maximum size of a text that is compared, in bytes; as where findings are followed from run to run.
 pub const MAX_COMPARED_BYTES: usize = 4 << 20;
-/// Minimum length of a line that tells something about the code, in bytes: shorter ones stand in every file.
-const MIN_TELLING_BYTES: usize = 6;
-/// Begin of a masked secret, which is in no file.
-const MASK_BEGIN: &str = "\u{ab}secret";
 /// Name of the one file that is compared.
 const FILE_NAME: &str = "file";
 
@@ -102,20 +96,6 @@ fn nth_lines(text: &str, lines: LineRange) -> Vec<&str> {
     text.lines().skip((lines.start as usize).saturating_sub(1)).take(lines.count() as usize).collect()
 }
 
-/// Returns true if at least half of the telling lines of quoted code stand in a text. Used where the reviewed text is not
-/// readable any more.
-pub fn contains_quote(text: &str, quoted: &str) -> bool {
-    let quoted = normalize_code(quoted);
-    let is_telling = |line: &&str| line.len() >= MIN_TELLING_BYTES && !line.contains(MASK_BEGIN);
-    let telling: Vec<&str> = quoted.lines().filter(is_telling).collect();
-    if telling.is_empty() {
-        return true;
-    }
-    let text = normalize_code(text);
-    let lines: HashSet<&str> = text.lines().collect();
-    2 * telling.iter().filter(|line| lines.contains(**line)).count() >= telling.len()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,8 +154,5 @@ mod tests {
         assert!(ReviewedText::new(large.as_bytes()).is_none());
         let old = ReviewedText::new(b"x\n").expect("small enough");
         assert!(TextMatch::new(&repo, &old, &large).is_none());
-        assert!(contains_quote(&large, "}"));
-        assert!(!contains_quote(&large, "let total = 1;"));
-        assert!(contains_quote("a\n  let total  = 1;\n", "let total = 1;\nlet other = 2;"));
     }
 }

@@ -19,7 +19,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::reviewers::analyzer::{self, Builtin};
-use crate::secrets::{self, SecretSpan};
+use crate::secrets::{self, SecretSpan, TextForm};
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
@@ -67,6 +67,19 @@ impl Mask {
         match self.mask_text(Some(path), &text) {
             Cow::Borrowed(_) => None,
             Cow::Owned(masked) => Some(masked.into_bytes()),
+        }
+    }
+
+    /// Masks the secrets in words that people and models write: titles, explanations, messages. Values with the name of a
+    /// secret (`password = "…"`) count too; ids of runs, fixes and findings do not.
+    pub fn mask_words(self, text: &str) -> Cow<'_, str> {
+        match self {
+            Self::On => {
+                let mut found = secrets::find_secrets(text, TextForm::Data);
+                found.retain(|(range, _)| text.get(range.clone()).is_none_or(|word| !names::is_record_id(word)));
+                replace_secrets(text, found)
+            }
+            Self::Off => text.into(),
         }
     }
 

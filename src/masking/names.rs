@@ -32,6 +32,11 @@ thread_local! {
     static SHOWN_NAMES: RefCell<HashMap<String, String>> = RefCell::default();
 }
 
+/// Returns whether a word is the id of a run, a fix or a finding.
+pub(super) fn is_record_id(word: &str) -> bool {
+    RECORD_ID.find(word).is_some_and(|id| id.len() == word.len())
+}
+
 /// Masks a name like [`mask_name`]. For names that are drawn again and again: each is searched for keys once.
 pub(crate) fn mask_shown_name(text: &str) -> Cow<'_, str> {
     if !may_contain_key(text) {

@@ -12,6 +12,9 @@ use crate::domain::{FindingId, LineRange};
 /// line: hosts show the marked lines above the comment, and nobody reads a page of them.
 const MAX_MARKED_LINES: u32 = 12;
 
+/// Reason of findings that stand although the thread of their comment is resolved. A person may have resolved it, so it
+/// stays so.
+const THREAD_RESOLVED: &str = "its thread is resolved, but it stands";
 /// Reason of findings beyond the maximum number of comments.
 const OVER_LIMIT: &str = "more comments than --max-comments";
 
@@ -37,7 +40,7 @@ pub struct PlanInput<'a> {
 pub struct PublishPlan {
     /// Inline comments in the order of the findings, each with the position of its finding.
     pub inline: Vec<(usize, InlineComment)>,
-    /// Positions of findings that have a comment.
+    /// Positions of findings that have a comment in an open thread.
     pub already: Vec<usize>,
     /// Positions of findings for the summary, each with the reason if it is not the place.
     pub elsewhere: Vec<(usize, Option<&'static str>)>,
@@ -48,18 +51,26 @@ pub struct PublishPlan {
 /// Makes the plan. A finding occurs once in it, even if `findings` holds it twice.
 pub fn plan_comments(input: &PlanInput<'_>) -> PublishPlan {
     let mut plan = PublishPlan::default();
-    let known: HashSet<&FindingId> = input.known.inline.iter().map(|comment| &comment.finding).collect();
+    let commented = |is_open: bool| -> HashSet<&FindingId> {
+        let comments = input.known.inline.iter().filter(|comment| !(is_open && comment.is_resolved));
+        comments.map(|comment| &comment.finding).collect()
+    };
+    let (known, open) = (commented(false), commented(true));
     let mut seen = HashSet::new();
     let fresh = input.findings.iter().enumerate().filter(|(_, found)| seen.insert(&found.finding().finding_id));
     let mut unplaced = Vec::new();
     for (at, found) in fresh {
-        if known.contains(&found.finding().finding_id) {
+        let id = &found.finding().finding_id;
+        if open.contains(id) {
             plan.already.push(at);
+        } else if known.contains(id) {
+            plan.elsewhere.push((at, Some(THREAD_RESOLVED)));
         } else {
             unplaced.push((at, found));
         }
     }
-    let room = input.max_comments.map_or(usize::MAX, |most| most.saturating_sub(plan.already.len()));
+    let room =
+        input.max_comments.map_or(usize::MAX, |most| most.saturating_sub(plan.already.len() + plan.elsewhere.len()));
     for (at, found) in unplaced {
         match place_comment(found, input.diff, input.syntax) {
             Some(comment) if plan.inline.len() < room => plan.inline.push((at, comment)),
@@ -67,6 +78,7 @@ pub fn plan_comments(input: &PlanInput<'_>) -> PublishPlan {
             None => plan.elsewhere.push((at, None)),
         }
     }
+    plan.elsewhere.sort_by_key(|(at, _)| *at);
     let current: HashSet<&FindingId> = input.findings.iter().map(|found| &found.finding().finding_id).collect();
     let is_closed = |comment: &&PublishedComment| {
         !comment.is_resolved && input.closed.contains(&comment.finding) && !current.contains(&comment.finding)
@@ -181,9 +193,9 @@ mod tests {
             .map(|title| publishable(title, "a.rs", (9, 9), None));
         let plan = plan(&findings, &published, Some(3));
         let inline: Vec<usize> = plan.inline.iter().map(|(at, _)| *at).collect();
-        assert_eq!((inline, plan.already), (vec![0], vec![1, 3]));
-        assert_eq!(plan.elsewhere, [(4, Some(OVER_LIMIT)), (5, Some(OVER_LIMIT))]);
-        // A finding that stands again keeps its thread, and a resolved thread is not resolved again.
+        assert_eq!((inline, plan.already), (vec![0], vec![3]));
+        assert_eq!(plan.elsewhere, [(1, Some(THREAD_RESOLVED)), (4, Some(OVER_LIMIT)), (5, Some(OVER_LIMIT))]);
+        // A finding that stands again keeps its open thread, and a resolved thread is not resolved again.
         assert_eq!(plan.resolve, [known("closed", false)]);
     }
 }

@@ -110,7 +110,9 @@ pub fn publish_findings(
     request: &PublishRequest,
     is_fixed: &mut IsFixed<'_>,
 ) -> Result<PublishReport, PublishError> {
-    let known = host.list_comments(client)?;
+    let mut known = host.list_comments(client)?;
+    // Whether a thread is resolved decides about its finding; without an answer it counts as open.
+    let no_threads = if known.inline.is_empty() { None } else { host.load_threads(client, &mut known).err() };
     let closed = collect_closed(&known, request, is_fixed);
     let input = PlanInput {
         findings: &request.findings,
@@ -131,7 +133,7 @@ pub fn publish_findings(
         publisher.report.skipped.push(SkippedFinding { finding: id(at), reason: reason.to_owned() });
     }
     publisher.report.summarized = elsewhere.iter().map(|(at, _)| id(*at)).collect();
-    publisher.resolve_threads(&plan, known.clone());
+    publisher.resolve_threads(&plan, no_threads.as_ref());
     publisher.remove_duplicates(&known);
     let priorities = list_inline_priorities(request, &publisher.report);
     let rows: Vec<_> = elsewhere.iter().map(|(at, reason)| (&request.findings[*at], *reason)).collect();
@@ -291,22 +293,15 @@ impl Publisher<'_> {
         self.report.failed.extend(failed);
     }
 
-    /// Resolves the threads about findings that are decided or gone.
-    fn resolve_threads(&mut self, plan: &PublishPlan, mut known: PublishedComments) {
-        if plan.resolve.is_empty() {
-            return;
-        }
-        let failed = self.host.load_threads(self.client, &mut known).err();
-        let wanted: HashSet<&str> = plan.resolve.iter().map(|comment| comment.comment.as_str()).collect();
+    /// Resolves the threads about findings that are decided or gone. `no_threads` is the reason if the threads could not be
+    /// listed.
+    fn resolve_threads(&mut self, plan: &PublishPlan, no_threads: Option<&ApiFailure>) {
         let mut not_allowed: Option<String> = None;
-        for comment in known.inline.into_iter().filter(|comment| wanted.contains(comment.comment.as_str())) {
-            if comment.is_resolved {
-                continue;
-            }
-            let finding = comment.finding;
-            let Some(thread) = comment.thread else {
-                let reason = failed.as_ref().map_or_else(|| "its thread is gone".to_owned(), ToString::to_string);
-                let list = if failed.is_some() { &mut self.report.failed } else { &mut self.report.skipped };
+        for comment in &plan.resolve {
+            let finding = comment.finding.clone();
+            let Some(thread) = &comment.thread else {
+                let reason = no_threads.map_or_else(|| "its thread is gone".to_owned(), ToString::to_string);
+                let list = if no_threads.is_some() { &mut self.report.failed } else { &mut self.report.skipped };
                 list.push(SkippedFinding { finding, reason });
                 continue;
             };
@@ -314,7 +309,7 @@ impl Publisher<'_> {
                 self.report.skipped.push(SkippedFinding { finding, reason: reason.clone() });
                 continue;
             }
-            let request = self.host.resolve_request(&thread);
+            let request = self.host.resolve_request(thread);
             if self.dry_run {
                 self.report.requests.push(request);
                 self.report.resolved.push(finding);

@@ -130,7 +130,7 @@ impl FindingExport {
 }
 
 fn mask(text: &str) -> String {
-    Mask::On.mask_key_shapes(text).into_owned()
+    Mask::On.mask_words(text).into_owned()
 }
 
 fn is_free_of_secrets(text: &str) -> bool {

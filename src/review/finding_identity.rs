@@ -23,6 +23,8 @@ pub struct ProblemText {
     pub explanation: String,
     /// Exact replacement of its code, which would be lost with the id.
     pub replacement: Option<String>,
+    /// True if another tool reported it, whose words, priority and name would be lost with the id.
+    pub is_imported: bool,
 }
 
 /// A text under which an id is known.
@@ -33,18 +35,20 @@ struct KnownText {
     answer: u32,
     /// Exact replacement of the finding of an earlier run.
     replacement: Option<String>,
+    /// True for a finding of another tool in an earlier run.
+    is_imported: bool,
 }
 
 impl KnownText {
-    /// Returns whether a report clearly means another problem than the finding with this text: another report of its
-    /// answer under another title, or one that would take the place of an exact replacement.
+    /// Returns whether a report must not take the id of the finding with this text: another report of its answer under
+    /// another title, or one that would take the place of an exact replacement or of a finding of another tool.
     fn excludes(&self, finding: &Finding, words: &FindingWords, answer: u32) -> bool {
         if !self.words.compare(words).other_title || finding.kind.is_smell() {
             return false;
         }
         let replacement = finding.suggestion.as_ref().and_then(|suggestion| suggestion.replacement.as_ref());
         let loses_replacement = self.replacement.is_some() && self.replacement.as_ref() != replacement;
-        loses_replacement || (answer > 0 && self.answer == answer)
+        self.is_imported || loses_replacement || (answer > 0 && self.answer == answer)
     }
 }
 
@@ -71,6 +75,7 @@ impl FindingIdentities {
             words: FindingWords::from_texts(finding.kind, &text.title, main_explanation(&text.explanation), ""),
             answer: 0,
             replacement: text.replacement,
+            is_imported: text.is_imported,
         };
         let base = finding.finding_id.clone();
         let (mut best, mut free) = (None, None);
@@ -100,7 +105,7 @@ impl FindingIdentities {
             if texts.len() >= MAX_TEXTS {
                 texts.remove(1);
             }
-            texts.push(KnownText { words, answer: self.answer, replacement: None });
+            texts.push(KnownText { words, answer: self.answer, replacement: None, is_imported: false });
         }
         if id != finding.finding_id {
             finding.detail_ref = finding.detail_ref.replace(finding.finding_id.as_str(), id.as_str());
@@ -134,7 +139,8 @@ mod tests {
             identities.assign(&mut told, |id| {
                 let known = before.iter().find(|known| known.finding_id == *id)?;
                 let replacement = known.suggestion.as_ref().and_then(|suggestion| suggestion.replacement.clone());
-                Some(ProblemText { title: known.title.clone(), explanation: known.explanation.clone(), replacement })
+                let (title, explanation) = (known.title.clone(), known.explanation.clone());
+                Some(ProblemText { title, explanation, replacement, is_imported: false })
             });
             assert!(told.detail_ref.ends_with(told.finding_id.as_str()), "{}", told.detail_ref);
             let variant = (0..FindingId::MAX_VARIANTS).find(|n| base.variant(*n) == told.finding_id);
@@ -198,9 +204,25 @@ mod tests {
             told.suggestion = suggestion(replacement);
             let base = told.finding_id.clone();
             let known =
-                ProblemText { title: "Use None".into(), explanation: "".into(), replacement: Some("x=None".into()) };
+                ProblemText { title: "Use None".into(), replacement: Some("x=None".into()), ..ProblemText::default() };
             identities.assign(&mut told, |id| (*id == base).then(|| known.clone()));
             assert_eq!(told.finding_id == base, is_same, "{title} {replacement:?}");
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_finding_of_another_tool_goes_to_no_other_title() {
+        for (title, is_same) in [("Like a known mistake: eval", false), ("ruff S307: insecure function", true)] {
+            let mut identities = FindingIdentities::default();
+            let mut told = report(title, "");
+            let base = told.finding_id.clone();
+            let known = ProblemText {
+                title: "ruff S307: insecure function".into(),
+                is_imported: true,
+                ..ProblemText::default()
+            };
+            identities.assign(&mut told, |id| (*id == base).then(|| known.clone()));
+            assert_eq!(told.finding_id == base, is_same, "{title}");
         }
     }
 

@@ -27,9 +27,9 @@ use super::values::{Strictness, is_hash, is_random};
 use super::{SecretSpan, TextForm, is_inside_text, line_end, line_start};
 
 /// Parts of all names that [`classify_name`] knows, in lower case.
-const NAME_PARTS: [&str; 17] = [
-    "pass", "pwd", "psw", "rootpw", "bindpw", "secret", "token", "key", "cred", "auth", "psk", "jwt", "bearer", "salt",
-    "pepper", "seed", "otp",
+const NAME_PARTS: [&str; 16] = [
+    "pass", "pwd", "psw", "pw", "secret", "token", "key", "cred", "auth", "psk", "jwt", "bearer", "salt", "pepper",
+    "seed", "otp",
 ];
 static NAME_PART: LazyLock<AhoCorasick> = LazyLock::new(|| {
     AhoCorasick::builder()

@@ -15,6 +15,10 @@ pub(super) enum Strictness {
 const MIN_PASSWORD_CHARS: usize = 6;
 const MIN_NAMED_CHARS: usize = 8;
 const MIN_RANDOM_CHARS: usize = 16;
+/// Least length of a password of letters alone, in characters, and its greatest share of words. Own choice: shorter ones
+/// cannot be told from abbreviations.
+const MIN_LETTERS_CHARS: usize = 12;
+const MAX_LETTERS_WORD_SHARE: f64 = 0.3;
 /// Least entropy, in bits per character, of a password, a named key, a named key of hexadecimal digits and a random text.
 /// 16 random characters of Base64 have 3.7 on the average, 16 hexadecimal digits 3.0.
 const MIN_PASSWORD_ENTROPY: f64 = 2.2;
@@ -63,8 +67,24 @@ pub(super) fn is_password(text: &str) -> bool {
     if has_sign && !is_code_like(text) {
         return has_digit || text.bytes().any(|byte| matches!(byte, b'!' | b'@' | b'#' | b'^' | b'&' | b'~'));
     }
+    if !has_digit && !has_sign && !has_joint {
+        return is_random_letters(text);
+    }
     // `min:8`, `sha256`, `oauth2_token` are words with a number.
     has_digit && !has_sign && (!has_joint || word_share(text, 3) < MAX_NAMED_WORD_SHARE) && !is_term(text)
+}
+
+/// Returns whether letters are random: long, and without words. In mixed case hardly any part may be pronounced; in one
+/// case, where words have no borders, there are too few vowels for words of any language.
+fn is_random_letters(text: &str) -> bool {
+    let count = |test: fn(&u8) -> bool| text.bytes().filter(test).count();
+    let vowels = count(|byte| matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y'));
+    let is_mixed = count(u8::is_ascii_uppercase) >= 2 && count(u8::is_ascii_lowercase) >= 2;
+    let is_wordless = match is_mixed {
+        true => word_share(text, 3) < MAX_LETTERS_WORD_SHARE,
+        false => vowels * 6 < text.len(),
+    };
+    text.len() >= MIN_LETTERS_CHARS && text.is_ascii() && is_wordless && !is_sequence(text)
 }
 
 /// Returns whether a text with the name of a key or token is one.
@@ -405,7 +425,15 @@ mod tests {
             let expected = !text.contains(' ');
             assert_eq!(is_password(text), expected, "{text}");
         }
+        for text in ["KjdhQwXzTyUiOpLkJhGf", "xkqzvbnmwrtpdf", "QWRTPSDFGHJKLZXC", "bTzQmWkRvXpL"] {
+            assert!(is_password(text), "{text}");
+        }
         for text in [
+            "getPasswordFromEnvironment",
+            "correcthorsebatterystaple",
+            "PASSWORDREQUIRED",
+            "UserPassword",
+            "abcdefghijklmnop",
             "password",
             "changeme",
             "${DB_PASSWORD}",

@@ -76,7 +76,29 @@ pub fn resolve_run(store: &Store, given: &str) -> Result<RunId, LookupError> {
 /// Returns an error if no finding or several findings match, or if the store cannot be read.
 pub fn resolve_finding(store: &Store, given: &str) -> Result<FindingId, LookupError> {
     let view = store.view()?;
-    resolve_finding_in(&view, given)
+    match resolve_finding_in(&view, given) {
+        Err(LookupError::NoMatch { message, hint }) => Err(match find_lost_finding(store, &view, given)? {
+            Some((run, finding)) => LookupError::Damaged(format!(
+                "the finding {finding} cannot be read: the result of its run {run} is damaged or missing"
+            )),
+            None => LookupError::NoMatch { message, hint },
+        }),
+        found => found,
+    }
+}
+
+/// Finds a finding that a run has reported and that is in no readable result.
+fn find_lost_finding(store: &Store, view: &StoreView, given: &str) -> Result<Option<(RunId, FindingId)>, StoreError> {
+    let prefix = add_prefix("f_", given).to_uppercase();
+    if given.is_empty() || prefix.len() <= "f_".len() {
+        return Ok(None);
+    }
+    let is_lost = |id: &&FindingId| starts_with(id.as_str(), &prefix) && view.finding_index(id.as_str()).is_none();
+    let lost = store.latest_records()?.into_iter().find_map(|run| {
+        let finding = run.outcome.finding_digests.iter().find(is_lost)?.clone();
+        Some((run.run_id, finding))
+    });
+    Ok(lost)
 }
 
 /// Resolves `given` like [`resolve_finding`], in a view that is already loaded.

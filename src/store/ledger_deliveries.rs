@@ -2,9 +2,11 @@
 //!
 //! Writes are not synced, because an assistant waits for them; a delivery lost in a power failure is repeated.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use memchr::memmem;
+use serde::Deserialize;
 
 use super::extents::TrackedFile;
 use super::files::{self, SyncPolicy};
@@ -89,6 +91,25 @@ impl Store {
             ControlFlow::Continue(())
         })?;
         Ok(found)
+    }
+
+    /// Returns the ids of the findings that any session was told about, as far as the end of the file tells.
+    ///
+    /// # Errors
+    /// Returns an error when `surfaced.ndjson` cannot be read.
+    pub fn told_findings(&self) -> Result<BTreeSet<String>, StoreError> {
+        #[derive(Deserialize)]
+        struct ToldFindings {
+            #[serde(default)]
+            findings: Vec<String>,
+        }
+        let mut told = BTreeSet::new();
+        self.read_deliveries_backwards(MAX_SESSION_BYTES, |line| {
+            let line = serde_json::from_slice::<ToldFindings>(line);
+            told.extend(line.into_iter().flat_map(|line| line.findings));
+            ControlFlow::Continue(())
+        })?;
+        Ok(told)
     }
 
     /// Calls `take` with the last lines, newest first, in at most `within` bytes.

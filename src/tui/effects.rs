@@ -598,7 +598,7 @@ fn build_prompt(store: &Store, view: &StoreView, ids: &[String]) -> Result<CopyO
             "nothing was copied: the details cannot be read; `revdeck store verify` looks for damage".to_owned()
         );
     }
-    let text = Mask::On.mask_key_shapes(&render_prompt(&findings.iter().collect::<Vec<_>>())).into_owned();
+    let text = Mask::On.mask_words(&render_prompt(&findings.iter().collect::<Vec<_>>())).into_owned();
     Ok(CopyOrder { text, what: if findings.len() == 1 { "the prompt" } else { "the prompt for all marked" } })
 }
 

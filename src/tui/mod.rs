@@ -272,12 +272,28 @@ pub fn check_keymap(files: &[KeymapFile], commands: &[CustomCommand]) -> (Vec<St
 /// Describes the mistakes in the files of a user's themes.
 pub fn find_theme_file_faults(paths: &Paths) -> Vec<String> {
     let check = |name: &String| match config::load_user_theme(paths, name, theme::DARK) {
-        Ok(Some(text)) => Theme::parse(&text, ColorDepth::TrueColor).1,
+        Ok(Some(text)) => {
+            let mut faults = Theme::parse(&text, ColorDepth::TrueColor).1;
+            faults.extend(find_base_fault(&text));
+            faults
+        }
         Ok(None) => Vec::new(),
         Err(error) => vec![error.to_string()],
     };
     let names = config::list_user_themes(paths);
     names.iter().flat_map(|name| check(name).into_iter().map(move |fault| format!("{name}: {fault}"))).collect()
+}
+
+/// Describes the `base` of a theme that is no built-in theme.
+fn find_base_fault(text: &str) -> Option<String> {
+    let table = text.parse::<toml::Table>().ok()?;
+    let base = table.get("base")?.as_str().unwrap_or_default();
+    let known = || ThemeName::TABLE.iter().map(|(_, word)| *word);
+    let meant = config::did_you_mean(base, known());
+    let is_known = base.parse::<ThemeName>().is_ok();
+    (!is_known).then(|| {
+        format!("base = {base:?} is no theme of revdeck; there are: {}{meant}", known().collect::<Vec<_>>().join(", "))
+    })
 }
 
 /// Loads the theme of the settings. `auto` and `high-contrast` use the environment; the terminal's reply may change them
@@ -300,6 +316,7 @@ fn load_theme(
         Ok(Some(text)) => {
             let (theme, faults) = Theme::parse(&text, depth);
             notices.extend(faults);
+            notices.extend(find_base_fault(&text));
             ThemeChoice::own(name, theme, depth)
         }
         Ok(None) => fallback,

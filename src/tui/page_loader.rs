@@ -137,7 +137,7 @@ impl PageLoader {
         };
         let history = self.store.dispositions(&finding.finding_id).unwrap_or_default();
         let mut notes = self.store.notes(&finding.finding_id).unwrap_or_default();
-        notes.iter_mut().for_each(|note| note.text = mask.mask_key_shapes(&note.text).into_owned());
+        notes.iter_mut().for_each(|note| note.text = mask.mask_words(&note.text).into_owned());
         let mut snoozes = self.store.snooze_log().unwrap_or_default();
         snoozes.retain(|snooze| snooze.finding_id == finding.finding_id);
         let mut ratings = self.store.rating_log().unwrap_or_default();
@@ -355,7 +355,8 @@ impl PageLoader {
                 rows.insert(path, row(path, rest.clone()));
             }
         }
-        for file in &output.coverage.files {
+        let carried = output.coverage.carried.iter().map(|carried| &carried.file);
+        for file in output.coverage.files.iter().chain(carried) {
             rows.insert(&file.path, row(&file.path, FileListState::Covered));
         }
         for file in &output.coverage.left_out {

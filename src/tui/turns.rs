@@ -153,7 +153,7 @@ impl TurnFinding {
 
 /// Masks keys, and replaces line breaks and control characters.
 fn sanitize(text: &str) -> String {
-    text::sanitize_line(&Mask::On.mask_key_shapes(text)).into_owned()
+    text::sanitize_line(&Mask::On.mask_words(text)).into_owned()
 }
 
 impl Turn {

@@ -433,7 +433,8 @@ fn campaign_hostile_texts() {
             let (time, output) = run_fastest(&mut command, if is_release { MAX_REPEATS } else { 0 });
             times.push((time, name.clone()));
             left_out += usize::from(String::from_utf8_lossy(&output.stderr).contains("left out"));
-            if !output.status.success() {
+            // A text that is left out was not checked.
+            if !matches!(output.status.code(), Some(0 | 3)) {
                 failed.push(name);
             }
             fs::remove_file(&path).expect("it is there");

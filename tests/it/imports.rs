@@ -68,6 +68,50 @@ fn row(title: &str, status: &str, line: u64) -> (String, String, u64) {
 const UNUSED: &str = "ruff F401: `os` imported but unused";
 const COMPARED: &str = "ruff E711: Comparison to `None` should be `is None`";
 
+/// Creates a repository with a call of which ruff and the built-in reviewer say different things, and ruff's report.
+fn evaluated() -> (TestEnvironment, String) {
+    let test = TestEnvironment::new();
+    test.write("a.py", "def f(x):\n    return eval(x)\n");
+    test.commit("first");
+    let eval = result("S307", "a.py", 2, "Use of possibly insecure function; consider using `ast.literal_eval`");
+    let file = write_sarif(&test, "ruff", &[eval], &[]);
+    (test, file)
+}
+
+#[test]
+fn an_imported_finding_keeps_its_words_and_its_decision_beside_a_review_of_the_same_line() {
+    let (test, file) = evaluated();
+    import(&test, &["sarif", &file], DONE);
+    let imported = findings(&test);
+    run(&test, &["review", "--all", "--wait"], DONE);
+    let reviewed = findings(&test);
+    assert!(reviewed.contains(&imported[0]), "{reviewed:?}");
+    let all = test.json(&["findings", "--format", "json"], DONE);
+    let of_ruff = |finding: &&Value| finding["title"].as_str().is_some_and(|title| title.starts_with("ruff "));
+    let ruff = all["findings"].as_array().expect("a list").iter().find(of_ruff).expect("the finding of ruff");
+    assert_eq!(ruff["priority"], 1);
+    let id = ruff["finding_id"].as_str().expect("an id");
+    run(&test, &["triage", id, "dismissed", "--reason", "intended"], DONE);
+    import(&test, &["sarif", &file], DONE);
+    assert_eq!(findings(&test).len(), reviewed.len(), "nothing is raised again");
+    assert_eq!(test.json(&["show", id, "--format", "json"], DONE)["finding"]["status"], "dismissed");
+}
+
+#[test]
+fn a_problem_of_the_same_kind_on_the_same_line_joins_the_known_one() {
+    let (test, file) = evaluated();
+    run(&test, &["review", "--all", "--wait"], DONE);
+    let reviewed = findings(&test);
+    assert_eq!(reviewed.len(), 1, "{reviewed:?}");
+    import(&test, &["sarif", &file], DONE);
+    assert_eq!(findings(&test), reviewed);
+    let all = test.json(&["findings", "--format", "json"], DONE);
+    let id = all["findings"][0]["finding_id"].as_str().expect("an id").to_owned();
+    run(&test, &["triage", &id, "dismissed", "--reason", "intended"], DONE);
+    import(&test, &["sarif", &file], DONE);
+    assert_eq!(findings(&test).len(), 1, "nor is a dismissed one raised again");
+}
+
 #[test]
 fn problems_of_a_tool_are_findings_that_keep_their_identity() {
     let test = place();

@@ -125,9 +125,34 @@ fn a_tool_that_is_not_to_be_had_here_is_not_advertised() {
     assert!(!is_advertised("gemini"));
     let table = "[mcp_servers.revdeck]\ncommand = \"revdeck\"\nargs = [\"mcp\"]\n";
     write(".codex/config.toml", table.to_owned());
+    assert!(!is_advertised("codex"), "its server would look into another store");
+    let table = format!("{table}env_vars = [\"REVDECK_HOME\"]\n");
+    write(".codex/config.toml", table.clone());
     assert!(is_advertised("codex"));
     write(".codex/config.toml", table.lines().map(|line| format!("# {line}\n")).collect());
     assert!(!is_advertised("codex"));
+}
+
+#[test]
+fn a_key_stays_in_the_ledger_when_its_file_is_written_again() {
+    let test = start();
+    let key = ["AKIA", "Z7QK3MV5XWRT2LNP"].concat();
+    let text = format!("KEY = \"{key}\"\n");
+    test.write("keys.py", &text);
+    test.commit("keys");
+    run(&test, &["review", "--commit", "HEAD", "--wait"], DONE);
+    let named = || run(&test, &["ledger"], DONE).matches("<finding ").count();
+    assert_eq!(named(), 1);
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
+    let write = |text: &str| {
+        test.write("keys.py", text);
+        let file = std::fs::File::options().write(true).open(test.repo().join("keys.py")).expect("a file");
+        file.set_modified(later).expect("a later time");
+    };
+    write(&format!("{text}# end\n"));
+    assert_eq!(named(), 1, "the key stands");
+    write("import os\n\nKEY = os.environ[\"KEY\"]\n");
+    assert_eq!(named(), 0, "the key is gone");
 }
 
 #[test]
@@ -218,6 +243,10 @@ fn details_say_what_was_cut_and_what_is_damaged() {
     let all = brief.lines().find_map(|line| line.strip_prefix("  all: revdeck ")).expect("the call for all");
     let all = run(&test, &all.split(' ').collect::<Vec<_>>(), DONE);
     assert_eq!(all.matches("  LONG_METHOD  ").count(), 30, "none is left out: {all}");
+    for most in (512..1_200).step_by(7) {
+        let shown = run(&test, &["details", "latest", "--max-bytes", &most.to_string()], DONE);
+        assert!(shown.len() <= most, "{} of {most} bytes: {shown}", shown.len());
+    }
     let one = run(&test, &["details", next[1], "--max-bytes", "512"], DONE);
     assert!(one.len() <= 512, "{one}");
     assert_eq!(one.rsplit_once("; all of it: revdeck show ").map(|(_, id)| id.trim_end()), Some(next[1]), "{one}");
@@ -276,6 +305,11 @@ fn a_run_whose_result_is_missing_is_never_clean() {
         let error = test.fails(arguments, INCOMPLETE);
         assert!(error.contains("is missing: [home]/state/review/"), "{arguments:?}: {error}");
         assert!(error.contains("`revdeck review --force` reviews the code again"), "{arguments:?}: {error}");
+    }
+    let id = test.store().latest_records().expect("records")[0].outcome.finding_digests[0].to_string();
+    for given in [id.as_str(), &id[..8]] {
+        let error = test.fails(&["details", given], INCOMPLETE);
+        assert!(error.contains("the finding f_[id] cannot be read: the result of its run [run] is damaged"), "{error}");
     }
     let listed = test.output(&["findings"], INCOMPLETE);
     assert!(listed.starts_with("no findings\nthe review is incomplete: the result is missing ([home]/"), "{listed}");

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::{Finding, FindingId, Kind};
+use crate::domain::{Finding, FindingId, FindingStatus, Kind};
 use crate::review::is_alike;
 use crate::store::{FindingRow, StoreView};
 
@@ -48,16 +48,18 @@ impl<'a> KnownFindings<'a> {
         Some(self.view.finding(index).first_run)
     }
 
-    /// Returns an undecided finding of another reviewer that describes the same problem: of the same kind, or a twin of it,
-    /// in overlapping lines. Smells are the same by that alone; defects also need similar words.
+    /// Returns an undecided or dismissed finding of another reviewer that describes the same problem: of the same kind, or a
+    /// twin of it, in overlapping lines. Smells are the same by that alone; defects also need similar words, or the same
+    /// single line.
     pub fn find_duplicate(&self, finding: &Finding) -> Option<&str> {
         let is_same_kind = |kind: Kind| kind == finding.kind || finding.kind.twins().any(|twin| twin == kind);
         let same = self.others.get(finding.repo_relative_path.as_str())?.iter().find(|row| {
             let is_smell = row.kind == finding.kind && finding.kind.is_smell();
-            row.status.is_undecided()
+            let is_one_line = row.lines() == finding.lines() && finding.lines().count() == 1;
+            (row.status.is_undecided() || row.status == FindingStatus::Dismissed)
                 && is_same_kind(row.kind)
                 && row.lines().overlaps(finding.lines())
-                && (is_smell || is_alike(finding.kind, row.title, &finding.title))
+                && (is_smell || is_one_line || is_alike(finding.kind, row.title, &finding.title))
         });
         same.map(|row| row.id)
     }

@@ -174,7 +174,7 @@ fn known_first_run(known: &KnownFindings<'_>, id: &FindingId) -> Option<RunId> {
 }
 
 fn mask(text: &str) -> String {
-    Mask::On.mask_key_shapes(text).into_owned()
+    Mask::On.mask_words(text).into_owned()
 }
 
 /// Refuses a problem because of its path, which the reason names.

@@ -13,7 +13,8 @@ pub(crate) fn find_details_call(agent: &str, root: &Path) -> DetailsCall {
         "claude-code" => read_claude(&folders, root),
         "codex" => {
             let files = [folders.codex.join("config.toml"), root.join(".codex/config.toml")];
-            read_layers(&files, McpEntries::from_codex)
+            let has_own_home = std::env::var_os("REVDECK_HOME").is_some();
+            read_layers(&files, |text| McpEntries::from_codex(text, has_own_home))
         }
         "gemini" => read_gemini(&folders, root),
         "opencode" => {

@@ -17,6 +17,8 @@ use serde_json::Value;
 const PROGRAM_NAME: &str = "revdeck";
 /// Argument that starts the server.
 const SERVER_ARGUMENT: &str = "mcp";
+/// Variable that names the folder of the stores.
+const HOME_VARIABLE: &str = "REVDECK_HOME";
 /// Tool whose call the ledger shows.
 const DETAILS_TOOL: &str = "auto_review_details";
 
@@ -116,9 +118,21 @@ impl McpEntries {
     }
 
     /// Reads `config.toml` of Codex.
-    pub(super) fn from_codex(text: &str) -> Self {
+    ///
+    /// `has_own_home` is true if `REVDECK_HOME` is set: Codex passes on only variables that an entry names, and a server
+    /// without it would look into another store.
+    pub(super) fn from_codex(text: &str, has_own_home: bool) -> Self {
         let Ok(settings) = toml::from_str::<Value>(text) else { return Self::default() };
-        Self::from_servers(&settings["mcp_servers"])
+        let mut entries = Self::from_servers(&settings["mcp_servers"]);
+        let knows_home = |server: &Value| {
+            server["env"][HOME_VARIABLE].is_string() || list_names(&server["env_vars"]).contains(HOME_VARIABLE)
+        };
+        if has_own_home {
+            let servers = settings["mcp_servers"].as_object().into_iter().flatten();
+            let without = servers.filter(|(_, server)| !knows_home(server)).map(|(name, _)| name.clone());
+            entries.excluded.extend(without);
+        }
+        entries
     }
 
     fn from_servers(servers: &Value) -> Self {
@@ -354,7 +368,17 @@ mod tests {
     )]
     #[case::damaged("[mcp_servers.revdeck\ncommand = \"revdeck\"\nargs = [\"mcp\"]\n", false)]
     fn servers_of_codex(#[case] settings: &str, #[case] expected: bool) {
-        assert_eq!(McpEntries::from_codex(settings).has_running_server(), expected, "{settings}");
+        assert_eq!(McpEntries::from_codex(settings, false).has_running_server(), expected, "{settings}");
+    }
+
+    #[rstest]
+    #[case::no_variable("", false)]
+    #[case::passed_on("env_vars = [\"REVDECK_HOME\"]\n", true)]
+    #[case::set("env = { REVDECK_HOME = \"/x\" }\n", true)]
+    #[case::another("env_vars = [\"OTHER\"]\n", false)]
+    fn a_server_of_codex_needs_the_folder_of_the_stores(#[case] more: &str, #[case] expected: bool) {
+        let settings = format!("[mcp_servers.revdeck]\ncommand = \"revdeck\"\nargs = [\"mcp\"]\n{more}");
+        assert_eq!(McpEntries::from_codex(&settings, true).has_running_server(), expected, "{settings}");
     }
 
     #[test]

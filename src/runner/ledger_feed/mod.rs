@@ -153,7 +153,9 @@ fn compose_from_records(
         LedgerRecall::Forget => Some(SessionMemory::default()),
         LedgerRecall::Remember => Some(read_memory(sources.store, &request.agent, &request.session)?),
     };
+    let told_to_any = || sources.store.told_findings().unwrap_or_default();
     let world = LedgerWorld {
+        told_to_any: &told_to_any,
         now: sources.now,
         format: request.format,
         details: request.details.unwrap_or_else(|| find_details_call(&request.agent, &sources.repo.root())),
@@ -256,6 +258,8 @@ fn worktree_path(repo: &Repo) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -294,6 +298,7 @@ mod tests {
             let mut memory: Option<SessionMemory> = None;
             for _ in 0..4 {
                 let world = LedgerWorld {
+                    told_to_any: &BTreeSet::new,
                     now: Time::UNIX_EPOCH,
                     format: if in_xml { LedgerFormat::Xml } else { LedgerFormat::Text },
                     details: DetailsCall::Shell,

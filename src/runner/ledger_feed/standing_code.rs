@@ -1,18 +1,16 @@
 //! Looks at files of the worktree, to tell whether a finding's code still stands there. Nothing here decides about a
 //! finding: a review does.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::domain::text::normalize_code;
+use crate::domain::quoted_code::CodeLines;
 
 /// Maximum size of a file that is searched, in bytes; code in larger files counts as standing.
 const MAX_SEARCHED_BYTES: u64 = 2_000_000;
-/// Minimum length of a line that tells something about the code, in bytes: shorter ones stand in every file.
-const MIN_TELLING_BYTES: usize = 6;
 
 /// State of a file of the worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,8 +26,8 @@ enum CodeState {
 pub(super) struct StandingCode {
     root: PathBuf,
     states: BTreeMap<String, CodeState>,
-    /// Normalized lines of searched files; `None` for a file that was not read.
-    lines: BTreeMap<String, Option<HashSet<String>>>,
+    /// Lines of searched files; `None` for a file that was not read.
+    lines: BTreeMap<String, Option<CodeLines>>,
 }
 
 impl StandingCode {
@@ -53,22 +51,14 @@ impl StandingCode {
         self.states.get(path) == Some(&CodeState::Missing)
     }
 
-    /// Returns true if at least half of the telling lines of `quoted` stand in the file.
+    /// Returns true if quoted code stands in the file; see [`CodeLines::contain`].
     pub(super) fn contains(&mut self, path: &str, quoted: &str) -> bool {
-        let quoted = normalize_code(quoted);
-        // A masked secret is not in the file.
-        let is_telling = |line: &&str| line.len() >= MIN_TELLING_BYTES && !line.contains("\u{ab}secret");
-        let telling: Vec<&str> = quoted.lines().filter(is_telling).collect();
-        if telling.is_empty() {
-            return true;
-        }
         if !self.lines.contains_key(path) {
             let read = self.read(path);
             self.lines.insert(path.to_owned(), read);
         }
         let Some(Some(lines)) = self.lines.get(path) else { return true };
-        let found = telling.iter().filter(|line| lines.contains(**line)).count();
-        2 * found >= telling.len()
+        lines.contain(quoted)
     }
 
     fn state(&mut self, path: &str) -> CodeState {
@@ -84,14 +74,14 @@ impl StandingCode {
         state
     }
 
-    fn read(&self, path: &str) -> Option<HashSet<String>> {
+    fn read(&self, path: &str) -> Option<CodeLines> {
         let file = self.locate(path)?;
         if !fs::symlink_metadata(&file).is_ok_and(|meta| meta.is_file() && meta.len() <= MAX_SEARCHED_BYTES) {
             return None;
         }
         let mut bytes = Vec::new();
         File::open(file).ok()?.take(MAX_SEARCHED_BYTES).read_to_end(&mut bytes).ok()?;
-        Some(normalize_code(&String::from_utf8_lossy(&bytes)).lines().map(str::to_owned).collect())
+        Some(CodeLines::new(&String::from_utf8_lossy(&bytes)))
     }
 
     /// Returns the place of a path below the root; `None` for a path that leaves it.
@@ -151,6 +141,8 @@ mod tests {
             ("fn long() {\n}\n", "fn long() {\n  one_line();\n  other_line();\n  gone_too();\n}", false),
             ("}\n", "}", true),
             ("key = 1\n", "key = \u{ab}secret:token\u{bb}", true),
+            ("TOKEN = 'abc'\n", "TOKEN = '\u{2026}(3 characters)'", true),
+            ("TOKEN = read()\n", "TOKEN = '\u{2026}(3 characters)'", false),
         ] {
             write(text);
             let mut code = StandingCode::new(folder.path().to_owned());

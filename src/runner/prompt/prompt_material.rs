@@ -156,7 +156,11 @@ impl PromptBuilder<'_> {
         let of_task = if change.files.is_empty() { unified_diff::parse_unified_diff(&wish.text) } else { Vec::new() };
         let paths = change.files.iter().map(|file| &file.path).chain(of_task.iter().map(|given| &given.path));
         let paths: Vec<&str> = paths.chain(wish.focus.iter().map(|focus| &focus.path)).map(String::as_str).collect();
-        let commit = &record.subject.snapshot_commit;
+        // A change does not write the rules of its own review.
+        let commit = match record.subject.base_commit.is_empty() {
+            true => &record.subject.snapshot_commit,
+            false => &record.subject.base_commit,
+        };
         let [user_constitution, user_rules] = self.quote_user_documents(sizes, &count, mask);
         let left = |limit: u64, used: &Option<Guidelines>| {
             limit.saturating_sub(used.as_ref().map_or(0, |used| count(&used.text)))

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use crate::context::read_ahead::ContextSources;
 use crate::domain::{
     CancelReason, ErrorClass, Finding, FindingId, JournalEntry, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus,
-    Time,
+    Source, Time,
 };
 use crate::git::{Changeset, FileChange};
 use crate::review::{
@@ -455,17 +455,42 @@ impl<'a> RunWorker<'a> {
         rewritten_code::mark_rewritten_code(&mut report.left_out, change);
         self.unknown_bytes += report.unindexed_bytes;
         for finding in &mut report.findings {
+            self.leave_imported_id(finding)?;
             self.stamp(finding)?;
         }
         Ok(UnitEvent::Reported(report))
     }
 
+    /// Gives a defect another id of its code if its own one belongs to a finding of an imported report with other words,
+    /// which keeps its words, its priority and its decision.
+    fn leave_imported_id(&mut self, finding: &mut Finding) -> Result<(), StoreError> {
+        if finding.kind.is_smell() {
+            return Ok(());
+        }
+        let view = Arc::clone(self.earlier_view()?);
+        let is_imported = |id: &FindingId| {
+            let row = view.finding(view.finding_index(id.as_str())?);
+            let run = row.last_run.parse().ok().filter(|_| row.title != finding.title)?;
+            Some(self.services.store.run(&run).ok()??.source == Source::Import)
+        };
+        let ids = (0..FindingId::MAX_VARIANTS).map(|n| finding.finding_id.variant(n));
+        if let Some(id) = { ids }.find(|id| is_imported(id) != Some(true)) {
+            finding.finding_id = id;
+        }
+        Ok(())
+    }
+
+    /// Returns the findings before this run.
+    fn earlier_view(&mut self) -> Result<&Arc<StoreView>, StoreError> {
+        Ok(match &mut self.earlier {
+            Some(view) => view,
+            none => none.insert(self.services.store.view()?),
+        })
+    }
+
     /// Sets the runs that reported a finding, its detail reference and its time.
     pub(in crate::runner) fn stamp(&mut self, finding: &mut Finding) -> Result<(), StoreError> {
-        let view = match &self.earlier {
-            Some(view) => view,
-            None => self.earlier.insert(self.services.store.view()?),
-        };
+        let view = Arc::clone(self.earlier_view()?);
         let run = &self.record.run_id;
         finding.first_run_id = view
             .finding_index(finding.finding_id.as_str())

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::domain::{Finding, FindingId, LineRange, ReportedProblem, RunId, RunRecord};
+use crate::domain::{Finding, FindingId, LineRange, ReportedProblem, RunId, RunRecord, Source};
 use crate::git::{Changeset, Repo};
 use crate::index::chunk::chunk_file;
 use crate::masking::{Mask, has_secret_marker};
@@ -191,7 +191,9 @@ fn load_earlier(store: &Store, view: &StoreView, id: &FindingId) -> Option<Probl
     let (explanation, suggestion) =
         finding.map(|finding| (finding.explanation, finding.suggestion)).unwrap_or_default();
     let replacement = suggestion.and_then(|suggestion| suggestion.replacement);
-    Some(ProblemText { title: row.title.to_owned(), explanation, replacement })
+    let is_import = |run: RunId| store.run(&run).ok().flatten().is_some_and(|run| run.source == Source::Import);
+    let is_imported = row.last_run.parse().is_ok_and(is_import);
+    Some(ProblemText { title: row.title.to_owned(), explanation, replacement, is_imported })
 }
 
 fn load_file(path: &str, bytes: &[u8]) -> SnapshotFile {
@@ -208,9 +210,10 @@ fn load_file(path: &str, bytes: &[u8]) -> SnapshotFile {
 }
 
 fn mask_report(report: &ReportedProblem) -> ReportedProblem {
-    let clean = |text: &str| Mask::On.mask_key_shapes(text).into_owned();
+    let clean = |text: &str| Mask::On.mask_words(text).into_owned();
     // A fix would write the marker of a secret into the file.
-    let replacement = report.replacement.as_deref().map(clean).filter(|code| !has_secret_marker(code));
+    let clean_code = |code: &str| Mask::On.mask_key_shapes(code).into_owned();
+    let replacement = report.replacement.as_deref().map(clean_code).filter(|code| !has_secret_marker(code));
     ReportedProblem {
         title: clean(&report.title),
         explanation: clean(&report.explanation),

@@ -144,6 +144,11 @@ impl ParseBudget {
 /// reads the same chunks repeatedly, and each read counts as a step.
 const READ_CHUNK_BYTES: usize = 4096;
 
+/// Maximum length of a character in UTF-8, in bytes.
+const MAX_CHARACTER_BYTES: usize = 4;
+/// Bytes in place of a character whose text is not read any more.
+const FILLER: &[u8] = b"    ";
+
 /// Time between two looks at the processor time, which is a call of the system. Progress callbacks come every 20 µs in
 /// ordinary texts and every second in hostile ones, so their number tells little about the time.
 const TIME_PER_LOOK: Duration = Duration::from_millis(1);
@@ -220,14 +225,19 @@ impl LanguageParser {
 
     fn parse_tree(&mut self, text: &[u8], old: Option<&Tree>, allowed: ParseBudget) -> Option<Tree> {
         let watch = ParseWatch::begin(allowed);
+        let chunk_end = Cell::new(0);
         // A lexer that looks far ahead at every byte reads without end between two progress callbacks. The end of the
-        // text is all that it can be told.
-        let mut read = |at: usize, _| {
-            if watch.is_over() {
-                &[]
-            } else {
-                text.get(at..(at + READ_CHUNK_BYTES).min(text.len())).unwrap_or_default()
-            }
+        // text is all that it can be told, except where it reads the last character of a chunk again: there the library
+        // takes the first byte without looking whether there is one. The tree is dropped, so any bytes will do.
+        let mut read = |at: usize, _| -> &[u8] {
+            let is_last_character = at < chunk_end.get() && at + MAX_CHARACTER_BYTES > chunk_end.get();
+            let chunk = match watch.is_over() {
+                false => text.get(at..(at + READ_CHUNK_BYTES).min(text.len())).unwrap_or_default(),
+                true if is_last_character => FILLER,
+                true => &[],
+            };
+            chunk_end.set(at + chunk.len());
+            chunk
         };
         let mut look = |_: &tree_sitter::ParseState| match watch.is_over() {
             true => ControlFlow::Break(()),
@@ -332,6 +342,23 @@ mod tests {
         let hostile = format!("a{}\n", ".b(1)".repeat(20_000));
         assert!(parse_nodes(&mut bash, hostile.as_bytes(), ParseBudget::for_bytes(hostile.len())).is_none());
         assert!(parse_nodes(&mut bash, b"", ParseBudget::for_bytes(0)).is_some());
+    }
+
+    /// The library reads a character that a chunk has cut a second time. Without a byte there it crashed.
+    #[test]
+    fn steps_may_run_out_inside_of_a_character() {
+        for language in [Language::Kotlin, Language::Rust, Language::Python] {
+            let mut grammar = LanguageParser::new(language);
+            for text in ["xé".to_owned() + &"é".repeat(9_000), "a\nx日本".repeat(3_000), "x\u{1f600}\n".repeat(4_000)]
+            {
+                for cut in [&text.as_bytes()[..], &text.as_bytes()[2..], &text.as_bytes()[..20_001.min(text.len())]] {
+                    for steps in 0..24 {
+                        let allowed = ParseBudget { steps, ..ParseBudget::for_bytes(cut.len()) };
+                        let _ = grammar.parse_tree(cut, None, allowed);
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::masking::{Mask, mask_event_words};
 pub fn mask_finding(mut finding: Finding, mask: Mask) -> Finding {
     let path = finding.repo_relative_path.clone();
     let mask_code = |text: &mut String| *text = mask.mask_text(Some(&path), text).into_owned();
-    let mask_words = |text: &mut String| *text = mask.mask_key_shapes(text).into_owned();
+    let mask_words = |text: &mut String| *text = mask.mask_words(text).into_owned();
     mask_code(&mut finding.quoted_code);
     [&mut finding.title, &mut finding.explanation].into_iter().for_each(mask_words);
     if let Some(suggestion) = &mut finding.suggestion {
@@ -21,7 +21,7 @@ pub fn mask_finding(mut finding: Finding, mask: Mask) -> Finding {
 
 /// Masks the entries of a journal as far as a page shows them. Older versions did not mask what a model had written.
 pub fn mask_journal(mut entries: Vec<JournalEntry>) -> Vec<JournalEntry> {
-    let mask_words = |text: &mut String| *text = Mask::On.mask_key_shapes(text).into_owned();
+    let mask_words = |text: &mut String| *text = Mask::On.mask_words(text).into_owned();
     for entry in &mut entries {
         mask_event_words(&mut entry.event);
         match &mut entry.event {
@@ -39,7 +39,7 @@ pub fn mask_journal(mut entries: Vec<JournalEntry>) -> Vec<JournalEntry> {
 
 /// Masks the words of models in the output of a run as far as the run's page shows them.
 pub fn mask_output(mut output: RunOutput) -> RunOutput {
-    let mask_words = |text: &mut String| *text = Mask::On.mask_key_shapes(text).into_owned();
+    let mask_words = |text: &mut String| *text = Mask::On.mask_words(text).into_owned();
     output.notes.iter_mut().for_each(mask_words);
     for rejected in &mut output.rejected {
         [&mut rejected.report.title, &mut rejected.reason].into_iter().for_each(mask_words);

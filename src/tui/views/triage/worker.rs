@@ -123,7 +123,7 @@ fn count_similar(store: &Store, view: &StoreView, finding: &str) -> SimilarDecis
     let last = store.latest_dispositions(&dismissed).unwrap_or_default();
     let reason_of = |id: &str| {
         let last = id.parse::<FindingId>().ok().and_then(|id| last.get(&id).map(|(_, line)| line.reason.clone()));
-        Mask::On.mask_key_shapes(last.unwrap_or_default().trim()).into_owned()
+        Mask::On.mask_words(last.unwrap_or_default().trim()).into_owned()
     };
     SimilarDecisions::count(&similar, reason_of)
 }
