@@ -24,7 +24,7 @@ impl ConversationEngine {
                 OmissionReason::Window => "the change does not fit into the window",
                 _ => "the turns were used up",
             };
-            effects.push(self.note(format!("{cause}: {files} not or only in part put before the reviewer")));
+            effects.push(self.note(format!("{cause}: {files} not or only in part reviewed")));
             if end == OmissionReason::TurnLimit {
                 let (reached, limit) = (f64::from(self.turn), f64::from(self.window.limits().max_turns));
                 effects.push(self.record_stop(BudgetStop { kind: BudgetKind::Turns, reached, limit }));
@@ -47,7 +47,7 @@ impl ConversationEngine {
         self.finish(RunStatus::Completed, None, None)
     }
 
-    /// Returns journal entries for files that the model saw in part.
+    /// Returns journal entries for files that the model reviewed in part.
     pub(super) fn record_partial_files(&mut self) -> Vec<ConversationEffect> {
         let files = self.delivery.partial_files();
         self.covered.extend(files.iter().cloned());
