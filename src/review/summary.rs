@@ -2,6 +2,7 @@
 
 use crate::domain::text::format_count;
 use crate::domain::{Coverage, FindingCounts, Priority, RunStatus};
+use crate::review::ReviewOutcome;
 
 /// Returns a sentence like `3 findings in 4 files: 1 p1, 2 p3`, including files that were not reviewed and carried
 /// hunks. A completed run with gaps is called incomplete, whatever the gaps are.
@@ -41,6 +42,19 @@ pub fn summarize_run(status: RunStatus, counts: &FindingCounts, coverage: &Cover
         (RunStatus::Completed, Some(gaps)) => format!("incomplete: {gaps}; {text}"),
         (RunStatus::Completed, None) => text,
         (status, _) => format!("{status}: {text}"),
+    }
+}
+
+/// Returns the sentence of an outcome: [`summarize_run`], or the cause of the end with what was kept.
+pub fn summarize_outcome(outcome: &ReviewOutcome) -> String {
+    if let (RunStatus::Failed, Some((_, text))) = (outcome.status, &outcome.failure) {
+        return format!("failed: {text}; {} kept", format_count(outcome.findings.len(), "finding"));
+    }
+    let summary = summarize_run(outcome.status, &outcome.counts, &outcome.coverage);
+    match outcome.budget_stop {
+        // A run that used up its turns came to its own end; what it lacks is said as a gap.
+        Some(stop) if outcome.status == RunStatus::Cancelled => format!("{}; {summary}", stop.describe()),
+        _ => summary,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::domain::{
 };
 use crate::review::dedup::count_by_kind;
 use crate::review::journal_state::to_u32;
-use crate::review::{ReviewOutcome, summarize_run};
+use crate::review::{ReviewOutcome, summarize_outcome};
 
 impl ConversationEngine {
     pub(super) fn finish_or_ask_opinions(&mut self) -> Vec<ConversationEffect> {
@@ -70,17 +70,9 @@ impl ConversationEngine {
         };
         let counts = FindingCounts::from_findings(&findings);
         let coverage = self.coverage(self.early_end(cancel, failure.is_some()));
-        let mut summary = summarize_run(status, &counts, &coverage);
-        // A run that used up its turns came to its own end; what it lacks is said as a gap.
-        if let Some(stop) = self.budget_stop.filter(|_| status == RunStatus::Cancelled) {
-            summary = format!("{}; {summary}", stop.describe());
-        }
-        if let Some((_, text)) = &failure {
-            summary = format!("failed: {text}; {} kept", text::format_count(findings.len(), "finding"));
-        }
-        let outcome = ReviewOutcome {
+        let mut outcome = ReviewOutcome {
             status,
-            summary,
+            summary: String::new(),
             findings,
             unraised: Vec::new(),
             counts,
@@ -92,6 +84,7 @@ impl ConversationEngine {
             budget_stop: self.budget_stop,
             spent: self.spent.clone(),
         };
+        outcome.summary = summarize_outcome(&outcome);
         vec![ConversationEffect::Append(last), ConversationEffect::Finish(Box::new(outcome))]
     }
 
