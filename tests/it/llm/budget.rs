@@ -74,6 +74,9 @@ fn a_run_that_reaches_its_budget_says_so_wherever_it_is_shown() {
     assert_eq!((&value["run"]["budget_stop"], &value["run"]["cancel_reason"]), (&expected, &json!("budget_exhausted")));
     let ledger = place.revdeck(&["ledger"]);
     assert!(ledger.contains(&format!("summary=\"{words}; ")), "{ledger}");
+    assert!(!record.outcome.summary.contains("cancelled"), "{}", record.outcome.summary);
+    let stats = place.revdeck(&["stats"]);
+    assert!(stats.contains("1 ended by its budget") && !stats.contains("cancelled"), "{stats}");
 }
 
 #[test]
