@@ -224,6 +224,11 @@ impl ProgressLine {
         let done = (coverage.hunks_covered + coverage.hunks_carried) as usize;
         // A plan may have named fewer hunks than were reviewed in the end.
         let total = done.max(coverage.hunks_total as usize);
+        // The end of a run is named as in every list.
+        let status = match run.status.is_terminal() {
+            true => text::run_status_word(run.status, run.state_word(), run.is_incomplete()).1,
+            false => run.status.word(),
+        };
         let mut parts = Vec::new();
         let (head, (filled, of)) = match (turn, pulse) {
             (Some(WaitedTurn { number, of, .. }), _) if number > of => {
@@ -236,8 +241,8 @@ impl ProgressLine {
                     (number.saturating_sub(1) as usize, *of as usize),
                 )
             }
-            (None, Some(_)) => (run.status.word().to_owned(), (0, 1)),
-            (None, None) => (run.status.word().to_owned(), (done, total)),
+            (None, Some(_)) => (status.to_owned(), (0, 1)),
+            (None, None) => (status.to_owned(), (done, total)),
         };
         if let Some(pulse) = pulse {
             parts.push(describe_activity(pulse, run.is_paused(), now.as_millisecond()).text);
@@ -409,7 +414,7 @@ impl RunResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{CoverageGap, FindingCounts, TurnPhase, Usage};
+    use crate::domain::{CancelReason, CoverageGap, FindingCounts, TurnPhase, Usage};
     use crate::store::{Heartbeat, HeartbeatState};
 
     const NOW: i64 = 1_772_625_600_000;
@@ -488,5 +493,24 @@ mod tests {
         );
         let waiting = line(&progress("pending", None, None));
         assert!(waiting.contains("waiting for a worker"), "{waiting}");
+    }
+
+    #[test]
+    fn the_last_progress_line_names_the_end_as_lists_do() {
+        let line = |status: &str, change: &dyn Fn(&mut RunRecord)| {
+            let mut last = progress(status, None, None);
+            last.run.outcome.coverage.hunks_covered = 49;
+            change(&mut last.run);
+            ProgressLine::format_line(&last, at(0), true)
+        };
+        assert_eq!(
+            line("completed", &|run| run.outcome.coverage.incomplete = true),
+            "incomplete   ############............ 49 of 98 hunks - 1 finding"
+        );
+        assert_eq!(
+            line("cancelled", &|run| run.ending.cancel_reason = Some(CancelReason::BudgetExhausted)),
+            "budget reached ############............ 49 of 98 hunks - 1 finding"
+        );
+        assert!(line("cancelled", &|_| ()).starts_with("cancelled "));
     }
 }

@@ -129,9 +129,9 @@ pub enum RunEvent {
         /// Finding with its run ids and time.
         finding: Box<Finding>,
     },
-    /// The hunks of this file were shown to the reviewer. Its findings are recorded above this line.
+    /// The reviewer has given its verdict on the hunks of this file. Its findings are recorded above this line.
     Covered {
-        /// Shown hunks of one file.
+        /// Reviewed hunks of one file.
         file: FileCoverage,
     },
     /// Hunks that are not sent, because an earlier run reviewed them unchanged. The findings that are carried over

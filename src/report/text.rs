@@ -260,7 +260,8 @@ pub fn describe_ending(look: &TextOptions, run: &RunRecord) -> String {
         None => {}
     }
     if let Some(newer) = &run.links.superseded_by {
-        said.push_str(&format!(" by {newer}"));
+        let by = if run.status == RunStatus::Superseded { " by" } else { "; superseded by" };
+        said.push_str(&format!("{by} {newer}"));
     }
     if run.status == RunStatus::Skipped && !run.decision.is_empty() {
         said.push_str(&format!(": {}", sanitize_line(&run.decision)));
@@ -451,4 +452,33 @@ pub fn render_finding(look: &TextOptions, finding: &Finding, history: &[Disposit
         ));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::{BudgetKind, BudgetStop, CancelReason, Time};
+
+    #[test]
+    fn a_superseded_run_names_both_causes() {
+        let mut run: RunRecord = serde_json::from_value(json!({
+            "run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A", "status": "cancelled", "created_at": Time::UNIX_EPOCH,
+            "updated_at": Time::UNIX_EPOCH, "source": "cli", "scope": "worktree", "reviewer": "m",
+            "superseded_by": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E",
+        }))
+        .expect("a record");
+        run.ending.cancel_reason = Some(CancelReason::BudgetExhausted);
+        run.ending.budget_stop = Some(BudgetStop { kind: BudgetKind::RunCost, reached: 1.2, limit: 1.0 });
+        let look = TextOptions { color: false, ascii: false, width: None, now: Time::UNIX_EPOCH };
+        let said = |run: &RunRecord| describe_ending(&look, run);
+        assert_eq!(
+            said(&run),
+            "run ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A ended: budget reached at $1.20 of $1.00; superseded by \
+             ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E"
+        );
+        (run.status, run.ending.budget_stop, run.ending.cancel_reason) = (RunStatus::Superseded, None, None);
+        assert_eq!(said(&run), "run ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A is superseded by ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E");
+    }
 }

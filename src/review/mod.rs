@@ -37,7 +37,7 @@ pub(crate) use plan::ReviewUnit;
 pub use plan::{PlannedFile, ReviewPlan};
 pub(crate) use run_cost::RunCost;
 pub(crate) use similarity::is_alike;
-pub(crate) use summary::summarize_run;
+pub(crate) use summary::{describe_result, summarize_outcome, summarize_run};
 pub(crate) use text_edits::{apply_edits, parse_edits};
 pub(crate) use unit_engine::{ReviewOutcome, UnitEffect, UnitEngine, UnitEvent};
 pub use validate::{FileText, ReportValidation, ScopeLines, apply_replacement, validate_report};

@@ -2,10 +2,22 @@
 
 use crate::domain::text::format_count;
 use crate::domain::{Coverage, FindingCounts, Priority, RunStatus};
+use crate::review::ReviewOutcome;
 
 /// Returns a sentence like `3 findings in 4 files: 1 p1, 2 p3`, including files that were not reviewed and carried
 /// hunks. A completed run with gaps is called incomplete, whatever the gaps are.
 pub fn summarize_run(status: RunStatus, counts: &FindingCounts, coverage: &Coverage) -> String {
+    let text = describe_result(status, counts, coverage);
+    let gaps = if coverage.gaps.is_empty() { None } else { coverage.describe_gaps() };
+    match (status, gaps) {
+        (RunStatus::Completed, Some(gaps)) => format!("incomplete: {gaps}; {text}"),
+        (RunStatus::Completed, None) => text,
+        (status, _) => format!("{status}: {text}"),
+    }
+}
+
+/// Returns the sentence of [`summarize_run`] without the state of the run.
+pub fn describe_result(status: RunStatus, counts: &FindingCounts, coverage: &Coverage) -> String {
     let found = counts.total() as usize;
     let covered = (coverage.files_covered + coverage.files_carried) as usize;
     let total = coverage.files_total as usize;
@@ -36,11 +48,21 @@ pub fn summarize_run(status: RunStatus, counts: &FindingCounts, coverage: &Cover
         let hunks = format_count(coverage.hunks_total as usize, "hunk");
         text.push_str(&format!("; {} of {hunks} carried over", coverage.hunks_carried));
     }
-    let gaps = if coverage.gaps.is_empty() { None } else { coverage.describe_gaps() };
-    match (status, gaps) {
-        (RunStatus::Completed, Some(gaps)) => format!("incomplete: {gaps}; {text}"),
-        (RunStatus::Completed, None) => text,
-        (status, _) => format!("{status}: {text}"),
+    text
+}
+
+/// Returns the sentence of an outcome: [`summarize_run`], or the cause of the end with what was kept.
+pub fn summarize_outcome(outcome: &ReviewOutcome) -> String {
+    if let (RunStatus::Failed, Some((_, text))) = (outcome.status, &outcome.failure) {
+        return format!("failed: {text}; {} kept", format_count(outcome.findings.len(), "finding"));
+    }
+    let ReviewOutcome { status, counts, coverage, budget_stop, .. } = outcome;
+    match budget_stop {
+        // A run that used up its turns came to its own end; what it lacks is said as a gap.
+        Some(stop) if *status == RunStatus::Cancelled => {
+            format!("{}; {}", stop.describe(), describe_result(*status, counts, coverage))
+        }
+        _ => summarize_run(*status, counts, coverage),
     }
 }
 

@@ -6,6 +6,7 @@ mod context;
 mod figures;
 mod incomplete;
 mod scenarios;
+mod secrets;
 pub mod server;
 
 use revdeck::domain::{CancelReason, ErrorClass, Kind, RunEvent, RunId, RunStatus};

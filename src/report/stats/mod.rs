@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 
 use super::figures::{format_brief, format_dollars, format_percent, format_short_count, resample};
 use crate::domain::text::format_count;
-use crate::domain::{FindingId, FindingStatus, RunRecord};
+use crate::domain::{CancelReason, FindingId, FindingStatus, RunRecord};
 use crate::ledger::metrics::{
     FindingFact, Metrics, MetricsInput, MetricsSelection, MetricsTotals, OutcomeCounts, Precision, SeriesPoint,
     compute_metrics,
@@ -115,12 +115,16 @@ fn describe_endings(totals: &MetricsTotals) -> Vec<String> {
     let mut parts: Vec<String> = format_unless_zero(totals.completed, "completed").into_iter().collect();
     parts.extend(format_unless_zero(totals.active, "on their way"));
     parts.extend(format_unless_zero(totals.superseded, "superseded"));
-    if let Some(cancelled) = format_unless_zero(totals.cancelled, "cancelled") {
-        let reasons = totals.cancelled_by_reason.iter();
+    // A run that reached its budget was not cancelled by anybody.
+    let by_budget = totals.cancelled_by_reason.get(&CancelReason::BudgetExhausted).copied().unwrap_or(0);
+    if let Some(cancelled) = format_unless_zero(totals.cancelled.saturating_sub(by_budget), "cancelled") {
+        let reasons = totals.cancelled_by_reason.iter().filter(|(reason, _)| **reason != CancelReason::BudgetExhausted);
         let reasons: Vec<String> =
             reasons.map(|(reason, n)| format!("{} {n}", reason.word().replace('_', " "))).collect();
         parts.push(if reasons.is_empty() { cancelled } else { format!("{cancelled} ({})", reasons.join(", ")) });
     }
+    let its = if by_budget == 1 { "its" } else { "their" };
+    parts.extend(format_unless_zero(by_budget, &format!("ended by {its} budget")));
     parts.extend(format_unless_zero(totals.failed, "failed"));
     parts.extend(format_unless_zero(totals.lost, "lost"));
     parts
@@ -215,4 +219,25 @@ pub fn build_charts(metrics: &Metrics, width: usize) -> Vec<StatsChart> {
         charts.push(StatsChart { name: "addressed", values: shares, max: Some(1.0), total });
     }
     charts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_its_budget_ended_is_not_cancelled() {
+        let ended = |budget: u32, user: u32| {
+            let reasons = [(CancelReason::BudgetExhausted, budget), (CancelReason::UserStop, user)];
+            let totals = MetricsTotals {
+                cancelled: budget + user,
+                cancelled_by_reason: reasons.into_iter().filter(|(_, n)| *n > 0).collect(),
+                ..MetricsTotals::default()
+            };
+            describe_endings(&totals).join(", ")
+        };
+        assert_eq!(ended(1, 0), "1 ended by its budget");
+        assert_eq!(ended(2, 1), "1 cancelled (user stop 1), 2 ended by their budget");
+        assert_eq!(ended(0, 1), "1 cancelled (user stop 1)");
+    }
 }

@@ -127,16 +127,17 @@ impl ConversationEngine {
         }
         self.bad_answers = 0;
         let mut effects = Vec::new();
-        let cut = matches!(response.stop, StopReason::Length)
-            || (response.stop == StopReason::Interrupted && response.calls.is_empty());
-        self.last_answer_cut = cut;
-        if !cut {
-            for file in self.delivery.mark_answered() {
+        let broken = is_broken(&response);
+        // The calls that came before an answer broke off are whole; those of an answer at its longest length are not.
+        let cut = broken && (response.stop == StopReason::Length || response.calls.iter().all(is_engine_call));
+        self.last_answer_cut = broken;
+        if is_verdict(&response) {
+            for file in self.delivery.mark_reviewed() {
                 self.covered.push(file.clone());
                 effects.push(ConversationEffect::Append(RunEvent::Covered { file }));
             }
         }
-        let done = !cut && is_done(&response);
+        let done = !broken && is_done(&response);
         if done && self.delivery.parts_left() == 0 {
             effects.extend(self.finish_or_ask_opinions());
             return effects;
@@ -175,9 +176,8 @@ impl ConversationEngine {
     pub(super) fn remember_answer(&mut self, response: &ChatResponse, told: &str) -> Vec<ToolCall> {
         let ChatMessage::Assistant { text, mut calls, opaque } = response.to_message() else { return Vec::new() };
         calls.truncate(MAX_TOOL_CALLS);
-        let own = |call: &ToolCall| [REPORT_FINDINGS_TOOL, FINISH_TOOL].contains(&call.name.as_str());
         // The engine's own calls come first, because results are sent in the order of the calls.
-        let (own, others): (Vec<ToolCall>, Vec<ToolCall>) = calls.into_iter().partition(own);
+        let (own, others): (Vec<ToolCall>, Vec<ToolCall>) = calls.into_iter().partition(is_engine_call);
         let calls = own.iter().chain(&others).cloned().collect();
         let text =
             if text.trim().is_empty() && own.is_empty() && others.is_empty() { "(nothing)".to_owned() } else { text };
@@ -243,8 +243,7 @@ impl ConversationEngine {
             !response.calls.is_empty() || self.extracted.lists > 0 || self.reporting == ReportingHistory::Findings;
         // A model without tools must answer every part of the diff with a list, even if it is empty.
         let structured = structured && !(self.tools.is_empty() && self.extracted.lists == 0);
-        let cut = matches!(response.stop, StopReason::Length | StopReason::Interrupted);
-        (!structured && !cut).then(|| {
+        (!structured && !is_broken(response)).then(|| {
             (AnswerProblem::Unreadable, "the answer holds neither a list of findings nor a tool call".to_owned())
         })
     }
@@ -275,10 +274,28 @@ impl ConversationEngine {
     }
 }
 
+/// Returns `true` if the answer broke off or was cut at its longest length.
+fn is_broken(response: &ChatResponse) -> bool {
+    matches!(response.stop, StopReason::Length | StopReason::Interrupted)
+}
+
+/// Returns `true` if the engine itself answers this call.
+fn is_engine_call(call: &ToolCall) -> bool {
+    [REPORT_FINDINGS_TOOL, FINISH_TOOL].contains(&call.name.as_str())
+}
+
+fn has_finish_call(response: &ChatResponse) -> bool {
+    response.calls.iter().any(|call| call.name == FINISH_TOOL)
+}
+
+/// Returns `true` if the answer is a verdict on everything that was shown before it: it is whole, and it ends the
+/// review or waits for no tool. A model that still looks something up has not judged yet, whatever it reports meanwhile.
+fn is_verdict(response: &ChatResponse) -> bool {
+    !is_broken(response) && (has_finish_call(response) || response.calls.iter().all(is_engine_call))
+}
+
 /// Returns `true` if the model reports that it is done.
 fn is_done(response: &ChatResponse) -> bool {
-    let finishes = response.calls.iter().any(|call| call.name == FINISH_TOOL);
     let only_reports = response.calls.is_empty();
-    finishes
-        || (only_reports && matches!(response.stop, StopReason::Done | StopReason::Unknown | StopReason::Interrupted))
+    has_finish_call(response) || (only_reports && matches!(response.stop, StopReason::Done | StopReason::Unknown))
 }

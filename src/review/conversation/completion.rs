@@ -10,7 +10,7 @@ use crate::domain::{
 };
 use crate::review::dedup::count_by_kind;
 use crate::review::journal_state::to_u32;
-use crate::review::{ReviewOutcome, summarize_run};
+use crate::review::{ReviewOutcome, summarize_outcome};
 
 impl ConversationEngine {
     pub(super) fn finish_or_ask_opinions(&mut self) -> Vec<ConversationEffect> {
@@ -24,7 +24,7 @@ impl ConversationEngine {
                 OmissionReason::Window => "the change does not fit into the window",
                 _ => "the turns were used up",
             };
-            effects.push(self.note(format!("{cause}: {files} not or only in part put before the reviewer")));
+            effects.push(self.note(format!("{cause}: {files} not or only in part reviewed")));
             if end == OmissionReason::TurnLimit {
                 let (reached, limit) = (f64::from(self.turn), f64::from(self.window.limits().max_turns));
                 effects.push(self.record_stop(BudgetStop { kind: BudgetKind::Turns, reached, limit }));
@@ -47,7 +47,7 @@ impl ConversationEngine {
         self.finish(RunStatus::Completed, None, None)
     }
 
-    /// Returns journal entries for files that the model saw in part.
+    /// Returns journal entries for files that the model reviewed in part.
     pub(super) fn record_partial_files(&mut self) -> Vec<ConversationEffect> {
         let files = self.delivery.partial_files();
         self.covered.extend(files.iter().cloned());
@@ -70,17 +70,9 @@ impl ConversationEngine {
         };
         let counts = FindingCounts::from_findings(&findings);
         let coverage = self.coverage(self.early_end(cancel, failure.is_some()));
-        let mut summary = summarize_run(status, &counts, &coverage);
-        // A run that used up its turns came to its own end; what it lacks is said as a gap.
-        if let Some(stop) = self.budget_stop.filter(|_| status == RunStatus::Cancelled) {
-            summary = format!("{}; {summary}", stop.describe());
-        }
-        if let Some((_, text)) = &failure {
-            summary = format!("failed: {text}; {} kept", text::format_count(findings.len(), "finding"));
-        }
-        let outcome = ReviewOutcome {
+        let mut outcome = ReviewOutcome {
             status,
-            summary,
+            summary: String::new(),
             findings,
             unraised: Vec::new(),
             counts,
@@ -92,6 +84,7 @@ impl ConversationEngine {
             budget_stop: self.budget_stop,
             spent: self.spent.clone(),
         };
+        outcome.summary = summarize_outcome(&outcome);
         vec![ConversationEffect::Append(last), ConversationEffect::Finish(Box::new(outcome))]
     }
 

@@ -1,4 +1,4 @@
-//! Tracks which changed lines were sent to the model and which were not.
+//! Tracks which changed lines were shown to the model, and which of them it has given a verdict on.
 
 use std::collections::HashMap;
 
@@ -22,10 +22,10 @@ pub(super) struct DiffDelivery {
     files: Vec<PlannedFile>,
     parts: Vec<DiffPart>,
     sent: Vec<bool>,
-    /// Lines that were sent before the next answer.
-    pending: Vec<(String, LineRange)>,
-    /// Lines that the model had seen when it answered; by path, sorted and disjoint.
-    seen: HashMap<String, Vec<LineRange>>,
+    /// Lines that a part or a tool has shown; by path, sorted and disjoint.
+    shown: HashMap<String, Vec<LineRange>>,
+    /// Lines that were shown before the last verdict; by path, sorted and disjoint.
+    reviewed: HashMap<String, Vec<LineRange>>,
     complete: Vec<bool>,
 }
 
@@ -40,7 +40,8 @@ impl DiffDelivery {
         let mut taken: Vec<usize> = (0..self.parts.len()).filter(|index| !self.is_settled(*index)).collect();
         taken.truncate(count_fitting(taken.iter().map(|index| &self.parts[*index]), tokens));
         for part in taken.iter().map(|index| &self.parts[*index]) {
-            self.pending.extend(part.hunks.iter().map(|lines| (part.path.clone(), *lines)));
+            let shown = self.shown.entry(part.path.clone()).or_default();
+            part.hunks.iter().for_each(|lines| insert_range(shown, *lines));
         }
         for index in &taken {
             self.sent[*index] = true;
@@ -50,19 +51,18 @@ impl DiffDelivery {
 
     /// Adds lines that a tool shows to the model.
     pub fn mark_shown(&mut self, path: &str, lines: LineRange) {
-        self.pending.push((path.to_owned(), lines));
+        insert_range(self.shown.entry(path.to_owned()).or_default(), lines);
     }
 
-    /// Marks everything that was sent as seen, because the model has answered. Returns the files that are now complete.
-    pub fn mark_answered(&mut self) -> Vec<FileCoverage> {
-        for (path, lines) in std::mem::take(&mut self.pending) {
-            insert_range(self.seen.entry(path).or_default(), lines);
-        }
+    /// Marks everything that was shown as reviewed, because the model has given its verdict. Returns the files that are
+    /// now complete.
+    pub fn mark_reviewed(&mut self) -> Vec<FileCoverage> {
+        self.reviewed.clone_from(&self.shown);
         let mut complete = Vec::new();
         for (index, file) in self.files.iter().enumerate() {
             if !self.complete[index]
                 && self.has_sent_parts(file)
-                && file.hunks.iter().all(|hunk| self.has_seen(&file.path, *hunk))
+                && file.hunks.iter().all(|hunk| contains_lines(&self.reviewed, &file.path, *hunk))
             {
                 self.complete[index] = true;
                 complete.push(file.coverage());
@@ -71,11 +71,11 @@ impl DiffDelivery {
         complete
     }
 
-    /// Returns the incomplete files of which the model saw at least one hunk, with these hunks.
+    /// Returns the incomplete files of which the model reviewed at least one hunk, with these hunks.
     pub fn partial_files(&self) -> Vec<FileCoverage> {
         let open = self.files.iter().enumerate().filter(|(index, _)| !self.complete[*index]);
         open.filter_map(|(_, file)| {
-            let part = file.partial_coverage(|hunk| self.has_seen(&file.path, hunk));
+            let part = file.partial_coverage(|hunk| contains_lines(&self.reviewed, &file.path, hunk));
             (!part.hunks.is_empty()).then_some(part)
         })
         .collect()
@@ -87,7 +87,7 @@ impl DiffDelivery {
         open.map(|(_, file)| file.path.as_str()).collect()
     }
 
-    /// Returns the number of parts that were neither sent nor otherwise seen.
+    /// Returns the number of parts that were neither sent nor otherwise shown.
     pub fn parts_left(&self) -> usize {
         (0..self.parts.len()).filter(|&index| !self.is_settled(index)).count()
     }
@@ -99,7 +99,8 @@ impl DiffDelivery {
 
     fn is_settled(&self, index: usize) -> bool {
         let part = &self.parts[index];
-        self.sent[index] || (!part.hunks.is_empty() && part.hunks.iter().all(|lines| self.has_seen(&part.path, *lines)))
+        let is_shown = |lines: &LineRange| contains_lines(&self.shown, &part.path, *lines);
+        self.sent[index] || (!part.hunks.is_empty() && part.hunks.iter().all(is_shown))
     }
 
     /// Returns `true` if a file without lines on the new side has no unsent parts. Returns `true` for every other file.
@@ -107,11 +108,11 @@ impl DiffDelivery {
         !file.hunks.is_empty()
             || self.parts.iter().zip(&self.sent).filter(|(part, _)| part.path == file.path).all(|(_, sent)| *sent)
     }
+}
 
-    fn has_seen(&self, path: &str, lines: LineRange) -> bool {
-        let Some(seen) = self.seen.get(path) else { return false };
-        seen.iter().any(|range| range.contains(lines))
-    }
+/// Returns `true` if one of the ranges of a path contains all of these lines.
+fn contains_lines(ranges: &HashMap<String, Vec<LineRange>>, path: &str, lines: LineRange) -> bool {
+    ranges.get(path).is_some_and(|ranges| ranges.iter().any(|range| range.contains(lines)))
 }
 
 /// Inserts a range into sorted, disjoint ranges and merges adjacent ranges.
@@ -145,16 +146,16 @@ mod tests {
     }
 
     #[test]
-    fn a_hunk_in_pieces_is_covered_when_all_pieces_were_answered() {
+    fn a_hunk_in_pieces_is_covered_when_all_pieces_are_reviewed() {
         let hunk = lines(1, 900);
         let parts =
             vec![part("a", &[lines(1, 400)], 40), part("a", &[lines(401, 900)], 50), part("b", &[lines(5, 5)], 1)];
         let mut delivery = DiffDelivery::new(vec![file("a", &[hunk]), file("b", &[lines(5, 5)])], parts);
         assert_eq!(delivery.take_next_parts(60).len(), 1);
-        assert_eq!(delivery.mark_answered(), []);
+        assert_eq!(delivery.mark_reviewed(), []);
         assert_eq!((delivery.parts_left(), delivery.tokens_left()), (2, 51));
         assert_eq!(delivery.take_next_parts(10).len(), 1, "more than fits, as nothing smaller is next");
-        assert_eq!(delivery.mark_answered(), [file("a", &[hunk]).coverage()]);
+        assert_eq!(delivery.mark_reviewed(), [file("a", &[hunk]).coverage()]);
         assert_eq!(delivery.open_paths(), ["b"]);
     }
 
@@ -162,11 +163,24 @@ mod tests {
     fn what_a_tool_has_shown_need_not_be_sent() {
         let mut delivery = DiffDelivery::new(vec![file("b", &[lines(5, 7)])], vec![part("b", &[lines(5, 7)], 9)]);
         delivery.mark_shown("b", lines(1, 6));
-        assert_eq!(delivery.mark_answered(), []);
+        assert_eq!(delivery.mark_reviewed(), []);
         assert_eq!(delivery.parts_left(), 1);
         delivery.mark_shown("b", lines(7, 40));
-        assert_eq!(delivery.mark_answered().len(), 1);
+        assert_eq!(delivery.mark_reviewed().len(), 1);
         assert_eq!(delivery.parts_left(), 0);
+    }
+
+    #[test]
+    fn what_is_shown_stays_open_until_the_verdict() {
+        let files = vec![file("a", &[lines(1, 3)]), file("b", &[lines(5, 7)])];
+        let parts = vec![part("a", &[lines(1, 3)], 9), part("b", &[lines(5, 7)], 9)];
+        let mut delivery = DiffDelivery::new(files, parts);
+        assert_eq!(delivery.take_next_parts(9).len(), 1);
+        delivery.mark_shown("b", lines(1, 40));
+        assert_eq!((delivery.parts_left(), delivery.open_paths()), (0, vec!["a", "b"]));
+        assert_eq!(delivery.partial_files(), []);
+        assert_eq!(delivery.mark_reviewed().len(), 2);
+        assert!(delivery.open_paths().is_empty());
     }
 
     #[test]

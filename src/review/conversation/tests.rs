@@ -244,7 +244,7 @@ fn twenty_turns_with_large_results_stay_in_the_window_and_lose_nothing() {
     player.result_bytes = 30_000;
     let outcome = player.play(task(vec![part("a.rs", 4_000)])).expect("an end");
     assert_eq!((outcome.status, outcome.findings.len()), (RunStatus::Completed, 29));
-    assert_eq!(player.requests.len(), 20);
+    assert_eq!((player.requests.len(), outcome.coverage.hunks_covered), (20, 1));
     let peak = outcome.spent.window_peak;
     assert!(peak <= WINDOW && peak > WINDOW / 3, "{peak}");
     let unbounded: u64 = 4_000 + 19 * 7_500;
@@ -363,7 +363,10 @@ fn a_budget_ends_the_run_and_keeps_its_findings() {
     assert!(outcome.notes.iter().any(|note| note.contains("$1.00")), "{:?}", outcome.notes);
     let stop = outcome.budget_stop.expect("the limit");
     assert_eq!((stop.kind, stop.limit), (BudgetKind::RunCost, 1.0));
-    assert!(outcome.summary.starts_with(&format!("{}; ", stop.describe())), "{}", outcome.summary);
+    assert_eq!(
+        outcome.summary,
+        format!("{}; 6 findings in 0 files: 6 p1; 1 file not reached or left out", stop.describe())
+    );
 }
 
 #[rstest]
@@ -397,6 +400,62 @@ fn reports_that_do_not_hold_are_kept_apart_and_told() {
     let outcome = player.play(task(vec![part("a.rs", 100)])).expect("an end");
     assert_eq!((outcome.findings.len(), outcome.rejected.len()), (1, 1));
     assert!(player.asked(1).contains("no such file"));
+}
+
+/// Returns an answer that reports a finding and reads on.
+fn reads_on() -> ChatResponse {
+    answer(&fenced("a.rs", &[1]), vec![call("read_file", "{}")], StopReason::Tools)
+}
+
+fn breaks_off(calls: Vec<ToolCall>) -> ChatResponse {
+    answer("I am looking at", calls, StopReason::Interrupted)
+}
+
+#[rstest]
+#[case::answers_break_off(vec![reads_on(), breaks_off(vec![]), breaks_off(vec![])], Some(OmissionReason::BrokenAnswer))]
+#[case::last_answer_breaks_off_after_a_call(
+    vec![reads_on(), reads_on(), breaks_off(vec![call("read_file", "{}")])],
+    Some(OmissionReason::BrokenAnswer)
+)]
+#[case::finish_breaks_off(vec![reads_on(), reads_on(), breaks_off(vec![call(FINISH_TOOL, "{}")])], Some(OmissionReason::BrokenAnswer))]
+#[case::cancelled(vec![reads_on(), reads_on()], Some(OmissionReason::NotReached))]
+#[case::turns_used_up(vec![reads_on(), reads_on(), reads_on()], Some(OmissionReason::TurnLimit))]
+#[case::finished(vec![reads_on(), answer("", vec![call(FINISH_TOOL, "{}")], StopReason::Tools)], None)]
+#[case::finished_in_prose(vec![reads_on(), answer("Done.", vec![], StopReason::Done)], None)]
+#[case::reported_and_cancelled(
+    vec![reads_on(), answer("", vec![call(REPORT_FINDINGS_TOOL, report("a.rs", &[2]))], StopReason::Tools)],
+    None
+)]
+fn only_a_verdict_covers_a_hunk(#[case] answers: Vec<ChatResponse>, #[case] gap: Option<OmissionReason>) {
+    let answers: Vec<_> = answers.into_iter().map(Ok).collect();
+    let three_turns = || {
+        let mut task = task(vec![part("a.rs", 100)]);
+        task.limits.max_turns = 3;
+        task
+    };
+    let mut player = ConversationPlayer::new(Vec::new());
+    player.answers = answers.iter().cloned().collect();
+    let outcome = player.play(three_turns()).expect("an end");
+    let gaps: Vec<OmissionReason> = outcome.coverage.gaps.iter().map(|gap| gap.reason).collect();
+    assert_eq!(gaps, gap.into_iter().collect::<Vec<_>>(), "{}", outcome.summary);
+    assert_eq!(outcome.coverage.hunks_covered, u32::from(gap.is_none()));
+    assert!(!outcome.findings.is_empty(), "findings of every answer are kept");
+    let is_covered = player.journal.iter().any(|event| matches!(event, RunEvent::Covered { .. }));
+    assert_eq!(is_covered, gap.is_none());
+    // A restart comes to the same end.
+    let mut again = ConversationPlayer::new(Vec::new());
+    again.recorded = ResumeLog::from_events(&player.journal);
+    assert_eq!(again.play(three_turns()).expect("an end").coverage, outcome.coverage);
+    assert_eq!(again.journal, []);
+}
+
+#[test]
+fn a_budget_that_ends_a_run_between_tool_calls_leaves_the_hunk_open() {
+    let mut task = task(vec![part("a.rs", 100)]);
+    task.limits.budget.cost = Some(0.4);
+    let outcome = ConversationPlayer::new((0..9).map(|_| reads_on()).collect()).play(task).expect("an end");
+    assert_eq!((outcome.cancel, outcome.coverage.hunks_covered), (Some(CancelReason::BudgetExhausted), 0));
+    assert_eq!(outcome.coverage.gaps[0].reason, OmissionReason::Budget);
 }
 
 #[test]

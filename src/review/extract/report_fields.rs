@@ -62,9 +62,8 @@ pub(super) fn parse_report(fields: &ReportFields<'_, '_>, path: &str) -> ReportP
     }
     let (marked, heading) = split_priority_mark(&title);
     let priority = fields.values_of(PRIORITY).find_map(parse_priority).or(marked);
-    let title = first_headline(heading)
-        .or_else(|| first_headline(&explanation))
-        .unwrap_or_else(|| kind.word().to_lowercase().replace('_', " "));
+    // Without any words, the title stays empty, and the report is rejected.
+    let title = first_headline(heading).or_else(|| first_headline(&explanation)).unwrap_or_default();
     let mut notes = Vec::new();
     let place = fields.lines().or(path_lines);
     let ReportedSuggestion { words: suggestion, replacement, replaced } =

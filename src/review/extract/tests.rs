@@ -283,7 +283,7 @@ fn reported(path: &str, lines: (u32, u32), title: &str) -> ReportedProblem {
 )]
 #[case::lines_that_go("{\"path\": \"a.c\", \"title\": \"x\", \"replacement\": \"\"}", ReportedProblem { replacement: Some(String::new()), ..reported("a.c", (0, 0), "x") })]
 #[case::no_title("{\"path\": \"a.c\", \"explanation\": \"\\n## **It breaks**\\nbadly\"}", ReportedProblem { explanation: "## **It breaks**\nbadly".into(), ..reported("a.c", (0, 0), "It breaks") })]
-#[case::only_a_kind("{\"path\": \"a.c\", \"type\": \"GodClass\"}", ReportedProblem { kind: Kind::GodClass, ..reported("a.c", (0, 0), "god class") })]
+#[case::only_a_kind("{\"path\": \"a.c\", \"type\": \"GodClass\"}", ReportedProblem { kind: Kind::GodClass, ..reported("a.c", (0, 0), "") })]
 #[case::an_index_is_no_priority("{\"path\": \"a.c\", \"title\": \"[0] is read twice\"}", reported("a.c", (0, 0), "[0] is read twice"))]
 #[case::a_title_of_two_lines("{\"path\": \"a.c\", \"title\": \"It breaks.\\nBadly.\"}", ReportedProblem { explanation: "It breaks.\nBadly.".into(), ..reported("a.c", (0, 0), "It breaks.") })]
 #[case::no_path("{\"title\": \"x\"}", reported("", (0, 0), "x"))]

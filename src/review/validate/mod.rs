@@ -58,6 +58,7 @@ struct ProblemLocation {
 ///
 /// | the report | result |
 /// |---|---|
+/// | neither a title nor an explanation | rejected |
 /// | a path outside the repository or the snapshot | rejected |
 /// | a quote that occurs at the claimed lines | a finding there |
 /// | a quote that occurs elsewhere in the file | the nearest place; lower confidence if several, or one line matches |
@@ -76,6 +77,9 @@ pub fn validate_report(
     mut file: impl FnMut(&str) -> Option<Rc<FileText>>,
 ) -> ReportValidation {
     let mut look = || -> Result<ReportValidation, String> {
+        if report.title.is_empty() {
+            return Err("it has neither a title nor an explanation".to_owned());
+        }
         let paths = scope.candidate_paths(&report.path)?;
         let (path, file) = paths
             .iter()
@@ -89,7 +93,14 @@ pub fn validate_report(
         }
         Ok(build_finding(report, path, &file, &place, run_id))
     };
-    look().unwrap_or_else(|reason| ReportValidation::Rejected(RejectedReport { report: report.clone(), reason }))
+    look().unwrap_or_else(|reason| {
+        let mut report = report.clone();
+        // Lists name each rejected report by its title.
+        if report.title.is_empty() {
+            report.title = report.kind.word().to_lowercase().replace('_', " ");
+        }
+        ReportValidation::Rejected(RejectedReport { report, reason })
+    })
 }
 
 /// Locates the problem in the file.

@@ -53,6 +53,31 @@ fn expect_finding(report: &ReportedProblem) -> (Finding, Vec<String>) {
     }
 }
 
+/// A value that breaks off leaves an object that names only a file and a kind.
+#[rstest]
+#[case::line_breaks_off(r#"{"findings":[{"path":"src/a.rs","line_start": ]}]}"#)]
+#[case::only_marks(r#"{"findings":[{"path":"src/a.rs","line_start":30,"title":" ## ","explanation":"**"}]}"#)]
+#[case::only_code(r#"{"findings":[{"path":"src/a.rs","type":"security","quoted_code":"let v30 = 30;"}]}"#)]
+fn a_report_without_words_is_rejected(#[case] answer: &str) {
+    let response = crate::domain::ChatResponse {
+        text: answer.to_owned(),
+        calls: Vec::new(),
+        opaque: Vec::new(),
+        stop: crate::domain::StopReason::Done,
+        usage: crate::domain::Usage::default(),
+        model: String::new(),
+    };
+    let reports = crate::review::extract_reports(&response).reports;
+    let [report] = reports.as_slice() else { panic!("{reports:?}") };
+    match validate_sample(report) {
+        ReportValidation::Rejected(rejected) => {
+            assert_eq!(rejected.reason, "it has neither a title nor an explanation");
+            assert!(!rejected.report.title.is_empty());
+        }
+        ReportValidation::Finding { finding, .. } => panic!("{finding:?}"),
+    }
+}
+
 #[rstest]
 #[case::there((10, 10), "let v10 = 10;", (10, 10), Confidence::High)]
 #[case::a_part_of_a_larger_place((8, 30), "let v10 = 10;", (8, 30), Confidence::High)]

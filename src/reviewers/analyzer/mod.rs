@@ -17,7 +17,7 @@ pub use findings::to_findings;
 pub use folder::FolderReport;
 pub(crate) use smells::duplicate_code::search::{FINGERPRINT_VERSION, FingerprintSource, file_fingerprints};
 pub use smells::hardcoded_configuration::{FileRedactor, FileSecrets};
-pub(crate) use smells::hardcoded_configuration::{choose_text_form, find_text_secrets, needs_parsing};
+pub(crate) use smells::hardcoded_configuration::{TestCodeCheck, choose_text_form, find_text_secrets, needs_parsing};
 
 use std::fmt;
 use std::sync::Arc;

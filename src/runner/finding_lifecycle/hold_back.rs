@@ -9,7 +9,7 @@ use crate::domain::{
     Finding, FindingCounts, FindingStatus, FixId, LineRange, RunId, Source, SuppressedReport, SuppressionReason,
 };
 use crate::policy::{self, PriorCoverage, may_mute};
-use crate::review::{ReviewOutcome, summarize_run};
+use crate::review::{ReviewOutcome, describe_result};
 use crate::runner::RunnerError;
 use crate::store::LatestDispositions;
 
@@ -125,7 +125,7 @@ pub(super) fn note_held_back(outcome: &mut ReviewOutcome, held_back: &[Suppresse
     }
     outcome.notes.extend(held_back_notes(held_back));
     outcome.counts = FindingCounts::from_findings(&outcome.findings);
-    let [was, is] = [&before, &outcome.counts].map(|counts| summarize_run(outcome.status, counts, &outcome.coverage));
+    let [was, is] = [&before, &outcome.counts].map(|counts| describe_result(outcome.status, counts, &outcome.coverage));
     outcome.summary = outcome.summary.replacen(&was, &is, 1);
     outcome.summary.push_str(&format!("; {} held back", held_back.len()));
 }

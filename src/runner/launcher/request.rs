@@ -13,8 +13,8 @@ use crate::policy::supersede::{FinishRule, SupersedeVerdict};
 use crate::policy::{self, Decision, KnownRun, Liveness, Resumable, ReviewAction, ReviewExtent};
 use crate::runner::launcher::start_workers::PendingRun;
 use crate::runner::reviewer_access::reviewer_identity::ReviewerIdentity;
-use crate::runner::worker::left_out_scan::{LeftOutScan, MAX_FOREGROUND_BYTES};
 use crate::runner::worker::rewritten_code::mark_moved_code;
+use crate::runner::worker::secret_scan::{MAX_FOREGROUND_BYTES, SecretScan};
 use crate::runner::{
     BUILTIN_REVIEWER, Launcher, RequestOutcome, ReviewRequest, ReviewerAccess, RunnerError, known_runs, process,
 };
@@ -189,7 +189,7 @@ impl Launcher<'_> {
     pub(super) fn has_secret_files(&self, snapshot: &Snapshot) -> bool {
         let commits = (snapshot.base_commit.as_str(), snapshot.snapshot_commit.as_str());
         snapshot.change.files.is_empty()
-            && LeftOutScan::new(self.services, &snapshot.change, commits, MAX_FOREGROUND_BYTES).has_secret_files()
+            && SecretScan::new(self.services, &snapshot.change, commits, MAX_FOREGROUND_BYTES).has_secret_files()
     }
 
     /// Takes the snapshot of a request. Returns it with the identity of the reviewer, which must exist.

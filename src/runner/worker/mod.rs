@@ -2,9 +2,9 @@
 
 pub(super) mod carry_over;
 pub(super) mod conversation;
-pub(super) mod left_out_scan;
 pub(super) mod report_validation;
 pub(in crate::runner) mod rewritten_code;
+pub(super) mod secret_scan;
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -256,7 +256,7 @@ impl<'a> RunWorker<'a> {
                     rewritten_code::mark_moved_code(&mut change, read);
                 }
                 let mut outcome = self.review(&change, replayed, &entries)?;
-                self.add_left_out_secrets(&change, &mut outcome)?;
+                self.add_new_secrets(&change, &mut outcome)?;
                 let subject = &self.record.subject;
                 outcome
                     .notes

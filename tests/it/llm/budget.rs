@@ -74,6 +74,29 @@ fn a_run_that_reaches_its_budget_says_so_wherever_it_is_shown() {
     assert_eq!((&value["run"]["budget_stop"], &value["run"]["cancel_reason"]), (&expected, &json!("budget_exhausted")));
     let ledger = place.revdeck(&["ledger"]);
     assert!(ledger.contains(&format!("summary=\"{words}; ")), "{ledger}");
+    assert!(!record.outcome.summary.contains("cancelled"), "{}", record.outcome.summary);
+    let stats = place.revdeck(&["stats"]);
+    assert!(stats.contains("1 ended by its budget") && !stats.contains("cancelled"), "{stats}");
+}
+
+#[test]
+fn a_budget_that_ends_a_run_between_tool_calls_leaves_its_code_open() {
+    let limit = whole_tokens() - 100;
+    let place = place_with_change(40);
+    let model = Model::start(script());
+    settings(&place, &model, &format!("[budget]\nrun_tokens = {limit}"));
+    let review = ["review", "--reviewer", "m", "--commit", "HEAD", "--wait", "--format"];
+    let first = place.test.json(&[&review[..], &["json"]].concat(), INCOMPLETE);
+    let expected = json!({ "incomplete": true, "gaps": [{ "reason": "budget", "files": 1, "hunks": 1 }] });
+    assert_eq!(
+        json!({ "incomplete": first["coverage"]["incomplete"], "gaps": first["coverage"]["gaps"] }),
+        expected,
+        "{first}"
+    );
+    settings(&place, &model, "");
+    let next = place.test.json(&[&review[..], &["json"]].concat(), DONE);
+    let covered = json!([next["coverage"]["hunks_carried"], next["coverage"]["hunks_covered"]]);
+    assert_eq!((covered, model.asked()), (json!([0, 1]), 3), "{next}");
 }
 
 #[test]

@@ -101,6 +101,44 @@ fn a_review_that_its_budget_ended_is_continued_by_the_next_request() {
     assert_eq!(count(&next, "hunks_carried"), covered);
 }
 
+/// Requests the review again with a model that finishes: it gets the hunk anew and covers it.
+fn check_that_the_hunk_is_sent_again(place: &Place, model: &Model) {
+    let asked = model.asked();
+    model.answer_from_now_on(vec![calls(&[report(&[5]), finish()])]);
+    let next = ask(place, DONE);
+    assert_eq!(next["decision"]["action"], "launch", "{next}");
+    assert_eq!((count(&next, "hunks_carried"), count(&next, "hunks_covered")), (0, 1));
+    assert_eq!(model.asked(), asked + 1);
+}
+
+#[test]
+fn tool_calls_before_answers_that_break_off_are_no_review() {
+    let place = place_with_change(40);
+    let broken = || Turn::Break { text: "I am looking at".to_owned() };
+    let model = Model::start([vec![calls(&[report(&[5]), read(1)])], (0..4).map(|_| broken()).collect()].concat());
+    settings(&place, &model, "[window]\nmax_turns = 3");
+    let first = ask(&place, INCOMPLETE);
+    assert_eq!(first["run"]["status"], "completed");
+    assert_eq!(first["coverage"]["gaps"], json!([{ "reason": "broken_answer", "files": 1, "hunks": 1 }]));
+    assert_eq!(first["findings"].as_array().map(Vec::len), Some(1), "what was found meanwhile is kept");
+    check_that_the_hunk_is_sent_again(&place, &model);
+}
+
+#[test]
+fn a_cancellation_between_tool_calls_leaves_the_hunk_open() {
+    let place = place_with_change(40);
+    let model = Model::start(vec![calls(&[read(1)])]);
+    model.hold_after(1);
+    settings(&place, &model, "");
+    let run = place.review(&["--reviewer", "m", "--commit", "HEAD"]);
+    wait_for("the second request", || (model.asked() == 2).then_some(()));
+    place.revdeck(&["cancel", run.as_str()]);
+    let coverage = place.output(&run).expect("an output").coverage;
+    assert_eq!((coverage.hunks_covered, coverage.gaps.len()), (0, 1), "{coverage:?}");
+    model.let_go();
+    check_that_the_hunk_is_sent_again(&place, &model);
+}
+
 #[test]
 fn what_may_stay_unreviewed_is_a_matter_of_the_user() {
     let place = place_with_wide_change();

@@ -21,13 +21,14 @@ use self::secrets::Secret;
 use super::syntax::{SmellFieldIds, capitalize, compact, is_word_byte, last_identifier};
 use super::{CheckedFile, GrowthComparison, Smell, SmellBuilder, SmellDefinition, SmellGrade};
 use crate::domain::{Confidence, Kind, LineRange, Priority, Severity};
+use crate::reviewers::analyzer::WorkLimit;
 use crate::reviewers::analyzer::limits::Limits;
 use crate::secrets::{NamedValue, TextForm};
 use crate::syntax::definition::{PerLanguage, kind_groups};
 use crate::syntax::facts::{FileFacts, is_test_path};
 use crate::syntax::language::Language;
 use crate::syntax::role_map::RoleMap;
-use crate::syntax::source::{KindSet, NodeIndex, ParsedFile};
+use crate::syntax::source::{KindSet, NodeIndex, ParsedFile, Parsers};
 
 /// HARDCODED_CONFIGURATION in the registry.
 pub const SMELL: SmellDefinition =
@@ -176,9 +177,23 @@ fn check(file: &CheckedFile<'_, '_>, out: &mut Vec<Smell>) {
 /// Maximum size in bytes of a text that is searched for values with the name of a secret. Bundles and data are larger.
 const MAX_NAMED_SEARCH_BYTES: usize = 4 << 20;
 
+/// How test code is recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TestCodeCheck {
+    /// By the path alone.
+    Path,
+    /// By the path and the syntax tree. Only a text with a new secret is parsed.
+    Syntax,
+}
+
 /// Finds keys by their shape, and random values with the name of a secret, in a text of any language that the text before
 /// the change (`old`, read when it is needed) did not have. The smells show no secret.
-pub fn find_text_secrets(path: &str, text: &[u8], old: &dyn Fn() -> Option<Vec<u8>>) -> Vec<Smell> {
+pub(crate) fn find_text_secrets(
+    path: &str,
+    text: &[u8],
+    tests: TestCodeCheck,
+    old: &dyn Fn() -> Option<Vec<u8>>,
+) -> Vec<Smell> {
     let in_test = is_sample(path) || is_test_path(path);
     let mut secrets: Vec<Secret<'_>> = secrets::find_by_shape(text);
     if !in_test
@@ -198,11 +213,26 @@ pub fn find_text_secrets(path: &str, text: &[u8], old: &dyn Fn() -> Option<Vec<u
     if let Some(old) = old() {
         secrets.retain(|secret| memchr::memmem::find(&old, secret.text.as_bytes()).is_none());
     }
+    let in_tests = match tests {
+        TestCodeCheck::Syntax if !in_test && !secrets.is_empty() => find_secrets_in_tests(path, text, &secrets),
+        _ => vec![in_test; secrets.len()],
+    };
     let mut lines = ForwardLineCounter::new(text);
-    let mut smells: Vec<Smell> = secrets.iter().map(|secret| build_secret_smell(secret, &mut lines, in_test)).collect();
+    let reported = secrets.iter().zip(in_tests).filter(|(secret, in_test)| secret.by_shape || !in_test);
+    let mut smells: Vec<Smell> =
+        reported.map(|(secret, in_test)| build_secret_smell(secret, &mut lines, in_test)).collect();
     let form = choose_text_form(Some(path), Language::detect(path, text));
     FileSecrets::from_text(text, form).redactor(text).redact_smells(&mut smells, text);
     smells
+}
+
+/// Returns for each secret whether it stands in test code by the syntax tree; false if the text cannot be parsed.
+fn find_secrets_in_tests(path: &str, text: &[u8], secrets: &[Secret<'_>]) -> Vec<bool> {
+    let parsed = Language::detect(path, text).and_then(|language| Parsers::default().parse(path, language, text).ok());
+    let Some(mut source) = parsed else { return vec![false; secrets.len()] };
+    source.limit_work(WorkLimit::default().budget(source.nodes.len(), text.len()));
+    let facts = FileFacts::from_parsed(&source);
+    secrets.iter().map(|secret| facts.is_test_at(innermost_node_at(&source, secret.start))).collect()
 }
 
 /// Finds the random values with the name of a secret.
