@@ -4,6 +4,8 @@
 //! - A decision about a finding is shown only after the message that it is stored.
 
 mod announce;
+mod ask;
+pub(crate) use ask::{describe_cost, dismiss_hint, request_question};
 pub(crate) mod data;
 mod folds;
 pub(crate) use folds::selected_fold as chosen_fold;
@@ -130,6 +132,9 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             fix::show_result(app, &result);
             views::apply_change(app, &ViewChange::Fixed { order: &order, result: &result }, &mut commands);
         }
+        AppMessage::QuestionPlanned(plan) => ask::open_question_prompt(app, plan),
+        AppMessage::QuestionAsked(result) => ask::apply_asked(app, result),
+        AppMessage::QuestionsAnswered(lines) => ask::apply_answers(app, &lines),
         AppMessage::Copied { order, program } => apply_copy(app, order, program, &mut commands),
         AppMessage::CopyFailed(error) => app.show_notice(NoticeLevel::Error, error),
         AppMessage::Edited(result) => {
