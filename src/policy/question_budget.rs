@@ -68,19 +68,29 @@ pub fn check_question_budget(
 }
 
 impl fmt::Display for QuestionOverBudget {
-    /// Writes `it may cost $0.0312, and $0.98 of $1.00 are used (budget.run_cost)`.
+    /// Writes `it may cost $0.0312, and $0.985 of $1.00 are used (budget.run_cost)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, most, used, limit } = *self;
         let count = |amount: f64| format_thousands(amount as u64);
         match kind {
             BudgetKind::RunCost | BudgetKind::DayCost => {
-                write!(f, "it may cost ${most:.4}, and ${used:.4} of ${limit:.2} are used (budget.{kind})")
+                let (most, used, limit) = (format_dollars(most), format_dollars(used), format_dollars(limit));
+                write!(f, "it may cost {most}, and {used} of {limit} are used (budget.{kind})")
             }
             BudgetKind::RunTokens | BudgetKind::DayTokens | BudgetKind::Turns => {
                 let (most, used, limit) = (count(most), count(used), count(limit));
                 write!(f, "it may take {most} tokens, and {used} of {limit} are used (budget.{kind})")
             }
         }
+    }
+}
+
+/// Formats an amount with two digits behind the point, and with up to four where they are not zero.
+fn format_dollars(amount: f64) -> String {
+    let text = format!("${amount:.4}");
+    match text.strip_suffix("00") {
+        Some(short) => short.to_owned(),
+        None => text.strip_suffix('0').unwrap_or(&text).to_owned(),
     }
 }
 
@@ -93,13 +103,13 @@ mod tests {
     #[rstest]
     #[case::nothing_used((0.0, 0), (0.0, 0), None)]
     #[case::up_to_the_limit((0.75, 7_000), (9.75, 97_000), None)]
-    #[case::run_cost((0.8, 0), (0.8, 0), Some("it may cost $0.2500, and $0.8000 of $1.00 are used (budget.run_cost)"))]
+    #[case::run_cost((0.8, 0), (0.8, 0), Some("it may cost $0.25, and $0.80 of $1.00 are used (budget.run_cost)"))]
     #[case::run_tokens(
         (0.0, 7_001),
         (0.0, 7_001),
         Some("it may take 3,000 tokens, and 7,001 of 10,000 are used (budget.run_tokens)")
     )]
-    #[case::day_cost((0.0, 0), (9.9, 0), Some("it may cost $0.2500, and $9.9000 of $10.00 are used (budget.day_cost)"))]
+    #[case::day_cost((0.0, 0), (9.9012, 0), Some("it may cost $0.25, and $9.9012 of $10.00 are used (budget.day_cost)"))]
     #[case::day_tokens(
         (0.0, 0),
         (0.0, 100_000),

@@ -231,7 +231,7 @@ impl Store {
         Ok(report.problems.len())
     }
 
-    fn list_folder(&self, name: &str) -> Result<Vec<PathBuf>, StoreError> {
+    pub(super) fn list_folder(&self, name: &str) -> Result<Vec<PathBuf>, StoreError> {
         list_files(&self.root.join(name))
     }
 

@@ -1,7 +1,7 @@
 //! Stores questions about findings in `questions.ndjson`: one line for each question, with its answer or the reason why
 //! there is none. The file is append-only.
 //!
-//! A question without a result stands in `locks/FINDING.question`. The process that asks holds the lock of this file and
+//! A question without a result stands in `questions/FINDING`. The process that asks holds the lock of this file and
 //! empties it after it has appended the line. A file that nobody holds and that is not empty means that the process died.
 
 use std::fs::File;
@@ -63,7 +63,7 @@ impl QuestionLock {
 
 impl Store {
     fn question_lock_path(&self, id: &FindingId) -> PathBuf {
-        self.root.join("locks").join(format!("{id}.question"))
+        self.root.join("questions").join(id.as_str())
     }
 
     /// Takes the right to ask about a finding; `None` when a question about it has no result yet.
@@ -72,7 +72,7 @@ impl Store {
     /// Returns an error when the lock file cannot be created or locked.
     pub fn lock_question(&self, id: &FindingId) -> Result<Option<QuestionLock>, StoreError> {
         self.prepare_for_write()?;
-        files::make_folder(&self.root.join("locks"))?;
+        files::make_folder(&self.root.join("questions"))?;
         let path = self.question_lock_path(id);
         Ok(lock::try_lock_file(&path)?.map(|file| QuestionLock { file, path }))
     }
@@ -84,6 +84,16 @@ impl Store {
     pub fn unanswered_question(&self, id: &FindingId) -> Result<Option<QuestionRequest>, StoreError> {
         let bytes = files::read(&self.question_lock_path(id))?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    /// Returns the findings with a question that has no result.
+    ///
+    /// # Errors
+    /// Returns an error when the folder of the questions cannot be read.
+    pub fn unanswered_findings(&self) -> Result<Vec<FindingId>, StoreError> {
+        let asked = self.list_folder("questions")?.into_iter();
+        let asked = asked.filter(|path| path.metadata().is_ok_and(|data| data.len() > 0));
+        Ok(asked.filter_map(|path| path.file_name()?.to_str()?.parse().ok()).collect())
     }
 
     /// Returns the question about a finding that a process is asking now.
@@ -187,12 +197,14 @@ mod tests {
         lock.write_request(&first).expect("written");
         assert_eq!(store.pending_question(&id).expect("read"), Some(first.clone()));
         assert!(store.lock_question(&id).expect("asked").is_none(), "one question at a time");
+        assert_eq!(store.unanswered_findings().expect("listed"), [id.clone()]);
         let line = FindingQuestion::failed(first.clone(), "no network".to_owned());
         store.append_question(&line).expect("stored");
         store.append_question(&line).expect("stored already");
         lock.release();
         assert_eq!(store.pending_question(&id).expect("read"), None);
         assert_eq!(store.unanswered_question(&id).expect("read"), None);
+        assert_eq!(store.unanswered_findings().expect("listed"), []);
         assert_eq!(store.questions(&id).expect("read"), [line.clone()]);
 
         let second = FindingQuestion::failed(request("And?", 2), "died".to_owned());

@@ -78,7 +78,7 @@ mod tests {
         QuestionVerdict::Withdrawn,
         "second"
     )]
-    #[case::lenient("{verdict: 'Stands', Answer: 'raw\nline',}", QuestionVerdict::Stands, "raw\nline")]
+    #[case::lenient("{verdict: 'Stands', \"Answer\": \"raw\nline\",}", QuestionVerdict::Stands, "raw\nline")]
     fn an_answer_is_found(#[case] answer: &str, #[case] verdict: QuestionVerdict, #[case] text: &str) {
         let expected = QuestionAnswer { verdict, text: text.to_owned(), unstructured: false };
         assert_eq!(parse_question_answer(answer), Some(expected), "{answer}");

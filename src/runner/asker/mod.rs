@@ -6,7 +6,7 @@
 //! | [`Asker::prepare_question`] | the cockpit or the command line | none; checks reviewer, key and budgets |
 //! | [`Asker::ask`] | the same | the question, in a file that the worker holds locked |
 //! | [`Asker::run_asker`] | a separate worker, so that no quit loses a paid answer | the spending, then the line in `questions.ndjson` |
-//! | [`wait_for_answer`] | whoever waits | a failure, if the worker died |
+//! | [`wait_for_answer`], [`Asker::reconcile_questions`] | any process | a failure, if the worker died |
 //!
 //! An answer changes no status, also if it withdraws the report.
 

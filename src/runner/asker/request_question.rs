@@ -70,7 +70,7 @@ impl Asker<'_> {
         let material = self.load_question_material(finding)?;
         let reviewer = self.resolve_answerer(reviewer, &material)?;
         self.services.reviewers().resolve_identity(Some(&reviewer))?;
-        self.services.reviewers().check_key(&reviewer)?;
+        self.services.reviewers().check_own_key(&reviewer)?;
         let mask = self.mask_for(&reviewer)?;
         let question = mask.mask_text(None, &text::sanitize_line(question.unwrap_or_default())).into_owned();
         let model = self.build_model_question(&material, &reviewer, &question)?;
@@ -117,6 +117,16 @@ impl Asker<'_> {
             }
         }
         Ok(request)
+    }
+
+    /// Records the failures of questions whose workers died.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read or written.
+    pub fn reconcile_questions(&self) -> Result<(), StoreError> {
+        let store = &self.services.store;
+        store.unanswered_findings()?.iter().try_for_each(|id| settle_question(store, id))
     }
 
     /// Returns the name of the reviewer that answers: the named one, or the one that reported the finding.
@@ -245,13 +255,17 @@ pub fn wait_for_answer(store: &Store, request: &QuestionRequest) -> Result<Findi
     let id = &request.finding_id;
     store.wait_for_question(id)?;
     // The next question may be on its way already; its process has recorded the failure of this one then.
-    if let Some(lock) = store.lock_question(id)? {
-        let recorded = record_lost_question(store, id);
-        lock.release();
-        recorded?;
-    }
+    settle_question(store, id)?;
     let line = store.question_at(id, request.at)?;
     Ok(line.unwrap_or_else(|| FindingQuestion::failed(request.clone(), "its line is gone".to_owned())))
+}
+
+/// Records the failure of a question whose worker died; nothing if a worker lives.
+fn settle_question(store: &Store, id: &FindingId) -> Result<(), StoreError> {
+    let Some(lock) = store.lock_question(id)? else { return Ok(()) };
+    let recorded = record_lost_question(store, id);
+    lock.release();
+    recorded
 }
 
 /// Records the failure of a question whose worker died. The caller holds the lock of the question.

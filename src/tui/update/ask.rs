@@ -6,6 +6,7 @@ use super::super::keymap::{Action, KeyContext};
 use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, DetailSubject};
 use super::super::views::prompt::{self, InputPromptKind, PromptView};
+use super::super::views::{self, ViewChange};
 use super::triage::name_place;
 use crate::domain::{FindingId, FindingQuestion, QuestionOutcome, QuestionRequest, QuestionVerdict, text};
 use crate::runner::{CostLimit, PreparedQuestion};
@@ -18,12 +19,15 @@ pub fn plan_question(app: &mut App, commands: &mut Vec<AppCommand>) {
         (None, _) => None,
     };
     match selected {
-        Some(finding) => {
-            app.show_notice(NoticeLevel::Info, format!("looking at who can answer{}", app.display.glyphs.ellipsis));
-            commands.push(AppCommand::PlanQuestion(finding));
-        }
+        Some(finding) => plan_question_about(app, finding, commands),
         None => app.show_notice(NoticeLevel::Info, "no finding is selected"),
     }
+}
+
+/// Asks who would answer a question about a finding, and what it may cost.
+pub fn plan_question_about(app: &mut App, finding: FindingId, commands: &mut Vec<AppCommand>) {
+    app.show_notice(NoticeLevel::Info, format!("looking at who can answer{}", app.display.glyphs.ellipsis));
+    commands.push(AppCommand::PlanQuestion(finding));
 }
 
 /// Opens the prompt for a question that may be asked.
@@ -75,11 +79,11 @@ pub fn request_question(
 }
 
 /// Shows that a question was sent, or opens its prompt again with the reason why not.
-pub fn apply_asked(app: &mut App, result: Result<QuestionRequest, String>) {
+pub fn apply_asked(app: &mut App, result: Result<QuestionRequest, String>, commands: &mut Vec<AppCommand>) {
     match result {
         Ok(request) => {
             prompt::forget_asked(app, prompt::ASK_PROMPTS);
-            mark_stale(app, &request.finding_id);
+            refresh_finding(app, &request.finding_id, commands);
             let said = format!("{} is asked; its answer comes here", text::sanitize_line(&request.reviewer));
             app.show_notice(NoticeLevel::Success, said);
         }
@@ -92,8 +96,8 @@ pub fn apply_asked(app: &mut App, result: Result<QuestionRequest, String>) {
 }
 
 /// Shows a notice about new answers; the page of their finding is read again.
-pub fn apply_answers(app: &mut App, lines: &[FindingQuestion]) {
-    lines.iter().for_each(|line| mark_stale(app, &line.request.finding_id));
+pub fn apply_answers(app: &mut App, lines: &[FindingQuestion], commands: &mut Vec<AppCommand>) {
+    lines.iter().for_each(|line| refresh_finding(app, &line.request.finding_id, commands));
     let Some(line) = lines.last() else { return };
     let (place, reviewer) = (name_place(app, &line.request.finding_id), text::sanitize_line(&line.request.reviewer));
     let answer = match &line.outcome {
@@ -119,6 +123,8 @@ pub fn dismiss_hint(app: &App) -> String {
     key.map_or_else(String::new, |key| format!(": {key} dismisses it"))
 }
 
-fn mark_stale(app: &mut App, finding: &FindingId) {
+/// Has the page and the card of a finding read again.
+fn refresh_finding(app: &mut App, finding: &FindingId, commands: &mut Vec<AppCommand>) {
+    views::apply_change(app, &ViewChange::Asked(finding), commands);
     app.detail.stale |= matches!(&app.detail.subject, DetailSubject::Finding(id) if id == finding.as_str());
 }

@@ -5,7 +5,7 @@
 
 mod announce;
 mod ask;
-pub(crate) use ask::{describe_cost, dismiss_hint, request_question};
+pub(crate) use ask::{describe_cost, dismiss_hint, plan_question_about, request_question};
 pub(crate) mod data;
 mod folds;
 pub(crate) use folds::selected_fold as chosen_fold;
@@ -133,8 +133,8 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             views::apply_change(app, &ViewChange::Fixed { order: &order, result: &result }, &mut commands);
         }
         AppMessage::QuestionPlanned(plan) => ask::open_question_prompt(app, plan),
-        AppMessage::QuestionAsked(result) => ask::apply_asked(app, result),
-        AppMessage::QuestionsAnswered(lines) => ask::apply_answers(app, &lines),
+        AppMessage::QuestionAsked(result) => ask::apply_asked(app, result, &mut commands),
+        AppMessage::QuestionsAnswered(lines) => ask::apply_answers(app, &lines, &mut commands),
         AppMessage::Copied { order, program } => apply_copy(app, order, program, &mut commands),
         AppMessage::CopyFailed(error) => app.show_notice(NoticeLevel::Error, error),
         AppMessage::Edited(result) => {
