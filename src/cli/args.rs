@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    cancel, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook, import, indexer, keep,
-    keys, knowledge, ledger, lsp, man, mcp, mute, pause, publish, repos, resume, review, reviewers, runs, show, smells,
-    snooze, stats, status, store, tokens, triage, undo, watch, worker,
+    ask, asker, cancel, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook, import,
+    indexer, keep, keys, knowledge, ledger, lsp, man, mcp, mute, pause, publish, repos, resume, review, reviewers,
+    runs, show, smells, snooze, stats, status, store, tokens, triage, undo, watch, worker,
 };
 #[cfg(feature = "eval")]
 use super::{context_eval, fit_weights, replay};
@@ -118,6 +118,8 @@ pub enum CliCommand {
     Fix(fix::FixArgs),
     /// List fixes of this repository, newest first
     Fixes(fixes::FixesArgs),
+    /// Ask the reviewer of a finding a question; the answer becomes part of its history
+    Ask(ask::AskArgs),
     /// Mute kinds of findings in future reviews; without a kind, list muted kinds
     Mute(mute::MuteArgs),
     /// Unmute kinds of findings
@@ -187,6 +189,9 @@ pub enum CliCommand {
     /// Create one fix (started by revdeck itself)
     #[command(hide = true)]
     Fixer(fixer::FixerArgs),
+    /// Ask one question (started by revdeck itself)
+    #[command(hide = true)]
+    Asker(asker::AskerArgs),
     /// Index one commit (started by revdeck itself)
     #[command(hide = true)]
     Indexer(indexer::IndexerArgs),

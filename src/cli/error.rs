@@ -155,7 +155,8 @@ impl From<RunnerError> for CliError {
             RunnerError::UnknownReviewer { .. }
             | RunnerError::MissingKey(_)
             | RunnerError::Limits(_)
-            | RunnerError::Fix(_) => CliExitCode::Usage,
+            | RunnerError::Fix(_)
+            | RunnerError::Ask(_) => CliExitCode::Usage,
             RunnerError::Reviewer(error) if error.class == crate::domain::ErrorClass::Configuration => {
                 CliExitCode::Usage
             }

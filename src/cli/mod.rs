@@ -8,6 +8,8 @@
 
 mod actor;
 mod args;
+mod ask;
+mod asker;
 mod cancel;
 mod cockpit;
 mod complete;
@@ -139,6 +141,8 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
         Some(CliCommand::Fix(arguments)) => fix::run(&invocation, &arguments),
         Some(CliCommand::Fixes(arguments)) => fixes::run(&invocation, &arguments),
         Some(CliCommand::Fixer(arguments)) => fixer::run(&invocation, &arguments),
+        Some(CliCommand::Ask(arguments)) => ask::run(&invocation, &arguments),
+        Some(CliCommand::Asker(arguments)) => asker::run(&invocation, &arguments),
         Some(CliCommand::Mute(arguments)) => mute::mute(&invocation, &arguments),
         Some(CliCommand::Unmute(arguments)) => mute::unmute(&invocation, &arguments),
         Some(CliCommand::Undo(arguments)) => undo::run(&invocation, arguments.direction()),

@@ -97,6 +97,7 @@ fn load_story(store: &Store, view: &StoreView, finding: &Finding) -> Result<Find
         notes: store.notes(id)?,
         snoozes: store.snooze_log()?.into_iter().filter(|snooze| snooze.finding_id == *id).collect(),
         ratings: store.rating_log()?.into_iter().filter(|rating| rating.finding_id == *id).collect(),
+        questions: store.questions(id)?,
         reported: place(last, reported.as_ref().unwrap_or(finding)),
         place: place(&placed, finding),
         first: earlier.first.map(|first| name_review(&first.run, first.at)),

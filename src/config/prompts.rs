@@ -16,6 +16,8 @@
 //! | `resolve.md`, `resolve-agent.md`, `resolve-edits.md` | none: the fixer's role and how it works |
 //! | `resolve-task.md` | `findings`, [`code`, `again`] |
 //! | `resolve-refused.md` | `reasons` |
+//! | `ask.md` | none: how a question about a finding is answered |
+//! | `ask-task.md` | `finding`, `question`, [`code`, `hunk`, `earlier`] |
 //!
 //! - A repository cannot set a prompt.
 //! - A loaded prompt can always be rendered.
@@ -105,6 +107,10 @@ prompts! {
     ResolveTask "resolve-task" ["findings"] ["code", "again"],
     /// Edits that could not be applied.
     ResolveRefused "resolve-refused" ["reasons"] [],
+    /// How a question about a finding is answered.
+    Ask "ask" [] [],
+    /// The finding, its code and the question.
+    AskTask "ask-task" ["finding", "question"] ["code", "hunk", "earlier"],
 }
 
 /// Prompt with the values of its placeholders.
@@ -186,6 +192,18 @@ pub enum Prompt<'a> {
     ResolveRefused {
         reasons: &'a str,
     },
+    Ask,
+    AskTask {
+        /// The finding as it was reported.
+        finding: &'a str,
+        /// Code around the finding; empty if it is not shown.
+        code: &'a str,
+        /// Part of the diff at the finding; may be empty.
+        hunk: &'a str,
+        /// Earlier questions and answers, oldest first; may be empty.
+        earlier: &'a str,
+        question: &'a str,
+    },
 }
 
 impl<'a> Prompt<'a> {
@@ -212,6 +230,8 @@ impl<'a> Prompt<'a> {
             Self::ResolveEdits => PromptName::ResolveEdits,
             Self::ResolveTask { .. } => PromptName::ResolveTask,
             Self::ResolveRefused { .. } => PromptName::ResolveRefused,
+            Self::Ask => PromptName::Ask,
+            Self::AskTask { .. } => PromptName::AskTask,
         }
     }
 
@@ -221,11 +241,18 @@ impl<'a> Prompt<'a> {
         let number = |number: u64| Cow::Owned(number.to_string());
         match *self {
             Self::System | Self::Last | Self::Cut | Self::RetryEmpty | Self::Agent => Vec::new(),
-            Self::Resolve | Self::ResolveAgent | Self::ResolveEdits => Vec::new(),
+            Self::Resolve | Self::ResolveAgent | Self::ResolveEdits | Self::Ask => Vec::new(),
             Self::ResolveTask { findings, code, again } => {
                 vec![("findings", text(findings)), ("code", text(code)), ("again", text(again))]
             }
             Self::ResolveRefused { reasons } => vec![("reasons", text(reasons))],
+            Self::AskTask { finding, code, hunk, earlier, question } => vec![
+                ("finding", text(finding)),
+                ("code", text(code)),
+                ("hunk", text(hunk)),
+                ("earlier", text(earlier)),
+                ("question", text(question)),
+            ],
             Self::Task { scope, rules, patterns, known, not_shown, diff, context, later } => vec![
                 ("scope", text(scope)),
                 ("rules", text(rules)),
@@ -417,6 +444,14 @@ mod tests {
             Prompt::ResolveEdits,
             Prompt::ResolveTask { findings: "=findings=", code: "=code=", again: "=again=" },
             Prompt::ResolveRefused { reasons: "=reasons=" },
+            Prompt::Ask,
+            Prompt::AskTask {
+                finding: "=finding=",
+                code: "=code=",
+                hunk: "=hunk=",
+                earlier: "=earlier=",
+                question: "=question=",
+            },
         ]
     }
 

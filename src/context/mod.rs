@@ -11,7 +11,7 @@ mod background_map;
 pub mod builder;
 mod candidates;
 pub(crate) mod compress;
-mod diff;
+pub(crate) mod diff;
 pub mod diff_parts;
 pub(crate) mod embeddings;
 mod enclosing_scope;

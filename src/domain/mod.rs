@@ -13,6 +13,7 @@ mod event;
 mod finding;
 mod finding_lifecycle;
 mod finding_note;
+mod finding_question;
 mod finding_rating;
 mod finding_snooze;
 mod fix;
@@ -45,6 +46,7 @@ pub use finding_lifecycle::{
     FindingAlias, FlipFlop, MovedFinding, Mute, MuteAction, SuppressedReport, SuppressionReason,
 };
 pub use finding_note::{FindingNote, NoteKind};
+pub use finding_question::{FindingQuestion, QuestionAnswer, QuestionOutcome, QuestionRequest, QuestionVerdict};
 pub use finding_rating::{FindingRating, Rating, RatingWish};
 pub use finding_snooze::{FindingSnooze, SnoozeEnd};
 pub use fix::{AppliedFile, FileDiffStat, Fix, FixStatus, UnfixedFinding};

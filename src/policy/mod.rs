@@ -15,6 +15,7 @@
 //! | is a live run still needed? | [`find_needless_runs`] | its commit and the history; live runs with equal content |
 //! | does a run still show the current code? | [`derive_freshness`] | snapshot, head, epoch, lock, activity; no age |
 //! | may a finding be snoozed, and is it? | [`may_snooze`], [`is_snoozed`] | actor, priority, end of the snooze, now |
+//! | may a question be asked? | [`check_question_budget`] | limits of a run and of a day, what is used, the most it may take |
 //! | which status does a finding get? | [`next_status`] | observations of a run in code that it covered |
 //!
 //! # Finding lifecycle
@@ -43,6 +44,7 @@ mod freshness;
 mod known_run;
 mod lifecycle;
 mod needless_runs;
+mod question_budget;
 mod run_authority;
 pub mod supersede;
 mod suppression;
@@ -63,5 +65,6 @@ pub(crate) use lifecycle::{
     find_resolution, may_cancel, may_set, needs_reason, next_status,
 };
 pub(crate) use needless_runs::{LiveRun, NeedlessVerdict, ReviewedCommit, find_needless_runs};
+pub(crate) use question_budget::{BudgetAmount, QuestionLimits, QuestionOverBudget, check_question_budget};
 pub(crate) use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority};
 pub(crate) use suppression::{MuteOffer, PriorCoverage, ReviewerProfile, is_late, list_mute_offers, may_mute};

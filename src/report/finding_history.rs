@@ -5,11 +5,13 @@ use serde_json::{Value, json};
 
 use super::text::{format_line_range, format_masked};
 use super::text_style::TextOptions;
-use crate::domain::text::sanitize_line;
+use crate::domain::text::{sanitize_line, sanitize_lines};
 use crate::domain::{
-    Actor, Disposition, Finding, FindingId, FindingNote, FindingRating, FindingSnooze, LineRange, NoteKind, RunId,
-    RunOutput, RunRecord, SnoozeEnd, Time,
+    Actor, Disposition, Finding, FindingId, FindingNote, FindingQuestion, FindingRating, FindingSnooze, LineRange,
+    NoteKind, QuestionAnswer, QuestionOutcome, QuestionRequest, QuestionVerdict, RunId, RunOutput, RunRecord,
+    SnoozeEnd, Time,
 };
+use crate::masking::mask_name;
 use crate::policy::find_resolution;
 use crate::store::{Store, StoreError};
 
@@ -74,7 +76,7 @@ impl EarlierRuns {
 }
 
 /// History of a finding.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FindingHistory {
     /// Decisions, oldest first.
     pub history: Vec<Disposition>,
@@ -84,6 +86,8 @@ pub struct FindingHistory {
     pub snoozes: Vec<FindingSnooze>,
     /// Changes of priority and kind by the user, oldest first.
     pub ratings: Vec<FindingRating>,
+    /// Questions to reviewers with their answers, oldest first.
+    pub questions: Vec<FindingQuestion>,
     /// Location of the last report.
     pub reported: FindingLocation,
     /// Location at which the code was last seen.
@@ -175,15 +179,27 @@ impl FindingHistory {
             let who = name_actor(*actor);
             text.push_str(&format!("rated {rating}, before {previous}, by {who} {} ago\n", look.format_age(*at)));
         }
+        for line in &self.questions {
+            let QuestionRequest { question, reviewer, at, .. } = &line.request;
+            text.push_str(&format!(
+                "{} was asked {} ago: {}\n",
+                sanitize_line(reviewer),
+                look.format_age(*at),
+                format_masked(question)
+            ));
+            for part in describe_answer(line).lines() {
+                text.push_str(&look.wrap(part, 2));
+            }
+        }
         if let Some(earlier) = &self.undoes {
             text.push_str(&format!("flip-flop: it asks to undo what {earlier} asked for\n"));
         }
         text
     }
 
-    /// Returns the JSON keys beside `finding`: `history`, `notes`, `snoozes`, `ratings`, `place`, `reported`, `first_reported`, `resolution`,
+    /// Returns the JSON keys beside `finding`: `history`, `notes`, `snoozes`, `ratings`, `questions`, `place`, `reported`, `first_reported`, `resolution`,
     /// `undoes`, `carried_over_from`.
-    pub fn to_json_parts(&self) -> [(&'static str, Value); 10] {
+    pub fn to_json_parts(&self) -> [(&'static str, Value); 11] {
         let resolution = find_resolution(&self.history).map(|resolution| {
             json!({
                 "claimed_by": resolution.claimed.map(|line| line.actor),
@@ -197,6 +213,7 @@ impl FindingHistory {
             ("notes", json!(self.notes)),
             ("snoozes", json!(self.snoozes)),
             ("ratings", json!(self.ratings)),
+            ("questions", json!(self.questions)),
             ("place", self.place.to_json()),
             ("reported", self.reported.to_json()),
             ("first_reported", json!(self.first.as_ref().map(|first| json!({ "run_id": first.run, "at": first.at })))),
@@ -216,6 +233,25 @@ pub fn describe_snooze_end(until: Option<&SnoozeEnd>, zone: &TimeZone) -> String
         }
         Some(SnoozeEnd::FileChange { path, .. }) => format!("snoozed until {} changes", format_masked(path)),
     }
+}
+
+/// Describes the result of a question in one or more lines with masked keys: `the reviewer holds to it: …`, `the reviewer withdraws it: …`.
+pub fn describe_answer(line: &FindingQuestion) -> String {
+    let (claim, said) = match &line.outcome {
+        QuestionOutcome::Failure(reason) => ("no answer", reason),
+        QuestionOutcome::Answer(QuestionAnswer { text, unstructured: true, .. }) => {
+            ("the reviewer answers, without a verdict", text)
+        }
+        QuestionOutcome::Answer(QuestionAnswer { verdict, text, .. }) => {
+            let claim = match verdict {
+                QuestionVerdict::Stands => "the reviewer holds to it",
+                QuestionVerdict::Explained => "the reviewer explains it",
+                QuestionVerdict::Withdrawn => "the reviewer withdraws it",
+            };
+            (claim, text)
+        }
+    };
+    sanitize_lines(&mask_name(&format!("{claim}: {said}")), 4)
 }
 
 /// Returns the word for an actor in a sentence.

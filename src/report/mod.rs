@@ -32,7 +32,7 @@ mod text_style;
 pub(crate) use agent_prompt::render_prompt;
 pub(crate) use export::{ExportLevel, ExportedFinding, FindingExport};
 pub(crate) use finding_history::{
-    EarlierRuns, FindingHistory, FindingLocation, FirstReport, ReviewedAt, describe_snooze_end,
+    EarlierRuns, FindingHistory, FindingLocation, FirstReport, ReviewedAt, describe_answer, describe_snooze_end,
 };
 pub(crate) use format::OutputFormat;
 pub(crate) use stored_findings::load_findings;

@@ -30,6 +30,7 @@ pub use accumulate::{Admission, FindingAccumulator};
 pub(crate) use dedup::{DedupVerdict, FindingDeduplicator};
 pub(crate) use extract::ExtractedReports;
 pub use extract::extract_reports;
+pub(crate) use extract::parse_question_answer;
 pub use finding_identity::{FindingIdentities, ProblemText};
 pub(crate) use journal_metrics::JournalMetrics;
 pub(crate) use journal_state::JournalState;

@@ -60,6 +60,7 @@
 //! - *Superseding ended runs.* A run that completes, or is reused, replaces the ended runs of its lineage
 //!   ([`crate::policy::find_replaced_runs`]). They get `superseded_by` and keep their status and results.
 
+mod asker;
 mod conclude;
 mod control;
 mod finding_lifecycle;
@@ -87,6 +88,7 @@ mod snoozed_findings;
 mod watcher;
 mod worker;
 
+pub(crate) use asker::{AskError, Asker, PreparedQuestion, wait_for_answer};
 pub(crate) use conclude::RunCloser;
 pub(crate) use control::RunControl;
 pub(crate) use control::wait::{WaitProgress, WaitedTurn};
@@ -266,6 +268,9 @@ pub enum RunnerError {
     /// A fix cannot be made, applied, undone or dropped.
     #[error(transparent)]
     Fix(#[from] FixError),
+    /// A question about a finding is not asked.
+    #[error(transparent)]
+    Ask(#[from] AskError),
     /// The client of the reviewer cannot be created, or the reviewer failed.
     #[error(transparent)]
     Reviewer(#[from] ChatError),
@@ -313,6 +318,7 @@ impl RunnerError {
         let hint = match self {
             Self::Git(error) => return error.hint(),
             Self::Fix(error) => return error.hint(),
+            Self::Ask(error) => return error.hint(),
             Self::Store(error) => return Some(error.hint()),
             Self::Config(error) => return Some(error.hint()),
             Self::MissingKey(missing) => return Some(missing.hint()),

@@ -7,7 +7,7 @@ use crate::domain::RunId;
 use crate::git::Repo;
 use crate::review::JournalState;
 use crate::runner::{
-    FindingLifecycle, Fixer, Importer, Indexer, Launcher, Learning, PromptBuilder, Recovery, RepositoryRules,
+    Asker, FindingLifecycle, Fixer, Importer, Indexer, Launcher, Learning, PromptBuilder, Recovery, RepositoryRules,
     ReviewerAccess, RunCloser, RunControl, Watcher, Worker,
 };
 use crate::store::{Store, StoreError};
@@ -64,6 +64,11 @@ impl Services {
     /// Returns the service for fixes.
     pub fn fixer(&self) -> Fixer<'_> {
         Fixer { services: self }
+    }
+
+    /// Returns the service for questions about findings.
+    pub fn asker(&self) -> Asker<'_> {
+        Asker { services: self }
     }
 
     /// Returns the service for recovery, leftovers and retention.

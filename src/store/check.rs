@@ -81,13 +81,14 @@ enum LineFile {
     Notes,
     Snoozes,
     Ratings,
+    Questions,
     Journal,
 }
 
 fn classify_line(sort: LineFile, line: &[u8]) -> LineValidity {
     use crate::domain::{
-        Disposition, FindingNote, FindingRating, FindingSnooze, Fix, FixId, JournalEntry, LedgerDelivery, Mute,
-        RunRecord,
+        Disposition, FindingNote, FindingQuestion, FindingRating, FindingSnooze, Fix, FixId, JournalEntry,
+        LedgerDelivery, Mute, RunRecord,
     };
     let good = match sort {
         LineFile::Runs => serde_json::from_slice::<RunRecord>(line).is_ok(),
@@ -98,6 +99,7 @@ fn classify_line(sort: LineFile, line: &[u8]) -> LineValidity {
         LineFile::Notes => serde_json::from_slice::<FindingNote>(line).is_ok(),
         LineFile::Snoozes => serde_json::from_slice::<FindingSnooze>(line).is_ok(),
         LineFile::Ratings => serde_json::from_slice::<FindingRating>(line).is_ok(),
+        LineFile::Questions => serde_json::from_slice::<FindingQuestion>(line).is_ok(),
         LineFile::Journal => serde_json::from_slice::<JournalEntry>(line).is_ok(),
     };
     if good {
@@ -115,6 +117,7 @@ fn classify_line(sort: LineFile, line: &[u8]) -> LineValidity {
         LineFile::Snoozes | LineFile::Ratings => {
             text("finding_id").is_some_and(FindingId::is_valid) && text("group").is_some()
         }
+        LineFile::Questions => text("finding_id").is_some_and(FindingId::is_valid) && text("question").is_some(),
         LineFile::Journal => object.get("seq").is_some_and(Value::is_u64) && text("event").is_some(),
     };
     if plausible { LineValidity::Newer } else { LineValidity::Corrupt }
@@ -172,6 +175,8 @@ impl Store {
             check_lines(&self.notes_path(), LineFile::Notes, mode, &mut report, &replace(TrackedFile::Notes))?;
             check_lines(&self.snoozes_path(), LineFile::Snoozes, mode, &mut report, &replace(TrackedFile::Snoozes))?;
             check_lines(&self.ratings_path(), LineFile::Ratings, mode, &mut report, &replace(TrackedFile::Ratings))?;
+            let path = self.questions_path();
+            check_lines(&path, LineFile::Questions, mode, &mut report, &replace(TrackedFile::Questions))?;
             self.check_epoch(mode, &mut report)?;
         }
         for path in self.list_folder("events")? {
@@ -226,7 +231,7 @@ impl Store {
         Ok(report.problems.len())
     }
 
-    fn list_folder(&self, name: &str) -> Result<Vec<PathBuf>, StoreError> {
+    pub(super) fn list_folder(&self, name: &str) -> Result<Vec<PathBuf>, StoreError> {
         list_files(&self.root.join(name))
     }
 

@@ -31,11 +31,12 @@ pub(super) enum TrackedFile {
     Notes,
     Snoozes,
     Ratings,
+    Questions,
 }
 
 impl TrackedFile {
     /// All files, in the order of their lines. A new one comes last, because older stores have fewer lines.
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Runs,
         Self::Triage,
         Self::Mutes,
@@ -44,6 +45,7 @@ impl TrackedFile {
         Self::Notes,
         Self::Snoozes,
         Self::Ratings,
+        Self::Questions,
     ];
 
     fn name(self) -> &'static str {
@@ -56,6 +58,7 @@ impl TrackedFile {
             Self::Notes => "notes.ndjson",
             Self::Snoozes => "snoozes.ndjson",
             Self::Ratings => "ratings.ndjson",
+            Self::Questions => "questions.ndjson",
         }
     }
 

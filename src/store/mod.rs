@@ -46,6 +46,7 @@ mod error;
 mod extents;
 pub(crate) mod files;
 mod finding_notes;
+mod finding_questions;
 mod finding_ratings;
 mod finding_scan;
 mod finding_snoozes;
@@ -267,6 +268,10 @@ impl Store {
 
     fn viewed_path(&self) -> PathBuf {
         self.root.join("viewed.ndjson")
+    }
+
+    fn questions_path(&self) -> PathBuf {
+        self.root.join("questions.ndjson")
     }
 
     fn ratings_path(&self) -> PathBuf {

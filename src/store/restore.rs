@@ -38,7 +38,8 @@ impl Store {
                     | TrackedFile::Deliveries
                     | TrackedFile::Notes
                     | TrackedFile::Snoozes
-                    | TrackedFile::Ratings,
+                    | TrackedFile::Ratings
+                    | TrackedFile::Questions,
                 )
                 | None => "the file goes on with what there is; nothing else tells the lost lines",
             };

@@ -100,8 +100,15 @@ impl TailStopper {
 }
 
 /// Files whose lines the cockpit shows.
-const SHOWN_FILES: [&str; 6] =
-    ["runs.ndjson", "triage.ndjson", "fixes.ndjson", "notes.ndjson", "snoozes.ndjson", "ratings.ndjson"];
+const SHOWN_FILES: [&str; 7] = [
+    "runs.ndjson",
+    "triage.ndjson",
+    "fixes.ndjson",
+    "notes.ndjson",
+    "snoozes.ndjson",
+    "ratings.ndjson",
+    "questions.ndjson",
+];
 /// Minimum time between two returns of [`StoreTail::wait`], so that a busy worker does not cause constant redraws.
 const MIN_CHANGE_INTERVAL: Duration = Duration::from_millis(100);
 /// Like [`MIN_CHANGE_INTERVAL`] when only heartbeats changed: at most five redraws a second for any number of runs.

@@ -22,6 +22,7 @@ use super::highlight::PartlyParsedTexts;
 use super::message::{
     AppCommand, AppMessage, CopyOrder, DetailSubject, RunSubjectQuery, Tab, TriageOrder, TriageOrderItem,
 };
+use super::new_answers::NewAnswers;
 use super::page_loader::PageLoader;
 use super::runner_requests::{RunnerRequest, serve_runner_requests};
 use super::terminal::MessageSender;
@@ -183,6 +184,10 @@ impl Effects {
             AppCommand::KeepTheme(name) => self.send_to(&self.control, RunnerRequest::KeepTheme(name)),
             AppCommand::PlanFix(findings) => self.send_to(&self.control, RunnerRequest::PlanFix(findings)),
             AppCommand::Fix(order) => self.send_to(&self.control, RunnerRequest::Fix(order)),
+            AppCommand::PlanQuestion(finding) => self.send_to(&self.control, RunnerRequest::PlanQuestion(finding)),
+            AppCommand::Ask { finding, reviewer, question } => {
+                self.send_to(&self.control, RunnerRequest::Ask { finding, reviewer, question });
+            }
             AppCommand::Copy(order) => self.send_to(&self.copier, ClipboardRequest::Text(order)),
             AppCommand::CopyPrompt(findings) => {
                 self.send_to(&self.copier, ClipboardRequest::Prompt { view: Arc::clone(view), findings });
@@ -296,7 +301,7 @@ fn follow_store(
     let mut facts = FreshnessFacts::default();
     let (mut fixes, mut delivered) = (0, store.delivered_bytes());
     let (mut working, mut pulses) = (Vec::new(), Vec::new());
-    let mut decided = (0, 0);
+    let (mut decided, mut questions) = ((0, 0), NewAnswers::new(store));
     let mut snoozed = SnoozedFindings::default();
     let mut changed = StoreChange::Store;
     loop {
@@ -308,7 +313,8 @@ fn follow_store(
             if !read_snoozed((repo, store), known.as_deref(), messages, &mut snoozed) {
                 return;
             }
-            if !read_fixes(store, messages, &mut fixes) || !count_decisions(store, zone, messages, &mut decided) {
+            let is_heard = read_fixes(store, messages, &mut fixes) && questions.send_new(store, messages);
+            if !is_heard || !count_decisions(store, zone, messages, &mut decided) {
                 return;
             }
         }

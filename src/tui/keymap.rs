@@ -178,6 +178,7 @@ actions! {
         Repeat "repeat" "repeat" "repeat the last verdict with its reason",
         Reopen "reopen" "reopen" "open again",
         Note "note" "note" "write a note; it decides nothing",
+        Ask "ask" "ask" "ask its reviewer; says the cost first",
         SnoozeFinding "snooze_finding" "snooze" "snooze the finding until a date or a change",
         Rate "rate" "rate" "change priority or kind; later reports keep it",
         Triage "triage" "triage" "triage mode: one finding at a time",

@@ -13,11 +13,12 @@ use super::saved_filters::FilterChange;
 use super::views::fix::{FixIndex, FixOrder, FixPlan};
 use super::views::{ViewReply, ViewRequest};
 use crate::domain::{
-    FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, RatingWish, RunId, Scope, ViewedFile,
+    FindingId, FindingQuestion, FindingRating, FindingSnooze, FindingStatus, Fix, QuestionRequest, RatingWish, RunId,
+    Scope, ViewedFile,
 };
 use crate::runner::{
-    BUILTIN_REVIEWER, FreshnessFacts, OpeningOutcome, OwnFinding, ReviewerTerms, SnoozeWish, SnoozedFindings,
-    WatchState,
+    BUILTIN_REVIEWER, FreshnessFacts, OpeningOutcome, OwnFinding, PreparedQuestion, ReviewerTerms, SnoozeWish,
+    SnoozedFindings, WatchState,
 };
 use crate::store::triage::UndoOutcome;
 use crate::store::{Heartbeat, StoreView};
@@ -188,6 +189,12 @@ pub enum AppMessage {
         /// State of the fix, or the reason why nothing was done.
         result: Result<Box<Fix>, String>,
     },
+    /// Reviewer that would answer a question, and the most that it may cost.
+    QuestionPlanned(Result<PreparedQuestion, String>),
+    /// A question was sent, or not for this reason.
+    QuestionAsked(Result<QuestionRequest, String>),
+    /// Questions that have their results now.
+    QuestionsAnswered(Vec<FindingQuestion>),
     /// A text was copied by a program, or there is none that could.
     Copied {
         /// The text and its name.
@@ -325,6 +332,17 @@ pub enum AppCommand {
     PlanFix(Vec<FindingId>),
     /// Makes, applies, undoes or drops a fix.
     Fix(FixOrder),
+    /// Determines who would answer a question about a finding, and what it may cost.
+    PlanQuestion(FindingId),
+    /// Asks the reviewer of a finding.
+    Ask {
+        /// Finding id.
+        finding: FindingId,
+        /// Name of the reviewer.
+        reviewer: String,
+        /// Text of the question.
+        question: String,
+    },
     /// Copies text with a program of the system.
     Copy(CopyOrder),
     /// Copies findings as a prompt for a coding agent, by id.

@@ -29,6 +29,7 @@ mod layout;
 mod line_edit;
 mod markdown;
 pub mod message;
+mod new_answers;
 mod notification;
 pub(crate) mod page_data;
 mod page_loader;

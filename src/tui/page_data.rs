@@ -6,7 +6,8 @@ use super::diff::DiffPage;
 use super::theme::Role;
 use super::turns::TurnHistory;
 use crate::domain::{
-    Disposition, Finding, FindingNote, FindingRating, FindingSnooze, Fix, JournalEntry, RunOutput, RunRecord,
+    Disposition, Finding, FindingNote, FindingQuestion, FindingRating, FindingSnooze, Fix, JournalEntry,
+    QuestionRequest, RunOutput, RunRecord,
 };
 use crate::policy::MuteOffer;
 use crate::report::FirstReport;
@@ -50,6 +51,10 @@ pub struct FindingPage {
     pub snoozes: Vec<FindingSnooze>,
     /// Changes of priority and kind by the user, oldest first.
     pub ratings: Vec<FindingRating>,
+    /// Questions to reviewers with their answers, oldest first.
+    pub questions: Vec<FindingQuestion>,
+    /// Question that is being asked.
+    pub pending: Option<QuestionRequest>,
     /// The run that last reported the finding.
     pub run: Option<RunRecord>,
     /// The first report; `None` if the last run made it, or if it is unknown.

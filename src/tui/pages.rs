@@ -3,6 +3,7 @@
 mod context;
 mod journal_entry;
 mod ledger;
+mod questions;
 mod run;
 mod turns;
 mod window;
@@ -18,6 +19,8 @@ use super::message::{DetailSubject, Tab};
 use super::page_data::{CodeExcerpt, DiffSide, FileDiffPage, FindingPage, PageData};
 use super::theme::Role;
 use super::views::fix;
+
+pub use questions::render_questions;
 
 pub(crate) use crate::report::figures::{format_brief, format_dollars, format_thousands};
 
@@ -222,6 +225,7 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
             render_replacement(&page.code, lines.start, lines.end, replacement, doc);
         }
     }
+    render_questions(app, page, width, doc);
     render_history(app, page, width, doc);
 }
 

@@ -3,16 +3,17 @@
 
 use std::sync::mpsc::Receiver;
 
+use super::effects::spawn_worker;
 use super::message::{AppMessage, ChosenReviewer, ReviewReply};
 use super::saved_filters::FilterChange;
 use super::terminal::MessageSender;
 use super::views::fix::{FixOrder, FixPlan};
 use crate::config;
-use crate::domain::{Actor, FindingId, RunId, Scope, Source, WatchMode, text};
+use crate::domain::{Actor, FindingId, QuestionRequest, RunId, Scope, Source, WatchMode, text};
 use crate::policy;
 use crate::runner::{
     CancelOutcome, FixMakers, FixRequest, OwnFinding, PauseOutcome, ReconcileReport, RequestOutcome, ReviewRequest,
-    RunnerError, Services, parse_snooze,
+    RunnerError, Services, parse_snooze, wait_for_answer,
 };
 use crate::store::{WatcherInfo, WatcherStatus};
 
@@ -31,6 +32,8 @@ pub(super) enum RunnerRequest {
     PlanFix(Vec<FindingId>),
     Fix(FixOrder),
     AddFinding(OwnFinding),
+    PlanQuestion(FindingId),
+    Ask { finding: FindingId, reviewer: String, question: String },
 }
 
 /// Handles requests until their senders or the receiver of the messages are gone.
@@ -51,33 +54,10 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
                 terms: services.reviewers().default_terms().ok(),
             },
             RunnerRequest::Review { scope, reviewer, force } => {
-                let request = ReviewRequest {
-                    scope: scope.clone(),
-                    reviewer: reviewer.into_name(),
-                    source: Source::Cockpit,
-                    started_in_session: 0,
-                    force,
-                };
-                AppMessage::Requested(match services.launcher().request_review(&request) {
-                    Ok(requested) => Ok(ReviewReply {
-                        scope,
-                        run: Some(requested.run.run_id.as_str().to_owned()),
-                        text: describe_request(&requested),
-                    }),
-                    Err(error) => Err(describe_runner_error(error)),
-                })
+                AppMessage::Requested(request_review(services, scope, reviewer, force))
             }
             RunnerRequest::Cancel(run) => {
-                let result =
-                    services.control().cancel(&run, "from the cockpit").map_err(|error| error.to_string()).map(|how| {
-                        match how {
-                            CancelOutcome::BeforeStart => "cancelled before it began",
-                            CancelOutcome::ByWorker => "cancelled; what it found stays",
-                            CancelOutcome::Killed => "the worker did not answer and was ended; what it found stays",
-                            CancelOutcome::AlreadyOver => "it was over already",
-                        }
-                        .to_owned()
-                    });
+                let result = cancel_run(services, &run);
                 AppMessage::Cancelled { run: run.as_str().to_owned(), result }
             }
             RunnerRequest::Pause(run) => AppMessage::Paused(describe_pausing(
@@ -111,6 +91,14 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
                 };
                 AppMessage::FixFinished { order, result: done.map(Box::new).map_err(describe_runner_error) }
             }
+            RunnerRequest::PlanQuestion(finding) => {
+                let plan = services.asker().prepare_question(&finding, None, None);
+                AppMessage::QuestionPlanned(plan.map_err(describe_runner_error))
+            }
+            RunnerRequest::Ask { finding, reviewer, question } => {
+                let asked = ask(services, &finding, &reviewer, &question, messages);
+                AppMessage::QuestionAsked(asked.map_err(describe_runner_error))
+            }
             RunnerRequest::AddFinding(finding) => AppMessage::FindingAdded(add_finding(services, &finding)),
             RunnerRequest::Resume(run) => {
                 AppMessage::Paused(describe_pausing(services.control().resume(&run), "goes on"))
@@ -120,6 +108,57 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
             return;
         }
     }
+}
+
+/// Requests a review and describes the decision.
+fn request_review(
+    services: &Services,
+    scope: Option<Scope>,
+    reviewer: ChosenReviewer,
+    force: bool,
+) -> Result<ReviewReply, String> {
+    let request = ReviewRequest {
+        scope: scope.clone(),
+        reviewer: reviewer.into_name(),
+        source: Source::Cockpit,
+        started_in_session: 0,
+        force,
+    };
+    let requested = services.launcher().request_review(&request).map_err(describe_runner_error)?;
+    let run = Some(requested.run.run_id.as_str().to_owned());
+    Ok(ReviewReply { scope, run, text: describe_request(&requested) })
+}
+
+/// Cancels a run and describes the result.
+fn cancel_run(services: &Services, run: &RunId) -> Result<String, String> {
+    let how = services.control().cancel(run, "from the cockpit").map_err(|error| error.to_string())?;
+    let said = match how {
+        CancelOutcome::BeforeStart => "cancelled before it began",
+        CancelOutcome::ByWorker => "cancelled; what it found stays",
+        CancelOutcome::Killed => "the worker did not answer and was ended; what it found stays",
+        CancelOutcome::AlreadyOver => "it was over already",
+    };
+    Ok(said.to_owned())
+}
+
+/// Sends a question, and waits for its end on a thread of its own: a worker that dies leaves the failure to others.
+fn ask(
+    services: &Services,
+    finding: &FindingId,
+    reviewer: &str,
+    question: &str,
+    messages: &MessageSender,
+) -> Result<QuestionRequest, RunnerError> {
+    let asker = services.asker();
+    let prepared = asker.prepare_question(finding, Some(reviewer), Some(question))?;
+    let request = asker.ask(prepared, Actor::User)?;
+    let (store, asked) = (services.store.clone(), request.clone());
+    spawn_worker("question", messages.clone(), move || {
+        if let Err(error) = wait_for_answer(&store, &asked) {
+            tracing::warn!(finding = %asked.finding_id, %error, "the end of a question is not seen");
+        }
+    });
+    Ok(request)
 }
 
 /// Stores a finding of the user, and describes the result.
@@ -185,7 +224,7 @@ fn snooze(services: &Services, text: &str) -> Result<String, String> {
 fn describe_runner_error(error: RunnerError) -> String {
     match &error {
         RunnerError::MissingKey(missing) => format!("{error}; {}", missing.hint()),
-        RunnerError::Fix(fix) => match fix.hint() {
+        RunnerError::Fix(_) | RunnerError::Ask(_) => match error.hint() {
             Some(hint) => format!("{error}; {hint}"),
             None => error.to_string(),
         },

@@ -10,6 +10,7 @@ mod life;
 mod lists;
 mod mouse;
 mod palette;
+mod questions;
 mod random_events;
 mod review_form;
 mod screens;

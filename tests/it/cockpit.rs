@@ -6,6 +6,8 @@ mod keys;
 mod lists;
 mod look;
 mod opening;
+#[cfg(unix)]
+mod questions;
 mod secrets;
 mod triage;
 

@@ -1,5 +1,7 @@
 //! The integration tests: one binary, real processes, real files.
 
+#[cfg(unix)]
+mod ask;
 mod assistants;
 mod carry;
 mod chance;

@@ -11,11 +11,13 @@ mod field_names;
 mod json_lexemes;
 mod labels;
 mod lenient_json;
+mod question_answer;
 mod report_fields;
 
 #[cfg(test)]
 mod tests;
 
+pub use question_answer::parse_question_answer;
 pub(super) use report_fields::TAB_COLUMNS;
 
 use field_names::{LISTS, ReportFields, as_object};

@@ -15,7 +15,7 @@ mod sorted_problems;
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-use self::own_finding::OWN_REVIEWER;
+pub(in crate::runner) use self::own_finding::OWN_REVIEWER;
 pub use self::own_finding::OwnFinding;
 
 use self::duplicates::KnownFindings;

@@ -112,6 +112,9 @@ impl Recovery<'_> {
         if let Err(error) = self.services.fixer().reconcile_fixes() {
             tracing::warn!(%error, "fixes whose worker is gone cannot be settled");
         }
+        if let Err(error) = self.services.asker().reconcile_questions() {
+            tracing::warn!(%error, "questions whose worker is gone cannot be settled");
+        }
         let (view, recovered) = self.settle_dead_runs()?;
         self.services.launcher().settle_needless_of_view(&view);
         let started = match recovered.is_empty() {

@@ -54,6 +54,16 @@ impl ReviewerAccess<'_> {
         }
         Ok(())
     }
+
+    /// Checks that the environment has the key of a reviewer itself, for a request that goes to no fallback.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such reviewer, or the variable that should hold the key is not set or empty.
+    pub(in crate::runner) fn check_own_key(&self, name: &str) -> Result<(), RunnerError> {
+        let Some(variable) = find_unset_variable(self.model_settings(name)?) else { return Ok(()) };
+        Err(MissingKey { reviewer: name.to_owned(), fallback_of: None, variable: variable.to_owned() }.into())
+    }
 }
 
 /// Returns the variable that should hold the key of a reviewer and does not.

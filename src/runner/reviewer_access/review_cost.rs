@@ -9,12 +9,12 @@ use crate::domain::{SummaryAuthor, Usage};
 use crate::runner::reviewer_access::model_reviewer::{MAX_ANSWER_TOKENS, max_turns};
 use crate::runner::{BUILTIN_REVIEWER, ReviewerAccess, RunnerError};
 
-/// Most that one review may cost.
+/// Most that one review or question may cost.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CostLimit {
-    /// The review is free.
+    /// It is free.
     Nothing,
-    /// The review costs no more than this.
+    /// It costs no more than this.
     AtMost {
         /// US dollars, rounded up to a cent.
         dollars: f64,
@@ -27,6 +27,12 @@ pub enum CostLimit {
 }
 
 impl CostLimit {
+    /// Returns the limit of an amount in US dollars, rounded up to a cent.
+    pub(in crate::runner) fn at_most(dollars: f64) -> Self {
+        // Half a thousandth of a cent is an error of the sum.
+        Self::AtMost { dollars: (dollars * 100.0 - 0.0005).ceil() / 100.0 }
+    }
+
     /// Returns the higher limit. An unknown price is the highest.
     fn max(self, other: Self) -> Self {
         match (self, other) {
@@ -155,8 +161,7 @@ fn limit_review_cost(settings: &ReviewerSettings, facts: &ModelFacts, limits: &S
     most.extend(budget.run_cost.map(|cost| cost.as_f64() + answer));
     most.extend(budget.run_tokens.map(|tokens| cost_of_tokens(price, tokens) + answer));
     match most.into_iter().min_by(f64::total_cmp) {
-        // Half a thousandth of a cent is an error of the sum.
-        Some(dollars) => CostLimit::AtMost { dollars: (dollars * 100.0 - 0.0005).ceil() / 100.0 },
+        Some(dollars) => CostLimit::at_most(dollars),
         None => CostLimit::Unknown { tokens: None },
     }
 }

@@ -25,7 +25,8 @@ pub(in crate::runner) fn fill_missing_usage(request: &ChatRequest, response: &mu
     }
 }
 
-fn count_request(request: &ChatRequest, count: &dyn Fn(&str) -> u64) -> u64 {
+/// Returns the tokens of a request, by a function that counts those of a text.
+pub(in crate::runner) fn count_request(request: &ChatRequest, count: &dyn Fn(&str) -> u64) -> u64 {
     let messages = request.messages.iter().map(|message| count_message(message, count) + MESSAGE_OVERHEAD_TOKENS);
     let tools = request.tools.iter().map(|tool| count(&serde_json::to_string(tool).unwrap_or_default()));
     messages.chain(tools).fold(count(&request.system), u64::saturating_add)

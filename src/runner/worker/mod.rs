@@ -171,6 +171,7 @@ impl Worker<'_> {
             | RunnerError::Unsettled { .. }
             | RunnerError::WatchedElsewhere { .. }
             | RunnerError::WatcherStays { .. }
+            | RunnerError::Ask(_)
             | RunnerError::Fix(_) => ErrorClass::Internal,
         };
         let Some(record) = self.services.store.run(run)? else { return Ok(()) };

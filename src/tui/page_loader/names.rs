@@ -3,9 +3,20 @@
 //! The lists and the header have no page. Their names are masked where they are drawn, see
 //! [`Painter`](crate::tui::draw::painter::Painter).
 
-use crate::domain::{ContextRecord, Coverage, Finding, RunEvent, RunOutput, RunRecord, Scope};
+use crate::domain::{
+    ContextRecord, Coverage, Finding, FindingQuestion, QuestionOutcome, RunEvent, RunOutput, RunRecord, Scope,
+};
 use crate::masking::mask_name;
 use crate::tui::page_data::{FileDiffPage, FindingPage, PageData};
+
+/// Masks the texts of a question and its answer.
+fn mask_question(line: &mut FindingQuestion) {
+    mask(&mut line.request.question);
+    match &mut line.outcome {
+        QuestionOutcome::Answer(answer) => mask(&mut answer.text),
+        QuestionOutcome::Failure(reason) => mask(reason),
+    }
+}
 
 /// Masks all names of a page.
 pub fn mask_page_names(page: &mut PageData) {
@@ -61,6 +72,8 @@ fn mask_finding_page(page: &mut FindingPage) {
     mask_place(&mut page.finding);
     page.history.iter_mut().for_each(|disposition| mask(&mut disposition.reason));
     page.notes.iter_mut().for_each(|note| mask(&mut note.text));
+    page.pending.iter_mut().for_each(|request| mask(&mut request.question));
+    page.questions.iter_mut().for_each(mask_question);
     let first = page.first_report.as_mut().map(|first| &mut first.run);
     page.run.iter_mut().chain(first).chain(&mut page.carried_from).for_each(mask_run);
     if let Some(relocation) = &mut page.relocation {

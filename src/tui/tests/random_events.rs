@@ -13,6 +13,7 @@ use ratatui::layout::Rect;
 use super::sizes::check_footer;
 use super::support::{self, NOW};
 use crate::domain::text::is_unsafe;
+use crate::runner::{CostLimit, PreparedQuestion};
 use crate::store::triage::UndoOutcome;
 use crate::store::{StoreView, StoreViewBuilder};
 use crate::tui::app::{App, MotionMode, RunSubject};
@@ -136,6 +137,17 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
             AppMessage::Cancelled { run: run.to_string(), result: if fails { Err(text()) } else { Ok(text()) } }
         }
         AppCommand::Watch | AppCommand::Snooze(_) => AppMessage::Watched(if fails { Err(text()) } else { Ok(text()) }),
+        AppCommand::PlanQuestion(finding_id) => AppMessage::QuestionPlanned(match fails {
+            true => Err(text()),
+            false => Ok(PreparedQuestion {
+                finding_id,
+                run_id: support::run_id(3).parse().expect("an id"),
+                reviewer: text(),
+                question: String::new(),
+                limit: CostLimit::AtMost { dollars: 0.13 },
+            }),
+        }),
+        AppCommand::Ask { .. } => AppMessage::QuestionAsked(Err(text())),
         AppCommand::PlanFix(_) => AppMessage::FixPlanned(Err(text())),
         AppCommand::Fix(order) => AppMessage::FixFinished { order, result: Err(text()) },
         AppCommand::Note { .. } => AppMessage::Noted(if fails { Err(text()) } else { Ok(true) }),

@@ -55,10 +55,10 @@ fn row_text(buffer: &Buffer, y: u16) -> String {
     (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect()
 }
 
-/// Checks that help and quit are in the footer of the panes.
+/// Checks that help and quit are in the footer of the panes, unless it lists the keys that may follow a pressed one.
 pub fn check_footer(app: &App, buffer: &Buffer, hint: &str) {
     let footer = row_text(buffer, buffer.area.height - 1);
-    if !app.views.is_empty() {
+    if !app.views.is_empty() || app.pending_keys.is_some() {
         return;
     }
     for action in [Action::Help, Action::Quit] {

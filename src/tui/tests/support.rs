@@ -345,6 +345,8 @@ pub fn page(n: u32, run: u32) -> Box<PageData> {
         notes: Vec::new(),
         snoozes: Vec::new(),
         ratings: Vec::new(),
+        questions: Vec::new(),
+        pending: None,
         history: Vec::new(),
         run: None,
         first_report: None,

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use rstest::rstest;
 
 use super::support::*;
-use crate::domain::{Actor, Disposition, FindingStatus, Fix, FixStatus, Time, TriageAction};
+use crate::domain::{
+    Actor, Disposition, FindingQuestion, FindingStatus, Fix, FixStatus, QuestionRequest, Time, TriageAction,
+};
 use crate::store::triage::UndoOutcome;
 use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage, TriageOrder, TriageOrderItem};
@@ -334,6 +336,32 @@ fn card_with_diff() -> Arc<TriageCard> {
     let hunk = DiffPageHunk { old_start: 28, new_start: 28, old_lines: 6, new_lines: 6, lines };
     let diff = FileDiffPage { path: "src/invoice/total.rs".to_owned(), hunks: vec![hunk], ..FileDiffPage::default() };
     Arc::new(TriageCard { page: whole.page.clone(), diff: Some(diff), similar: whole.similar.clone() })
+}
+
+#[test]
+fn a_question_about_the_shown_finding_reads_its_card_again() {
+    let mut app = open(160, 48);
+    let commands = decide(&mut app, "A");
+    let first: crate::domain::FindingId = finding_id(1).parse().expect("an id");
+    assert!(matches!(commands.as_slice(), [AppCommand::PlanQuestion(finding)] if *finding == first), "{commands:?}");
+    let request = QuestionRequest {
+        finding_id: first,
+        run_id: run_id(3).parse().expect("an id"),
+        question: "Why?".into(),
+        reviewer: "sonnet".into(),
+        at: Time::UNIX_EPOCH,
+    };
+    let reads = |commands: Vec<AppCommand>| -> Vec<String> {
+        let cards = commands.into_iter().filter_map(|command| match command {
+            AppCommand::View(ViewRequest::TriageCards(findings)) => Some(findings),
+            _ => None,
+        });
+        cards.flatten().collect()
+    };
+    assert_eq!(reads(send(&mut app, AppMessage::QuestionAsked(Ok(request.clone())))), [finding_id(1)]);
+    deliver(&mut app, finding_id(1), card(1));
+    let answered = FindingQuestion::failed(request, "no network".into());
+    assert_eq!(reads(send(&mut app, AppMessage::QuestionsAnswered(vec![answered]))), [finding_id(1)]);
 }
 
 #[rstest]

@@ -14,7 +14,7 @@ use super::marks::{toggle_all_marks, toggle_mark_range, toggle_marks};
 use super::menus::{build_copy_menu, build_order_menu};
 use super::mouse::toggle_mouse;
 use super::search::search_next;
-use super::{data, folds, keep_theme, parse_run_id, push_quit, rebuild_page, runs, secrets, switch_theme, triage};
+use super::{ask, data, folds, keep_theme, parse_run_id, push_quit, rebuild_page, runs, secrets, switch_theme, triage};
 use crate::domain::{FindingStatus, Scope};
 use crate::store::{RunRow, WatcherStatus};
 
@@ -255,6 +255,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Dismiss => triage::prompt_reason(app),
         A::Repeat => triage::repeat_last_verdict(app, commands),
         A::Note => triage::prompt_note(app),
+        A::Ask => ask::plan_question(app, commands),
         A::SnoozeFinding => triage::prompt_snooze(app),
         A::Rate => triage::prompt_rating(app),
         A::Triage => views::open_for_action(app, action, commands),

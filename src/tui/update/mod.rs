@@ -4,6 +4,8 @@
 //! - A decision about a finding is shown only after the message that it is stored.
 
 mod announce;
+mod ask;
+pub(crate) use ask::{describe_cost, dismiss_hint, plan_question_about, request_question};
 pub(crate) mod data;
 mod filter_line;
 mod folds;
@@ -133,6 +135,9 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             fix::show_result(app, &result);
             views::apply_change(app, &ViewChange::Fixed { order: &order, result: &result }, &mut commands);
         }
+        AppMessage::QuestionPlanned(plan) => ask::open_question_prompt(app, plan),
+        AppMessage::QuestionAsked(result) => ask::apply_asked(app, result, &mut commands),
+        AppMessage::QuestionsAnswered(lines) => ask::apply_answers(app, &lines, &mut commands),
         AppMessage::Copied { order, program } => apply_copy(app, order, program, &mut commands),
         AppMessage::CopyFailed(error) => app.show_notice(NoticeLevel::Error, error),
         AppMessage::Edited(result) => {

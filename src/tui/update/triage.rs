@@ -280,7 +280,8 @@ pub fn undo_or_redo(app: &mut App, order: TriageOrder, commands: &mut Vec<AppCom
     commands.push(AppCommand::Triage(order));
 }
 
-fn name_place(app: &App, finding: &FindingId) -> String {
+/// Names a finding by its place; by its id if it is not listed.
+pub(super) fn name_place(app: &App, finding: &FindingId) -> String {
     match app.finding_by_id(finding.as_str()) {
         Some(row) => format!("{}:{}", text::sanitize_line(row.path), row.line_start),
         None => finding.to_string(),

@@ -39,7 +39,7 @@ use super::keymap::{Action, KeyContext};
 use super::layout::ScreenLayout;
 use super::message::{AppCommand, TriageOrder};
 use super::terminal::MessageSender;
-use crate::domain::Fix;
+use crate::domain::{FindingId, Fix};
 use crate::ledger::metrics::Metrics;
 use crate::runner::Services;
 use crate::store::StoreView;
@@ -116,6 +116,8 @@ pub enum ViewChange<'a> {
         order: &'a TriageOrder,
         result: &'a Result<UndoOutcome, String>,
     },
+    /// A question about this finding was sent, or has its result.
+    Asked(&'a FindingId),
     /// A fix request has ended.
     Fixed {
         order: &'a FixOrder,

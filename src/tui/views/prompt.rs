@@ -7,7 +7,7 @@ use super::revision_list::{OfferedRevision, draw_revisions, find_revisions, rang
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, with_labels};
 use crate::domain::{Disposition, FindingId, FindingNote, LineRange, RatingWish, Scope, Time, text};
-use crate::runner::{OwnFinding, SnoozeWish, parse_snooze};
+use crate::runner::{OwnFinding, PreparedQuestion, SnoozeWish, parse_snooze};
 use crate::tui::app::{App, NoticeLevel, Pane};
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
@@ -19,8 +19,8 @@ use crate::tui::message::{AppCommand, ChosenReviewer, TriageOrderItem};
 use crate::tui::saved_filters::SavedFilters;
 use crate::tui::theme::Role;
 use crate::tui::update::{
-    accept_filter, apply_filter, data, dismiss, find_row, go_to_row, request_note, request_rating, request_review,
-    request_snooze, search_next,
+    accept_filter, apply_filter, data, describe_cost, dismiss, find_row, go_to_row, request_note, request_question,
+    request_rating, request_review, request_snooze, search_next,
 };
 
 /// Open prompt: the text input line and its purpose.
@@ -37,7 +37,7 @@ pub struct PromptView {
 }
 
 /// Purpose of a prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum InputPromptKind {
     /// Edits the findings filter; `before` is restored on cancel.
     Filter {
@@ -64,6 +64,8 @@ pub enum InputPromptKind {
     Note {
         finding: FindingId,
     },
+    /// Asks for a question to the reviewer of a finding.
+    Ask(Box<PreparedQuestion>),
     /// Asks for the commit to review.
     Commit {
         reviewer: ChosenReviewer,
@@ -171,6 +173,10 @@ impl View for PromptView {
         match &self.kind {
             InputPromptKind::Reason { lines, entry } => draw_reason_prompt(painter, self, lines.len(), *entry),
             InputPromptKind::Note { .. } => draw_input_line(painter, layout, "note", self, &["decides nothing"]),
+            InputPromptKind::Ask(plan) => {
+                let (cost, who) = (describe_cost(plan.limit), format!("asks {}", text::sanitize_line(&plan.reviewer)));
+                draw_input_line(painter, layout, "ask", self, &[&cost, &who, "Esc sends nothing"]);
+            }
             InputPromptKind::SnoozeFindings { .. } => {
                 let help = ["3d, 2w, 2026-12-01", "change: of the file", "off"];
                 draw_input_line(painter, layout, "snooze", self, &help);
@@ -362,6 +368,7 @@ impl PromptView {
                 Ok(wish) => request_rating(findings, wish, commands),
                 Err(error) => return self.refuse(error),
             },
+            InputPromptKind::Ask(_) => return self.accept_question(app, text, commands),
             InputPromptKind::Note { .. } if text.chars().count() > FindingNote::MAX_TEXT_CHARS => {
                 return self.refuse(format!("a note has at most {} characters", FindingNote::MAX_TEXT_CHARS));
             }
@@ -376,16 +383,7 @@ impl PromptView {
             | InputPromptKind::Export
             | InputPromptKind::Range { .. }
                 if text.is_empty() => {}
-            InputPromptKind::Finding { run, path, line } => {
-                let Some((priority, said)) = OwnFinding::parse(&text) else {
-                    return self.refuse("a finding needs a text");
-                };
-                let Ok(run) = run.parse() else { return ViewFlow::Close };
-                let lines = LineRange::new(*line, *line);
-                let finding = OwnFinding { run, path: path.clone(), lines, text: said.to_owned(), priority };
-                commands.push(AppCommand::AddFinding(finding));
-                app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
-            }
+            InputPromptKind::Finding { .. } => return self.accept_finding(app, text, commands),
             InputPromptKind::Commit { reviewer, force } => {
                 request_review(app, Some(Scope::Commit(text.clone())), reviewer.clone(), *force, commands);
                 app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
@@ -415,6 +413,30 @@ impl PromptView {
         ViewFlow::Close
     }
 
+    /// Sends a typed question. A text that is no question stays.
+    fn accept_question(&mut self, app: &mut App, text: String, commands: &mut Vec<AppCommand>) -> ViewFlow {
+        let InputPromptKind::Ask(plan) = &self.kind else { return ViewFlow::Close };
+        if let Err(error) = request_question(app, plan, &text, commands) {
+            return self.refuse(error);
+        }
+        app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
+        ViewFlow::Close
+    }
+
+    /// Stores a typed finding. A text that is no finding stays.
+    fn accept_finding(&mut self, app: &mut App, text: String, commands: &mut Vec<AppCommand>) -> ViewFlow {
+        let InputPromptKind::Finding { run, path, line } = &self.kind else { return ViewFlow::Close };
+        let Some((priority, said)) = OwnFinding::parse(&text) else {
+            return self.refuse("a finding needs a text");
+        };
+        let Ok(run) = run.parse() else { return ViewFlow::Close };
+        let lines = LineRange::new(*line, *line);
+        let finding = OwnFinding { run, path: path.clone(), lines, text: said.to_owned(), priority };
+        commands.push(AppCommand::AddFinding(finding));
+        app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
+        ViewFlow::Close
+    }
+
     /// Restores the state before the prompt.
     fn abort(&mut self, app: &mut App, commands: &mut Vec<AppCommand>) {
         match &mut self.kind {
@@ -433,6 +455,7 @@ impl PromptView {
             InputPromptKind::SnoozeFindings { .. }
             | InputPromptKind::Rate { .. }
             | InputPromptKind::Note { .. }
+            | InputPromptKind::Ask(_)
             | InputPromptKind::Commit { .. }
             | InputPromptKind::Range { .. }
             | InputPromptKind::Snooze
@@ -462,7 +485,7 @@ pub fn edit_line(line: &mut LineEdit, press: KeyPress) -> bool {
 }
 
 /// Prompt whose text another process judges, while its answer is awaited.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AskedPrompt {
     pub kind: InputPromptKind,
     pub text: String,
@@ -474,6 +497,8 @@ pub type AnsweredKinds = fn(&InputPromptKind) -> bool;
 /// Prompts that request a review.
 pub const REVIEW_PROMPTS: AnsweredKinds =
     |kind| matches!(kind, InputPromptKind::Commit { .. } | InputPromptKind::Range { .. });
+/// Prompts for a question about a finding.
+pub const ASK_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Ask(_));
 /// Prompts for a finding of the user.
 pub const FINDING_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Finding { .. });
 /// Prompts of the knowledge view.

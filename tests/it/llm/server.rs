@@ -83,6 +83,11 @@ impl Model {
         self.shared.0.lock().expect("a lock").open = Some(turns);
     }
 
+    /// Has held requests look at their number again.
+    pub fn wake(&self) {
+        self.shared.1.notify_all();
+    }
+
     pub fn let_go(&self) {
         self.shared.0.lock().expect("a lock").open = None;
         self.shared.1.notify_all();

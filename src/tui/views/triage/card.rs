@@ -5,7 +5,7 @@ use crate::domain::{FindingStatus, text};
 use crate::tui::app::App;
 use crate::tui::doc::{Doc, DocLine};
 use crate::tui::page_data::{DiffSide, FileDiffPage, FindingPage};
-use crate::tui::pages::{NAMES, count_digits, push_spans, render_history};
+use crate::tui::pages::{NAMES, count_digits, push_spans, render_history, render_questions};
 use crate::tui::theme::Role;
 use crate::tui::views::patch::build_suggestion;
 
@@ -141,6 +141,7 @@ fn build_text(app: &App, card: &TriageCard, width: usize) -> Doc {
     if let Some(similar) = card.similar.describe() {
         doc.push_field("similar", NAMES, Role::Normal, &similar, width);
     }
+    render_questions(app, page, width, &mut doc);
     render_history(app, page, width, &mut doc);
     doc
 }

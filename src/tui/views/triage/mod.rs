@@ -44,8 +44,8 @@ use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
 use crate::tui::message::{AppCommand, TriageOrder, TriageOrderItem};
 use crate::tui::update::{
-    commit_mark_range, dismiss, open_note_prompt, open_rating_prompt, open_snooze_prompt, request_verdict,
-    select_finding,
+    commit_mark_range, dismiss, open_note_prompt, open_rating_prompt, open_snooze_prompt, plan_question_about,
+    request_verdict, select_finding,
 };
 
 /// Most cards in memory; beyond, only those that are shown next stay.
@@ -172,6 +172,11 @@ impl View for TriageView {
                     open_note_prompt(app, finding);
                 }
             }
+            A::Ask => {
+                if let Some(finding) = self.shown_id() {
+                    plan_question_about(app, finding, commands);
+                }
+            }
             A::SnoozeFinding => {
                 if let Some(finding) = self.shown_id() {
                     open_snooze_prompt(app, vec![finding]);
@@ -204,6 +209,10 @@ impl View for TriageView {
             }
             ViewChange::Reply(ViewReply::TriageCard { finding, card }) => self.accept_card(app, finding, card),
             ViewChange::Reply(_) => {}
+            ViewChange::Asked(finding) => {
+                self.cards.get_mut(finding.as_str()).into_iter().for_each(|card| card.is_stale = true);
+                self.request_cards(commands);
+            }
             ViewChange::Triaged { order, result } => self.apply_answer(app, order, result, commands),
             ViewChange::Fixed { order, result } => self.apply_fix_answer(app, order, result, commands),
         }

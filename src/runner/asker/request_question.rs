@@ -1,0 +1,276 @@
+//! Prepares a question: who answers, what is sent and the most that it may cost. Starts the worker that asks.
+
+use super::error::MuteReviewer;
+use super::question_material::{MaterialLimits, QuestionMaterial};
+use super::{AskError, Asker};
+use crate::config::{ModelCatalog, ModelFacts, Prompt, ReviewerKind, ReviewerSettings};
+use crate::domain::{
+    Actor, ChatMessage, ChatRequest, FindingId, FindingQuestion, QuestionRequest, RunId, Source, Usage, text,
+};
+use crate::masking::Mask;
+use crate::policy::{BudgetAmount, QuestionLimits, check_question_budget};
+use crate::runner::import::OWN_REVIEWER;
+use crate::runner::reviewer_access::usage_estimate::count_request;
+use crate::runner::{BUILTIN_REVIEWER, CostLimit, RunnerError, process};
+use crate::store::{Store, StoreError};
+use crate::tokens;
+
+/// Longest answer in tokens, reasoning included. Own choice: a page, and the reasoning before it.
+const MAX_ANSWER_TOKENS: u64 = 8_000;
+/// Most tokens of code, of the change, and of earlier questions in a request. Own choice: a file of 600 lines has about
+/// 6,000 tokens. In a small window, each part has at most a share of it.
+const MAX_CODE_TOKENS: u64 = 12_000;
+const MAX_HUNK_TOKENS: u64 = 6_000;
+const MAX_EARLIER_TOKENS: u64 = 6_000;
+/// Percentage of the counted tokens that a request may take: counts of models whose tokenizer is not public are
+/// estimates.
+const COUNT_MARGIN_PERCENT: u64 = 115;
+
+/// A question that may be asked: all checks have passed, and nothing was sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreparedQuestion {
+    pub finding_id: FindingId,
+    /// Run whose snapshot has the code that is sent.
+    pub run_id: RunId,
+    /// Reviewer that answers.
+    pub reviewer: String,
+    /// The question on one line with masked secrets; empty if it is not known yet.
+    pub question: String,
+    /// The most that it may cost.
+    pub limit: CostLimit,
+}
+
+/// The request to the model, and what is known of the model.
+pub(super) struct ModelQuestion<'a> {
+    pub settings: &'a ReviewerSettings,
+    pub facts: ModelFacts,
+    pub request: ChatRequest,
+}
+
+impl Asker<'_> {
+    /// Checks whether a question may be asked, and computes the most that it may cost. `reviewer` is `None` for the one
+    /// that reported the finding. Without `question`, the longest one counts.
+    ///
+    /// # Errors
+    ///
+    /// If the finding or its code is gone, the reviewer cannot answer, its key is missing, the question is too long, or
+    /// it may pass a budget.
+    pub fn prepare_question(
+        &self,
+        finding: &FindingId,
+        reviewer: Option<&str>,
+        question: Option<&str>,
+    ) -> Result<PreparedQuestion, RunnerError> {
+        let question = question.map(str::trim);
+        match question.map(|question| question.chars().count()) {
+            Some(0) => return Err(AskError::Empty.into()),
+            Some(length) if length > QuestionRequest::MAX_CHARS => return Err(AskError::TooLong.into()),
+            _ => {}
+        }
+        let material = self.load_question_material(finding)?;
+        let reviewer = self.resolve_answerer(reviewer, &material)?;
+        self.services.reviewers().resolve_identity(Some(&reviewer))?;
+        self.services.reviewers().check_own_key(&reviewer)?;
+        let mask = self.mask_for(&reviewer)?;
+        let question = mask.mask_text(None, &text::sanitize_line(question.unwrap_or_default())).into_owned();
+        let model = self.build_model_question(&material, &reviewer, &question)?;
+        let limit = self.check_budgets(&material, &reviewer, &question, &model)?;
+        Ok(PreparedQuestion { finding_id: finding.clone(), run_id: material.run.run_id, reviewer, question, limit })
+    }
+
+    /// Records a question and starts the worker that asks it; does not wait for the answer.
+    ///
+    /// # Errors
+    ///
+    /// If the actor is not the user, another question about the finding has no answer yet, or the worker cannot be
+    /// started. Nothing was sent then.
+    pub fn ask(&self, prepared: PreparedQuestion, actor: Actor) -> Result<QuestionRequest, RunnerError> {
+        if actor != Actor::User {
+            return Err(AskError::NotTheUser.into());
+        }
+        let PreparedQuestion { finding_id, run_id, reviewer, question, .. } = prepared;
+        if question.is_empty() {
+            return Err(AskError::Empty.into());
+        }
+        let store = &self.services.store;
+        let Some(mut lock) = store.lock_question(&finding_id)? else { return Err(AskError::Busy(finding_id).into()) };
+        record_lost_question(store, &finding_id)?;
+        let at = self.services.ambient.now();
+        let request = QuestionRequest { finding_id, run_id, question, reviewer, at };
+        lock.write_request(&request)?;
+        let root = self.services.repo.root();
+        let arguments = ["asker", request.finding_id.as_str()];
+        let log = crate::runner::launcher::start_workers::WORKER_LOG;
+        match process::spawn_detached(
+            &self.services.repo,
+            &self.services.paths,
+            &root,
+            &arguments,
+            lock.clone_file()?,
+            log,
+        ) {
+            Ok(child) => process::reap(child),
+            Err(error) => {
+                lock.clear_request()?;
+                lock.release();
+                return Err(error);
+            }
+        }
+        Ok(request)
+    }
+
+    /// Records the failures of questions whose workers died.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read or written.
+    pub fn reconcile_questions(&self) -> Result<(), StoreError> {
+        let store = &self.services.store;
+        store.unanswered_findings()?.iter().try_for_each(|id| settle_question(store, id))
+    }
+
+    /// Returns the name of the reviewer that answers: the named one, or the one that reported the finding.
+    fn resolve_answerer(&self, named: Option<&str>, material: &QuestionMaterial) -> Result<String, RunnerError> {
+        let name = named.unwrap_or(&material.run.reviewed_by.name);
+        let mute = |sort| Err(AskError::Mute { reviewer: name.to_owned(), sort }.into());
+        if named.is_none() && material.run.source == Source::Import {
+            return mute(if name == OWN_REVIEWER { MuteReviewer::Own } else { MuteReviewer::Import });
+        }
+        if name == BUILTIN_REVIEWER {
+            return mute(MuteReviewer::Builtin);
+        }
+        match self.services.reviewers().model_settings(name)?.kind {
+            ReviewerKind::Builtin => mute(MuteReviewer::Builtin),
+            ReviewerKind::Command => mute(MuteReviewer::Agent),
+            _ => Ok(name.to_owned()),
+        }
+    }
+
+    fn mask_for(&self, reviewer: &str) -> Result<Mask, RunnerError> {
+        let settings = self.services.reviewers().model_settings(reviewer)?;
+        Ok(if settings.mask_secrets { Mask::On } else { Mask::Off })
+    }
+
+    /// Builds the request to the model.
+    pub(super) fn build_model_question(
+        &self,
+        material: &QuestionMaterial,
+        reviewer: &str,
+        question: &str,
+    ) -> Result<ModelQuestion<'_>, RunnerError> {
+        let settings = self.services.reviewers().model_settings(reviewer)?;
+        let facts = ModelCatalog::load(&self.services.paths)?.facts_for_reviewer(settings);
+        let mask = self.mask_for(reviewer)?;
+        let window = facts.context_window;
+        let encoding = facts.encoding;
+        let limits = MaterialLimits {
+            code: MAX_CODE_TOKENS.min(window / 4),
+            hunk: MAX_HUNK_TOKENS.min(window / 8),
+            earlier: MAX_EARLIER_TOKENS.min(window / 8),
+            count: &|text| tokens::count_tokens(encoding, text) as u64,
+        };
+        let prompts = self.services.reviewers().load_prompts()?;
+        let (code, hunk) = (self.read_code(material, mask, &limits), self.read_hunk(material, mask, &limits));
+        let (finding, earlier) = (material.describe_finding(), material.describe_earlier(&limits));
+        let (finding, earlier) = (mask.mask_key_shapes(&finding), mask.mask_key_shapes(&earlier));
+        let question = mask.mask_text(None, question);
+        let task =
+            Prompt::AskTask { finding: &finding, code: &code, hunk: &hunk, earlier: &earlier, question: &question };
+        let request = ChatRequest {
+            system: prompts.render(&Prompt::Ask),
+            messages: vec![ChatMessage::User { text: prompts.render(&task) }],
+            max_output: facts.max_output.min(MAX_ANSWER_TOKENS).min(window / 4),
+            ..ChatRequest::default()
+        };
+        Ok(ModelQuestion { settings, facts, request })
+    }
+
+    /// Returns the most that a question may cost.
+    ///
+    /// # Errors
+    ///
+    /// If it may pass the window of the model or a budget.
+    pub(super) fn check_budgets(
+        &self,
+        material: &QuestionMaterial,
+        reviewer: &str,
+        question: &str,
+        model: &ModelQuestion<'_>,
+    ) -> Result<CostLimit, RunnerError> {
+        let facts = &model.facts;
+        let most = most_usage(model, question);
+        let (tokens, window) = (most.total(), facts.context_window);
+        if tokens > window {
+            return Err(AskError::TooLarge { reviewer: reviewer.to_owned(), tokens, window }.into());
+        }
+        if facts.is_free() {
+            return Ok(CostLimit::Nothing);
+        }
+        let cost = facts.price.as_ref().map(|price| price.cost(&most));
+        let budget = &self.services.settings.budget;
+        let limits = QuestionLimits {
+            run_cost: budget.run_cost.map(|most| most.as_f64()),
+            run_tokens: budget.run_tokens,
+            day_cost: budget.day_cost.map(|most| most.as_f64()),
+            day_tokens: budget.day_tokens,
+        };
+        let run = self.used_by_questions(&material.run.run_id)?;
+        let day = self.services.reviewers().spent_today()?;
+        let day = BudgetAmount { cost: day.cost, tokens: day.tokens };
+        check_question_budget(limits, run, day, BudgetAmount { cost: cost.unwrap_or(0.0), tokens })
+            .map_err(|refusal| AskError::OverBudget { reviewer: reviewer.to_owned(), refusal })?;
+        Ok(match cost {
+            Some(dollars) => CostLimit::at_most(dollars),
+            None => CostLimit::Unknown { tokens: Some(tokens) },
+        })
+    }
+
+    /// Returns what the questions about the findings of a run have taken. Those of free reviewers count, too, because a
+    /// line does not tell the price.
+    fn used_by_questions(&self, run: &RunId) -> Result<BudgetAmount, StoreError> {
+        let mut used = BudgetAmount::default();
+        for line in self.services.store.question_log()?.iter().filter(|line| line.request.run_id == *run) {
+            used.cost += line.cost;
+            used.tokens = used.tokens.saturating_add(line.tokens.total());
+        }
+        Ok(used)
+    }
+}
+
+/// Returns the most tokens that a question takes. A question that is not known yet counts as the longest one.
+fn most_usage(model: &ModelQuestion<'_>, question: &str) -> Usage {
+    let count = |text: &str| tokens::count_tokens(model.facts.encoding, text) as u64;
+    // A character is about a token at most.
+    let unknown = if question.is_empty() { QuestionRequest::MAX_CHARS as u64 } else { 0 };
+    let input = (count_request(&model.request, &count) + unknown) * COUNT_MARGIN_PERCENT / 100;
+    Usage { input, output: model.request.max_output, ..Usage::default() }
+}
+
+/// Waits for the answer to a question, and returns its line. Records a failure if the worker died.
+///
+/// # Errors
+///
+/// If the store cannot be read or written.
+pub fn wait_for_answer(store: &Store, request: &QuestionRequest) -> Result<FindingQuestion, StoreError> {
+    let id = &request.finding_id;
+    store.wait_for_question(id)?;
+    // The next question may be on its way already; its process has recorded the failure of this one then.
+    settle_question(store, id)?;
+    let line = store.question_at(id, request.at)?;
+    Ok(line.unwrap_or_else(|| FindingQuestion::failed(request.clone(), "its line is gone".to_owned())))
+}
+
+/// Records the failure of a question whose worker died; nothing if a worker lives.
+fn settle_question(store: &Store, id: &FindingId) -> Result<(), StoreError> {
+    let Some(lock) = store.lock_question(id)? else { return Ok(()) };
+    let recorded = record_lost_question(store, id);
+    lock.release();
+    recorded
+}
+
+/// Records the failure of a question whose worker died. The caller holds the lock of the question.
+fn record_lost_question(store: &Store, id: &FindingId) -> Result<(), StoreError> {
+    let Some(lost) = store.unanswered_question(id)? else { return Ok(()) };
+    let reason = "worker died; the provider may charge for its request".to_owned();
+    store.append_question(&FindingQuestion::failed(lost, reason))
+}

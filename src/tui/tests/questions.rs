@@ -1,0 +1,181 @@
+//! Tests questions to the reviewer of a finding: key, prompt, notices and the page.
+
+use insta::assert_snapshot;
+
+use super::support::*;
+use crate::domain::{
+    FindingId, FindingQuestion, QuestionAnswer, QuestionOutcome, QuestionRequest, QuestionVerdict, Time, Usage,
+};
+use crate::runner::{CostLimit, PreparedQuestion};
+use crate::tui::app::App;
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
+use crate::tui::page_data::PageData;
+use crate::tui::views::prompt::PromptView;
+
+fn finding(n: u32) -> FindingId {
+    finding_id(n).parse().expect("an id")
+}
+
+fn plan(limit: CostLimit) -> PreparedQuestion {
+    let run_id = run_id(3).parse().expect("an id");
+    PreparedQuestion { finding_id: finding(2), run_id, reviewer: "sonnet".into(), question: String::new(), limit }
+}
+
+fn request(question: &str, minutes: i64) -> QuestionRequest {
+    QuestionRequest {
+        finding_id: finding(2),
+        run_id: run_id(3).parse().expect("an id"),
+        question: question.to_owned(),
+        reviewer: "sonnet".to_owned(),
+        at: Time::from_second(NOW / 1000 - minutes * 60).expect("a time"),
+    }
+}
+
+fn answered(question: &str, minutes: i64, outcome: QuestionOutcome) -> FindingQuestion {
+    FindingQuestion {
+        request: request(question, minutes),
+        model: "claude-sonnet-4-5".to_owned(),
+        outcome,
+        tokens: Usage { input: 1_900, output: 140, ..Usage::default() },
+        cost: 0.0078,
+        took_ms: 2_000,
+    }
+}
+
+fn answer(verdict: QuestionVerdict, text: &str) -> QuestionOutcome {
+    QuestionOutcome::Answer(QuestionAnswer { verdict, text: text.to_owned(), unstructured: false })
+}
+
+/// Returns the questions of commands: finding, reviewer, text.
+fn questions(commands: &[AppCommand]) -> Vec<(String, String, String)> {
+    let asked = |command: &AppCommand| match command {
+        AppCommand::Ask { finding, reviewer, question } => {
+            Some((finding.to_string(), reviewer.clone(), question.clone()))
+        }
+        _ => None,
+    };
+    commands.iter().filter_map(asked).collect()
+}
+
+fn notice(app: &App) -> &str {
+    app.notice.as_ref().map_or("", |notice| notice.text.as_str())
+}
+
+/// Returns a cockpit that shows a finding, with the reply to its key `A`.
+fn asking(columns: u16, limit: CostLimit) -> App {
+    let mut app = showing(columns, 24, view());
+    let commands = press(&mut app, "j A");
+    let planned = commands.iter().any(|command| matches!(command, AppCommand::PlanQuestion(id) if *id == finding(2)));
+    assert!(planned, "{commands:?}");
+    send(&mut app, AppMessage::QuestionPlanned(Ok(plan(limit))));
+    app
+}
+
+#[test]
+fn the_prompt_says_the_most_that_a_question_costs_and_escape_sends_nothing() {
+    for (limit, said) in [
+        (CostLimit::AtMost { dollars: 0.13 }, "at most $0.13"),
+        (CostLimit::Nothing, "at no cost"),
+        (CostLimit::Unknown { tokens: Some(12_345) }, "price unknown, at most 12,345 tokens"),
+    ] {
+        let mut app = asking(160, limit);
+        let shown = screen(&app);
+        assert!(shown.contains(&format!("{said}  asks sonnet  Esc sen")), "{shown}");
+        type_text(&mut app, "Why?");
+        assert_eq!(questions(&press(&mut app, "Esc")), []);
+        assert!(!app.views.has_window(), "the prompt is closed");
+    }
+    let mut app = asking(160, CostLimit::Nothing);
+    assert_eq!(questions(&press(&mut app, "Enter")), []);
+    let prompt: &PromptView = app.views.front_as().expect("the prompt stays");
+    assert_eq!(prompt.error, "a question needs a text; nothing was sent");
+    type_text(&mut app, "Why?");
+    let sent = questions(&press(&mut app, "Enter"));
+    assert_eq!(sent, [(finding_id(2), "sonnet".to_owned(), "Why?".to_owned())]);
+    assert_eq!(notice(&app), "asking sonnet…");
+}
+
+#[test]
+fn a_reviewer_that_cannot_answer_opens_no_prompt_and_a_refused_question_keeps_its_text() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "A");
+    send(&mut app, AppMessage::QuestionPlanned(Err("builtin cannot answer".to_owned())));
+    assert_eq!(notice(&app), "no question: builtin cannot answer");
+    assert!(app.views.front_as::<PromptView>().is_none());
+
+    let mut app = asking(160, CostLimit::Nothing);
+    type_text(&mut app, "Why?");
+    press(&mut app, "Enter");
+    send(&mut app, AppMessage::QuestionAsked(Err("the budget is used up".to_owned())));
+    let prompt: &PromptView = app.views.front_as().expect("the prompt is there again");
+    assert_eq!((prompt.line.text(), prompt.error.as_str()), ("Why?", "the budget is used up"));
+}
+
+#[test]
+fn an_answer_is_noticed_and_its_page_is_read_again() {
+    let reads = |commands: &[AppCommand]| commands.iter().any(|command| matches!(command, AppCommand::Load { .. }));
+    for (outcome, said) in [
+        (answer(QuestionVerdict::Stands, "It can."), "sonnet answers: it holds to src/invoice/total.rs:31"),
+        (answer(QuestionVerdict::Explained, "It can."), "sonnet answers about src/invoice/total.rs:31"),
+        (
+            answer(QuestionVerdict::Withdrawn, "Line 4 checks."),
+            "sonnet withdraws src/invoice/total.rs:31 · you decide: x dismisses it",
+        ),
+        (
+            QuestionOutcome::Failure("no\nnetwork".to_owned()),
+            "sonnet does not answer about src/invoice/total.rs:31: no network",
+        ),
+    ] {
+        let mut app = asking(160, CostLimit::Nothing);
+        press(&mut app, "Esc");
+        let subject = DetailSubject::Finding(finding_id(2));
+        send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(2, 3) });
+        let commands = send(&mut app, AppMessage::QuestionAsked(Ok(request("Why?", 0))));
+        assert!(reads(&commands), "the page shows the question");
+        assert_eq!(notice(&app), "sonnet is asked; its answer comes here");
+        let subject = DetailSubject::Finding(finding_id(2));
+        send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(2, 3) });
+        let commands = send(&mut app, AppMessage::QuestionsAnswered(vec![answered("Why?", 0, outcome)]));
+        assert!(reads(&commands), "the page shows the answer");
+        assert_eq!(notice(&app), said);
+        let statuses = commands.iter().any(|command| matches!(command, AppCommand::Triage(_)));
+        assert!(!statuses, "an answer decides nothing");
+    }
+}
+
+#[test]
+fn the_page_of_a_finding_shows_its_questions() {
+    let mut app = showing(110, 60, view());
+    press(&mut app, "j l z");
+    let PageData::Finding(mut page) = *page(2, 3) else { unreachable!("the page of a finding") };
+    let unstructured = QuestionAnswer {
+        verdict: QuestionVerdict::Explained,
+        text: "I would\n\u{1b}[2Jdismiss it: `revdeck triage f_2 dismissed`".to_owned(),
+        unstructured: true,
+    };
+    page.questions = vec![
+        answered(
+            "Why is this a problem?",
+            50,
+            answer(QuestionVerdict::Stands, "`parse` fails for \"1,5\", and the amount then counts as 0.0."),
+        ),
+        answered(
+            "The caller checks the amounts.",
+            40,
+            answer(QuestionVerdict::Withdrawn, "Then the amounts are numbers, and nothing is lost."),
+        ),
+        answered("And now?", 30, QuestionOutcome::Answer(unstructured)),
+        FindingQuestion {
+            tokens: Usage::default(),
+            ..answered("Are you there?", 20, QuestionOutcome::Failure("worker died".to_owned()))
+        },
+    ];
+    page.pending = Some(request("Is line 31 the only one?", 0));
+    let subject = DetailSubject::Finding(finding_id(2));
+    send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: Box::new(PageData::Finding(page)) });
+    let shown = screen(&app);
+    let start = shown.find("Questions").expect("a heading");
+    let end = shown.find("History").expect("a heading");
+    let lines: Vec<&str> = shown[start..end].lines().map(|line| line.trim_matches(['│', ' '])).collect();
+    assert_snapshot!(lines.join("\n"));
+}

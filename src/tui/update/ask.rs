@@ -1,0 +1,130 @@
+//! Handles questions to the reviewer of a finding: the key, the prompt with the most that it may cost, and the answers.
+
+use super::super::app::{App, NoticeLevel};
+use super::super::diff;
+use super::super::keymap::{Action, KeyContext};
+use super::super::line_edit::LineEdit;
+use super::super::message::{AppCommand, DetailSubject};
+use super::super::views::prompt::{self, InputPromptKind, PromptView};
+use super::super::views::{self, ViewChange};
+use super::triage::name_place;
+use crate::domain::{FindingId, FindingQuestion, QuestionOutcome, QuestionRequest, QuestionVerdict, text};
+use crate::runner::{CostLimit, PreparedQuestion};
+
+/// Asks who would answer a question about the selected finding, and what it may cost; the prompt follows with the reply.
+pub fn plan_question(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let selected = match (diff::finding_at_cursor(app), &app.detail.subject) {
+        (Some(id), _) => id.parse().ok(),
+        (None, DetailSubject::Finding(id)) => id.parse().ok(),
+        (None, _) => None,
+    };
+    match selected {
+        Some(finding) => plan_question_about(app, finding, commands),
+        None => app.show_notice(NoticeLevel::Info, "no finding is selected"),
+    }
+}
+
+/// Asks who would answer a question about a finding, and what it may cost.
+pub fn plan_question_about(app: &mut App, finding: FindingId, commands: &mut Vec<AppCommand>) {
+    app.show_notice(NoticeLevel::Info, format!("looking at who can answer{}", app.display.glyphs.ellipsis));
+    commands.push(AppCommand::PlanQuestion(finding));
+}
+
+/// Opens the prompt for a question that may be asked.
+pub fn open_question_prompt(app: &mut App, plan: Result<PreparedQuestion, String>) {
+    match plan {
+        Ok(_) if app.views.has_window() => {
+            app.show_notice(NoticeLevel::Info, "a question can be asked: ask for it again");
+        }
+        Ok(plan) => {
+            app.notice = None;
+            app.views.open(PromptView::new(InputPromptKind::Ask(Box::new(plan)), LineEdit::default()));
+        }
+        Err(error) => app.show_notice(NoticeLevel::Error, format!("no question: {error}")),
+    }
+}
+
+/// Describes the most that a question may cost, in few words.
+pub fn describe_cost(limit: CostLimit) -> String {
+    match limit {
+        CostLimit::Unknown { tokens: Some(tokens) } => {
+            format!("price unknown, at most {} tokens", text::format_thousands(tokens))
+        }
+        limit => limit.to_string(),
+    }
+}
+
+/// Sends a typed question.
+///
+/// # Errors
+///
+/// Returns the reason if the text is no question; nothing is sent then.
+pub fn request_question(
+    app: &mut App,
+    plan: &PreparedQuestion,
+    question: &str,
+    commands: &mut Vec<AppCommand>,
+) -> Result<(), String> {
+    if question.is_empty() {
+        return Err("a question needs a text; nothing was sent".to_owned());
+    }
+    if question.chars().count() > QuestionRequest::MAX_CHARS {
+        return Err(format!("a question has at most {} characters", QuestionRequest::MAX_CHARS));
+    }
+    let (finding, reviewer) = (plan.finding_id.clone(), plan.reviewer.clone());
+    let said = format!("asking {}{}", text::sanitize_line(&reviewer), app.display.glyphs.ellipsis);
+    app.show_notice(NoticeLevel::Info, said);
+    commands.push(AppCommand::Ask { finding, reviewer, question: question.to_owned() });
+    Ok(())
+}
+
+/// Shows that a question was sent, or opens its prompt again with the reason why not.
+pub fn apply_asked(app: &mut App, result: Result<QuestionRequest, String>, commands: &mut Vec<AppCommand>) {
+    match result {
+        Ok(request) => {
+            prompt::forget_asked(app, prompt::ASK_PROMPTS);
+            refresh_finding(app, &request.finding_id, commands);
+            let said = format!("{} is asked; its answer comes here", text::sanitize_line(&request.reviewer));
+            app.show_notice(NoticeLevel::Success, said);
+        }
+        Err(error) => {
+            if !prompt::reopen_refused(app, prompt::ASK_PROMPTS, &error) {
+                app.show_notice(NoticeLevel::Error, format!("nothing was sent: {error}"));
+            }
+        }
+    }
+}
+
+/// Shows a notice about new answers; the page of their finding is read again.
+pub fn apply_answers(app: &mut App, lines: &[FindingQuestion], commands: &mut Vec<AppCommand>) {
+    lines.iter().for_each(|line| refresh_finding(app, &line.request.finding_id, commands));
+    let Some(line) = lines.last() else { return };
+    let (place, reviewer) = (name_place(app, &line.request.finding_id), text::sanitize_line(&line.request.reviewer));
+    let answer = match &line.outcome {
+        QuestionOutcome::Answer(answer) => answer,
+        QuestionOutcome::Failure(reason) => {
+            let said = format!("{reviewer} does not answer about {place}: {}", text::sanitize_line(reason));
+            return app.show_notice(NoticeLevel::Error, said);
+        }
+    };
+    let dot = app.display.glyphs.dot;
+    let said = match answer.verdict {
+        QuestionVerdict::Stands => format!("{reviewer} answers: it holds to {place}"),
+        QuestionVerdict::Explained => format!("{reviewer} answers about {place}"),
+        QuestionVerdict::Withdrawn => format!("{reviewer} withdraws {place} {dot} you decide{}", dismiss_hint(app)),
+    };
+    app.show_notice(NoticeLevel::Success, said);
+    app.keep_notice();
+}
+
+/// Returns `: x dismisses it`, with the key of the keymap; empty if it has none.
+pub fn dismiss_hint(app: &App) -> String {
+    let key = app.keymap.key_of(KeyContext::Global, Action::Dismiss);
+    key.map_or_else(String::new, |key| format!(": {key} dismisses it"))
+}
+
+/// Has the page and the card of a finding read again.
+fn refresh_finding(app: &mut App, finding: &FindingId, commands: &mut Vec<AppCommand>) {
+    views::apply_change(app, &ViewChange::Asked(finding), commands);
+    app.detail.stale |= matches!(&app.detail.subject, DetailSubject::Finding(id) if id == finding.as_str());
+}
