@@ -175,8 +175,9 @@ fn raise_to_secret(known: &mut Finding, secret: &Finding) -> bool {
 }
 
 impl RunWorker<'_> {
-    /// Adds the secrets to the findings that the change adds to files which the review left out or only a model
-    /// reviewed. A left-out file that is too large to be searched becomes a gap; for other files, a note says so.
+    /// Adds a finding for each new secret in a file that the review left out or that only a model reviewed. If the model
+    /// reported the secret, its finding is raised instead. A left-out file that is too large to be searched becomes a
+    /// gap; a note counts other such files.
     ///
     /// # Errors
     ///
