@@ -25,7 +25,8 @@ pub struct QuestionRequest {
     pub finding_id: FindingId,
     /// Run that reported the finding; the reviewer sees the code of its snapshot.
     pub run_id: RunId,
-    /// Question on one line, at most [`QuestionRequest::MAX_CHARS`] characters, with masked secrets.
+    /// Question on one line, at most [`QuestionRequest::MAX_CHARS`] characters. Secrets are masked, unless
+    /// the reviewer has `mask_secrets = false`.
     pub question: String,
     /// Name of the reviewer that is asked.
     pub reviewer: String,

@@ -197,7 +197,7 @@ mod tests {
         lock.write_request(&first).expect("written");
         assert_eq!(store.pending_question(&id).expect("read"), Some(first.clone()));
         assert!(store.lock_question(&id).expect("asked").is_none(), "one question at a time");
-        assert_eq!(store.unanswered_findings().expect("listed"), [id.clone()]);
+        assert_eq!(store.unanswered_findings().expect("listed"), std::slice::from_ref(&id));
         let line = FindingQuestion::failed(first.clone(), "no network".to_owned());
         store.append_question(&line).expect("stored");
         store.append_question(&line).expect("stored already");
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(store.pending_question(&id).expect("read"), None);
         assert_eq!(store.unanswered_question(&id).expect("read"), None);
         assert_eq!(store.unanswered_findings().expect("listed"), []);
-        assert_eq!(store.questions(&id).expect("read"), [line.clone()]);
+        assert_eq!(store.questions(&id).expect("read"), std::slice::from_ref(&line));
 
         let second = FindingQuestion::failed(request("And?", 2), "died".to_owned());
         store.append_question(&second).expect("stored");

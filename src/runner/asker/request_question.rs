@@ -97,18 +97,12 @@ impl Asker<'_> {
         record_lost_question(store, &finding_id)?;
         let at = self.services.ambient.now();
         let request = QuestionRequest { finding_id, run_id, question, reviewer, at };
+        let input = lock.clone_file()?;
         lock.write_request(&request)?;
-        let root = self.services.repo.root();
         let arguments = ["asker", request.finding_id.as_str()];
         let log = crate::runner::launcher::start_workers::WORKER_LOG;
-        match process::spawn_detached(
-            &self.services.repo,
-            &self.services.paths,
-            &root,
-            &arguments,
-            lock.clone_file()?,
-            log,
-        ) {
+        let (repo, paths) = (&self.services.repo, &self.services.paths);
+        match process::spawn_detached(repo, paths, &repo.root(), &arguments, input, log) {
             Ok(child) => process::reap(child),
             Err(error) => {
                 lock.clear_request()?;

@@ -382,7 +382,7 @@ fn prompts_are_short() {
     for (prompt, most) in PromptName::ALL.iter().map(|prompt| match prompt {
         PromptName::System => (prompt, 1600),
         PromptName::Task => (prompt, 340),
-        PromptName::Critic | PromptName::Agent => (prompt, 260),
+        PromptName::Critic | PromptName::Agent | PromptName::Ask => (prompt, 260),
         PromptName::Resolve | PromptName::ResolveAgent | PromptName::ResolveEdits => (prompt, 200),
         PromptName::Masked => (prompt, 40),
         prompt => (prompt, 120),

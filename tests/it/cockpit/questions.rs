@@ -26,7 +26,7 @@ fn a_question_is_asked_in_the_background_and_its_answer_outlives_the_cockpit() {
     wait_for("the request", || (reviewed.model.asked() == asked + 1).then_some(()));
     // The screen does not wait for the model.
     cockpit.press("?");
-    cockpit.wait_for("Glyphs");
+    cockpit.wait_for("Here: findings");
     cockpit.press("\x1b");
     reviewed.model.hold_after(asked + 1);
     reviewed.model.wake();
