@@ -8,10 +8,10 @@ use super::super::keymap::Action;
 use super::super::message::{AppCommand, DetailSubject, Tab};
 use super::super::page_data::PageData;
 use super::layout::{CodeRow, DiffPageRow};
-use super::model::{DiffPage, DiffPageSide, DiffRequest, DiffTexts, HIGHLIGHT_BLOCK_LINES, TextHighlights};
+use super::model::{DiffPage, DiffPageSide, DiffRequest, DiffTexts, HIGHLIGHT_BLOCK_LINES};
 use super::moves::DiffMove;
 use super::navigation::DiffTarget;
-use super::pane::{PlacedRow, SHIFT_STEP, TextState};
+use super::pane::{DiffPane, PlacedRow, SHIFT_STEP, TextState};
 use crate::domain::{Time, ViewedFile, text};
 
 /// Returns true if the detail shows a diff with files.
@@ -50,16 +50,6 @@ pub fn apply_moves(app: &mut App, page: &Arc<DiffPage>, moves: Vec<DiffMove>) {
     }
 }
 
-/// Stores highlighted lines.
-pub fn apply_highlights(app: &mut App, highlights: TextHighlights) {
-    let TextHighlights { serial, side, block, spans } = highlights;
-    let files = app.detail.diff.files();
-    let file = files.iter().position(|file| file.read_texts().is_some_and(|texts| texts.serial == serial));
-    if let Some(file) = file.and_then(|file| app.detail.diff.file_mut(file)) {
-        file.set_highlights(serial, side, block, spans);
-    }
-}
-
 /// Adapts the diff to the size of the pane, and requests the texts and highlights of what is on the screen and near it.
 pub fn sync(app: &mut App, commands: &mut Vec<AppCommand>) {
     if !is_shown(app) {
@@ -67,6 +57,14 @@ pub fn sync(app: &mut App, commands: &mut Vec<AppCommand>) {
     }
     set_size(app);
     let diff = &mut app.detail.diff;
+    if diff.row_count() > 0 && diff.request_moves() {
+        commands.push(AppCommand::Diff(DiffRequest::FindMoves(Arc::clone(diff.page()))));
+    }
+    request_visible(diff, commands);
+}
+
+/// Requests the texts and highlights of what is on the screen and near it.
+pub fn request_visible(diff: &mut DiffPane, commands: &mut Vec<AppCommand>) {
     let (top, height) = (diff.top(), diff.height());
     let near = top.saturating_sub(height)..(top + 2 * height).min(diff.row_count());
     if near.is_empty() {
@@ -74,9 +72,6 @@ pub fn sync(app: &mut App, commands: &mut Vec<AppCommand>) {
     }
     let (Some(first), Some(last)) = (diff.file_at(near.start), diff.file_at(near.end - 1)) else { return };
     let page = Arc::clone(diff.page());
-    if diff.request_moves() {
-        commands.push(AppCommand::Diff(DiffRequest::FindMoves(Arc::clone(&page))));
-    }
     for file in first..=last {
         let Some(pane) = diff.file_mut(file) else { continue };
         if !pane.is_folded && matches!(pane.texts, TextState::Unread) {

@@ -68,7 +68,10 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             app.detail.stale |= diff::is_shown(app);
         }
         AppMessage::View(reply) => views::apply_reply(app, reply, &mut commands),
-        AppMessage::Pulses(pulses) => apply_pulses(app, pulses),
+        AppMessage::Pulses(pulses) => {
+            apply_pulses(app, pulses);
+            views::apply_change(app, &ViewChange::PulsesRead, &mut commands);
+        }
         AppMessage::Freshness(facts) => {
             app.store.freshness = facts;
             if app.store.view.run_count() == 0 {
@@ -86,9 +89,16 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
                 show_loaded_page(app, subject, tab, loaded);
             }
         }
-        AppMessage::DiffFile { page, file, texts } => diff::apply_file(app, &page, file, texts),
+        AppMessage::DiffFile { page, file, texts } => {
+            let change = ViewChange::DiffTexts { page: &page, file, texts: &texts };
+            views::apply_change(app, &change, &mut commands);
+            diff::apply_file(app, &page, file, texts);
+        }
         AppMessage::DiffMoves { page, moves } => diff::apply_moves(app, &page, moves),
-        AppMessage::DiffHighlights(highlights) => diff::apply_highlights(app, highlights),
+        AppMessage::DiffHighlights(highlights) => {
+            views::apply_change(app, &ViewChange::DiffHighlights(&highlights), &mut commands);
+            app.detail.diff.apply_highlights(&highlights);
+        }
         AppMessage::FindingAdded(result) => apply_added_finding(app, result),
         AppMessage::ViewedFile { mark, result } => diff::apply_viewed(app, &mark, result),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),

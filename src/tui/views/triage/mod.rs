@@ -203,9 +203,9 @@ impl View for TriageView {
                 self.request_cards(commands);
             }
             ViewChange::Reply(ViewReply::TriageCard { finding, card }) => self.accept_card(app, finding, card),
-            ViewChange::Reply(_) => {}
             ViewChange::Triaged { order, result } => self.apply_answer(app, order, result, commands),
             ViewChange::Fixed { order, result } => self.apply_fix_answer(app, order, result, commands),
+            _ => {}
         }
     }
 
