@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use super::super::draw::painter::Painter;
 use super::super::theme::Role;
 use super::draw::{DiffLook, draw_header, draw_row};
-use super::layout::DiffPageRow;
+use super::layout::{CodeRow, DiffPageRow};
 use super::model::DiffFinding;
 use super::pane::{DiffPane, PlacedRow};
 
@@ -32,6 +32,20 @@ pub struct DiffEmphasis<'a> {
 impl DiffEmphasis<'_> {
     /// Columns of the margin at the left of the diff.
     pub const MARGIN: u16 = 2;
+}
+
+impl DiffPane {
+    /// Returns the line of the new side that a row of code shows; for removed lines, the line of their change that the
+    /// coverage of a review names.
+    pub fn new_line_of(&self, file: usize, code: CodeRow) -> Option<u32> {
+        if code.new.is_some() {
+            return code.new;
+        }
+        let (known, pane) = self.file(file)?;
+        let (old, blocks) = (code.old?, pane.blocks(known));
+        let block = blocks.get(blocks.partition_point(|block| block.old <= old).checked_sub(1)?)?;
+        Some(if block.new_lines == 0 { block.new.saturating_sub(1).max(1) } else { block.new })
+    }
 }
 
 /// Draws the visible rows of a diff with emphasis. The header of the file at the top stays on the screen. The pane has the

@@ -7,8 +7,9 @@ use super::super::filter;
 use super::super::keymap::Action;
 use super::super::message::{AppCommand, DetailSubject, Tab};
 use super::super::page_data::PageData;
+use super::super::views::{self, ViewChange};
 use super::layout::{CodeRow, DiffPageRow};
-use super::model::{DiffPage, DiffPageSide, DiffRequest, DiffTexts, HIGHLIGHT_BLOCK_LINES};
+use super::model::{DiffPage, DiffPageSide, DiffRequest, DiffTexts, HIGHLIGHT_BLOCK_LINES, TextHighlights};
 use super::moves::DiffMove;
 use super::navigation::DiffTarget;
 use super::pane::{DiffPane, PlacedRow, SHIFT_STEP, TextState};
@@ -36,11 +37,24 @@ fn set_size(app: &mut App) {
     app.detail.diff.resize(usize::from(width), usize::from(height).max(1));
 }
 
-/// Stores the texts of a file of the shown page.
-pub fn apply_file(app: &mut App, page: &Arc<DiffPage>, file: usize, texts: Result<Arc<DiffTexts>, String>) {
+/// Stores the texts of a file of the shown page, or hands them to the view that shows the page.
+pub fn apply_file(
+    app: &mut App,
+    page: &Arc<DiffPage>,
+    file: usize,
+    texts: Result<Arc<DiffTexts>, String>,
+    commands: &mut Vec<AppCommand>,
+) {
+    views::apply_change(app, &ViewChange::DiffTexts { page, file, texts: &texts }, commands);
     if Arc::ptr_eq(page, app.detail.diff.page()) {
         app.detail.diff.set_texts(file, texts);
     }
+}
+
+/// Stores highlighted lines, or hands them to the view that has their text.
+pub fn apply_highlights(app: &mut App, highlights: &TextHighlights, commands: &mut Vec<AppCommand>) {
+    views::apply_change(app, &ViewChange::DiffHighlights(highlights), commands);
+    app.detail.diff.apply_highlights(highlights);
 }
 
 /// Stores the moves of the shown page.

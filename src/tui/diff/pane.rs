@@ -482,18 +482,6 @@ impl DiffPane {
         }
     }
 
-    /// Returns the line of the new side that a row of code shows; for removed lines, the line of their change that the
-    /// coverage of a review names.
-    pub fn new_line_of(&self, file: usize, code: CodeRow) -> Option<u32> {
-        if code.new.is_some() {
-            return code.new;
-        }
-        let (known, pane) = self.file(file)?;
-        let (old, blocks) = (code.old?, pane.blocks(known));
-        let block = blocks.get(blocks.partition_point(|block| block.old <= old).checked_sub(1)?)?;
-        Some(if block.new_lines == 0 { block.new.saturating_sub(1).max(1) } else { block.new })
-    }
-
     /// Shows or hides the texts of findings of a file.
     pub fn toggle_findings(&mut self, file: usize, findings: &[usize]) {
         let Some(pane) = self.files.get_mut(file) else { return };

@@ -115,6 +115,11 @@ fn live_page(events: Vec<RunEvent>, status: RunStatus) -> Arc<LivePage> {
     Arc::new(LivePage { record, trace, changed })
 }
 
+/// Returns the page of a run, which works or has ended.
+pub(super) fn sample_page(is_working: bool) -> Arc<LivePage> {
+    live_page(entries(), if is_working { RunStatus::Reviewing } else { RunStatus::Completed })
+}
+
 fn sides() -> Sides {
     diff_sample().file("src/new.rs", "", "pub fn nobody_read_this() {}\n", Vec::new())
 }

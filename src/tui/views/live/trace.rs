@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -37,6 +37,8 @@ pub struct ReviewTrace {
     /// Files that are not reviewed.
     left_out: BTreeSet<String>,
     reads: Vec<TracedRead>,
+    /// Files with sent hunks, and hunks that were carried over: a worker that starts again records them a second time.
+    known_hunks: HashSet<(ReadKind, String, Vec<LineRange>)>,
     findings: Vec<TracedFinding>,
 }
 
@@ -50,7 +52,7 @@ struct TracedRead {
 }
 
 /// Way in which lines came before the reviewer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum ReadKind {
     /// Hunks of the change, which now count as covered.
     Sent,
@@ -266,13 +268,11 @@ impl ReviewTrace {
         output.findings.iter().for_each(|finding| self.add_finding(0, finding));
     }
 
-    /// Adds the hunks of a file. A worker that starts again records its files a second time.
+    /// Adds the hunks of a file, once for a sent file and once for the same carried hunks.
     fn add_hunks(&mut self, turn: u32, file: &FileCoverage, kind: ReadKind) {
         let path = path_key(&file.path);
-        let is_known = |read: &TracedRead| {
-            read.kind == kind && read.path == path && (kind == ReadKind::Sent || read.lines == file.hunks)
-        };
-        if !self.reads.iter().any(is_known) {
+        let hunks = if kind == ReadKind::Sent { Vec::new() } else { file.hunks.clone() };
+        if self.known_hunks.insert((kind, path.clone(), hunks)) {
             self.reads.push(TracedRead { turn, path, lines: file.hunks.clone(), kind });
         }
     }
