@@ -8,6 +8,7 @@ use crate::domain::{FindingStatus, RunStatus};
 use crate::knowledge::pattern::{PatternOrigin, PatternStance};
 use crate::policy::Freshness;
 use crate::report::activity::ActivityState;
+use crate::tui::views::live::FileReading;
 
 /// Set of glyphs, each one column wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,8 @@ pub struct Glyphs {
     pub beyond: &'static str,
     /// Mark of the highest chart value.
     pub peak: &'static str,
+    /// Ends of the bar of turns.
+    pub scrub: (&'static str, &'static str),
     ascii: bool,
 }
 
@@ -92,6 +95,7 @@ pub const UNICODE: Glyphs = Glyphs {
     limit: "┄",
     beyond: "▲",
     peak: "▾",
+    scrub: ("◂", "▸"),
     ascii: false,
 };
 
@@ -122,6 +126,7 @@ pub const ASCII: Glyphs = Glyphs {
     limit: "-",
     beyond: "^",
     peak: "v",
+    scrub: ("<", ">"),
     ascii: true,
 };
 
@@ -231,6 +236,17 @@ impl Glyphs {
             PatternOrigin::Learned => (" ", " "),
             PatternOrigin::Base => ("◆", "b"),
             PatternOrigin::Imported => ("↓", "i"),
+        })
+    }
+
+    /// Returns the glyph for a file in the map of a run.
+    pub fn file_reading(&self, reading: FileReading) -> &'static str {
+        self.pick(match reading {
+            FileReading::Now => ("█", "#"),
+            FileReading::Before => ("▓", "+"),
+            FileReading::Carried => ("▒", "c"),
+            FileReading::LeftOut => ("–", "-"),
+            FileReading::Unread => ("·", "."),
         })
     }
 

@@ -39,6 +39,8 @@ pub enum KeyContext {
     Knowledge,
     /// Findings are decided one by one.
     Triage,
+    /// A run is shown turn by turn.
+    Live,
     /// A menu is open.
     Menu,
     /// The form of a review request is open.
@@ -53,7 +55,7 @@ pub enum KeyContext {
 
 impl KeyContext {
     /// Every context with its name in the keymap, in the order of the help.
-    pub const ALL: [(Self, &'static str); 13] = [
+    pub const ALL: [(Self, &'static str); 14] = [
         (Self::Global, "global"),
         (Self::Runs, "runs"),
         (Self::Findings, "findings"),
@@ -62,6 +64,7 @@ impl KeyContext {
         (Self::Stats, "stats"),
         (Self::Knowledge, "knowledge"),
         (Self::Triage, "triage"),
+        (Self::Live, "live"),
         (Self::Menu, "menu"),
         (Self::ReviewForm, "review_form"),
         (Self::Confirm, "confirm"),
@@ -83,6 +86,7 @@ impl KeyContext {
         match self {
             Self::Global => "everywhere",
             Self::Stats => "statistics",
+            Self::Live => "live view",
             Self::Menu => "menus",
             Self::Confirm => "questions",
             Self::Prompt => "prompts",
@@ -164,6 +168,7 @@ actions! {
         LeftOut "left_out" "left out" "context: sent and left out",
         Stats "stats" "stats" "cost, outcomes, precision",
         Knowledge "knowledge" "knowledge" "learned patterns",
+        Live "live" "live" "live view: a run turn by turn",
         Unfold "unfold" "unfold" "fold or unfold runs, a language",
         Zoom "zoom" "zoom" "zoom the pane, or unzoom",
         SideBySide "side_by_side" "sides" "diff: unified or side by side",
@@ -195,6 +200,12 @@ actions! {
         Later "later" "later" "later: go on without a verdict",
         Skip "skip" "next" "next finding",
         Return "return" "previous" "previous finding",
+    }
+    "Live view" {
+        PreviousTurn "previous_turn" "turn" "previous turn",
+        NextTurn "next_turn" "turn" "next turn",
+        FirstTurn "first_turn" "first turn" "first turn",
+        Follow "follow" "follow" "last turn, and follow the run",
     }
     "Find" {
         Filter "filter" "filter" "filter by status, kind, path, text",

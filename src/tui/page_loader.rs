@@ -14,7 +14,7 @@ use super::message::{DetailSubject, FileListRow, FileListState, Tab};
 use super::page_data::{
     CodeExcerpt, CodeRelocation, DiffPageHunk, FilePage, FindingPage, HighlightSpans, PageData, RunPage, TurnsPage,
 };
-use super::turns::TurnHistory;
+use super::views::live::{LivePage, ReviewTrace, path_key};
 use crate::domain::{Finding, FindingId, FindingStatus, RunId, RunRecord, Scope, text};
 use crate::git::{Changeset, FilterRules, Repo};
 use crate::masking::Mask;
@@ -55,8 +55,8 @@ pub struct PageLoader {
     files: RecentCache<(String, String), Vec<String>>,
     /// Changes by their two commits.
     changes: RecentCache<(String, String), Changeset>,
-    /// Run whose turns were read last, with the read position in its journal.
-    following: Option<(RunId, JournalFollower, TurnHistory)>,
+    /// Run whose journal was read last, with the read position in it.
+    following: Option<(RunId, JournalFollower, ReviewTrace)>,
     warm: bool,
 }
 
@@ -254,22 +254,42 @@ impl PageLoader {
         Ok(PageData::Run(Box::new(RunPage { run: record, output, journal })))
     }
 
-    /// Reads the turns of a run; only new journal entries are read on later calls.
+    /// Reads the turns of a run.
     fn load_turns(&mut self, run: &str) -> Result<Box<TurnsPage>, String> {
         let run = self.read_run(run)?;
-        if self.following.as_ref().is_none_or(|(id, ..)| *id != run.run_id) {
-            let follow = self.store.follow_journal(&run.run_id, 0);
-            self.following = Some((run.run_id.clone(), follow, TurnHistory::default()));
-        }
-        let mut conversation = TurnHistory::default();
-        if let Some((_, follow, known)) = &mut self.following {
-            for mut entry in follow.advance().map_err(|error| error.to_string())? {
-                names::mask_event_names(&mut entry.event);
-                known.apply_entry(entry);
-            }
-            conversation.clone_from(known);
-        }
+        let conversation = self.follow_run(&run.run_id)?.history.clone();
         Ok(Box::new(TurnsPage { run, conversation }))
+    }
+
+    /// Reads a run with the trace of its journal; without a journal, with that of its result.
+    pub(super) fn load_live(&mut self, run: &str) -> Result<LivePage, String> {
+        // The record is read first: a run that has ended by then gets no further entries.
+        let mut record = self.read_run(run)?;
+        let mut trace = self.follow_run(&record.run_id)?.clone();
+        if trace.is_empty()
+            && record.status.is_terminal()
+            && let Ok(Some(output)) = self.store.output(&record.run_id)
+        {
+            trace.apply_output(&output);
+        }
+        let is_change = !matches!(record.subject.scope, Scope::All);
+        let changed = record.subject.changed_paths.iter().filter(|_| is_change).map(|path| path_key(path)).collect();
+        names::mask_run(&mut record);
+        Ok(LivePage { record, trace, changed })
+    }
+
+    /// Returns the trace of a run's journal; only new entries are read on later calls.
+    fn follow_run(&mut self, run: &RunId) -> Result<&ReviewTrace, String> {
+        let (mut follower, mut trace) = match self.following.take() {
+            Some((known, follower, trace)) if known == *run => (follower, trace),
+            _ => (self.store.follow_journal(run, 0), ReviewTrace::default()),
+        };
+        for mut entry in follower.advance().map_err(|error| error.to_string())? {
+            names::mask_event_names(&mut entry.event);
+            trace.apply_entry(entry);
+        }
+        let (_, _, trace) = self.following.insert((run.clone(), follower, trace));
+        Ok(trace)
     }
 
     fn load_file(&self, view: &StoreView, run: &str, path: &str) -> Result<PageData, String> {

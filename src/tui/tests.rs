@@ -8,6 +8,7 @@ mod knowledge;
 mod librarian;
 mod life;
 mod lists;
+mod live;
 mod mouse;
 mod palette;
 mod questions;

@@ -151,6 +151,18 @@ impl Role {
         }
     }
 
+    /// Returns the role of a file in the map of a run.
+    pub fn from_file_reading(reading: super::views::live::FileReading) -> Self {
+        use super::views::live::FileReading as R;
+        match reading {
+            R::Now => Self::Accent,
+            R::Before => Self::Filled,
+            R::Carried => Self::Muted,
+            R::LeftOut => Self::Faint,
+            R::Unread => Self::Empty,
+        }
+    }
+
     /// Returns the role of a freshness.
     pub fn from_freshness(freshness: crate::policy::Freshness) -> Self {
         use crate::policy::Freshness as F;

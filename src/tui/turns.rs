@@ -152,7 +152,7 @@ impl TurnFinding {
 }
 
 /// Masks keys, and replaces line breaks and control characters.
-fn sanitize(text: &str) -> String {
+pub fn sanitize(text: &str) -> String {
     text::sanitize_line(&Mask::On.mask_words(text)).into_owned()
 }
 

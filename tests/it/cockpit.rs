@@ -4,6 +4,7 @@ mod assistants;
 mod diff;
 mod keys;
 mod lists;
+mod live;
 mod look;
 mod opening;
 #[cfg(unix)]

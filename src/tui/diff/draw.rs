@@ -13,11 +13,12 @@ use super::super::theme::Role;
 use super::super::views::prompt::PromptView;
 use super::layout::{CodeRow, DiffColumns, DiffPageRow, FileLayout, RunKind, fit_columns, wrapped_part};
 use super::model::{DiffFile, DiffFinding, DiffPageSide};
-use super::pane::{FINDING_INDENT, FilePane, PlacedRow};
+use super::pane::{DiffPane, FINDING_INDENT, FilePane, PlacedRow};
 use crate::domain::{Priority, text};
 
 /// Part of a diff that is drawn, and its looks.
-struct DiffLook<'a> {
+pub(super) struct DiffLook<'a> {
+    diff: &'a DiffPane,
     columns: DiffColumns,
     /// Columns by which the code is shifted to the left.
     shift: usize,
@@ -27,6 +28,31 @@ struct DiffLook<'a> {
     cursor: Option<Style>,
     /// Index of the file.
     file: usize,
+    /// Code is drawn without its colours.
+    is_dim: bool,
+    /// Returns true for a finding that has a mark and is counted.
+    is_marked: &'a dyn Fn(&DiffFinding) -> bool,
+}
+
+impl<'a> DiffLook<'a> {
+    /// Creates the ordinary looks of a file of a pane, without cursor and search.
+    pub(super) fn new(diff: &'a DiffPane, file: usize) -> Self {
+        Self {
+            diff,
+            columns: diff.columns(),
+            shift: diff.shift(),
+            wanted: "",
+            cursor: None,
+            file,
+            is_dim: false,
+            is_marked: &|_| true,
+        }
+    }
+
+    /// Sets the looks of a row of a diff with emphasis.
+    pub(super) fn with_emphasis(self, is_dim: bool, is_marked: &'a dyn Fn(&DiffFinding) -> bool) -> Self {
+        Self { is_dim, is_marked, ..self }
+    }
 }
 
 /// Draws the diff of the detail pane. The header of the file at the top stays on the screen.
@@ -43,15 +69,10 @@ pub fn draw(painter: &mut Painter<'_>, area: Rect) {
         let Some((known, pane)) = diff.file(file) else { break };
         let row = if offset == 0 { DiffPageRow::Header } else { row };
         let here = Rect { y: area.y + offset, height: 1, ..area };
-        let look = DiffLook {
-            columns: diff.columns(),
-            shift: diff.shift(),
-            wanted: &wanted,
-            cursor: (focused && at == diff.cursor()).then_some(cursor),
-            file,
-        };
+        let cursor = (focused && at == diff.cursor()).then_some(cursor);
+        let look = DiffLook { wanted: &wanted, cursor, ..DiffLook::new(diff, file) };
         if row == DiffPageRow::Header {
-            draw_header(painter, here, file, &look);
+            draw_header(painter, here, &look);
         } else {
             draw_row(painter, here, (known, pane, &pane.layout), row, &look);
         }
@@ -72,7 +93,7 @@ pub fn draw_around_finding(painter: &mut Painter<'_>, area: Rect, finding: &str)
     // The header of the file is left out: whoever shows one finding names its place already.
     let most = layout.rows().saturating_sub(height).max(1);
     let top = anchor.saturating_sub(height / 4).clamp(1, most);
-    let look = DiffLook { columns, shift: 0, wanted: "", cursor: None, file };
+    let look = DiffLook { columns, shift: 0, ..DiffLook::new(diff, file) };
     for offset in 0..area.height {
         let Some(row) = layout.row(top + usize::from(offset)) else { break };
         draw_row(painter, Rect { y: area.y + offset, height: 1, ..area }, (known, pane, &layout), row, &look);
@@ -81,10 +102,10 @@ pub fn draw_around_finding(painter: &mut Painter<'_>, area: Rect, finding: &str)
 }
 
 /// Draws the header of a file: fold, path, numbers of lines and findings.
-fn draw_header(painter: &mut Painter<'_>, area: Rect, file: usize, look: &DiffLook<'_>) {
+pub(super) fn draw_header(painter: &mut Painter<'_>, area: Rect, look: &DiffLook<'_>) {
     let app = painter.app;
-    let diff = &app.detail.diff;
-    let Some((known, pane)) = diff.file(file) else { return };
+    let diff = look.diff;
+    let Some((known, pane)) = diff.file(look.file) else { return };
     let glyphs = &app.display.glyphs;
     if let Some(style) = look.cursor {
         painter.fill(area, style);
@@ -101,7 +122,8 @@ fn draw_header(painter: &mut Painter<'_>, area: Rect, file: usize, look: &DiffLo
         put(painter, &format!("{} viewed", glyphs.done), Role::Good);
     }
     for priority in Priority::ALL.into_iter().rev() {
-        let count = known.findings.iter().filter(|finding| finding.priority == priority).count();
+        let is_counted = |finding: &&DiffFinding| finding.priority == priority && (look.is_marked)(finding);
+        let count = known.findings.iter().filter(is_counted).count();
         if count > 0 {
             put(painter, &format!("{count} {}", priority_label(priority)), Role::from_priority(priority));
         }
@@ -128,7 +150,7 @@ fn draw_header(painter: &mut Painter<'_>, area: Rect, file: usize, look: &DiffLo
     let path_role = if pane.is_viewed { Role::Muted } else { Role::Strong };
     x += painter.draw_text_end(x, area.y, right.saturating_sub(x + 1), &known.path, path_role);
     // The commits stand on the first header if there is room.
-    if file == 0 && !diff.page().to.is_empty() {
+    if look.file == 0 && !diff.page().to.is_empty() {
         let short = |commit: &str| commit.get(..8).unwrap_or(commit).to_owned();
         let from = if diff.page().from.is_empty() { "nothing".to_owned() } else { short(&diff.page().from) };
         let range = format!("{from}..{}", short(&diff.page().to));
@@ -140,7 +162,7 @@ fn draw_header(painter: &mut Painter<'_>, area: Rect, file: usize, look: &DiffLo
 }
 
 /// Draws any row but a header.
-fn draw_row(
+pub(super) fn draw_row(
     painter: &mut Painter<'_>,
     area: Rect,
     (file, pane, layout): (&DiffFile, &FilePane, &FileLayout),
@@ -201,18 +223,25 @@ const UNCHANGED: ChangeLook = ChangeLook { sign: " ", base: Role::Normal, word: 
 const ADDED: ChangeLook = ChangeLook { sign: "+", base: Role::Added, word: Role::AddedWord, is_changed: true };
 const REMOVED: ChangeLook = ChangeLook { sign: "-", base: Role::Removed, word: Role::RemovedWord, is_changed: true };
 
+impl ChangeLook {
+    /// Returns the looks of the same line where it is dim.
+    fn dim(self) -> Self {
+        Self { base: Role::Faint, word: Role::Faint, is_changed: false, ..self }
+    }
+}
+
 /// Returns the looks of a line, and where it has moved to or come from if it is the first of a move.
-fn change_look(
-    painter: &Painter<'_>,
-    look: &DiffLook<'_>,
-    (code, side): (CodeRow, DiffPageSide),
-) -> (ChangeLook, Option<String>) {
+fn change_look(look: &DiffLook<'_>, (code, side): (CodeRow, DiffPageSide)) -> (ChangeLook, Option<String>) {
     let change = match (code.kind, side) {
+        (RunKind::Context, _) if look.is_dim => return (UNCHANGED.dim(), None),
         (RunKind::Context, _) => return (UNCHANGED, None),
         (RunKind::Removed, _) | (RunKind::Paired, DiffPageSide::Old) => REMOVED,
         (RunKind::Added, _) | (RunKind::Paired, DiffPageSide::New) => ADDED,
     };
-    let diff = &painter.app.detail.diff;
+    if look.is_dim {
+        return (change.dim(), None);
+    }
+    let diff = look.diff;
     let line = code.line(side).unwrap_or(0);
     let Some(found) = diff.find_move(look.file, side, line) else { return (change, None) };
     let begins = found.lines(side).start == line && !look.columns.is_wrapped;
@@ -248,9 +277,9 @@ fn draw_unified(
     look: &DiffLook<'_>,
 ) {
     let side = if code.new.is_some() { DiffPageSide::New } else { DiffPageSide::Old };
-    let (change, label) = change_look(painter, look, (code, side));
+    let (change, label) = change_look(look, (code, side));
     fill_change(painter, area, change, look);
-    draw_mark(painter, area, file, code.new);
+    draw_mark(painter, area, (file, look), code.new);
     let digits = layout.digits;
     let is_first = code.part == 0;
     let number =
@@ -273,11 +302,11 @@ fn draw_side(
     look: &DiffLook<'_>,
 ) {
     let Some(line) = code.line(side) else { return };
-    let (change, label) = change_look(painter, look, (code, side));
+    let (change, label) = change_look(look, (code, side));
     fill_change(painter, area, change, look);
     let mut x = area.x;
     if side == DiffPageSide::New {
-        draw_mark(painter, area, file, Some(line));
+        draw_mark(painter, area, (file, look), Some(line));
         x += 1;
     }
     let digits = layout.digits;
@@ -307,18 +336,19 @@ fn background(style: Style) -> Style {
 }
 
 /// Draws the mark of the most urgent finding at a line: a dot or a number at its first line, a bar at the others.
-fn draw_mark(painter: &mut Painter<'_>, area: Rect, file: &DiffFile, line: Option<u32>) {
+fn draw_mark(painter: &mut Painter<'_>, area: Rect, (file, look): (&DiffFile, &DiffLook<'_>), line: Option<u32>) {
     let Some(line) = line else { return };
     let covers = |finding: &&DiffFinding| {
         finding.lines.start.max(1) == line || (finding.lines.start..=finding.lines.end).contains(&line)
     };
     let begins = |finding: &&DiffFinding| finding.lines.start.max(1) == line;
+    let marked = || file.findings.iter().filter(|finding| (look.is_marked)(finding));
     let Some(finding) =
-        file.findings.iter().filter(covers).min_by_key(|finding| (!finding.status.is_undecided(), finding.priority))
+        marked().filter(covers).min_by_key(|finding| (!finding.status.is_undecided(), finding.priority))
     else {
         return;
     };
-    let starting = file.findings.iter().filter(begins).count();
+    let starting = marked().filter(begins).count();
     let glyphs = painter.app.display.glyphs;
     let count = starting.min(9).to_string();
     let sign = match starting {
@@ -365,7 +395,13 @@ fn draw_code(
     let base = painter.style(change.base);
     // The colours of the syntax stand on a tinted line; without a tint, the colour of the text marks the change.
     let is_tinted = base.bg.is_some_and(|color| color != ratatui::style::Color::Reset);
-    let syntax = if is_tinted || !change.is_changed { pane.spans(side, line) } else { &[] };
+    let syntax = if look.is_dim {
+        &[]
+    } else if is_tinted || !change.is_changed {
+        pane.spans(side, line)
+    } else {
+        &[]
+    };
     let words = if change.is_changed { texts.changed_words(side, line) } else { &[] };
     let word_style = painter.style(change.word);
     let plain = if change.is_changed && is_tinted && !syntax.is_empty() { painter.style(Role::Normal) } else { base };

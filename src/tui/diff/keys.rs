@@ -7,11 +7,12 @@ use super::super::filter;
 use super::super::keymap::Action;
 use super::super::message::{AppCommand, DetailSubject, Tab};
 use super::super::page_data::PageData;
+use super::super::views::{self, ViewChange};
 use super::layout::{CodeRow, DiffPageRow};
 use super::model::{DiffPage, DiffPageSide, DiffRequest, DiffTexts, HIGHLIGHT_BLOCK_LINES, TextHighlights};
 use super::moves::DiffMove;
 use super::navigation::DiffTarget;
-use super::pane::{PlacedRow, SHIFT_STEP, TextState};
+use super::pane::{DiffPane, PlacedRow, SHIFT_STEP, TextState};
 use crate::domain::{Time, ViewedFile, text};
 
 /// Returns true if the detail shows a diff with files.
@@ -36,27 +37,30 @@ fn set_size(app: &mut App) {
     app.detail.diff.resize(usize::from(width), usize::from(height).max(1));
 }
 
-/// Stores the texts of a file of the shown page.
-pub fn apply_file(app: &mut App, page: &Arc<DiffPage>, file: usize, texts: Result<Arc<DiffTexts>, String>) {
+/// Stores the texts of a file of the shown page, or hands them to the view that shows the page.
+pub fn apply_file(
+    app: &mut App,
+    page: &Arc<DiffPage>,
+    file: usize,
+    texts: Result<Arc<DiffTexts>, String>,
+    commands: &mut Vec<AppCommand>,
+) {
+    views::apply_change(app, &ViewChange::DiffTexts { page, file, texts: &texts }, commands);
     if Arc::ptr_eq(page, app.detail.diff.page()) {
         app.detail.diff.set_texts(file, texts);
     }
+}
+
+/// Stores highlighted lines, or hands them to the view that has their text.
+pub fn apply_highlights(app: &mut App, highlights: &TextHighlights, commands: &mut Vec<AppCommand>) {
+    views::apply_change(app, &ViewChange::DiffHighlights(highlights), commands);
+    app.detail.diff.apply_highlights(highlights);
 }
 
 /// Stores the moves of the shown page.
 pub fn apply_moves(app: &mut App, page: &Arc<DiffPage>, moves: Vec<DiffMove>) {
     if page.has_same_change(app.detail.diff.page()) {
         app.detail.diff.set_moves(moves);
-    }
-}
-
-/// Stores highlighted lines.
-pub fn apply_highlights(app: &mut App, highlights: TextHighlights) {
-    let TextHighlights { serial, side, block, spans } = highlights;
-    let files = app.detail.diff.files();
-    let file = files.iter().position(|file| file.read_texts().is_some_and(|texts| texts.serial == serial));
-    if let Some(file) = file.and_then(|file| app.detail.diff.file_mut(file)) {
-        file.set_highlights(serial, side, block, spans);
     }
 }
 
@@ -67,6 +71,14 @@ pub fn sync(app: &mut App, commands: &mut Vec<AppCommand>) {
     }
     set_size(app);
     let diff = &mut app.detail.diff;
+    if diff.row_count() > 0 && diff.request_moves() {
+        commands.push(AppCommand::Diff(DiffRequest::FindMoves(Arc::clone(diff.page()))));
+    }
+    request_visible(diff, commands);
+}
+
+/// Requests the texts and highlights of what is on the screen and near it.
+pub fn request_visible(diff: &mut DiffPane, commands: &mut Vec<AppCommand>) {
     let (top, height) = (diff.top(), diff.height());
     let near = top.saturating_sub(height)..(top + 2 * height).min(diff.row_count());
     if near.is_empty() {
@@ -74,9 +86,6 @@ pub fn sync(app: &mut App, commands: &mut Vec<AppCommand>) {
     }
     let (Some(first), Some(last)) = (diff.file_at(near.start), diff.file_at(near.end - 1)) else { return };
     let page = Arc::clone(diff.page());
-    if diff.request_moves() {
-        commands.push(AppCommand::Diff(DiffRequest::FindMoves(Arc::clone(&page))));
-    }
     for file in first..=last {
         let Some(pane) = diff.file_mut(file) else { continue };
         if !pane.is_folded && matches!(pane.texts, TextState::Unread) {

@@ -6,6 +6,7 @@
 //! - Only visible rows are built. Rows that are drawn need no search: a row is a line number in a text.
 
 mod draw;
+mod emphasis;
 mod finding_text;
 mod keys;
 mod layout;
@@ -17,11 +18,14 @@ mod pane;
 mod words;
 
 pub use draw::{draw, draw_around_finding};
+pub(crate) use emphasis::{DiffEmphasis, LineTone, draw_with_emphasis};
 pub(crate) use finding_text::compare_lines;
 pub(crate) use keys::{
     apply_file, apply_highlights, apply_moves, apply_viewed, find_row, finding_at_cursor, footer_actions, is_shown,
-    run_action, show_page, source_at_cursor, sync,
+    request_visible, run_action, show_page, source_at_cursor, sync,
 };
+pub(crate) use layout::DiffPageRow;
 pub use model::{ChangeBlock, DiffFile, DiffFinding, DiffPage, DiffRequest, DiffSuggestion, DiffTexts, TextHighlights};
 pub use moves::DiffMove;
 pub use pane::DiffPane;
+pub(crate) use pane::PlacedRow;

@@ -9,7 +9,9 @@ use super::super::message::DetailSubject;
 use super::super::page_data::HighlightSpans;
 use super::finding_text::render_finding_text;
 use super::layout::{CodeRow, DiffColumns, DiffPageRow, FileLayout, HiddenLines, LayoutInput, lay_out_file};
-use super::model::{ChangeBlock, DiffFile, DiffFinding, DiffPage, DiffPageSide, DiffTexts, HIGHLIGHT_BLOCK_LINES};
+use super::model::{
+    ChangeBlock, DiffFile, DiffFinding, DiffPage, DiffPageSide, DiffTexts, HIGHLIGHT_BLOCK_LINES, TextHighlights,
+};
 use super::moves::DiffMove;
 use crate::domain::LineRange;
 
@@ -147,6 +149,11 @@ impl DiffPane {
     /// Creates an empty pane; `wraps` continues long lines in the next row.
     pub fn new(wraps: bool) -> Self {
         Self { wraps, ..Self::default() }
+    }
+
+    /// Returns true if long lines are continued in the next row.
+    pub fn wraps(&self) -> bool {
+        self.wraps
     }
 
     /// Returns the shown page.
@@ -452,6 +459,27 @@ impl DiffPane {
             pane.is_folded = is_folded;
         }
         self.keep_place(|pane| pane.lay_out(file));
+    }
+
+    /// Shows the texts of the findings that satisfy a condition, and hides those of all others.
+    pub fn open_findings(&mut self, is_open: impl Fn(&DiffFinding) -> bool) {
+        let page = Arc::clone(&self.page);
+        for (at, file) in page.files.iter().enumerate() {
+            let numbered = file.findings.iter().enumerate();
+            let open: BTreeSet<usize> = numbered.filter(|(_, finding)| is_open(finding)).map(|(at, _)| at).collect();
+            let Some(pane) = self.files.get_mut(at).filter(|pane| pane.open_findings != open) else { continue };
+            pane.open_findings = open;
+            self.keep_place(|pane| pane.lay_out(at));
+        }
+    }
+
+    /// Stores highlighted lines, if one of the files has the text.
+    pub fn apply_highlights(&mut self, highlights: &TextHighlights) {
+        let TextHighlights { serial, side, block, spans } = highlights;
+        let has_text = |file: &&mut FilePane| file.read_texts().is_some_and(|texts| texts.serial == *serial);
+        if let Some(file) = self.files.iter_mut().find(has_text) {
+            file.set_highlights(*serial, *side, *block, spans.clone());
+        }
     }
 
     /// Shows or hides the texts of findings of a file.

@@ -6,6 +6,7 @@ use crate::knowledge::pattern::{PatternOrigin, PatternStance};
 use crate::policy::Freshness;
 use crate::report::activity::ActivityState;
 use crate::tui::theme::Role;
+use crate::tui::views::live::FileReading;
 
 /// Glyph with its meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +49,7 @@ impl Glyphs {
             limit,
             beyond,
             peak,
+            scrub: (back, forth),
             ascii: _,
         } = *self;
         let mut entries = Vec::new();
@@ -102,6 +104,10 @@ impl Glyphs {
         push(limit, Role::Limit, "limit of a chart");
         push(beyond, Role::Warn, "value above the limit of a chart");
         push(peak, Role::Muted, "highest value of a chart");
+        push(&join([back, forth]), Role::Muted, "ends of the bar of turns");
+        for (reading, meaning) in FileReading::ALL {
+            push(self.file_reading(reading), Role::from_file_reading(reading), &format!("file of a run: {meaning}"));
+        }
         push(thumb, Role::Muted, "position in a list");
         push(&(join([horizontal, vertical]) + &corners.concat()), Role::Rule, "frames");
         entries

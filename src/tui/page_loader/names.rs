@@ -86,7 +86,8 @@ fn mask_place(finding: &mut Finding) {
     mask(&mut finding.repo_relative_path);
 }
 
-fn mask_run(run: &mut RunRecord) {
+/// Masks the names in the record of a run.
+pub fn mask_run(run: &mut RunRecord) {
     let subject = &mut run.subject;
     mask(&mut subject.branch);
     mask(&mut subject.worktree);

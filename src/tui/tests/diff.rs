@@ -17,13 +17,13 @@ use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
 
 /// Files of a diff with their texts.
 #[derive(Clone, Default)]
-struct Sides {
+pub(super) struct Sides {
     files: Vec<DiffFile>,
     texts: Vec<(String, String)>,
 }
 
 impl Sides {
-    fn file(mut self, path: &str, old: &str, new: &str, findings: Vec<DiffFinding>) -> Self {
+    pub(super) fn file(mut self, path: &str, old: &str, new: &str, findings: Vec<DiffFinding>) -> Self {
         let compared = TextDiff::from_lines(old, new);
         let blocks = compared.ops().iter().filter(|op| !matches!(op, DiffOp::Equal { .. })).map(|op| ChangeBlock {
             old: op.old_range().start as u32 + 1,
@@ -43,7 +43,7 @@ impl Sides {
         self
     }
 
-    fn page(&self, selected: Option<&str>) -> Arc<DiffPage> {
+    pub(super) fn page(&self, selected: Option<&str>) -> Arc<DiffPage> {
         Arc::new(DiffPage {
             from: "1111111111".into(),
             to: "2222222222".into(),
@@ -54,7 +54,7 @@ impl Sides {
     }
 
     /// Plays the loader: answers all requests for texts.
-    fn answer(&self, app: &mut App, commands: Vec<AppCommand>) {
+    pub(super) fn answer(&self, app: &mut App, commands: Vec<AppCommand>) {
         let mut commands = commands;
         while let Some(command) = commands.pop() {
             if let AppCommand::Diff(DiffRequest::Read { page, file }) = command {
@@ -74,7 +74,7 @@ impl Sides {
     }
 }
 
-fn sample_finding(n: u32, priority: Priority, lines: (u32, u32), title: &str) -> DiffFinding {
+pub(super) fn sample_finding(n: u32, priority: Priority, lines: (u32, u32), title: &str) -> DiffFinding {
     DiffFinding {
         id: finding_id(n),
         priority,
@@ -92,7 +92,7 @@ fn numbered(from: u32, to: u32) -> String {
 }
 
 /// Two files: one with two changes and three findings, and a new one.
-fn sample() -> Sides {
+pub(super) fn sample() -> Sides {
     let old = format!(
         "pub fn total(lines: &[Line]) -> f64 {{\n    let mut sum = 0.0;\n    for line in lines {{\n        sum += line.amount();\n    }}\n    sum\n}}\n{}",
         numbered(8, 60)

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::live;
 use super::sizes::check_footer;
 use super::support::{self, NOW};
 use crate::domain::text::is_unsafe;
@@ -19,6 +20,7 @@ use crate::store::{StoreView, StoreViewBuilder};
 use crate::tui::app::{App, MotionMode, RunSubject};
 use crate::tui::input::InputParser;
 use crate::tui::message::{AppCommand, AppMessage, ExitCause, ReviewReply, TriageOrder};
+use crate::tui::views::live::{LiveReply, LiveRequest};
 use crate::tui::views::{ViewReply, ViewRequest};
 use crate::tui::{draw, glyphs, update};
 
@@ -156,6 +158,10 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
             let card = if fails { Err(text()) } else { Ok(support::card(1 + dice.below(6) as u32)) };
             AppMessage::View(ViewReply::TriageCard { finding, card })
         }
+        AppCommand::View(ViewRequest::Live(LiveRequest { run, .. })) => {
+            let page = if fails { Err(text()) } else { Ok(live::sample_page(dice.below(2) == 0)) };
+            AppMessage::View(ViewReply::Live(LiveReply::Run { run, page }))
+        }
         AppCommand::Edit { .. } => AppMessage::Edited(if fails { Err(text()) } else { Ok(()) }),
         AppCommand::Suspend => AppMessage::Resumed,
         _ => return None,
@@ -222,7 +228,8 @@ fn check_screen(app: &App, hint: &str) {
     draw(app, &mut buffer);
     let unsafe_cell = buffer.content().iter().find(|cell| cell.symbol().chars().any(is_unsafe));
     assert!(unsafe_cell.is_none(), "{columns}x{rows}: {unsafe_cell:?}; {hint}");
-    if !app.layout().too_small {
+    // The hints of a sequence stand in place of the footer.
+    if !app.layout().too_small && app.pending_keys.is_none() {
         check_footer(app, &buffer, hint);
     }
     if app.display.glyphs.is_ascii_only() {

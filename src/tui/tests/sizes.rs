@@ -13,8 +13,8 @@ use crate::tui::message::{AppMessage, DetailSubject, Tab};
 use crate::tui::{draw, glyphs};
 
 /// Keys that open every screen and window from the lists.
-const SCREENS: [&str; 20] =
-    ["", "1", "3", "l", "z", "l z", "?", "r", "x", "f", "/", "y", "C", "W", "L", "S", "K", "l l", "v j", "Space"];
+const SCREENS: [&str; 21] =
+    ["", "1", "3", "l", "z", "l z", "?", "r", "x", "f", "/", "y", "C", "W", "L", "S", "K", "V", "l l", "v j", "Space"];
 
 /// Wide, combining and right-to-left text in names, longer than any column.
 const NAMES: [(&str, &str); 4] = [

@@ -20,6 +20,8 @@ use crate::tui::message::{AppCommand, AppMessage, Tab};
 use crate::tui::page_loader::PageLoader;
 use crate::tui::theme::Role;
 use crate::tui::turns::{FindingReportKind, TurnHistory};
+use crate::tui::views::live::LiveLoader;
+use crate::tui::views::{ViewReply, ViewRequest};
 use crate::tui::{draw, glyphs, update};
 
 #[path = "../../../benches/support/turns.rs"]
@@ -34,6 +36,7 @@ pub(super) struct TurnsFixture {
     _folder: tempfile::TempDir,
     pub(super) store: Store,
     loader: PageLoader,
+    live: LiveLoader,
     pub(super) written: Vec<(Fate, Written)>,
 }
 
@@ -50,9 +53,12 @@ impl TurnsFixture {
             .zip(fates)
             .map(|(number, fate)| (*fate, sample::write(&store, number, *fate, now()).expect("a run")))
             .collect();
-        let filter = FilterSettings { max_file_bytes: 1 << 20, ignored_paths: Vec::new() };
-        let loader = PageLoader::new(store.clone(), None, Box::new(filter), Box::new(|| Ok(LedgerPreview::default())));
-        Self { _folder: folder, store, loader, written }
+        let new_loader = || {
+            let filter = Box::new(FilterSettings { max_file_bytes: 1 << 20, ignored_paths: Vec::new() });
+            PageLoader::new(store.clone(), None, filter, Box::new(|| Ok(LedgerPreview::default())))
+        };
+        let (loader, live) = (new_loader(), LiveLoader::new(new_loader()));
+        Self { _folder: folder, store, loader, live, written }
     }
 
     pub(super) fn app(&mut self, columns: u16, rows: u16) -> App {
@@ -73,9 +79,10 @@ impl TurnsFixture {
         self.beat(app);
     }
 
-    fn beat(&mut self, app: &mut App) {
+    pub(super) fn beat(&mut self, app: &mut App) {
         let runs: Vec<RunId> = self.written.iter().map(|(_, written)| written.run.clone()).collect();
-        send(app, AppMessage::Pulses(self.store.heartbeats(&runs)));
+        let commands = send(app, AppMessage::Pulses(self.store.heartbeats(&runs)));
+        self.carry_out(app, commands);
     }
 
     pub(super) fn press(&mut self, app: &mut App, keys: &str) -> Vec<AppCommand> {
@@ -107,6 +114,14 @@ impl TurnsFixture {
                     let findings = self.loader.read_reported(&run);
                     let commands = send(app, AppMessage::Reported { run, findings });
                     rest.extend(self.carry_out(app, commands));
+                }
+                AppCommand::View(ViewRequest::Live(request)) => {
+                    let (view, mut replies) = (app.store.view.clone(), Vec::new());
+                    self.live.answer(&request, &view, &mut |reply| replies.push(reply));
+                    for reply in replies {
+                        let commands = send(app, AppMessage::View(ViewReply::Live(reply)));
+                        rest.extend(self.carry_out(app, commands));
+                    }
                 }
                 other => rest.push(other),
             }

@@ -242,7 +242,9 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Ledger => toggle_ledger(app, commands),
         A::LeftOut => toggle_context_listing(app, commands),
         A::Custom(index) => run_command(app, index, commands),
-        A::Review | A::Stats | A::Knowledge | A::Help | A::Palette => views::open_for_action(app, action, commands),
+        A::Review | A::Stats | A::Knowledge | A::Live | A::Help | A::Palette => {
+            views::open_for_action(app, action, commands)
+        }
         A::Open => open_selected(app, commands),
         A::Back => go_back(app, commands),
         A::Unfold => set_run_fold(app, None),
@@ -282,6 +284,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Reason1 | A::Reason2 | A::Reason3 | A::Reason4 | A::Reason5 | A::Later | A::Skip | A::Return => {}
         A::Accept | A::Abort | A::Mute | A::Forget | A::Export | A::Reload | A::Complete => {}
         A::NextReviewer | A::PreviousReviewer | A::Force => {}
+        A::PreviousTurn | A::NextTurn | A::FirstTurn | A::Follow => {}
         A::CursorLeft | A::CursorRight | A::CursorStart | A::CursorEnd => {}
         A::DeleteLeft | A::DeleteRight | A::DeleteWord | A::DeleteLine => {}
     }

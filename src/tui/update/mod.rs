@@ -72,7 +72,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             app.detail.stale |= diff::is_shown(app);
         }
         AppMessage::View(reply) => views::apply_reply(app, reply, &mut commands),
-        AppMessage::Pulses(pulses) => apply_pulses(app, pulses),
+        AppMessage::Pulses(pulses) => apply_pulses(app, pulses, &mut commands),
         AppMessage::Freshness(facts) => {
             app.store.freshness = facts;
             if app.store.view.run_count() == 0 {
@@ -90,9 +90,9 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
                 show_loaded_page(app, subject, tab, loaded);
             }
         }
-        AppMessage::DiffFile { page, file, texts } => diff::apply_file(app, &page, file, texts),
+        AppMessage::DiffFile { page, file, texts } => diff::apply_file(app, &page, file, texts, &mut commands),
         AppMessage::DiffMoves { page, moves } => diff::apply_moves(app, &page, moves),
-        AppMessage::DiffHighlights(highlights) => diff::apply_highlights(app, highlights),
+        AppMessage::DiffHighlights(highlights) => diff::apply_highlights(app, &highlights, &mut commands),
         AppMessage::FindingAdded(result) => apply_added_finding(app, result),
         AppMessage::ViewedFile { mark, result } => diff::apply_viewed(app, &mark, result),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
@@ -414,7 +414,7 @@ fn show_loaded_page(app: &mut App, subject: DetailSubject, tab: Tab, mut loaded:
 }
 
 /// Applies heartbeats; rebuilds the page of a working run if its usage changed.
-fn apply_pulses(app: &mut App, pulses: Vec<(String, Heartbeat)>) {
+fn apply_pulses(app: &mut App, pulses: Vec<(String, Heartbeat)>, commands: &mut Vec<AppCommand>) {
     let spent = |app: &App| match (&app.detail.subject, app.detail.tab) {
         (DetailSubject::Run(run), Tab::Page) => app.pulse(run).map(|pulse| (pulse.tokens, pulse.cost.to_bits())),
         _ => None,
@@ -424,6 +424,7 @@ fn apply_pulses(app: &mut App, pulses: Vec<(String, Heartbeat)>) {
     if spent(app) != before {
         rebuild_page(app);
     }
+    views::apply_change(app, &ViewChange::PulsesRead, commands);
 }
 
 /// Rebuilds the page from the loaded data.

@@ -13,6 +13,7 @@ pub(crate) mod confirm;
 pub(crate) mod fix;
 pub(crate) mod help;
 pub(crate) mod knowledge;
+pub(crate) mod live;
 pub(crate) mod menu;
 pub(crate) mod palette;
 pub(crate) mod patch;
@@ -32,6 +33,7 @@ use jiff::tz::TimeZone;
 use ratatui::layout::Position;
 
 use super::app::{App, NoticeLevel};
+use super::diff::{DiffPage, DiffTexts, TextHighlights};
 use super::draw::footer_actions;
 use super::draw::painter::Painter;
 use super::input::KeyEvent;
@@ -46,6 +48,7 @@ use crate::store::StoreView;
 use crate::store::triage::UndoOutcome;
 use fix::FixOrder;
 use knowledge::{KnowledgeOrder, KnowledgeOutcome, PatternLibrary};
+use live::{LiveReply, LiveRequest};
 use palette::matching::{PaletteMatches, PaletteQuery};
 use review_form::{ReviewFormReply, ReviewFormRequest};
 use triage::{CardRequest, TriageCard};
@@ -109,8 +112,19 @@ pub enum ViewChange<'a> {
     Resized,
     /// The store has changed.
     StoreRead(&'a Arc<StoreView>),
+    /// The heartbeats of the working runs have changed.
+    PulsesRead,
     /// Data that a view requested.
     Reply(&'a ViewReply),
+    /// Texts of a file of a diff.
+    DiffTexts {
+        page: &'a Arc<DiffPage>,
+        /// Index of the file.
+        file: usize,
+        texts: &'a Result<Arc<DiffTexts>, String>,
+    },
+    /// Highlighted lines of a file of a diff.
+    DiffHighlights(&'a TextHighlights),
     /// The store has answered a triage order.
     Triaged {
         order: &'a TriageOrder,
@@ -136,6 +150,8 @@ pub enum ViewRequest {
     Palette(PaletteQuery),
     /// Loads these findings for triage mode, the most urgent first.
     TriageCards(Vec<String>),
+    /// Reads the newest entries of a run's journal.
+    Live(LiveRequest),
 }
 
 /// Message of a view's worker thread.
@@ -157,6 +173,7 @@ pub enum ViewReply {
         finding: String,
         card: Result<Arc<TriageCard>, String>,
     },
+    Live(LiveReply),
 }
 
 /// Opens the view of an action; other actions are ignored.
@@ -173,6 +190,7 @@ pub fn open_for_action(app: &mut App, action: Action, commands: &mut Vec<AppComm
         Action::Stats => stats::open(app, commands),
         Action::Knowledge => knowledge::open(app, commands),
         Action::Triage => triage::open(app, commands),
+        Action::Live => live::open(app, commands),
         _ => {}
     }
 }
@@ -199,6 +217,7 @@ pub struct ViewWorkers {
     review_form: Sender<ReviewFormRequest>,
     palette: Sender<PaletteQuery>,
     triage: Sender<CardRequest>,
+    live: Sender<(LiveRequest, Arc<StoreView>)>,
 }
 
 impl ViewWorkers {
@@ -210,6 +229,7 @@ impl ViewWorkers {
             review_form: review_form::start_worker(services, messages),
             palette: palette::matching::start_worker(messages),
             triage: triage::start_worker(services, messages),
+            live: live::start_worker(services, messages),
         }
     }
 
@@ -221,6 +241,7 @@ impl ViewWorkers {
             ViewRequest::Knowledge(order) => self.knowledge.send((order, Arc::clone(view))).is_ok(),
             ViewRequest::ReviewForm(request) => self.review_form.send(request).is_ok(),
             ViewRequest::TriageCards(findings) => self.triage.send((findings, Arc::clone(view))).is_ok(),
+            ViewRequest::Live(request) => self.live.send((request, Arc::clone(view))).is_ok(),
         }
     }
 }

@@ -111,7 +111,7 @@ impl View for StatsView {
                 self.set_figures(figures, commands);
                 self.build_page(app);
             }
-            ViewChange::Reply(_) | ViewChange::Asked(_) | ViewChange::Triaged { .. } | ViewChange::Fixed { .. } => {}
+            _ => {}
         }
     }
 

@@ -331,11 +331,7 @@ impl View for KnowledgeView {
             ViewChange::Resized => self.handle_resize(app),
             ViewChange::Reply(ViewReply::Knowledge(library)) => self.set_library(app, library),
             ViewChange::Reply(ViewReply::KnowledgeChanged) => commands.push(request(KnowledgeOrder::Read)),
-            ViewChange::Reply(_)
-            | ViewChange::Asked(_)
-            | ViewChange::StoreRead(_)
-            | ViewChange::Triaged { .. }
-            | ViewChange::Fixed { .. } => {}
+            _ => {}
         }
     }
 

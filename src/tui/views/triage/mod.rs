@@ -208,13 +208,13 @@ impl View for TriageView {
                 self.request_cards(commands);
             }
             ViewChange::Reply(ViewReply::TriageCard { finding, card }) => self.accept_card(app, finding, card),
-            ViewChange::Reply(_) => {}
             ViewChange::Asked(finding) => {
                 self.cards.get_mut(finding.as_str()).into_iter().for_each(|card| card.is_stale = true);
                 self.request_cards(commands);
             }
             ViewChange::Triaged { order, result } => self.apply_answer(app, order, result, commands),
             ViewChange::Fixed { order, result } => self.apply_fix_answer(app, order, result, commands),
+            _ => {}
         }
     }
 

@@ -1,0 +1,398 @@
+//! Tests the Live view: screens, the scrub bar, following, hostile texts, sizes.
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::diff::{Sides, sample as diff_sample};
+use super::support::*;
+use super::turns::TurnsFixture;
+use super::turns::sample::Fate;
+use crate::domain::{
+    FileCoverage, Finding, JournalEntry, LineRange, OmissionReason, OmittedFile, Priority, RunEvent, RunRecord,
+    RunStatus, Time, ToolOutcome, TurnPhase, WindowUse, text,
+};
+use crate::store::{Heartbeat, HeartbeatState, RunRow, StoreViewBuilder};
+use crate::tui::app::{App, RunBudget};
+use crate::tui::diff::DiffPage;
+use crate::tui::keymap::KeyContext;
+use crate::tui::message::{AppCommand, AppMessage};
+use crate::tui::page_data::PageData;
+use crate::tui::theme::Role;
+use crate::tui::views::live::{LivePage, LiveReply, LiveRequest, ReviewTrace};
+use crate::tui::views::{ViewReply, ViewRequest};
+use crate::tui::{draw, glyphs};
+
+const SIZES: [(u16, u16); 3] = [(160, 48), (100, 30), (80, 24)];
+
+fn run() -> String {
+    run_id(4)
+}
+
+/// Builds a view with one run under way by a model.
+fn working(status: RunStatus) -> Arc<crate::store::StoreView> {
+    let id = run();
+    let mut builder = StoreViewBuilder::default();
+    builder.run(RunRow { status, reviewer: "sonnet", scope: "range:HEAD~3..HEAD", hunks_total: 6, ..run_row(&id) });
+    complete(builder)
+}
+
+fn finding(n: u32, priority: Priority, line: u32, title: &str) -> Box<Finding> {
+    let PageData::Finding(page) = *page(n, 4) else { unreachable!("the page of a finding") };
+    Box::new(Finding { priority, line_start: line, line_end: line, title: title.into(), ..page.finding })
+}
+
+/// Returns the entries of a run: three turns are answered, the fourth is on its way.
+fn entries() -> Vec<RunEvent> {
+    let asked = |turn, phase, tokens| {
+        let window = WindowUse { tokens, limit: 70_000, ..WindowUse::default() };
+        RunEvent::TurnAsked { turn, phase, asked: "Review.".into(), window }
+    };
+    let answered = |turn| RunEvent::TurnAnswered {
+        turn,
+        response: serde_json::from_value(serde_json::json!({ "text": "I look.", "stop": "tools", "usage": {} }))
+            .expect("a response"),
+        cost: 0.05,
+        first_ms: 600,
+        took_ms: 4_000,
+        taken_over: false,
+    };
+    let tool = |turn, name: &str, arguments: serde_json::Value, outcome, result: &str| RunEvent::ToolAnswered {
+        turn,
+        name: name.into(),
+        arguments: arguments.to_string(),
+        outcome,
+        tokens: 300,
+        result: result.into(),
+    };
+    let covered = |path: &str, hunks: &[(u32, u32)]| {
+        let hunks = hunks.iter().map(|(start, end)| LineRange::new(*start, *end)).collect();
+        RunEvent::Covered { file: FileCoverage { path: path.into(), hunks, keys: Vec::new() } }
+    };
+    use ToolOutcome::{Answered, Refused};
+    use serde_json::json;
+    let lock = OmittedFile::new("Cargo.lock", OmissionReason::LockFile);
+    vec![
+        RunEvent::Started { attempt: 1, worker: 7 },
+        RunEvent::Planned { files: 4, hunks: 6, left_out: vec![lock] },
+        asked(1, TurnPhase::Investigate, 12_000),
+        answered(1),
+        RunEvent::Finding { finding: finding(2, Priority::P1, 4, "the error of `parse` is ignored") },
+        covered("src/invoice/total.rs", &[(1, 1), (4, 4), (6, 6), (40, 41)]),
+        tool(1, "codebase_search", json!({ "query": "retry" }), Answered, "9 places"),
+        asked(2, TurnPhase::Investigate, 30_000),
+        answered(2),
+        tool(
+            2,
+            "read_file",
+            json!({ "path": "src/invoice/total.rs" }),
+            Answered,
+            "src/invoice/total.rs, lines 20 to 60 of 61",
+        ),
+        tool(2, "read_file", json!({ "path": "../../etc/passwd" }), Refused, "outside of the repository"),
+        asked(3, TurnPhase::Analyse, 64_000),
+        answered(3),
+        RunEvent::Finding { finding: finding(1, Priority::P0, 41, "a token in the source") },
+        covered("src/mail.rs", &[(1, 3)]),
+        asked(4, TurnPhase::Analyse, 41_000),
+    ]
+}
+
+fn live_page(events: Vec<RunEvent>, status: RunStatus) -> Arc<LivePage> {
+    let mut trace = ReviewTrace::default();
+    for event in events {
+        trace.apply_entry(JournalEntry { seq: 0, at: Time::UNIX_EPOCH, event });
+    }
+    let record: RunRecord = serde_json::from_value(serde_json::json!({
+        "run_id": run(), "status": status, "created_at": "2026-03-04T11:00:00Z", "updated_at": "2026-03-04T11:00:00Z",
+        "source": "cli", "scope": "range:HEAD~3..HEAD", "reviewer": "sonnet", "model": "", "attempt": 1,
+        "prompt_estimate": 24_000, "cost": 0.15, "tokens": { "input": 106_000, "output": 900 },
+    }))
+    .expect("a record");
+    let changed = ["src/invoice/total.rs", "src/mail.rs", "src/new.rs"].map(str::to_owned).to_vec();
+    Arc::new(LivePage { record, trace, changed })
+}
+
+/// Returns the page of a run, which works or has ended.
+pub(super) fn sample_page(is_working: bool) -> Arc<LivePage> {
+    live_page(entries(), if is_working { RunStatus::Reviewing } else { RunStatus::Completed })
+}
+
+fn sides() -> Sides {
+    diff_sample().file("src/new.rs", "", "pub fn nobody_read_this() {}\n", Vec::new())
+}
+
+fn diff_page() -> Arc<DiffPage> {
+    Arc::new(DiffPage { run: run(), ..(*sides().page(None)).clone() })
+}
+
+fn beat(app: &mut App, state: HeartbeatState) -> Vec<AppCommand> {
+    let at = |ago: i64| Time::from_millisecond(NOW - ago).expect("a moment");
+    let pulse = Heartbeat {
+        turn: 4,
+        state,
+        since: at(2_000),
+        last_byte_at: None,
+        bytes: 0,
+        tail: "retry() doubles the pause up to a minute, and nothing stops it when the run is cancelled.".into(),
+        cost: 0.14,
+        tokens: crate::domain::Usage { input: 105_000, output: 900, ..Default::default() },
+    };
+    send(app, AppMessage::Pulses(vec![(run(), pulse)]))
+}
+
+fn reply(app: &mut App, reply: LiveReply) -> Vec<AppCommand> {
+    send(app, AppMessage::View(ViewReply::Live(reply)))
+}
+
+/// Opens the view of a run with these entries and its diff.
+fn open(columns: u16, rows: u16, events: Vec<RunEvent>, status: RunStatus) -> App {
+    let mut app = showing(columns, rows, working(status));
+    app.session.budget = RunBudget { cost: Some(1.0), tokens: None };
+    if status.is_working() {
+        beat(&mut app, HeartbeatState::Waiting);
+    }
+    let commands = press(&mut app, "1 V");
+    let request = LiveRequest { run: run(), wants_diff: true };
+    let is_request =
+        |command: &AppCommand| matches!(command, AppCommand::View(ViewRequest::Live(wanted)) if *wanted == request);
+    assert!(commands.iter().any(is_request), "{commands:?}");
+    reply(&mut app, LiveReply::Run { run: run(), page: Ok(live_page(events, status)) });
+    let commands = reply(&mut app, LiveReply::Diff(diff_page()));
+    sides().answer(&mut app, commands);
+    app
+}
+
+fn following(columns: u16, rows: u16) -> App {
+    open(columns, rows, entries(), RunStatus::Reviewing)
+}
+
+#[test]
+fn screens() {
+    for (columns, rows) in SIZES {
+        let mut app = following(columns, rows);
+        assert_snapshot!(format!("live_following-{columns}x{rows}"), screen(&app));
+        press(&mut app, "Left Left");
+        assert_snapshot!(format!("live_first_turn-{columns}x{rows}"), screen(&app));
+        app.display.glyphs = glyphs::ASCII;
+        let shown = screen(&app);
+        assert!(shown.is_ascii(), "{shown}");
+        assert_snapshot!(format!("live_ascii-{columns}x{rows}"), shown);
+    }
+}
+
+fn bar(app: &App) -> String {
+    let shown = screen(app);
+    let row = shown.lines().find(|line| line.contains('◂')).unwrap_or_default();
+    row.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn keys_step_through_the_turns_and_end_follows_again() {
+    let mut app = following(120, 40);
+    for (keys, expected) in [
+        ("j", "◂ 1 2 [3] 4… ▸ following"),
+        ("Left", "◂ 1 [2] 3 4… ▸ not following"),
+        ("h h h", "◂ [1] 2 3 4… ▸ not following"),
+        ("l", "◂ 1 [2] 3 4… ▸ not following"),
+        ("Right Right", "◂ 1 2 3 [4…] ▸ not following"),
+        ("Home", "◂ [1] 2 3 4… ▸ not following"),
+        ("End", "◂ 1 2 [3] 4… ▸ following"),
+        ("Right Right", "◂ 1 2 [3] 4… ▸ following"),
+    ] {
+        press(&mut app, keys);
+        assert_eq!(bar(&app), expected, "{keys}");
+    }
+    assert_eq!(app.key_context(), KeyContext::Live);
+    press(&mut app, "Esc");
+    assert!(app.views.is_empty());
+}
+
+/// Returns the rows that are lit, and the styles of the code of each row.
+fn lit(app: &App) -> Vec<String> {
+    let mut buffer = Buffer::empty(Rect::new(0, 0, app.display.columns, app.display.rows));
+    draw(app, &mut buffer);
+    let accent = app.display.theme.style(Role::Accent).fg;
+    let rows = (0..app.display.rows).filter(|y| {
+        let cell = &buffer[(1, *y)];
+        cell.symbol() == "▌" && Some(cell.fg) == accent
+    });
+    let text = |y: u16| (2..app.display.columns).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+    rows.map(|y| text(y).split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+#[test]
+fn what_a_turn_read_is_lit_and_what_it_reports_is_marked() {
+    let mut app = following(100, 60);
+    assert!(lit(&app).iter().any(|row| row.contains("Sends mail.")), "turn 3: {:?}", lit(&app));
+    assert!(!lit(&app).iter().any(|row| row.contains("nobody_read_this") || row.contains("parse")));
+    press(&mut app, "Home");
+    let rows = lit(&app);
+    assert!(rows.iter().any(|row| row.contains("line.amount.parse")), "turn 1: {rows:?}");
+    assert!(!rows.iter().any(|row| row.contains("Sends mail")), "{rows:?}");
+    let shown = screen(&app);
+    assert!(shown.contains("● P1  src/invoice/total.rs:4"), "{shown}");
+    assert!(!shown.contains("a token in the source"), "a later turn reports it: {shown}");
+    press(&mut app, "End");
+    assert!(screen(&app).contains("● P0  src/invoice/total.rs:41"), "{}", screen(&app));
+}
+
+#[test]
+fn it_follows_the_run_by_the_changes_that_the_cockpit_tells_of() {
+    let mut app = following(120, 40);
+    let is_request = |commands: &[AppCommand]| {
+        commands.iter().any(|command| matches!(command, AppCommand::View(ViewRequest::Live(_))))
+    };
+    assert!(!is_request(&beat(&mut app, HeartbeatState::Waiting)), "nothing has changed");
+    assert!(is_request(&beat(&mut app, HeartbeatState::Receiving)));
+    assert!(!is_request(&beat(&mut app, HeartbeatState::Tools)), "the answer to the first request is on its way");
+    let mut events = entries();
+    events.push(RunEvent::ToolAnswered {
+        turn: 4,
+        name: "find_symbol".into(),
+        arguments: r#"{"name":"Session"}"#.into(),
+        outcome: ToolOutcome::Answered,
+        tokens: 1,
+        result: String::new(),
+    });
+    let page = live_page(events.clone(), RunStatus::Reviewing);
+    let commands = reply(&mut app, LiveReply::Run { run: run(), page: Ok(page) });
+    assert!(is_request(&commands), "it was outdated");
+    press(&mut app, "Right");
+    assert!(screen(&app).contains("looked up Session"), "{}", screen(&app));
+    // The answer of another run is not for this view.
+    let page = live_page(Vec::new(), RunStatus::Reviewing);
+    reply(&mut app, LiveReply::Run { run: run_id(1), page: Ok(page) });
+    assert!(screen(&app).contains("looked up Session"));
+    let page = live_page(events, RunStatus::Completed);
+    reply(&mut app, LiveReply::Run { run: run(), page: Ok(page) });
+    let commands = send(&mut app, AppMessage::StoreRead { view: working(RunStatus::Completed), written: 0 });
+    assert!(!is_request(&commands), "it has ended");
+    assert!(!screen(&app).contains("following"), "{}", screen(&app));
+}
+
+#[test]
+fn each_activity_has_its_words() {
+    let mut app = following(160, 48);
+    let until = Time::from_millisecond(NOW + 12_000).expect("a moment");
+    for (state, said) in [
+        (HeartbeatState::Waiting, "◌ waiting for the first byte, 2 s"),
+        (HeartbeatState::Receiving, "● receiving, 0 B, 2 s"),
+        (HeartbeatState::BackingOff { reason: "rate limited".into(), until }, "◌ rate limited, 12 s left"),
+        (HeartbeatState::Tools, "● running tools, 2 s"),
+    ] {
+        beat(&mut app, state);
+        let shown = screen(&app);
+        assert!(shown.lines().nth(1).is_some_and(|row| row.contains(said)), "{said}: {shown}");
+    }
+}
+
+#[test]
+fn a_run_of_the_built_in_reviewer_has_no_bar_of_turns() {
+    let mut app = showing(100, 30, view());
+    press(&mut app, "1 V");
+    let events = entries().into_iter().filter(|event| {
+        !matches!(event, RunEvent::TurnAsked { .. } | RunEvent::TurnAnswered { .. } | RunEvent::ToolAnswered { .. })
+    });
+    let mut page = Arc::into_inner(live_page(events.collect(), RunStatus::Completed)).expect("one owner");
+    page.record.reviewed_by.name = "builtin".into();
+    reply(&mut app, LiveReply::Run { run: run_id(3), page: Ok(Arc::new(page)) });
+    press(&mut app, "Left Right Home End j k");
+    assert_snapshot!("live_builtin-100x30", screen(&app));
+}
+
+#[test]
+fn a_finished_run_is_read_from_its_journal_in_the_store() {
+    let mut fixture = TurnsFixture::with_fates(&[Fate::Completed]);
+    for (columns, rows) in [(160, 48), (80, 24)] {
+        let mut app = fixture.app(columns, rows);
+        fixture.press(&mut app, "1 V Home Right");
+        assert_snapshot!(format!("live_finished-{columns}x{rows}"), screen(&app));
+    }
+}
+
+#[test]
+fn a_run_under_way_is_followed_in_the_store() {
+    let mut fixture = TurnsFixture::with_fates(&[Fate::Receiving]);
+    let mut app = fixture.app(120, 40);
+    fixture.press(&mut app, "1 V");
+    assert!(bar(&app).starts_with("◂ 1 2 3 4 5 [6] 7… ▸"), "{}", screen(&app));
+    let file = FileCoverage { path: "src/late.rs".into(), hunks: vec![LineRange::new(1, 2)], keys: Vec::new() };
+    let run = fixture.written[0].1.run.clone();
+    let mut journal = fixture.store.open_journal(&run).expect("a journal");
+    journal.append(super::turns::now(), RunEvent::Covered { file }).expect("appended");
+    fixture.refresh(&mut app);
+    assert!(screen(&app).contains("src/late.rs"), "{}", screen(&app));
+}
+
+#[test]
+fn the_keys_of_a_run_work_and_a_finding_leads_to_its_run() {
+    let mut app = following(120, 40);
+    let commands = press(&mut app, "p");
+    assert!(matches!(commands.as_slice(), [AppCommand::Pause(_)]), "{commands:?}");
+    press(&mut app, "C");
+    assert!(screen(&app).contains("Cancel the review of range:HEAD~3..HEAD?"), "{}", screen(&app));
+    let commands = press(&mut app, "y");
+    assert!(matches!(commands.as_slice(), [AppCommand::Cancel(_)]), "{commands:?}");
+    let mut app = showing(120, 40, view());
+    let commands = press(&mut app, "2 V");
+    let is_request = |command: &AppCommand| matches!(command, AppCommand::View(ViewRequest::Live(wanted)) if wanted.run == run_id(3));
+    assert!(commands.iter().any(is_request), "{commands:?}");
+    reply(&mut app, LiveReply::Run { run: run_id(3), page: Err("the store no longer has the run".into()) });
+    assert!(screen(&app).contains("the store no longer has the run"), "{}", screen(&app));
+    let mut app = app_without_runs();
+    press(&mut app, "V");
+    assert!(screen(&app).contains("no run is selected"), "{}", screen(&app));
+}
+
+fn app_without_runs() -> App {
+    showing(120, 40, complete(StoreViewBuilder::default()))
+}
+
+#[test]
+fn no_size_is_too_small_and_no_text_is_obeyed() {
+    let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}abc\u{9b}31m \u{e0041}\r\n\tx 漢字かな";
+    let mut events = entries();
+    let arguments = serde_json::json!({ "path": evil, "query": evil }).to_string();
+    for name in ["read_file", "codebase_search", evil] {
+        events.push(RunEvent::ToolAnswered {
+            turn: 4,
+            name: name.into(),
+            arguments: arguments.clone(),
+            outcome: ToolOutcome::Answered,
+            tokens: u64::MAX,
+            result: format!("{evil}, lines 1 to 9 of 9"),
+        });
+    }
+    let hunks = vec![LineRange { start: u32::MAX, end: 0 }, LineRange { start: 0, end: u32::MAX }];
+    events.push(RunEvent::Covered { file: FileCoverage { path: evil.into(), hunks, keys: Vec::new() } });
+    let mut found = finding(9, Priority::P0, u32::MAX, evil);
+    found.repo_relative_path = evil.into();
+    events.push(RunEvent::Finding { finding: found });
+    for (columns, rows) in
+        [(20, 5), (20, 24), (33, 7), (40, 10), (60, 16), (80, 5), (80, 24), (120, 16), (200, 60), (500, 5), (500, 150)]
+    {
+        for has_diff in [true, false] {
+            let mut app = open(columns, rows, events.clone(), RunStatus::Reviewing);
+            if !has_diff {
+                let empty = DiffPage { run: run(), note: Some(evil.into()), ..DiffPage::default() };
+                reply(&mut app, LiveReply::Diff(Arc::new(empty)));
+            }
+            for keys in ["", "Right", "Left", "Home", "End", "G", "g", "j", "Ctrl-d", "=", "PageDown"] {
+                press(&mut app, keys);
+                for set in [glyphs::UNICODE, glyphs::ASCII, glyphs::PLAIN] {
+                    app.display.glyphs = set;
+                    let shown = screen(&app);
+                    assert!(!shown.chars().any(|c| c != '\n' && text::is_unsafe(c)), "{columns}x{rows}: {shown}");
+                    assert!(!set.is_ascii_only() || shown.is_ascii(), "{columns}x{rows}: {shown}");
+                }
+            }
+            for (columns, rows) in [(20, 5), (37, 11), (300, 9), (columns, rows)] {
+                send(&mut app, AppMessage::Resized { columns, rows });
+                screen(&app);
+            }
+        }
+    }
+}
