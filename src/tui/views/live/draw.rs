@@ -113,13 +113,15 @@ pub fn build_file_list(app: &App, view: &LiveView) -> Doc {
     doc
 }
 
-/// Formats ranges of lines: `1-40, 60-88`, or `all` for a whole file.
+/// Formats ranges of lines: `1-40, 60-88`, or `all` if one of them is the whole file.
 fn format_ranges(ranges: &[LineRange]) -> String {
     let format = |range: &LineRange| match (range.start.max(1), range.end) {
-        (_, u32::MAX) => "all".to_owned(),
         (start, end) if start == end => start.to_string(),
         (start, end) => format!("{start}-{end}"),
     };
+    if ranges.iter().any(|range| range.end == u32::MAX) {
+        return "all".to_owned();
+    }
     let mut listed: Vec<String> = ranges.iter().take(MAX_LISTED_RANGES).map(format).collect();
     if let Some(more) = ranges.len().checked_sub(MAX_LISTED_RANGES).filter(|more| *more > 0) {
         listed.push(format!("{} more", text::format_thousands(more as u64)));

@@ -208,13 +208,14 @@ impl LiveView {
         self.page.as_ref().map_or(&[], |page| &page.trace.history.turns)
     }
 
-    /// Returns the position of the shown turn: the chosen one, else the last one with an answer, else the last one.
+    /// Returns the position of the shown turn: the chosen one; else, while the run works, the last one with an answer; else
+    /// the last one.
     fn shown_index(&self) -> Option<usize> {
         let turns = self.turns();
         let answered = || turns.iter().rposition(|turn| turn.answer().is_some());
         match self.chosen {
             Some(number) => turns.iter().position(|turn| turn.number >= number).or(turns.len().checked_sub(1)),
-            None => answered().or(turns.len().checked_sub(1)),
+            None => answered().filter(|_| self.may_change()).or(turns.len().checked_sub(1)),
         }
     }
 
