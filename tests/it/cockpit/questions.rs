@@ -13,6 +13,8 @@ fn a_question_is_asked_in_the_background_and_its_answer_outlives_the_cockpit() {
     let asked = reviewed.model.asked();
     reviewed.model.hold_after(asked);
     let mut cockpit = Cockpit::open(&reviewed.test);
+    cockpit.wait("the findings", |screen| screen.contains("A GitHub token stands") && screen.contains("idle"));
+    cockpit.press("j");
     cockpit.wait("the finding", |screen| screen.contains("nobody checks it") && screen.contains("idle"));
     cockpit.press("A");
     cockpit.wait("the cost", |screen| screen.contains("at most $0.0") && screen.contains("asks m"));
