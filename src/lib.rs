@@ -54,7 +54,7 @@
 //!
 //! # Entry points
 //!
-//! `main` calls [`cli`], which opens the cockpit in [`tui`] or runs one command. Five commands are processes that
+//! `main` calls [`cli`], which opens the cockpit in [`tui`] or runs one command. Six commands are processes that
 //! revdeck starts itself:
 //!
 //! | command | process |
@@ -62,6 +62,7 @@
 //! | `revdeck worker RUN` | reviews one run; ends in [`runner::Services::worker`] |
 //! | `revdeck watch` | requests reviews when the code moves; see [`runner::RepoWatcher`] |
 //! | `revdeck fixer FIX` | makes a patch for findings |
+//! | `revdeck asker FINDING` | sends the user's question about a finding to a model, and stores the answer |
 //! | `revdeck indexer COMMIT` | reads a tree into the index |
 //! | `revdeck keep` | supervises a command-line agent; see [`reviewers::command::supervisor`] |
 //!
