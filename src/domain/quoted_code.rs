@@ -40,16 +40,12 @@ impl CodeLines {
 
 /// Returns the text before the first mask and behind the last one; `None` if there is no mask.
 fn split_at_masks(line: &str) -> Option<(&str, &str)> {
-    let starts = MASKS.iter().filter_map(|(begin, end)| {
-        let at = line.find(begin)?;
-        line[at..].contains(end).then_some(at)
+    let masks = MASKS.iter().flat_map(|(begin, end)| {
+        line.match_indices(begin).filter_map(move |(at, _)| Some((at, at + line[at..].find(end)? + end.len())))
     });
-    let start = starts.min()?;
-    let ends = MASKS.iter().filter_map(|(begin, end)| {
-        let at = line.rfind(begin)?;
-        Some(at + line[at..].find(end)? + end.len())
-    });
-    let end = ends.max()?;
+    let (start, end) = masks.fold(None, |span: Option<(usize, usize)>, (from, to)| {
+        Some(span.map_or((from, to), |(start, end)| (start.min(from), end.max(to))))
+    })?;
     Some((&line[..start], &line[end..]))
 }
 
@@ -83,6 +79,7 @@ mod tests {
         let split = |line| split_at_masks(line).map(|(a, b)| (a.to_owned(), b.to_owned()));
         let parts = |a: &str, b: &str| Some((a.to_owned(), b.to_owned()));
         assert_eq!(split("f(\u{ab}secret\u{bb}, \u{2026}(3 characters)) end"), parts("f(", ") end"));
+        assert_eq!(split("f(\u{2026}(3 characters)) \u{2026}(and"), parts("f(", ") \u{2026}(and"));
         assert_eq!(split("\u{2026}(more"), None);
         assert_eq!(split("plain"), None);
     }

@@ -19,6 +19,8 @@ const MIN_RANDOM_CHARS: usize = 16;
 /// cannot be told from abbreviations.
 const MIN_LETTERS_CHARS: usize = 12;
 const MAX_LETTERS_WORD_SHARE: f64 = 0.3;
+/// Least share of neighbours of different case in random letters of mixed case. Random ones have 0.5, names in camel case 0.3.
+const MIN_CASE_CHANGES: f64 = 0.4;
 /// Least entropy, in bits per character, of a password, a named key, a named key of hexadecimal digits and a random text.
 /// 16 random characters of Base64 have 3.7 on the average, 16 hexadecimal digits 3.0.
 const MIN_PASSWORD_ENTROPY: f64 = 2.2;
@@ -81,10 +83,17 @@ fn is_random_letters(text: &str) -> bool {
     let vowels = count(|byte| matches!(byte.to_ascii_lowercase(), b'a' | b'e' | b'i' | b'o' | b'u' | b'y'));
     let is_mixed = count(u8::is_ascii_uppercase) >= 2 && count(u8::is_ascii_lowercase) >= 2;
     let is_wordless = match is_mixed {
-        true => word_share(text, 3) < MAX_LETTERS_WORD_SHARE,
+        true => word_share(text, 3) < MAX_LETTERS_WORD_SHARE && case_changes(text) >= MIN_CASE_CHANGES,
         false => vowels * 6 < text.len(),
     };
     text.len() >= MIN_LETTERS_CHARS && text.is_ascii() && is_wordless && !is_sequence(text)
+}
+
+/// Returns the share of neighbouring letters that differ in case.
+fn case_changes(text: &str) -> f64 {
+    let bytes = text.as_bytes();
+    let changes = bytes.windows(2).filter(|pair| pair[0].is_ascii_uppercase() != pair[1].is_ascii_uppercase()).count();
+    changes as f64 / (bytes.len().max(2) - 1) as f64
 }
 
 /// Returns whether a text with the name of a key or token is one.
@@ -429,6 +438,8 @@ mod tests {
             assert!(is_password(text), "{text}");
         }
         for text in [
+            "CheckLengthStrength",
+            "MinLengthStrength",
             "getPasswordFromEnvironment",
             "correcthorsebatterystaple",
             "PASSWORDREQUIRED",

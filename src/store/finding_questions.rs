@@ -107,6 +107,24 @@ impl Store {
         }
     }
 
+    /// Returns true when the standard input of this process is the lock of the question, which only the process has that
+    /// the runner started for it. Always true where files have no identity.
+    pub fn is_question_worker(&self, id: &FindingId) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::fd::AsFd;
+            let input = std::io::stdin().as_fd().try_clone_to_owned().map(std::fs::File::from);
+            let identity = |data: std::io::Result<std::fs::Metadata>| data.ok().map(|data| files::file_identity(&data));
+            let input = identity(input.and_then(|file| file.metadata()));
+            input.is_some() && input == identity(std::fs::metadata(self.question_lock_path(id)))
+        }
+        #[cfg(not(unix))]
+        {
+            let _ = id;
+            true
+        }
+    }
+
     /// Waits until no process asks about a finding any more.
     ///
     /// # Errors

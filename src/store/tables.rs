@@ -328,7 +328,6 @@ impl StoreTables {
         self.findings.get(row).first_run as usize
     }
 
-    /// Sets the current status of a finding; returns false when no run has reported it yet.
     /// Gives a finding the priority and kind of a rating. Returns its row; `None` if it is unknown.
     pub(super) fn rate_finding(&mut self, id: &str, rating: Rating) -> Option<usize> {
         let row = self.find_finding(id)?;
@@ -339,6 +338,7 @@ impl StoreTables {
         Some(row)
     }
 
+    /// Sets the current status of a finding; returns false when no run has reported it yet.
     pub(super) fn set_status(&mut self, id: &str, status: FindingStatus) -> bool {
         let Some(row) = self.find_finding(id) else { return false };
         let mut column = self.findings.get(row);

@@ -32,6 +32,10 @@ impl Asker<'_> {
     ///
     /// If the result cannot be stored; all other failures are stored as the result.
     pub fn run_asker(&self, id: &FindingId) -> Result<(), RunnerError> {
+        // Another process would pay for the same question.
+        if !self.services.store.is_question_worker(id) {
+            return Ok(());
+        }
         process::ignore_the_terminal();
         let stored = self.answer_pending(id);
         process::unlock_input();

@@ -166,7 +166,7 @@ impl Asker<'_> {
         let prompts = self.services.reviewers().load_prompts()?;
         let (code, hunk) = (self.read_code(material, mask, &limits), self.read_hunk(material, mask, &limits));
         let (finding, earlier) = (material.describe_finding(), material.describe_earlier(&limits));
-        let (finding, earlier) = (mask.mask_key_shapes(&finding), mask.mask_key_shapes(&earlier));
+        let (finding, earlier) = (mask.mask_words(&finding), mask.mask_words(&earlier));
         let question = mask.mask_text(None, question);
         let task =
             Prompt::AskTask { finding: &finding, code: &code, hunk: &hunk, earlier: &earlier, question: &question };

@@ -48,18 +48,23 @@ impl<'a> KnownFindings<'a> {
         Some(self.view.finding(index).first_run)
     }
 
-    /// Returns an undecided or dismissed finding of another reviewer that describes the same problem: of the same kind, or a
-    /// twin of it, in overlapping lines. Smells are the same by that alone; defects also need similar words, or the same
-    /// single line.
+    /// Returns an undecided finding of another reviewer that describes the same problem: of the same kind, or a twin of it,
+    /// in overlapping lines. Smells are the same by that alone; defects also need similar words, or the same single line. A
+    /// dismissed finding is the same only on the same single line.
     pub fn find_duplicate(&self, finding: &Finding) -> Option<&str> {
         let is_same_kind = |kind: Kind| kind == finding.kind || finding.kind.twins().any(|twin| twin == kind);
         let same = self.others.get(finding.repo_relative_path.as_str())?.iter().find(|row| {
             let is_smell = row.kind == finding.kind && finding.kind.is_smell();
             let is_one_line = row.lines() == finding.lines() && finding.lines().count() == 1;
-            (row.status.is_undecided() || row.status == FindingStatus::Dismissed)
-                && is_same_kind(row.kind)
-                && row.lines().overlaps(finding.lines())
-                && (is_smell || is_one_line || is_alike(finding.kind, row.title, &finding.title))
+            let is_same = match row.status {
+                status if status.is_undecided() => {
+                    is_smell || is_one_line || is_alike(finding.kind, row.title, &finding.title)
+                }
+                // A dismissal is about this problem only.
+                FindingStatus::Dismissed => is_one_line,
+                _ => false,
+            };
+            is_same && is_same_kind(row.kind) && row.lines().overlaps(finding.lines())
         });
         same.map(|row| row.id)
     }

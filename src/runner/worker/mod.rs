@@ -469,13 +469,17 @@ impl<'a> RunWorker<'a> {
             return Ok(());
         }
         let view = Arc::clone(self.earlier_view()?);
-        let is_imported = |id: &FindingId| {
+        // The run that reported another problem under an id; `None` for a free id and for this problem.
+        let owner = |id: &FindingId| {
             let row = view.finding(view.finding_index(id.as_str())?);
-            let run = row.last_run.parse().ok().filter(|_| row.title != finding.title)?;
-            Some(self.services.store.run(&run).ok()??.source == Source::Import)
+            (row.title != finding.title).then(|| row.last_run.parse::<RunId>().ok()).flatten()
         };
-        let ids = (0..FindingId::MAX_VARIANTS).map(|n| finding.finding_id.variant(n));
-        if let Some(id) = { ids }.find(|id| is_imported(id) != Some(true)) {
+        let Some(run) = owner(&finding.finding_id) else { return Ok(()) };
+        if self.services.store.run(&run)?.is_none_or(|run| run.source != Source::Import) {
+            return Ok(());
+        }
+        let mut ids = (1..FindingId::MAX_VARIANTS).map(|n| finding.finding_id.variant(n));
+        if let Some(id) = ids.find(|id| owner(id).is_none()) {
             finding.finding_id = id;
         }
         Ok(())

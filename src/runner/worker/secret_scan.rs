@@ -5,6 +5,7 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 
+use crate::domain::text::has_word;
 use crate::domain::{
     Finding, FindingCounts, Kind, OmissionReason, OmittedFile, RunEvent, RunId, RunStatus, Time, text,
 };
@@ -21,7 +22,7 @@ pub(in crate::runner) const MAX_SCANNED_BYTES: u64 = 256 << 20;
 pub(in crate::runner) const MAX_FOREGROUND_BYTES: u64 = 32 << 20;
 /// Maximum number of lines of a model's finding that counts as a report of a secret in these lines. Not from the
 /// literature: a finding about more code is hardly about one value.
-const MAX_SECRET_REPORT_LINES: u32 = 10;
+const MAX_SECRET_REPORT_LINES: u32 = 3;
 /// Words that tell a security finding about a secret from one about other code in its line.
 const SECRET_WORDS: [&str; 6] = ["secret", "key", "password", "passphrase", "credential", "token"];
 
@@ -154,15 +155,8 @@ fn reports_secret(known: &Finding, secret: &Finding) -> bool {
     let is_here = known.repo_relative_path == secret.repo_relative_path
         && lines.overlaps(secret.lines())
         && lines.count() <= MAX_SECRET_REPORT_LINES;
-    let names_secret = || {
-        let words = format!("{} {}", known.title, known.explanation).to_lowercase();
-        SECRET_WORDS.iter().any(|word| words.contains(word))
-    };
-    match known.kind {
-        Kind::HardcodedConfiguration => is_here,
-        Kind::Security => is_here && names_secret(),
-        _ => false,
-    }
+    let is_kind = matches!(known.kind, Kind::HardcodedConfiguration | Kind::Security);
+    is_here && is_kind && [&known.title, &known.explanation].into_iter().any(|text| has_word(text, &SECRET_WORDS))
 }
 
 /// Gives a model's finding about a secret at least the urgency of the secret, so that a model cannot play it down.
@@ -211,9 +205,13 @@ impl RunWorker<'_> {
             return Ok(());
         }
         let reported = outcome.findings.len();
+        // A finding reports one secret: a second one needs a finding of its own.
+        let mut is_taken = vec![false; reported];
         for mut secret in found {
             let (models, _) = outcome.findings.split_at_mut(reported);
-            if let Some(known) = models.iter_mut().find(|known| reports_secret(known, &secret)) {
+            let mut free = models.iter_mut().zip(&mut is_taken).filter(|(_, is_taken)| !**is_taken);
+            if let Some((known, is_taken)) = free.find(|(known, _)| reports_secret(known, &secret)) {
+                *is_taken = true;
                 // A carried finding was raised in its own run.
                 let is_own = outcome.coverage.carried_from_run(&known.finding_id).is_none();
                 if is_own && raise_to_secret(known, &secret) {

@@ -211,7 +211,10 @@ pub(crate) fn find_text_secrets(
         return Vec::new();
     }
     if let Some(old) = old() {
-        secrets.retain(|secret| memchr::memmem::find(&old, secret.text.as_bytes()).is_none());
+        drop_known_secrets(&mut secrets, &old);
+    }
+    if secrets.is_empty() {
+        return Vec::new();
     }
     let in_tests = match tests {
         TestCodeCheck::Syntax if !in_test && !secrets.is_empty() => find_secrets_in_tests(path, text, &secrets),
@@ -224,6 +227,21 @@ pub(crate) fn find_text_secrets(
     let form = choose_text_form(Some(path), Language::detect(path, text));
     FileSecrets::from_text(text, form).redactor(text).redact_smells(&mut smells, text);
     smells
+}
+
+/// Number of secrets from which the old text is searched for all of them at once.
+const MANY_SECRETS: usize = 16;
+
+/// Removes the secrets that stand in the old text.
+fn drop_known_secrets(secrets: &mut Vec<Secret<'_>>, old: &[u8]) {
+    if secrets.len() < MANY_SECRETS {
+        return secrets.retain(|secret| memchr::memmem::find(old, secret.text.as_bytes()).is_none());
+    }
+    let Ok(search) = aho_corasick::AhoCorasick::new(secrets.iter().map(|secret| secret.text)) else { return };
+    let mut is_known = vec![false; secrets.len()];
+    search.find_overlapping_iter(old).for_each(|hit| is_known[hit.pattern().as_usize()] = true);
+    let mut known = is_known.into_iter();
+    secrets.retain(|_| !known.next().unwrap_or(false));
 }
 
 /// Returns for each secret whether it stands in test code by the syntax tree; false if the text cannot be parsed.
