@@ -1,11 +1,14 @@
 //! `revdeck triage`: sets the status of findings. Decisions are stored before they are printed; one command is one step
 //! for `undo`.
 
+use std::fmt::Display;
+
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCandidates;
 
 use jiff::tz::TimeZone;
 
+use super::actor::CommandActor;
 use super::error::{CliError, CliExitCode};
 use super::session::{Invocation, Session};
 use super::{complete, output, resolve_id};
@@ -93,10 +96,7 @@ pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCod
     let change = StatusChange { actor: actor.actor, status, reason };
     let lines = set_status(&session.store, &session.ambient, &chosen, change).map_err(|error| match error {
         SetStatusError::Store(error) => error.into(),
-        refused => {
-            let error = CliError::usage(refused.to_string());
-            if actor.is_assistant() { error.hint(actor.hint()) } else { error }
-        }
+        refused => refuse(&actor, &refused),
     })?;
     let already = chosen.len() - lines.len();
     if already > 0 {
@@ -108,6 +108,12 @@ pub fn run(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExitCod
     }
     output::print(&said)?;
     Ok(CliExitCode::Done)
+}
+
+/// Creates the error for a refused change, with the reason for an assistant.
+fn refuse(actor: &CommandActor, refusal: &dyn Display) -> CliError {
+    let error = CliError::usage(refusal.to_string());
+    if actor.is_assistant() { error.hint(actor.hint()) } else { error }
 }
 
 fn resolve_findings(session: &Session, arguments: &TriageArgs) -> Result<Vec<FindingId>, CliError> {
@@ -140,10 +146,7 @@ fn run_snooze(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExit
     let places = (&session.repo, &session.store);
     let lines = snooze_findings(places, &session.ambient, &chosen, wish, actor.actor).map_err(|error| match error {
         SnoozeError::Store(error) => error.into(),
-        refused => {
-            let error = CliError::usage(refused.to_string());
-            if actor.is_assistant() { error.hint(actor.hint()) } else { error }
-        }
+        refused => refuse(&actor, &refused),
     })?;
     if lines.len() < chosen.len() {
         let already = format_count(chosen.len() - lines.len(), "finding");
@@ -168,10 +171,7 @@ fn run_rating(invocation: &Invocation, arguments: &TriageArgs) -> Result<CliExit
     let lines =
         rate_findings(&session.store, &session.ambient, &chosen, wish, actor.actor).map_err(|error| match error {
             RatingError::Store(error) => error.into(),
-            refused => {
-                let error = CliError::usage(refused.to_string());
-                if actor.is_assistant() { error.hint(actor.hint()) } else { error }
-            }
+            refused => refuse(&actor, &refused),
         })?;
     if lines.len() < chosen.len() {
         let already = format_count(chosen.len() - lines.len(), "finding");

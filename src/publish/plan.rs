@@ -51,11 +51,10 @@ pub struct PublishPlan {
 /// Makes the plan. A finding occurs once in it, even if `findings` holds it twice.
 pub fn plan_comments(input: &PlanInput<'_>) -> PublishPlan {
     let mut plan = PublishPlan::default();
-    let commented = |is_open: bool| -> HashSet<&FindingId> {
-        let comments = input.known.inline.iter().filter(|comment| !(is_open && comment.is_resolved));
-        comments.map(|comment| &comment.finding).collect()
-    };
-    let (known, open) = (commented(false), commented(true));
+    let comments = || input.known.inline.iter();
+    let known: HashSet<&FindingId> = comments().map(|comment| &comment.finding).collect();
+    let open: HashSet<&FindingId> =
+        comments().filter(|comment| !comment.is_resolved).map(|comment| &comment.finding).collect();
     let mut seen = HashSet::new();
     let fresh = input.findings.iter().enumerate().filter(|(_, found)| seen.insert(&found.finding().finding_id));
     let mut unplaced = Vec::new();

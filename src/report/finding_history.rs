@@ -11,7 +11,7 @@ use crate::domain::{
     NoteKind, QuestionAnswer, QuestionOutcome, QuestionRequest, QuestionVerdict, RunId, RunOutput, RunRecord,
     SnoozeEnd, Time,
 };
-use crate::masking::mask_name;
+use crate::masking::Mask;
 use crate::policy::find_resolution;
 use crate::store::{Store, StoreError};
 
@@ -251,7 +251,7 @@ pub fn describe_answer(line: &FindingQuestion) -> String {
             (claim, text)
         }
     };
-    sanitize_lines(&mask_name(&format!("{claim}: {said}")), 4)
+    sanitize_lines(&Mask::On.mask_words(&format!("{claim}: {said}")), 4)
 }
 
 /// Returns the word for an actor in a sentence.

@@ -122,6 +122,11 @@ pub(super) fn is_torn(file: &File) -> io::Result<bool> {
     Ok(last[0] != b'\n')
 }
 
+/// Returns the length of the file at a path in bytes; 0 without the file.
+pub(super) fn length_at(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |data| data.len())
+}
+
 /// Fills `buffer` from `offset`. Outside Unix the call moves the file's position, which does not affect appends.
 pub(super) fn read_at(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
     #[cfg(unix)]

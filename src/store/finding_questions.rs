@@ -183,7 +183,7 @@ impl Store {
 
     /// Returns the length of `questions.ndjson` in bytes; 0 without the file.
     pub fn questions_bytes(&self) -> u64 {
-        std::fs::metadata(self.questions_path()).map_or(0, |data| data.len())
+        files::length_at(&self.questions_path())
     }
 }
 

@@ -41,9 +41,6 @@ impl Store {
 
     /// Returns the rating of each finding that has one.
     pub(super) fn ratings(&self) -> Result<HashMap<String, Rating>, StoreError> {
-        if files::open_read(&self.ratings_path())?.is_none() {
-            return Ok(HashMap::new());
-        }
         let mut last: HashMap<String, Rating> =
             self.rating_log()?.into_iter().map(|line| (line.finding_id.to_string(), line.rating)).collect();
         last.retain(|_, rating| !rating.is_empty());
@@ -52,7 +49,7 @@ impl Store {
 
     /// Returns the length of `ratings.ndjson` in bytes; 0 without the file.
     pub(super) fn ratings_bytes(&self) -> u64 {
-        std::fs::metadata(self.ratings_path()).map_or(0, |data| data.len())
+        files::length_at(&self.ratings_path())
     }
 }
 

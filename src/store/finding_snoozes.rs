@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::extents::TrackedFile;
-use super::{Store, StoreError, lines};
+use super::{Store, StoreError, files, lines};
 use crate::domain::{FindingId, FindingSnooze, SnoozeEnd};
 
 impl Store {
@@ -53,7 +53,7 @@ impl Store {
 
     /// Returns the length of `snoozes.ndjson` in bytes; 0 without the file.
     pub fn snoozes_bytes(&self) -> u64 {
-        std::fs::metadata(self.snoozes_path()).map_or(0, |data| data.len())
+        files::length_at(&self.snoozes_path())
     }
 }
 

@@ -68,7 +68,7 @@ impl Store {
     /// Returns the length of `fixes.ndjson` in bytes, which shows whether there are new lines; 0 when the file is
     /// missing.
     pub fn fixes_bytes(&self) -> u64 {
-        std::fs::metadata(self.fixes_path()).map_or(0, |seen| seen.len())
+        files::length_at(&self.fixes_path())
     }
 
     /// Returns a fix; `None` when there is no such fix.

@@ -46,7 +46,7 @@ impl Store {
     /// Returns the length of `surfaced.ndjson` in bytes, which shows whether there are new lines; 0 when the file is
     /// missing.
     pub fn delivered_bytes(&self) -> u64 {
-        std::fs::metadata(self.deliveries_path()).map_or(0, |seen| seen.len())
+        files::length_at(&self.deliveries_path())
     }
 
     /// Returns the deliveries that a session of an assistant still has in its context, newest first: those since it

@@ -395,13 +395,8 @@ fn draw_code(
     let base = painter.style(change.base);
     // The colours of the syntax stand on a tinted line; without a tint, the colour of the text marks the change.
     let is_tinted = base.bg.is_some_and(|color| color != ratatui::style::Color::Reset);
-    let syntax = if look.is_dim {
-        &[]
-    } else if is_tinted || !change.is_changed {
-        pane.spans(side, line)
-    } else {
-        &[]
-    };
+    let is_coloured = !look.is_dim && (is_tinted || !change.is_changed);
+    let syntax = if is_coloured { pane.spans(side, line) } else { &[] };
     let words = if change.is_changed { texts.changed_words(side, line) } else { &[] };
     let word_style = painter.style(change.word);
     let plain = if change.is_changed && is_tinted && !syntax.is_empty() { painter.style(Role::Normal) } else { base };

@@ -114,12 +114,19 @@ pub fn open_note_prompt(app: &mut App, finding: FindingId) {
 
 /// Opens the prompt for the end of a snooze of the marked findings, else of the selected one.
 pub fn prompt_snooze(app: &mut App) {
-    let ids = collect_selected(app);
-    let findings: Vec<FindingId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
-    match findings.is_empty() {
-        true => app.show_notice(NoticeLevel::Info, "no finding is selected"),
-        false => open_snooze_prompt(app, findings),
+    if let Some(findings) = choose_findings(app) {
+        open_snooze_prompt(app, findings);
     }
+}
+
+/// Returns the marked findings, else the selected one; `None`, with a notice, if there is none.
+fn choose_findings(app: &mut App) -> Option<Vec<FindingId>> {
+    let findings: Vec<FindingId> = collect_selected(app).iter().filter_map(|id| id.parse().ok()).collect();
+    if findings.is_empty() {
+        app.show_notice(NoticeLevel::Info, "no finding is selected");
+        return None;
+    }
+    Some(findings)
 }
 
 /// Opens the prompt for the end of a snooze. Findings that are snoozed already are offered to come back.
@@ -132,11 +139,8 @@ pub fn open_snooze_prompt(app: &mut App, findings: Vec<FindingId>) {
 
 /// Opens the prompt for priority and kind of the marked findings, else of the selected one.
 pub fn prompt_rating(app: &mut App) {
-    let ids = collect_selected(app);
-    let findings: Vec<FindingId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
-    match findings.is_empty() {
-        true => app.show_notice(NoticeLevel::Info, "no finding is selected"),
-        false => open_rating_prompt(app, findings),
+    if let Some(findings) = choose_findings(app) {
+        open_rating_prompt(app, findings);
     }
 }
 

@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::prompt::{draw_line_edit, edit_line};
 use super::window::draw_window;
-use super::{KeyPress, View, ViewFlow};
+use super::{KeyPress, View, ViewFlow, scroll_distance};
 use crate::tui::app::App;
 use crate::tui::draw::painter::Painter;
 use crate::tui::keymap::{Action, KeyContext, KeySequence, Keymap};
@@ -95,17 +95,7 @@ impl HelpView {
     /// Executes a movement. Returns false for another action.
     fn run_movement(&mut self, app: &App, action: Option<Action>) -> bool {
         let page = isize::try_from(self.size(app).1).unwrap_or(isize::MAX);
-        let by = match action {
-            Some(Action::Down) => 1,
-            Some(Action::Up) => -1,
-            Some(Action::HalfPageDown) => (page / 2).max(1),
-            Some(Action::HalfPageUp) => -(page / 2).max(1),
-            Some(Action::PageDown) => page,
-            Some(Action::PageUp) => -page,
-            Some(Action::Top) => isize::MIN,
-            Some(Action::Bottom) => isize::MAX,
-            _ => return false,
-        };
+        let Some(by) = action.and_then(|action| scroll_distance(action, page)) else { return false };
         self.scroll(app, by);
         true
     }

@@ -365,6 +365,21 @@ pub fn change_view<V: View>(app: &mut App, change: impl FnOnce(&mut V, &mut App)
     app.views.views.insert(place, view);
 }
 
+/// Returns by how many lines an action scrolls; `None` if it does not scroll. `page` is the number of lines of a page.
+pub(crate) fn scroll_distance(action: Action, page: isize) -> Option<isize> {
+    Some(match action {
+        Action::Down => 1,
+        Action::Up => -1,
+        Action::HalfPageDown => (page / 2).max(1),
+        Action::HalfPageUp => -(page / 2).max(1),
+        Action::PageDown => page,
+        Action::PageUp => -page,
+        Action::Top => isize::MIN,
+        Action::Bottom => isize::MAX,
+        _ => return None,
+    })
+}
+
 /// Returns actions with their own labels, for a footer.
 pub fn with_labels<const N: usize>(actions: [Action; N]) -> Vec<(Action, &'static str)> {
     actions.into_iter().map(|action| (action, action.footer_label())).collect()

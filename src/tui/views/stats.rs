@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, with_labels};
+use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, scroll_distance, with_labels};
 use crate::ledger::metrics::{Metrics, MetricsSelection, OutcomeCounts, Precision};
 use crate::report::figures::{format_brief, format_percent, format_short_count, render_sparkline};
 use crate::report::stats::{MIN_TELLING_DECISIONS, build_charts, describe_metrics, describe_span, gather_metrics};
@@ -87,18 +87,11 @@ impl View for StatsView {
         let page = isize::try_from(page_height(app)).unwrap_or(isize::MAX);
         match press.action {
             Some(Action::Abort | Action::Back | Action::Left | Action::Stats) => return ViewFlow::Close,
-            Some(Action::Down) => self.scroll(app, 1),
-            Some(Action::Up) => self.scroll(app, -1),
-            Some(Action::HalfPageDown) => self.scroll(app, (page / 2).max(1)),
-            Some(Action::HalfPageUp) => self.scroll(app, -(page / 2).max(1)),
-            Some(Action::PageDown) => self.scroll(app, page),
-            Some(Action::PageUp) => self.scroll(app, -page),
-            Some(Action::Top) => self.scroll(app, isize::MIN),
-            Some(Action::Bottom) => self.scroll(app, isize::MAX),
             Some(Action::Redraw) => commands.push(AppCommand::Redraw),
             Some(Action::Suspend) => commands.push(AppCommand::Suspend),
             Some(Action::Quit) => commands.push(AppCommand::Quit(None)),
-            _ => {}
+            Some(action) => self.scroll(app, scroll_distance(action, page).unwrap_or(0)),
+            None => {}
         }
         ViewFlow::Open
     }

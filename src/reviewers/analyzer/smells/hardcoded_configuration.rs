@@ -229,14 +229,8 @@ pub(crate) fn find_text_secrets(
     smells
 }
 
-/// Number of secrets from which the old text is searched for all of them at once.
-const MANY_SECRETS: usize = 16;
-
-/// Removes the secrets that stand in the old text.
+/// Removes the secrets that stand in the old text, which is searched once for all of them.
 fn drop_known_secrets(secrets: &mut Vec<Secret<'_>>, old: &[u8]) {
-    if secrets.len() < MANY_SECRETS {
-        return secrets.retain(|secret| memchr::memmem::find(old, secret.text.as_bytes()).is_none());
-    }
     let Ok(search) = aho_corasick::AhoCorasick::new(secrets.iter().map(|secret| secret.text)) else { return };
     let mut is_known = vec![false; secrets.len()];
     search.find_overlapping_iter(old).for_each(|hit| is_known[hit.pattern().as_usize()] = true);

@@ -29,7 +29,7 @@ pub(crate) use worker::{LiveReply, LiveRequest, start_worker};
 use trace::{FileMoment, LineReading, ReportTime, TraceMoment};
 
 use super::confirm::{ConfirmAction, ConfirmView};
-use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest};
+use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, scroll_distance};
 use crate::domain::{LineRange, RunRecord};
 use crate::runner::BUILTIN_REVIEWER;
 use crate::store::{HeartbeatState, RunRow};
@@ -138,21 +138,13 @@ impl View for LiveView {
             A::NextTurn | A::Right => self.step(app, true),
             A::FirstTurn => self.choose(app, self.turns().first().map(|turn| turn.number)),
             A::Follow => self.choose(app, None),
-            A::Down => self.scroll_by(app, 1),
-            A::Up => self.scroll_by(app, -1),
-            A::HalfPageDown => self.scroll_by(app, (page / 2).max(1)),
-            A::HalfPageUp => self.scroll_by(app, -(page / 2).max(1)),
-            A::PageDown => self.scroll_by(app, page),
-            A::PageUp => self.scroll_by(app, -page),
-            A::Top => self.scroll_by(app, isize::MIN),
-            A::Bottom => self.scroll_by(app, isize::MAX),
             A::SideBySide => drop(self.diff.toggle_side_by_side()),
             A::Pause => self.toggle_pause(app, commands),
             A::Cancel => self.confirm_cancel(app),
             A::Redraw => commands.push(AppCommand::Redraw),
             A::Suspend => commands.push(AppCommand::Suspend),
             A::Quit => commands.push(AppCommand::Quit(None)),
-            _ => {}
+            action => self.scroll_by(app, scroll_distance(action, page).unwrap_or(0)),
         }
         self.sync(app, commands);
         ViewFlow::Open

@@ -2,6 +2,7 @@
 //!
 //! - Entries are applied as they arrive, so a growing journal is never read twice.
 //! - Paths have the form of [`path_key`]. Line numbers are 1-based, ranges are inclusive, and belong to the new side.
+//! - A hunk counts as read at the turn whose answer covers it: the journal does not tell when it was sent.
 //! - Turn 0 stands for everything before the first turn, and for all of a reviewer without turns.
 
 #[cfg(test)]

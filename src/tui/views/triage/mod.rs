@@ -32,7 +32,9 @@ use queue::{StepBack, TriageQueue, TriageVerdict};
 
 use super::fix::{self, FixOrder};
 use super::prompt::{InputPromptKind, PromptView, ReasonEntry, build_reason_prompt};
-use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, change_view, open_for_action};
+use super::{
+    KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, change_view, open_for_action, scroll_distance,
+};
 use crate::domain::{Disposition, FindingId, FindingStatus, FixStatus};
 use crate::store::StoreView;
 use crate::store::triage::UndoOutcome;
@@ -159,14 +161,6 @@ impl View for TriageView {
                 self.queue.go_back();
                 self.show(app, commands);
             }
-            A::Down => self.scroll_by(app, 1),
-            A::Up => self.scroll_by(app, -1),
-            A::HalfPageDown => self.scroll_by(app, (page / 2).max(1)),
-            A::HalfPageUp => self.scroll_by(app, -(page / 2).max(1)),
-            A::PageDown => self.scroll_by(app, page),
-            A::PageUp => self.scroll_by(app, -page),
-            A::Top => self.scroll_by(app, isize::MIN),
-            A::Bottom => self.scroll_by(app, isize::MAX),
             A::Note => {
                 if let Some(finding) = self.shown_id() {
                     open_note_prompt(app, finding);
@@ -195,7 +189,7 @@ impl View for TriageView {
             A::Redraw => commands.push(AppCommand::Redraw),
             A::Suspend => commands.push(AppCommand::Suspend),
             A::Quit => commands.push(AppCommand::Quit(None)),
-            _ => {}
+            action => self.scroll_by(app, scroll_distance(action, page).unwrap_or(0)),
         }
         ViewFlow::Open
     }
