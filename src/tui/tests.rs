@@ -9,6 +9,7 @@ mod librarian;
 mod life;
 mod lists;
 mod live;
+mod looks;
 mod mouse;
 mod palette;
 mod questions;

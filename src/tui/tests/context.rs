@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::support::*;
 use super::turns::sample::Fate;
-use super::turns::{TurnsFixture, both, now};
+use super::turns::{TurnsFixture, assert_fixture_looks, now};
 use crate::domain::{
     ContextRecord, ContextRecordSection, JournalEntry, RunEvent, RunId, RunStatus, TurnPhase, WindowUse, text,
 };
@@ -16,14 +16,14 @@ use crate::tui::turns::TurnHistory;
 
 #[test]
 fn what_was_sent() {
-    both("context_sent", &mut TurnsFixture::with_fates(&[Fate::Completed]), |desk, columns, rows| {
+    assert_fixture_looks("context_sent", &mut TurnsFixture::with_fates(&[Fate::Completed]), |desk, columns, rows| {
         desk.context(columns, rows)
     });
 }
 
 #[test]
 fn what_was_left_out() {
-    both("context_left_out", &mut TurnsFixture::with_fates(&[Fate::Completed]), |desk, columns, rows| {
+    assert_fixture_looks("context_left_out", &mut TurnsFixture::with_fates(&[Fate::Completed]), |desk, columns, rows| {
         let mut app = desk.context(columns, rows);
         desk.press(&mut app, "s");
         app
@@ -32,7 +32,7 @@ fn what_was_left_out() {
 
 #[test]
 fn alone_on_the_screen_there_is_room_for_more_columns() {
-    both("context_zoomed", &mut TurnsFixture::with_fates(&[Fate::Completed]), |desk, columns, rows| {
+    assert_fixture_looks("context_zoomed", &mut TurnsFixture::with_fates(&[Fate::Completed]), |desk, columns, rows| {
         let mut app = desk.context(columns, rows);
         desk.press(&mut app, "z");
         app
@@ -41,7 +41,7 @@ fn alone_on_the_screen_there_is_room_for_more_columns() {
 
 #[test]
 fn a_run_that_tells_of_no_context() {
-    both("context_none", &mut TurnsFixture::with_fates(&[Fate::Failed]), |desk, columns, rows| {
+    assert_fixture_looks("context_none", &mut TurnsFixture::with_fates(&[Fate::Failed]), |desk, columns, rows| {
         desk.context(columns, rows)
     });
 }

@@ -2,17 +2,15 @@
 
 use std::sync::Arc;
 
-use insta::assert_snapshot;
-use rstest::rstest;
 use similar::{DiffOp, TextDiff};
 
+use super::looks::{assert_looks, assert_looks_at_all_sizes};
 use super::support::*;
 use crate::domain::{FindingStatus, Kind, LineRange, Priority};
 use crate::tui::app::App;
 use crate::tui::diff::{
     ChangeBlock, DiffFile, DiffFinding, DiffPage, DiffPane, DiffRequest, DiffSuggestion, DiffTexts,
 };
-use crate::tui::glyphs;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
 
 /// Files of a diff with their texts.
@@ -137,11 +135,10 @@ fn of_finding(columns: u16, rows: u16) -> App {
     app
 }
 
-#[rstest]
-fn screens(#[values((160, 48), (100, 30), (80, 24))] size: (u16, u16)) {
-    let (columns, rows) = size;
-    assert_snapshot!(format!("diff_of_run-{columns}x{rows}"), screen(&of_run(columns, rows)));
-    assert_snapshot!(format!("diff_of_finding-{columns}x{rows}"), screen(&of_finding(columns, rows)));
+#[test]
+fn screens() {
+    assert_looks_at_all_sizes("diff_of_run", of_run);
+    assert_looks_at_all_sizes("diff_of_finding", of_finding);
 }
 
 #[test]
@@ -149,18 +146,11 @@ fn side_by_side_fills_a_wide_screen_and_the_user_may_choose() {
     let mut app = of_finding(160, 48);
     press(&mut app, "z");
     assert!(app.detail.diff.columns().is_side_by_side, "zoomed, there is room");
-    assert_snapshot!("diff_side_by_side-160x48", screen(&app));
+    assert_looks("diff_side_by_side", &mut app);
     press(&mut app, "=");
     assert!(!app.detail.diff.columns().is_side_by_side);
     press(&mut app, "z =");
     assert!(app.detail.diff.columns().is_side_by_side, "in spite of the width");
-}
-
-#[test]
-fn ascii_and_light() {
-    let mut app = of_finding(100, 30);
-    app.display.glyphs = glyphs::ASCII;
-    assert_snapshot!("diff_ascii-100x30", screen(&app));
 }
 
 /// Returns file and new line at the cursor.

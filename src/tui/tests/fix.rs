@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::looks::{SIZES, assert_looks, assert_looks_at_all_sizes};
 use super::support::*;
 use crate::domain::{FileDiffStat, Fix, FixId, FixStatus};
 use crate::store::triage::UndoOutcome;
@@ -35,7 +36,11 @@ fn fix(status: FixStatus) -> Fix {
 }
 
 fn app_with_fix(fix: Fix) -> App {
-    let mut app = showing(120, 40, view());
+    app_with_fix_at(120, 40, fix)
+}
+
+fn app_with_fix_at(columns: u16, rows: u16, fix: Fix) -> App {
+    let mut app = showing(columns, rows, view());
     send(&mut app, AppMessage::Fixes(Arc::new(FixIndex::new(vec![fix]))));
     app
 }
@@ -161,12 +166,18 @@ fn the_end_of_a_fix_is_told_once() {
 
 #[test]
 fn the_finding_and_the_patch_say_how_it_stands() {
-    let mut app = app_with_fix(Fix { reason: "left as it was: secret.env".to_owned(), ..fix(FixStatus::Offered) });
+    for (columns, rows) in SIZES {
+        the_finding_and_the_patch_say_how_it_stands_at(columns, rows);
+    }
+}
+
+fn the_finding_and_the_patch_say_how_it_stands_at(columns: u16, rows: u16) {
+    let mut app = app_with_fix_at(columns, rows, Fix { reason: "left as it was: secret.env".to_owned(), ..fix(FixStatus::Offered) });
     let DetailSubject::Finding(id) = app.detail.subject.clone() else { panic!("a finding is selected") };
     assert_eq!(id, finding_id(1));
     let subject = app.detail.subject.clone();
     send(&mut app, AppMessage::Loaded { subject: subject.clone(), tab: Tab::Page, loaded: page(1, 3) });
-    insta::assert_snapshot!("fix_on_the_page", screen(&app));
+    assert_looks("fix_on_the_page", &mut app);
     press(&mut app, "F 1");
     let line = |side, old, new, text: &str| DiffPageLine {
         side,
@@ -194,7 +205,7 @@ fn the_finding_and_the_patch_say_how_it_stands() {
     };
     let loaded = PageData::Fix(Box::new(FixPage { fix: fix(FixStatus::Offered), diffs: vec![diff] }));
     send(&mut app, AppMessage::Loaded { subject, tab: Tab::Fix, loaded: Box::new(loaded) });
-    insta::assert_snapshot!("fix_with_its_patch", screen(&app));
+    assert_looks("fix_with_its_patch", &mut app);
     // Without the fix its tab is gone.
     let commands = send(&mut app, AppMessage::Fixes(Arc::default()));
     assert_eq!(app.detail.tab, Tab::Page, "{commands:?}");
@@ -227,11 +238,15 @@ fn an_offer_is_not_hidden_by_a_newer_fix_that_came_to_nothing() {
 
 #[test]
 fn an_exact_suggestion_is_shown_with_one_key_and_applied_with_the_next() {
-    let mut app = showing(120, 40, view());
-    let subject = app.detail.subject.clone();
-    send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(1, 3) });
-    assert!(press(&mut app, "F").is_empty(), "nothing is asked for");
-    insta::assert_snapshot!("suggestion_before_it_is_applied", screen(&app));
+    let open = |columns, rows| {
+        let mut app = showing(columns, rows, view());
+        let subject = app.detail.subject.clone();
+        send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(1, 3) });
+        assert!(press(&mut app, "F").is_empty(), "nothing is asked for");
+        app
+    };
+    assert_looks_at_all_sizes("suggestion_before_it_is_applied", open);
+    let mut app = open(120, 40);
     let findings = vec![finding_id(1).parse().expect("an id")];
     let order = FixOrder::ApplySuggestions(findings.clone());
     assert_eq!(orders(&press(&mut app, "j Enter")), [&order]);

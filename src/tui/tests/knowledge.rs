@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use insta::assert_snapshot;
 use rstest::rstest;
 use unicode_width::UnicodeWidthStr;
 
+use super::looks::{SIZES, assert_looks, assert_looks_at_all_sizes};
 use super::support::*;
 use crate::domain::{Kind, MuteAction, Time};
 use crate::knowledge::form::Form;
@@ -16,7 +16,6 @@ use crate::knowledge::pattern::{
 use crate::knowledge::rank;
 use crate::syntax::language::Language;
 use crate::tui::app::{App, NoticeLevel};
-use crate::tui::glyphs;
 use crate::tui::message::{AppCommand, AppMessage};
 use crate::tui::views::ViewReply;
 use crate::tui::views::ViewRequest;
@@ -150,20 +149,16 @@ fn is_open(app: &App) -> bool {
 }
 
 #[test]
-fn what_is_known_at_two_sizes() {
-    for (columns, rows) in [(160, 48), (80, 24)] {
+fn what_is_known_at_all_sizes() {
+    for (columns, rows) in SIZES {
         let mut app = open_knowledge(columns, rows, library());
         // Past the language to the pattern with the most facts.
         press(&mut app, "] t j");
-        assert_snapshot!(format!("knowledge-{columns}x{rows}"), screen(&app));
+        assert_looks("knowledge", &mut app);
         press(&mut app, "Tab G");
-        assert_snapshot!(format!("knowledge-page-{columns}x{rows}"), screen(&app));
+        assert_looks("knowledge-page", &mut app);
         press(&mut app, "Tab k");
-        assert_snapshot!(format!("knowledge-language-{columns}x{rows}"), screen(&app));
-        app.display.glyphs = glyphs::ASCII;
-        press(&mut app, "j");
-        assert!(screen(&app).is_ascii(), "{}", screen(&app));
-        assert_snapshot!(format!("knowledge-ascii-{columns}x{rows}"), screen(&app));
+        assert_looks("knowledge-language", &mut app);
     }
 }
 
@@ -180,11 +175,10 @@ fn the_page_of_a_language_says_which_kinds_are_lowered() {
 
 #[test]
 fn nothing_known_says_what_knowledge_is_and_how_it_grows() {
-    for (columns, rows) in [(160, 48), (80, 24)] {
+    assert_looks_at_all_sizes("knowledge-empty", |columns, rows| {
         let library = PatternLibrary { learning: LearningMode::Off, ..PatternLibrary::default() };
-        let app = open_knowledge(columns, rows, library);
-        assert_snapshot!(format!("knowledge-empty-{columns}x{rows}"), screen(&app));
-    }
+        open_knowledge(columns, rows, library)
+    });
     let app = open_knowledge(80, 24, PatternLibrary::default());
     assert!(!screen(&app).contains("switched off") && screen(&app).contains("knowledge learn --history 500"));
 }

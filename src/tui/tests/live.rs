@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use insta::assert_snapshot;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use super::diff::{Sides, sample as diff_sample};
+use super::looks::{SIZES, assert_looks};
 use super::support::*;
 use super::turns::TurnsFixture;
 use super::turns::sample::Fate;
@@ -25,7 +25,6 @@ use crate::tui::views::live::{LivePage, LiveReply, LiveRequest, ReviewTrace};
 use crate::tui::views::{ViewReply, ViewRequest};
 use crate::tui::{draw, glyphs};
 
-const SIZES: [(u16, u16); 3] = [(160, 48), (100, 30), (80, 24)];
 
 fn run() -> String {
     run_id(4)
@@ -173,13 +172,9 @@ fn following(columns: u16, rows: u16) -> App {
 fn screens() {
     for (columns, rows) in SIZES {
         let mut app = following(columns, rows);
-        assert_snapshot!(format!("live_following-{columns}x{rows}"), screen(&app));
+        assert_looks("live_following", &mut app);
         press(&mut app, "Left Left");
-        assert_snapshot!(format!("live_first_turn-{columns}x{rows}"), screen(&app));
-        app.display.glyphs = glyphs::ASCII;
-        let shown = screen(&app);
-        assert!(shown.is_ascii(), "{shown}");
-        assert_snapshot!(format!("live_ascii-{columns}x{rows}"), shown);
+        assert_looks("live_first_turn", &mut app);
     }
 }
 
@@ -300,16 +295,16 @@ fn a_run_of_the_built_in_reviewer_has_no_bar_of_turns() {
     page.record.reviewed_by.name = "builtin".into();
     reply(&mut app, LiveReply::Run { run: run_id(3), page: Ok(Arc::new(page)) });
     press(&mut app, "Left Right Home End j k");
-    assert_snapshot!("live_builtin-100x30", screen(&app));
+    assert_looks("live_builtin", &mut app);
 }
 
 #[test]
 fn a_finished_run_is_read_from_its_journal_in_the_store() {
     let mut fixture = TurnsFixture::with_fates(&[Fate::Completed]);
-    for (columns, rows) in [(160, 48), (80, 24)] {
+    for (columns, rows) in SIZES {
         let mut app = fixture.app(columns, rows);
         fixture.press(&mut app, "1 V Home Right");
-        assert_snapshot!(format!("live_finished-{columns}x{rows}"), screen(&app));
+        assert_looks("live_finished", &mut app);
     }
 }
 

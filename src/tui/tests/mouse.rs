@@ -135,6 +135,42 @@ fn dragging_the_divider_resizes_the_panes_until_the_end_of_the_session() {
 }
 
 #[test]
+fn dragging_the_title_of_a_list_resizes_it_and_the_list_above() {
+    for rows in [24, 48] {
+        let mut app = showing(160, rows, view());
+        let title = |app: &App, pane| app.layout().pane(pane).expect("in sight").title.y;
+        let heights = |app: &App| [Pane::Runs, Pane::Findings, Pane::Files].map(|pane| app.pane_height(pane));
+        let all: usize = heights(&app).iter().sum();
+        for (pane, by) in [(Pane::Findings, 3_i16), (Pane::Files, -2), (Pane::Findings, -4), (Pane::Files, 1)] {
+            let (from, others) = (title(&app, pane), heights(&app));
+            let to = from.saturating_add_signed(by);
+            point(&mut app, MouseKind::Press, 9, from);
+            point(&mut app, MouseKind::Drag, 9, to);
+            point(&mut app, MouseKind::Release, 9, to);
+            assert_eq!((title(&app, pane), app.panes.focus), (to, pane), "160x{rows}");
+            let untouched = if pane == Pane::Findings { 2 } else { 0 };
+            assert_eq!(heights(&app)[untouched], others[untouched], "160x{rows}: {pane:?}");
+            assert_eq!(heights(&app).iter().sum::<usize>(), all, "160x{rows}");
+        }
+        for (pane, to) in [(Pane::Findings, 0), (Pane::Findings, rows), (Pane::Files, 0), (Pane::Files, rows)] {
+            let from = title(&app, pane);
+            point(&mut app, MouseKind::Press, 9, from);
+            point(&mut app, MouseKind::Drag, 9, to);
+            point(&mut app, MouseKind::Release, 9, to);
+            assert!(heights(&app).iter().all(|height| *height >= 3), "160x{rows}: {:?}", heights(&app));
+            assert_eq!(heights(&app).iter().sum::<usize>(), all, "160x{rows}");
+        }
+    }
+    // One list stands beside the page, so there is no edge to drag.
+    let mut app = showing(100, 30, view());
+    let before = screen(&app);
+    let row = app.layout().pane(Pane::Findings).expect("in sight").title.y;
+    point(&mut app, MouseKind::Press, 9, row);
+    point(&mut app, MouseKind::Drag, 9, row + 5);
+    assert_eq!(screen(&app), before);
+}
+
+#[test]
 fn a_menu_is_chosen_from_with_the_mouse() {
     for (columns, rows) in [(160, 48), (30, 9)] {
         let mut app = showing(columns, rows, view());

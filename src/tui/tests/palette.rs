@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::looks::{SIZES, assert_looks};
 use super::support::{finding_id, many, press, run_id, screen, send, showing, type_text, view};
 use crate::config::{
     CommandPart, CommandPlace, CommandWord, CustomCommand, KeyPreset, SettingLocation, embedded_keymaps,
@@ -39,12 +40,12 @@ fn answer(app: &mut App, commands: Vec<AppCommand>) -> Vec<AppCommand> {
 
 #[test]
 fn the_palette_lists_commands_with_their_keys_and_finds_everything_else() {
-    for (columns, rows) in [(160, 48), (100, 30), (80, 24)] {
+    for (columns, rows) in SIZES {
         let mut app = showing(columns, rows, view());
         press(&mut app, ":");
-        insta::assert_snapshot!(format!("palette-{columns}x{rows}"), screen(&app));
+        assert_looks("palette", &mut app);
         type_and_answer(&mut app, "total");
-        insta::assert_snapshot!(format!("palette-typed-{columns}x{rows}"), screen(&app));
+        assert_looks("palette-typed", &mut app);
         assert_eq!(app.views.len(), 1);
         press(&mut app, "Esc");
         assert!(app.views.is_empty());
@@ -132,12 +133,12 @@ fn a_key_press_in_the_palette_does_not_search_a_hundred_thousand_findings() {
 
 #[test]
 fn help_begins_with_the_present_place_and_is_searched_by_typing() {
-    for (columns, rows) in [(160, 48), (80, 24)] {
+    for (columns, rows) in SIZES {
         let mut app = showing(columns, rows, view());
         press(&mut app, "?");
-        insta::assert_snapshot!(format!("help-here-{columns}x{rows}"), screen(&app));
+        assert_looks("help-here", &mut app);
         press(&mut app, "d i s m");
-        insta::assert_snapshot!(format!("help-search-{columns}x{rows}"), screen(&app));
+        assert_looks("help-search", &mut app);
         press(&mut app, "Esc");
         assert_eq!(app.views.len(), 1, "Esc ends the search first");
         press(&mut app, "/ q u i t");

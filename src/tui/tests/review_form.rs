@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use insta::assert_snapshot;
 use rstest::rstest;
 
+use super::looks::{SIZES, assert_looks};
 use super::support::*;
 use crate::domain::{RunId, Scope, Time};
 use crate::policy::{Decision, ReviewAction};
@@ -173,13 +173,13 @@ fn form(columns: u16, rows: u16) -> App {
 
 #[test]
 fn the_form_and_its_picker_fit_every_screen() {
-    for (columns, rows) in [(160, 48), (100, 30), (80, 24)] {
+    for (columns, rows) in SIZES {
         let mut app = form(columns, rows);
-        assert_snapshot!(format!("review_form-{columns}x{rows}"), screen(&app));
+        assert_looks("review_form", &mut app);
         press(&mut app, "l");
         send(&mut app, reply(3, Err("no such branch".to_owned())));
-        assert_snapshot!(format!("review_form_refused-{columns}x{rows}"), screen(&app));
+        assert_looks("review_form_refused", &mut app);
         press(&mut app, "6 r e Down");
-        assert_snapshot!(format!("review_form_commits-{columns}x{rows}"), screen(&app));
+        assert_looks("review_form_commits", &mut app);
     }
 }

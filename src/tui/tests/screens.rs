@@ -1,4 +1,4 @@
-//! Tests whole screens at two sizes.
+//! Tests whole screens at three sizes.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -9,6 +9,7 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{Terminal, TerminalOptions, Viewport};
 
+use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
 use crate::domain::{Kind, LedgerForm, Priority, RunStatus};
 use crate::runner::{LedgerPreview, PreviewLine, SessionPreview};
@@ -17,16 +18,6 @@ use crate::tui::app::App;
 use crate::tui::message::{AppMessage, DetailSubject, FileListRow, FileListState, Tab};
 use crate::tui::page_data::PageData;
 use crate::tui::{Screen, draw, glyphs};
-
-const SIZES: [(u16, u16); 2] = [(160, 48), (80, 24)];
-
-/// Takes a snapshot of the screen at both sizes.
-fn both(name: &str, make: impl Fn(u16, u16) -> App) {
-    for (columns, rows) in SIZES {
-        let app = make(columns, rows);
-        assert_snapshot!(format!("{name}-{columns}x{rows}"), screen(&app));
-    }
-}
 
 fn with_page(columns: u16, rows: u16) -> App {
     let mut app = showing(columns, rows, view());
@@ -45,17 +36,17 @@ fn with_page(columns: u16, rows: u16) -> App {
 
 #[test]
 fn first_start() {
-    both("first_start", |columns, rows| showing(columns, rows, complete(StoreViewBuilder::default())));
+    assert_looks_at_all_sizes("first_start", |columns, rows| showing(columns, rows, complete(StoreViewBuilder::default())));
 }
 
 #[test]
 fn findings() {
-    both("findings", with_page);
+    assert_looks_at_all_sizes("findings", with_page);
 }
 
 #[test]
 fn incomplete() {
-    both("incomplete", |columns, rows| {
+    assert_looks_at_all_sizes("incomplete", |columns, rows| {
         let mut builder = StoreViewBuilder::default();
         let id = run_id(8);
         builder.run(RunRow { hunks_total: 40, hunks_covered: 7, incomplete: true, counts: [0; 4], ..run_row(&id) });
@@ -67,7 +58,7 @@ fn incomplete() {
 
 #[test]
 fn running() {
-    both("running", |columns, rows| {
+    assert_looks_at_all_sizes("running", |columns, rows| {
         let (new, old) = (run_id(8), run_id(7));
         let mut builder = StoreViewBuilder::default();
         builder.run(RunRow {
@@ -91,7 +82,7 @@ fn running() {
 
 #[test]
 fn filter() {
-    both("filter", |columns, rows| {
+    assert_looks_at_all_sizes("filter", |columns, rows| {
         let mut app = with_page(columns, rows);
         press(&mut app, "f");
         type_text(&mut app, "kind:err");
@@ -100,8 +91,54 @@ fn filter() {
 }
 
 #[test]
+fn lists_menus_and_prompts() {
+    for (name, keys) in [
+        ("runs", "1"),
+        ("files", "3"),
+        ("finding_zoomed", "l z"),
+        ("marked", "Space Space"),
+        ("sort_menu", "o"),
+        ("copy_menu", "y"),
+        ("snooze_prompt", "Z"),
+        ("note_prompt", "i"),
+        ("rating_prompt", "P"),
+        ("search_prompt", "/"),
+        ("key_hints", "]"),
+    ] {
+        assert_looks_at_all_sizes(name, |columns, rows| {
+            let mut app = with_page(columns, rows);
+            press(&mut app, keys);
+            app
+        });
+    }
+}
+
+#[test]
+fn rows_of_two_lines_a_plain_screen_and_a_question() {
+    assert_looks_at_all_sizes("two_lines", |columns, rows| {
+        let mut app = with_page(columns, rows);
+        app.finding_list.row_height = 2;
+        app
+    });
+    assert_looks_at_all_sizes("plain", |columns, rows| {
+        let mut app = with_page(columns, rows);
+        app.display.plain = true;
+        app.display.glyphs = glyphs::PLAIN;
+        app
+    });
+    assert_looks_at_all_sizes("confirm_cancel", |columns, rows| {
+        let id = run_id(8);
+        let mut builder = StoreViewBuilder::default();
+        builder.run(RunRow { status: RunStatus::Reviewing, counts: [0; 4], ..run_row(&id) });
+        let mut app = showing(columns, rows, complete(builder));
+        press(&mut app, "1 C");
+        app
+    });
+}
+
+#[test]
 fn help() {
-    both("help", |columns, rows| {
+    assert_looks_at_all_sizes("help", |columns, rows| {
         let mut app = with_page(columns, rows);
         press(&mut app, "?");
         app
@@ -110,7 +147,7 @@ fn help() {
 
 #[test]
 fn dismissal() {
-    both("dismissal", |columns, rows| {
+    assert_looks_at_all_sizes("dismissal", |columns, rows| {
         let mut app = with_page(columns, rows);
         press(&mut app, "Space Space x Down Down");
         app
@@ -119,7 +156,7 @@ fn dismissal() {
 
 #[test]
 fn ledger() {
-    both("ledger", |columns, rows| {
+    assert_looks_at_all_sizes("ledger", |columns, rows| {
         let mut app = with_page(columns, rows);
         press(&mut app, "L");
         let lines = [
@@ -169,12 +206,6 @@ fn ledger() {
 
 #[test]
 fn ascii() {
-    both("ascii", |columns, rows| {
-        let mut app = showing(columns, rows, many(60));
-        app.display.glyphs = glyphs::ASCII;
-        press(&mut app, "Space ?");
-        app
-    });
     let mut app = showing(160, 48, many(60));
     app.display.glyphs = glyphs::ASCII;
     press(&mut app, "Space 1");
@@ -183,7 +214,7 @@ fn ascii() {
 
 #[test]
 fn hostile_names() {
-    both("hostile", |columns, rows| {
+    assert_looks_at_all_sizes("hostile", |columns, rows| {
         let run = run_id(1);
         let mut builder = StoreViewBuilder::default();
         builder.run(RunRow { scope: "commit:\u{1b}[2Jx", ..run_row(&run) });

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use insta::assert_snapshot;
 use jiff::tz::TimeZone;
 
+use super::looks::{SIZES, assert_looks};
 use super::support::*;
 use crate::domain::{Actor, FindingStatus, Kind, RunRecord, Time};
 use crate::ledger::metrics::{FindingFact, Metrics, MetricsInput, MetricsSelection, compute_metrics};
 use crate::store::{StoreView, StoreViewBuilder};
 use crate::tui::app::App;
-use crate::tui::glyphs;
 use crate::tui::message::{AppCommand, AppMessage};
 use crate::tui::views::ViewReply;
 use crate::tui::views::ViewRequest;
@@ -79,16 +78,12 @@ fn stats_requests(commands: &[AppCommand]) -> Vec<&Arc<StoreView>> {
 }
 
 #[test]
-fn figures_at_two_sizes() {
-    for (columns, rows) in [(160, 48), (80, 24)] {
+fn figures_at_all_sizes() {
+    for (columns, rows) in SIZES {
         let mut app = open_stats(columns, rows, figures());
-        assert_snapshot!(format!("stats-{columns}x{rows}"), screen(&app));
+        assert_looks("stats", &mut app);
         press(&mut app, "G");
-        assert_snapshot!(format!("stats-end-{columns}x{rows}"), screen(&app));
-        app.display.glyphs = glyphs::ASCII;
-        send(&mut app, AppMessage::Resized { columns, rows });
-        assert!(screen(&app).is_ascii(), "{}", screen(&app));
-        assert_snapshot!(format!("stats-ascii-{columns}x{rows}"), screen(&app));
+        assert_looks("stats-end", &mut app);
     }
 }
 

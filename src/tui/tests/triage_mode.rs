@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rstest::rstest;
 
+use super::looks::assert_looks;
 use super::support::*;
 use crate::domain::{
     Actor, Disposition, FindingQuestion, FindingStatus, Fix, FixStatus, QuestionRequest, Time, TriageAction,
@@ -369,23 +370,18 @@ fn a_question_about_the_shown_finding_reads_its_card_again() {
 #[case(100, 30)]
 #[case(80, 24)]
 fn screens(#[case] columns: u16, #[case] rows: u16) {
-    let name = |what: &str| format!("triage-{what}-{columns}x{rows}");
     let mut app = open(columns, rows);
     let commands = decide(&mut app, "a");
     store(&mut app, commands);
     app.notice = None;
-    insta::assert_snapshot!(name("code"), screen(&app));
+    assert_looks("triage-code", &mut app);
     deliver(&mut app, finding_id(2), card_with_diff());
-    insta::assert_snapshot!(name("diff"), screen(&app));
-    app.display.glyphs = crate::tui::glyphs::ASCII;
-    send(&mut app, AppMessage::Resized { columns, rows });
-    insta::assert_snapshot!(name("ascii"), screen(&app));
-    app.display.glyphs = crate::tui::glyphs::UNICODE;
+    assert_looks("triage-diff", &mut app);
     for keys in ["2", "Space", "4"] {
         let commands = decide(&mut app, keys);
         store(&mut app, commands);
     }
     app.notice = None;
-    insta::assert_snapshot!(name("closing"), screen(&app));
+    assert_looks("triage-closing", &mut app);
     assert!(app.views.front_as::<TriageView>().is_some());
 }

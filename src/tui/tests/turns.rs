@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use insta::assert_snapshot;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use super::looks::{SIZES, assert_looks};
 use super::support::*;
 use crate::domain::{
     Disposition, JournalEntry, OmissionReason, OmittedFile, RunEvent, RunId, Time, TurnPhase, WindowUse,
@@ -22,14 +22,13 @@ use crate::tui::theme::Role;
 use crate::tui::turns::{FindingReportKind, TurnHistory};
 use crate::tui::views::live::LiveLoader;
 use crate::tui::views::{ViewReply, ViewRequest};
-use crate::tui::{draw, glyphs, update};
+use crate::tui::{draw, update};
 
 #[path = "../../../benches/support/turns.rs"]
 pub(super) mod sample;
 
 use sample::{Fate, Written};
 
-const SIZES: [(u16, u16); 2] = [(160, 48), (80, 24)];
 
 /// Store with runs written as workers write them, and its loader.
 pub(super) struct TurnsFixture {
@@ -152,21 +151,17 @@ fn rebuild(app: &mut App) {
     send(app, AppMessage::Tick);
 }
 
-pub(super) fn both(name: &str, desk: &mut TurnsFixture, make: impl Fn(&mut TurnsFixture, u16, u16) -> App) {
+pub(super) fn assert_fixture_looks(name: &str, desk: &mut TurnsFixture, make: impl Fn(&mut TurnsFixture, u16, u16) -> App) {
     for (columns, rows) in SIZES {
         let mut app = make(desk, columns, rows);
-        assert_snapshot!(format!("{name}-{columns}x{rows}"), screen(&app));
-        app.display.glyphs = glyphs::ASCII;
-        rebuild(&mut app);
-        assert_snapshot!(format!("{name}-ascii-{columns}x{rows}"), screen(&app));
-        assert!(screen(&app).is_ascii(), "{}", screen(&app));
+        assert_looks(name, &mut app);
     }
 }
 
 #[test]
 fn twenty_turns_with_a_sliding_window() {
     let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
-    both("turns", &mut desk, |desk, columns, rows| desk.turns(columns, rows));
+    assert_fixture_looks("turns", &mut desk, |desk, columns, rows| desk.turns(columns, rows));
 }
 
 #[test]
@@ -229,7 +224,7 @@ fn a_run_shows_all_that_it_reported_whoever_reported_it_again() {
 #[test]
 fn a_turn_unfolded() {
     let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
-    both("turn_unfolded", &mut desk, |desk, columns, rows| {
+    assert_fixture_looks("turn_unfolded", &mut desk, |desk, columns, rows| {
         let mut app = desk.turns(columns, rows);
         desk.press(&mut app, "4 g Enter");
         assert!(app.detail.open_folds.contains(&FoldKey::Turn(4)));
@@ -240,7 +235,7 @@ fn a_turn_unfolded() {
 #[test]
 fn a_reviewer_that_says_nothing_any_more() {
     let mut desk = TurnsFixture::with_fates(&[Fate::Stalled]);
-    both("stalled", &mut desk, |desk, columns, rows| {
+    assert_fixture_looks("stalled", &mut desk, |desk, columns, rows| {
         let mut app = desk.turns(columns, rows);
         app.session.budget = RunBudget { cost: Some(0.5), tokens: Some(2_000_000) };
         rebuild(&mut app);
@@ -251,19 +246,19 @@ fn a_reviewer_that_says_nothing_any_more() {
 #[test]
 fn a_reviewer_that_was_told_to_wait() {
     let mut desk = TurnsFixture::with_fates(&[Fate::RateLimited]);
-    both("rate_limited", &mut desk, |desk, columns, rows| desk.turns(columns, rows));
+    assert_fixture_looks("rate_limited", &mut desk, |desk, columns, rows| desk.turns(columns, rows));
 }
 
 #[test]
 fn a_paused_run() {
     let mut desk = TurnsFixture::with_fates(&[Fate::Paused]);
-    both("paused", &mut desk, |desk, columns, rows| desk.turns(columns, rows));
+    assert_fixture_looks("paused", &mut desk, |desk, columns, rows| desk.turns(columns, rows));
 }
 
 #[test]
 fn a_failed_run() {
     let mut desk = TurnsFixture::with_fates(&[Fate::Failed]);
-    both("failed", &mut desk, |desk, columns, rows| {
+    assert_fixture_looks("failed", &mut desk, |desk, columns, rows| {
         let mut app = desk.turns(columns, rows);
         desk.press(&mut app, "G Enter G");
         app
@@ -273,7 +268,7 @@ fn a_failed_run() {
 #[test]
 fn a_run_with_reports_that_were_set_aside() {
     let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
-    both("set_aside", &mut desk, |desk, columns, rows| {
+    assert_fixture_looks("set_aside", &mut desk, |desk, columns, rows| {
         let mut app = desk.app(columns, rows);
         desk.press(&mut app, "1 l");
         assert!(
@@ -291,7 +286,7 @@ fn a_run_with_reports_that_were_set_aside() {
 #[test]
 fn runs_say_what_they_do_in_the_list() {
     let mut desk = TurnsFixture::with_fates(&Fate::ALL);
-    both("fates", &mut desk, |desk, columns, rows| {
+    assert_fixture_looks("fates", &mut desk, |desk, columns, rows| {
         let mut app = desk.app(columns, rows);
         desk.press(&mut app, "1 g");
         app
