@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::error::{CliError, CliExitCode};
-use super::session::Invocation;
+use super::session::{self, Invocation};
 use super::{findings, output, quit_summary, runs};
 use crate::config::RequiredAssets;
 use crate::domain::FindingCounts;
@@ -30,10 +30,11 @@ pub fn run(invocation: &Invocation) -> Result<CliExitCode, CliError> {
         return print_summary(&services, &look);
     }
     let (services, _) = invocation.open_session(RequiredAssets::All)?.into_runner();
+    let keymap = tui::load_keymap(&services.settings).map_err(|fault| session::refuse_user_file(&fault))?;
     let (root, home) = (services.repo.root(), services.paths.home().map(Path::to_owned));
     let summarized = services.settings.quit_summary.then(|| services.store.clone());
     let ledger = Box::new(move || run_ledger_process(&root, home.as_deref()));
-    match tui::run(Cockpit { services, ledger }).map_err(|error| CliError::failed(error.to_string()))? {
+    match tui::run(Cockpit { services, keymap, ledger }).map_err(|error| CliError::failed(error.to_string()))? {
         tui::CockpitExit::Quit => {
             if let Some(store) = summarized {
                 let now = invocation.clock_and_ids()?.now();

@@ -84,6 +84,7 @@ pub fn run(invocation: &Invocation, arguments: &ConfigArgs) -> Result<CliExitCod
             let repo = Repo::discover(&Invocation::current_folder()?).ok();
             let root = repo.as_ref().map(Repo::root);
             let loaded = invocation.load_reading_settings(root.as_deref(), RequiredAssets::All)?;
+            session::warn_of_keymap_faults(&loaded);
             let head = repo.and_then(|repo| invocation.load_settings_at_head(&repo));
             let differing = head.map_or_else(Vec::new, |head| list_differing(&loaded, &head));
             match format {

@@ -28,6 +28,7 @@ pub struct KeysArgs {
 pub fn run(invocation: &Invocation, arguments: &KeysArgs) -> Result<CliExitCode, CliError> {
     let root = Repo::discover(&Invocation::current_folder()?).ok().map(|repo| repo.root());
     let loaded = invocation.load_reading_settings(root.as_deref(), RequiredAssets::All)?;
+    session::warn_of_keymap_faults(&loaded);
     let (keymap, _) = Keymap::from_settings(&loaded.settings);
     match arguments.format {
         PlainFormat::Text => {

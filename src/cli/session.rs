@@ -92,7 +92,8 @@ impl Invocation {
         Ok(loaded)
     }
 
-    /// Loads the settings and checks what they name: the theme, and for the cockpit, which alone uses them, the keys.
+    /// Loads the settings and checks the theme that they name. The keys are checked by [`tui::load_keymap`], because only
+    /// the cockpit uses them.
     fn load_layers(
         &self,
         repository: RepositorySource<'_>,
@@ -100,15 +101,11 @@ impl Invocation {
         mistakes: MistakePolicy,
     ) -> Result<LoadedSettings, CliError> {
         let mut loaded = self.merge_layers(repository, texts, mistakes)?;
-        let keymap = (texts == RequiredAssets::All)
-            .then(|| tui::check_keymap(&loaded.settings.keymap, &loaded.settings.commands).0);
-        let theme = tui::find_theme_fault(&self.paths, &loaded.settings.theme);
-        for fault in theme.into_iter().chain(keymap.unwrap_or_default()) {
-            let line = crate::domain::text::sanitize_line(&fault).into_owned();
+        if let Some(fault) = tui::find_theme_fault(&self.paths, &loaded.settings.theme) {
             if mistakes == MistakePolicy::Refuse {
-                return Err(CliError::usage(line).hint("`revdeck config path` says where your files are"));
+                return Err(refuse_user_file(&fault));
             }
-            loaded.warnings.push(line);
+            loaded.warnings.push(crate::domain::text::sanitize_line(&fault).into_owned());
         }
         // A newer revdeck may know the variable, so it stops nothing.
         loaded.warnings.extend(variables::describe_unknown(&variables::list_set()));
@@ -300,6 +297,19 @@ impl Invocation {
         let look = detect_look(&loaded, ambient.now());
         let rules = self.repository_rules(&root, &loaded);
         Ok(Session { paths: self.paths.clone(), loaded, rules, repo, store, ambient, look })
+    }
+}
+
+/// Returns the error for a mistake in a file of the user.
+pub fn refuse_user_file(fault: &str) -> CliError {
+    CliError::usage(crate::domain::text::sanitize_line(fault).into_owned())
+        .hint("`revdeck config path` says where your files are")
+}
+
+/// Prints the mistakes in the user's keys as warnings.
+pub fn warn_of_keymap_faults(loaded: &LoadedSettings) {
+    for fault in tui::check_keymap(&loaded.settings.keymap, &loaded.settings.commands).0 {
+        output::print_note(&format!("warning: {}", crate::domain::text::sanitize_line(&fault)));
     }
 }
 

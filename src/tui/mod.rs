@@ -81,6 +81,8 @@ use crate::store::LastVisit;
 pub struct Cockpit {
     /// Access to the repository, the store and the settings.
     pub services: Services,
+    /// Keys of the settings.
+    pub keymap: Keymap,
     /// Composes the ledgers of the next turns. Called on a background thread.
     pub ledger: LedgerSource,
 }
@@ -114,9 +116,9 @@ const MAX_FIRST_FRAME_RUNS: usize = 24;
 ///
 /// Returns an error if the terminal cannot be read, written or restored, or if signals cannot be handled.
 pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
-    let Cockpit { services, ledger } = cockpit;
+    let Cockpit { services, keymap, ledger } = cockpit;
     let (columns, rows) = Terminal::size();
-    let mut app = App::new(load_options(&services, columns, rows));
+    let mut app = App::new(load_options(&services, keymap, (columns, rows)));
     app.now = services.ambient.now().as_millisecond();
     app.finding_list.row_height = services.settings.finding_rows;
     app.finding_list.saved_filters.clone_from(&services.settings.filters);
@@ -183,10 +185,9 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     }
 }
 
-fn load_options(services: &Services, columns: u16, rows: u16) -> AppOptions {
+fn load_options(services: &Services, keymap: Keymap, (columns, rows): (u16, u16)) -> AppOptions {
     let variable = |name: &str| std::env::var(name).ok();
-    // Whoever loaded the settings has refused a keymap with mistakes, and a theme that is not there.
-    let (keymap, _) = Keymap::from_settings(&services.settings);
+    // Whoever loaded the settings has refused a theme that is not there.
     let mut notices = Vec::new();
     let depth = match services.settings.color {
         ColorChoice::Never => ColorDepth::None,
@@ -260,6 +261,17 @@ pub fn find_theme_fault(paths: &Paths, name: &str) -> Option<String> {
         "" => format!("there is no theme {name:?}; there are: {known}"),
         meant => format!("there is no theme {name:?}{meant} There are: {known}"),
     })
+}
+
+/// Builds the keymap of the settings, or returns the first mistake in it.
+///
+/// # Errors
+///
+/// A line that names file and line of the mistake.
+pub fn load_keymap(settings: &Settings) -> Result<Keymap, String> {
+    let (keymap, faults) = Keymap::from_settings(settings);
+    let error = faults.into_iter().find(|fault| fault.level == KeymapFaultLevel::Error);
+    error.map_or(Ok(keymap), |fault| Err(fault.to_string()))
 }
 
 /// Checks keymap files and the keys of the user's commands: returns the mistakes, then the remarks, one line each.
