@@ -19,7 +19,7 @@ use std::time::Duration;
 pub use file_list::{FileList, FileListEntry, sort_files};
 pub use lists::{Cursor, FilterStep, FindingList, FindingListLine};
 pub use notice::{Notice, NoticeLevel};
-pub use pointer::PointerState;
+pub use pointer::{HeldEdge, PointerState};
 pub use run_list::{FoldReason, FoldedRuns, RunEntry, RunList, RunListLine, RunSubject};
 pub use sequence::{PendingKeys, SequenceHint};
 pub use session::{RunBudget, SessionInfo, TurnLimits};
@@ -30,7 +30,7 @@ use super::doc::{self, Doc, FoldKey};
 use super::filter::{self, FindingFilter};
 use super::glyphs::Glyphs;
 use super::keymap::{KeyContext, Keymap};
-use super::layout::{self, LayoutRequest, ScreenLayout};
+use super::layout::{self, DraggedEdges, LayoutRequest, ScreenLayout};
 use super::message::{DetailSubject, FileListRow, Tab};
 use super::page_data::PageData;
 use super::theme::{Theme, ThemeChoice};
@@ -191,8 +191,8 @@ pub struct PaneFocus {
     pub list: Pane,
     /// True when the focused pane fills the screen.
     pub zoomed: bool,
-    /// Place of the divider that the user has dragged, in thousandths of the width.
-    pub split: Option<u16>,
+    /// Places of the edges that the user has dragged.
+    pub dragged: DraggedEdges,
 }
 
 /// Detail pane: the page of the selected item.
@@ -338,7 +338,12 @@ impl App {
                 plain: setup.plain,
             },
             store: StoreState::default(),
-            panes: PaneFocus { focus: Pane::Findings, list: Pane::Findings, zoomed: false, split: None },
+            panes: PaneFocus {
+                focus: Pane::Findings,
+                list: Pane::Findings,
+                zoomed: false,
+                dragged: DraggedEdges::default(),
+            },
             run_list: RunList::default(),
             finding_list: FindingList {
                 filter_text: filter::DEFAULT.to_owned(),
@@ -391,7 +396,7 @@ impl App {
             focus: self.panes.focus,
             list: self.panes.list,
             zoomed: self.panes.zoomed || self.display.plain,
-            split: self.panes.split,
+            dragged: self.panes.dragged,
         })
     }
 

@@ -21,6 +21,8 @@ pub const MIN_SCREEN_SIZE: (u16, u16) = (20, 5);
 const MIN_FRAMED_ROWS: u16 = 10;
 /// Fewest columns that the divider leaves on both of its sides when it is dragged.
 const MIN_DRAGGED_COLUMNS: u16 = 30;
+/// Fewest rows, with its title, that a list keeps when an edge between lists is dragged.
+const MIN_DRAGGED_ROWS: u16 = 4;
 
 /// Rectangles of a pane: title row and the body below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +98,13 @@ impl ScreenLayout {
         }
     }
 
+    /// Returns the rows of the three stacked lists, with titles and without blank lines; `None` where they do not stand
+    /// one below the other.
+    pub fn stacked_rows(&self) -> Option<u16> {
+        let height = |area: PaneArea| area.title.height + area.body.height;
+        Some(height(self.runs?) + height(self.findings?) + height(self.files?))
+    }
+
     pub fn body(&self, pane: Pane) -> Option<Rect> {
         self.pane(pane).map(|area| area.body)
     }
@@ -164,19 +173,59 @@ pub struct LayoutRequest {
     pub list: Pane,
     /// True if the pane with the focus fills the screen.
     pub zoomed: bool,
-    /// Place of the divider that the user has chosen, in thousandths of the width.
-    pub split: Option<u16>,
+    /// Places of the edges that the user has dragged.
+    pub dragged: DraggedEdges,
+}
+
+/// Places of the edges between panes that the user has dragged; `None` for those where they are by themselves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DraggedEdges {
+    /// The divider, in thousandths of the width of the screen.
+    pub divider: Option<u16>,
+    /// Height of the runs, in thousandths of the rows of the three lists.
+    pub runs: Option<u16>,
+    /// Height of the files, in the same measure.
+    pub files: Option<u16>,
+}
+
+/// Returns the share of `part` in `whole` in thousandths, rounded so that [`take_share`] gives `part` again.
+pub fn share_of(part: u16, whole: u16) -> Option<u16> {
+    u16::try_from((u32::from(part) * 1_000).div_ceil(u32::from(whole.max(1)))).ok()
+}
+
+/// Returns this many thousandths of `whole`.
+fn take_share(share: u16, whole: u16) -> u16 {
+    u16::try_from(u32::from(whole) * u32::from(share) / 1_000).unwrap_or(whole)
+}
+
+/// Heights of the three stacked lists, with their titles, in rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ListHeights {
+    runs: u16,
+    findings: u16,
+    files: u16,
+}
+
+impl ListHeights {
+    /// Divides `rows`, at least [`MIN_THREE_LISTS_ROWS`] without two blank lines, among the lists. Each keeps some rows.
+    fn divide(rows: u16, dragged: DraggedEdges) -> Self {
+        let height = |share: Option<u16>| match share {
+            Some(share) => take_share(share, rows).clamp(MIN_DRAGGED_ROWS, rows.saturating_sub(2 * MIN_DRAGGED_ROWS)),
+            None => (rows / 4).max(4),
+        };
+        let runs = height(dragged.runs);
+        let files = height(dragged.files).min(rows.saturating_sub(runs + MIN_DRAGGED_ROWS));
+        Self { runs, findings: rows.saturating_sub(runs + files), files }
+    }
 }
 
 impl LayoutRequest {
     /// Returns the column of the divider.
     fn divider(&self) -> u16 {
         let columns = self.columns;
-        match self.split {
-            Some(split) => {
-                let column = u32::from(columns) * u32::from(split) / 1_000;
-                let column = u16::try_from(column).unwrap_or(columns);
-                column.clamp(MIN_DRAGGED_COLUMNS, columns.saturating_sub(MIN_DRAGGED_COLUMNS))
+        match self.dragged.divider {
+            Some(share) => {
+                take_share(share, columns).clamp(MIN_DRAGGED_COLUMNS, columns.saturating_sub(MIN_DRAGGED_COLUMNS))
             }
             None if columns >= MIN_WIDE_COLUMNS => (columns * 48 / 100).min((columns / 3).max(100)),
             None => (columns * 44 / 100).max(34),
@@ -231,10 +280,8 @@ pub fn compute_layout(request: LayoutRequest) -> ScreenLayout {
     if columns >= MIN_WIDE_COLUMNS && height >= MIN_THREE_LISTS_ROWS {
         // A blank line between the panes if there is room.
         let air = u16::from(roomy);
-        let rest = height.saturating_sub(2 * air);
-        let runs = (rest / 4).max(4);
-        let files = (rest / 4).max(4);
-        let findings = rest.saturating_sub(runs + files);
+        let ListHeights { runs, findings, files } =
+            ListHeights::divide(height.saturating_sub(2 * air), request.dragged);
         put(Pane::Runs, area(x, top, width, runs));
         put(Pane::Findings, area(x, top + runs + air, width, findings));
         put(Pane::Files, area(x, top + runs + findings + 2 * air, width, files));
@@ -258,9 +305,10 @@ mod tests {
         for columns in (0..=260).chain([500]) {
             for rows in [0, 3, 5, 7, 9, 10, 24, 29, 30, 48, 60, 150] {
                 for focus in Pane::ALL {
-                    for (zoomed, split) in [(false, None), (true, None), (false, Some(0)), (false, Some(999))] {
+                    let edges = |share| DraggedEdges { divider: share, runs: share, files: share };
+                    for (zoomed, share) in [(false, None), (true, None), (false, Some(0)), (false, Some(999))] {
                         let list = if focus == Pane::Detail { Pane::Findings } else { focus };
-                        let request = LayoutRequest { columns, rows, focus, list, zoomed, split };
+                        let request = LayoutRequest { columns, rows, focus, list, zoomed, dragged: edges(share) };
                         let layout = compute_layout(request);
                         if !layout.too_small {
                             check(request, &layout);
@@ -316,7 +364,7 @@ mod tests {
             focus: Pane::Findings,
             list: Pane::Findings,
             zoomed: false,
-            split: None,
+            dragged: DraggedEdges::default(),
         };
         let layout = compute_layout(request);
         let divider = layout.divider.expect("a divider").x;

@@ -47,9 +47,12 @@ const PATTERNS: &[TitlePattern] = &[
     ("{a} `{s}` is changed by {b}", "changed by {b}"),
     ("{s} is not explained by a name", "unexplained number"),
     ("\"{s}\" is written out {a} times", "written out {a} times"),
-    ("{a} of `{s}` stands in the code: {b}", "{a} in the code"),
+    ("an {a} for `{s}` stands in the code: {b}", "hardcoded {a}"),
+    ("a {a} for `{s}` stands in the code: {b}", "hardcoded {a}"),
+    ("{a} of `{s}` stands in the code: {b}", "hardcoded {a}"),
     // What stands there is a hidden value.
-    ("{a} stands in the code: {b}", "{a} in the code"),
+    ("an {a} stands in the code: {b}", "hardcoded {a}"),
+    ("a {a} stands in the code: {b}", "hardcoded {a}"),
     ("{a} is fixed in the code: {s}", "{a} in the code"),
     ("`{s}` {a}", "{a}"),
 ];
@@ -160,7 +163,10 @@ mod tests {
             ),
             ("3600 is not explained by a name", "3600", "unexplained number"),
             ("\"text/html\" is written out 5 times", "text/html", "written out 5 times"),
-            ("GitHub token of `TOKEN` stands in the code: ghp_…", "TOKEN", "GitHub token in the code"),
+            ("GitHub token of `TOKEN` stands in the code: ghp_…", "TOKEN", "hardcoded GitHub token"),
+            ("A secret for `PASSWORD` stands in the code: …(22 characters)", "PASSWORD", "hardcoded secret"),
+            ("An AWS access key for `key` stands in the code: …(20 characters)", "key", "hardcoded AWS access key"),
+            ("A Stripe key stands in the code: …(32 characters)", "", "hardcoded Stripe key"),
             ("A URL is fixed in the code: http://db:80", "http://db:80", "A URL in the code"),
             (
                 "13 lines repeat src/scan.rs:40-52, to the letter",

@@ -1,15 +1,26 @@
 //! State of the mouse: what the button holds, and the last press, for double clicks.
 
+use super::Pane;
+
 /// Longest time between the two presses of a double click, in milliseconds.
 const DOUBLE_CLICK_MS: i64 = 400;
+
+/// Edge of panes that the button moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeldEdge {
+    /// The rule between the lists and the detail.
+    Divider,
+    /// The title of a list below another one.
+    TopOf(Pane),
+}
 
 /// State of the mouse.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PointerState {
     /// True if the terminal reports the mouse.
     pub is_on: bool,
-    /// True while the button holds the divider.
-    pub holds_divider: bool,
+    /// Edge that the button holds.
+    pub held: Option<HeldEdge>,
     /// Time (in milliseconds since 1970), column and row of the last press that was no second one.
     last_press: Option<(i64, u16, u16)>,
 }

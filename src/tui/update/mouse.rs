@@ -1,11 +1,11 @@
 //! Executes clicks, drags and the wheel of the mouse: the part of the screen under the pointer decides.
 
-use super::super::app::{App, FindingListLine, NoticeLevel, Pane, RunListLine};
+use super::super::app::{App, FindingListLine, HeldEdge, NoticeLevel, Pane, RunListLine};
 use super::super::bars;
 use super::super::diff;
 use super::super::input::{MouseEvent, MouseKind};
 use super::super::keymap::{Action, KeyContext};
-use super::super::layout::ScreenPart;
+use super::super::layout::{ScreenPart, share_of};
 use super::super::message::{AppCommand, Tab};
 use super::super::views::{self, KeyPress};
 use super::{folds, keys};
@@ -23,8 +23,8 @@ pub fn handle_mouse(app: &mut App, event: MouseEvent, commands: &mut Vec<AppComm
             let is_double = app.pointer.press(app.now, column, row);
             press(app, (column, row), is_double, commands);
         }
-        MouseKind::Drag => drag(app, column),
-        MouseKind::Release => app.pointer.holds_divider = false,
+        MouseKind::Drag => drag(app, (column, row)),
+        MouseKind::Release => app.pointer.held = None,
         MouseKind::WheelUp => scroll(app, (column, row), -WHEEL_ROWS, commands),
         MouseKind::WheelDown => scroll(app, (column, row), WHEEL_ROWS, commands),
     }
@@ -33,7 +33,7 @@ pub fn handle_mouse(app: &mut App, event: MouseEvent, commands: &mut Vec<AppComm
 /// Switches the mouse off or on, and says what is different.
 pub fn toggle_mouse(app: &mut App, commands: &mut Vec<AppCommand>) {
     app.pointer.is_on = !app.pointer.is_on;
-    app.pointer.holds_divider = false;
+    app.pointer.held = None;
     let key = app.keymap.key_of(KeyContext::Global, Action::Mouse).map_or_else(String::new, |key| key.to_string());
     let said = match app.pointer.is_on {
         true => format!("the mouse is on; Shift selects text, {key} switches it off"),
@@ -65,14 +65,17 @@ fn press(app: &mut App, (column, row): (u16, u16), is_double: bool, commands: &m
     }
     app.notice = None;
     match part {
-        ScreenPart::Divider => app.pointer.holds_divider = true,
+        ScreenPart::Divider => app.pointer.held = Some(HeldEdge::Divider),
         ScreenPart::Title(Pane::Detail) => {
             keys::focus_pane(app, Pane::Detail, commands);
             if let Some(tab) = bars::tab_at(app, &layout, column) {
                 show_tab(app, tab);
             }
         }
-        ScreenPart::Title(pane) => keys::focus_pane(app, pane, commands),
+        ScreenPart::Title(pane) => {
+            keys::focus_pane(app, pane, commands);
+            app.pointer.held = Some(HeldEdge::TopOf(pane));
+        }
         ScreenPart::Body(Pane::Detail, row) => press_page(app, row, is_double, commands),
         ScreenPart::Body(pane, row) => {
             keys::focus_pane(app, pane, commands);
@@ -123,14 +126,24 @@ fn show_tab(app: &mut App, tab: Tab) {
     }
 }
 
-/// Moves the divider to a column while the button holds it.
-fn drag(app: &mut App, column: u16) {
-    if app.pointer.holds_divider && app.display.columns > 0 {
-        // One more, so that rounding down when the layout is computed gives this column again.
-        let split = (u32::from(column) * 1_000).div_ceil(u32::from(app.display.columns));
-        app.panes.split = u16::try_from(split).ok();
-        super::scroll_to_selection(app);
+/// Moves the edge that the button holds to the pointer. A title moves where the lists stand one below the other.
+fn drag(app: &mut App, (column, row): (u16, u16)) {
+    let Some(held) = app.pointer.held else { return };
+    let layout = app.layout();
+    match (held, layout.stacked_rows()) {
+        (HeldEdge::Divider, _) => app.panes.dragged.divider = share_of(column, app.display.columns),
+        (HeldEdge::TopOf(Pane::Findings), Some(rows)) => {
+            let (Some(runs), Some(findings)) = (layout.pane(Pane::Runs), layout.pane(Pane::Findings)) else { return };
+            let gap = findings.title.y.saturating_sub(runs.body.bottom());
+            app.panes.dragged.runs = share_of(row.saturating_sub(runs.title.y + gap), rows);
+        }
+        (HeldEdge::TopOf(Pane::Files), Some(rows)) => {
+            let Some(files) = layout.pane(Pane::Files) else { return };
+            app.panes.dragged.files = share_of(files.body.bottom().saturating_sub(row), rows);
+        }
+        (HeldEdge::TopOf(_), _) => return,
     }
+    super::scroll_to_selection(app);
 }
 
 /// Scrolls the pane under the pointer, or the view in front, which gets the key for a step up or down.
