@@ -22,21 +22,26 @@ The reviewer sees the finding as it was reported, its code and its part of the c
 snapshot, and the earlier questions about it. Secrets are masked. A question is one request to a model;
 the command says the most that it may cost before it asks, and refuses what a budget does not allow.
 
-An answer changes no status. `revdeck show FINDING` has all questions.
+An answer changes no status. `revdeck show FINDING` has all questions. `--stop` ends a question that is on its way, such as
+one that the cockpit asked; the provider may charge for it.
 
 Examples:
   revdeck ask f_3b1f \"why is this a problem?\"
-  revdeck ask f_3b1f \"the caller checks it\" --reviewer sonnet")]
+  revdeck ask f_3b1f \"the caller checks it\" --reviewer sonnet
+  revdeck ask f_3b1f --stop")]
 pub struct AskArgs {
     /// Finding: an id or the beginning of an id
     #[arg(value_name = "FINDING", add = ArgValueCandidates::new(complete::list_findings))]
     finding: String,
     /// Question, at most 2,000 characters
-    #[arg(value_name = "QUESTION")]
-    question: String,
+    #[arg(value_name = "QUESTION", required_unless_present = "stop")]
+    question: Option<String>,
     /// Reviewer that answers, a model over HTTP; by default the one that reported the finding
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::list_reviewers))]
     reviewer: Option<String>,
+    /// Stop the question about this finding that has no answer yet
+    #[arg(long, conflicts_with_all = ["question", "reviewer"])]
+    stop: bool,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: PlainFormat,
@@ -54,9 +59,15 @@ pub fn run(invocation: &Invocation, arguments: &AskArgs) -> Result<CliExitCode, 
     let (services, _) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
     let finding = resolve_id::resolve_finding_in(&*services.store.view()?, &arguments.finding)?;
     let asker = services.asker();
-    let prepared = asker.prepare_question(&finding, arguments.reviewer.as_deref(), Some(&arguments.question))?;
-    output::print_note(&format!("note: asking {}, {}", prepared.reviewer, prepared.limit));
-    let request = asker.ask(prepared, actor.actor)?;
+    let request = if arguments.stop {
+        let pending = asker.stop_question(&finding)?;
+        pending.ok_or_else(|| CliError::usage(format!("no question about {finding} is on its way")))?
+    } else {
+        let prepared =
+            asker.prepare_question(&finding, arguments.reviewer.as_deref(), arguments.question.as_deref())?;
+        output::print_note(&format!("note: asking {}, {}", prepared.reviewer, prepared.limit));
+        asker.ask(prepared, actor.actor)?
+    };
     let line = wait_for_answer(&services.store, &request)?;
     match arguments.format {
         PlainFormat::Json => output::print_json(&json!({ "version": SCHEMA_VERSION, "question": line }))?,
@@ -64,6 +75,7 @@ pub fn run(invocation: &Invocation, arguments: &AskArgs) -> Result<CliExitCode, 
     }
     Ok(match line.outcome {
         QuestionOutcome::Answer(_) => CliExitCode::Done,
+        QuestionOutcome::Failure(_) if arguments.stop => CliExitCode::Done,
         QuestionOutcome::Failure(_) => CliExitCode::Incomplete,
     })
 }

@@ -32,6 +32,16 @@ pub struct QuestionRequest {
     pub reviewer: String,
     /// Time of the question.
     pub at: Time,
+    /// The most tokens that the question takes. Reserved in the budgets until it has its result.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reserved_tokens: u64,
+    /// The most that the question costs, in millionths of a dollar. Reserved like the tokens.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reserved_microdollars: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl QuestionRequest {
@@ -109,6 +119,8 @@ mod tests {
             question: "Why?".to_owned(),
             reviewer: "m".to_owned(),
             at: Time::UNIX_EPOCH,
+            reserved_tokens: 0,
+            reserved_microdollars: 0,
         };
         let failed = FindingQuestion::failed(request, "no network".to_owned());
         let answer = QuestionAnswer {

@@ -27,6 +27,14 @@ pub struct BudgetAmount {
     pub tokens: u64,
 }
 
+impl BudgetAmount {
+    /// Adds another amount.
+    pub fn add(&mut self, other: Self) {
+        self.cost += other.cost;
+        self.tokens = self.tokens.saturating_add(other.tokens);
+    }
+}
+
 /// Reason why a question is not asked: the most that it may take does not fit a budget any more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct QuestionOverBudget {

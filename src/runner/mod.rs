@@ -88,7 +88,7 @@ mod snoozed_findings;
 mod watcher;
 mod worker;
 
-pub(crate) use asker::{AskError, Asker, PreparedQuestion, wait_for_answer};
+pub(crate) use asker::{AskError, Asker, PreparedQuestion, QuestionPlan, wait_for_answer};
 pub(crate) use conclude::RunCloser;
 pub(crate) use control::RunControl;
 pub(crate) use control::wait::{WaitProgress, WaitedTurn};

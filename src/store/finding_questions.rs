@@ -2,15 +2,35 @@
 //! there is none. The file is append-only.
 //!
 //! A question without a result stands in `questions/FINDING`. The process that asks holds the lock of this file and
-//! empties it after it has appended the line. A file that nobody holds and that is not empty means that the process died.
+//! empties it after it has appended the line. A file that nobody holds and that is not empty means that the process died,
+//! or that the disk had no room for its line: then the file has the line, because it was made long enough for one before
+//! anything was paid.
+//!
+//! `questions/FINDING.stop` has the time of a question that the user wants to stop.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
+use serde::Serialize;
+
 use super::extents::TrackedFile;
-use super::{Store, StoreError, files, lines, lock};
+use super::files::{self, ExistingPolicy};
+use super::{Store, StoreError, lines, lock};
 use crate::domain::{FindingId, FindingQuestion, QuestionRequest, Time};
+
+/// Bytes of a file with a question, filled up with blanks, so that a paid answer has room on a full disk. Own choice: an
+/// answer has at most 8,000 characters, a question 2,000.
+const RESERVED_BYTES: usize = 64 << 10;
+
+/// Content of the file of a question without a line in `questions.ndjson`.
+#[derive(Debug, PartialEq)]
+pub enum UnsettledQuestion {
+    /// Nothing is known of a result.
+    Asked(QuestionRequest),
+    /// The line, which could not be appended.
+    Answered(Box<FindingQuestion>),
+}
 
 /// Right to ask about a finding: the exclusive lock on its file of a question. The process that asks inherits the
 /// locked file as its standard input.
@@ -26,8 +46,19 @@ impl QuestionLock {
     /// # Errors
     /// Returns an error when the file cannot be written.
     pub fn write_request(&mut self, request: &QuestionRequest) -> Result<(), StoreError> {
-        let bytes = serde_json::to_vec(request).map_err(|source| StoreError::Encode { what: "a question", source })?;
+        let bytes = encode_padded(request)?;
         self.replace_content(&bytes)
+    }
+
+    /// Keeps the line of a question in place of the question, in the bytes that [`QuestionLock::write_request`] has
+    /// reserved.
+    fn write_line(&mut self, line: &FindingQuestion) -> Result<(), StoreError> {
+        let bytes = encode_padded(line)?;
+        let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| {
+            self.file.write_all(&bytes)?;
+            self.file.sync_all()
+        });
+        written.map_err(StoreError::io("write", &self.path))
     }
 
     /// Empties the file, because the question has its result.
@@ -61,7 +92,36 @@ impl QuestionLock {
     }
 }
 
+/// Encodes a value as JSON with blanks behind it.
+fn encode_padded(value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
+    let encoded = serde_json::to_vec(value).map_err(|source| StoreError::Encode { what: "a question", source });
+    encoded.map(|mut bytes| {
+        bytes.resize(bytes.len().max(RESERVED_BYTES), b' ');
+        bytes
+    })
+}
+
 impl Store {
+    fn question_stop_path(&self, id: &FindingId) -> PathBuf {
+        self.root.join("questions").join(format!("{id}.stop"))
+    }
+
+    /// Asks the process of a question to stop.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be written.
+    pub fn stop_question(&self, request: &QuestionRequest) -> Result<(), StoreError> {
+        self.prepare_for_write()?;
+        let (path, at) = (self.question_stop_path(&request.finding_id), request.at.to_string());
+        files::write_atomically(&path, at.as_bytes(), ExistingPolicy::Replace)
+    }
+
+    /// Returns true when the user wants this question to stop.
+    pub fn is_question_stopped(&self, request: &QuestionRequest) -> bool {
+        let stopped = std::fs::read_to_string(self.question_stop_path(&request.finding_id));
+        stopped.is_ok_and(|at| at == request.at.to_string())
+    }
+
     fn question_lock_path(&self, id: &FindingId) -> PathBuf {
         self.root.join("questions").join(id.as_str())
     }
@@ -77,13 +137,14 @@ impl Store {
         Ok(lock::try_lock_file(&path)?.map(|file| QuestionLock { file, path }))
     }
 
-    /// Returns the question about a finding that has no result; `None` when there is none.
+    /// Returns the question about a finding that has no line in `questions.ndjson`; `None` when there is none.
     ///
     /// # Errors
     /// Returns an error when the file cannot be read.
-    pub fn unanswered_question(&self, id: &FindingId) -> Result<Option<QuestionRequest>, StoreError> {
-        let bytes = files::read(&self.question_lock_path(id))?;
-        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    pub fn unsettled_question(&self, id: &FindingId) -> Result<Option<UnsettledQuestion>, StoreError> {
+        let Some(bytes) = files::read(&self.question_lock_path(id))? else { return Ok(None) };
+        let line = serde_json::from_slice(&bytes).map(UnsettledQuestion::Answered);
+        Ok(line.or_else(|_| serde_json::from_slice(&bytes).map(UnsettledQuestion::Asked)).ok())
     }
 
     /// Returns the findings with a question that has no result.
@@ -101,10 +162,22 @@ impl Store {
     /// # Errors
     /// Returns an error when the lock cannot be tested or the file cannot be read.
     pub fn pending_question(&self, id: &FindingId) -> Result<Option<QuestionRequest>, StoreError> {
-        match lock::is_held(&self.question_lock_path(id))? {
-            true => self.unanswered_question(id),
-            false => Ok(None),
+        if !lock::is_held(&self.question_lock_path(id))? {
+            return Ok(None);
         }
+        Ok(match self.unsettled_question(id)? {
+            Some(UnsettledQuestion::Asked(request)) => Some(request),
+            Some(UnsettledQuestion::Answered(_)) | None => None,
+        })
+    }
+
+    /// Returns the questions that processes are asking now.
+    ///
+    /// # Errors
+    /// Returns an error when the folder or a file cannot be read.
+    pub fn pending_questions(&self) -> Result<Vec<QuestionRequest>, StoreError> {
+        let pending = self.unanswered_findings()?.into_iter().map(|id| self.pending_question(&id));
+        pending.filter_map(Result::transpose).collect()
     }
 
     /// Returns true when the standard input of this process is the lock of the question, which only the process has that
@@ -137,22 +210,28 @@ impl Store {
     }
 
     /// Appends the line of a question with its result, synced, and empties the question's own file. Only the holder of
-    /// the question's lock may call this. A question that has its line gets no second one.
+    /// the question's lock may call this. A question that has its line gets no second one. A line that cannot be appended
+    /// is kept in the question's own file, for the next call of [`Store::unsettled_question`].
     ///
     /// # Errors
     /// Returns an error when the store cannot be locked, read or written.
     pub fn append_question(&self, line: &FindingQuestion) -> Result<(), StoreError> {
         let FindingQuestion { request: QuestionRequest { finding_id, at, .. }, .. } = line;
-        self.with_lock(|_| {
+        let appended = self.with_lock(|_| {
             if self.question_at(finding_id, *at)?.is_some() {
                 return Ok(());
             }
             let bytes = lines::encode("a question about a finding", std::slice::from_ref(line))?;
             self.append_tracked(TrackedFile::Questions, &bytes)
-        })?;
+        });
         let path = self.question_lock_path(finding_id);
-        let file = files::open_lock_file(&path)?;
-        QuestionLock { file, path }.clear_request()
+        let mut own = QuestionLock { file: files::open_lock_file(&path)?, path };
+        if let Err(error) = appended {
+            own.write_line(line)?;
+            return Err(error);
+        }
+        own.clear_request()?;
+        files::remove(&self.question_stop_path(finding_id))
     }
 
     /// Returns the line of the question about a finding that was asked at this time.
@@ -199,6 +278,8 @@ mod tests {
             question: question.to_owned(),
             reviewer: "m".to_owned(),
             at: Time::from_second(second).expect("a time"),
+            reserved_tokens: 0,
+            reserved_microdollars: 0,
         }
     }
 
@@ -221,11 +302,43 @@ mod tests {
         store.append_question(&line).expect("stored already");
         lock.release();
         assert_eq!(store.pending_question(&id).expect("read"), None);
-        assert_eq!(store.unanswered_question(&id).expect("read"), None);
+        assert_eq!(store.unsettled_question(&id).expect("read"), None);
         assert_eq!(store.unanswered_findings().expect("listed"), []);
         assert_eq!(store.questions(&id).expect("read"), std::slice::from_ref(&line));
 
-        let second = FindingQuestion::failed(request("And?", 2), "died".to_owned());
+        // No room for the line: it is kept in the bytes of the question's own file.
+        let third = request("Then?", 3);
+        let mut lock = store.lock_question(&id).expect("asked").expect("free");
+        lock.write_request(&third).expect("written");
+        let (log, aside) = (store.questions_path(), folder.path().join("aside"));
+        std::fs::rename(&log, &aside).and_then(|()| std::fs::create_dir(&log)).expect("in the way");
+        let own = store.question_lock_path(&id);
+        let length = std::fs::metadata(&own).expect("there").len();
+        let paid = FindingQuestion { cost: 0.25, ..FindingQuestion::failed(third.clone(), "the answer".to_owned()) };
+        store.append_question(&paid).expect_err("there is no room");
+        assert_eq!(std::fs::metadata(&own).expect("there").len(), length, "not one byte more");
+        std::fs::remove_dir(&log).and_then(|()| std::fs::rename(&aside, &log)).expect("room again");
+        assert_eq!(store.pending_question(&id).expect("read"), None, "nobody has to be waited for");
+        let kept = UnsettledQuestion::Answered(Box::new(paid.clone()));
+        assert_eq!(store.unsettled_question(&id).expect("read"), Some(kept));
+        store.append_question(&paid).expect("stored");
+        lock.release();
+        assert_eq!(store.unsettled_question(&id).expect("read"), None);
+        assert_eq!(store.questions(&id).expect("read"), [line.clone(), paid.clone()]);
+
+        let fourth = request("Stop?", 4);
+        let mut lock = store.lock_question(&id).expect("asked").expect("free");
+        lock.write_request(&fourth).expect("written");
+        store.stop_question(&third).expect("written");
+        assert!(!store.is_question_stopped(&fourth), "that was another question");
+        store.stop_question(&fourth).expect("written");
+        assert!(store.is_question_stopped(&fourth));
+        let stopped = FindingQuestion::failed(fourth, "stopped".to_owned());
+        store.append_question(&stopped).expect("stored");
+        lock.release();
+        assert!(!store.question_stop_path(&id).exists());
+
+        let second = FindingQuestion::failed(request("And?", 5), "died".to_owned());
         store.append_question(&second).expect("stored");
         assert!(store.verify().expect("verified").is_clean());
         let path = store.questions_path();
@@ -233,12 +346,12 @@ mod tests {
         file.write_all(b"{\"torn").expect("written");
         assert!(!store.verify().expect("verified").is_clean());
         assert!(store.repair().expect("repaired").problems.iter().all(|problem| problem.repaired));
-        assert_eq!(store.questions(&id).expect("read"), [line, second]);
+        assert_eq!(store.questions(&id).expect("read"), [line, paid, stopped, second]);
         std::fs::write(&path, b"").expect("emptied");
         let problems = store.verify().expect("verified").problems;
         assert_eq!(
             problems.iter().map(|problem| problem.what.as_str()).collect::<Vec<_>>(),
-            ["was emptied; it had 2 lines"]
+            ["was emptied; it had 4 lines"]
         );
     }
 }

@@ -82,6 +82,7 @@ mod watcher_state;
 
 pub use check::{StoreCheckReport, StoreProblem};
 pub use error::StoreError;
+pub use finding_questions::UnsettledQuestion;
 pub(crate) use finding_ratings::rating_after;
 pub use finding_scan::{FindingFacts, FindingSelector};
 pub(crate) use finding_snoozes::snooze_after;

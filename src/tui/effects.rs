@@ -185,6 +185,7 @@ impl Effects {
             AppCommand::PlanFix(findings) => self.send_to(&self.control, RunnerRequest::PlanFix(findings)),
             AppCommand::Fix(order) => self.send_to(&self.control, RunnerRequest::Fix(order)),
             AppCommand::PlanQuestion(finding) => self.send_to(&self.control, RunnerRequest::PlanQuestion(finding)),
+            AppCommand::StopQuestion(finding) => self.send_to(&self.control, RunnerRequest::StopQuestion(finding)),
             AppCommand::Ask { finding, reviewer, question } => {
                 self.send_to(&self.control, RunnerRequest::Ask { finding, reviewer, question });
             }

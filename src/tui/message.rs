@@ -17,7 +17,7 @@ use crate::domain::{
     Scope, ViewedFile,
 };
 use crate::runner::{
-    BUILTIN_REVIEWER, FreshnessFacts, OpeningOutcome, OwnFinding, PreparedQuestion, ReviewerTerms, SnoozeWish,
+    BUILTIN_REVIEWER, FreshnessFacts, OpeningOutcome, OwnFinding, QuestionPlan, ReviewerTerms, SnoozeWish,
     SnoozedFindings, WatchState,
 };
 use crate::store::triage::UndoOutcome;
@@ -189,8 +189,8 @@ pub enum AppMessage {
         /// State of the fix, or the reason why nothing was done.
         result: Result<Box<Fix>, String>,
     },
-    /// Reviewer that would answer a question, and the most that it may cost.
-    QuestionPlanned(Result<PreparedQuestion, String>),
+    /// Reviewer that would answer a question and the most that it may cost, or the question that is on its way.
+    QuestionPlanned(Result<QuestionPlan, String>),
     /// A question was sent, or not for this reason.
     QuestionAsked(Result<QuestionRequest, String>),
     /// Questions that have their results now.
@@ -334,6 +334,8 @@ pub enum AppCommand {
     Fix(FixOrder),
     /// Determines who would answer a question about a finding, and what it may cost.
     PlanQuestion(FindingId),
+    /// Stops the question about a finding that is on its way.
+    StopQuestion(FindingId),
     /// Asks the reviewer of a finding.
     Ask {
         /// Finding id.

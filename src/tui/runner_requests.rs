@@ -33,6 +33,7 @@ pub(super) enum RunnerRequest {
     Fix(FixOrder),
     AddFinding(OwnFinding),
     PlanQuestion(FindingId),
+    StopQuestion(FindingId),
     Ask { finding: FindingId, reviewer: String, question: String },
 }
 
@@ -92,9 +93,14 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
                 AppMessage::FixFinished { order, result: done.map(Box::new).map_err(describe_runner_error) }
             }
             RunnerRequest::PlanQuestion(finding) => {
-                let plan = services.asker().prepare_question(&finding, None, None);
+                let plan = services.asker().plan_question(&finding);
                 AppMessage::QuestionPlanned(plan.map_err(describe_runner_error))
             }
+            RunnerRequest::StopQuestion(finding) => match services.asker().stop_question(&finding) {
+                // Its result comes like that of any question.
+                Ok(_) => continue,
+                Err(error) => AppMessage::StoreTrouble(error.to_string()),
+            },
             RunnerRequest::Ask { finding, reviewer, question } => {
                 let asked = ask(services, &finding, &reviewer, &question, messages);
                 AppMessage::QuestionAsked(asked.map_err(describe_runner_error))

@@ -283,6 +283,32 @@ fn a_request_that_fails_is_recorded_and_costs_nothing() {
 }
 
 #[test]
+fn a_question_on_its_way_counts_in_the_budget_until_it_is_stopped() {
+    let reviewed = Reviewed::new("", vec![answer("stands", "Yes."), answer("stands", "Later.")]);
+    let Reviewed { test, model, id } = &reviewed;
+    let listed = test.json(&["findings", "--format", "json"], DONE);
+    let other = find_by_title(&listed, "A GitHub token");
+    // An answer may have 8,000 tokens: one question fits, two do not.
+    reviewed.set("[budget]\nrun_tokens = 15000");
+    let asked = model.asked();
+    model.hold_after(asked);
+    let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+    let mut command = command.args(["ask", id, "why?"]).spawn().expect("it runs");
+    wait_for("the request", || (model.asked() == asked + 1).then_some(()));
+    let error = test.fails(&["ask", &other, "why?"], USAGE);
+    assert!(error.contains("of 15,000 are used (budget.run_tokens)"), "{error}");
+    let stopped = test.json(&["ask", id, "--stop", "--format", "json"], DONE)["question"].clone();
+    assert_eq!(stopped["failure"], "you stopped the question; the provider may charge for it", "{stopped}");
+    assert_eq!(command.wait().expect("it ends").code(), Some(INCOMPLETE));
+    assert_eq!(reviewed.shown()["questions"], json!([stopped]));
+    let error = test.fails(&["ask", id, "--stop"], USAGE);
+    assert!(error.contains("no question about f_[id] is on its way"), "{error}");
+    model.let_go();
+    let line = test.json(&["ask", &other, "why?", "--format", "json"], DONE)["question"].clone();
+    assert_eq!(line["answer"]["verdict"], "stands", "{line}");
+}
+
+#[test]
 fn a_command_that_is_killed_loses_no_answer_and_a_killed_worker_is_noticed() {
     let reviewed = Reviewed::new("", vec![answer("stands", "Yes."), answer("stands", "Later.")]);
     let Reviewed { test, model, id } = &reviewed;

@@ -2,6 +2,7 @@
 //! recorded before the answer is read.
 
 use super::Asker;
+use super::request_question::limit_question;
 use crate::domain::{
     ChatRequest, ChatResponse, FindingId, FindingQuestion, QuestionOutcome, QuestionRequest, StopReason, Usage,
 };
@@ -11,16 +12,19 @@ use crate::runner::conclude::elapsed_ms;
 use crate::runner::reviewer_access::reviewer_identity::connect;
 use crate::runner::reviewer_access::usage_estimate::fill_missing_usage;
 use crate::runner::{RunnerError, process};
-use crate::store::PaidAnswer;
+use crate::store::{PaidAnswer, Store};
 
-/// Observer of a request that nobody stops: what is paid for is kept.
-struct Unstoppable;
+/// Observer of a request that ends when the user stops the question.
+struct StopWatch<'a> {
+    store: &'a Store,
+    question: &'a QuestionRequest,
+}
 
-impl ChatObserver for Unstoppable {
+impl ChatObserver for StopWatch<'_> {
     fn on_progress(&mut self, _: ChatProgress) {}
 
     fn is_cancelled(&self) -> bool {
-        false
+        self.store.is_question_stopped(self.question)
     }
 }
 
@@ -46,6 +50,10 @@ impl Asker<'_> {
         let Some(request) = self.services.store.pending_question(id)? else { return Ok(()) };
         let asked = self.ask_model(&request);
         let mut line = asked.unwrap_or_else(|error| {
+            if self.services.store.is_question_stopped(&request) {
+                let reason = "you stopped the question; the provider may charge for it".to_owned();
+                return FindingQuestion::failed(request, reason);
+            }
             tracing::error!(finding = %id, %error, "a question has no answer");
             FindingQuestion::failed(request, error.to_string())
         });
@@ -57,10 +65,12 @@ impl Asker<'_> {
     fn ask_model(&self, asked: &QuestionRequest) -> Result<FindingQuestion, RunnerError> {
         let material = self.load_question_material(&asked.finding_id)?;
         let model = self.build_model_question(&material, &asked.reviewer, &asked.question)?;
-        self.check_budgets(&material, &asked.reviewer, &asked.question, &model)?;
+        let (_, most) = limit_question(&asked.reviewer, &asked.question, &model)?;
+        self.check_budgets(&asked.run_id, &asked.reviewer, most, Some(asked))?;
         let (paths, root) = (&self.services.paths, self.services.repo.root());
         let mut chat = connect(&asked.reviewer, model.settings, &model.facts, paths, &root)?;
-        let mut response = chat.respond(&model.request, &mut Unstoppable)?;
+        let mut watch = StopWatch { store: &self.services.store, question: asked };
+        let mut response = chat.respond(&model.request, &mut watch)?;
         fill_missing_usage(&model.request, &mut response, model.facts.encoding);
         let cost = model.facts.price.as_ref().map_or(0.0, |price| price.cost(&response.usage));
         if !model.facts.is_free() {

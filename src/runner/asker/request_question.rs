@@ -12,7 +12,7 @@ use crate::policy::{BudgetAmount, QuestionLimits, check_question_budget};
 use crate::runner::import::OWN_REVIEWER;
 use crate::runner::reviewer_access::usage_estimate::count_request;
 use crate::runner::{BUILTIN_REVIEWER, CostLimit, RunnerError, process};
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, UnsettledQuestion};
 use crate::tokens;
 
 /// Longest answer in tokens, reasoning included. Own choice: a page, and the reasoning before it.
@@ -38,6 +38,17 @@ pub struct PreparedQuestion {
     pub question: String,
     /// The most that it may cost.
     pub limit: CostLimit,
+    /// The most that it may take of the budgets; nothing for a free reviewer.
+    pub most: BudgetAmount,
+}
+
+/// What the user can do about questions to a finding.
+#[derive(Debug, Clone, PartialEq)]
+pub enum QuestionPlan {
+    /// Ask.
+    Ask(Box<PreparedQuestion>),
+    /// Stop the question that is on its way; no second one is asked before it has its result.
+    Stop(QuestionRequest),
 }
 
 /// The request to the model, and what is known of the model.
@@ -48,6 +59,19 @@ pub(super) struct ModelQuestion<'a> {
 }
 
 impl Asker<'_> {
+    /// Determines what the user can do: stop the question about the finding that is on its way, or ask the reviewer that
+    /// reported it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Asker::prepare_question`].
+    pub fn plan_question(&self, finding: &FindingId) -> Result<QuestionPlan, RunnerError> {
+        if let Some(pending) = self.services.store.pending_question(finding)? {
+            return Ok(QuestionPlan::Stop(pending));
+        }
+        Ok(QuestionPlan::Ask(Box::new(self.prepare_question(finding, None, None)?)))
+    }
+
     /// Checks whether a question may be asked, and computes the most that it may cost. `reviewer` is `None` for the one
     /// that reported the finding. Without `question`, the longest one counts.
     ///
@@ -74,31 +98,46 @@ impl Asker<'_> {
         let mask = self.mask_for(&reviewer)?;
         let question = mask.mask_text(None, &text::sanitize_line(question.unwrap_or_default())).into_owned();
         let model = self.build_model_question(&material, &reviewer, &question)?;
-        let limit = self.check_budgets(&material, &reviewer, &question, &model)?;
-        Ok(PreparedQuestion { finding_id: finding.clone(), run_id: material.run.run_id, reviewer, question, limit })
+        let (limit, most) = limit_question(&reviewer, &question, &model)?;
+        let run_id = material.run.run_id;
+        self.check_budgets(&run_id, &reviewer, most, None)?;
+        Ok(PreparedQuestion { finding_id: finding.clone(), run_id, reviewer, question, limit, most })
     }
 
-    /// Records a question and starts the worker that asks it; does not wait for the answer.
+    /// Records a question and starts the worker that asks it; does not wait for the answer. Until then, the most that it
+    /// may take is reserved in the budgets.
     ///
     /// # Errors
     ///
-    /// If the actor is not the user, another question about the finding has no answer yet, or the worker cannot be
-    /// started. Nothing was sent then.
+    /// If the actor is not the user, another question about the finding has no answer yet, the question may pass a budget
+    /// together with others on their way, or the worker cannot be started. Nothing was sent then.
     pub fn ask(&self, prepared: PreparedQuestion, actor: Actor) -> Result<QuestionRequest, RunnerError> {
         if actor != Actor::User {
             return Err(AskError::NotTheUser.into());
         }
-        let PreparedQuestion { finding_id, run_id, reviewer, question, .. } = prepared;
+        let PreparedQuestion { finding_id, run_id, reviewer, question, most, .. } = prepared;
         if question.is_empty() {
             return Err(AskError::Empty.into());
         }
         let store = &self.services.store;
         let Some(mut lock) = store.lock_question(&finding_id)? else { return Err(AskError::Busy(finding_id).into()) };
         record_lost_question(store, &finding_id)?;
-        let at = self.services.ambient.now();
-        let request = QuestionRequest { finding_id, run_id, question, reviewer, at };
         let input = lock.clone_file()?;
-        lock.write_request(&request)?;
+        // Under the store's lock, so that of two questions that fit one by one, the second sees the first.
+        let request = store.with_lock_as(|_| -> Result<QuestionRequest, RunnerError> {
+            self.check_budgets(&run_id, &reviewer, most, None)?;
+            let request = QuestionRequest {
+                finding_id,
+                run_id,
+                question,
+                reviewer,
+                at: self.services.ambient.now(),
+                reserved_tokens: most.tokens,
+                reserved_microdollars: (most.cost * 1e6).ceil() as u64,
+            };
+            lock.write_request(&request)?;
+            Ok(request)
+        })?;
         let arguments = ["asker", request.finding_id.as_str()];
         let log = crate::runner::launcher::start_workers::WORKER_LOG;
         let (repo, paths) = (&self.services.repo, &self.services.paths);
@@ -113,7 +152,21 @@ impl Asker<'_> {
         Ok(request)
     }
 
-    /// Records the failures of questions whose workers died.
+    /// Stops the question about a finding that is on its way; the worker stores that as its result. Returns the question,
+    /// or `None` if none is on its way.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read or written.
+    pub fn stop_question(&self, finding: &FindingId) -> Result<Option<QuestionRequest>, StoreError> {
+        let pending = self.services.store.pending_question(finding)?;
+        if let Some(request) = &pending {
+            self.services.store.stop_question(request)?;
+        }
+        Ok(pending)
+    }
+
+    /// Records the results of questions whose workers died.
     ///
     /// # Errors
     ///
@@ -179,28 +232,22 @@ impl Asker<'_> {
         Ok(ModelQuestion { settings, facts, request })
     }
 
-    /// Returns the most that a question may cost.
+    /// Checks that a question fits the budgets together with the other questions of the repository that are on their way:
+    /// with all of them, or with those that were asked before `own`.
     ///
     /// # Errors
     ///
-    /// If it may pass the window of the model or a budget.
+    /// If it may pass a budget.
     pub(super) fn check_budgets(
         &self,
-        material: &QuestionMaterial,
+        run: &RunId,
         reviewer: &str,
-        question: &str,
-        model: &ModelQuestion<'_>,
-    ) -> Result<CostLimit, RunnerError> {
-        let facts = &model.facts;
-        let most = most_usage(model, question);
-        let (tokens, window) = (most.total(), facts.context_window);
-        if tokens > window {
-            return Err(AskError::TooLarge { reviewer: reviewer.to_owned(), tokens, window }.into());
+        most: BudgetAmount,
+        own: Option<&QuestionRequest>,
+    ) -> Result<(), RunnerError> {
+        if most == BudgetAmount::default() {
+            return Ok(());
         }
-        if facts.is_free() {
-            return Ok(CostLimit::Nothing);
-        }
-        let cost = facts.price.as_ref().map(|price| price.cost(&most));
         let budget = &self.services.settings.budget;
         let limits = QuestionLimits {
             run_cost: budget.run_cost.map(|most| most.as_f64()),
@@ -208,15 +255,23 @@ impl Asker<'_> {
             day_cost: budget.day_cost.map(|most| most.as_f64()),
             day_tokens: budget.day_tokens,
         };
-        let run = self.used_by_questions(&material.run.run_id)?;
-        let day = self.services.reviewers().spent_today()?;
-        let day = BudgetAmount { cost: day.cost, tokens: day.tokens };
-        check_question_budget(limits, run, day, BudgetAmount { cost: cost.unwrap_or(0.0), tokens })
-            .map_err(|refusal| AskError::OverBudget { reviewer: reviewer.to_owned(), refusal })?;
-        Ok(match cost {
-            Some(dollars) => CostLimit::at_most(dollars),
-            None => CostLimit::Unknown { tokens: Some(tokens) },
-        })
+        let mut of_run = self.used_by_questions(run)?;
+        let spent = self.services.reviewers().spent_today()?;
+        let mut of_day = BudgetAmount { cost: spent.cost, tokens: spent.tokens };
+        let order = |request: &QuestionRequest| (request.at, request.finding_id.clone());
+        for other in self.services.store.pending_questions()? {
+            if own.is_some_and(|own| order(&other) >= order(own)) {
+                continue;
+            }
+            let reserved =
+                BudgetAmount { cost: other.reserved_microdollars as f64 / 1e6, tokens: other.reserved_tokens };
+            of_day.add(reserved);
+            if other.run_id == *run {
+                of_run.add(reserved);
+            }
+        }
+        check_question_budget(limits, of_run, of_day, most)
+            .map_err(|refusal| AskError::OverBudget { reviewer: reviewer.to_owned(), refusal }.into())
     }
 
     /// Returns what the questions about the findings of a run have taken. Those of free reviewers count, too, because a
@@ -224,11 +279,34 @@ impl Asker<'_> {
     fn used_by_questions(&self, run: &RunId) -> Result<BudgetAmount, StoreError> {
         let mut used = BudgetAmount::default();
         for line in self.services.store.question_log()?.iter().filter(|line| line.request.run_id == *run) {
-            used.cost += line.cost;
-            used.tokens = used.tokens.saturating_add(line.tokens.total());
+            used.add(BudgetAmount { cost: line.cost, tokens: line.tokens.total() });
         }
         Ok(used)
     }
+}
+
+/// Returns the most that a question may cost, and the most that it may take of the budgets.
+///
+/// # Errors
+///
+/// If it may pass the window of the model.
+pub(super) fn limit_question(
+    reviewer: &str,
+    question: &str,
+    model: &ModelQuestion<'_>,
+) -> Result<(CostLimit, BudgetAmount), RunnerError> {
+    let facts = &model.facts;
+    let most = most_usage(model, question);
+    let (tokens, window) = (most.total(), facts.context_window);
+    if tokens > window {
+        return Err(AskError::TooLarge { reviewer: reviewer.to_owned(), tokens, window }.into());
+    }
+    if facts.is_free() {
+        return Ok((CostLimit::Nothing, BudgetAmount::default()));
+    }
+    let cost = facts.price.as_ref().map(|price| price.cost(&most));
+    let limit = cost.map_or(CostLimit::Unknown { tokens: Some(tokens) }, CostLimit::at_most);
+    Ok((limit, BudgetAmount { cost: cost.unwrap_or(0.0), tokens }))
 }
 
 /// Returns the most tokens that a question takes. A question that is not known yet counts as the longest one.
@@ -262,9 +340,15 @@ fn settle_question(store: &Store, id: &FindingId) -> Result<(), StoreError> {
     recorded
 }
 
-/// Records the failure of a question whose worker died. The caller holds the lock of the question.
+/// Records the result of a question whose worker died: the answer, if only its line could not be appended, else a failure.
+/// The caller holds the lock of the question.
 fn record_lost_question(store: &Store, id: &FindingId) -> Result<(), StoreError> {
-    let Some(lost) = store.unanswered_question(id)? else { return Ok(()) };
-    let reason = "worker died; the provider may charge for its request".to_owned();
-    store.append_question(&FindingQuestion::failed(lost, reason))
+    match store.unsettled_question(id)? {
+        None => Ok(()),
+        Some(UnsettledQuestion::Answered(line)) => store.append_question(&line),
+        Some(UnsettledQuestion::Asked(lost)) => {
+            let reason = "worker died; the provider may charge for its request".to_owned();
+            store.append_question(&FindingQuestion::failed(lost, reason))
+        }
+    }
 }

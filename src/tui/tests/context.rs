@@ -23,11 +23,15 @@ fn what_was_sent() {
 
 #[test]
 fn what_was_left_out() {
-    assert_fixture_looks("context_left_out", &mut TurnsFixture::with_fates(&[Fate::Completed]), |desk, columns, rows| {
-        let mut app = desk.context(columns, rows);
-        desk.press(&mut app, "s");
-        app
-    });
+    assert_fixture_looks(
+        "context_left_out",
+        &mut TurnsFixture::with_fates(&[Fate::Completed]),
+        |desk, columns, rows| {
+            let mut app = desk.context(columns, rows);
+            desk.press(&mut app, "s");
+            app
+        },
+    );
 }
 
 #[test]

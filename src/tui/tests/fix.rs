@@ -172,7 +172,11 @@ fn the_finding_and_the_patch_say_how_it_stands() {
 }
 
 fn the_finding_and_the_patch_say_how_it_stands_at(columns: u16, rows: u16) {
-    let mut app = app_with_fix_at(columns, rows, Fix { reason: "left as it was: secret.env".to_owned(), ..fix(FixStatus::Offered) });
+    let mut app = app_with_fix_at(
+        columns,
+        rows,
+        Fix { reason: "left as it was: secret.env".to_owned(), ..fix(FixStatus::Offered) },
+    );
     let DetailSubject::Finding(id) = app.detail.subject.clone() else { panic!("a finding is selected") };
     assert_eq!(id, finding_id(1));
     let subject = app.detail.subject.clone();

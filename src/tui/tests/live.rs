@@ -25,7 +25,6 @@ use crate::tui::views::live::{LivePage, LiveReply, LiveRequest, ReviewTrace};
 use crate::tui::views::{ViewReply, ViewRequest};
 use crate::tui::{draw, glyphs};
 
-
 fn run() -> String {
     run_id(4)
 }

@@ -6,7 +6,8 @@ use super::support::*;
 use crate::domain::{
     FindingId, FindingQuestion, QuestionAnswer, QuestionOutcome, QuestionRequest, QuestionVerdict, Time, Usage,
 };
-use crate::runner::{CostLimit, PreparedQuestion};
+use crate::policy::BudgetAmount;
+use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan};
 use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
 use crate::tui::page_data::PageData;
@@ -18,7 +19,12 @@ fn finding(n: u32) -> FindingId {
 
 fn plan(limit: CostLimit) -> PreparedQuestion {
     let run_id = run_id(3).parse().expect("an id");
-    PreparedQuestion { finding_id: finding(2), run_id, reviewer: "sonnet".into(), question: String::new(), limit }
+    let (question, most) = (String::new(), BudgetAmount::default());
+    PreparedQuestion { finding_id: finding(2), run_id, reviewer: "sonnet".into(), question, limit, most }
+}
+
+fn asked_plan(limit: CostLimit) -> QuestionPlan {
+    QuestionPlan::Ask(Box::new(plan(limit)))
 }
 
 fn request(question: &str, minutes: i64) -> QuestionRequest {
@@ -28,6 +34,8 @@ fn request(question: &str, minutes: i64) -> QuestionRequest {
         question: question.to_owned(),
         reviewer: "sonnet".to_owned(),
         at: Time::from_second(NOW / 1000 - minutes * 60).expect("a time"),
+        reserved_tokens: 0,
+        reserved_microdollars: 0,
     }
 }
 
@@ -67,7 +75,7 @@ fn asking(columns: u16, limit: CostLimit) -> App {
     let commands = press(&mut app, "j A");
     let planned = commands.iter().any(|command| matches!(command, AppCommand::PlanQuestion(id) if *id == finding(2)));
     assert!(planned, "{commands:?}");
-    send(&mut app, AppMessage::QuestionPlanned(Ok(plan(limit))));
+    send(&mut app, AppMessage::QuestionPlanned(Ok(asked_plan(limit))));
     app
 }
 
@@ -93,6 +101,20 @@ fn the_prompt_says_the_most_that_a_question_costs_and_escape_sends_nothing() {
     let sent = questions(&press(&mut app, "Enter"));
     assert_eq!(sent, [(finding_id(2), "sonnet".to_owned(), "Why?".to_owned())]);
     assert_eq!(notice(&app), "asking sonnet…");
+}
+
+#[test]
+fn a_question_on_its_way_is_stopped_with_the_key_that_asked_it() {
+    for (key, stops) in [("y", true), ("n", false)] {
+        let mut app = showing(100, 30, view());
+        press(&mut app, "j A");
+        send(&mut app, AppMessage::QuestionPlanned(Ok(QuestionPlan::Stop(request("Why?", 1)))));
+        assert!(screen(&app).contains("sonnet has not answered yet. Stop the question?"), "{}", screen(&app));
+        let commands = press(&mut app, key);
+        let stopped =
+            commands.iter().any(|command| matches!(command, AppCommand::StopQuestion(id) if *id == finding(2)));
+        assert_eq!((stopped, app.views.is_empty()), (stops, true), "{commands:?}");
+    }
 }
 
 #[test]

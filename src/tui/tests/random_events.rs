@@ -14,7 +14,9 @@ use super::live;
 use super::sizes::check_footer;
 use super::support::{self, NOW};
 use crate::domain::text::is_unsafe;
-use crate::runner::{CostLimit, PreparedQuestion};
+use crate::domain::{QuestionRequest, Time};
+use crate::policy::BudgetAmount;
+use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan};
 use crate::store::triage::UndoOutcome;
 use crate::store::{StoreView, StoreViewBuilder};
 use crate::tui::app::{App, MotionMode, RunSubject};
@@ -141,13 +143,23 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
         AppCommand::Watch | AppCommand::Snooze(_) => AppMessage::Watched(if fails { Err(text()) } else { Ok(text()) }),
         AppCommand::PlanQuestion(finding_id) => AppMessage::QuestionPlanned(match fails {
             true => Err(text()),
-            false => Ok(PreparedQuestion {
+            false if dice.below(2) == 0 => Ok(QuestionPlan::Stop(QuestionRequest {
+                finding_id,
+                run_id: support::run_id(3).parse().expect("an id"),
+                reviewer: text(),
+                question: text(),
+                at: Time::UNIX_EPOCH,
+                reserved_tokens: 0,
+                reserved_microdollars: 0,
+            })),
+            false => Ok(QuestionPlan::Ask(Box::new(PreparedQuestion {
                 finding_id,
                 run_id: support::run_id(3).parse().expect("an id"),
                 reviewer: text(),
                 question: String::new(),
                 limit: CostLimit::AtMost { dollars: 0.13 },
-            }),
+                most: BudgetAmount::default(),
+            }))),
         }),
         AppCommand::Ask { .. } => AppMessage::QuestionAsked(Err(text())),
         AppCommand::PlanFix(_) => AppMessage::FixPlanned(Err(text())),

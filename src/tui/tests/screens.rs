@@ -36,7 +36,9 @@ fn with_page(columns: u16, rows: u16) -> App {
 
 #[test]
 fn first_start() {
-    assert_looks_at_all_sizes("first_start", |columns, rows| showing(columns, rows, complete(StoreViewBuilder::default())));
+    assert_looks_at_all_sizes("first_start", |columns, rows| {
+        showing(columns, rows, complete(StoreViewBuilder::default()))
+    });
 }
 
 #[test]

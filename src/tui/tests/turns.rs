@@ -29,7 +29,6 @@ pub(super) mod sample;
 
 use sample::{Fate, Written};
 
-
 /// Store with runs written as workers write them, and its loader.
 pub(super) struct TurnsFixture {
     _folder: tempfile::TempDir,
@@ -151,7 +150,11 @@ fn rebuild(app: &mut App) {
     send(app, AppMessage::Tick);
 }
 
-pub(super) fn assert_fixture_looks(name: &str, desk: &mut TurnsFixture, make: impl Fn(&mut TurnsFixture, u16, u16) -> App) {
+pub(super) fn assert_fixture_looks(
+    name: &str,
+    desk: &mut TurnsFixture,
+    make: impl Fn(&mut TurnsFixture, u16, u16) -> App,
+) {
     for (columns, rows) in SIZES {
         let mut app = make(desk, columns, rows);
         assert_looks(name, &mut app);

@@ -5,11 +5,12 @@ use super::super::diff;
 use super::super::keymap::{Action, KeyContext};
 use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, DetailSubject};
+use super::super::views::confirm::{ConfirmAction, ConfirmView};
 use super::super::views::prompt::{self, InputPromptKind, PromptView};
 use super::super::views::{self, ViewChange};
 use super::triage::name_place;
 use crate::domain::{FindingId, FindingQuestion, QuestionOutcome, QuestionRequest, QuestionVerdict, text};
-use crate::runner::{CostLimit, PreparedQuestion};
+use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan};
 
 /// Asks who would answer a question about the selected finding, and what it may cost; the prompt follows with the reply.
 pub fn plan_question(app: &mut App, commands: &mut Vec<AppCommand>) {
@@ -30,15 +31,23 @@ pub fn plan_question_about(app: &mut App, finding: FindingId, commands: &mut Vec
     commands.push(AppCommand::PlanQuestion(finding));
 }
 
-/// Opens the prompt for a question that may be asked.
-pub fn open_question_prompt(app: &mut App, plan: Result<PreparedQuestion, String>) {
+/// Opens the prompt for a question that may be asked, or asks whether the one on its way is to stop.
+pub fn open_question_prompt(app: &mut App, plan: Result<QuestionPlan, String>) {
     match plan {
         Ok(_) if app.views.has_window() => {
             app.show_notice(NoticeLevel::Info, "a question can be asked: ask for it again");
         }
-        Ok(plan) => {
+        Ok(QuestionPlan::Ask(plan)) => {
             app.notice = None;
-            app.views.open(PromptView::new(InputPromptKind::Ask(Box::new(plan)), LineEdit::default()));
+            app.views.open(PromptView::new(InputPromptKind::Ask(plan), LineEdit::default()));
+        }
+        Ok(QuestionPlan::Stop(request)) => {
+            app.notice = None;
+            let text = format!(
+                "{} has not answered yet. Stop the question? The provider may charge for it.",
+                text::sanitize_line(&request.reviewer)
+            );
+            app.views.open(ConfirmView { action: ConfirmAction::StopQuestion(request.finding_id), text });
         }
         Err(error) => app.show_notice(NoticeLevel::Error, format!("no question: {error}")),
     }

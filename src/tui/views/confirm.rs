@@ -6,6 +6,7 @@ use super::fix::{self, FixOrder};
 use super::knowledge::KnowledgeOrder;
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, ViewRequest, with_labels};
+use crate::domain::FindingId;
 use crate::tui::app::{App, NoticeLevel};
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
@@ -28,6 +29,8 @@ pub struct ConfirmView {
 pub enum ConfirmAction {
     /// Cancels the run with this id.
     Cancel(String),
+    /// Stops the question about this finding.
+    StopQuestion(FindingId),
     Fix(FixOrder),
     Knowledge(KnowledgeOrder),
 }
@@ -36,6 +39,7 @@ impl ConfirmAction {
     fn title(&self) -> &'static str {
         match self {
             Self::Cancel(_) => "Cancel",
+            Self::StopQuestion(_) => "Stop",
             Self::Fix(FixOrder::Make(_)) => "Fix",
             Self::Fix(FixOrder::Apply(_) | FixOrder::ApplySuggestions(_)) => "Apply",
             Self::Fix(FixOrder::Undo(_)) => "Undo",
@@ -52,6 +56,10 @@ impl ConfirmAction {
                     app.show_notice(NoticeLevel::Info, "asking the run to end");
                     commands.push(AppCommand::Cancel(run));
                 }
+            }
+            Self::StopQuestion(finding) => {
+                app.show_notice(NoticeLevel::Info, "stopping the question");
+                commands.push(AppCommand::StopQuestion(finding));
             }
             Self::Fix(order) => fix::send_order(app, order, commands),
             Self::Knowledge(order) => commands.push(AppCommand::View(ViewRequest::Knowledge(order))),
