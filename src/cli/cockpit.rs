@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use super::error::{CliError, CliExitCode};
 use super::session::{self, Invocation};
 use super::{findings, output, quit_summary, runs};
-use crate::config::RequiredAssets;
+use crate::config::{RequiredAssets, SettingOrigin};
 use crate::domain::FindingCounts;
 use crate::domain::text::sanitize_line;
 use crate::masking::mask_name;
@@ -29,7 +29,11 @@ pub fn run(invocation: &Invocation) -> Result<CliExitCode, CliError> {
         let (services, look) = invocation.open_session(RequiredAssets::Smells)?.into_runner();
         return print_summary(&services, &look);
     }
-    let (services, _) = invocation.open_session(RequiredAssets::All)?.into_runner();
+    let mut session = invocation.open_session(RequiredAssets::All)?;
+    let chooses_ascii =
+        session.loaded.entries.iter().any(|entry| entry.key == "ascii" && entry.origin != SettingOrigin::Default);
+    session.loaded.settings.ascii |= !chooses_ascii && !tui::can_show_unicode(session::read_variable);
+    let (services, _) = session.into_runner();
     let keymap = tui::load_keymap(&services.settings).map_err(|fault| session::refuse_user_file(&fault))?;
     let (root, home) = (services.repo.root(), services.paths.home().map(Path::to_owned));
     let summarized = services.settings.quit_summary.then(|| services.store.clone());

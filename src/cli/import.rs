@@ -74,6 +74,7 @@ pub fn run(invocation: &Invocation, arguments: &ImportArgs) -> Result<CliExitCod
             covered: covered.clone(),
             tool_root: arguments.tool_root.clone(),
             origin: file_name(&arguments.file),
+            author: None,
         });
     }
     let outcomes = services.importer().import_reports(&merge_by_tool(requests))?;

@@ -137,6 +137,12 @@ impl Repo {
         self.head_id().map(|id| id.to_string()).unwrap_or_default()
     }
 
+    /// Returns the name that git writes into the user's commits; `None` if it is not set or not UTF-8.
+    pub fn user_name(&self) -> Option<String> {
+        let config = self.inner.config().and_then(|mut config| config.snapshot()).ok()?;
+        config.get_string("user.name").ok().filter(|name| !name.trim().is_empty())
+    }
+
     /// Returns the URL of a remote; `None` if there is no such remote, or its URL is not UTF-8.
     pub fn remote_url(&self, name: &str) -> Option<String> {
         let remote = self.inner.find_remote(name).ok()?;

@@ -1,6 +1,7 @@
 //! Computes where the keys of the footer and the tabs of the detail stand, for drawing and for clicks.
 //!
-//! - The keys of help and quit are always in the footer of the panes, on the narrowest screen too.
+//! - The keys of help and quit are always in the footer of the panes, on the narrowest screen too; in the footer of a
+//!   view, those of help and of the way out.
 
 use unicode_width::UnicodeWidthStr;
 
@@ -28,16 +29,23 @@ pub struct FooterKey {
 pub fn place_footer_keys(app: &App, end: u16) -> Vec<FooterKey> {
     let context = app.key_context();
     let actions = footer_actions(app, context);
-    let is_kept = |action: &Action| matches!(action, Action::Help | Action::Quit);
+    let is_kept = |action: &Action| match action {
+        Action::Help | Action::Quit => true,
+        Action::Abort | Action::Back => !app.views.is_empty(),
+        _ => false,
+    };
     let place = |(action, word): &(Action, &'static str)| {
         let key = app.keymap.key_of(context, *action)?.clone();
         let width = key.to_string().width() as u16 + 1 + word.width() as u16;
         Some(FooterKey { x: 0, width, key, word })
     };
     // The kept keys stand last.
-    let missing = [Action::Help, Action::Quit]
-        .into_iter()
-        .filter(|action| app.views.is_empty() && !actions.iter().any(|(known, _)| known == action));
+    let always: &[Action] = match app.views.front() {
+        None => &[Action::Help, Action::Quit],
+        Some(view) if !view.is_window() => &[Action::Help],
+        Some(_) => &[],
+    };
+    let missing = always.iter().copied().filter(|action| !actions.iter().any(|(known, _)| known == action));
     let missing: Vec<(Action, &'static str)> = missing.map(|action| (action, action.footer_label())).collect();
     let kept: Vec<FooterKey> =
         actions.iter().filter(|(action, _)| is_kept(action)).chain(&missing).filter_map(place).collect();

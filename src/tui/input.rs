@@ -246,9 +246,12 @@ fn parse_escape(bytes: &[u8]) -> ParseStep {
             let end = bytes[2..].iter().enumerate().find_map(|(i, byte)| match byte {
                 0x07 => Some((i, 1)),
                 0x1b if bytes.get(i + 3) == Some(&b'\\') => Some((i, 2)),
+                // No string has such a byte: what began one was cut off, and this is a key.
+                0x01..=0x1a => Some((i, 0)),
                 _ => None,
             });
             match end {
+                Some((i, 0)) => ParseStep::Consumed(2 + i, None),
                 Some((i, n)) => ParseStep::Consumed(2 + i + n, parse_background(&bytes[1..2 + i])),
                 None => ParseStep::Incomplete,
             }
@@ -293,7 +296,11 @@ fn key_code_from_final_byte(c: u8) -> Option<KeyCode> {
 fn parse_csi(bytes: &[u8]) -> ParseStep {
     // Some consoles send F1 to F5 as ESC [ [ A.
     if bytes.get(2) == Some(&b'[') {
-        return if bytes.len() > 3 { ParseStep::Consumed(4, None) } else { ParseStep::Incomplete };
+        return match bytes.get(3) {
+            Some(letter @ b'A'..=b'E') => consume_key(4, KeyCode::F(letter - b'A' + 1)),
+            Some(_) => ParseStep::Consumed(4, None),
+            None => ParseStep::Incomplete,
+        };
     }
     let Some(end) = bytes[2..].iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
         return ParseStep::Incomplete;
@@ -461,6 +468,10 @@ mod tests {
             (b"\x1b[27;1:1u\x1b[100;5:2u\x1b[120;4u\x1b[13;2u", "Esc Ctrl-d Alt-X Enter"),
             (b"\x1b[99;133u\x1b[1;129A\x1b[57414u\x1b[57400u\x1b[57441;2u", "Ctrl-c Up Enter 1"),
             (b"\x1b[?62;22c\x1b[I\xffj", "j"),
+            // The Linux console, and strings that were cut off.
+            (b"\x1b[[A\x1b[[E\x1b[[Zj", "F1 F5 j"),
+            (b"\x1b]11;rgb:00\x03j", "Ctrl-c j"),
+            (b"\x1bPabc\rj", "Enter j"),
         ] {
             assert_eq!(read(&[bytes]), keys(expected), "{:?}", String::from_utf8_lossy(bytes));
         }

@@ -210,6 +210,8 @@ pub enum AppMessage {
     Ended(ExitCause),
     /// The process continues after a suspension; the whole screen is drawn again.
     Resumed,
+    /// Another process had stopped the cockpit, which continues.
+    Continued,
 }
 
 /// Cause of an exit without a key press.

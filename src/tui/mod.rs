@@ -55,7 +55,7 @@ use std::time::Duration;
 
 use crossterm::Command as _;
 use crossterm::clipboard::CopyToClipboard;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
 pub use draw::draw;
 pub(crate) use page_loader::LedgerSource;
@@ -150,6 +150,9 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     terminal::restore_on_panic();
     let mut terminal = Terminal::acquire()?;
     let mut screen = Screen::new(columns, rows);
+    if std::env::var("TERM").is_ok_and(|term| term.starts_with("screen")) {
+        screen.avoid_italics();
+    }
     terminal::choose_mouse(app.pointer.is_on);
     terminal.enter_alternate_screen(screen.draw_frame(|buffer| draw(&app, buffer)))?;
     if should_query_background(&app) {
@@ -221,11 +224,21 @@ fn load_options(services: &Services, keymap: Keymap, (columns, rows): (u16, u16)
             (false, false) => MotionMode::Reduced,
             (false, true) => MotionMode::Full,
         },
-        mouse: services.settings.mouse,
+        mouse: services.settings.mouse && !terminal::is_gnu_screen(variable),
         plain: services.settings.plain,
         diff_wrap: services.settings.diff_wrap,
         notices,
     }
+}
+
+/// Returns false if the locale of the environment has another encoding than UTF-8. Without a locale, the terminal is taken
+/// to show Unicode, as nearly all do.
+pub fn can_show_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| variable(name).filter(|it| !it.is_empty()));
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
 }
 
 fn read_turn_limits(settings: &Settings) -> TurnLimits {
@@ -358,7 +371,7 @@ fn should_query_background(app: &App) -> bool {
 }
 
 fn listen_to_signals(mailbox: MessageSender) -> io::Result<()> {
-    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGWINCH])?;
+    let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGWINCH, SIGCONT])?;
     std::thread::Builder::new().name(format!("{}signals", effects::WORKER)).spawn(move || {
         for signal in signals.forever() {
             let message = match signal {
@@ -366,6 +379,7 @@ fn listen_to_signals(mailbox: MessageSender) -> io::Result<()> {
                     let (columns, rows) = Terminal::size();
                     AppMessage::Resized { columns, rows }
                 }
+                SIGCONT => AppMessage::Continued,
                 SIGHUP => AppMessage::Ended(ExitCause::HungUp),
                 _ => AppMessage::Ended(ExitCause::Terminated),
             };
@@ -419,6 +433,7 @@ impl EventLoop {
                     return Ok(end);
                 }
             }
+            self.terminal.report_releases(self.app.detail.revealed.is_some() && self.app.display.reports_releases)?;
             let app = &self.app;
             let bytes = self.screen.draw_frame(|buffer| draw(app, buffer));
             if !bytes.is_empty() {
@@ -428,8 +443,21 @@ impl EventLoop {
     }
 
     fn handle_message(&mut self, message: AppMessage) -> io::Result<LoopFlow> {
-        if let AppMessage::Resized { columns, rows } = message {
-            self.screen.resize(columns, rows);
+        match message {
+            AppMessage::Resized { columns, rows }
+                if (columns, rows) == (self.app.display.columns, self.app.display.rows) =>
+            {
+                return Ok(LoopFlow::Continue(()));
+            }
+            AppMessage::Resized { columns, rows } => self.screen.resize(columns, rows),
+            AppMessage::Continued => {
+                if !self.terminal.reacquire_after_stop()? {
+                    return Ok(LoopFlow::Continue(()));
+                }
+                self.sync_size();
+                return self.handle_message(AppMessage::Resumed);
+            }
+            _ => {}
         }
         let now = self.clock.now().as_millisecond();
         for command in update(&mut self.app, now, message) {
@@ -497,6 +525,25 @@ impl EventLoop {
         self.screen.resize(columns, rows);
         let now = self.clock.now().as_millisecond();
         let _ = update(&mut self.app, now, AppMessage::Resized { columns, rows });
+    }
+}
+
+#[cfg(test)]
+mod locale_tests {
+    #[test]
+    fn a_locale_of_another_encoding_gets_ascii() {
+        for (pairs, expected) in [
+            (&[][..], true),
+            (&[("LANG", "de_DE.UTF-8")], true),
+            (&[("LANG", "C.utf8")], true),
+            (&[("LANG", "C")], false),
+            (&[("LANG", "de_DE.ISO-8859-1")], false),
+            (&[("LANG", "en_US.UTF-8"), ("LC_ALL", "POSIX")], false),
+            (&[("LANG", "C"), ("LC_CTYPE", "en_US.UTF-8"), ("LC_ALL", "")], true),
+        ] {
+            let variable = |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+            assert_eq!(super::can_show_unicode(variable), expected, "{pairs:?}");
+        }
     }
 }
 

@@ -26,10 +26,11 @@ pub(crate) use crate::report::figures::{format_brief, format_dollars, format_tho
 
 use crate::domain::{
     Actor, FindingNote, FindingRating, FindingSnooze, FindingStatus, NoteKind, Priority, ReportedProblem, RunRecord,
-    TriageAction, text,
+    Source, TriageAction, text,
 };
 use crate::report::describe_snooze_end;
 use crate::report::text::describe_review;
+use crate::runner::OWN_REVIEWER;
 
 /// Lines shown of a long anchor if the pane has no room for more, and of them at its end; the middle is omitted.
 const MIN_ANCHOR_LINES: usize = 18;
@@ -357,10 +358,15 @@ pub fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc
             doc.push(DocLine::styled(Role::Faint, &format!("{time:<column$}")).with_span(Role::Muted, &line));
         }
     };
-    let by = |run: &RunRecord| format!("by {} in {}", run.reviewed_by.name, run.subject.scope);
+    let is_own =
+        page.run.as_ref().is_some_and(|run| run.source == Source::Import && run.reviewed_by.name == OWN_REVIEWER);
+    let by = |run: &RunRecord| match is_own {
+        true => format!("by {} in {}", run.owner, run.subject.scope),
+        false => format!("by {} in {}", run.reviewed_by.name, run.subject.scope),
+    };
     let by_last = page.run.as_ref().map_or_else(|| format!("by run {}", finding.last_run_id), by);
     if finding.first_run_id == finding.last_run_id {
-        entry(doc, reported, format!("reported {by_last}"));
+        entry(doc, reported, format!("{} {by_last}", if is_own { "written" } else { "reported" }));
     } else {
         match &page.first_report {
             Some(first) => entry(doc, when(first.at), format!("reported first {}", by(&first.run))),

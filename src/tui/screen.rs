@@ -12,7 +12,7 @@
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier};
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Fewest blanks in a row for which an erase sequence is shorter than writing them.
 const MIN_ERASE_BLANKS: u16 = 6;
@@ -22,6 +22,8 @@ const MAX_REWRITE_CELLS: u16 = 3;
 /// Contents of the terminal, and the next frame.
 #[derive(Debug)]
 pub struct Screen {
+    /// Attributes that the terminal shows as what they are.
+    attributes: Modifier,
     shown: Buffer,
     next: Buffer,
     /// The terminal's contents are unknown, so every cell is written.
@@ -52,12 +54,24 @@ impl Screen {
     /// Creates a screen of this size in cells. The first frame writes every cell.
     pub fn new(columns: u16, rows: u16) -> Self {
         let area = Rect::new(0, 0, columns, rows);
-        Self { shown: Buffer::empty(area), next: Buffer::empty(area), stale: true, bytes: Vec::new(), cursor: None }
+        Self {
+            attributes: Modifier::all(),
+            shown: Buffer::empty(area),
+            next: Buffer::empty(area),
+            stale: true,
+            bytes: Vec::new(),
+            cursor: None,
+        }
     }
 
     /// Adapts to a new terminal size; the contents become unknown.
     pub fn resize(&mut self, columns: u16, rows: u16) {
-        *self = Self::new(columns, rows);
+        *self = Self { attributes: self.attributes, ..Self::new(columns, rows) };
+    }
+
+    /// Writes no italics from now on: GNU screen, and tmux with the terminal type of screen, show them reversed.
+    pub fn avoid_italics(&mut self) {
+        self.attributes.remove(Modifier::ITALIC);
     }
 
     /// Marks the terminal's contents as unknown, for example after an editor used the terminal.
@@ -94,7 +108,7 @@ impl Screen {
     }
 
     fn write_difference(&mut self) {
-        let Self { shown, next, stale, bytes, .. } = self;
+        let Self { shown, next, stale, bytes, attributes, .. } = self;
         let width = next.area.width;
         let mut pen = SGR_DEFAULT;
         // Position of the cursor; unknown at first.
@@ -103,10 +117,14 @@ impl Screen {
             let line = usize::from(y) * usize::from(width)..usize::from(y + 1) * usize::from(width);
             let (old, new) = (&shown.content[line.clone()], &next.content[line]);
             let mut x = 0;
+            // Cells before this column are written although they look the same: writing what is left of them may have
+            // changed them.
+            let mut disturbed = 0;
             while x < width {
                 let column = usize::from(x);
                 let wide = cell_width(&new[column]);
                 let same = !*stale
+                    && x >= disturbed
                     && is_same_look(&old[column], &new[column])
                     && (wide == 1 || x + 1 == width || is_same_look(&old[column + 1], &new[column + 1]));
                 if same {
@@ -135,6 +153,7 @@ impl Screen {
                     }
                     at = Some((x, y));
                     x += blanks;
+                    disturbed = disturbed.max(end_of_last_cell(old, x));
                     continue;
                 }
                 let cell = &new[column];
@@ -143,10 +162,19 @@ impl Screen {
                     && pen.bg == cell.bg
                     && !pen.modifier.intersects(Modifier::REVERSED | Modifier::UNDERLINED | Modifier::CROSSED_OUT);
                 if !fits {
-                    write_sgr(bytes, &mut pen, SgrState { fg: cell.fg, bg: cell.bg, modifier: cell.modifier });
+                    let modifier = cell.modifier & *attributes;
+                    write_sgr(bytes, &mut pen, SgrState { fg: cell.fg, bg: cell.bg, modifier });
+                }
+                let spill = measure_spill(cell);
+                if spill > 0 {
+                    // A terminal that draws fewer columns leaves what stood there.
+                    bytes.extend(std::iter::repeat_n(b' ', usize::from(wide)));
+                    move_to(bytes, new, pen, None, x, y);
                 }
                 bytes.extend_from_slice(cell.symbol().as_bytes());
+                disturbed = disturbed.max(x + spill);
                 x += wide;
+                disturbed = disturbed.max(end_of_last_cell(old, x));
                 // The cursor position is uncertain after the last column, and after characters whose width differs
                 // between terminals.
                 let certain =
@@ -171,6 +199,24 @@ fn is_same_look(one: &Cell, other: &Cell) -> bool {
     is_same_text
         && one.bg == other.bg
         && ((one.fg == other.fg && one.modifier == other.modifier) || (is_space(one) && is_space(other)))
+}
+
+/// Returns the first column behind the cell of the last frame that begins before column `end`. A wide cell ends behind
+/// `end` if only its first column was written, which has erased its second one.
+fn end_of_last_cell(old: &[Cell], end: u16) -> u16 {
+    let last = usize::from(end).checked_sub(1).and_then(|last| old.get(last));
+    end + last.map_or(0, |cell| cell_width(cell) - 1)
+}
+
+/// Returns the most columns that a terminal may draw for a symbol of several characters, such as an emoji with a skin tone:
+/// terminals do not agree whether its characters are one. Returns 0 for a symbol of one character.
+fn measure_spill(cell: &Cell) -> u16 {
+    let symbol = cell.symbol();
+    if symbol.len() == 1 || symbol.chars().nth(1).is_none() {
+        return 0;
+    }
+    let widths = symbol.chars().map(|c| UnicodeWidthChar::width(c).unwrap_or(0));
+    u16::try_from(widths.sum::<usize>()).unwrap_or(u16::MAX).max(cell_width(cell))
 }
 
 fn is_space(cell: &Cell) -> bool {
@@ -347,8 +393,47 @@ mod tests {
             &[(0, 0, "hello 漢字 world", plain), (2, 1, "x", bar), (0, 3, "12345678901234567890", bar)],
             &[(0, 0, "hallo wörld", bar), (3, 1, "y漢", Style::new().add_modifier(Modifier::REVERSED))],
             &[(19, 0, "|", plain), (19, 1, "|", plain), (0, 2, "a", bar), (1, 2, "b", plain)],
+            // A wide character is replaced by a narrow one: its second half is erased with it.
+            &[(4, 0, "漢漢", bar), (0, 2, "x漢y", bar)],
+            &[(4, 0, "a 漢", bar), (0, 2, "xa y", bar)],
+            &[(4, 0, " 漢 ", bar), (0, 2, "x漢y", bar)],
             &[],
         ]);
         assert_eq!(sizes[1], 0, "nothing changed, nothing is written");
+    }
+
+    #[test]
+    fn what_stands_behind_an_emoji_of_several_characters_is_written_again() {
+        let mut screen = Screen::new(20, 1);
+        let mut draw = |text: &str| {
+            let bytes = screen.draw_frame(|buffer| {
+                buffer.set_string(0, 0, text, Style::new());
+                None
+            });
+            String::from_utf8(bytes.to_vec()).expect("text")
+        };
+        draw("a👍|b");
+        // Two characters of two columns each: a terminal may draw four columns.
+        let written = draw("a👍🏽|b");
+        assert!(written.contains("👍🏽") && written.contains("|b"), "{written:?}");
+        assert!(written.contains("  \x1b[1;2H👍🏽"), "the cells are blank first: {written:?}");
+    }
+
+    #[test]
+    fn italics_are_left_out_where_they_are_shown_reversed() {
+        let italic = Style::new().add_modifier(Modifier::ITALIC | Modifier::BOLD);
+        for (avoided, expected) in [(false, "\x1b[1;3m"), (true, "\x1b[1m")] {
+            let mut screen = Screen::new(20, 1);
+            if avoided {
+                screen.avoid_italics();
+            }
+            screen.resize(10, 1);
+            let bytes = screen.draw_frame(|buffer| {
+                buffer.set_string(0, 0, "a", italic);
+                None
+            });
+            let written = String::from_utf8_lossy(bytes).into_owned();
+            assert!(written.contains(expected), "{written:?}");
+        }
     }
 }

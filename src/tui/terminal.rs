@@ -21,13 +21,18 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::input::InputParser;
 use super::message::{AppMessage, ExitCause};
 
-/// Enters the alternate screen, hides the cursor, switches bracketed paste on, and asks for a report when the terminal's
-/// colours become dark or light.
-const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?2031h";
-const LEAVE_SEQUENCE: &[u8] = b"\x1b[?2031l\x1b[?2004l\x1b[0m\x1b[?25h\x1b[?1049l";
-/// Asks for released keys in the kitty keyboard protocol (with keys that cannot be mistaken, which the protocol needs),
-/// and whether the terminal has it. Terminals without it ignore both.
-const PUSH_KEY_PROTOCOL: &[u8] = b"\x1b[>3u\x1b[?u";
+/// Enters the alternate screen, hides the cursor, switches bracketed paste on, asks for a report when the terminal's
+/// colours become dark or light, and has cells stand where they are written: a terminal that reorders right-to-left text
+/// would move it from one pane into another.
+const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?2031h\x1b[8l";
+/// Clears the screen, because some terminals, such as mosh, have no alternate one.
+const LEAVE_SEQUENCE: &[u8] = b"\x1b[8h\x1b[?2031l\x1b[?2004l\x1b[0m\x1b[H\x1b[2J\x1b[?25h\x1b[?1049l";
+/// Asks whether the terminal can report released keys in the kitty keyboard protocol, and leaves it at keys that cannot be
+/// mistaken: while kitty reports releases, it sends Enter, Tab and Backspace a second time (kitty issues 7136, 8212).
+/// Terminals without the protocol ignore all three.
+const PUSH_KEY_PROTOCOL: &[u8] = b"\x1b[>3u\x1b[?u\x1b[=1;1u";
+const REPORT_RELEASES: &[u8] = b"\x1b[=3;1u";
+const REPORT_NO_RELEASES: &[u8] = b"\x1b[=1;1u";
 const POP_KEY_PROTOCOL: &[u8] = b"\x1b[<u";
 /// Queries the background colour; terminals without support ignore the query.
 const BACKGROUND_QUERY: &[u8] = b"\x1b]11;?\x1b\\";
@@ -36,8 +41,9 @@ const BACKGROUND_QUERY: &[u8] = b"\x1b]11;?\x1b\\";
 const TMUX_BACKGROUND_QUERY: &[u8] = b"\x1bPtmux;\x1b\x1b]11;?\x1b\x1b\\\x1b\\";
 /// The query for the terminal in which GNU screen runs. It ends with BEL, because ST would end what screen passes on.
 const SCREEN_BACKGROUND_QUERY: &[u8] = b"\x1bP\x1b]11;?\x07\x1b\\";
-/// Time without further bytes after which a lone Esc byte is the Esc key.
-const ESC_TIMEOUT: Duration = Duration::from_millis(25);
+/// Time without further bytes after which a lone Esc byte is the Esc key. As long as in Neovim (`ttimeoutlen`): over a slow
+/// link, the bytes of an arrow may come one by one.
+const ESC_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// True while the cockpit controls the terminal. A static, because the panic hook has no other access to this
 /// state.
@@ -86,9 +92,21 @@ fn enter_sequence() -> Vec<u8> {
     [ENTER_SEQUENCE, mouse, push].concat()
 }
 
+/// Time after the terminal was taken again in which the signal that the process continues is no news.
+const CONTINUED_GRACE: Duration = Duration::from_millis(500);
+
+/// Returns true in GNU screen, which keeps a lone Esc byte back while the mouse is reported.
+pub fn is_gnu_screen(variable: impl Fn(&str) -> Option<String>) -> bool {
+    variable("STY").is_some_and(|value| !value.is_empty())
+}
+
 /// Output side of the terminal.
 pub struct Terminal {
     out: File,
+    /// True while the terminal reports released keys.
+    reports_releases: bool,
+    /// Last time at which the terminal was taken again.
+    reacquired_at: Option<Instant>,
 }
 
 impl Terminal {
@@ -102,7 +120,7 @@ impl Terminal {
         enable_raw_mode()?;
         HAS_KEY_PROTOCOL.store(std::env::var("TERM").is_ok_and(|term| term != "linux"), Ordering::SeqCst);
         IS_ACQUIRED.store(true, Ordering::SeqCst);
-        Ok(Self { out })
+        Ok(Self { out, reports_releases: false, reacquired_at: None })
     }
 
     /// Returns columns and rows; 80 by 24 if unknown.
@@ -138,6 +156,18 @@ impl Terminal {
         Ok(())
     }
 
+    /// Has the terminal report released keys, or not.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the terminal cannot be written.
+    pub fn report_releases(&mut self, on: bool) -> io::Result<()> {
+        if std::mem::replace(&mut self.reports_releases, on) == on {
+            return Ok(());
+        }
+        self.write(if on { REPORT_RELEASES } else { REPORT_NO_RELEASES })
+    }
+
     /// Writes bytes to the terminal.
     ///
     /// # Errors
@@ -155,7 +185,23 @@ impl Terminal {
     pub fn reacquire(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
         IS_ACQUIRED.store(true, Ordering::SeqCst);
+        self.reports_releases = false;
+        self.reacquired_at = Some(Instant::now());
         self.write(&enter_sequence())
+    }
+
+    /// Takes the terminal again after the process was stopped, unless the loop has just done so. Returns true if it did.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if raw mode fails or the terminal cannot be written.
+    pub fn reacquire_after_stop(&mut self) -> io::Result<bool> {
+        if self.reacquired_at.is_some_and(|at| at.elapsed() < CONTINUED_GRACE) {
+            return Ok(false);
+        }
+        self.release()?;
+        self.reacquire()?;
+        Ok(true)
     }
 
     /// Restores the terminal; does nothing if it is already released.

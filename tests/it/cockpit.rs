@@ -10,6 +10,7 @@ mod opening;
 #[cfg(unix)]
 mod questions;
 mod secrets;
+mod sessions;
 mod triage;
 
 use std::io::{Read, Write};
@@ -216,6 +217,29 @@ fn signals_give_the_terminal_back() {
 }
 
 /// Checks that the cockpit writes nothing for longer than the period of any timer.
+#[test]
+fn a_cockpit_that_another_process_has_stopped_takes_the_terminal_again() {
+    let test = repository();
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait("the list", |screen| screen.contains("History") && screen.contains("idle"));
+    let taken = |cockpit: &Cockpit| {
+        let received = cockpit.received.0.lock().expect("a lock");
+        received.bytes.windows(8).filter(|part| part == b"\x1b[?1049h").count()
+    };
+    assert_eq!(taken(&cockpit), 1);
+    cockpit.signal("STOP");
+    cockpit.signal("CONT");
+    wait_for("the terminal", || (taken(&cockpit) == 2).then_some(()));
+    cockpit.press("j");
+    cockpit.wait("the whole screen", |screen| screen.contains("2/3") && screen.contains("1 Runs"));
+    assert_silent(&cockpit);
+    assert_eq!(taken(&cockpit), 2);
+    cockpit.press("q");
+    assert_eq!(cockpit.end(), 0);
+    cockpit.assert_restored();
+}
+
 fn assert_silent(cockpit: &Cockpit) {
     let deadline = Instant::now() + PATIENCE;
     let mut received = cockpit.received.0.lock().expect("a lock");

@@ -15,7 +15,7 @@ mod sorted_problems;
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-pub(in crate::runner) use self::own_finding::OWN_REVIEWER;
+pub use self::own_finding::OWN_REVIEWER;
 pub use self::own_finding::OwnFinding;
 
 use self::duplicates::KnownFindings;
@@ -53,6 +53,8 @@ pub struct ImportRequest {
     pub tool_root: Option<PathBuf>,
     /// Name of the file that holds the report, for the run's record.
     pub origin: String,
+    /// Name of the person who wrote the problems; `None` for the report of a tool.
+    pub author: Option<String>,
 }
 
 /// Result of an import.
@@ -163,7 +165,7 @@ impl Importer<'_> {
             created_at: now,
             updated_at: now,
             source: Source::Import,
-            owner: process::owner(),
+            owner: request.author.clone().unwrap_or_else(process::owner),
             subject: build_subject(request, &ground.snapshot, ground.triage_bytes),
             reviewed_by: RunReviewer { name: request.tool.clone(), ..RunReviewer::default() },
             attempt: 1,

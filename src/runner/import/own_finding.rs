@@ -88,6 +88,7 @@ impl Importer<'_> {
             covered: Vec::new(),
             tool_root: None,
             origin: "the diff in the cockpit".to_owned(),
+            author: self.services.repo.user_name(),
         };
         self.import_report(&request, &ImportGround { snapshot, files, triage_bytes }).map(Some)
     }

@@ -56,6 +56,11 @@ pub struct FilePane {
 }
 
 impl FilePane {
+    /// Returns true if the texts are not there yet.
+    fn is_waiting(&self) -> bool {
+        matches!(self.texts, TextState::Unread | TextState::Requested)
+    }
+
     /// Returns the texts if they are read.
     pub fn read_texts(&self) -> Option<&Arc<DiffTexts>> {
         match &self.texts {
@@ -587,6 +592,11 @@ impl DiffPane {
 
     fn anchor(&self, row: usize) -> Option<RowAnchor> {
         let PlacedRow { file, row: placed } = self.row(row)?;
+        let placed = match placed {
+            // Behind a header whose file is not read, the end of the file is not what the user has gone to.
+            DiffPageRow::Blank if self.files[file].is_waiting() => DiffPageRow::Header,
+            placed => placed,
+        };
         Some(RowAnchor { file, row: placed, at: row - self.starts[file] })
     }
 

@@ -23,6 +23,9 @@ const GAP: u16 = 2;
 pub fn draw_header(painter: &mut Painter<'_>, layout: &ScreenLayout) {
     let app = painter.app;
     let area = layout.header;
+    if area.is_empty() {
+        return;
+    }
     let facts = collect_facts(app);
     let facts_width: u16 = facts.iter().map(|(fact, _)| fact.width() as u16 + GAP).sum();
     let right = area.right().saturating_sub(1);

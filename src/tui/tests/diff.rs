@@ -142,6 +142,28 @@ fn screens() {
 }
 
 #[test]
+fn a_key_before_the_texts_are_there_does_not_go_to_the_end_of_the_file() {
+    let mut app = showing(100, 30, view());
+    press(&mut app, "1");
+    let sides = sample();
+    let mut page = DiffPage::clone(&sides.page(None));
+    page.files.iter_mut().for_each(|file| file.blocks.clear());
+    let subject = DetailSubject::Run(run_id(3));
+    app.detail.tab = Tab::Diff;
+    let reads = send(&mut app, AppMessage::Loaded { subject, tab: Tab::Diff, loaded: Box::new(Arc::new(page).into()) });
+    press(&mut app, "Shift-Tab j");
+    for command in reads {
+        if let AppCommand::Diff(DiffRequest::Read { page, file }) = command {
+            let (old, new) = sides.texts[file].clone();
+            let texts = DiffTexts::new(file as u64 + 1, old, new, &sides.files[file].blocks);
+            send(&mut app, AppMessage::DiffFile { page, file, texts: Ok(Arc::new(texts)) });
+        }
+    }
+    assert!(app.detail.diff.row_count() > 20, "{}", screen(&app));
+    assert_eq!((app.detail.diff.cursor(), app.detail.diff.top()), (1, 0), "{}", screen(&app));
+}
+
+#[test]
 fn side_by_side_fills_a_wide_screen_and_the_user_may_choose() {
     let mut app = of_finding(160, 48);
     press(&mut app, "z");

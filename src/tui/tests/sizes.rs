@@ -8,13 +8,15 @@ use super::support::*;
 use crate::domain::Kind;
 use crate::store::{FindingRow, StoreViewBuilder};
 use crate::tui::app::{App, Pane};
-use crate::tui::keymap::{Action, KeyContext};
+use crate::tui::keymap::Action;
 use crate::tui::message::{AppMessage, DetailSubject, Tab};
 use crate::tui::{draw, glyphs};
 
 /// Keys that open every screen and window from the lists.
-const SCREENS: [&str; 21] =
-    ["", "1", "3", "l", "z", "l z", "?", "r", "x", "f", "/", "y", "C", "W", "L", "S", "K", "V", "l l", "v j", "Space"];
+const SCREENS: [&str; 22] = [
+    "", "1", "3", "l", "z", "l z", "?", "r", "x", "f", "/", "y", "C", "W", "L", "S", "K", "V", "l l", "v j", "Space",
+    "t",
+];
 
 /// Wide, combining and right-to-left text in names, longer than any column.
 const NAMES: [(&str, &str); 4] = [
@@ -55,16 +57,23 @@ fn row_text(buffer: &Buffer, y: u16) -> String {
     (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect()
 }
 
-/// Checks that help and quit are in the footer of the panes, unless it lists the keys that may follow a pressed one.
+/// Checks that the keys of help and of the way out are in the footer, unless it lists the keys that may follow a pressed
+/// one.
 pub fn check_footer(app: &App, buffer: &Buffer, hint: &str) {
     let footer = row_text(buffer, buffer.area.height - 1);
-    if !app.views.is_empty() || app.pending_keys.is_some() {
+    if app.pending_keys.is_some() {
         return;
     }
-    for action in [Action::Help, Action::Quit] {
-        let key = app.keymap.key_of(KeyContext::Global, action).expect("a key").to_string();
-        assert!(footer.contains(&key), "{hint}: no {key} in {footer:?}");
-    }
+    let context = app.key_context();
+    let has = |action| {
+        let key = app.keymap.key_of(context, action).map(ToString::to_string);
+        key.is_some_and(|key| footer.split_whitespace().any(|word| word == key))
+    };
+    let (help, out) = match app.views.front() {
+        None => (has(Action::Help), has(Action::Quit)),
+        Some(view) => (view.is_window() || has(Action::Help), has(Action::Abort) || has(Action::Back)),
+    };
+    assert!(help && out, "{hint}: no key for help or no way out in {footer:?}");
 }
 
 /// Checks that the column beside every pane is blank, so that text never touches a scroll thumb or a rule.

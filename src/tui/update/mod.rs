@@ -147,7 +147,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             commands.push(AppCommand::Redraw);
         }
         AppMessage::Ended(end) => commands.push(AppCommand::Quit(Some(end))),
-        AppMessage::Resumed => commands.push(AppCommand::Redraw),
+        AppMessage::Resumed | AppMessage::Continued => commands.push(AppCommand::Redraw),
     }
     keys::drop_stale_sequence(app);
     sync_detail(app, &mut commands);

@@ -549,7 +549,8 @@ fn draw_input_line(painter: &mut Painter<'_>, layout: &ScreenLayout, name: &str,
     let area = Rect { y: layout.notice.bottom().saturating_sub(1), height: 1, ..layout.notice };
     let x = 1 + painter.draw_text(1, area.y, 10, name, Role::Title) + 2;
     let width = area.width.saturating_sub(x + 1);
-    let help_width: u16 = if help.is_empty() { 0 } else { (width * 2 / 5).max(16) };
+    // The typed text needs the room of a narrow screen.
+    let help_width: u16 = if help.is_empty() || width < 40 { 0 } else { (width * 2 / 5).max(16) };
     let field = Rect::new(x, area.y, width.saturating_sub(help_width), 1);
     draw_line_edit(painter, field, &prompt.line);
     let mut at = field.right() + 2;

@@ -77,6 +77,7 @@ fn a_viewed_file_stays_viewed_until_it_changes() {
 #[test]
 fn a_finding_written_on_a_line_is_one_like_others() {
     let test = reviewed(60);
+    test.git(&["config", "user.name", "Ada Lovelace"]);
     let mut cockpit = open_diff(&test);
     cockpit.press("]hc");
     cockpit.wait_for("p0 to p3 in front");
@@ -93,7 +94,7 @@ fn a_finding_written_on_a_line_is_one_like_others() {
     let shown = run(&test, &["show", &id], DONE);
     assert!(shown.contains("name the value") && shown.contains("value_7 = new"), "{shown}");
     let runs = test.json(&["runs", "--format", "json"], DONE);
-    assert_eq!(runs["runs"][0]["reviewer"], "you", "{runs}");
+    assert_eq!((&runs["runs"][0]["reviewer"], &runs["runs"][0]["owner"]), (&"you".into(), &"Ada Lovelace".into()));
     // A second text about the same line is a second finding, and takes nothing back.
     cockpit.press("cand it is unused\r");
     cockpit.wait("both in the header of the file", |screen| screen.contains("1 P1 1 P2"));

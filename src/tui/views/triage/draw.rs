@@ -151,14 +151,15 @@ pub fn draw(painter: &mut Painter<'_>, layout: &ScreenLayout, view: &TriageView)
     painter.fill(whole, painter.style(Role::Normal));
     let areas = compute_areas(app, view);
     draw_head(painter, view, areas.head);
-    for y in areas.rules {
+    let bottom = areas.reasons.map_or(layout.notice.y, |reasons| reasons.y);
+    for y in areas.rules.into_iter().filter(|y| *y < bottom) {
         painter.draw_rule(areas.head.x, y, areas.head.width, Role::Rule);
     }
     if view.queue.current().is_none() {
         return draw_doc(painter, areas.code, &view.closing, view.scroll);
     }
     let code_scroll = view.scroll.min(view.pages.code.lines.len().saturating_sub(usize::from(areas.code.height)));
-    if view.pages.code.lines.is_empty() && view.pages.text.lines.is_empty() {
+    if view.pages.code.lines.is_empty() && view.pages.text.lines.is_empty() && areas.code.height > 0 {
         painter.draw_text(areas.code.x, areas.code.y, areas.code.width, "loading", Role::Faint);
     }
     draw_doc(painter, areas.code, &view.pages.code, code_scroll);
