@@ -334,7 +334,7 @@ fn a_command_that_is_killed_loses_no_answer_and_a_killed_worker_is_noticed() {
     model.hold_after(asked + 1);
     let mut command = begin();
     wait_for("the request", || (model.asked() == asked + 2).then_some(()));
-    let worker = worker_of(id);
+    let worker = worker_of(test, id);
     rustix::process::kill_process(worker, rustix::process::Signal::KILL).expect("killed");
     assert_eq!(command.wait().expect("it ends").code(), Some(INCOMPLETE));
     let failure = reviewed.shown()["questions"][1]["failure"].clone();
@@ -345,7 +345,7 @@ fn a_command_that_is_killed_loses_no_answer_and_a_killed_worker_is_noticed() {
     wait_for("the request", || (model.asked() == asked + 3).then_some(()));
     command.kill().expect("killed");
     command.wait().expect("it ends");
-    let worker = worker_of(id);
+    let worker = worker_of(test, id);
     rustix::process::kill_process(worker, rustix::process::Signal::KILL).expect("killed");
     model.let_go();
     wait_for("the failure", || {
@@ -354,12 +354,15 @@ fn a_command_that_is_killed_loses_no_answer_and_a_killed_worker_is_noticed() {
     });
 }
 
-/// Returns the process that asks about a finding.
-fn worker_of(id: &str) -> rustix::process::Pid {
+/// Returns the process of this test that asks about a finding: the same finding has the same id in every test.
+fn worker_of(test: &TestEnvironment, id: &str) -> rustix::process::Pid {
+    let home = test.home().to_str().expect("text").to_owned();
     let is_worker = |entry: &std::fs::DirEntry| {
         let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-        words.contains(&&b"asker"[..]) && words.contains(&id.as_bytes())
+        let variables = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        let is_here = variables.windows(home.len()).any(|part| part == home.as_bytes());
+        is_here && words.contains(&&b"asker"[..]) && words.contains(&id.as_bytes())
     };
     let entry = std::fs::read_dir("/proc").expect("processes").flatten().find(is_worker).expect("the worker");
     let number = entry.file_name().to_str().and_then(|name| name.parse().ok()).expect("a number");
