@@ -2,6 +2,7 @@
 
 use super::{actor, complete, publish};
 use crate::config::{KEYS, did_you_mean};
+use crate::tui;
 
 /// Prefix of revdeck's variables.
 const PREFIX: &str = "REVDECK_";
@@ -20,6 +21,8 @@ pub fn describe_unknown(set: &[String]) -> Option<String> {
         .chain(["REVDECK_HOME", "REVDECK_LOG", "REVDECK_NOW", actor::ACTOR_VARIABLE].map(str::to_owned))
         .chain([complete::SHELL_VARIABLE.to_owned()])
         .chain(publish::OWN_VARIABLES.map(str::to_owned))
+        // A command of the user may call revdeck.
+        .chain(tui::custom_commands::list_variables())
         .collect();
     let unknown: Vec<&str> = set.iter().filter(|name| !known.contains(name)).map(String::as_str).collect();
     let first = unknown.first()?;
@@ -40,7 +43,7 @@ mod tests {
             let set: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
             describe_unknown(&set).unwrap_or_default()
         };
-        assert_eq!(describe(&["REVDECK_HOME", "REVDECK_THEME", "REVDECK_COMPLETE"]), "");
+        assert_eq!(describe(&["REVDECK_HOME", "REVDECK_THEME", "REVDECK_COMPLETE", "REVDECK_PATH"]), "");
         let meant = "set but not known: REVDECK_THEMEE; did you mean \"REVDECK_THEME\"?";
         assert_eq!(describe(&["REVDECK_THEMEE", "REVDECK_HOME"]), meant);
         assert_eq!(describe(&["REVDECK_BOGUS"]), "set but not known: REVDECK_BOGUS");

@@ -65,6 +65,11 @@ pub fn fill_command(app: &App, command: &CustomCommand) -> Result<CommandCall, S
     Ok(CommandCall { name: command.name.clone(), place: command.place, words, variables: variables.collect() })
 }
 
+/// Returns the names of the variables that a command of the user gets.
+pub fn list_variables() -> Vec<String> {
+    CommandField::ALL.iter().map(|field| variable_name(*field)).collect()
+}
+
 fn variable_name(field: CommandField) -> String {
     format!("REVDECK_{}", field.word().to_ascii_uppercase())
 }

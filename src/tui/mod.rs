@@ -528,6 +528,14 @@ impl EventLoop {
     }
 }
 
+/// Encodes text for the terminal's clipboard as an OSC 52 sequence.
+fn encode_clipboard(text: &str) -> String {
+    let mut bytes = String::new();
+    // Writing to memory does not fail.
+    let _ = CopyToClipboard::to_clipboard_from(text).write_ansi(&mut bytes);
+    bytes
+}
+
 #[cfg(test)]
 mod locale_tests {
     #[test]
@@ -545,12 +553,4 @@ mod locale_tests {
             assert_eq!(super::can_show_unicode(variable), expected, "{pairs:?}");
         }
     }
-}
-
-/// Encodes text for the terminal's clipboard as an OSC 52 sequence.
-fn encode_clipboard(text: &str) -> String {
-    let mut bytes = String::new();
-    // Writing to memory does not fail.
-    let _ = CopyToClipboard::to_clipboard_from(text).write_ansi(&mut bytes);
-    bytes
 }

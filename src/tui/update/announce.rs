@@ -42,7 +42,10 @@ fn describe_end(app: &App, run: &RunRow<'_>) -> Option<(NoticeLevel, String)> {
     let reviewer = text::sanitize_line(run.reviewer);
     let found = describe_counts(run.counts);
     let cancelled_for = |reason: CancelReason| run.cancel_reason == reason.word();
+    let is_unread = run.hunks_covered == 0 && run.files_covered == 0 && run.counts == [0; 4] && run.files_total > 0;
     Some(match run.status {
+        // Not reviewed is never clean.
+        RunStatus::Completed if is_unread => (NoticeLevel::Info, format!("{reviewer} reviewed nothing of {name}")),
         RunStatus::Completed if run.is_incomplete() => {
             (NoticeLevel::Info, format!("{reviewer} reviewed a part of {name}: {found}"))
         }
