@@ -127,7 +127,10 @@ fn the_server_ends_with_its_input_while_a_call_waits() {
     // The review is a process of its own and goes on.
     place.let_end();
     let run = place.test.json(&["review", "--wait", "--format", "json", "worktree"], DONE);
-    assert_eq!((&run["decision"]["action"], &run["run"]["status"]), (&json!("adopt"), &json!("completed")));
+    // On a busy machine it has ended by now.
+    let action = run["decision"]["action"].as_str();
+    assert!(matches!(action, Some("adopt" | "reuse")), "{run}");
+    assert_eq!(run["run"]["status"], "completed");
 }
 
 #[test]
