@@ -11,9 +11,10 @@ use super::super::filter;
 use super::super::pages::priority_label;
 use super::super::theme::Role;
 use super::super::views::prompt::PromptView;
+use super::file_pane::FilePane;
 use super::layout::{CodeRow, DiffColumns, DiffPageRow, FileLayout, RunKind, fit_columns, wrapped_part};
 use super::model::{DiffFile, DiffFinding, DiffPageSide};
-use super::pane::{DiffPane, FINDING_INDENT, FilePane, PlacedRow};
+use super::pane::{DiffPane, FINDING_INDENT, PlacedRow};
 use crate::domain::{Priority, text};
 
 /// Part of a diff that is drawn, and its looks.

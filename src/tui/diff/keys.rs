@@ -8,11 +8,12 @@ use super::super::keymap::Action;
 use super::super::message::{AppCommand, DetailSubject, Tab};
 use super::super::page_data::PageData;
 use super::super::views::{self, ViewChange};
+use super::file_pane::TextState;
 use super::layout::{CodeRow, DiffPageRow};
 use super::model::{DiffPage, DiffPageSide, DiffRequest, DiffTexts, HIGHLIGHT_BLOCK_LINES, TextHighlights};
 use super::moves::DiffMove;
 use super::navigation::DiffTarget;
-use super::pane::{DiffPane, PlacedRow, SHIFT_STEP, TextState};
+use super::pane::{DiffPane, PlacedRow, SHIFT_STEP};
 use crate::domain::{Time, ViewedFile, text};
 
 /// Returns true if the detail shows a diff with files.

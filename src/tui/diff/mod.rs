@@ -7,6 +7,7 @@
 
 mod draw;
 mod emphasis;
+mod file_pane;
 mod finding_text;
 mod keys;
 mod layout;

@@ -6,12 +6,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::super::message::DetailSubject;
-use super::super::page_data::HighlightSpans;
+use super::file_pane::{FilePane, TextState};
 use super::finding_text::render_finding_text;
 use super::layout::{CodeRow, DiffColumns, DiffPageRow, FileLayout, HiddenLines, LayoutInput, lay_out_file};
-use super::model::{
-    ChangeBlock, DiffFile, DiffFinding, DiffPage, DiffPageSide, DiffTexts, HIGHLIGHT_BLOCK_LINES, TextHighlights,
-};
+use super::model::{DiffFile, DiffFinding, DiffPage, DiffPageSide, DiffTexts, TextHighlights};
 use super::moves::DiffMove;
 use crate::domain::LineRange;
 
@@ -27,90 +25,6 @@ const EXPANDED_LINES: u32 = 20;
 const MAX_KEPT_LINES: usize = 400_000;
 /// Columns of a step to the side.
 pub const SHIFT_STEP: usize = 8;
-
-/// Texts of a file as far as they are read.
-#[derive(Debug, Default)]
-pub enum TextState {
-    #[default]
-    Unread,
-    Requested,
-    Read(Arc<DiffTexts>),
-    Failed(String),
-}
-
-/// Block of highlighted lines: `None` while it is on its way.
-type HighlightBlock = Option<Vec<HighlightSpans>>;
-
-/// Shown file of a diff.
-#[derive(Debug, Default)]
-pub struct FilePane {
-    pub is_folded: bool,
-    pub is_viewed: bool,
-    /// Findings whose text is shown, by their index in the file.
-    pub open_findings: BTreeSet<usize>,
-    /// Unchanged lines that the user wants to see.
-    expanded: Vec<LineRange>,
-    pub texts: TextState,
-    highlights: HashMap<(DiffPageSide, u32), HighlightBlock>,
-    pub layout: FileLayout,
-}
-
-impl FilePane {
-    /// Returns true if the texts are not there yet.
-    fn is_waiting(&self) -> bool {
-        matches!(self.texts, TextState::Unread | TextState::Requested)
-    }
-
-    /// Returns the texts if they are read.
-    pub fn read_texts(&self) -> Option<&Arc<DiffTexts>> {
-        match &self.texts {
-            TextState::Read(texts) => Some(texts),
-            _ => None,
-        }
-    }
-
-    /// Returns the text that stands instead of lines.
-    pub fn note(&self) -> Option<&str> {
-        match &self.texts {
-            TextState::Read(texts) => texts.note.as_deref(),
-            TextState::Failed(error) => Some(error),
-            TextState::Unread | TextState::Requested => None,
-        }
-    }
-
-    /// Returns the highlighted spans of a line, if it is highlighted.
-    pub fn spans(&self, side: DiffPageSide, line: u32) -> &[(u32, u32, super::super::theme::Role)] {
-        let at = line.saturating_sub(1);
-        let block = self.highlights.get(&(side, at / HIGHLIGHT_BLOCK_LINES)).and_then(Option::as_ref);
-        block.and_then(|block| block.get((at % HIGHLIGHT_BLOCK_LINES) as usize)).map_or(&[], Vec::as_slice)
-    }
-
-    /// Stores a highlighted block of a text, unless another text has been read since.
-    pub fn set_highlights(&mut self, serial: u64, side: DiffPageSide, block: u32, spans: Vec<HighlightSpans>) {
-        if self.read_texts().is_some_and(|texts| texts.serial == serial) {
-            self.highlights.insert((side, block), Some(spans));
-        }
-    }
-
-    /// Notes the request of a block; returns false if it was requested before.
-    pub fn request_highlights(&mut self, side: DiffPageSide, block: u32) -> bool {
-        let is_new = !self.highlights.contains_key(&(side, block));
-        if is_new {
-            self.highlights.insert((side, block), None);
-        }
-        is_new
-    }
-
-    fn forget_texts(&mut self) {
-        self.texts = TextState::Unread;
-        self.highlights.clear();
-    }
-
-    /// Returns the changed blocks of the file.
-    pub fn blocks<'a>(&'a self, file: &'a DiffFile) -> &'a [ChangeBlock] {
-        self.read_texts().and_then(|texts| texts.found_blocks.as_deref()).unwrap_or(&file.blocks)
-    }
-}
 
 /// Place of a row that survives a change of the rows.
 #[derive(Debug, Clone, Copy)]
