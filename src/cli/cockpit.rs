@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use super::error::{CliError, CliExitCode};
 use super::session::{self, Invocation};
 use super::{findings, output, quit_summary, runs};
-use crate::config::{RequiredAssets, SettingOrigin};
+use crate::config::{EffectiveSetting, RequiredAssets, SettingOrigin};
 use crate::domain::FindingCounts;
 use crate::domain::text::sanitize_line;
 use crate::masking::mask_name;
@@ -30,9 +30,10 @@ pub fn run(invocation: &Invocation) -> Result<CliExitCode, CliError> {
         return print_summary(&services, &look);
     }
     let mut session = invocation.open_session(RequiredAssets::All)?;
-    let chooses_ascii =
-        session.loaded.entries.iter().any(|entry| entry.key == "ascii" && entry.origin != SettingOrigin::Default);
-    session.loaded.settings.ascii |= !chooses_ascii && !tui::can_show_unicode(session::read_variable);
+    let is_default = |entry: &EffectiveSetting| entry.key == "ascii" && entry.origin == SettingOrigin::Default;
+    if session.loaded.entries.iter().any(is_default) {
+        session.loaded.settings.ascii = !tui::can_show_unicode(session::read_variable);
+    }
     let (services, _) = session.into_runner();
     let keymap = tui::load_keymap(&services.settings).map_err(|fault| session::refuse_user_file(&fault))?;
     let (root, home) = (services.repo.root(), services.paths.home().map(Path::to_owned));

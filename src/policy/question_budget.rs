@@ -1,6 +1,7 @@
 //! Decides whether a question to a reviewer fits the budgets.
 
 use std::fmt;
+use std::ops::AddAssign;
 
 use crate::domain::BudgetKind;
 use crate::domain::text::format_thousands;
@@ -27,9 +28,8 @@ pub struct BudgetAmount {
     pub tokens: u64,
 }
 
-impl BudgetAmount {
-    /// Adds another amount.
-    pub fn add(&mut self, other: Self) {
+impl AddAssign for BudgetAmount {
+    fn add_assign(&mut self, other: Self) {
         self.cost += other.cost;
         self.tokens = self.tokens.saturating_add(other.tokens);
     }

@@ -589,21 +589,18 @@ impl App {
     /// Returns the number of marked findings, those of the range being marked included.
     pub fn count_marked(&self) -> usize {
         let list = &self.finding_list;
-        let Some(from) = list.mark_range_start else { return list.marks.len() };
-        let (low, high) = (from.min(list.cursor.selected), from.max(list.cursor.selected));
-        let range = list.rows.get(low..=high).unwrap_or_default();
+        let Some(range) = list.mark_range().and_then(|range| list.rows.get(range)) else { return list.marks.len() };
+        if list.marks.is_empty() {
+            // The usual case, and a range may be as long as the list.
+            return range.len();
+        }
         let is_new = |index: &&u32| !list.marks.contains(self.store.view.finding(**index as usize).id);
         list.marks.len() + range.iter().filter(is_new).count()
     }
 
     /// Returns true if the finding is marked or lies in the range being marked.
     pub fn is_marked(&self, at: usize, id: &str) -> bool {
-        let in_range = self.finding_list.mark_range_start.is_some_and(|from| {
-            let (low, high) =
-                (from.min(self.finding_list.cursor.selected), from.max(self.finding_list.cursor.selected));
-            (low..=high).contains(&at)
-        });
-        in_range || self.finding_list.marks.contains(id)
+        self.finding_list.mark_range().is_some_and(|range| range.contains(&at)) || self.finding_list.marks.contains(id)
     }
 
     /// Returns the default reviewer and its limit if its reviews may cost money.

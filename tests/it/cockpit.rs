@@ -145,6 +145,13 @@ impl Cockpit {
         }
     }
 
+    /// Quits and checks that the terminal is restored.
+    fn quit(mut self) {
+        self.press("q");
+        assert_eq!(self.end(), 0);
+        self.assert_restored();
+    }
+
     fn signal(&self, name: &str) {
         let id = self.child.process_id().expect("a process").to_string();
         let status = std::process::Command::new("kill").args([&format!("-{name}"), &id]).status();

@@ -42,12 +42,12 @@ pub struct PreparedQuestion {
     pub most: BudgetAmount,
 }
 
-/// What the user can do about questions to a finding.
+/// Next step of the user with questions about a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub enum QuestionPlan {
-    /// Ask.
+    /// Asks a question.
     Ask(Box<PreparedQuestion>),
-    /// Stop the question that is on its way; no second one is asked before it has its result.
+    /// Stops the question that is on its way. No second one is asked before it has its result.
     Stop(QuestionRequest),
 }
 
@@ -265,9 +265,9 @@ impl Asker<'_> {
             }
             let reserved =
                 BudgetAmount { cost: other.reserved_microdollars as f64 / 1e6, tokens: other.reserved_tokens };
-            of_day.add(reserved);
+            of_day += reserved;
             if other.run_id == *run {
-                of_run.add(reserved);
+                of_run += reserved;
             }
         }
         check_question_budget(limits, of_run, of_day, most)
@@ -279,7 +279,7 @@ impl Asker<'_> {
     fn used_by_questions(&self, run: &RunId) -> Result<BudgetAmount, StoreError> {
         let mut used = BudgetAmount::default();
         for line in self.services.store.question_log()?.iter().filter(|line| line.request.run_id == *run) {
-            used.add(BudgetAmount { cost: line.cost, tokens: line.tokens.total() });
+            used += BudgetAmount { cost: line.cost, tokens: line.tokens.total() };
         }
         Ok(used)
     }

@@ -1,6 +1,7 @@
 //! Holds the rows, the selection and the scroll position of the list of findings.
 
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use crate::tui::filter::{FilterOverrides, FindingFilter};
@@ -117,6 +118,13 @@ impl FindingList {
     /// Replaces the rows and groups.
     pub fn set_rows(&mut self, listed: ListedFindings) {
         (self.rows, self.groups, self.totals) = (listed.rows, listed.groups, listed.totals);
+    }
+
+    /// Returns the rows of the range being marked; `None` outside range marking.
+    pub fn mark_range(&self) -> Option<RangeInclusive<usize>> {
+        let (from, to) = (self.mark_range_start?, self.cursor.selected);
+        let last = self.rows.len().checked_sub(1)?;
+        Some(from.min(to)..=from.max(to).min(last))
     }
 
     fn row_lines(&self) -> usize {

@@ -337,13 +337,19 @@ impl DiffPane {
 
     /// Stores the texts of a file.
     pub fn set_texts(&mut self, file: usize, texts: Result<Arc<DiffTexts>, String>) {
-        let Some(pane) = self.files.get_mut(file) else { return };
-        pane.highlights.clear();
-        pane.texts = match texts {
+        if file >= self.files.len() {
+            return;
+        }
+        let texts = match texts {
             Ok(texts) => TextState::Read(texts),
             Err(error) => TextState::Failed(error),
         };
-        self.keep_place(|pane| pane.lay_out(file));
+        self.keep_place(|diff| {
+            let pane = &mut diff.files[file];
+            pane.highlights.clear();
+            pane.texts = texts;
+            diff.lay_out(file);
+        });
         self.drop_distant_texts();
     }
 

@@ -226,6 +226,10 @@ fn the_end_of_a_run_and_urgent_findings_are_announced() {
             Some((L::Info, "builtin reviewed a part of worktree: nothing found")),
         ),
         (
+            RunRow { status: RunStatus::Completed, files_covered: 0, hunks_covered: 0, hunks_total: 0, ..working },
+            Some((L::Info, "builtin reviewed nothing of worktree")),
+        ),
+        (
             RunRow { status: RunStatus::Failed, error_class: "rate_limit", ..working },
             Some((L::Error, "builtin failed to review worktree: rate limit")),
         ),

@@ -23,7 +23,7 @@ fn plan(limit: CostLimit) -> PreparedQuestion {
     PreparedQuestion { finding_id: finding(2), run_id, reviewer: "sonnet".into(), question, limit, most }
 }
 
-fn asked_plan(limit: CostLimit) -> QuestionPlan {
+fn question_plan(limit: CostLimit) -> QuestionPlan {
     QuestionPlan::Ask(Box::new(plan(limit)))
 }
 
@@ -75,7 +75,7 @@ fn asking(columns: u16, limit: CostLimit) -> App {
     let commands = press(&mut app, "j A");
     let planned = commands.iter().any(|command| matches!(command, AppCommand::PlanQuestion(id) if *id == finding(2)));
     assert!(planned, "{commands:?}");
-    send(&mut app, AppMessage::QuestionPlanned(Ok(asked_plan(limit))));
+    send(&mut app, AppMessage::QuestionPlanned(Ok(question_plan(limit))));
     app
 }
 

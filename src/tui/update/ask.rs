@@ -5,7 +5,7 @@ use super::super::diff;
 use super::super::keymap::{Action, KeyContext};
 use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, DetailSubject};
-use super::super::views::confirm::{ConfirmAction, ConfirmView};
+use super::super::views::confirm::{ConfirmAction, confirm_if_idle};
 use super::super::views::prompt::{self, InputPromptKind, PromptView};
 use super::super::views::{self, ViewChange};
 use super::triage::name_place;
@@ -34,7 +34,7 @@ pub fn plan_question_about(app: &mut App, finding: FindingId, commands: &mut Vec
 /// Opens the prompt for a question that may be asked, or asks whether the one on its way is to stop.
 pub fn open_question_prompt(app: &mut App, plan: Result<QuestionPlan, String>) {
     match plan {
-        Ok(_) if app.views.has_window() => {
+        Ok(QuestionPlan::Ask(_)) if app.views.has_window() => {
             app.show_notice(NoticeLevel::Info, "a question can be asked: ask for it again");
         }
         Ok(QuestionPlan::Ask(plan)) => {
@@ -47,7 +47,8 @@ pub fn open_question_prompt(app: &mut App, plan: Result<QuestionPlan, String>) {
                 "{} has not answered yet. Stop the question? The provider may charge for it.",
                 text::sanitize_line(&request.reviewer)
             );
-            app.views.open(ConfirmView { action: ConfirmAction::StopQuestion(request.finding_id), text });
+            let otherwise = "a question has no answer yet: ask again to stop it";
+            confirm_if_idle(app, ConfirmAction::StopQuestion(request.finding_id), text, otherwise);
         }
         Err(error) => app.show_notice(NoticeLevel::Error, format!("no question: {error}")),
     }

@@ -29,12 +29,11 @@ pub fn toggle_mark_range(app: &mut App) {
 
 /// Marks the findings of the range being marked.
 pub fn commit_mark_range(app: &mut App) {
-    let Some(from) = app.finding_list.mark_range_start else { return };
-    let to = app.finding_list.cursor.selected;
+    let Some(range) = app.finding_list.mark_range() else { return };
     let ids: Vec<String> = app
         .finding_list
         .rows
-        .get(from.min(to)..=from.max(to).min(app.finding_list.rows.len().saturating_sub(1)))
+        .get(range)
         .unwrap_or_default()
         .iter()
         .map(|index| app.store.view.finding(*index as usize).id.to_owned())

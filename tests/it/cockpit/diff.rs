@@ -32,12 +32,6 @@ fn open_diff(test: &TestEnvironment) -> Cockpit {
     cockpit
 }
 
-fn quit(mut cockpit: Cockpit) {
-    cockpit.press("q");
-    assert_eq!(cockpit.end(), 0);
-    cockpit.assert_restored();
-}
-
 #[test]
 fn a_change_of_50_000_lines_opens_and_its_end_is_one_key_away() {
     let test = reviewed(50_000);
@@ -48,7 +42,7 @@ fn a_change_of_50_000_lines_opens_and_its_end_is_one_key_away() {
     cockpit.press("]h]h]h");
     cockpit.wait("the third change", |screen| screen.contains("+ value_107 = new"));
     cockpit.press("zz");
-    quit(cockpit);
+    cockpit.quit();
 }
 
 #[test]
@@ -57,13 +51,13 @@ fn a_viewed_file_stays_viewed_until_it_changes() {
     let mut cockpit = open_diff(&test);
     cockpit.press("g ");
     cockpit.wait_for("viewed 1 of 2 files");
-    quit(cockpit);
+    cockpit.quit();
     let mut cockpit = Cockpit::open(&test);
     cockpit.wait_for("small.py");
     cockpit.press("1\x1b[Zl");
     let screen = cockpit.wait_for("✓ viewed");
     assert!(!screen.contains("value_7 = new"), "a viewed file is folded: {screen}");
-    quit(cockpit);
+    cockpit.quit();
     test.write("large.py", text_of(60, "other"));
     run(&test, &["review", "--wait"], DONE);
     let mut cockpit = Cockpit::open(&test);
@@ -71,7 +65,7 @@ fn a_viewed_file_stays_viewed_until_it_changes() {
     cockpit.press("1\x1b[Zl");
     let screen = cockpit.wait("the new content", |screen| screen.contains("+ value_7 = other"));
     assert!(!screen.contains("✓ viewed"), "{screen}");
-    quit(cockpit);
+    cockpit.quit();
 }
 
 #[test]
@@ -98,7 +92,7 @@ fn a_finding_written_on_a_line_is_one_like_others() {
     // A second text about the same line is a second finding, and takes nothing back.
     cockpit.press("cand it is unused\r");
     cockpit.wait("both in the header of the file", |screen| screen.contains("1 P1 1 P2"));
-    quit(cockpit);
+    cockpit.quit();
     run(&test, &["triage", &id, "dismissed", "--reason", "intended"], DONE);
     let listed = test.json(&["findings", "--status", "dismissed", "--format", "json"], DONE);
     assert_eq!(listed["findings"].as_array().map(Vec::len), Some(1), "{listed}");

@@ -3,11 +3,6 @@
 use super::{Cockpit, repository};
 use crate::env::{DONE, run};
 
-fn quit(mut cockpit: Cockpit) {
-    cockpit.press("q");
-    assert_eq!(cockpit.end(), 0);
-}
-
 fn header(screen: &str) -> &str {
     screen.lines().next().unwrap_or_default()
 }
@@ -20,7 +15,7 @@ fn what_arrived_since_the_last_visit_is_new_until_it_was_looked_at() {
     let cockpit = Cockpit::open(&test);
     let screen = cockpit.wait("the findings", |screen| header(screen).contains(" open ") && screen.contains("History"));
     assert!(!header(&screen).contains(" new"), "there was no visit before: {screen}");
-    quit(cockpit);
+    cockpit.quit();
     test.write("other.py", "def load(path):\n    try:\n        return open(path)\n    except:\n        pass\n");
     run(&test, &["review", "--wait"], DONE);
     let mut cockpit = Cockpit::open(&test);
@@ -33,11 +28,11 @@ fn what_arrived_since_the_last_visit_is_new_until_it_was_looked_at() {
     cockpit.wait_for("Why dismiss");
     cockpit.press("on purpose\r");
     cockpit.wait("a count", |screen| header(screen).contains("1 decided today"));
-    quit(cockpit);
+    cockpit.quit();
     let cockpit = Cockpit::open(&test);
     let screen = cockpit.wait("the header", |screen| header(screen).contains("1 decided today"));
     assert!(!header(&screen).contains(" new"), "it was looked at: {screen}");
-    quit(cockpit);
+    cockpit.quit();
 }
 
 #[test]
@@ -54,5 +49,5 @@ fn runs_have_the_titles_of_their_commits_and_findings_are_sorted_by_a_menu() {
     cockpit.press("8");
     cockpit.wait_for("by priority in files");
     cockpit.wait("a header", |screen| screen.lines().any(|line| line.trim_start().starts_with("job.py ─ ")));
-    quit(cockpit);
+    cockpit.quit();
 }

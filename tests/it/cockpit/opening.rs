@@ -34,11 +34,6 @@ fn by_builtin(scopes: &[&str]) -> Vec<(String, String)> {
     scopes.iter().map(|scope| ((*scope).to_owned(), "builtin".to_owned())).collect()
 }
 
-fn quit(mut cockpit: Cockpit) {
-    cockpit.press("q");
-    assert_eq!(cockpit.end(), 0);
-}
-
 #[test]
 fn a_paid_default_reviewer_is_offered_with_its_limit_and_asked_only_by_hand() {
     let test = repository();
@@ -52,7 +47,7 @@ fn a_paid_default_reviewer_is_offered_with_its_limit_and_asked_only_by_hand() {
     cockpit.wait_for("Review by m, at most $1.08");
     cockpit.press("\r");
     wait_for("the model to be asked", || (model.asked() > 0).then_some(()));
-    quit(cockpit);
+    cockpit.quit();
 }
 
 #[test]
@@ -68,7 +63,7 @@ fn an_agent_counts_as_paid() {
     cockpit.wait_for("r asks agent (its price is not known)");
     assert_eq!(ended_runs(&test), by_builtin(&["worktree"]));
     assert!(!called.exists());
-    quit(cockpit);
+    cockpit.quit();
 }
 
 #[test]
@@ -85,7 +80,7 @@ fn coming_back_reviews_new_commits_and_uncommitted_changes_once() {
     let scopes = [format!("commit:{first}"), format!("commit:{second}"), "worktree".to_owned()];
     let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
     assert_eq!(ended_runs(&test), by_builtin(&scopes));
-    quit(cockpit);
+    cockpit.quit();
     // The commit has the content of the reviewed worktree.
     test.commit("Third");
     let mut cockpit = Cockpit::open(&test);
@@ -96,7 +91,7 @@ fn coming_back_reviews_new_commits_and_uncommitted_changes_once() {
     cockpit.press("\r");
     cockpit.wait_for("has been reviewed already");
     assert_eq!(ended_runs(&test), by_builtin(&scopes));
-    quit(cockpit);
+    cockpit.quit();
 }
 
 #[test]
@@ -117,7 +112,7 @@ fn what_is_new_is_only_offered_or_not_looked_for() {
     cockpit.press("4");
     cockpit.wait_for(&format!("reviewing commit:{head}"));
     assert_eq!(ended_runs(&test), by_builtin(&["worktree", &format!("commit:{head}")]));
-    quit(cockpit);
+    cockpit.quit();
     test.write("job.py", "def load(path, items=[]):\n    return items + [path]\n");
     test.settings("on_open = \"offer\"\n");
     let mut cockpit = Cockpit::open(&test);
@@ -128,7 +123,7 @@ fn what_is_new_is_only_offered_or_not_looked_for() {
     cockpit.press("\r");
     cockpit.wait_for("reviewing worktree");
     assert_eq!(ended_runs(&test).len(), 3);
-    quit(cockpit);
+    cockpit.quit();
 }
 
 #[test]
@@ -142,7 +137,7 @@ fn a_reviewer_without_its_key_is_refused() {
     cockpit.press("\r");
     cockpit.wait_for("no review: cloud has no API key: the variable ANTHROPIC_API_KEY is not set");
     assert_eq!(ended_runs(&test), by_builtin(&["worktree"]));
-    quit(cockpit);
+    cockpit.quit();
 }
 
 #[test]
@@ -163,5 +158,5 @@ fn a_paid_review_that_was_requested_goes_on_and_the_cockpit_says_so() {
     let screen = cockpit.wait_for("as requested (at most $1.08)");
     assert!(screen.contains("1 run resumed"), "{screen}");
     assert_eq!(place.ended(&run).attempt, 2);
-    quit(cockpit);
+    cockpit.quit();
 }

@@ -1,13 +1,13 @@
 //! Whole sessions in a real terminal: many decisions and their undo, a run that is cancelled while it is watched, a storm
 //! of sizes, and a cockpit that is killed and opened again.
 
-use std::collections::BTreeMap;
 use std::num::NonZero;
 
 use portable_pty::PtySize;
-use revdeck::domain::{FindingStatus, RunStatus};
+use revdeck::domain::RunStatus;
 use serde_json::json;
 
+use super::triage::{decisions, reviewed};
 use super::{COLUMNS, Cockpit, ROWS, repository};
 use crate::env::TestEnvironment;
 use crate::llm::server::{Model, calls, says};
@@ -21,61 +21,37 @@ fn resize(cockpit: &Cockpit, columns: u16, rows: u16) {
     cockpit.master.resize(size).expect("a new size");
 }
 
-/// Counts the findings in the store by status.
-fn statuses(test: &TestEnvironment) -> BTreeMap<FindingStatus, usize> {
-    let view = test.store().view().expect("a view");
-    let mut counts = BTreeMap::new();
-    for index in 0..view.finding_count() {
-        *counts.entry(view.finding(index).status).or_default() += 1;
-    }
-    counts
-}
-
-/// Creates and reviews a repository with an unused import in each of twelve files.
-fn reviewed() -> TestEnvironment {
-    let test = TestEnvironment::new();
-    test.write("README.md", "# Sample\n");
-    test.commit("First");
-    for number in 0..12 {
-        test.write(&format!("part{number:02}.py"), format!("import os\n\n\ndef main_{number}():\n    return 1\n"));
-    }
-    assert!(test.revdeck(&["review", "--wait"]).status.success());
-    assert_eq!(statuses(&test), [(FindingStatus::Open, 12)].into());
-    test
-}
-
-fn quit(mut cockpit: Cockpit) {
-    cockpit.press("q");
-    assert_eq!(cockpit.end(), 0);
-    cockpit.assert_restored();
+fn assert_decisions(test: &TestEnvironment, expected: &[(&str, usize)]) {
+    let expected = expected.iter().map(|(status, count)| ((*status).to_owned(), *count));
+    assert_eq!(decisions(test), expected.collect());
 }
 
 #[test]
 fn many_findings_are_dismissed_at_once_and_one_undo_takes_all_back() {
     let test = reviewed();
     let mut cockpit = Cockpit::open(&test);
-    cockpit.wait("the list", |screen| screen.contains("12 open") && screen.contains("idle"));
+    cockpit.wait("the list", |screen| screen.contains("20 open") && screen.contains("idle"));
     cockpit.press("g");
     cockpit.press("v4j");
     cockpit.wait_for("5 marked");
     cockpit.press("x1");
-    cockpit.wait("seven are left", |screen| screen.contains("7 open") && !screen.contains("marked"));
-    assert_eq!(statuses(&test), [(FindingStatus::Open, 7), (FindingStatus::Dismissed, 5)].into());
+    cockpit.wait("fifteen are left", |screen| screen.contains("15 open") && !screen.contains("marked"));
+    assert_decisions(&test, &[("dismissed: not worth it", 5), ("open", 15)]);
     cockpit.press("u");
-    cockpit.wait_for("12 open");
-    assert_eq!(statuses(&test), [(FindingStatus::Open, 12)].into());
+    cockpit.wait_for("20 open");
+    assert_decisions(&test, &[("open", 15), ("open again", 5)]);
     cockpit.press("*");
-    cockpit.wait_for("12 marked");
+    cockpit.wait_for("20 marked");
     cockpit.press("a");
-    cockpit.wait_for("12 decided today");
-    assert_eq!(statuses(&test), [(FindingStatus::Addressed, 12)].into());
+    cockpit.wait_for("20 decided today");
+    assert_decisions(&test, &[("addressed", 20)]);
     cockpit.press("u");
-    cockpit.wait_for("12 open");
-    assert_eq!(statuses(&test), [(FindingStatus::Open, 12)].into());
+    cockpit.wait_for("20 open");
+    assert_decisions(&test, &[("open again", 20)]);
     cockpit.press("\x12");
-    cockpit.wait_for("12 decided today");
-    assert_eq!(statuses(&test), [(FindingStatus::Addressed, 12)].into());
-    quit(cockpit);
+    cockpit.wait_for("20 decided today");
+    assert_decisions(&test, &[("addressed", 20)]);
+    cockpit.quit();
 }
 
 #[test]
@@ -109,7 +85,7 @@ fn a_run_is_watched_and_cancelled_and_keeps_what_it_found() {
     let titles: Vec<&str> = (0..view.finding_count()).map(|index| view.finding(index).title).collect();
     assert!(titles.contains(&"items is shared"), "{titles:?}");
     model.let_go();
-    quit(cockpit);
+    cockpit.quit();
 }
 
 #[test]
@@ -140,7 +116,7 @@ fn a_storm_of_sizes_leaves_a_whole_screen() {
     resize(&cockpit, COLUMNS, ROWS);
     cockpit.press("2g");
     cockpit.wait("the screen of before", |screen| trimmed(screen) == before);
-    quit(cockpit);
+    cockpit.quit();
 }
 
 #[test]
@@ -163,19 +139,19 @@ fn a_killed_cockpit_loses_no_decision_and_stops_no_run() {
     cockpit.wait_for("dismissed job.py:");
     cockpit.signal("KILL");
     cockpit.child.wait().expect("it ends");
-    let decided = statuses(&test);
-    assert_eq!(decided.get(&FindingStatus::Dismissed), Some(&1), "{decided:?}");
+    let decided = decisions(&test);
+    assert_eq!(decided.get("dismissed: false alarm"), Some(&1), "{decided:?}");
 
     let mut cockpit = Cockpit::open(&test);
     cockpit.wait("the run and the decision", |screen| {
         screen.contains("2 open") && screen.contains("m on ") && screen.contains("reviewing")
     });
-    assert_eq!(statuses(&test), decided);
+    assert_eq!(decisions(&test), decided);
     model.let_go();
     cockpit.wait_for("idle");
     assert_eq!(model.asked(), 1, "the request was not sent twice");
     cockpit.wait_for("1 decided today");
     cockpit.press("u");
     cockpit.wait_for("3 open");
-    quit(cockpit);
+    cockpit.quit();
 }

@@ -12,7 +12,7 @@ const FILES: usize = 20;
 const UNUSED: &str = "import sys\nimport os\n\n\ndef main():\n    return sys.argv\n";
 
 /// Creates and reviews a repository with an unused import in each of its files.
-fn reviewed() -> TestEnvironment {
+pub fn reviewed() -> TestEnvironment {
     let test = TestEnvironment::new();
     test.write("README.md", "# Sample\n");
     test.commit("First");
@@ -32,7 +32,7 @@ fn unused_imports(test: &TestEnvironment) -> usize {
 }
 
 /// Counts the findings by status, dismissed ones also by reason, as the store has them.
-fn decisions(test: &TestEnvironment) -> BTreeMap<String, usize> {
+pub fn decisions(test: &TestEnvironment) -> BTreeMap<String, usize> {
     let store = test.store();
     let view = store.view().expect("a view");
     let mut counts = BTreeMap::new();
