@@ -191,8 +191,10 @@ fn a_first_start_reviews_shows_decides_undoes_and_leaves_the_terminal_as_it_was(
     let test = repository();
     let mut cockpit = Cockpit::open(&test);
     cockpit.wait_for("✓ worktree");
-    let screen = cockpit.wait("findings", |screen| screen.contains("job.py:") && screen.contains("idle"));
-    assert!(screen.lines().next().is_some_and(|line| line.contains(" open ")), "{screen}");
+    cockpit.wait("findings", |screen| {
+        let is_counted = screen.lines().next().is_some_and(|line| line.contains("3 open"));
+        is_counted && screen.contains("job.py:") && screen.contains("idle")
+    });
     cockpit.press("2j");
     cockpit.press("a");
     cockpit.wait_for("addressed job.py:");

@@ -12,7 +12,7 @@ fn palette_sequences_and_commands_of_the_user_work_in_a_terminal() {
     );
     assert!(test.revdeck(&["review", "--wait"]).status.success());
     let mut cockpit = Cockpit::open(&test);
-    cockpit.wait("findings", |screen| screen.contains("job.py:") && screen.contains("idle"));
+    cockpit.wait("findings", |screen| screen.contains("3 open") && screen.contains("idle"));
     cockpit.press("2]");
     cockpit.wait_for("t next tab");
     cockpit.press("x");

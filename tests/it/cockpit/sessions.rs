@@ -130,9 +130,10 @@ fn a_killed_cockpit_loses_no_decision_and_stops_no_run() {
         model.url()
     ));
     let mut cockpit = Cockpit::open(&test);
-    cockpit.wait("findings", |screen| screen.contains("P0") || screen.contains("P1") || screen.contains("P2"));
+    // The page of the run may show its findings before the list has them.
+    cockpit.wait("the list", |screen| screen.contains("3 open"));
     assert!(test.revdeck(&["review", "--reviewer", "m", "--commit", "HEAD"]).status.success());
-    cockpit.wait_for("reviewing");
+    cockpit.wait("the run of the model", |screen| screen.contains("m on ") && screen.contains("reviewing"));
     cockpit.press("2gx");
     cockpit.wait_for("Why dismiss");
     cockpit.press("2");
