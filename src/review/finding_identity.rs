@@ -68,8 +68,14 @@ impl FindingIdentities {
 
     /// Sets the id of a finding whose id comes from its code. A known problem keeps its id, and a problem that clearly
     /// differs from all known problems at its code gets the next free one. `earlier` returns the words of the finding of an
-    /// earlier run; it is called for ids that no report of this run had before.
-    pub fn assign(&mut self, finding: &mut Finding, mut earlier: impl FnMut(&FindingId) -> Option<ProblemText>) {
+    /// earlier run; it is called for ids that no report of this run had before. `is_elsewhere` returns true for the id of a
+    /// finding of an earlier run whose code stands unchanged at other lines: that is another problem, whatever its words.
+    pub fn assign(
+        &mut self,
+        finding: &mut Finding,
+        mut earlier: impl FnMut(&FindingId) -> Option<ProblemText>,
+        mut is_elsewhere: impl FnMut(&FindingId) -> bool,
+    ) {
         let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
         let of_earlier = |text: ProblemText| KnownText {
             words: FindingWords::from_texts(finding.kind, &text.title, main_explanation(&text.explanation), ""),
@@ -87,7 +93,7 @@ impl FindingIdentities {
                 free = Some(id);
                 break;
             }
-            if known.iter().any(|known| known.excludes(finding, &words, self.answer)) {
+            if known.iter().any(|known| known.excludes(finding, &words, self.answer)) || is_elsewhere(&id) {
                 continue;
             }
             let compared = known.iter().map(|known| known.words.compare(&words));
@@ -136,12 +142,16 @@ mod tests {
         let before = known.clone();
         for (title, explanation) in reports {
             let mut told = report(title, explanation);
-            identities.assign(&mut told, |id| {
-                let known = before.iter().find(|known| known.finding_id == *id)?;
-                let replacement = known.suggestion.as_ref().and_then(|suggestion| suggestion.replacement.clone());
-                let (title, explanation) = (known.title.clone(), known.explanation.clone());
-                Some(ProblemText { title, explanation, replacement, is_imported: false })
-            });
+            identities.assign(
+                &mut told,
+                |id| {
+                    let known = before.iter().find(|known| known.finding_id == *id)?;
+                    let replacement = known.suggestion.as_ref().and_then(|suggestion| suggestion.replacement.clone());
+                    let (title, explanation) = (known.title.clone(), known.explanation.clone());
+                    Some(ProblemText { title, explanation, replacement, is_imported: false })
+                },
+                |_| false,
+            );
             assert!(told.detail_ref.ends_with(told.finding_id.as_str()), "{}", told.detail_ref);
             let variant = (0..FindingId::MAX_VARIANTS).find(|n| base.variant(*n) == told.finding_id);
             variants.push(variant.expect("a variant"));
@@ -181,7 +191,7 @@ mod tests {
         let mut ids = Vec::new();
         for title in ["Password is logged", "Token never expires", "The password is logged"] {
             let mut told = report(title, "");
-            identities.assign(&mut told, |_| None);
+            identities.assign(&mut told, |_| None, |_| false);
             ids.push(told.finding_id);
         }
         assert_ne!(ids[0], ids[1]);
@@ -205,7 +215,7 @@ mod tests {
             let base = told.finding_id.clone();
             let known =
                 ProblemText { title: "Use None".into(), replacement: Some("x=None".into()), ..ProblemText::default() };
-            identities.assign(&mut told, |id| (*id == base).then(|| known.clone()));
+            identities.assign(&mut told, |id| (*id == base).then(|| known.clone()), |_| false);
             assert_eq!(told.finding_id == base, is_same, "{title} {replacement:?}");
         }
     }
@@ -221,8 +231,21 @@ mod tests {
                 is_imported: true,
                 ..ProblemText::default()
             };
-            identities.assign(&mut told, |id| (*id == base).then(|| known.clone()));
+            identities.assign(&mut told, |id| (*id == base).then(|| known.clone()), |_| false);
             assert_eq!(told.finding_id == base, is_same, "{title}");
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_problem_whose_code_stands_elsewhere_goes_to_no_report() {
+        let known = ProblemText { title: INJECTION.0.into(), ..ProblemText::default() };
+        for (stands_elsewhere, expected) in [(false, 0), (true, 1)] {
+            let mut identities = FindingIdentities::default();
+            let mut told = report(INJECTION.0, "");
+            let base = told.finding_id.clone();
+            let earlier = |id: &FindingId| (*id == base).then(|| known.clone());
+            identities.assign(&mut told, earlier, |id| stands_elsewhere && *id == base);
+            assert_eq!(told.finding_id, base.variant(expected));
         }
     }
 

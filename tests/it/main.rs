@@ -45,6 +45,7 @@ mod reports;
 mod retention;
 mod rooms;
 mod runner;
+mod same_code;
 mod secrets;
 mod smells;
 mod stats;

@@ -38,10 +38,10 @@ pub(in crate::runner) struct SnapshotFiles<'a> {
     added: Option<Option<AddedLines>>,
 }
 
-/// Converts a hunk of git into an edit.
-fn edit_from_hunk(hunk: Hunk) -> AnchorEdit {
-    let Hunk { old_start, old_lines, new_start, new_lines } = hunk;
-    AnchorEdit { old_start, old_lines, new_start, new_lines }
+impl From<Hunk> for AnchorEdit {
+    fn from(Hunk { old_start, old_lines, new_start, new_lines }: Hunk) -> Self {
+        Self { old_start, old_lines, new_start, new_lines }
+    }
 }
 
 fn collect_renames(altered: &[AlteredFile]) -> Rc<HashMap<String, String>> {
@@ -128,7 +128,7 @@ impl<'a> SnapshotFiles<'a> {
         (there, text): (&str, &[u8]),
     ) -> Option<AnchorLocation> {
         let old = self.blob(from, path).and_then(|blob| self.text(&blob))?;
-        let edits: Vec<AnchorEdit> = self.repo.diff_texts(&old, text).ok()?.into_iter().map(edit_from_hunk).collect();
+        let edits: Vec<AnchorEdit> = self.repo.diff_texts(&old, text).ok()?.into_iter().map(AnchorEdit::from).collect();
         let code = HashedLines::from_text(text);
         locate_anchor(
             &HashedLines::from_text(&old),
@@ -196,7 +196,7 @@ impl<'a> SnapshotFiles<'a> {
             return known.clone();
         }
         let hunks = self.text(old).zip(self.text(new)).and_then(|(old, new)| self.repo.diff_texts(&old, &new).ok());
-        let edits = hunks.map(|hunks| Rc::new(hunks.into_iter().map(edit_from_hunk).collect::<Vec<_>>()));
+        let edits = hunks.map(|hunks| Rc::new(hunks.into_iter().map(AnchorEdit::from).collect::<Vec<_>>()));
         self.edits.insert(key, edits.clone());
         edits
     }

@@ -5,6 +5,7 @@ pub(super) mod conversation;
 pub(super) mod report_validation;
 pub(in crate::runner) mod rewritten_code;
 pub(super) mod secret_scan;
+mod standing_code;
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use self::standing_code::StandingCode;
 use crate::context::read_ahead::ContextSources;
 use crate::domain::{
     CancelReason, ErrorClass, Finding, FindingId, JournalEntry, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus,
@@ -194,6 +196,7 @@ pub(in crate::runner) struct RunWorker<'a> {
     pub(in crate::runner) cancel_watch: CancelWatch<'a>,
     /// The first runs that reported each finding; loaded with the first finding.
     earlier: Option<Arc<StoreView>>,
+    standing_code: StandingCode,
     timings: PhaseTimings,
     /// The last failure of the reviewer, in this attempt or an earlier one.
     failure: Option<(ErrorClass, String)>,
@@ -222,6 +225,7 @@ impl<'a> RunWorker<'a> {
             buffer: Vec::new(),
             cancel_watch: asked,
             earlier: None,
+            standing_code: StandingCode::default(),
             timings,
             failure: None,
             unknown_bytes: 0,
@@ -457,6 +461,7 @@ impl<'a> RunWorker<'a> {
         self.unknown_bytes += report.unindexed_bytes;
         for finding in &mut report.findings {
             self.leave_imported_id(finding)?;
+            self.leave_standing_id(finding)?;
             self.stamp(finding)?;
         }
         Ok(UnitEvent::Reported(report))
@@ -482,6 +487,14 @@ impl<'a> RunWorker<'a> {
         if let Some(id) = ids.find(|id| owner(id).is_none()) {
             finding.finding_id = id;
         }
+        Ok(())
+    }
+
+    /// Gives a finding another id of its code if its own one belongs to a problem whose code stands elsewhere.
+    fn leave_standing_id(&mut self, finding: &mut Finding) -> Result<(), StoreError> {
+        let view = Arc::clone(self.earlier_view()?);
+        let snapshot = &self.record.subject.snapshot_commit;
+        finding.finding_id = self.standing_code.choose_id(&self.services.repo, &view, snapshot, finding);
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::standing_code::{KnownPlace, StandingCode};
 use crate::domain::{Finding, FindingId, LineRange, ReportedProblem, RunId, RunRecord, Source};
 use crate::git::{Changeset, Repo};
 use crate::index::chunk::chunk_file;
@@ -33,6 +34,7 @@ pub(in crate::runner) struct ReportValidator {
     symbols: SymbolState,
     files: HashMap<String, Option<SnapshotFile>>,
     identities: FindingIdentities,
+    standing_code: StandingCode,
     /// The store, and its state when the review began: the findings of earlier runs.
     store: Store,
     earlier: Arc<StoreView>,
@@ -87,6 +89,7 @@ impl ReportValidator {
             symbols: SymbolState::NotRead,
             files: HashMap::new(),
             identities: FindingIdentities::default(),
+            standing_code: StandingCode::default(),
             earlier: services.store.view()?,
             store: services.store.clone(),
         })
@@ -101,7 +104,12 @@ impl ReportValidator {
     pub fn validate(&mut self, report: &ReportedProblem) -> ReportValidation {
         let mut examined = self.examine(report);
         if let ReportValidation::Finding { finding, .. } = &mut examined {
-            self.identities.assign(finding, |id| load_earlier(&self.store, &self.earlier, id));
+            let report = finding.clone();
+            let (repo, view, snapshot) = (&self.repo, &self.earlier, &self.commit);
+            let mut is_elsewhere = |id: &FindingId| {
+                self.standing_code.find_place(repo, view, snapshot, (id, &report)) == KnownPlace::Elsewhere
+            };
+            self.identities.assign(finding, |id| load_earlier(&self.store, view, id), &mut is_elsewhere);
         }
         examined
     }

@@ -1,0 +1,124 @@
+//! Two places with the same code in one file are two problems, whichever of them a review sees.
+
+use serde_json::json;
+
+use crate::env::{DONE, TestEnvironment};
+use crate::llm::server::{Model, says};
+
+const LOAD: &str = "def load(path):\n    try:\n        return open(path)\n    except:\n        return None\n";
+const SAVE: &str =
+    "def save(path, text):\n    try:\n        open(path, \"w\").write(text)\n    except:\n        return None\n";
+
+/// Returns id, first line and status of each finding, by line.
+fn findings(test: &TestEnvironment) -> Vec<(String, u64, String)> {
+    let listed = test.json(&["findings", "--status", "all", "--format", "json"], DONE);
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let row = |finding: &serde_json::Value| {
+        let line = finding["line_start"].as_u64().unwrap_or_default();
+        (text(&finding["finding_id"]), line, text(&finding["status"]))
+    };
+    let mut rows: Vec<_> = listed["findings"].as_array().expect("findings").iter().map(row).collect();
+    rows.sort_by_key(|(_, line, _)| *line);
+    rows
+}
+
+fn lines(test: &TestEnvironment) -> Vec<u64> {
+    findings(test).into_iter().map(|(_, line, _)| line).collect()
+}
+
+fn review(test: &TestEnvironment, arguments: &[&str]) {
+    let out = test.revdeck(&[&["review", "--wait"], arguments].concat());
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+}
+
+fn place() -> TestEnvironment {
+    let test = TestEnvironment::new();
+    test.write("README.md", "# Sample\n");
+    test.commit("First");
+    test
+}
+
+#[test]
+fn the_same_code_below_or_above_is_a_second_finding() {
+    for (text, kept, new) in [(format!("{LOAD}\n\n{SAVE}"), 4, 11), (format!("{SAVE}\n\n{LOAD}"), 11, 4)] {
+        let test = place();
+        test.write("cart.py", LOAD);
+        review(&test, &[]);
+        assert_eq!(lines(&test), [4]);
+        let first = findings(&test).remove(0).0;
+        test.commit("Load");
+        test.write("cart.py", &text);
+        review(&test, &[]);
+        let found = findings(&test);
+        assert_eq!(found.len(), 2, "{found:?}");
+        for (id, line, status) in &found {
+            assert_eq!((*line == kept, status.as_str()), (*id == first, "open"), "{found:?}");
+            assert!([kept, new].contains(line), "{found:?}");
+        }
+        // Both keep their ids in every later review, of one of them or of both.
+        test.write("cart.py", format!("import os\n\n\n{text}"));
+        review(&test, &[]);
+        let moved = |rows: &[(String, u64, String)], by: u64| -> Vec<(String, u64, String)> {
+            rows.iter().map(|(id, line, status)| (id.clone(), line + by, status.clone())).collect()
+        };
+        let of_defects = |test: &TestEnvironment| -> Vec<(String, u64, String)> {
+            findings(test).into_iter().filter(|(_, line, _)| *line > 3).collect()
+        };
+        assert_eq!(of_defects(&test), moved(&found, 3));
+        test.commit("Save");
+        review(&test, &["--range", "HEAD~2..HEAD"]);
+        assert_eq!(of_defects(&test), moved(&found, 3));
+    }
+}
+
+#[test]
+fn code_that_was_moved_takes_its_finding_with_it() {
+    let test = place();
+    let rest = "\n\ndef other(a):\n    return a + 1\n";
+    test.write("cart.py", format!("{LOAD}{rest}"));
+    review(&test, &[]);
+    test.commit("Load");
+    let before = findings(&test);
+    test.write("cart.py", format!("def other(a):\n    return a + 1\n\n\n{LOAD}"));
+    review(&test, &[]);
+    let after = findings(&test);
+    assert_eq!(after.len(), 1, "{after:?}");
+    assert_eq!((&after[0].0, after[0].1), (&before[0].0, 8));
+}
+
+#[test]
+fn a_dismissal_does_not_cover_the_same_code_at_another_place() {
+    let test = place();
+    test.write("cart.py", LOAD);
+    review(&test, &[]);
+    let id = findings(&test).remove(0).0;
+    assert!(test.revdeck(&["triage", &id, "dismissed", "--reason", "it may fail"]).status.success());
+    test.commit("Load");
+    test.write("cart.py", format!("{SAVE}\n\n{LOAD}"));
+    review(&test, &[]);
+    let states: Vec<(u64, String)> = findings(&test).into_iter().map(|(_, line, status)| (line, status)).collect();
+    assert_eq!(states, [(4, "open".to_owned()), (11, "dismissed".to_owned())]);
+}
+
+#[test]
+fn a_model_that_reports_only_the_new_place_does_not_take_the_known_one() {
+    let test = place();
+    let report = |line: u32| {
+        let finding = json!({ "path": "cart.py", "line_start": line, "line_end": line + 1, "kind": "CORRECTNESS",
+            "severity": "medium", "confidence": "high", "priority": 2, "title": "Every error is swallowed",
+            "explanation": "Even a typo in a name.", "quoted_code": "    except:\n        return None" });
+        says(format!("```json\n{}\n```", json!({ "findings": [finding] })))
+    };
+    let model = Model::start(vec![report(4), report(4)]);
+    test.settings(&format!(
+        "[reviewers.m]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = {:?}\napi_key_cmd = \"printf sk-made-up\"\n",
+        model.url()
+    ));
+    test.write("cart.py", LOAD);
+    review(&test, &["--reviewer", "m"]);
+    assert_eq!(lines(&test), [4]);
+    test.commit("Load");
+    test.write("cart.py", format!("{SAVE}\n\n{LOAD}"));
+    review(&test, &["--reviewer", "m"]);
+    assert_eq!(lines(&test), [4, 11]);
+}
