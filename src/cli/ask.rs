@@ -23,12 +23,7 @@ snapshot, and the earlier questions about it. Secrets are masked. A question is 
 the command says the most that it may cost before it asks, and refuses what a budget does not allow.
 
 An answer changes no status. `revdeck show FINDING` has all questions. `--stop` ends a question that is on its way, such as
-one that the cockpit asked; the provider may charge for it.
-
-Examples:
-  revdeck ask f_3b1f \"why is this a problem?\"
-  revdeck ask f_3b1f \"the caller checks it\" --reviewer sonnet
-  revdeck ask f_3b1f --stop")]
+one that the cockpit asked; the provider may charge for it.")]
 pub struct AskArgs {
     /// Finding: an id or the beginning of an id
     #[arg(value_name = "FINDING", add = ArgValueCandidates::new(complete::list_findings))]

@@ -22,6 +22,7 @@ mod crash_report;
 mod details;
 mod doctor;
 mod error;
+mod examples;
 mod export;
 mod findings;
 #[cfg(feature = "eval")]
@@ -72,7 +73,7 @@ mod worker;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use args::{Cli, CliCommand};
 use error::{CliError, CliExitCode};
@@ -82,7 +83,8 @@ use session::Invocation;
 pub fn main() -> ExitCode {
     crash_report::install();
     complete::answer_shell();
-    let cli = match Cli::try_parse() {
+    let command = examples::with_examples(Cli::command());
+    let cli = match command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             if hook::is_hook_call(std::env::args()) {
