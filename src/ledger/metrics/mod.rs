@@ -212,6 +212,8 @@ pub struct ReviewerMetrics {
     pub runs: u32,
     pub tokens_spent: u64,
     pub cost: f64,
+    /// Median time of the review of its completed runs, in milliseconds. `None` without one.
+    pub review_ms: Option<u64>,
     pub findings: OutcomeCounts,
     pub precision: Precision,
 }
@@ -407,12 +409,21 @@ fn group_by_reviewer(
             runs: 0,
             tokens_spent: 0,
             cost: 0.0,
+            review_ms: None,
             findings: OutcomeCounts::default(),
             precision: Precision::default(),
         });
         reviewer.runs += 1;
         reviewer.tokens_spent = reviewer.tokens_spent.saturating_add(metrics.tokens_spent);
         reviewer.cost += metrics.cost.unwrap_or(0.0);
+    }
+    let completed = chosen.iter().filter(|run| run.status == RunStatus::Completed);
+    let mut times: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for run in completed {
+        times.entry(main_reviewer(run)).or_default().push(run.usage.phase_timings.review_ms);
+    }
+    for (name, times) in times {
+        table.entry(name).and_modify(|reviewer| reviewer.review_ms = median(times));
     }
     let mut said: Vec<(&str, u32)> =
         reported.iter().map(|(run, finding)| (main_reviewer(chosen[*run as usize]), *finding)).collect();
@@ -439,8 +450,12 @@ fn build_series(runs: &[&RunRecord], distinct: &[u32], findings: &[FindingFact<'
     let facts = || distinct.iter().map(|finding| &findings[*finding as usize]);
     let moments = runs.iter().map(|run| run.created_at).chain(facts().filter_map(decided));
     let mut series = MetricsSeries::from_times(moments, zone);
+    let mut times: BTreeMap<Time, Vec<u64>> = BTreeMap::new();
     for run in runs {
         if let Some(point) = series.point_at(run.created_at) {
+            if run.status == RunStatus::Completed {
+                times.entry(point.start).or_default().push(run.usage.phase_timings.review_ms);
+            }
             point.runs += 1;
             point.tokens_spent = point.tokens_spent.saturating_add(run.usage.tokens.total());
             point.tokens_saved = point.tokens_saved.saturating_add(run.usage.saved_token_estimate);
@@ -458,7 +473,18 @@ fn build_series(runs: &[&RunRecord], distinct: &[u32], findings: &[FindingFact<'
         }
     }
     series.compute_shares();
+    for (start, times) in times {
+        if let Some(point) = series.point_at(start) {
+            point.review_ms = median(times);
+        }
+    }
     series
+}
+
+/// Returns the median, the lower one of two; `None` without values.
+fn median(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
 #[cfg(test)]

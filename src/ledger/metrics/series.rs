@@ -34,6 +34,8 @@ pub struct SeriesPoint {
     pub dismissed: u32,
     /// Share of addressed among these decisions, from 0 to 1. `None` if there are none.
     pub addressed_share: Option<f64>,
+    /// Median time of the review of its completed runs, in milliseconds. `None` without one.
+    pub review_ms: Option<u64>,
 }
 
 /// Maximum number of points. More add no information; the oldest are left out.
@@ -97,6 +99,7 @@ impl MetricsSeries {
                 addressed: 0,
                 dismissed: 0,
                 addressed_share: None,
+                review_ms: None,
             });
             begin = step.advance(&start);
         }

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 use jiff::tz::TimeZone;
 
-use super::figures::{format_brief, format_dollars, format_percent, format_short_count, resample};
+use super::figures::{format_brief, format_dollars, format_millis, format_percent, format_short_count, resample};
 use crate::domain::text::format_count;
 use crate::domain::{CancelReason, FindingId, FindingStatus, RunRecord};
 use crate::ledger::metrics::{
@@ -217,6 +217,12 @@ pub fn build_charts(metrics: &Metrics, width: usize) -> Vec<StatsChart> {
     if shares.iter().any(Option::is_some) {
         let total = format_percent(totals.precision.share);
         charts.push(StatsChart { name: "addressed", values: shares, max: Some(1.0), total });
+    }
+    // Of several points in a column, the slowest: a column says how long a review may take.
+    let times =
+        resample(points, width, |points| points.iter().filter_map(|point| point.review_ms).max().map(|ms| ms as f64));
+    if let Some(last) = points.iter().rev().find_map(|point| point.review_ms) {
+        charts.push(StatsChart { name: "review time", values: times, max: None, total: format_millis(last) });
     }
     charts
 }

@@ -38,10 +38,12 @@ pub fn render_stats(look: &TextOptions, metrics: &Metrics, one: Option<&RunMetri
     let kinds = metrics.by_kind.iter().map(|kind| (kind.kind.word(), String::new(), &kind.findings, &kind.precision));
     text.push_str(&page.render_table("By kind", "", kinds));
     let reviewers = metrics.by_reviewer.iter().map(|one| {
-        let figures = format!("{:>7}{:>8}", format_short_count(u64::from(one.runs)), format_brief(one.tokens_spent));
+        let time = one.review_ms.map_or_else(String::new, |ms| format_millis(ms).replace(' ', ""));
+        let (runs, tokens) = (format_short_count(u64::from(one.runs)), format_brief(one.tokens_spent));
+        let figures = format!("{runs:>6}{tokens:>7}{time:>6}");
         (one.reviewer.as_str(), figures, &one.findings, &one.precision)
     });
-    text.push_str(&page.render_table("By reviewer", "   runs  tokens", reviewers));
+    text.push_str(&page.render_table("By reviewer", "  runs tokens  time", reviewers));
     text
 }
 

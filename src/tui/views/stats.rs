@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, scroll_distance, with_labels};
 use crate::ledger::metrics::{Metrics, MetricsSelection, OutcomeCounts, Precision};
-use crate::report::figures::{format_brief, format_percent, format_short_count, render_sparkline};
+use crate::report::figures::{format_brief, format_millis, format_percent, format_short_count, render_sparkline};
 use crate::report::stats::{MIN_TELLING_DECISIONS, build_charts, describe_metrics, describe_span, gather_metrics};
 use crate::store::{Store, StoreView};
 use crate::tui::app::App;
@@ -39,7 +39,7 @@ const FIGURE_COLUMNS: [usize; 5] = [9, 11, 11, 11, 10];
 const BY_KIND: &str = "By kind";
 const BY_REVIEWER: &str = "By reviewer";
 /// Headings of the columns that only the reviewers table has.
-const REVIEWER_COLUMNS: &str = "   runs  tokens";
+const REVIEWER_COLUMNS: &str = "  runs tokens  time";
 /// Smallest and greatest width of a precision bar in columns.
 const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 12..=40;
 
@@ -87,8 +87,6 @@ impl View for StatsView {
         let page = isize::try_from(page_height(app)).unwrap_or(isize::MAX);
         match press.action {
             Some(Action::Abort | Action::Back | Action::Left | Action::Stats) => return ViewFlow::Close,
-            Some(Action::Redraw) => commands.push(AppCommand::Redraw),
-            Some(Action::Suspend) => commands.push(AppCommand::Suspend),
             Some(Action::Quit) => commands.push(AppCommand::Quit(None)),
             Some(action) => self.scroll(app, scroll_distance(action, page).unwrap_or(0)),
             None => {}
@@ -259,7 +257,9 @@ fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
         .by_reviewer
         .iter()
         .map(|one| {
-            let own = format!("{:>7}{:>8}", format_short_count(u64::from(one.runs)), format_brief(one.tokens_spent));
+            let time = one.review_ms.map_or_else(String::new, |ms| format_millis(ms).replace(' ', ""));
+            let (runs, tokens) = (format_short_count(u64::from(one.runs)), format_brief(one.tokens_spent));
+            let own = format!("{runs:>6}{tokens:>7}{time:>6}");
             (one.reviewer.clone(), own, &one.findings, &one.precision)
         })
         .collect();
