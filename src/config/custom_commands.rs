@@ -55,6 +55,8 @@ pub struct CustomCommand {
     pub shell: bool,
     /// Place in which the program runs.
     pub place: CommandPlace,
+    /// True if what the program has printed in the terminal stays until the user presses Enter.
+    pub pause: bool,
     /// Place of the key in the settings, else of the table.
     pub location: SettingLocation,
 }
@@ -129,7 +131,7 @@ impl CommandWord {
     }
 }
 
-const FIELDS: [&str; 4] = ["key", "run", "shell", "where"];
+const FIELDS: [&str; 5] = ["key", "run", "shell", "where", "pause"];
 
 /// Parses a `[commands.NAME]` table.
 ///
@@ -169,11 +171,12 @@ pub fn parse_command(
             other => return Err(wrong("key", offset, describe_wrong(other), "a key or a sequence, such as \"g b\"")),
         },
     };
-    let shell = match value_of("shell") {
-        None => false,
-        Some((Ok(SettingValue::Flag(flag)), _)) => flag,
-        Some((other, offset)) => return Err(wrong("shell", offset, describe_wrong(other), "true or false")),
+    let flag = |field: &str, default: bool| match value_of(field) {
+        None => Ok(default),
+        Some((Ok(SettingValue::Flag(flag)), _)) => Ok(flag),
+        Some((other, offset)) => Err(wrong(field, offset, describe_wrong(other), "true or false")),
     };
+    let (shell, pause) = (flag("shell", false)?, flag("pause", true)?);
     let place = match value_of("where") {
         None => CommandPlace::Background,
         Some((value, offset)) => match &value {
@@ -202,7 +205,8 @@ pub fn parse_command(
         wrong("run", run_offset, problem, &fields.join(", "))
     })?;
     let at = table.iter().find(|(field, _)| field.get_ref() == "key").map_or(start, |(field, _)| field.span().start);
-    Ok(CustomCommand { name: name.get_ref().to_string(), key, run, shell, place, location: document.location_at(at) })
+    let (name, location) = (name.get_ref().to_string(), document.location_at(at));
+    Ok(CustomCommand { name, key, run, shell, place, pause, location })
 }
 
 fn find_field(table: &DeTable<'_>, name: &str) -> Option<(Result<SettingValue, String>, usize)> {
@@ -222,7 +226,7 @@ fn describe_wrong(value: Result<SettingValue, String>) -> String {
 }
 
 fn describe_table() -> String {
-    "a table with run = [\"program\", \"{path}\"] and, if you like, key, shell, where".to_owned()
+    "a table with run = [\"program\", \"{path}\"] and, if you like, key, shell, where, pause".to_owned()
 }
 
 #[cfg(test)]

@@ -49,8 +49,8 @@ pub use reviewers::{ApiKeySource, CommandDialect, ReviewerKind};
 #[cfg(test)]
 pub(crate) use settings::CONTEXT_KINDS;
 pub(crate) use settings::{
-    ColorChoice, ContextSettings, EmbeddingSettings, KEYS, NotifyMode, OpeningMode, RetentionSettings, Settings,
-    WindowSettings,
+    ColorChoice, ContextSettings, EmbeddingSettings, FileOrder, KEYS, NotifyMode, OpeningMode, RetentionSettings,
+    Settings, WindowSettings,
 };
 pub(crate) use settings_file::{AllowedKeys, overlay_user_file};
 pub(crate) use user_guidelines::UserGuidelines;

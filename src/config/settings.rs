@@ -42,6 +42,18 @@ word_enum!(
 );
 
 word_enum!(
+    /// Order of the cockpit's list of files.
+    #[derive(Default)]
+    FileOrder {
+        /// Files with the most urgent findings first.
+        #[default]
+        Findings = "findings",
+        /// A tree of folders.
+        Folders = "folders",
+    }
+);
+
+word_enum!(
     /// Signal outside the screen when a run needs attention while the cockpit is open.
     NotifyMode {
         /// No signal; the message line tells it.
@@ -98,6 +110,8 @@ setting_table! {
         diff_wrap: bool, Form::Flag, User;
         /// Lines of a finding in the cockpit's list, 1 or 2.
         finding_rows: usize, Form::Count { min: 1, max: 2 }, User;
+        /// Order of the cockpit's list of files.
+        file_order: FileOrder, Form::OneOf(FileOrder::WORDS), User;
         /// Signal when a run ends, fails, reaches its budget or finds something urgent while the cockpit is open.
         notify: NotifyMode, Form::OneOf(NotifyMode::WORDS), User;
         /// Use of color by the commands and the cockpit.

@@ -8,7 +8,7 @@ use super::text_style::TextOptions;
 use crate::domain::text::{sanitize_line, sanitize_lines};
 use crate::domain::{
     Actor, Disposition, Finding, FindingId, FindingNote, FindingQuestion, FindingRating, FindingSnooze, LineRange,
-    NoteKind, QuestionAnswer, QuestionOutcome, QuestionRequest, QuestionVerdict, RunId, RunOutput, RunRecord,
+    NoteKind, Priority, QuestionAnswer, QuestionOutcome, QuestionRequest, QuestionVerdict, RunId, RunOutput, RunRecord,
     SnoozeEnd, Time,
 };
 use crate::masking::Mask;
@@ -40,6 +40,8 @@ pub struct FirstReport {
     pub at: Time,
     /// The run that made it.
     pub run: RunRecord,
+    /// Priority that the run gave; `None` if its output is gone.
+    pub priority: Option<Priority>,
 }
 
 /// Earlier runs of a finding that its page names.
@@ -66,7 +68,8 @@ impl EarlierRuns {
             None => None,
             Some(run) => {
                 let reported = store.finding_in_run(&run.run_id, &finding.finding_id)?;
-                Some(FirstReport { at: reported.map_or(run.created_at, |first| first.reported_at), run })
+                let priority = reported.as_ref().map(|first| first.priority);
+                Some(FirstReport { at: reported.map_or(run.created_at, |first| first.reported_at), run, priority })
             }
         };
         let carried_from = last_output.and_then(|output| output.coverage.carried_from_run(&finding.finding_id));

@@ -4,6 +4,7 @@
 //!   screen.
 
 mod file_list;
+mod file_tree;
 mod lists;
 mod notice;
 mod pointer;
@@ -17,10 +18,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use file_list::{FileList, FileListEntry, sort_files};
+pub use file_tree::FileFolder;
 pub use lists::{Cursor, FilterStep, FindingList, FindingListLine};
 pub use notice::{Notice, NoticeLevel};
 pub use pointer::{HeldEdge, PointerState};
-pub use run_list::{FoldReason, FoldedRuns, RunEntry, RunList, RunListLine, RunSubject};
+pub use run_list::{FoldReason, FoldedRuns, RunEntry, RunList, RunListLine, RunOrder, RunSubject};
 pub use sequence::{PendingKeys, SequenceHint};
 pub use session::{RunBudget, SessionInfo, TurnLimits};
 pub use times::format_duration;
@@ -286,6 +288,8 @@ pub enum OpeningLook {
     Asked,
     /// Nothing to review in a repository without runs, with the reason.
     Nothing(String),
+    /// The look failed, with the reason.
+    Failed(String),
     /// Changes are reviewed, offered, or not there.
     Done,
 }

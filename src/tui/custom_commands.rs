@@ -4,7 +4,7 @@
 //! - No shell reads a field. With `shell = true` a field in the command line becomes a quoted variable of the
 //!   environment, so that the name of a file cannot run anything.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -26,6 +26,8 @@ pub struct CommandCall {
     pub name: String,
     /// Place in which the program runs.
     pub place: CommandPlace,
+    /// True if its output in the terminal stays until the user presses Enter.
+    pub pause: bool,
     /// Program and arguments.
     pub words: Vec<String>,
     /// Variables of the environment with the fields of the selected item.
@@ -62,7 +64,13 @@ pub fn fill_command(app: &App, command: &CustomCommand) -> Result<CommandCall, S
     }
     let variables =
         CommandField::ALL.iter().filter_map(|field| Some((variable_name(*field), field_value(app, *field)?)));
-    Ok(CommandCall { name: command.name.clone(), place: command.place, words, variables: variables.collect() })
+    Ok(CommandCall {
+        name: command.name.clone(),
+        place: command.place,
+        pause: command.pause,
+        words,
+        variables: variables.collect(),
+    })
 }
 
 /// Returns the names of the variables that a command of the user gets.
@@ -129,7 +137,21 @@ pub fn run_in_background(call: &CommandCall, root: &Path) -> Result<String, Stri
 ///
 /// Returns one line if the program cannot be started or fails.
 pub fn run_in_terminal(call: &CommandCall, root: &Path) -> Result<String, String> {
-    judge(call, build_command(call, root)?.status(), &[])
+    let ended = judge(call, build_command(call, root)?.status(), &[]);
+    if call.pause {
+        let said = ended.as_ref().unwrap_or_else(|error| error);
+        // Without a terminal, nobody has to be waited for.
+        let _ = wait_for_enter(said);
+    }
+    ended
+}
+
+/// Says how a program ended, and waits for Enter.
+fn wait_for_enter(said: &str) -> io::Result<()> {
+    let mut terminal = io::stdout().lock();
+    write!(terminal, "\n{said}. Enter goes back to revdeck. ")?;
+    terminal.flush()?;
+    io::stdin().lock().read_until(b'\n', &mut Vec::new()).map(drop)
 }
 
 fn build_command(call: &CommandCall, root: &Path) -> Result<Command, String> {
@@ -171,6 +193,7 @@ mod tests {
         CommandCall {
             name: "mine".to_owned(),
             place: CommandPlace::Background,
+            pause: false,
             words: words.iter().map(|word| (*word).to_owned()).collect(),
             variables: vec![("REVDECK_PATH".to_owned(), path.to_owned())],
         }

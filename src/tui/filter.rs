@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use super::saved_filters::SavedFilters;
 use crate::config::did_you_mean;
-use crate::domain::{FindingStatus, Kind, Priority, RunId};
-use crate::runner::SnoozedFindings;
-use crate::store::{FindingRow, LastVisit, StoreView};
+use crate::domain::{FindingStatus, Kind, Priority, RunId, RunRecord};
+use crate::runner::{OWN_REVIEWER, SnoozedFindings};
+use crate::store::{FindingRow, LastVisit, RunRow, StoreView};
 
 /// Default filter of the list.
 pub const DEFAULT: &str = "status:undecided";
@@ -72,13 +72,21 @@ impl FilterOverrides {
 
 impl FilterOverrides {
     /// Returns true if a finding, given with its index in the view, was first reported after the last visit and was not
-    /// selected since.
+    /// selected since. What the user has written is never new.
     pub fn is_new(&self, view: &StoreView, index: usize, row: &FindingRow<'_>) -> bool {
         self.last_visit.as_ref().is_some_and(|visit| {
-            let created = view.first_reporting_run(index).map_or(0, |run| view.run_created_ms(run));
-            visit.is_later(row.id, row.first_run, created) && !self.seen.contains(row.id)
+            let first = view.first_reporting_run(index);
+            let created = first.map_or(0, |run| view.run_created_ms(run));
+            visit.is_later(row.id, row.first_run, created)
+                && !self.seen.contains(row.id)
+                && !first.is_some_and(|run| is_written_by_user(&view.run(run)))
         })
     }
+}
+
+/// Returns true for the run of a finding that the user has written.
+fn is_written_by_user(run: &RunRow<'_>) -> bool {
+    run.reviewer == OWN_REVIEWER && run.scope_hash.starts_with(RunRecord::IMPORT_SCOPE_PREFIX)
 }
 
 impl FindingFilter {

@@ -117,8 +117,10 @@ pub struct ListedFindings {
 /// Counts of the undecided findings of a view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FindingTotals {
-    /// Findings that nobody has decided.
+    /// Findings that nobody has decided and that are not snoozed.
     pub undecided: usize,
+    /// Findings that nobody has decided and that are snoozed.
+    pub snoozed: usize,
     /// Part of `undecided` that is new since the last visit.
     pub new: usize,
     /// Number of [`FilterOverrides::seen`] when the findings were counted.
@@ -137,7 +139,10 @@ fn count_findings(view: &StoreView, overrides: &FilterOverrides) -> FindingTotal
     let mut totals = FindingTotals { seen: overrides.seen.len(), ..FindingTotals::default() };
     for index in 0..view.finding_count() {
         let row = view.finding(index);
-        if overrides.status_of(&row).is_undecided() {
+        let status = overrides.status_of(&row);
+        if overrides.snoozed.hides(row.id, status) {
+            totals.snoozed += 1;
+        } else if status.is_undecided() {
             totals.undecided += 1;
             totals.new += usize::from(overrides.is_new(view, index, &row));
         }

@@ -98,6 +98,7 @@ impl KeyContext {
     /// Returns true for an action that certainly does nothing in this context.
     fn ignores(self, action: Action) -> bool {
         match self {
+            _ if matches!(action, Action::Redraw | Action::Suspend) => false,
             Self::Runs | Self::Findings | Self::Files | Self::Detail => action.group() == "Answer",
             Self::Menu | Self::Confirm | Self::Prompt => !matches!(action.group(), "Answer" | "Move"),
             Self::Help => !matches!(action.group(), "Answer" | "Move" | "Find"),
@@ -148,8 +149,8 @@ actions! {
         PreviousFile "previous_file" "file" "diff: previous file",
         NextFinding "next_finding" "finding" "diff: next finding",
         PreviousFinding "previous_finding" "finding" "diff: previous finding",
-        ScrollLeft "scroll_left" "left" "diff: code to the left; else left",
-        ScrollRight "scroll_right" "right" "diff: code to the right; else right",
+        ScrollLeft "scroll_left" "left" "code of the diff to the left; else left",
+        ScrollRight "scroll_right" "right" "code of the diff to the right; else right",
     }
     "Panes" {
         Runs "runs" "runs" "runs",
@@ -163,6 +164,7 @@ actions! {
         Back "back" "back" "one step back; never quits",
         NextTab "next_tab" "next tab" "next tab",
         PreviousTab "previous_tab" "previous tab" "previous tab",
+        Diff "diff" "diff" "diff of what is selected, and back",
         Reveal "reveal" "secrets" "show or mask the secrets of the page",
         Ledger "ledger" "ledger" "ledger for the assistant",
         LeftOut "left_out" "left out" "context: sent and left out",
@@ -172,6 +174,7 @@ actions! {
         Unfold "unfold" "unfold" "fold or unfold runs, a language",
         Zoom "zoom" "zoom" "zoom the pane, or unzoom",
         SideBySide "side_by_side" "sides" "diff: unified or side by side",
+        Wrap "wrap" "wrap" "diff: long lines continue in the next row, or are cut",
         Viewed "viewed" "viewed" "diff: file viewed, finding's text; else a page",
     }
     "Decide" {
@@ -210,7 +213,7 @@ actions! {
     "Find" {
         Filter "filter" "filter" "filter by status, kind, path, text",
         Search "search" "search" "search",
-        Order "order" "sort" "sort and group the findings",
+        Order "order" "sort" "sort and group the findings, the files or the runs",
     }
     "Knowledge" {
         Mute "mute" "mute" "mute or unmute the pattern",

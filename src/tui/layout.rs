@@ -1,5 +1,5 @@
 //! Computes the rectangles of the panes: all lists and the detail from 120 columns, one list and the detail from
-//! 80 columns, one pane below that; and the part of the screen at a cell, for the mouse.
+//! 100 columns, one pane below that; and the part of the screen at a cell, for the mouse.
 //!
 //! - Pure: the same size, focus, zoom and divider give the same rectangles, both for `update` (which needs heights) and
 //!   for views.
@@ -11,8 +11,8 @@ use super::app::Pane;
 
 /// Fewest columns for three stacked lists beside the detail.
 pub const MIN_WIDE_COLUMNS: u16 = 120;
-/// Fewest columns for one list beside the detail.
-pub const MIN_SPLIT_COLUMNS: u16 = 80;
+/// Fewest columns for one list beside the detail. In less, a row of the list would lose the place or the symbol.
+pub const MIN_SPLIT_COLUMNS: u16 = 100;
 /// Fewest rows for three stacked lists.
 const MIN_THREE_LISTS_ROWS: u16 = 14;
 /// Smallest usable screen: columns, rows.

@@ -484,6 +484,8 @@ pub struct FileListRow {
     pub counts: [u32; 4],
     /// Coverage of the file by the run.
     pub state: FileListState,
+    /// The user has viewed the file with the content that the run reviewed.
+    pub is_viewed: bool,
 }
 
 /// Coverage of a file by a run.

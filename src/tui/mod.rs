@@ -121,6 +121,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     let mut app = App::new(load_options(&services, keymap, (columns, rows)));
     app.now = services.ambient.now().as_millisecond();
     app.finding_list.row_height = services.settings.finding_rows;
+    app.file_list.set_order(services.settings.file_order);
     app.finding_list.saved_filters.clone_from(&services.settings.filters);
     // On the first visit, what comes from now on is new.
     let visit = services.store.last_visit();
@@ -143,7 +144,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
             }
             app.detail.loading = None;
             app.file_list.requested.clear();
-            app.run_list.subjects.clear();
+            app.run_list.subjects = Arc::default();
         }
         Err(error) => app.store.trouble = Some(error.to_string()),
     }
@@ -280,11 +281,19 @@ pub fn find_theme_fault(paths: &Paths, name: &str) -> Option<String> {
 ///
 /// # Errors
 ///
-/// A line that names file and line of the mistake.
+/// A line that names file and line of the mistake, and the number of further ones.
 pub fn load_keymap(settings: &Settings) -> Result<Keymap, String> {
     let (keymap, faults) = Keymap::from_settings(settings);
-    let error = faults.into_iter().find(|fault| fault.level == KeymapFaultLevel::Error);
-    error.map_or(Ok(keymap), |fault| Err(fault.to_string()))
+    let errors = faults.iter().filter(|fault| fault.level == KeymapFaultLevel::Error);
+    let errors: Vec<String> = errors.map(ToString::to_string).collect();
+    match errors.as_slice() {
+        [] => Ok(keymap),
+        [error] => Err(error.clone()),
+        [error, rest @ ..] => {
+            let rest = crate::domain::text::format_count(rest.len(), "further mistake");
+            Err(format!("{error} ({rest}: `revdeck keys` lists them)"))
+        }
+    }
 }
 
 /// Checks keymap files and the keys of the user's commands: returns the mistakes, then the remarks, one line each.

@@ -366,12 +366,23 @@ impl PageLoader {
         findings.map(|finding| finding.finding_id.to_string()).collect()
     }
 
+    /// Returns true if a file of a snapshot has the content that a mark of a viewed file names, see
+    /// [`crate::tui::diff::DiffFile::content_key`].
+    fn has_content(&self, snapshot: &str, path: &str, content: &str) -> bool {
+        let Some(repo) = self.repo.as_ref().filter(|_| !snapshot.is_empty()) else { return false };
+        match repo.entry_at(snapshot, path) {
+            Ok(Some((_, blob))) => blob == content,
+            Ok(None) => content.starts_with('-'),
+            Err(_) => false,
+        }
+    }
+
     /// Returns the files of a run: covered, left out or waiting. `None` if the run or its output is missing.
     pub fn read_files(&self, run: &str) -> Option<Vec<FileListRow>> {
         let record = self.read_run(run).ok()?;
         let output = self.store.output(&record.run_id).ok()??;
         let mut rows: std::collections::BTreeMap<&str, FileListRow> = std::collections::BTreeMap::new();
-        let row = |path: &str, state| FileListRow { path: path.to_owned(), counts: [0; 4], state };
+        let row = |path: &str, state| FileListRow { path: path.to_owned(), counts: [0; 4], state, is_viewed: false };
         let rest =
             if record.status.is_terminal() { FileListState::LeftOut("not reached") } else { FileListState::Waiting };
         if !matches!(record.subject.scope, Scope::All) {
@@ -390,6 +401,13 @@ impl PageLoader {
             let path = finding.repo_relative_path.as_str();
             let entry = rows.entry(path).or_insert_with(|| row(path, FileListState::Covered));
             entry.counts[finding.priority.index()] += 1;
+        }
+        let snapshot = &record.subject.snapshot_commit;
+        let viewed = self.store.viewed_files().unwrap_or_default();
+        for (path, content) in &viewed {
+            if let Some(row) = rows.get_mut(path.as_str()) {
+                row.is_viewed |= self.has_content(snapshot, path, content);
+            }
         }
         Some(rows.into_values().collect())
     }

@@ -62,18 +62,36 @@ pub fn build_page(app: &App, width: usize) -> Doc {
         Some(PageData::Ledger(ledger)) => ledger::render_ledger(app, ledger, width, &mut doc),
         Some(PageData::Failed(error)) => doc.push_paragraph(Role::Warn, error, width),
         None if app.detail.tab == Tab::Page && app.detail.subject == DetailSubject::Nothing => {
-            render_empty(app, width, &mut doc)
+            return build_empty_page(app, width);
         }
         None => {}
     }
     doc
 }
 
-/// Explains an empty page and what happens next.
+/// Explains why nothing is selected and what happens next.
+pub fn build_empty_page(app: &App, width: usize) -> Doc {
+    let mut doc = Doc::default();
+    render_empty(app, width, &mut doc);
+    doc
+}
+
 fn render_empty(app: &App, width: usize, doc: &mut Doc) {
     if app.store.view.run_count() == 0 {
         let key = app.keymap.key_of(KeyContext::Global, Action::Review).map_or_else(String::new, |key| key.to_string());
+        let failure = match &app.opening {
+            OpeningLook::Failed(why) => Some(why),
+            _ => app.store.trouble.as_ref(),
+        };
         match &app.opening {
+            _ if failure.is_some() => {
+                doc.push(DocLine::styled(Role::Bad, "Nothing is reviewed"));
+                doc.push_blank();
+                doc.push_paragraph(Role::Normal, failure.map_or("", String::as_str), width);
+                doc.push_blank();
+                let next = format!("When that is mended, press {key} to review what changed.");
+                doc.push_paragraph(Role::Muted, &next, width);
+            }
             OpeningLook::Nothing(why) => {
                 doc.push(DocLine::styled(Role::Strong, "Nothing to review yet"));
                 doc.push_blank();
@@ -173,7 +191,7 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
     let status = app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.current_status(&row));
     let dot = format!(" {} ", app.display.glyphs.dot);
     let facts = [
-        format_kind(finding.kind.word()),
+        finding.kind.label().to_owned(),
         format!("severity {}", finding.severity),
         format!("confidence {}", finding.confidence),
     ];
@@ -341,7 +359,8 @@ fn render_replacement(excerpt: &CodeExcerpt, start: u32, end: u32, replacement: 
     let line = |number: u32| excerpt.lines.get(number.checked_sub(excerpt.first)? as usize).map(String::as_str);
     let before: Vec<&str> = numbers.filter_map(line).collect();
     let after = text::sanitize_lines(replacement.trim_end_matches('\n'), 4);
-    doc.lines.extend(compare_lines(&before, &after.split('\n').collect::<Vec<_>>()));
+    let after: Vec<&str> = if after.is_empty() { Vec::new() } else { after.split('\n').collect() };
+    doc.lines.extend(compare_lines(&before, &after));
 }
 
 pub fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
@@ -368,15 +387,25 @@ pub fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc
     if finding.first_run_id == finding.last_run_id {
         entry(doc, reported, format!("{} {by_last}", if is_own { "written" } else { "reported" }));
     } else {
+        // Another reviewer may call the same problem less urgent.
+        let changed = page.first_report.as_ref().and_then(|first| first.priority);
+        let changed = changed.filter(|priority| *priority != finding.priority);
+        let as_priority = |priority: Option<Priority>| priority.map_or_else(String::new, |p| format!(" as {p}"));
         match &page.first_report {
-            Some(first) => entry(doc, when(first.at), format!("reported first {}", by(&first.run))),
+            Some(first) => {
+                entry(doc, when(first.at), format!("reported first {}{}", by(&first.run), as_priority(changed)));
+            }
             None => entry(doc, String::new(), format!("reported first by run {}", finding.first_run_id)),
         }
         let what = match &page.carried_from {
             Some(from) => {
                 format!("carried over {by_last} from {}: its code has not changed since", describe_review(from))
             }
-            None => format!("reported again {by_last}"),
+            // The priority on the page may be the user's own.
+            None => {
+                let now = changed.filter(|_| page.ratings.is_empty()).map(|_| finding.priority);
+                format!("reported again {by_last}{}", as_priority(now))
+            }
         };
         entry(doc, reported, what);
     }

@@ -1,21 +1,29 @@
 //! Names runs as people name changes: a commit by its hash and title, a branch by its name, commits by their number.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
-use super::app::App;
+use super::app::{App, RunSubject};
 use crate::domain::text;
 use crate::store::RunRow;
+
+/// Name of commits between two ids.
+const UNNAMED_RANGE: &str = "commits";
+/// Commits that runs reviewed, by run id; `None` while they are being read, or if git does not have them.
+pub type RunSubjects = HashMap<String, Option<RunSubject>>;
 
 /// Digits of a commit id in a list.
 const SHORT_ID_DIGITS: usize = 7;
 
-/// Returns the name of the change that a run reviews: `worktree`, `a0c3bec`, `main..topic`, `topic since main`.
+/// Returns the name of the change that a run reviews: `worktree`, `a0c3bec`, `main..topic`, `topic since main`. Commits
+/// between two ids are `commits`: nobody knows them by their ids.
 pub fn format_run_label<'a>(run: &RunRow<'a>) -> Cow<'a, str> {
     if run.is_fix_review() {
         return "patch of a fix".into();
     }
     match run.scope.split_once(':') {
         Some(("commit", revision)) => run.snapshot_commit.get(..SHORT_ID_DIGITS).unwrap_or(revision).into(),
+        Some(("range", range)) if range.split("..").all(is_commit_id) => UNNAMED_RANGE.into(),
         Some(("range", range)) => range.into(),
         Some(("branch", base)) => format!("{} since {base}", branch_name(run)).into(),
         _ => match run.scope {
@@ -24,6 +32,12 @@ pub fn format_run_label<'a>(run: &RunRow<'a>) -> Cow<'a, str> {
             scope => scope.into(),
         },
     }
+}
+
+/// Returns true for a text that git takes for the id of a commit, whole or short.
+fn is_commit_id(text: &str) -> bool {
+    let text = text.trim_start_matches('.');
+    text.len() >= SHORT_ID_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn branch_name<'a>(run: &RunRow<'a>) -> &'a str {
@@ -57,6 +71,7 @@ impl App {
             Some(Some(_)) if run.scope.starts_with("commit:") => {
                 format!("{label} {}", self.describe_run_content(run))
             }
+            Some(Some(_)) if label == UNNAMED_RANGE => self.describe_run_content(run),
             _ => label.into_owned(),
         }
     }
@@ -64,8 +79,9 @@ impl App {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
-    use crate::tui::app::RunSubject;
     use crate::tui::tests::support::{app, run_row};
 
     #[test]
@@ -77,6 +93,9 @@ mod tests {
             ("all", "main", "whole tree"),
             ("commit:v1.0", "main", "3fa2c1d"),
             ("range:a0c3bec..topic", "main", "a0c3bec..topic"),
+            ("range:a0c3bec..7e1328b", "main", "commits"),
+            ("range:a0c3bec...7e1328b", "main", "commits"),
+            ("range:HEAD~3..HEAD", "main", "HEAD~3..HEAD"),
             ("branch:main", "topic", "topic since main"),
             ("branch:main", "", "HEAD since main"),
         ] {
@@ -93,13 +112,15 @@ mod tests {
         let commit = RunRow { scope: "commit:HEAD", ..run_row("ar_1") };
         let range = RunRow { scope: "range:a..b", ..run_row("ar_1") };
         assert_eq!(app.describe_run_content(&commit), "4 files", "until the title is read");
-        app.run_list.subjects.insert("ar_1".into(), None);
+        Arc::make_mut(&mut app.run_list.subjects).insert("ar_1".into(), None);
         assert_eq!(app.describe_run_content(&commit), "4 files");
         let subject = RunSubject { commits: 3, title: "Retry on 429".into() };
-        app.run_list.subjects.insert("ar_1".into(), Some(subject));
+        Arc::make_mut(&mut app.run_list.subjects).insert("ar_1".into(), Some(subject));
         assert_eq!(app.describe_run_content(&commit), "“Retry on 429”");
         assert_eq!(app.describe_run_content(&range), "3 commits, latest “Retry on 429”");
         assert_eq!(app.name_run(&commit), "3fa2c1d “Retry on 429”");
         assert_eq!(app.name_run(&range), "a..b");
+        let between_ids = RunRow { scope: "range:a0c3bec..7e1328b", ..range };
+        assert_eq!(app.name_run(&between_ids), "3 commits, latest “Retry on 429”");
     }
 }

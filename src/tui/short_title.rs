@@ -1,7 +1,7 @@
 //! Shortens titles of findings for rows of a list: the symbol first, then the problem in a few words.
 //!
-//! The titles of the built-in reviewer follow patterns, which [`PATTERNS`] lists. Any other title, such as one by a
-//! model, stays as it is.
+//! The titles of the built-in reviewer follow patterns, which [`PATTERNS`] lists. Of any other title, such as one by a
+//! model, the only quoted name is the symbol, and the whole title stays as it is.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,10 @@ use std::borrow::Cow;
 pub struct ShortTitle<'a> {
     /// Function, class, variable or literal that the finding is about; empty if the title names none in a known place.
     pub symbol: &'a str,
-    /// The problem in a few words, without the symbol.
+    /// The problem in a few words, without the symbol; else the whole title.
     pub problem: Cow<'a, str>,
+    /// The problem is the whole title, which names the symbol, too.
+    pub is_whole_title: bool,
 }
 
 /// Pattern of a title and the short form of its problem. `{s}` is the symbol, `{a}` and `{b}` are further parts; each
@@ -57,7 +59,7 @@ const PATTERNS: &[TitlePattern] = &[
     ("`{s}` {a}", "{a}"),
 ];
 
-/// Splits a title into symbol and problem. Returns the whole title as the problem if it follows no known pattern.
+/// Splits a title into symbol and problem. The problem is the whole title if it follows no known pattern.
 pub fn shorten_title(title: &str) -> ShortTitle<'_> {
     for (pattern, short) in PATTERNS {
         if let Some([symbol, a, b]) = match_parts(pattern, title)
@@ -65,10 +67,22 @@ pub fn shorten_title(title: &str) -> ShortTitle<'_> {
             && !symbol.contains('`')
         {
             let problem = short.replace("{a}", a).replace("{b}", b);
-            return ShortTitle { symbol, problem: shorten_growth(problem) };
+            return ShortTitle { symbol, problem: shorten_growth(problem), is_whole_title: false };
         }
     }
-    ShortTitle { symbol: "", problem: Cow::Borrowed(title) }
+    ShortTitle { symbol: find_symbol(title).unwrap_or(""), problem: Cow::Borrowed(title), is_whole_title: true }
+}
+
+/// Returns the name of code that a title quotes, as in "the lock of `cache.entries` is never released". Other quoted
+/// code, such as an expression, is no symbol; of two names, nobody knows which one is meant.
+fn find_symbol(title: &str) -> Option<&str> {
+    let (_, after) = title.split_once('`')?;
+    let (quoted, rest) = after.split_once('`')?;
+    let name = quoted.strip_suffix("()").unwrap_or(quoted);
+    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | ':'))
+        && !name.ends_with([':', '.']);
+    (is_name && !rest.contains('`')).then_some(quoted)
 }
 
 /// Returns the texts at `{s}`, `{a}` and `{b}`; `None` if the title does not follow the pattern. The case of the first
@@ -174,7 +188,9 @@ mod tests {
                 "13 lines repeat src/scan.rs:40-52, to the letter",
             ),
         ] {
-            assert_eq!(shorten_title(title), ShortTitle { symbol, problem: problem.into() }, "{title}");
+            let short = shorten_title(title);
+            assert_eq!((short.symbol, short.problem.as_ref()), (symbol, problem), "{title}");
+            assert_eq!(short.is_whole_title, problem == title, "{title}");
         }
     }
 
@@ -188,12 +204,23 @@ mod tests {
             "a token in the source: ghp_…redacted",
             "Retries never stop when the server answers 429",
             "function `",
-            "function `x` is complex: ",
-            "Größe: `unwrap()` on",
+            "A bare `except:` catches everything",
+            "the sum `a + b` overflows",
+            "Retries of `send` never stop when `status` is 429",
+            "Retries of `send never stop",
             "ü",
         ] {
             let short = shorten_title(title);
             assert_eq!((short.symbol, short.problem.as_ref()), ("", title));
+        }
+        for (title, symbol) in [
+            ("The lock of `cache.entries` is never released", "cache.entries"),
+            ("Größe: `unwrap()` on", "unwrap()"),
+            ("Retries of `net::send` never stop", "net::send"),
+            ("function `x` is complex: ", "x"),
+        ] {
+            let short = shorten_title(title);
+            assert_eq!((short.symbol, short.problem.as_ref()), (symbol, title));
         }
     }
 }

@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 pub use self::own_finding::OWN_REVIEWER;
-pub use self::own_finding::OwnFinding;
+pub use self::own_finding::{OwnFinding, RemovedLine};
 
 use self::duplicates::KnownFindings;
 use self::imported_problem::ProblemImporter;

@@ -28,6 +28,27 @@ pub struct OwnFinding {
     pub text: String,
     /// Urgency.
     pub priority: Priority,
+    /// Line of the old side that the finding is about; `lines` is then the place where it was.
+    pub removed: Option<RemovedLine>,
+}
+
+/// Line that a change has removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovedLine {
+    /// Line of the old side, 1-based.
+    pub number: u32,
+    /// Text of the line; empty if it is not to be stored.
+    pub text: String,
+}
+
+impl RemovedLine {
+    /// Explains which line a finding is about.
+    fn explain(&self) -> String {
+        match self.text.trim() {
+            "" => format!("About the removed line {}.", self.number),
+            text => format!("About the removed line {}: {text}", self.number),
+        }
+    }
 }
 
 impl OwnFinding {
@@ -76,7 +97,7 @@ impl Importer<'_> {
             path: ReportedPath { path: own.path.clone(), base: String::new() },
             lines: Some(own.lines),
             message: own.text.clone(),
-            help: String::new(),
+            help: own.removed.as_ref().map_or_else(String::new, RemovedLine::explain),
             kind: Kind::Correctness,
             severity: own.priority.severity(),
             confidence: Confidence::High,

@@ -1,16 +1,28 @@
-//! Holds the rows of the list of files: files with findings first, then clean ones; files that were left out are folded
-//! into one row at the end.
+//! Holds the rows of the list of files: those with findings first, then clean ones, or all of them as a tree of folders;
+//! files that were left out are folded into one row at the end.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 
 use super::Cursor;
+use super::file_tree::{FileFolder, FileTreeRow, arrange_files};
+use crate::config::FileOrder;
 use crate::tui::message::{FileListRow, FileListState};
 
 /// Row of the list of files on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileListEntry<'a> {
     /// A file.
-    File(&'a FileListRow),
+    File {
+        /// The file.
+        file: &'a FileListRow,
+        /// Number of folder rows above it that contain it.
+        depth: usize,
+        /// Path without the folders of those rows.
+        name: &'a str,
+    },
+    /// A folder of the tree.
+    Folder(&'a FileFolder),
     /// The files that were left out, with their number.
     LeftOut(usize),
 }
@@ -26,6 +38,12 @@ pub struct FileList {
     pub left_out: usize,
     /// True if the files that were left out are listed.
     pub unfolded: bool,
+    /// Order of the rows.
+    order: FileOrder,
+    /// Rows of the tree; empty in another order.
+    tree: Vec<FileTreeRow>,
+    /// Paths of the folders whose files are not listed.
+    folded: HashSet<String>,
     /// Selected row and scroll position.
     pub cursor: Cursor,
     /// Id of the run whose files are listed; empty before the first.
@@ -54,6 +72,57 @@ impl FileList {
         let is_left_out = |file: &FileListRow| matches!(file.state, FileListState::LeftOut(_)) && file.counts == [0; 4];
         self.left_out = files.len() - files.partition_point(|file| !is_left_out(file));
         self.files = files;
+        self.arrange();
+    }
+
+    /// Returns the order of the rows.
+    pub fn order(&self) -> FileOrder {
+        self.order
+    }
+
+    /// Sets the order of the rows.
+    pub fn set_order(&mut self, order: FileOrder) {
+        self.order = order;
+        self.arrange();
+    }
+
+    /// Builds the tree for the order, the folds and the files.
+    fn arrange(&mut self) {
+        self.tree = match self.order {
+            FileOrder::Findings => Vec::new(),
+            FileOrder::Folders => {
+                let listed = if self.unfolded { self.files.len() } else { self.listed() };
+                arrange_files(&self.files[..listed], &self.folded)
+            }
+        };
+    }
+
+    /// Lists the files of the folder or of the group at a position, or folds them into one row. Returns false if another
+    /// row is there.
+    pub fn toggle_fold(&mut self, at: usize) -> bool {
+        let folder = match self.row(at) {
+            Some(FileListEntry::LeftOut(_)) => None,
+            Some(FileListEntry::Folder(folder)) => Some(folder.path.clone()),
+            _ => return false,
+        };
+        match folder {
+            None => self.unfolded = !self.unfolded,
+            Some(path) => {
+                if !self.folded.remove(&path) {
+                    self.folded.insert(path);
+                }
+            }
+        }
+        self.arrange();
+        true
+    }
+
+    /// Marks a file as viewed or not.
+    pub fn set_viewed(&mut self, path: &str, is_viewed: bool) {
+        if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
+            file.is_viewed = is_viewed;
+            self.arrange();
+        }
     }
 
     /// Returns all files, in the order of the list.
@@ -61,14 +130,13 @@ impl FileList {
         &self.files
     }
 
-    /// Returns the row of a file, and unfolds the files that were left out if it is one of them. `None` if the run has no
-    /// such file.
+    /// Returns the row of a file, and unfolds what hides it. `None` if the run has no such file.
     pub fn reveal(&mut self, path: &str) -> Option<usize> {
         let at = self.files.iter().position(|file| file.path == path)?;
-        let is_left_out = at >= self.listed();
-        self.unfolded |= is_left_out;
-        // The row that counts the files left out stands before them.
-        Some(at + usize::from(is_left_out))
+        self.unfolded |= at >= self.listed();
+        self.folded.retain(|folder| !path.starts_with(folder.as_str()));
+        self.arrange();
+        self.position_of(path)
     }
 
     fn listed(&self) -> usize {
@@ -77,16 +145,34 @@ impl FileList {
 
     /// Returns the number of rows of the list.
     pub fn row_count(&self) -> usize {
-        self.listed() + usize::from(self.left_out > 0) + if self.unfolded { self.left_out } else { 0 }
+        let files = match self.order {
+            FileOrder::Folders => self.tree.len(),
+            FileOrder::Findings => self.listed() + if self.unfolded { self.left_out } else { 0 },
+        };
+        files + usize::from(self.left_out > 0)
     }
 
     /// Returns the row at a position; `None` below the end of the list.
     pub fn row(&self, at: usize) -> Option<FileListEntry<'_>> {
+        let left_out = || (self.left_out > 0).then_some(FileListEntry::LeftOut(self.left_out));
+        if self.order == FileOrder::Folders {
+            return match self.tree.get(at) {
+                Some(FileTreeRow::Folder(folder)) => Some(FileListEntry::Folder(folder)),
+                Some(FileTreeRow::File { index, depth, folder_bytes }) => {
+                    let file = self.files.get(*index)?;
+                    Some(FileListEntry::File { file, depth: *depth, name: &file.path[*folder_bytes..] })
+                }
+                None if at == self.tree.len() => left_out(),
+                None => None,
+            };
+        }
+        let flat = |at: usize| self.files.get(at).map(|file| FileListEntry::File { file, depth: 0, name: &file.path });
         let listed = self.listed();
         match at {
-            at if at < listed => self.files.get(at).map(FileListEntry::File),
-            at if at == listed && self.left_out > 0 => Some(FileListEntry::LeftOut(self.left_out)),
-            at if self.unfolded && self.left_out > 0 => self.files.get(at - 1).map(FileListEntry::File),
+            at if at < listed => flat(at),
+            at if at == listed => left_out(),
+            // The row that counts the files left out stands before them.
+            at if self.unfolded && self.left_out > 0 => flat(at - 1),
             _ => None,
         }
     }
@@ -94,14 +180,34 @@ impl FileList {
     /// Returns the file at a position; `None` for other rows.
     pub fn file(&self, at: usize) -> Option<&FileListRow> {
         match self.row(at) {
-            Some(FileListEntry::File(file)) => Some(file),
+            Some(FileListEntry::File { file, .. }) => Some(file),
             _ => None,
         }
     }
 
-    /// Returns the position of the file with this path; that of the folded row if the file is folded away.
+    /// Returns the path of the file or, with `/` at its end, of the folder at a position.
+    pub fn path_at(&self, at: usize) -> Option<&str> {
+        match self.row(at)? {
+            FileListEntry::File { file, .. } => Some(&file.path),
+            FileListEntry::Folder(folder) => Some(&folder.path),
+            FileListEntry::LeftOut(_) => None,
+        }
+    }
+
+    /// Returns the position of the file with this path, or of the folder if the path ends with `/`; that of the row that stands for it if the file is folded away.
     pub fn position_of(&self, path: &str) -> Option<usize> {
+        let is_folder = |row: &FileTreeRow| matches!(row, FileTreeRow::Folder(folder) if folder.path == path);
+        if path.ends_with('/') {
+            return self.tree.iter().position(is_folder);
+        }
         let at = self.files.iter().position(|file| file.path == path)?;
+        if self.order == FileOrder::Folders {
+            let is_row = |row: &FileTreeRow| match row {
+                FileTreeRow::File { index, .. } => *index == at,
+                FileTreeRow::Folder(folder) => folder.is_folded && path.starts_with(&folder.path),
+            };
+            return Some(self.tree.iter().position(is_row).unwrap_or(self.tree.len()));
+        }
         Some(match at < self.listed() {
             true => at,
             false if self.unfolded => at + 1,
@@ -116,7 +222,7 @@ mod tests {
 
     #[test]
     fn urgent_files_come_first_and_left_out_ones_are_one_row() {
-        let row = |path: &str, counts, state| FileListRow { path: path.to_owned(), counts, state };
+        let row = |path: &str, counts, state| FileListRow { path: path.to_owned(), counts, state, is_viewed: false };
         let mut list = FileList::default();
         list.set_files(vec![
             row("a.lock", [0; 4], FileListState::LeftOut("lock file")),
@@ -129,7 +235,8 @@ mod tests {
         ]);
         let rows = |list: &FileList| {
             let name = |at| match list.row(at) {
-                Some(FileListEntry::File(file)) => file.path.clone(),
+                Some(FileListEntry::File { name, .. }) => name.to_owned(),
+                Some(FileListEntry::Folder(folder)) => format!("{}({})", folder.path, folder.files),
                 Some(FileListEntry::LeftOut(count)) => format!("{count} left out"),
                 None => "nothing".to_owned(),
             };
@@ -146,5 +253,21 @@ mod tests {
         assert_eq!((list.position_of("f.bin"), list.file(5), list.row(8)), (Some(7), None, None));
         list.set_files(Vec::new());
         assert_eq!((list.row_count(), list.row(0)), (0, None));
+        list.set_order(FileOrder::Folders);
+        list.unfolded = false;
+        list.set_files(vec![
+            row("src/a.rs", [0; 4], FileListState::Covered),
+            row("src/b.lock", [0; 4], FileListState::LeftOut("lock file")),
+            row("z.rs", [1, 0, 0, 0], FileListState::Covered),
+        ]);
+        assert_eq!(rows(&list), "src/(1) a.rs z.rs 1 left out");
+        assert_eq!((list.position_of("z.rs"), list.position_of("src/b.lock")), (Some(2), Some(3)));
+        assert!(list.toggle_fold(3), "the files that were left out");
+        assert_eq!(rows(&list), "src/(2) a.rs b.lock z.rs 1 left out");
+        assert!(list.toggle_fold(0), "a folder");
+        assert_eq!(rows(&list), "src/(2) z.rs 1 left out");
+        assert_eq!((list.position_of("src/a.rs"), list.toggle_fold(1)), (Some(0), false));
+        assert_eq!(list.reveal("src/b.lock"), Some(2));
+        assert_eq!(rows(&list), "src/(2) a.rs b.lock z.rs 1 left out");
     }
 }

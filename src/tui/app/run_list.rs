@@ -1,8 +1,10 @@
 //! Holds the rows of the list of runs. Runs that another run replaced are folded away below it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::Cursor;
+use crate::tui::run_label::RunSubjects;
 
 /// Reason why a run stands below another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub struct RunEntry {
     pub folded: FoldedRuns,
     /// The run replaced others, which are shown below it.
     pub unfolded: bool,
+    /// The run is the first one of its branch, whose name stands on the line above.
+    pub heads_branch: bool,
     /// Line of the list on which the run stands, 0-based.
     pub line: u32,
 }
@@ -76,6 +80,23 @@ pub enum RunListLine {
     Run(usize),
     /// The number of runs that are folded away below the run at this position.
     Fold(usize),
+    /// The branch whose first run is at this position.
+    Branch(usize),
+}
+
+/// Order of the list of runs. A run that another one replaced stands below it in any order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RunOrder {
+    /// Newest first.
+    #[default]
+    Age,
+    /// A timeline for each branch, that with the newest run first.
+    Branch,
+}
+
+impl RunOrder {
+    /// All orders, as the menu lists them.
+    pub const ALL: [Self; 2] = [Self::Age, Self::Branch];
 }
 
 /// List of runs.
@@ -83,6 +104,8 @@ pub enum RunListLine {
 pub struct RunList {
     /// Rows of the list.
     pub entries: Vec<RunEntry>,
+    /// Order of the rows.
+    pub order: RunOrder,
     /// Selected row, and the first line on the screen, fold lines counted.
     pub cursor: Cursor,
     /// Indices of the runs that have not ended, newest first.
@@ -91,8 +114,8 @@ pub struct RunList {
     pub unfolded: HashSet<String>,
     /// Run to select as soon as the view of the store contains it.
     pub awaited: Option<String>,
-    /// Commits that runs reviewed, by run id; `None` while they are being read, or if git does not have them.
-    pub subjects: HashMap<String, Option<RunSubject>>,
+    /// Commits that runs reviewed, as far as they are read.
+    pub subjects: Arc<RunSubjects>,
 }
 
 impl RunList {
@@ -100,6 +123,7 @@ impl RunList {
     pub fn set_entries(&mut self, mut entries: Vec<RunEntry>) {
         let mut line = 0;
         for entry in &mut entries {
+            line += u32::from(entry.heads_branch);
             entry.line = line;
             line += 1 + u32::from(entry.folded.total() > 0);
         }
@@ -113,12 +137,12 @@ impl RunList {
 
     /// Returns the content of a line; `None` below the end of the list.
     pub fn line(&self, line: usize) -> Option<RunListLine> {
-        let at = self.entries.partition_point(|entry| entry.line as usize <= line).checked_sub(1)?;
-        let entry = self.entries.get(at)?;
-        match line - entry.line as usize {
-            0 => Some(RunListLine::Run(at)),
-            1 if entry.folded.total() > 0 => Some(RunListLine::Fold(at)),
-            _ => None,
+        let next = self.entries.partition_point(|entry| entry.line as usize <= line);
+        let above = next.checked_sub(1).and_then(|at| Some((at, self.entries.get(at)?)));
+        match above.map(|(at, entry)| (at, line - entry.line as usize, entry.folded.total() > 0)) {
+            Some((at, 0, _)) => Some(RunListLine::Run(at)),
+            Some((at, 1, true)) => Some(RunListLine::Fold(at)),
+            _ => self.entries.get(next).filter(|entry| entry.heads_branch).map(|_| RunListLine::Branch(next)),
         }
     }
 
@@ -144,7 +168,10 @@ impl RunList {
         let line = self.line_of(self.cursor.selected);
         let has_fold = self.entries.get(self.cursor.selected).is_some_and(|entry| entry.folded.total() > 0);
         let end = line + 1 + usize::from(has_fold && height > 1);
-        self.cursor.offset = self.cursor.offset.clamp(end.saturating_sub(height), line);
+        // The name of the branch is shown with its first run if there is room.
+        let heads = self.entries.get(self.cursor.selected).is_some_and(|entry| entry.heads_branch);
+        let first = line - usize::from(heads && height > 1 + usize::from(has_fold));
+        self.cursor.offset = self.cursor.offset.clamp(end.saturating_sub(height).min(first), first);
         self.cursor.offset = self.cursor.offset.min(self.line_count().saturating_sub(height));
     }
 
@@ -171,6 +198,7 @@ mod tests {
             nested: false,
             folded: FoldedRuns([*count, 0, 0, 0]),
             unfolded: false,
+            heads_branch: false,
             line: 0,
         };
         let mut list = RunList::default();
@@ -199,6 +227,26 @@ mod tests {
                     let offset = list.cursor.offset;
                     assert!(offset <= line && line < offset + height, "{folded:?} {height} {at}: {offset}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_branch_has_a_line_above_its_first_run() {
+        use RunListLine::{Branch, Fold, Run};
+        let mut list = list(&[1, 0, 0]);
+        let mut entries = list.entries.clone();
+        (entries[0].heads_branch, entries[2].heads_branch) = (true, true);
+        list.set_entries(entries);
+        let lines: Vec<Option<RunListLine>> = (0..7).map(|line| list.line(line)).collect();
+        let expected = [Branch(0), Run(0), Fold(0), Run(1), Branch(2), Run(2)].map(Some);
+        assert_eq!((&lines[..6], lines[6], list.line_count()), (&expected[..], None, 6));
+        for height in 1..7 {
+            for at in [0, 2, 1, 0, 2] {
+                list.select(at, height);
+                let (line, offset) = (list.line_of(at), list.cursor.offset);
+                assert!(offset <= line && line < offset + height, "{height} {at}: {offset}");
+                assert!(at != 0 || height < 3 || offset == 0, "the name of the branch is in sight");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Writes the text of a finding that stands below its line: priority, title, explanation and suggestion.
 
 use super::super::doc::{Doc, DocLine, DocSpan};
-use super::super::pages::{format_kind, priority_label};
+use super::super::pages::priority_label;
 use super::super::theme::Role;
 use super::model::{DiffFinding, DiffSuggestion, DiffTexts};
 use super::words::compare_words;
@@ -25,7 +25,7 @@ pub fn render_finding_text(finding: &DiffFinding, texts: Option<&DiffTexts>, wid
         let start = if index == 0 { label } else { "  " };
         doc.push(DocLine::styled(role, start).with_span(Role::Normal, "  ").with_span(Role::Strong, line));
     }
-    let facts = DocLine::styled(Role::Muted, &format_kind(finding.kind.word()));
+    let facts = DocLine::styled(Role::Muted, finding.kind.label());
     doc.push(
         facts.with_span(Role::Muted, "  ").with_span(Role::from_finding_status(finding.status), finding.status.word()),
     );

@@ -7,6 +7,7 @@ use super::super::filter;
 use super::super::keymap::Action;
 use super::super::message::{AppCommand, DetailSubject, Tab};
 use super::super::page_data::PageData;
+use super::super::update::open_diff;
 use super::super::views::{self, ViewChange};
 use super::file_pane::TextState;
 use super::layout::{CodeRow, DiffPageRow};
@@ -15,6 +16,8 @@ use super::moves::DiffMove;
 use super::navigation::DiffTarget;
 use super::pane::{DiffPane, PlacedRow, SHIFT_STEP};
 use crate::domain::{Time, ViewedFile, text};
+use crate::masking::Mask;
+use crate::runner::RemovedLine;
 
 /// Returns true if the detail shows a diff with files.
 pub fn is_shown(app: &App) -> bool {
@@ -123,11 +126,15 @@ pub fn run_action(app: &mut App, action: Action, count: Option<usize>, commands:
         _ => None,
     };
     if let Some(target) = target {
+        if !is_shown(app) {
+            open_diff(app, commands);
+            return true;
+        }
         go_to(app, target, matches!(action, A::NextHunk | A::NextFile | A::NextFinding), times);
         return true;
     }
-    if action == A::SideBySide {
-        toggle_side_by_side(app);
+    if matches!(action, A::SideBySide | A::Wrap) {
+        toggle_columns(app, action);
         return true;
     }
     if app.panes.focus != Pane::Detail || !is_shown(app) {
@@ -147,8 +154,10 @@ pub fn run_action(app: &mut App, action: Action, count: Option<usize>, commands:
         A::Bottom => diff.move_to(count.map_or(usize::MAX, |row| row.saturating_sub(1))),
         A::Open => open_row(app),
         A::Viewed => return toggle_row(app, commands),
-        A::ScrollLeft | A::ScrollRight if !diff.can_shift() => return false,
+        // To the left of the code is the list; to the right is only more code.
+        A::ScrollLeft if diff.shift() == 0 => return false,
         A::ScrollLeft => diff.shift_by(-(SHIFT_STEP as isize)),
+        A::ScrollRight if !diff.can_shift() => {}
         A::ScrollRight => diff.shift_by(SHIFT_STEP as isize),
         _ => return false,
     }
@@ -156,9 +165,6 @@ pub fn run_action(app: &mut App, action: Action, count: Option<usize>, commands:
 }
 
 fn go_to(app: &mut App, target: DiffTarget, forward: bool, times: usize) {
-    if !is_shown(app) {
-        return app.show_notice(NoticeLevel::Info, "the tab Diff goes from change to change; it is not open");
-    }
     for step in 0..times.min(1_000) {
         if !app.detail.diff.go_to(target, forward) {
             if step == 0 {
@@ -175,11 +181,18 @@ fn go_to(app: &mut App, target: DiffTarget, forward: bool, times: usize) {
     }
 }
 
-fn toggle_side_by_side(app: &mut App) {
+/// Switches between unified and side by side, or between long lines that continue in the next row and those that are cut.
+fn toggle_columns(app: &mut App, action: Action) {
     if !is_shown(app) {
-        return app.show_notice(NoticeLevel::Info, "only the tab Diff has two sides");
+        return app.show_notice(NoticeLevel::Info, "this is for the tab Diff; it is not open");
     }
-    app.detail.diff.toggle_side_by_side();
+    if action == Action::SideBySide {
+        app.detail.diff.toggle_side_by_side();
+    } else {
+        let said =
+            if app.detail.diff.toggle_wrap() { "long lines continue in the next row" } else { "long lines are cut" };
+        app.show_notice(NoticeLevel::Info, said);
+    }
 }
 
 /// Moves the cursor by a number of rows.
@@ -237,6 +250,9 @@ pub fn apply_viewed(app: &mut App, mark: &ViewedFile, result: Result<(), String>
     if let Err(error) = result {
         return app.show_notice(NoticeLevel::Error, format!("not marked as viewed: {error}"));
     }
+    if app.file_list.run == app.detail.diff.page().run {
+        app.file_list.set_viewed(&mark.path, mark.viewed);
+    }
     if !is_shown(app) {
         return;
     }
@@ -285,6 +301,21 @@ pub fn source_at_cursor(app: &App) -> Option<(String, u32)> {
         _ => None,
     });
     Some((diff.page().files[file].path.clone(), line.unwrap_or(1)))
+}
+
+/// Returns the removed line at the cursor; `None` on any other row.
+pub fn removed_line_at_cursor(app: &App) -> Option<RemovedLine> {
+    let diff = &app.detail.diff;
+    let PlacedRow { file, row: DiffPageRow::Code(CodeRow { old: Some(number), new: None, .. }) } =
+        diff.row(diff.cursor())?
+    else {
+        return None;
+    };
+    let (_, pane) = diff.file(file)?;
+    let text = pane.read_texts()?.side(DiffPageSide::Old).line(number)?;
+    // A text that is shown with its secrets is not stored.
+    let is_masked = matches!(diff.page().mask, Mask::On);
+    Some(RemovedLine { number, text: if is_masked { text.to_owned() } else { String::new() } })
 }
 
 /// Finds the next row that contains the search text, from the cursor on; texts that are not read yet are not searched.

@@ -23,7 +23,7 @@ pub(crate) use emphasis::{DiffEmphasis, LineTone, draw_with_emphasis};
 pub(crate) use finding_text::compare_lines;
 pub(crate) use keys::{
     apply_file, apply_highlights, apply_moves, apply_viewed, find_row, finding_at_cursor, footer_actions, is_shown,
-    request_visible, run_action, show_page, source_at_cursor, sync,
+    removed_line_at_cursor, request_visible, run_action, show_page, source_at_cursor, sync,
 };
 pub(crate) use layout::DiffPageRow;
 pub use model::{ChangeBlock, DiffFile, DiffFinding, DiffPage, DiffRequest, DiffSuggestion, DiffTexts, TextHighlights};

@@ -306,6 +306,14 @@ impl DiffPane {
         self.columns.is_side_by_side
     }
 
+    /// Switches between long lines that continue in the next row and those that are cut; returns true for the former.
+    pub fn toggle_wrap(&mut self) -> bool {
+        self.wraps = !self.wraps;
+        self.shift = 0;
+        self.resize(self.columns.width, self.height);
+        self.wraps
+    }
+
     /// Returns true if a line on the screen is longer than its room, or the code is shifted.
     pub fn can_shift(&self) -> bool {
         !self.wraps && (self.shift > 0 || self.widest_visible_line() > self.visible_text_width())

@@ -1,8 +1,9 @@
-//! Draws the files of a run: findings by priority and coverage; the files that were left out are one row.
+//! Draws the files of a run, as a list or as a tree of folders: findings by priority, coverage, viewed files; the files
+//! that were left out are one row.
 
 use ratatui::layout::Rect;
 
-use super::super::app::{App, FileListEntry, Pane};
+use super::super::app::{App, FileFolder, FileListEntry, Pane};
 use super::super::layout::PaneArea;
 use super::super::message::{FileListRow, FileListState};
 use super::super::run_label::format_run_label;
@@ -10,6 +11,9 @@ use super::super::theme::Role;
 use super::painter::Painter;
 use super::{frame, runs};
 use crate::domain::{FindingStatus, RunStatus, text};
+
+/// Columns of the numbers of findings by priority.
+const COUNTS_COLUMNS: u16 = 16;
 
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let app = painter.app;
@@ -30,11 +34,10 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
             painter.set_overlay_style(Some(bar));
         }
         match row {
-            FileListEntry::File(file) => draw_file(painter, file, line),
+            FileListEntry::File { file, depth, name } => draw_file(painter, file, (name, depth), line),
+            FileListEntry::Folder(folder) => draw_folder(painter, folder, line),
             FileListEntry::LeftOut(count) => {
-                let glyphs = app.display.glyphs;
-                let sign = if list.unfolded { glyphs.unfolded } else { glyphs.folded };
-                painter.draw_text(line.x, y, 1, sign, Role::Faint);
+                painter.draw_text(line.x, y, 1, fold_sign(painter, !list.unfolded), Role::Faint);
                 let text = format!("{} left out", text::format_thousands(count as u64));
                 painter.draw_text(line.x + 2, y, line.width.saturating_sub(2), &text, Role::Faint);
             }
@@ -68,10 +71,42 @@ fn describe_counts(app: &App) -> String {
     parts.map(|(count, word)| format!("{} {word}", text::format_thousands(count as u64))).collect::<Vec<_>>().join(", ")
 }
 
-/// Draws a file in `line`, which is one row high.
-fn draw_file(painter: &mut Painter<'_>, file: &FileListRow, line: Rect) {
+fn fold_sign(painter: &Painter<'_>, is_folded: bool) -> &'static str {
     let glyphs = painter.app.display.glyphs;
-    let Rect { x, y, width, .. } = line;
+    if is_folded { glyphs.folded } else { glyphs.unfolded }
+}
+
+/// Columns by which a row is indented for each folder above it.
+const INDENT: usize = 2;
+
+/// Returns the part of a row beside the indentation, which takes at most half of the row.
+fn indent(line: Rect, depth: usize) -> Rect {
+    let by = u16::try_from(depth * INDENT).unwrap_or(u16::MAX).min(line.width / 2);
+    Rect { x: line.x + by, width: line.width - by, ..line }
+}
+
+/// Draws a folder: fold, name, viewed files, findings by priority.
+fn draw_folder(painter: &mut Painter<'_>, folder: &FileFolder, line: Rect) {
+    let right = line.right();
+    let Rect { x, y, .. } = indent(line, folder.depth);
+    painter.draw_text(x, y, 1, fold_sign(painter, folder.is_folded), Role::Faint);
+    let mut end = right;
+    if folder.counts != [0; 4] {
+        end -= COUNTS_COLUMNS;
+        runs::draw_counts(painter, end, y, folder.counts, RunStatus::Completed);
+    }
+    if folder.viewed > 0 && end > x + 24 {
+        let text = format!("{} {}/{}", painter.app.display.glyphs.done, folder.viewed, folder.files);
+        end -= painter.draw_text_right(x, y, end - x, &text, Role::Good) + 1;
+    }
+    let name = &folder.path[folder.parent_bytes..];
+    painter.draw_text_end(x + 2, y, end.saturating_sub(x + 3), name, Role::Strong);
+}
+
+/// Draws a file in `line`, which is one row high, with its name and the number of folder rows above it.
+fn draw_file(painter: &mut Painter<'_>, file: &FileListRow, (name, depth): (&str, usize), line: Rect) {
+    let glyphs = painter.app.display.glyphs;
+    let Rect { x, y, width, .. } = indent(line, depth);
     let none = file.counts == [0; 4];
     let (sign, role, word, path_role) = match &file.state {
         FileListState::Covered if none => (glyphs.run_status(RunStatus::Completed), Role::Good, "", Role::Normal),
@@ -84,11 +119,16 @@ fn draw_file(painter: &mut Painter<'_>, file: &FileListRow, line: Rect) {
     painter.draw_text(x, y, 1, sign, role);
     let mut right = x + width;
     if !none {
-        right -= 16;
+        right -= COUNTS_COLUMNS;
         runs::draw_counts(painter, right, y, file.counts, RunStatus::Completed);
     } else if !word.is_empty() {
         let used = painter.draw_text_right(x, y, width, word, Role::Faint);
         right -= used + 1;
     }
-    painter.draw_text_end(x + 2, y, right.saturating_sub(x + 3), &file.path, path_role);
+    if file.is_viewed && right > x + 24 {
+        let text = format!("{} viewed", glyphs.done);
+        right -= painter.draw_text_right(x, y, right - x, &text, Role::Good) + 1;
+    }
+    let path_role = if file.is_viewed { Role::Muted } else { path_role };
+    painter.draw_text_end(x + 2, y, right.saturating_sub(x + 3), name, path_role);
 }

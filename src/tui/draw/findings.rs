@@ -2,13 +2,14 @@
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
+use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{App, FindingListLine, Pane};
 use super::super::filter;
 use super::super::finding_order::{FindingArrangement, FindingGrouping, group_label};
 use super::super::layout::PaneArea;
-use super::super::pages::priority_label;
-use super::super::short_title::shorten_title;
+use super::super::pages::{count_digits, priority_label};
+use super::super::short_title::{ShortTitle, shorten_title};
 use super::super::theme::Role;
 use super::frame;
 use super::painter::Painter;
@@ -29,41 +30,159 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let list = &app.finding_list;
     if list.rows.is_empty() {
         let text = if app.store.view.finding_count() == 0 { "nothing found yet" } else { "nothing passes the filter" };
-        painter.draw_text(body.x, body.y, body.width, text, Role::Faint);
-        return;
+        return frame::draw_empty_list(painter, body, text);
     }
     let bar = frame::pane_selection_style(painter, Pane::Findings);
-    for y in body.y..body.y + body.height {
+    let lines = list.cursor.offset..list.cursor.offset + usize::from(body.height);
+    let visible: Vec<VisibleLine<'_>> = lines.map_while(|line| VisibleLine::new(app, list.line(line)?)).collect();
+    let columns = FindingColumns::measure(app, body, &visible);
+    for (visible, y) in visible.iter().zip(body.y..) {
         let line = Rect::new(body.x, y, body.width, 1);
-        match list.line(list.cursor.offset + usize::from(y - body.y)) {
-            Some(FindingListLine::Header(group)) => draw_header(painter, group, line),
-            Some(FindingListLine::Finding { at, line: 0 }) => {
-                draw_row(painter, at, line, bar, |painter, finding| draw_finding(painter, finding, at, line));
+        match visible {
+            VisibleLine::Header(group) => draw_header(painter, *group, line),
+            VisibleLine::Finding { at, line: 0, finding, short } => {
+                draw_row(painter, *at, line, bar, |painter| {
+                    draw_finding(painter, (finding, short), *at, line, columns)
+                });
             }
-            Some(FindingListLine::Finding { at, .. }) => {
-                draw_row(painter, at, line, bar, |painter, finding| draw_second_line(painter, finding, line));
+            VisibleLine::Finding { at, finding, short, .. } => {
+                draw_row(painter, *at, line, bar, |painter| draw_second_line(painter, (finding, short), line));
             }
-            None => break,
         }
     }
     painter.draw_scroll_thumb(body, list.cursor.offset, list.line_count());
 }
 
+/// Line of the list on the screen, with the texts that are measured and drawn.
+enum VisibleLine<'a> {
+    Header(usize),
+    Finding { at: usize, line: usize, finding: FindingRow<'a>, short: ShortTitle<'a> },
+}
+
+impl<'a> VisibleLine<'a> {
+    fn new(app: &'a App, line: FindingListLine) -> Option<Self> {
+        Some(match line {
+            FindingListLine::Header(group) => Self::Header(group),
+            FindingListLine::Finding { at, line } => {
+                let finding = app.store.view.finding(*app.finding_list.rows.get(at)? as usize);
+                Self::Finding { at, line, short: shorten_title(finding.title), finding }
+            }
+        })
+    }
+}
+
+/// Widths of the columns of place and symbol, each with the two spaces after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FindingColumns {
+    place: u16,
+    symbol: u16,
+}
+
+impl FindingColumns {
+    /// Measures the visible findings: a column takes what its longest text needs, up to its share of the width, and more
+    /// if the texts after it leave room.
+    fn measure(app: &App, body: Rect, visible: &[VisibleLine<'_>]) -> Self {
+        let list = &app.finding_list;
+        let grouping = list.arrangement.grouping;
+        let wide = |text: &str| {
+            let width = if text.is_ascii() { text.len() } else { text.width() };
+            u16::try_from(width).unwrap_or(u16::MAX / 4).min(u16::MAX / 4)
+        };
+        let has_problem = has_problem_column(list.row_height, body.width);
+        // Longest place, symbol, problem beside a symbol, and text without a symbol.
+        let (mut place, mut symbol, mut problem, mut whole) = (0, 0, 0, 0);
+        for visible in visible {
+            let VisibleLine::Finding { line: 0, finding, short, .. } = visible else { continue };
+            let path = if grouping == FindingGrouping::File { 0 } else { wide(finding.path) };
+            place = place.max(path + 1 + count_digits(finding.line_start) as u16 + GAP);
+            if has_problem && has_own_symbol(short) {
+                symbol = symbol.max(wide(short.symbol) + GAP);
+                problem = problem.max(wide(&short.problem));
+                continue;
+            }
+            whole = whole.max(wide(match (has_problem, short.symbol) {
+                (false, "") if list.row_height > 1 => finding.kind.label(),
+                (true, _) | (_, "") => &short.problem,
+                (false, symbol) => symbol,
+            }));
+        }
+        let others = [
+            (true, 3 + NEW_COLUMNS),
+            (grouping != FindingGrouping::Priority, PRIORITY_COLUMNS),
+            (has_status_column(app, body.width), STATUS_COLUMNS),
+            (has_kind_column(grouping, body.width), KIND_COLUMNS),
+        ];
+        let others: u16 = others.iter().filter(|(is_shown, _)| *is_shown).map(|(_, width)| width).sum();
+        let room = body.width.saturating_sub(others);
+        let place_share = if body.width >= MIN_PROBLEM_COLUMNS { WIDE_PLACE_SHARE } else { NARROW_PLACE_SHARE };
+        let columns =
+            Self { place: place.min(place_share.of(body.width)), symbol: symbol.min(SYMBOL_SHARE.of(body.width)) };
+        let symbol = symbol.min(columns.symbol.max(room.saturating_sub(columns.place + problem)));
+        let texts = whole.max(symbol + problem);
+        Self { place: place.min(columns.place.max(room.saturating_sub(texts))), symbol }
+    }
+}
+
+/// Part of a row that a column takes.
+#[derive(Debug, Clone, Copy)]
+struct ColumnShare {
+    percent: u16,
+    least: u16,
+    most: u16,
+}
+
+impl ColumnShare {
+    fn of(self, width: u16) -> u16 {
+        (u32::from(width) * u32::from(self.percent) / 100).clamp(u32::from(self.least), u32::from(self.most)) as u16
+    }
+}
+
+const WIDE_PLACE_SHARE: ColumnShare = ColumnShare { percent: 30, least: 20, most: 44 };
+const NARROW_PLACE_SHARE: ColumnShare = ColumnShare { percent: 55, least: 12, most: 24 };
+const SYMBOL_SHARE: ColumnShare = ColumnShare { percent: 20, least: 12, most: 28 };
+/// Columns between a column and the next one.
+const GAP: u16 = 2;
+/// Width of the mark of a new finding, with the space before it.
+const NEW_COLUMNS: u16 = 4;
+/// Width of the column of priorities, with the space after it.
+const PRIORITY_COLUMNS: u16 = 3;
+/// Width of the column of statuses, with the space after it.
+const STATUS_COLUMNS: u16 = 12;
+/// Width from which a row of the zoomed list names the status.
+const MIN_STATUS_COLUMNS: u16 = 131;
+
+fn has_status_column(app: &App, width: u16) -> bool {
+    app.panes.zoomed && width >= MIN_STATUS_COLUMNS
+}
+
+fn has_kind_column(grouping: FindingGrouping, width: u16) -> bool {
+    width >= MIN_KIND_COLUMNS && grouping != FindingGrouping::Kind
+}
+
+/// Returns true if a row shows the problem beside the symbol.
+fn has_problem_column(row_height: usize, width: u16) -> bool {
+    row_height <= 1 && width >= MIN_PROBLEM_COLUMNS
+}
+
+/// Returns true if a row shows the symbol before the problem.
+fn has_own_symbol(short: &ShortTitle<'_>) -> bool {
+    !short.symbol.is_empty() && !short.is_whole_title
+}
+
+fn describe_place(finding: &FindingRow<'_>, grouping: FindingGrouping) -> String {
+    match grouping {
+        FindingGrouping::File => format!(":{}", finding.line_start),
+        _ => format!("{}:{}", finding.path, finding.line_start),
+    }
+}
+
 /// Draws a line of the finding at a position, with the bar if it is selected.
-fn draw_row(
-    painter: &mut Painter<'_>,
-    at: usize,
-    line: Rect,
-    bar: Style,
-    draw: impl FnOnce(&mut Painter<'_>, &FindingRow<'_>),
-) {
-    let app = painter.app;
-    let Some(index) = app.finding_list.rows.get(at) else { return };
-    if at == app.finding_list.cursor.selected {
+fn draw_row(painter: &mut Painter<'_>, at: usize, line: Rect, bar: Style, draw: impl FnOnce(&mut Painter<'_>)) {
+    if at == painter.app.finding_list.cursor.selected {
         painter.fill(line, bar);
         painter.set_overlay_style(Some(bar));
     }
-    draw(painter, &app.store.view.finding(*index as usize));
+    draw(painter);
     painter.set_overlay_style(None);
 }
 
@@ -130,7 +249,13 @@ fn draw_header(painter: &mut Painter<'_>, group: usize, line: Rect) {
 }
 
 /// Draws the first line of a finding: mark, status, priority where no header names it, place, symbol, problem.
-fn draw_finding(painter: &mut Painter<'_>, finding: &FindingRow<'_>, at: usize, line: Rect) {
+fn draw_finding(
+    painter: &mut Painter<'_>,
+    (finding, short): (&FindingRow<'_>, &ShortTitle<'_>),
+    at: usize,
+    line: Rect,
+    columns: FindingColumns,
+) {
     let app = painter.app;
     let list = &app.finding_list;
     let status = app.current_status(finding);
@@ -144,55 +269,50 @@ fn draw_finding(painter: &mut Painter<'_>, finding: &FindingRow<'_>, at: usize, 
     let mut left = x + 3;
     if list.arrangement.grouping != FindingGrouping::Priority {
         painter.draw_text(left, y, 2, priority_label(finding.priority), quiet(Role::from_priority(finding.priority)));
-        left += 3;
+        left += PRIORITY_COLUMNS;
     }
-    if app.panes.zoomed && width > 130 {
-        painter.draw_text(left, y, 10, status.word(), Role::from_finding_status(status));
-        left += 12;
+    if has_status_column(app, width) {
+        painter.draw_text(left, y, STATUS_COLUMNS - 1, status.word(), Role::from_finding_status(status));
+        left += STATUS_COLUMNS;
     }
-    let place = match list.arrangement.grouping {
-        FindingGrouping::File => format!(":{}", finding.line_start),
-        _ => format!("{}:{}", finding.path, finding.line_start),
-    };
-    let is_wide = width >= MIN_PROBLEM_COLUMNS;
-    let place_width = match (list.arrangement.grouping, is_wide) {
-        (FindingGrouping::File, _) => 7,
-        (_, true) => (width * 3 / 10).clamp(20, 44),
-        (_, false) => (width * 55 / 100).clamp(12, 24),
-    };
-    painter.draw_text_end(left, y, place_width - 1, &place, quiet(Role::Accent));
-    left += place_width;
-    if width >= MIN_KIND_COLUMNS && list.arrangement.grouping != FindingGrouping::Kind {
+    let place = describe_place(finding, list.arrangement.grouping);
+    painter.draw_text_end(left, y, columns.place.saturating_sub(GAP), &place, quiet(Role::Accent));
+    left += columns.place;
+    if has_kind_column(list.arrangement.grouping, width) {
         painter.draw_text(left, y, KIND_COLUMNS - 1, finding.kind.label(), quiet(Role::Muted));
         left += KIND_COLUMNS;
     }
-    let short = shorten_title(finding.title);
     let (strong, plain) = match status {
         FindingStatus::Open | FindingStatus::Unresolved => (Role::Normal, Role::Muted),
         _ => (Role::Dismissed, Role::Dismissed),
     };
     let mut room = (x + width).saturating_sub(left);
-    if list.rows.get(at).is_some_and(|index| app.is_new(*index as usize, finding)) && room > 12 {
-        room -= painter.draw_text_right(left, y, room, "new", Role::Good) + 1;
+    let is_snoozed = list.overrides.snoozed.hides(finding.id, status);
+    let mark = match list.rows.get(at) {
+        _ if is_snoozed => Some(("snoozed", Role::Muted)),
+        Some(index) if app.is_new(*index as usize, finding) => Some(("new", Role::Good)),
+        _ => None,
+    };
+    if let Some((mark, role)) = mark.filter(|_| room > 12) {
+        room -= painter.draw_text_right(left, y, room, mark, role) + 1;
     }
-    if list.row_height > 1 || (!is_wide && !short.symbol.is_empty()) {
+    if list.row_height > 1 || (width < MIN_PROBLEM_COLUMNS && !short.symbol.is_empty()) {
         let symbol = if short.symbol.is_empty() { finding.kind.label() } else { short.symbol };
         painter.draw_text(left, y, room, symbol, strong);
         return;
     }
-    if short.symbol.is_empty() {
+    if !has_own_symbol(short) {
         painter.draw_text(left, y, room, &short.problem, strong);
         return;
     }
-    let symbol_width = (width / 5).clamp(12, 28).min(room);
-    painter.draw_text(left, y, symbol_width - 1, short.symbol, strong);
-    painter.draw_text(left + symbol_width, y, room - symbol_width, &short.problem, plain);
+    let symbol_width = columns.symbol.clamp(1, room.max(1));
+    painter.draw_text(left, y, symbol_width.saturating_sub(GAP), short.symbol, strong);
+    painter.draw_text(left + symbol_width, y, room.saturating_sub(symbol_width), &short.problem, plain);
 }
 
 /// Draws the second line of a finding: its title.
-fn draw_second_line(painter: &mut Painter<'_>, finding: &FindingRow<'_>, line: Rect) {
+fn draw_second_line(painter: &mut Painter<'_>, (finding, short): (&FindingRow<'_>, &ShortTitle<'_>), line: Rect) {
     let is_undecided = painter.app.current_status(finding).is_undecided();
     let role = if is_undecided { Role::Muted } else { Role::Dismissed };
-    let title = shorten_title(finding.title).problem;
-    painter.draw_text(line.x + 3, line.y, line.width.saturating_sub(3), &title, role);
+    painter.draw_text(line.x + 3, line.y, line.width.saturating_sub(3), &short.problem, role);
 }

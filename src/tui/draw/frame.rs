@@ -11,8 +11,10 @@ use super::super::doc;
 use super::super::keymap::{Action, KeyContext};
 use super::super::layout::{MIN_SCREEN_SIZE, PaneArea, ScreenLayout};
 use super::super::message::DetailSubject;
+use super::super::pages;
 use super::super::theme::Role;
 use super::super::update;
+use super::detail::draw_line;
 use super::painter::Painter;
 use crate::runner::BUILTIN_REVIEWER;
 
@@ -160,7 +162,7 @@ pub fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static s
             let last = [A::Ledger, A::Filter, A::Help, A::Quit].map(|action| (action, action.footer_label()));
             return first.into_iter().chain(pause_action(app)).chain(last).collect();
         }
-        KeyContext::Findings => vec![A::Addressed, A::Dismiss, A::Reopen, A::Mark, A::Filter, A::Help, A::Quit],
+        KeyContext::Findings => vec![A::Addressed, A::Dismiss, A::Diff, A::Triage, A::Filter, A::Help, A::Quit],
         KeyContext::Files => vec![A::Open, A::Right, A::Edit, A::Copy, A::Search, A::Help, A::Quit],
         KeyContext::Detail if diff::is_shown(app) => return diff::footer_actions(app),
         KeyContext::Detail if !app.detail.doc.folds.is_empty() => {
@@ -196,6 +198,19 @@ pub fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static s
 fn pause_action(app: &App) -> Option<(Action, &'static str)> {
     let run = update::pausable_run(app).filter(|run| run.reviewer != BUILTIN_REVIEWER)?;
     Some((Action::Pause, if run.paused { "go on" } else { "pause" }))
+}
+
+/// Says in an empty list what is missing; where no page beside it says what to do, the list does.
+pub fn draw_empty_list(painter: &mut Painter<'_>, body: Rect, text: &str) {
+    let app = painter.app;
+    if app.layout().pane(Pane::Detail).is_some() {
+        painter.draw_text(body.x, body.y, body.width, text, Role::Faint);
+        return;
+    }
+    let page = pages::build_empty_page(app, usize::from(body.width));
+    for (line, y) in page.lines.iter().zip(body.y..body.bottom()) {
+        draw_line(painter, body.x, y, body.width, line, "");
+    }
 }
 
 /// Returns the style of the selection bar in a pane.

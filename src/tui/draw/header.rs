@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{App, OpeningLook};
+use super::super::keymap::{Action, KeyContext};
 use super::super::layout::ScreenLayout;
 use super::super::pages::{format_brief, format_dollars};
 use super::super::run_label::format_run_label;
@@ -53,6 +54,10 @@ fn collect_facts(app: &App) -> Vec<(Cow<'_, str>, Role)> {
         let new = app.finding_list.new_count();
         if new > 0 {
             facts.push((format!("{} new", number(new)).into(), Role::Good));
+        }
+        let snoozed = app.finding_list.totals.snoozed;
+        if snoozed > 0 {
+            facts.push((format!("{} snoozed", number(snoozed)).into(), Role::Muted));
         }
         if let Some(decided) = app.decided_today().filter(|count| *count > 0) {
             facts.push((format!("{} decided today", number(decided)).into(), Role::Muted));
@@ -174,9 +179,11 @@ pub(super) fn describe_state(app: &App) -> (&'static str, String, Role) {
         (_, waiting) => format!(" {dot} {waiting} waiting"),
     };
     if app.run_freshness(&run) == Freshness::Lost {
+        let key = app.keymap.key_of(KeyContext::Global, Action::Review);
+        let next = key.map_or_else(String::new, |key| format!("; {key} reviews again"));
         return (
             app.display.glyphs.run_status(RunStatus::Lost),
-            format!("its worker is gone{more}"),
+            format!("its worker is gone{next}{more}"),
             Role::from_freshness(Freshness::Lost),
         );
     }

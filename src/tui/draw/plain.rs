@@ -137,7 +137,11 @@ fn describe_row(app: &App, at: usize) -> String {
             describe_run(app, &run, entry.folded.describe())
         }),
         Pane::Files => match app.file_list.row(at) {
-            Some(FileListEntry::File(file)) => describe_file(file),
+            Some(FileListEntry::File { file, .. }) => describe_file(file),
+            Some(FileListEntry::Folder(folder)) => {
+                let state = if folder.is_folded { ", folded" } else { "" };
+                format!("folder {}, {}{state}", folder.path, format_count(folder.files, "file"))
+            }
             Some(FileListEntry::LeftOut(count)) => format!("{} left out", format_count(count, "file")),
             None => String::new(),
         },
@@ -174,7 +178,8 @@ fn describe_file(file: &FileListRow) -> String {
         FileListState::Waiting => "waiting".to_owned(),
         FileListState::Covered | FileListState::Unknown => describe_counts(file.counts),
     };
-    format!("{}: {state}", file.path)
+    let viewed = if file.is_viewed { ", viewed" } else { "" };
+    format!("{}: {state}{viewed}", file.path)
 }
 
 /// Describes the numbers of findings by priority, without zeros.

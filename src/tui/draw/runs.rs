@@ -4,7 +4,7 @@
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{App, Pane, RunEntry, RunListLine};
+use super::super::app::{App, Pane, RunEntry, RunListLine, RunOrder};
 use super::super::layout::PaneArea;
 use super::super::pages::format_dollars;
 use super::super::run_label::format_run_label;
@@ -33,15 +33,14 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
         return;
     }
     if list.entries.is_empty() {
-        painter.draw_text(body.x, body.y, body.width, "no review yet", Role::Faint);
-        return;
+        return frame::draw_empty_list(painter, body, "no review yet");
     }
     let bar = frame::pane_selection_style(painter, Pane::Runs);
     let lines: Vec<RunListLine> =
         (0..usize::from(body.height)).map_while(|y| list.line(list.cursor.offset + y)).collect();
     let visible = |line: &RunListLine| match line {
         RunListLine::Run(at) => list.entries.get(*at).map(|entry| VisibleRun::from_entry(app, entry, body.width)),
-        RunListLine::Fold(_) => None,
+        RunListLine::Fold(_) | RunListLine::Branch(_) => None,
     };
     let rows: Vec<Option<VisibleRun<'_>>> = lines.iter().map(visible).collect();
     let columns = RunColumns::measure(rows.iter().flatten(), body.width);
@@ -57,6 +56,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
                 painter.set_overlay_style(None);
             }
             (RunListLine::Fold(at), _) => draw_fold(painter, &list.entries[*at], area),
+            (RunListLine::Branch(at), _) => draw_branch(painter, &list.entries[*at], area),
             (RunListLine::Run(_), None) => {}
         }
     }
@@ -93,7 +93,9 @@ impl<'a> VisibleRun<'a> {
             let text = if width < MIN_WORD_COLUMNS { sign } else { freshness.word() };
             facts.push((text.to_owned(), Role::from_freshness(freshness)));
         }
-        if !run.branch.is_empty() && run.branch != app.session.branch && !run.scope.starts_with("branch") {
+        let is_headed = app.run_list.order == RunOrder::Branch;
+        if !is_headed && !run.branch.is_empty() && run.branch != app.session.branch && !run.scope.starts_with("branch")
+        {
             facts.push((format!("on {}", run.branch), Role::Muted));
         }
         facts.push((app.describe_run_content(&run), Role::Muted));
@@ -226,6 +228,13 @@ fn draw_fold(painter: &mut Painter<'_>, entry: &RunEntry, line: Rect) {
     let glyphs = painter.app.display.glyphs;
     let text = format!("{} {}", glyphs.nested, entry.folded.describe());
     painter.draw_text(line.x + 2, line.y, line.width.saturating_sub(2), &text, Role::Faint);
+}
+
+/// Draws the name of a branch above its runs.
+fn draw_branch(painter: &mut Painter<'_>, entry: &RunEntry, line: Rect) {
+    let branch = painter.app.store.view.run(entry.index as usize).branch;
+    let name = if branch.is_empty() { "no branch" } else { branch };
+    painter.draw_text(line.x, line.y, line.width, name, Role::Strong);
 }
 
 /// Takes a column of `width` off the right end and returns where it begins; `None` if fewer than `least` columns would

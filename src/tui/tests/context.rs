@@ -121,8 +121,8 @@ fn what_the_colours_of_the_bar_are_is_seen_at_once() {
     let mut desk = TurnsFixture::with_fates(&[Fate::Completed]);
     for (columns, rows, keys, seen) in [
         (160, 48, "", "▓ change 8,853   █ code 13,937   ▒ project 2,844   · free 1,366"),
-        (80, 24, "z", "▓ change 8,853   █ code 13,937   ▒ project 2,844   · free 1,366"),
-        (80, 24, "", "▓ change   █ code   ▒ project   · free"),
+        (80, 24, "", "▓ change 8,853   █ code 13,937   ▒ project 2,844   · free 1,366"),
+        (41, 24, "", "▓ change   █ code   ▒ project   · free"),
     ] {
         let mut app = desk.context(columns, rows);
         desk.press(&mut app, keys);

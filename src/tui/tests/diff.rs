@@ -7,7 +7,7 @@ use similar::{DiffOp, TextDiff};
 use super::looks::{assert_looks, assert_looks_at_all_sizes};
 use super::support::*;
 use crate::domain::{FindingStatus, Kind, LineRange, Priority};
-use crate::tui::app::App;
+use crate::tui::app::{App, Pane};
 use crate::tui::diff::{
     ChangeBlock, DiffFile, DiffFinding, DiffPage, DiffPane, DiffRequest, DiffSuggestion, DiffTexts,
 };
@@ -43,6 +43,7 @@ impl Sides {
 
     pub(super) fn page(&self, selected: Option<&str>) -> Arc<DiffPage> {
         Arc::new(DiffPage {
+            run: run_id(3),
             from: "1111111111".into(),
             to: "2222222222".into(),
             files: self.files.clone(),
@@ -179,6 +180,43 @@ fn side_by_side_fills_a_wide_screen_and_the_user_may_choose() {
     assert!(!app.detail.diff.columns().is_side_by_side);
     press(&mut app, "z =");
     assert!(app.detail.diff.columns().is_side_by_side, "in spite of the width");
+}
+
+#[test]
+fn one_key_goes_to_the_diff_and_back() {
+    let mut app = showing(160, 48, view());
+    let commands = press(&mut app, "d");
+    assert_eq!((app.panes.focus, app.detail.tab), (Pane::Detail, Tab::Diff));
+    assert!(commands.iter().any(|command| matches!(command, AppCommand::Load { tab: Tab::Diff, .. })));
+    press(&mut app, "d");
+    assert_eq!((app.panes.focus, app.detail.tab), (Pane::Findings, Tab::Page));
+    for key in ["] h", "[ f", "] d"] {
+        press(&mut app, key);
+        assert_eq!((app.panes.focus, app.detail.tab), (Pane::Detail, Tab::Diff), "{key}");
+        press(&mut app, "d");
+    }
+    let mut app = showing(160, 48, complete(crate::store::StoreViewBuilder::default()));
+    press(&mut app, "d");
+    assert_eq!((app.panes.focus, app.detail.tab), (Pane::Runs, Tab::Page), "nothing is selected");
+}
+
+#[test]
+fn a_finding_on_a_removed_line_says_so() {
+    let mut app = of_finding(160, 48);
+    press(&mut app, "z = g");
+    while crate::tui::diff::removed_line_at_cursor(&app).is_none() {
+        press(&mut app, "j");
+    }
+    press(&mut app, "c");
+    assert!(screen(&app).contains("total.rs, removed line 1"), "{}", screen(&app));
+    type_text(&mut app, "why?");
+    let commands = press(&mut app, "Enter");
+    let added = commands.into_iter().find_map(|command| match command {
+        AppCommand::AddFinding(finding) => Some(finding),
+        _ => None,
+    });
+    let removed = added.and_then(|finding| finding.removed).expect("the removed line");
+    assert_eq!((removed.number, removed.text.as_str()), (1, "pub fn total(lines: &[Line]) -> f64 {"));
 }
 
 /// Returns file and new line at the cursor.

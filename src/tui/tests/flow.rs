@@ -222,7 +222,7 @@ fn superseded_runs_are_folded_below_what_replaced_them() {
     press(&mut app, "1");
     assert_eq!(app.run_list.entries.len(), 2);
     assert_eq!(app.run_list.entries[0].folded.total(), 1);
-    for (keys, rows) in [("Space", 3), ("Space", 2), ("l", 3), ("h", 2), ("Enter", 3)] {
+    for (keys, rows) in [("Space", 3), ("Space", 2), ("l", 3), ("h", 2), ("Space", 3)] {
         press(&mut app, keys);
         assert_eq!(app.run_list.entries.len(), rows, "{keys}");
     }

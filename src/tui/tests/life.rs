@@ -1,7 +1,7 @@
 //! Tests the history on a finding's page: moves, claims, offers.
 
 use super::support::*;
-use crate::domain::{Actor, Disposition, FindingStatus, Kind, RunId, RunRecord, Time, TriageAction};
+use crate::domain::{Actor, Disposition, FindingStatus, Kind, Priority, RunId, RunRecord, Time, TriageAction};
 use crate::policy::MuteOffer;
 use crate::report::FirstReport;
 use crate::tui::message::{AppMessage, Tab};
@@ -67,6 +67,7 @@ fn the_history_has_its_dates_and_says_where_a_carried_finding_comes_from() {
             page.first_report = Some(FirstReport {
                 at: "2026-03-02T08:30:00Z".parse().expect("a time"),
                 run: record(1, "staged", "opus"),
+                priority: Some(page.finding.priority),
             });
             change(page);
         });
@@ -80,6 +81,13 @@ fn the_history_has_its_dates_and_says_where_a_carried_finding_comes_from() {
     insta::assert_snapshot!(history(&|page| page.carried_from = Some(record(2, "commit:abc1234", "opus"))), @"
     2026-03-02 08:30  reported first by opus in staged
     2026-03-04 11:00  carried over by builtin in worktree from the review of commit:abc1234 by opus: its code has not changed since
+    ");
+    let was_p0 = |page: &mut FindingPage| {
+        page.first_report.iter_mut().for_each(|first| first.priority = Some(Priority::P0));
+    };
+    insta::assert_snapshot!(history(&was_p0), @"
+    2026-03-02 08:30  reported first by opus in staged as p0
+    2026-03-04 11:00  reported again by builtin in worktree as p1
     ");
 }
 

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
 use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Time};
 use crate::store::{FindingRow, LastVisit, RunRow, StoreView, StoreViewBuilder};
 use crate::tui::app::{App, NoticeLevel, Pane};
+use crate::tui::finding_order::FindingGrouping;
 use crate::tui::message::{AppCommand, AppMessage, FileListRow, FileListState, Tab};
 
 /// Returns the numbers of the listed findings.
@@ -88,6 +90,7 @@ fn a_chosen_run_narrows_findings_and_files_and_esc_widens_step_by_step() {
         path: "src/mail/queue/retry.rs".into(),
         counts: [0, 0, 1, 1],
         state: FileListState::Covered,
+        is_viewed: false,
     }];
     send(&mut app, AppMessage::Files { run: run.clone(), files: Some(files) });
     let shown = screen(&app);
@@ -114,6 +117,112 @@ fn a_chosen_run_narrows_findings_and_files_and_esc_widens_step_by_step() {
 }
 
 #[test]
+fn a_decision_that_the_store_shows_before_it_answers_leaves_the_row_where_it_is() {
+    let mut app = showing(160, 48, many(5));
+    let (before, listed) = (selected(&app), app.finding_list.rows.len());
+    let commands = press(&mut app, "a");
+    let run = run_id(1);
+    let mut builder = StoreViewBuilder::default();
+    builder.run(run_row(&run));
+    for n in 0..5 {
+        let id = finding_id(n);
+        let status = if id == before { FindingStatus::Addressed } else { FindingStatus::Open };
+        builder.finding(FindingRow { status, ..finding_row(&id, &run) });
+    }
+    send(&mut app, AppMessage::StoreRead { view: complete(builder), written: 0 });
+    assert_eq!((selected(&app), app.finding_list.rows.len()), (before, listed));
+    assert_eq!(store(&mut app, commands), 1);
+    assert_eq!((app.finding_list.cursor.selected, app.finding_list.rows.len()), (1, listed), "on to the next");
+}
+
+#[test]
+fn a_run_with_folded_runs_below_it_is_chosen_like_any_other() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "1");
+    assert!(app.run_list.entries[0].folded.total() > 0);
+    press(&mut app, "Enter");
+    assert_eq!((app.chosen_run(), app.panes.focus), (Some(run_id(3).as_str()), Pane::Findings));
+    press(&mut app, "1 Space");
+    assert!(app.run_list.entries[0].unfolded);
+}
+
+#[test]
+fn files_can_be_a_tree_of_folders_with_the_marks_of_viewed_ones() {
+    let file = |path: &str, counts, is_viewed| FileListRow {
+        path: path.to_owned(),
+        counts,
+        state: FileListState::Covered,
+        is_viewed,
+    };
+    let files = || {
+        vec![
+            file("src/invoice/total.rs", [0, 1, 1, 0], true),
+            file("src/invoice/rows/line.rs", [0; 4], false),
+            file("src/config.rs", [1, 0, 0, 0], false),
+            file("README.md", [0; 4], true),
+            FileListRow { state: FileListState::LeftOut("lock file"), ..file("Cargo.lock", [0; 4], false) },
+        ]
+    };
+    let open = |columns, rows| {
+        let mut app = showing(columns, rows, view());
+        send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files()) });
+        press(&mut app, "3 o 2");
+        app
+    };
+    assert_looks_at_all_sizes("file_tree", open);
+    let mut app = open(160, 48);
+    let rows = |app: &App| app.file_list.row_count();
+    assert_eq!(rows(&app), 8, "{}", screen(&app));
+    press(&mut app, "g j Enter");
+    assert_eq!(rows(&app), 3, "a folded folder: {}", screen(&app));
+    assert_eq!(app.panes.focus, Pane::Files);
+    send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files()) });
+    assert_eq!(rows(&app), 3, "it stays folded");
+    press(&mut app, "Enter 5 j Enter");
+    assert_eq!(
+        app.finding_list.filter_text, "status:undecided path:src/invoice/total.rs",
+        "a file narrows the findings"
+    );
+    press(&mut app, "3 o 1");
+    assert_eq!(rows(&app), 5);
+}
+
+#[test]
+fn runs_can_be_a_timeline_for_each_branch() {
+    let branches = ["main", "fix/retry", "main", ""];
+    let ids: Vec<String> = (0..4).map(|n| run_id(9 - n)).collect();
+    let open = |columns, rows| {
+        let mut builder = StoreViewBuilder::default();
+        for (id, branch) in ids.iter().zip(branches) {
+            builder.run(RunRow { branch, ..run_row(id) });
+        }
+        let mut app = showing(columns, rows, complete(builder));
+        press(&mut app, "1 j o 2");
+        app
+    };
+    assert_looks_at_all_sizes("runs_by_branch", open);
+    let mut app = open(160, 48);
+    let shown: Vec<&str> =
+        app.run_list.entries.iter().map(|entry| app.store.view.run(entry.index as usize).branch).collect();
+    assert_eq!(shown, ["main", "main", "fix/retry", ""]);
+    assert_eq!(app.selected_run().map(|run| run.id.to_owned()), Some(ids[1].clone()), "the selection stays");
+    press(&mut app, "o 1");
+    assert_eq!(app.selected_run().map(|run| run.id.to_owned()), Some(ids[1].clone()));
+    assert!(!app.run_list.entries.iter().any(|entry| entry.heads_branch));
+}
+
+#[test]
+fn the_tenth_item_of_a_menu_has_a_digit() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "o");
+    let items = app.views.front_as::<crate::tui::views::menu::MenuView>().map(|menu| menu.items.len());
+    assert_eq!(items, Some(10));
+    press(&mut app, "0");
+    assert!(app.views.is_empty());
+    assert_eq!(app.finding_list.arrangement.grouping, FindingGrouping::Run);
+}
+
+#[test]
 fn a_chosen_finding_is_shown_whatever_tab_was_open() {
     for (keys, tab) in [("L", Tab::Ledger), ("l l", Tab::Diff)] {
         let mut app = showing(160, 48, view());
@@ -131,7 +240,7 @@ fn a_chosen_finding_is_shown_whatever_tab_was_open() {
 #[test]
 fn files_that_were_left_out_are_one_row_until_it_is_opened() {
     let mut app = showing(160, 48, view());
-    let row = |path: &str, state| FileListRow { path: path.to_owned(), counts: [0; 4], state };
+    let row = |path: &str, state| FileListRow { path: path.to_owned(), counts: [0; 4], state, is_viewed: false };
     let files = vec![
         row("Cargo.lock", FileListState::LeftOut("lock file")),
         row("a.rs", FileListState::Covered),
@@ -188,6 +297,16 @@ fn announced(before: RunRow<'_>, after: RunRow<'_>) -> (Option<(NoticeLevel, Str
     let with = |row: RunRow<'_>| {
         let mut builder = StoreViewBuilder::default();
         builder.run(row);
+        for (priority, number) in Priority::ALL.into_iter().zip(row.counts) {
+            for n in 0..number {
+                let id = finding_id(10 * priority as u32 + n);
+                builder.finding(FindingRow { priority, ..finding_row(&id, row.id) });
+            }
+        }
+        // Not the first finding of all, which is announced in another way.
+        let (old, id) = (run_id(3), finding_id(99));
+        builder.run(run_row(&old));
+        builder.finding(finding_row(&id, &old));
         complete(builder)
     };
     let mut app = showing(160, 48, with(before));
@@ -248,6 +367,47 @@ fn the_end_of_a_run_and_urgent_findings_are_announced() {
     for scope_hash in ["import:sarif", "fix:fx_1"] {
         let (before, after) = (RunRow { scope_hash, ..working }, RunRow { scope_hash, ..done });
         assert_eq!(announced(before, after), (None, Vec::new()), "{scope_hash} has an answer of its own");
+    }
+}
+
+#[test]
+fn an_urgent_finding_that_was_known_is_no_news_when_another_run_reports_it() {
+    let (known, new) = (finding_id(1), finding_id(2));
+    let (old, working) = (run_id(3), run_id(4));
+    let with = |found: &[&str]| {
+        let mut builder = StoreViewBuilder::default();
+        let counts = [found.len() as u32, 0, 0, 0];
+        builder.run(RunRow { status: RunStatus::Reviewing, counts, ..run_row(&working) });
+        builder.run(run_row(&old));
+        for id in found {
+            builder.finding(FindingRow { priority: Priority::P0, ..finding_row(id, &working) });
+        }
+        if !found.contains(&known.as_str()) {
+            builder.finding(FindingRow { priority: Priority::P0, ..finding_row(&known, &old) });
+        }
+        complete(builder)
+    };
+    let mut app = showing(160, 48, with(&[]));
+    app.notice = None;
+    send(&mut app, AppMessage::StoreRead { view: with(&[&known]), written: 0 });
+    assert_eq!(app.notice, None);
+    send(&mut app, AppMessage::StoreRead { view: with(&[&known, &new]), written: 0 });
+    let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+    assert_eq!(said, Some("builtin found 1 finding, 1 P0 in worktree"));
+}
+
+#[test]
+fn what_the_user_has_written_is_never_new() {
+    let header = |app: &App| screen(app).lines().next().unwrap_or_default().to_owned();
+    for (reviewer, is_new) in [("you", false), ("lint", true)] {
+        let (id, run) = (finding_id(1), run_id(3));
+        let mut builder = StoreViewBuilder::default();
+        builder.run(RunRow { reviewer, scope_hash: "import:you", ..run_row(&run) });
+        builder.finding(finding_row(&id, &run));
+        let mut app = app(160, 48);
+        Arc::make_mut(&mut app.finding_list.overrides).last_visit = Some(Arc::new(LastVisit::default()));
+        send(&mut app, AppMessage::StoreRead { view: complete(builder), written: 0 });
+        assert_eq!(header(&app).contains("1 new"), is_new, "{reviewer}: {}", header(&app));
     }
 }
 

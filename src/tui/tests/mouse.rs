@@ -201,3 +201,42 @@ fn the_mouse_is_switched_off_and_on() {
     click(&mut app, x, y + 3);
     assert_eq!(app.finding_list.cursor.selected, 1);
 }
+
+#[test]
+fn a_click_on_a_reason_dismisses_in_triage_mode() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "t");
+    let (x, y) = find(&app, "2 false alarm");
+    let commands = click(&mut app, x + 3, y);
+    let reasons = commands.iter().find_map(|command| match command {
+        AppCommand::Triage(crate::tui::message::TriageOrder::Set(lines)) => Some(lines[0].reason.clone()),
+        _ => None,
+    });
+    assert_eq!(reasons.as_deref(), Some("false alarm"));
+}
+
+#[test]
+fn a_double_click_runs_a_row_of_the_palette_and_the_wheel_moves_in_it() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, ":");
+    let (x, y) = find(&app, "review: choose scope");
+    point(&mut app, MouseKind::WheelDown, x, y);
+    assert_eq!(app.views.len(), 1);
+    let (x, y) = find(&app, "review: choose scope");
+    click(&mut app, x, y);
+    assert_eq!(app.views.len(), 1, "one click selects");
+    click(&mut app, x, y);
+    assert!(app.views.front_as::<crate::tui::views::palette::PaletteView>().is_none());
+    assert!(screen(&app).contains("reviewer"), "{}", screen(&app));
+}
+
+#[test]
+fn the_cockpit_is_suspended_from_any_window() {
+    for keys in ["", "x", "f", "r", "?", "o", "S", "t", ":"] {
+        let mut app = showing(160, 48, view());
+        press(&mut app, keys);
+        let (views, commands) = (app.views.len(), press(&mut app, "Ctrl-z"));
+        assert!(matches!(commands.as_slice(), [AppCommand::Suspend]), "{keys}: {commands:?}");
+        assert_eq!(app.views.len(), views, "{keys}");
+    }
+}

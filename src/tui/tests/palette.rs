@@ -173,6 +173,7 @@ fn command(name: &str, key: &str, parts: Vec<CommandPart>, shell: bool) -> Custo
         key: key.to_owned(),
         run: vec![CommandWord(vec![CommandPart::Text("echo".to_owned())]), CommandWord(parts)],
         shell,
+        pause: false,
         place: CommandPlace::Background,
         location: SettingLocation::File { path: "config.toml".into(), line: 3, column: 1 },
     }

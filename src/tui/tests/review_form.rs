@@ -98,6 +98,14 @@ fn named(name: &str) -> ChosenReviewer {
     ChosenReviewer::Default,
     false
 )]
+#[case::a_commit_by_its_title("r 6 4 2 9 Enter", Some(Scope::Commit("91d02f4".into())), ChosenReviewer::Default, false)]
+#[case::since_a_commit_by_its_title(
+    "r 7 c h u n k s Enter",
+    Some(Scope::Range { from: "a0c3bec".into(), to: "HEAD".into() }),
+    ChosenReviewer::Default,
+    false
+)]
+#[case::a_name_that_is_listed_and_part_of_a_title("r 6 r e t r y Enter", Some(Scope::Commit("retry".into())), ChosenReviewer::Default, false)]
 #[case::since_a_branch(
     "r 7 r e t r y Down Enter",
     Some(Scope::Range { from: "retry".into(), to: "HEAD".into() }),

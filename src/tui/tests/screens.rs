@@ -25,10 +25,25 @@ fn with_page(columns: u16, rows: u16) -> App {
     let subject = DetailSubject::Finding(finding_id(2));
     send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(2, 3) });
     let files = vec![
-        FileListRow { path: "src/config.rs".into(), counts: [1, 0, 0, 0], state: FileListState::Covered },
-        FileListRow { path: "src/invoice/total.rs".into(), counts: [0, 1, 1, 0], state: FileListState::Covered },
-        FileListRow { path: "src/mail.rs".into(), counts: [0; 4], state: FileListState::Covered },
-        FileListRow { path: "Cargo.lock".into(), counts: [0; 4], state: FileListState::LeftOut("lock file") },
+        FileListRow {
+            path: "src/config.rs".into(),
+            counts: [1, 0, 0, 0],
+            state: FileListState::Covered,
+            is_viewed: false,
+        },
+        FileListRow {
+            path: "src/invoice/total.rs".into(),
+            counts: [0, 1, 1, 0],
+            state: FileListState::Covered,
+            is_viewed: false,
+        },
+        FileListRow { path: "src/mail.rs".into(), counts: [0; 4], state: FileListState::Covered, is_viewed: false },
+        FileListRow {
+            path: "Cargo.lock".into(),
+            counts: [0; 4],
+            state: FileListState::LeftOut("lock file"),
+            is_viewed: false,
+        },
     ];
     send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files) });
     app
@@ -38,6 +53,16 @@ fn with_page(columns: u16, rows: u16) -> App {
 fn first_start() {
     assert_looks_at_all_sizes("first_start", |columns, rows| {
         showing(columns, rows, complete(StoreViewBuilder::default()))
+    });
+}
+
+#[test]
+fn first_start_without_a_store() {
+    assert_looks_at_all_sizes("first_start_failed", |columns, rows| {
+        let mut app = showing(columns, rows, complete(StoreViewBuilder::default()));
+        let error = "cannot write /home/ada/.local/state/revdeck/runs: No space left on device".to_owned();
+        send(&mut app, AppMessage::Opened { outcome: Err(error), terms: None });
+        app
     });
 }
 

@@ -270,6 +270,9 @@ fn a_snoozed_finding_stays_where_it_is_until_the_list_is_filtered_again_and_come
     let snoozed = SnoozedFindings::for_test(&[(&finding_id(1), until)]);
     send(&mut app, AppMessage::Snoozed(Arc::new(snoozed)));
     assert_eq!((selected(&app), &app.finding_list.rows), (finding_id(2), &rows));
+    let shown = screen(&app);
+    assert!(shown.lines().next().is_some_and(|header| header.contains("3 open  1 snoozed")), "{shown}");
+    assert!(shown.lines().any(|row| row.contains("src/config.rs:7") && row.contains("snoozed ")), "{shown}");
     press(&mut app, "1 2");
     assert_eq!(app.finding_list.rows.len(), rows.len() - 1);
     press(&mut app, "f Ctrl-u");

@@ -27,7 +27,13 @@ pub fn announce_changes(app: &mut App, next: &Arc<StoreView>, commands: &mut Vec
             continue;
         }
         let counts = before.run_index(&id).map_or([0; 4], |index| before.run(index).counts);
-        let text = if run.status.is_terminal() { describe_end(app, &run) } else { describe_urgent(app, &run, counts) };
+        let text = match run.status.is_terminal() {
+            true => describe_end(app, &run),
+            false if count_urgent(run.counts) > count_urgent(counts) => {
+                describe_urgent(app, &run, count_unknown(&before, next, &run))
+            }
+            false => None,
+        };
         said.extend(text);
     }
     for (level, text) in said.into_iter().take(MAX_ANNOUNCED) {
@@ -67,10 +73,23 @@ fn describe_end(app: &App, run: &RunRow<'_>) -> Option<(NoticeLevel, String)> {
     })
 }
 
-/// Describes urgent findings of a working run that were not there `before`.
-fn describe_urgent(app: &App, run: &RunRow<'_>, before: [u32; 4]) -> Option<(NoticeLevel, String)> {
-    let more = |priority: Priority| run.counts[priority.index()].saturating_sub(before[priority.index()]);
-    let new = [more(Priority::P0), more(Priority::P1), 0, 0];
+/// Returns the number of P0 and P1.
+fn count_urgent(counts: [u32; 4]) -> u32 {
+    counts[0].saturating_add(counts[1])
+}
+
+/// Counts the urgent findings of a run by priority that the view before did not have: a problem that was known is no news.
+fn count_unknown(before: &StoreView, next: &StoreView, run: &RunRow<'_>) -> [u32; 4] {
+    let mut counts = [0; 4];
+    let findings = (0..next.finding_count()).map(|index| next.finding(index));
+    for finding in findings.filter(|finding| finding.priority <= Priority::P1 && finding.last_run == run.id) {
+        counts[finding.priority.index()] += u32::from(before.finding_index(finding.id).is_none());
+    }
+    counts
+}
+
+/// Describes new urgent findings of a working run.
+fn describe_urgent(app: &App, run: &RunRow<'_>, new: [u32; 4]) -> Option<(NoticeLevel, String)> {
     (new != [0; 4]).then(|| {
         let name = text::sanitize_line(&app.name_run(run)).into_owned();
         (NoticeLevel::Info, format!("{} found {} in {name}", text::sanitize_line(run.reviewer), describe_counts(new)))

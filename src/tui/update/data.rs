@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::app::{App, FileListEntry, FilterStep, NoticeLevel, OpeningLook, Pane};
+use super::super::app::{App, FilterStep, NoticeLevel, OpeningLook, Pane};
 use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter};
 use super::super::finding_order::{FindingArrangement, ListedFindings};
 use super::super::keymap::Action;
@@ -12,6 +12,7 @@ use super::super::message::{AppCommand, DetailSubject, FileListRow, FileListStat
 use super::super::request_counter::RequestCounter;
 use super::announce;
 use super::runs::{position_of_run, rebuild_runs};
+use crate::config::FileOrder;
 use crate::domain::{FindingStatus, RunStatus, Time};
 use crate::runner::SnoozedFindings;
 use crate::store::StoreView;
@@ -272,7 +273,7 @@ fn is_showing_active_run(app: &App) -> bool {
 /// Sets the files of a run from its findings, until the run's output is read.
 pub fn set_files_from_view(app: &mut App, run: &str) {
     let known_before = app.file_list.run == run;
-    let selected = app.selected_file().map(|file| file.path.clone());
+    let selected = app.file_list.path_at(app.file_list.cursor.selected).map(str::to_owned);
     let mut files: BTreeMap<&str, [u32; 4]> = BTreeMap::new();
     if let Some(wanted) = app.store.view.run_index(run) {
         let view = &app.store.view;
@@ -291,7 +292,12 @@ pub fn set_files_from_view(app: &mut App, run: &str) {
     }
     let rows = files
         .into_iter()
-        .map(|(path, counts)| FileListRow { path: path.to_owned(), counts, state: FileListState::Unknown })
+        .map(|(path, counts)| FileListRow {
+            path: path.to_owned(),
+            counts,
+            state: FileListState::Unknown,
+            is_viewed: false,
+        })
         .collect();
     app.file_list.run = run.to_owned();
     set_files(app, rows, if known_before { selected } else { None });
@@ -303,7 +309,8 @@ pub fn apply_files(app: &mut App, run: &str, files: Option<Vec<FileListRow>>) {
         return;
     }
     let Some(files) = files else { return set_files_from_view(app, run) };
-    let selected = app.selected_file().filter(|_| app.file_list.run == run).map(|file| file.path.clone());
+    let selected = app.file_list.path_at(app.file_list.cursor.selected).filter(|_| app.file_list.run == run);
+    let selected = selected.map(str::to_owned);
     app.file_list.run = run.to_owned();
     set_files(app, files, selected);
 }
@@ -318,13 +325,21 @@ fn set_files(app: &mut App, files: Vec<FileListRow>, selected: Option<String>) {
     }
 }
 
-/// Lists the files that were left out, or folds them into one row. Returns false if that row is not selected.
-pub fn toggle_left_out_files(app: &mut App) -> bool {
+/// Arranges the files anew; the selected file stays selected.
+pub fn arrange_files(app: &mut App, order: FileOrder) {
+    let selected = app.selected_file().map(|file| file.path.clone());
+    app.file_list.set_order(order);
+    let at = selected.and_then(|path| app.file_list.position_of(&path)).unwrap_or(0);
+    let (rows, height) = (app.file_list.row_count(), app.pane_height(Pane::Files));
+    app.file_list.cursor.select(at, rows, height);
+}
+
+/// Lists the files that the selected row stands for, or folds them into it. Returns false if it is the row of a file.
+pub fn toggle_files(app: &mut App) -> bool {
     let selected = app.file_list.cursor.selected;
-    if !matches!(app.file_list.row(selected), Some(FileListEntry::LeftOut(_))) {
+    if !app.file_list.toggle_fold(selected) {
         return false;
     }
-    app.file_list.unfolded = !app.file_list.unfolded;
     let (rows, height) = (app.file_list.row_count(), app.pane_height(Pane::Files));
     app.file_list.cursor.select(selected, rows, height);
     true

@@ -11,7 +11,7 @@ use super::super::views::confirm::{ConfirmAction, ConfirmView};
 use super::super::views::prompt::{InputPromptKind, PromptView};
 use super::super::views::{self, KeyPress, fix};
 use super::marks::{toggle_all_marks, toggle_mark_range, toggle_marks};
-use super::menus::{build_copy_menu, build_order_menu};
+use super::menus::{build_copy_menu, build_file_order_menu, build_order_menu, build_run_order_menu};
 use super::mouse::toggle_mouse;
 use super::search::search_next;
 use super::{ask, data, folds, keep_theme, parse_run_id, push_quit, rebuild_page, runs, secrets, switch_theme, triage};
@@ -59,8 +59,8 @@ pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) 
     }
 }
 
-/// Runs an action that works the same in front of any view: help, palette, commands of the user. Returns false for
-/// another action.
+/// Runs an action that works the same in front of any view: help, palette, commands of the user, what concerns the
+/// terminal. Returns false for another action.
 fn run_over_views(app: &mut App, action: Action, commands: &mut Vec<AppCommand>) -> bool {
     match action {
         Action::Help | Action::Palette => {
@@ -68,6 +68,8 @@ fn run_over_views(app: &mut App, action: Action, commands: &mut Vec<AppCommand>)
             views::open_for_action(app, action, commands);
         }
         Action::Custom(index) => run_command(app, index, commands),
+        Action::Redraw => commands.push(AppCommand::Redraw),
+        Action::Suspend => commands.push(AppCommand::Suspend),
         _ => return false,
     }
     true
@@ -234,7 +236,8 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Viewed => run_action(app, A::PageDown, count, commands),
         // The diff has executed them.
         A::NextHunk | A::PreviousHunk | A::NextFile | A::PreviousFile | A::NextFinding | A::PreviousFinding => {}
-        A::SideBySide => {}
+        A::SideBySide | A::Wrap => {}
+        A::Diff => toggle_diff(app, commands),
         A::Comment => prompt_finding(app),
         A::NextTab => switch_tab(app, true),
         A::PreviousTab => switch_tab(app, false),
@@ -266,6 +269,8 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Redo => triage::undo_or_redo(app, TriageOrder::Redo, commands),
         A::Filter => prompt_filter(app, commands),
         A::Search => prompt_search(app),
+        A::Order if app.panes.list == Pane::Files => app.views.open(build_file_order_menu(app)),
+        A::Order if app.panes.list == Pane::Runs => app.views.open(build_run_order_menu(app)),
         A::Order => app.views.open(build_order_menu(app)),
         A::Cancel => confirm_cancel(app),
         A::Pause => toggle_pause(app, commands),
@@ -277,8 +282,8 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Mouse => toggle_mouse(app, commands),
         A::NextTheme => switch_theme(app),
         A::KeepTheme => keep_theme(app, commands),
-        A::Redraw => commands.push(AppCommand::Redraw),
-        A::Suspend => commands.push(AppCommand::Suspend),
+        // They work in front of any view.
+        A::Redraw | A::Suspend => {}
         A::Quit => push_quit(commands),
         // Only views and prompts have these.
         A::Reason1 | A::Reason2 | A::Reason3 | A::Reason4 | A::Reason5 | A::Later | A::Skip | A::Return => {}
@@ -338,6 +343,28 @@ fn go_right(app: &mut App, commands: &mut Vec<AppCommand>) {
     }
 }
 
+/// Goes to the diff of the selected item, or from there back to its page in the list that led to it.
+fn toggle_diff(app: &mut App, commands: &mut Vec<AppCommand>) {
+    if app.detail.tab == Tab::Diff && app.panes.focus == Pane::Detail {
+        app.detail.tab = Tab::Page;
+        app.detail.scroll = 0;
+        return focus_pane(app, app.panes.list, commands);
+    }
+    open_diff(app, commands);
+}
+
+/// Opens the diff of the selected item.
+pub fn open_diff(app: &mut App, commands: &mut Vec<AppCommand>) {
+    if app.detail.subject == DetailSubject::Nothing {
+        return app.show_notice(NoticeLevel::Info, "nothing is selected");
+    }
+    if app.detail.tab != Tab::Diff {
+        app.detail.tab = Tab::Diff;
+        app.detail.scroll = 0;
+    }
+    focus_pane(app, Pane::Detail, commands);
+}
+
 fn toggle_ledger(app: &mut App, commands: &mut Vec<AppCommand>) {
     app.detail.tab = if app.detail.tab == Tab::Ledger { Tab::Page } else { Tab::Ledger };
     app.detail.scroll = 0;
@@ -380,7 +407,8 @@ fn prompt_finding(app: &mut App) {
     match diff::source_at_cursor(app) {
         Some((path, line)) => {
             let run = app.detail.diff.page().run.clone();
-            open_prompt(app, InputPromptKind::Finding { run, path, line }, LineEdit::default());
+            let removed = diff::removed_line_at_cursor(app);
+            open_prompt(app, InputPromptKind::Finding { run, path, line, removed }, LineEdit::default());
         }
         None => app.show_notice(NoticeLevel::Info, "a finding is written on a line of the tab Diff"),
     }
@@ -495,7 +523,6 @@ fn set_run_fold(app: &mut App, wanted: Option<bool>) {
 
 pub(super) fn open_selected(app: &mut App, commands: &mut Vec<AppCommand>) {
     match app.panes.focus {
-        Pane::Runs if can_unfold(app) => set_run_fold(app, Some(true)),
         Pane::Runs => {
             if let Some(run) = app.selected_run().map(|run| run.id.to_owned()) {
                 focus_pane(app, Pane::Findings, commands);
@@ -518,9 +545,9 @@ pub(super) fn open_selected(app: &mut App, commands: &mut Vec<AppCommand>) {
     }
 }
 
-/// Opens the files that were left out, or narrows the findings to the selected file.
+/// Folds or unfolds what the row stands for, or narrows the findings to the selected file.
 fn open_selected_file(app: &mut App, commands: &mut Vec<AppCommand>) {
-    if data::toggle_left_out_files(app) {
+    if data::toggle_files(app) {
         return;
     }
     let Some(path) = app.selected_file().map(|file| file.path.clone()) else { return };

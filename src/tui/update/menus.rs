@@ -1,11 +1,12 @@
-//! Builds the menu of texts to copy.
+//! Builds the menus of orders and of texts to copy.
 
-use super::super::app::App;
+use super::super::app::{App, RunOrder};
 use super::super::finding_order::{FindingArrangement, FindingGrouping, FindingSort};
 use super::super::markdown;
 use super::super::message::{CopyOrder, DetailSubject};
 use super::super::page_data::PageData;
 use super::super::views::menu::{MenuChoice, MenuItem, MenuView};
+use crate::config::FileOrder;
 
 /// Builds the menu of orders and groups of the findings; the present order is selected.
 pub fn build_order_menu(app: &App) -> MenuView {
@@ -26,6 +27,42 @@ pub fn build_order_menu(app: &App) -> MenuView {
     });
     let selected = FindingSort::ALL.iter().position(|sort| *sort == now.sort).unwrap_or(0);
     MenuView { title: "Order of the findings".into(), items: sorts.into_iter().chain(groupings).collect(), selected }
+}
+
+/// Builds the menu of orders of the runs; the present order is selected.
+pub fn build_run_order_menu(app: &App) -> MenuView {
+    let now = app.run_list.order;
+    let item = |order: RunOrder| MenuItem {
+        label: match order {
+            RunOrder::Age => "newest first",
+            RunOrder::Branch => "a timeline for each branch",
+        }
+        .to_owned(),
+        hint: if order == now { "as it is now" } else { "" }.to_owned(),
+        choice: MenuChoice::ArrangeRuns(order),
+    };
+    let selected = RunOrder::ALL.iter().position(|order| *order == now).unwrap_or(0);
+    MenuView { title: "Order of the runs".into(), items: RunOrder::ALL.map(item).into(), selected }
+}
+
+/// Builds the menu of orders of the files; the present order is selected.
+pub fn build_file_order_menu(app: &App) -> MenuView {
+    let now = app.file_list.order();
+    let item = |order: FileOrder| MenuItem {
+        label: match order {
+            FileOrder::Findings => "files with findings first",
+            FileOrder::Folders => "tree of folders",
+        }
+        .to_owned(),
+        hint: if order == now { "as it is now" } else { "" }.to_owned(),
+        choice: MenuChoice::ArrangeFiles(order),
+    };
+    let selected = FileOrder::ALL.iter().position(|order| *order == now).unwrap_or(0);
+    MenuView {
+        title: "Order of the files".into(),
+        items: FileOrder::ALL.iter().map(|order| item(*order)).collect(),
+        selected,
+    }
 }
 
 /// Builds the menu of texts to copy from the selected item; `None` if nothing is selected.

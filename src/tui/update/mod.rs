@@ -12,12 +12,13 @@ mod folds;
 pub(crate) use filter_line::{accept_filter, apply_filter};
 pub(crate) use folds::selected_fold as chosen_fold;
 mod keys;
-pub(crate) use keys::{focus_pane, go_to_row, pausable_run, request_review, run_chosen_action};
+pub(crate) use keys::{focus_pane, go_to_row, open_diff, pausable_run, request_review, run_chosen_action};
 mod marks;
 pub(crate) use marks::commit_mark_range;
 mod menus;
 mod mouse;
 mod runs;
+pub(crate) use runs::{arrange_runs, request_subjects};
 mod search;
 mod secrets;
 pub(crate) use search::{find_row, search_next};
@@ -97,7 +98,8 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::ViewedFile { mark, result } => diff::apply_viewed(app, &mark, result),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
         AppMessage::RunSubjects(subjects) => {
-            app.run_list.subjects.extend(subjects.into_iter().map(|(run, subject)| (run, Some(subject))));
+            Arc::make_mut(&mut app.run_list.subjects)
+                .extend(subjects.into_iter().map(|(run, subject)| (run, Some(subject))));
         }
         AppMessage::Reported { run, findings } => data::apply_reported(app, run, findings, &mut commands),
         AppMessage::Triaged { order, result, written } => {
@@ -235,7 +237,7 @@ fn apply_opening(app: &mut App, outcome: Result<OpeningOutcome, String>, terms: 
         Ok(outcome) => outcome,
         Err(error) => {
             app.append_notice(NoticeLevel::Error, format!("nothing is reviewed: {error}"));
-            app.opening = OpeningLook::Nothing(error);
+            app.opening = OpeningLook::Failed(error);
             return;
         }
     };
@@ -362,7 +364,7 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
     // The rows above the page change with the run's activity.
     clamp_scroll(app);
     diff::sync(app, commands);
-    runs::request_subjects(app, commands);
+    runs::request_visible_subjects(app, commands);
 }
 
 /// Returns the selected item of the list that had the focus last.

@@ -95,6 +95,7 @@ fn row_at(app: &App, pane: Pane, line: usize) -> Option<usize> {
     match pane {
         Pane::Runs => match app.run_list.line(app.run_list.cursor.offset + line)? {
             RunListLine::Run(at) | RunListLine::Fold(at) => Some(at),
+            RunListLine::Branch(_) => None,
         },
         Pane::Files => Some(app.file_list.cursor.offset + line).filter(|at| *at < app.file_list.row_count()),
         Pane::Findings | Pane::Detail => match app.finding_list.line(app.finding_list.cursor.offset + line)? {
@@ -111,6 +112,9 @@ fn press_page(app: &mut App, row: u16, is_double: bool, commands: &mut Vec<AppCo
     let Some(row) = row.checked_sub(app.status_rows(height)) else { return };
     if diff::is_shown(app) {
         app.detail.diff.move_to(app.detail.diff.top() + usize::from(row));
+        if is_double {
+            diff::run_action(app, Action::Open, None, commands);
+        }
         return;
     }
     let line = app.detail.scroll + usize::from(row);

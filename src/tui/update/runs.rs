@@ -1,8 +1,9 @@
 //! Builds the list of runs: replaced runs below the run that replaced them. Requests what the visible runs reviewed.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use super::super::app::{App, FoldReason, FoldedRuns, Pane, RunEntry, RunListLine};
+use super::super::app::{App, FoldReason, FoldedRuns, Pane, RunEntry, RunListLine, RunOrder};
 use super::super::message::{AppCommand, RunSubjectQuery};
 use super::data;
 use crate::domain::RunStatus;
@@ -24,11 +25,23 @@ pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
             None => top.push(index),
         }
     }
+    if app.run_list.order == RunOrder::Branch {
+        sort_by_branch(view, &mut top);
+    }
     let mut entries = Vec::with_capacity(top.len());
+    let mut branch = None;
     for index in top {
         let to_row = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
-        let entry =
-            RunEntry { index: to_row(index), nested: false, folded: FoldedRuns::default(), unfolded: false, line: 0 };
+        let its = Some(view.run(index).branch).filter(|_| app.run_list.order == RunOrder::Branch);
+        let entry = RunEntry {
+            index: to_row(index),
+            nested: false,
+            folded: FoldedRuns::default(),
+            unfolded: false,
+            heads_branch: its.is_some() && its != branch,
+            line: 0,
+        };
+        branch = its;
         let Some((folded, runs)) = below.get(&index) else {
             entries.push(entry);
             continue;
@@ -38,7 +51,8 @@ pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
             continue;
         }
         entries.push(RunEntry { unfolded: true, ..entry });
-        entries.extend(runs.iter().map(|index| RunEntry { index: to_row(*index), nested: true, ..entry }));
+        let nested = RunEntry { nested: true, heads_branch: false, ..entry };
+        entries.extend(runs.iter().map(|index| RunEntry { index: to_row(*index), ..nested }));
     }
     let line = app.run_list.selected_line();
     app.run_list.set_entries(entries);
@@ -52,6 +66,23 @@ pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
     if let Some(id) = app.run_list.awaited.take() {
         data::select_run(app, &id);
     }
+}
+
+/// Puts the runs of a branch together; the branch of the newest run comes first.
+fn sort_by_branch(view: &StoreView, runs: &mut [usize]) {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for index in runs.iter() {
+        let next = places.len();
+        places.entry(view.run(*index).branch).or_insert(next);
+    }
+    runs.sort_by_key(|index| places.get(view.run(*index).branch).copied());
+}
+
+/// Sorts the list anew; the selected run stays selected.
+pub fn arrange_runs(app: &mut App, order: RunOrder) {
+    app.run_list.order = order;
+    let selected = app.selected_run().map(|run| run.id.to_owned());
+    rebuild_runs(app, selected.as_deref());
 }
 
 /// Returns the position of a run in the list, by its index in the view.
@@ -122,19 +153,24 @@ fn find_root(replacements: &[Replacement], index: usize) -> Option<(usize, FoldR
 }
 
 /// Requests the commits of the visible runs that reviewed commits, once for each run.
-pub fn request_subjects(app: &mut App, commands: &mut Vec<AppCommand>) {
+pub fn request_visible_subjects(app: &mut App, commands: &mut Vec<AppCommand>) {
     let list = &app.run_list;
-    let height = app.pane_height(Pane::Runs);
+    let lines = list.cursor.offset..list.cursor.offset + app.pane_height(Pane::Runs);
+    let visible = lines.map_while(|line| list.line(line)).filter_map(|line| match line {
+        RunListLine::Run(at) => Some(list.entries[at].index as usize),
+        RunListLine::Fold(_) | RunListLine::Branch(_) => None,
+    });
+    let visible: Vec<usize> = visible.collect();
+    request_subjects(app, visible, commands);
+}
+
+/// Requests the commits of those runs that reviewed commits, given by their indices in the view, once for each run.
+pub fn request_subjects(app: &mut App, runs: impl IntoIterator<Item = usize>, commands: &mut Vec<AppCommand>) {
     let mut queries = Vec::new();
-    for line in list.cursor.offset..list.cursor.offset + height {
-        let at = match list.line(line) {
-            Some(RunListLine::Run(at)) => at,
-            Some(RunListLine::Fold(_)) => continue,
-            None => break,
-        };
-        let run = app.store.view.run(list.entries[at].index as usize);
+    for index in runs {
+        let run = app.store.view.run(index);
         let has_commits = ["commit:", "range:", "branch"].iter().any(|scope| run.scope.starts_with(scope));
-        if has_commits && !run.snapshot_commit.is_empty() && !list.subjects.contains_key(run.id) {
+        if has_commits && !run.snapshot_commit.is_empty() && !app.run_list.subjects.contains_key(run.id) {
             queries.push(RunSubjectQuery {
                 run: run.id.to_owned(),
                 base: run.base_commit.to_owned(),
@@ -143,7 +179,8 @@ pub fn request_subjects(app: &mut App, commands: &mut Vec<AppCommand>) {
         }
     }
     if !queries.is_empty() {
-        app.run_list.subjects.extend(queries.iter().map(|query| (query.run.clone(), None)));
+        let subjects = Arc::make_mut(&mut app.run_list.subjects);
+        subjects.extend(queries.iter().map(|query| (query.run.clone(), None)));
         commands.push(AppCommand::LoadRunSubjects(queries));
     }
 }

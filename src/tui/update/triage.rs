@@ -63,6 +63,9 @@ pub fn request_verdict(app: &mut App, lines: Vec<TriageOrderItem>, commands: &mu
         app.decisions.last = Some(LastVerdict { status: *status, reason: reason.clone() });
     }
     app.decisions.pending += 1;
+    // The store may be read again before its answer comes: the rows stay where they are even then.
+    let known = Arc::make_mut(&mut app.finding_list.overrides);
+    lines.iter().for_each(|line| data::pin_finding(known, line.finding.as_str()));
     commands.push(AppCommand::Triage(TriageOrder::Set(lines)));
 }
 
@@ -206,6 +209,8 @@ pub fn request_snooze(
             policy::may_snooze(Actor::User, subject, end, now).map_err(|refusal| refusal.to_string())?;
         }
     }
+    let known = Arc::make_mut(&mut app.finding_list.overrides);
+    findings.iter().for_each(|id| data::pin_finding(known, id.as_str()));
     commands.push(AppCommand::SnoozeFindings { findings: findings.to_vec(), wish });
     triage_view::record_snoozes(app, findings, commands);
     Ok(())

@@ -9,8 +9,9 @@ use super::confirm::{ConfirmAction, ConfirmView};
 use super::fix::{self, FixOrder};
 use super::window::{draw_window, place_window};
 use super::{KeyPress, View, ViewFlow, with_labels};
+use crate::config::FileOrder;
 use crate::domain::FindingId;
-use crate::tui::app::{App, Pane};
+use crate::tui::app::{App, Pane, RunOrder};
 use crate::tui::draw::painter::Painter;
 use crate::tui::draw::selection_style;
 use crate::tui::finding_order::FindingArrangement;
@@ -19,7 +20,7 @@ use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::message::{AppCommand, CopyOrder, Tab};
 use crate::tui::theme::Role;
-use crate::tui::update::{data, focus_pane};
+use crate::tui::update::{arrange_runs, data, focus_pane};
 
 /// Open menu.
 #[derive(Debug, Clone)]
@@ -51,6 +52,10 @@ pub enum MenuChoice {
     PlanFix(Vec<FindingId>),
     /// Sorts and groups the findings.
     Arrange(FindingArrangement),
+    /// Arranges the files.
+    ArrangeFiles(FileOrder),
+    /// Sorts the runs.
+    ArrangeRuns(RunOrder),
 }
 
 impl MenuChoice {
@@ -66,6 +71,8 @@ impl MenuChoice {
             }
             Self::PlanFix(findings) => commands.push(AppCommand::PlanFix(findings)),
             Self::Arrange(arrangement) => data::rearrange(app, arrangement, commands),
+            Self::ArrangeFiles(order) => data::arrange_files(app, order),
+            Self::ArrangeRuns(order) => arrange_runs(app, order),
         }
     }
 }
@@ -88,6 +95,16 @@ impl MenuView {
     }
 }
 
+/// Returns the digit that chooses an item, given by its index; 0 stands for the tenth.
+fn digit_of_item(index: usize) -> Option<usize> {
+    (index < 10).then_some((index + 1) % 10)
+}
+
+/// Returns the index of the item that a digit chooses.
+fn item_of_digit(digit: char) -> usize {
+    (digit as usize + 9 - '0' as usize) % 10
+}
+
 impl View for MenuView {
     fn key_context(&self) -> KeyContext {
         KeyContext::Menu
@@ -105,7 +122,7 @@ impl View for MenuView {
             }
             (Some(Action::Abort), _) => return ViewFlow::Close,
             (Some(Action::Accept), _) => self.items.get(self.selected),
-            (None, KeyCode::Char(c @ '1'..='9')) => match self.items.get(c as usize - '1' as usize) {
+            (None, KeyCode::Char(c @ '0'..='9')) => match self.items.get(item_of_digit(c)) {
                 Some(item) => Some(item),
                 None => return ViewFlow::Open,
             },
@@ -154,7 +171,9 @@ impl View for MenuView {
                 painter.fill(Rect::new(inside.x - 1, y, inside.width + 2, 1), bar);
                 painter.set_overlay_style(Some(bar));
             }
-            painter.draw_text(inside.x, y, 2, &(row + 1).to_string(), Role::Key);
+            if let Some(digit) = digit_of_item(row) {
+                painter.draw_text(inside.x, y, 1, &digit.to_string(), Role::Key);
+            }
             painter.draw_text(inside.x + 3, y, label, &item.label, Role::Normal);
             let x = inside.x + 3 + label + 3;
             painter.draw_text(x, y, inside.right().saturating_sub(x), &item.hint, Role::Muted);

@@ -186,7 +186,7 @@ pub fn open_for_action(app: &mut App, action: Action, commands: &mut Vec<AppComm
             let help = help::HelpView::new(app, &here);
             app.views.open(help);
         }
-        Action::Palette => palette::open(app),
+        Action::Palette => palette::open(app, commands),
         Action::Stats => stats::open(app, commands),
         Action::Knowledge => knowledge::open(app, commands),
         Action::Triage => triage::open(app, commands),

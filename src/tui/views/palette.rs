@@ -4,18 +4,19 @@ pub mod matching;
 
 use std::sync::Arc;
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::prompt::{draw_line_edit, edit_line};
-use super::window::draw_window;
+use super::window::{draw_window, place_window};
 use super::{KeyPress, View, ViewFlow, ViewRequest, change_view};
 use crate::domain::text;
 use crate::tui::app::{App, Pane};
+use crate::tui::draw;
 use crate::tui::draw::painter::Painter;
 use crate::tui::glyphs;
-use crate::tui::keymap::{Action, KeyContext};
+use crate::tui::keymap::{Action, ActionRow, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
 use crate::tui::message::AppCommand;
@@ -111,11 +112,14 @@ pub struct PaletteView {
     accepts: bool,
 }
 
+/// Most runs, newest first, whose commits are read when the palette opens, so that they are found by their titles.
+const MAX_NAMED_RUNS: usize = 300;
+
 /// Opens the palette in front of the present view.
-pub fn open(app: &mut App) {
+pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
+    update::request_subjects(app, 0..app.store.view.run_count().min(MAX_NAMED_RUNS), commands);
     let entries = collect_entries(app);
-    let view = Arc::clone(&app.store.view);
-    let rows = find_matches(&PaletteQuery { serial: 0, text: String::new(), entries: Arc::clone(&entries), view }).rows;
+    let rows = find_matches(&build_query(app, 0, "", &entries)).rows;
     app.views.open(PaletteView {
         line: LineEdit::default(),
         entries,
@@ -125,6 +129,17 @@ pub fn open(app: &mut App) {
         queries: RequestCounter::default(),
         accepts: false,
     });
+}
+
+fn build_query(app: &App, serial: u64, text: &str, entries: &Arc<[PaletteEntry]>) -> PaletteQuery {
+    PaletteQuery {
+        serial,
+        text: text.to_owned(),
+        entries: Arc::clone(entries),
+        view: Arc::clone(&app.store.view),
+        subjects: Arc::clone(&app.run_list.subjects),
+        quotes: app.display.glyphs.quotes,
+    }
 }
 
 /// Applies a result of the thread, and runs its first row if Enter was pressed for this text.
@@ -175,6 +190,27 @@ impl View for PaletteView {
         ViewFlow::Open
     }
 
+    /// Selects the row under the pointer; a double click runs it or goes there.
+    fn handle_click(
+        &mut self,
+        app: &mut App,
+        cell: Position,
+        is_double: bool,
+        commands: &mut Vec<AppCommand>,
+    ) -> ViewFlow {
+        let (width, height) = window_size(app);
+        let (_, inside) = place_window(app, width, height, false);
+        let list = list_area(inside);
+        let at = self.offset + usize::from(cell.y.saturating_sub(list.y));
+        let Some(row) = self.rows.get(at).filter(|_| list.contains(cell)) else { return ViewFlow::Open };
+        if is_double {
+            run_target(app, row.target.clone(), commands);
+            return ViewFlow::Close;
+        }
+        self.selected = at;
+        ViewFlow::Open
+    }
+
     fn handle_paste(&mut self, app: &mut App, text: &str, commands: &mut Vec<AppCommand>) {
         self.line.insert(text.trim_end_matches(['\r', '\n']));
         self.send_query(app, commands);
@@ -204,20 +240,15 @@ impl PaletteView {
     /// Asks for the rows of the typed text. The old rows stay until the answer comes, which takes milliseconds.
     fn send_query(&mut self, app: &App, commands: &mut Vec<AppCommand>) {
         self.accepts = false;
-        commands.push(AppCommand::View(ViewRequest::Palette(PaletteQuery {
-            serial: self.queries.begin(),
-            text: self.line.text().trim().to_owned(),
-            entries: Arc::clone(&self.entries),
-            view: Arc::clone(&app.store.view),
-        })));
+        let query = build_query(app, self.queries.begin(), self.line.text().trim(), &self.entries);
+        commands.push(AppCommand::View(ViewRequest::Palette(query)));
     }
 
     fn draw_rows(&self, painter: &mut Painter<'_>) {
-        let screen = painter.buffer.area;
-        let height = list_height(painter.app) as u16;
-        let inside = draw_window(painter, screen.width.saturating_sub(4).min(MAX_WIDTH), height + 4, false, "Go to");
+        let (width, height) = window_size(painter.app);
+        let inside = draw_window(painter, width, height, false, "Go to");
         draw_line_edit(painter, Rect { height: 1, ..inside }, &self.line);
-        let list = Rect { y: inside.y + 2, height: inside.height.saturating_sub(2), ..inside };
+        let list = list_area(inside);
         if self.rows.is_empty() && !self.queries.is_waiting() {
             painter.draw_text(list.x, list.y, list.width, "nothing matches", Role::Muted);
         }
@@ -249,6 +280,16 @@ const MAX_HEIGHT: usize = 14;
 /// Returns the rows of the list that fit on the screen.
 fn list_height(app: &App) -> usize {
     usize::from(app.display.rows).saturating_sub(8).clamp(1, MAX_HEIGHT)
+}
+
+/// Returns the width and the height of the window.
+fn window_size(app: &App) -> (u16, u16) {
+    (app.display.columns.saturating_sub(4).min(MAX_WIDTH), list_height(app) as u16 + 4)
+}
+
+/// Returns the rows below the typed text, from the inside of the window.
+fn list_area(inside: Rect) -> Rect {
+    Rect { y: inside.y + 2, height: inside.height.saturating_sub(2), ..inside }
 }
 
 /// Draws the text of a row; matched letters stand out.
@@ -290,8 +331,13 @@ fn collect_entries(app: &App) -> Arc<[PaletteEntry]> {
             || contexts.filter(|context| !is_text(*context)).find_map(|context| app.keymap.key_of(context, action));
         here.or_else(elsewhere).map_or_else(String::new, ToString::to_string)
     };
-    let actions = Action::TABLE.iter().filter(|(action, group, ..)| *group != "Answer" && *action != Action::Palette);
-    let actions = actions.map(|(action, group, name, short, long)| PaletteEntry {
+    let here: Vec<Action> = draw::footer_actions(app, context).into_iter().map(|(action, _)| action).collect();
+    let mut actions: Vec<&ActionRow> = Action::TABLE.iter().filter(|row| is_offered(row, context)).collect();
+    // What the footer offers comes first, in its order; what only moves is faster with its key.
+    actions.sort_by_key(|(action, group, ..)| {
+        (here.iter().position(|known| known == action).unwrap_or(here.len()), GROUPS.iter().position(|g| g == group))
+    });
+    let actions = actions.into_iter().map(|(action, group, name, short, long)| PaletteEntry {
         target: PaletteTarget::Action(*action),
         text: (*long).to_owned(),
         words: format!("{} {short} {group}", name.replace('_', " ")),
@@ -317,6 +363,21 @@ fn collect_entries(app: &App) -> Arc<[PaletteEntry]> {
         hint: key_of(Action::Custom(index)),
     });
     own.chain(actions).chain(themes).chain([ascii]).chain(files).collect()
+}
+
+/// Groups of commands in the order of the palette.
+const GROUPS: [&str; 8] = ["Act", "Decide", "Find", "Panes", "Triage mode", "Live view", "Knowledge", "Move"];
+
+/// Returns true for a command that does something in a context: the keys of a view are for that view only.
+fn is_offered((action, group, ..): &ActionRow, context: KeyContext) -> bool {
+    let is_of_view = match *group {
+        "Answer" => false,
+        "Triage mode" => context == KeyContext::Triage,
+        "Live view" => context == KeyContext::Live,
+        "Knowledge" => context == KeyContext::Knowledge,
+        _ => true,
+    };
+    is_of_view && *action != Action::Palette
 }
 
 /// Returns true for the contexts whose actions cannot be chosen.

@@ -3,11 +3,11 @@
 use ratatui::layout::Rect;
 
 use super::knowledge::{ExportOverwrite, KnowledgeOrder, KnowledgeView};
-use super::revision_list::{OfferedRevision, draw_revisions, find_revisions, range_since};
+use super::revision_list::{OfferedRevision, draw_revisions, find_revisions, is_search_text, range_since};
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, with_labels};
 use crate::domain::{Disposition, FindingId, FindingNote, LineRange, RatingWish, Scope, Time, text};
-use crate::runner::{OwnFinding, PreparedQuestion, SnoozeWish, parse_snooze};
+use crate::runner::{OwnFinding, PreparedQuestion, RemovedLine, SnoozeWish, parse_snooze};
 use crate::tui::app::{App, NoticeLevel, Pane};
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
@@ -89,6 +89,8 @@ pub enum InputPromptKind {
         run: String,
         path: String,
         line: u32,
+        /// Line of the old side that the finding is about; `line` is then the next one that is left.
+        removed: Option<RemovedLine>,
     },
 }
 
@@ -202,8 +204,12 @@ impl View for PromptView {
                 draw_input_line(painter, layout, "filter", self, &["language, kind, origin, words"]);
             }
             InputPromptKind::Export => draw_input_line(painter, layout, "export to", self, &[]),
-            InputPromptKind::Finding { path, line, .. } => {
-                let place = format!("{}:{line}", path.rsplit('/').next().unwrap_or(path));
+            InputPromptKind::Finding { path, line, removed, .. } => {
+                let name = path.rsplit('/').next().unwrap_or(path);
+                let place = match removed {
+                    Some(removed) => format!("{name}, removed line {}", removed.number),
+                    None => format!("{name}:{line}"),
+                };
                 draw_input_line(painter, layout, "finding", self, &[&place, "p0 to p3 in front, else p2"]);
             }
             InputPromptKind::Range { .. } => {
@@ -249,8 +255,23 @@ impl PromptView {
     fn draw_offered_revisions(&self, painter: &mut Painter<'_>) {
         if self.error.is_empty() {
             let offered = self.offered_revisions(painter.app);
+            let chosen = if self.is_only_match_meant(&offered) { 1 } else { self.choice };
             let revisions: Vec<OfferedRevision> = offered.into_iter().map(|(_, revision)| revision).collect();
-            draw_revisions(painter, &revisions, self.choice);
+            draw_revisions(painter, &revisions, chosen);
+        }
+    }
+
+    /// Returns true if the typed text means the only revision that matches it.
+    fn is_only_match_meant(&self, offered: &[(String, OfferedRevision)]) -> bool {
+        self.choice == 0 && offered.len() == 1 && is_search_text(&self.query)
+    }
+
+    /// Returns the revision or range to review: the only match of a search, else the text itself.
+    fn read_revision(&self, app: &App) -> String {
+        let mut offered = self.offered_revisions(app);
+        match self.is_only_match_meant(&offered) {
+            true => offered.swap_remove(0).0,
+            false => self.line.text().trim().to_owned(),
         }
     }
 
@@ -338,7 +359,10 @@ impl PromptView {
 
     /// Accepts the text. A text that means nothing stays, with the reason beside it.
     fn accept(&mut self, app: &mut App, commands: &mut Vec<AppCommand>) -> ViewFlow {
-        let text = self.line.text().trim().to_owned();
+        let text = match self.kind {
+            InputPromptKind::Commit { .. } | InputPromptKind::Range { .. } => self.read_revision(app),
+            _ => self.line.text().trim().to_owned(),
+        };
         match &mut self.kind {
             InputPromptKind::Filter { .. } => {
                 if let Err(error) = accept_filter(app, &text, commands) {
@@ -425,13 +449,14 @@ impl PromptView {
 
     /// Stores a typed finding. A text that is no finding stays.
     fn accept_finding(&mut self, app: &mut App, text: String, commands: &mut Vec<AppCommand>) -> ViewFlow {
-        let InputPromptKind::Finding { run, path, line } = &self.kind else { return ViewFlow::Close };
+        let InputPromptKind::Finding { run, path, line, removed } = &self.kind else { return ViewFlow::Close };
         let Some((priority, said)) = OwnFinding::parse(&text) else {
             return self.refuse("a finding needs a text");
         };
         let Ok(run) = run.parse() else { return ViewFlow::Close };
         let lines = LineRange::new(*line, *line);
-        let finding = OwnFinding { run, path: path.clone(), lines, text: said.to_owned(), priority };
+        let (text_of_finding, removed) = (said.to_owned(), removed.clone());
+        let finding = OwnFinding { run, path: path.clone(), lines, text: text_of_finding, priority, removed };
         commands.push(AppCommand::AddFinding(finding));
         app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
         ViewFlow::Close

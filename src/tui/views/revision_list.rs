@@ -10,6 +10,8 @@ use crate::tui::theme::Role;
 
 /// Rows of the list at most.
 const MAX_ROWS: usize = 10;
+/// Shortest text that git takes for the beginning of a commit's id.
+const MIN_ID_CHARS: usize = 4;
 /// Columns of a commit's id, of its age and of the list.
 const ID_COLUMNS: u16 = 12;
 const AGE_COLUMNS: u16 = 5;
@@ -44,6 +46,15 @@ pub fn find_revisions(facts: &ReviewFormFacts, query: &str) -> Vec<OfferedRevisi
         time_ms: Some(commit.time.as_millisecond()),
     });
     branches.chain(commits).take(MAX_ROWS).collect()
+}
+
+/// Returns true if a query can only be a search: it has words, or a word that git would not take for a commit's id or for
+/// an expression like `HEAD~2`, `v1.0` or `a..b`.
+pub fn is_search_text(query: &str) -> bool {
+    let query = query.trim();
+    let is_expression = query.contains(['~', '^', '@', ':', '.', '/']) || query.eq_ignore_ascii_case("head");
+    let is_id = query.len() >= MIN_ID_CHARS && query.chars().all(|c| c.is_ascii_hexdigit());
+    !query.is_empty() && (query.contains(char::is_whitespace) || !(is_expression || is_id))
 }
 
 /// Returns the text for the prompt of a range: the commits since the revision.
@@ -103,6 +114,21 @@ mod tests {
         };
         let found: Vec<String> = find_revisions(&facts, query).into_iter().map(|revision| revision.text).collect();
         assert_eq!(found, expected);
+    }
+
+    #[rstest]
+    #[case::nothing("", false)]
+    #[case::a_word("retry", true)]
+    #[case::words("fix HEAD~1", true)]
+    #[case::an_id("3fa2c1", false)]
+    #[case::too_short_for_an_id("3fa", true)]
+    #[case::an_ancestor("HEAD~2", false)]
+    #[case::head("head", false)]
+    #[case::a_version("v1.0", false)]
+    #[case::a_branch("fix/retry", false)]
+    #[case::a_range("main...topic", false)]
+    fn a_search_is_no_revision(#[case] query: &str, #[case] expected: bool) {
+        assert_eq!(is_search_text(query), expected);
     }
 
     #[test]

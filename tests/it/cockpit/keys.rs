@@ -24,7 +24,10 @@ fn palette_sequences_and_commands_of_the_user_work_in_a_terminal() {
     cockpit.press("\x14");
     cockpit.wait_for("fails: ended with exit status: 3: oh job.py");
     cockpit.press("\x0f");
-    cockpit.wait_for("page: done");
+    let screen = cockpit.wait_for("page: done. Enter goes back to revdeck.");
+    assert!(screen.contains("in the terminal"), "its output can be read: {screen}");
+    cockpit.press("\r");
+    cockpit.wait("the panes", |screen| screen.contains("page: done") && screen.contains("1 Runs"));
 
     cockpit.press(":");
     cockpit.wait_for("Go to");

@@ -42,8 +42,6 @@ impl KnowledgeView {
                 commands.push(request(KnowledgeOrder::Read));
             }
             A::Help => open_for_action(app, action, commands),
-            A::Redraw => commands.push(AppCommand::Redraw),
-            A::Suspend => commands.push(AppCommand::Suspend),
             A::Quit => commands.push(AppCommand::Quit(None)),
             action => self.move_or_scroll(app, action),
         }

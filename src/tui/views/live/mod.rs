@@ -88,14 +88,18 @@ enum JournalRefresh {
     Outdated,
 }
 
-/// Opens the view for the selected run, or for the run of the selected finding or file.
+/// Opens the view for a run that was requested just now, else for the selected run, or for the run of the selected finding
+/// or file.
 pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let requested = app.run_list.awaited.clone();
     let run = match &app.detail.subject {
+        _ if requested.is_some() => requested.clone(),
         DetailSubject::Run(run) | DetailSubject::File { run, .. } => Some(run.clone()),
         DetailSubject::Finding(id) => app.finding_by_id(id).map(|finding| finding.last_run.to_owned()),
         DetailSubject::Nothing => app.selected_run().map(|run| run.id.to_owned()),
     };
-    let Some(run) = run.filter(|run| app.store.view.run_index(run).is_some()) else {
+    // The store has a requested run before the view lists it.
+    let Some(run) = run.filter(|run| requested.is_some() || app.store.view.run_index(run).is_some()) else {
         return app.show_notice(NoticeLevel::Info, "no run is selected");
     };
     let mut view = LiveView {
@@ -139,10 +143,9 @@ impl View for LiveView {
             A::FirstTurn => self.choose(app, self.turns().first().map(|turn| turn.number)),
             A::Follow => self.choose(app, None),
             A::SideBySide => drop(self.diff.toggle_side_by_side()),
+            A::Wrap => drop(self.diff.toggle_wrap()),
             A::Pause => self.toggle_pause(app, commands),
             A::Cancel => self.confirm_cancel(app),
-            A::Redraw => commands.push(AppCommand::Redraw),
-            A::Suspend => commands.push(AppCommand::Suspend),
             A::Quit => commands.push(AppCommand::Quit(None)),
             action => self.scroll_by(app, scroll_distance(action, page).unwrap_or(0)),
         }

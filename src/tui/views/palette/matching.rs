@@ -18,6 +18,7 @@ use crate::domain::text;
 use crate::store::{FindingRow, RunRow, StoreView};
 use crate::tui::effects::spawn_worker;
 use crate::tui::message::AppMessage;
+use crate::tui::run_label::{RunSubjects, format_run_label};
 use crate::tui::terminal::MessageSender;
 use crate::tui::views::ViewReply;
 
@@ -34,6 +35,21 @@ pub struct PaletteQuery {
     pub entries: Arc<[PaletteEntry]>,
     /// Runs and findings.
     pub view: Arc<StoreView>,
+    /// Commits that runs reviewed, by run id, as far as they are read.
+    pub subjects: Arc<RunSubjects>,
+    /// Quotation marks around the title of a commit.
+    pub quotes: (&'static str, &'static str),
+}
+
+impl PaletteQuery {
+    /// Names a run by what it reviewed and by its reviewer: `a0c3bec “Retry on 429” by sonnet`.
+    fn name_run(&self, run: &RunRow<'_>) -> String {
+        let label = format_run_label(run);
+        let subject = self.subjects.get(run.id).and_then(Option::as_ref);
+        let title =
+            subject.map_or_else(String::new, |subject| format!("{}{}{} ", self.quotes.0, subject.title, self.quotes.1));
+        format!("{label} {title}by {}", run.reviewer)
+    }
 }
 
 /// Rows that match a query, best first.
@@ -96,7 +112,7 @@ pub fn find_matches(query: &PaletteQuery) -> PaletteMatches {
         offer(PaletteCandidate::Entry(index), &haystack);
     }
     for index in 0..query.view.run_count() {
-        write_run(&query.view.run(index), &mut haystack);
+        write_run(query, &query.view.run(index), &mut haystack);
         offer(PaletteCandidate::Run(index), &haystack);
     }
     for index in 0..query.view.finding_count() {
@@ -121,9 +137,9 @@ pub fn find_matches(query: &PaletteQuery) -> PaletteMatches {
 }
 
 /// Writes the searched text of a run into `out`: the shown text first.
-fn write_run(run: &RunRow<'_>, out: &mut String) {
+fn write_run(query: &PaletteQuery, run: &RunRow<'_>, out: &mut String) {
     out.clear();
-    let _ = write!(out, "{} by {} {} {} {}", run.scope, run.reviewer, run.status, run.branch, run.id);
+    let _ = write!(out, "{} {} {} {} {}", query.name_run(run), run.scope, run.status, run.branch, run.id);
 }
 
 /// Writes the searched text of a finding into `out`: the shown text first.
@@ -143,7 +159,7 @@ fn build_row(query: &PaletteQuery, candidate: PaletteCandidate) -> PaletteRow {
             let run = query.view.run(index);
             PaletteRow {
                 target: PaletteTarget::Run(run.id.to_owned()),
-                text: clean(&format!("{} by {}", run.scope, run.reviewer)),
+                text: clean(&query.name_run(&run)),
                 hint: run.status.to_string(),
                 matched: Vec::new(),
             }
@@ -167,6 +183,7 @@ fn clean(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::app::RunSubject;
     use crate::tui::keymap::Action;
     use crate::tui::tests::support::{finding_id, many, run_id, view};
 
@@ -180,8 +197,20 @@ mod tests {
         [Action::Dismiss, Action::Undo, Action::Zoom].map(entry).into()
     }
 
+    fn query(text: &str, view: Arc<StoreView>) -> PaletteQuery {
+        let subject = RunSubject { commits: 1, title: "Retry on 429".to_owned() };
+        PaletteQuery {
+            serial: 7,
+            text: text.to_owned(),
+            entries: entries(),
+            view,
+            subjects: Arc::new(RunSubjects::from([(run_id(1), Some(subject))])),
+            quotes: ("“", "”"),
+        }
+    }
+
     fn find(text: &str) -> Vec<PaletteRow> {
-        find_matches(&PaletteQuery { serial: 7, text: text.to_owned(), entries: entries(), view: view() }).rows
+        find_matches(&query(text, view())).rows
     }
 
     #[test]
@@ -194,7 +223,8 @@ mod tests {
             ("rate total", finding(3), "totalrate"),
             ("retry 84", finding(5), "retry84"),
             (&finding_id(2), finding(2), ""),
-            ("HEAD~1 claude", PaletteTarget::Run(run_id(1)), "HEAD~1claude"),
+            ("HEAD~1 claude", PaletteTarget::Run(run_id(1)), "claude"),
+            ("on 429 claude", PaletteTarget::Run(run_id(1)), "on429claude"),
         ] {
             let rows = find(text);
             let row = rows.first().unwrap_or_else(|| panic!("nothing for {text:?}"));
@@ -211,8 +241,7 @@ mod tests {
 
     #[test]
     fn a_result_is_bounded_and_the_first_findings_win_a_tie() {
-        let query = PaletteQuery { serial: 7, text: "unused".to_owned(), entries: entries(), view: many(1000) };
-        let found = find_matches(&query);
+        let found = find_matches(&query("unused", many(1000)));
         assert_eq!((found.serial, found.rows.len()), (7, MAX_ROWS));
         assert_eq!(found.rows[0].target, PaletteTarget::Finding(finding_id(0)), "{:?}", found.rows[0]);
     }

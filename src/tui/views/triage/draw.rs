@@ -1,6 +1,6 @@
 //! Draws triage mode: counts, place and title; code beside or above the patch; explanation; keys.
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use unicode_width::UnicodeWidthStr;
 
 use super::TriageView;
@@ -233,16 +233,37 @@ fn draw_head(painter: &mut Painter<'_>, view: &TriageView, area: Rect) {
     };
 }
 
-/// Draws the reasons with their keys.
-fn draw_reasons(painter: &mut Painter<'_>, area: Rect) {
+/// Returns the reasons that fit into their row, each with its first column and its key.
+fn place_reasons(app: &App, area: Rect) -> Vec<(u16, String, Action)> {
     let mut x = area.x;
+    let mut placed = Vec::new();
     for action in REASON_ACTIONS {
-        let Some(key) = painter.app.keymap.key_of(KeyContext::Triage, action) else { continue };
-        let (key, word) = (key.to_string(), action.footer_label());
-        if x + (key.width() + 1 + word.width()) as u16 > area.right() {
+        let Some(key) = app.keymap.key_of(KeyContext::Triage, action) else { continue };
+        let key = key.to_string();
+        let width = (key.width() + 1 + action.footer_label().width()) as u16;
+        if x + width > area.right() {
             break;
         }
-        x += painter.draw_text(x, area.y, area.right() - x, &key, Role::Key) + 1;
-        x += painter.draw_text(x, area.y, area.right() - x, word, Role::Muted) + 3;
+        placed.push((x, key, action));
+        x += width + 3;
+    }
+    placed
+}
+
+/// Returns the reason at a cell of the screen.
+pub fn reason_at(app: &App, view: &TriageView, cell: Position) -> Option<Action> {
+    let row = compute_areas(app, view).reasons.filter(|row| row.contains(cell))?;
+    let is_at = |(x, key, action): &(u16, String, Action)| {
+        let width = (key.width() + 1 + action.footer_label().width()) as u16;
+        (*x..*x + width).contains(&cell.x)
+    };
+    place_reasons(app, row).into_iter().find(is_at).map(|(.., action)| action)
+}
+
+/// Draws the reasons with their keys.
+fn draw_reasons(painter: &mut Painter<'_>, area: Rect) {
+    for (x, key, action) in place_reasons(painter.app, area) {
+        let x = x + painter.draw_text(x, area.y, area.right() - x, &key, Role::Key) + 1;
+        painter.draw_text(x, area.y, area.right() - x, action.footer_label(), Role::Muted);
     }
 }

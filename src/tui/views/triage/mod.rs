@@ -27,6 +27,8 @@ pub(crate) use card::TriageCard;
 pub(crate) use similar::SimilarDecisions;
 pub(crate) use worker::{CardRequest, start_worker};
 
+use ratatui::layout::Position;
+
 use card::CardPages;
 use queue::{StepBack, TriageQueue, TriageVerdict};
 
@@ -41,6 +43,7 @@ use crate::store::triage::UndoOutcome;
 use crate::tui::app::{App, LastVerdict, NoticeLevel};
 use crate::tui::doc::Doc;
 use crate::tui::draw::painter::Painter;
+use crate::tui::input::{KeyCode, KeyEvent};
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
@@ -134,6 +137,23 @@ impl View for TriageView {
         false
     }
 
+    /// Dismisses with the reason under the pointer.
+    fn handle_click(
+        &mut self,
+        app: &mut App,
+        cell: Position,
+        _is_double: bool,
+        commands: &mut Vec<AppCommand>,
+    ) -> ViewFlow {
+        match draw::reason_at(app, self, cell) {
+            // The view looks at the action only.
+            Some(action) => {
+                self.handle_key(app, KeyPress { key: KeyEvent::plain(KeyCode::Enter), action: Some(action) }, commands)
+            }
+            None => ViewFlow::Open,
+        }
+    }
+
     fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow {
         use Action as A;
         let Some(action) = press.action else { return ViewFlow::Open };
@@ -186,8 +206,6 @@ impl View for TriageView {
                 commands.extend(self.queue.current().map(|item| AppCommand::CopyPrompt(vec![item.finding.clone()])));
             }
             A::Help => open_for_action(app, A::Help, commands),
-            A::Redraw => commands.push(AppCommand::Redraw),
-            A::Suspend => commands.push(AppCommand::Suspend),
             A::Quit => commands.push(AppCommand::Quit(None)),
             action => self.scroll_by(app, scroll_distance(action, page).unwrap_or(0)),
         }
