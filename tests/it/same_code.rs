@@ -122,3 +122,24 @@ fn a_model_that_reports_only_the_new_place_does_not_take_the_known_one() {
     review(&test, &["--reviewer", "m"]);
     assert_eq!(lines(&test), [4, 11]);
 }
+
+#[test]
+fn a_second_secret_that_looks_like_the_first_one_is_a_finding_of_its_own() {
+    let secret = |letters: &str| format!("    aws_key = \"AKIA{letters}\"\n    return aws_key\n");
+    let (old, new) = (secret("Z7Q2M4X6B3N5V2K4"), secret("Q5T7W3R2Y6P4L6D3"));
+    for reviewer in ["builtin", "m"] {
+        let test = place();
+        let model = Model::start(vec![says("```json\n{\"findings\": []}\n```"); 2]);
+        test.settings(&format!(
+            "[reviewers.m]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = {:?}\napi_key_cmd = \"printf sk-made-up\"\n",
+            model.url()
+        ));
+        test.write("keys.py", format!("def first():\n{old}"));
+        test.revdeck(&["review", "--wait", "--reviewer", reviewer]);
+        assert_eq!(lines(&test), [2], "{reviewer}");
+        test.commit("First key");
+        test.write("keys.py", format!("def second():\n{new}\n\ndef first():\n{old}"));
+        test.revdeck(&["review", "--wait", "--reviewer", reviewer]);
+        assert_eq!(lines(&test), [2, 7], "{reviewer}: {:?}", findings(&test));
+    }
+}

@@ -491,7 +491,7 @@ impl<'a> RunWorker<'a> {
     }
 
     /// Gives a finding another id of its code if its own one belongs to a problem whose code stands elsewhere.
-    fn leave_standing_id(&mut self, finding: &mut Finding) -> Result<(), StoreError> {
+    pub(in crate::runner) fn leave_standing_id(&mut self, finding: &mut Finding) -> Result<(), StoreError> {
         let view = Arc::clone(self.earlier_view()?);
         let snapshot = &self.record.subject.snapshot_commit;
         finding.finding_id = self.standing_code.choose_id(&self.services.repo, &view, snapshot, finding);

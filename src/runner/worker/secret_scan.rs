@@ -200,6 +200,9 @@ impl RunWorker<'_> {
             let files = text::format_count(unsearched_reviewed, "file");
             outcome.notes.push(format!("not searched for secrets, because the change is too large: {files}"));
         }
+        for secret in &mut found {
+            self.leave_standing_id(secret)?;
+        }
         found.retain(|new| outcome.findings.iter().all(|known| known.finding_id != new.finding_id));
         if found.is_empty() && unsearched.is_empty() {
             return Ok(());
