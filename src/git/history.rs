@@ -157,6 +157,15 @@ impl Repo {
         Ok(names)
     }
 
+    /// Lists the names of the tags. Names that are not UTF-8 are left out.
+    ///
+    /// # Errors
+    /// Returns an error when the tags cannot be read.
+    pub fn tag_names(&self) -> Result<Vec<String>, GitError> {
+        let tags = self.inner.tag_names(None).map_err(self.git_error("list the tags"))?;
+        Ok(tags.iter().flatten().flatten().map(str::to_owned).collect())
+    }
+
     /// Counts the commits of `tip` that `base` does not contain, at most `limit`. An empty `base` contains nothing.
     ///
     /// # Errors

@@ -146,8 +146,10 @@ pub fn run_in_terminal(call: &CommandCall, root: &Path) -> Result<String, String
     ended
 }
 
-/// Says how a program ended, and waits for Enter.
+/// Says how a program ended, and waits for Enter. What was typed while the program ran is not an answer.
 fn wait_for_enter(said: &str) -> io::Result<()> {
+    #[cfg(unix)]
+    rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush)?;
     let mut terminal = io::stdout().lock();
     write!(terminal, "\n{said}. Enter goes back to revdeck. ")?;
     terminal.flush()?;

@@ -15,7 +15,7 @@ use super::page_data::{
     CodeExcerpt, CodeRelocation, DiffPageHunk, FilePage, FindingPage, HighlightSpans, PageData, RunPage, TurnsPage,
 };
 use super::views::live::{LivePage, ReviewTrace, path_key};
-use crate::domain::{Finding, FindingId, FindingStatus, RunId, RunRecord, Scope, text};
+use crate::domain::{Finding, FindingId, FindingStatus, ReviewSubject, RunId, RunRecord, Scope, text};
 use crate::git::{Changeset, FilterRules, Repo};
 use crate::masking::Mask;
 use crate::policy;
@@ -368,12 +368,16 @@ impl PageLoader {
 
     /// Returns true if a file of a snapshot has the content that a mark of a viewed file names, see
     /// [`crate::tui::diff::DiffFile::content_key`].
-    fn has_content(&self, snapshot: &str, path: &str, content: &str) -> bool {
-        let Some(repo) = self.repo.as_ref().filter(|_| !snapshot.is_empty()) else { return false };
-        match repo.entry_at(snapshot, path) {
-            Ok(Some((_, blob))) => blob == content,
-            Ok(None) => content.starts_with('-'),
-            Err(_) => false,
+    fn has_content(&self, subject: &ReviewSubject, path: &str, content: &str) -> bool {
+        let Some(repo) = &self.repo else { return false };
+        let blob = |commit: &str| match commit {
+            "" => None,
+            commit => repo.entry_at(commit, path).ok().flatten().map(|(_, blob)| blob),
+        };
+        match (blob(&subject.snapshot_commit), content.strip_prefix('-')) {
+            (Some(blob), None) => blob == content,
+            (None, Some(deleted)) => blob(&subject.base_commit).as_deref() == Some(deleted),
+            _ => false,
         }
     }
 
@@ -402,11 +406,10 @@ impl PageLoader {
             let entry = rows.entry(path).or_insert_with(|| row(path, FileListState::Covered));
             entry.counts[finding.priority.index()] += 1;
         }
-        let snapshot = &record.subject.snapshot_commit;
         let viewed = self.store.viewed_files().unwrap_or_default();
         for (path, content) in &viewed {
             if let Some(row) = rows.get_mut(path.as_str()) {
-                row.is_viewed |= self.has_content(snapshot, path, content);
+                row.is_viewed |= self.has_content(&record.subject, path, content);
             }
         }
         Some(rows.into_values().collect())

@@ -89,7 +89,7 @@ fn render_empty(app: &App, width: usize, doc: &mut Doc) {
                 doc.push_blank();
                 doc.push_paragraph(Role::Normal, failure.map_or("", String::as_str), width);
                 doc.push_blank();
-                let next = format!("When that is mended, press {key} to review what changed.");
+                let next = format!("When that is fixed, press {key} to review what changed.");
                 doc.push_paragraph(Role::Muted, &next, width);
             }
             OpeningLook::Nothing(why) => {

@@ -143,3 +143,54 @@ fn a_second_secret_that_looks_like_the_first_one_is_a_finding_of_its_own() {
         assert_eq!(lines(&test), [2, 7], "{reviewer}: {:?}", findings(&test));
     }
 }
+
+#[test]
+fn an_imported_problem_at_a_second_place_is_a_finding_of_its_own() {
+    let test = place();
+    let import = |lines: &[u32]| {
+        let problem = |line: &u32| {
+            let place = json!({ "path": "cart.py", "range": { "start": { "line": line }, "end": { "line": line } } });
+            json!({ "message": "bare except", "location": place, "severity": "WARNING", "code": { "value": "E722" },
+                "source": { "name": "lint" } })
+        };
+        let report: Vec<String> = lines.iter().map(|line| problem(line).to_string()).collect();
+        std::fs::create_dir_all(test.home()).expect("a folder");
+        let file = test.home().join("report.jsonl");
+        std::fs::write(&file, report.join("\n")).expect("a report");
+        let out = test.revdeck(&["import", "rdjsonl", &file.to_string_lossy()]);
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    };
+    test.write("cart.py", LOAD);
+    import(&[4]);
+    let id = findings(&test).remove(0).0;
+    assert!(test.revdeck(&["triage", &id, "dismissed", "--reason", "it may fail"]).status.success());
+    test.commit("Load");
+    test.write("cart.py", format!("{SAVE}\n\n{LOAD}"));
+    import(&[4, 11]);
+    let found = findings(&test);
+    let states: Vec<(u64, &str)> = found.iter().map(|(_, line, status)| (*line, status.as_str())).collect();
+    assert_eq!(states, [(4, "open"), (11, "dismissed")]);
+    assert_eq!(found[1].0, id);
+}
+
+#[test]
+fn a_finding_that_was_followed_into_a_renamed_file_keeps_its_id_when_its_old_path_comes_back() {
+    let test = place();
+    test.write("cart.py", LOAD);
+    review(&test, &[]);
+    let id = findings(&test).remove(0).0;
+    test.commit("Load");
+    std::fs::remove_file(test.repo().join("cart.py")).expect("removed");
+    test.write("basket.py", format!("NAME = 'basket'\n\n\n{LOAD}"));
+    review(&test, &[]);
+    test.commit("Rename");
+    test.write("cart.py", SAVE);
+    review(&test, &[]);
+    let listed = test.json(&["findings", "--status", "all", "--format", "json"], DONE);
+    let place = |finding: &serde_json::Value| {
+        (finding["repo_relative_path"].as_str().unwrap_or_default().to_owned(), finding["finding_id"] == id.as_str())
+    };
+    let mut places: Vec<(String, bool)> = listed["findings"].as_array().expect("findings").iter().map(place).collect();
+    places.sort();
+    assert_eq!(places, [("basket.py".to_owned(), true), ("cart.py".to_owned(), false)]);
+}

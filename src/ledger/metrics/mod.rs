@@ -417,7 +417,7 @@ fn group_by_reviewer(
         reviewer.tokens_spent = reviewer.tokens_spent.saturating_add(metrics.tokens_spent);
         reviewer.cost += metrics.cost.unwrap_or(0.0);
     }
-    let completed = chosen.iter().filter(|run| run.status == RunStatus::Completed);
+    let completed = chosen.iter().filter(|run| has_review_time(run));
     let mut times: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for run in completed {
         times.entry(main_reviewer(run)).or_default().push(run.usage.phase_timings.review_ms);
@@ -453,7 +453,7 @@ fn build_series(runs: &[&RunRecord], distinct: &[u32], findings: &[FindingFact<'
     let mut times: BTreeMap<Time, Vec<u64>> = BTreeMap::new();
     for run in runs {
         if let Some(point) = series.point_at(run.created_at) {
-            if run.status == RunStatus::Completed {
+            if has_review_time(run) {
                 times.entry(point.start).or_default().push(run.usage.phase_timings.review_ms);
             }
             point.runs += 1;
@@ -479,6 +479,11 @@ fn build_series(runs: &[&RunRecord], distinct: &[u32], findings: &[FindingFact<'
         }
     }
     series
+}
+
+/// Returns true for a completed review; an import reviews nothing itself.
+fn has_review_time(run: &RunRecord) -> bool {
+    run.status == RunStatus::Completed && run.source != Source::Import
 }
 
 /// Returns the median, the lower one of two; `None` without values.

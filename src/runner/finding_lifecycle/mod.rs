@@ -175,6 +175,14 @@ impl<'a> FindingSettlement<'a> {
         let reports = std::mem::take(&mut outcome.findings);
         let before = FindingCounts::from_findings(&reports);
         let PartitionedReports { raised, held_back } = self.hold_back(reports, &said, ground.as_mut())?;
+        // A report that is held back says where its code is, too.
+        let moved = held_back.iter().filter_map(|held| {
+            let (finding, lines) = (&held.finding, held.finding.lines());
+            let known = known.iter().find(|known| known.id == finding.finding_id)?;
+            let is_moved = known.path != finding.repo_relative_path || known.lines != lines;
+            is_moved.then(|| MovedFinding::new(known.id.clone(), &finding.repo_relative_path, lines))
+        });
+        life.moved.extend(moved);
         (outcome.findings, life.held_back) = (raised, held_back);
         self.write_notes(outcome, &mut life, &dispositions, before);
         self.services.findings().store_for_run(self.run).append_unless_newer(dispositions, &said)?;

@@ -120,7 +120,8 @@ impl<'a> ProblemImporter<'a> {
             confidence: Some(problem.confidence),
             title: sanitize_line(&mask(&self.title_of(problem))).into_owned(),
             explanation: match self.tool {
-                OWN_REVIEWER => String::new(),
+                // The words of the user are the title.
+                OWN_REVIEWER => sanitize_lines(&mask(&problem.help), TAB_COLUMNS),
                 tool => sanitize_lines(&mask(&problem.explanation(tool)), TAB_COLUMNS),
             },
             quoted_code: String::new(),
@@ -151,7 +152,9 @@ impl<'a> ProblemImporter<'a> {
     fn complete(&mut self, finding: &mut Finding, problem: &ToolProblem, known: &KnownFindings<'_>) {
         let prefix = self.title_prefix_of(problem, finding);
         let base = finding.finding_id.clone();
-        let variants = || (0..FindingId::MAX_VARIANTS).map(|n| base.variant(n));
+        let mut ids: Vec<FindingId> = (0..FindingId::MAX_VARIANTS).map(|n| base.variant(n)).collect();
+        ids.retain(|id| !self.validator.stands_elsewhere(id, finding));
+        let variants = || ids.iter().cloned();
         let is_own = |id: &FindingId| match self.taken.get(id) {
             Some(taken) => *taken == prefix,
             None => known.get(id).is_some_and(|(title, own)| own && title.starts_with(&prefix)),

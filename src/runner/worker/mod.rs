@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use self::standing_code::StandingCode;
+use self::standing_code::{StandingCode, StandingGround};
 use crate::context::read_ahead::ContextSources;
 use crate::domain::{
     CancelReason, ErrorClass, Finding, FindingId, JournalEntry, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus,
@@ -460,41 +460,26 @@ impl<'a> RunWorker<'a> {
         rewritten_code::mark_rewritten_code(&mut report.left_out, change);
         self.unknown_bytes += report.unindexed_bytes;
         for finding in &mut report.findings {
-            self.leave_imported_id(finding)?;
-            self.leave_standing_id(finding)?;
+            self.leave_foreign_id(finding)?;
             self.stamp(finding)?;
         }
         Ok(UnitEvent::Reported(report))
     }
 
-    /// Gives a defect another id of its code if its own one belongs to a finding of an imported report with other words,
-    /// which keeps its words, its priority and its decision.
-    fn leave_imported_id(&mut self, finding: &mut Finding) -> Result<(), StoreError> {
-        if finding.kind.is_smell() {
-            return Ok(());
-        }
+    /// Gives a finding another id of its code if its own one belongs to another problem: one whose code stands elsewhere,
+    /// or a defect of an imported report with other words, which keeps its words, its priority and its decision.
+    pub(in crate::runner) fn leave_foreign_id(&mut self, finding: &mut Finding) -> Result<(), StoreError> {
         let view = Arc::clone(self.earlier_view()?);
-        // The run that reported another problem under an id; `None` for a free id and for this problem.
-        let owner = |id: &FindingId| {
-            let row = view.finding(view.finding_index(id.as_str())?);
-            (row.title != finding.title).then(|| row.last_run.parse::<RunId>().ok()).flatten()
+        let services = self.services;
+        let is_import =
+            |run: RunId| services.store.run(&run).ok().flatten().is_some_and(|run| run.source == Source::Import);
+        let is_foreign = |id: &FindingId| {
+            let Some(row) = view.finding_index(id.as_str()).map(|index| view.finding(index)) else { return false };
+            !finding.kind.is_smell() && row.title != finding.title && row.last_run.parse().is_ok_and(is_import)
         };
-        let Some(run) = owner(&finding.finding_id) else { return Ok(()) };
-        if self.services.store.run(&run)?.is_none_or(|run| run.source != Source::Import) {
-            return Ok(());
-        }
-        let mut ids = (1..FindingId::MAX_VARIANTS).map(|n| finding.finding_id.variant(n));
-        if let Some(id) = ids.find(|id| owner(id).is_none()) {
-            finding.finding_id = id;
-        }
-        Ok(())
-    }
-
-    /// Gives a finding another id of its code if its own one belongs to a problem whose code stands elsewhere.
-    pub(in crate::runner) fn leave_standing_id(&mut self, finding: &mut Finding) -> Result<(), StoreError> {
-        let view = Arc::clone(self.earlier_view()?);
         let snapshot = &self.record.subject.snapshot_commit;
-        finding.finding_id = self.standing_code.choose_id(&self.services.repo, &view, snapshot, finding);
+        let ground = StandingGround { repo: &services.repo, view: &view, snapshot };
+        finding.finding_id = self.standing_code.choose_id(ground, finding, is_foreign);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::standing_code::{KnownPlace, StandingCode};
+use super::standing_code::{KnownPlace, StandingCode, StandingGround};
 use crate::domain::{Finding, FindingId, LineRange, ReportedProblem, RunId, RunRecord, Source};
 use crate::git::{Changeset, Repo};
 use crate::index::chunk::chunk_file;
@@ -105,11 +105,10 @@ impl ReportValidator {
         let mut examined = self.examine(report);
         if let ReportValidation::Finding { finding, .. } = &mut examined {
             let report = finding.clone();
-            let (repo, view, snapshot) = (&self.repo, &self.earlier, &self.commit);
-            let mut is_elsewhere = |id: &FindingId| {
-                self.standing_code.find_place(repo, view, snapshot, (id, &report)) == KnownPlace::Elsewhere
-            };
-            self.identities.assign(finding, |id| load_earlier(&self.store, view, id), &mut is_elsewhere);
+            let ground = StandingGround { repo: &self.repo, view: &self.earlier, snapshot: &self.commit };
+            let is_elsewhere =
+                |id: &FindingId| self.standing_code.find_place(ground, id, &report) == KnownPlace::Elsewhere;
+            self.identities.assign(finding, |id| load_earlier(&self.store, ground.view, id), is_elsewhere);
         }
         examined
     }
@@ -134,6 +133,13 @@ impl ReportValidator {
             }
         }
         examined
+    }
+
+    /// Returns true if the code of the known finding with this id stands at another place than a report about the same
+    /// code.
+    pub fn stands_elsewhere(&mut self, id: &FindingId, report: &Finding) -> bool {
+        let ground = StandingGround { repo: &self.repo, view: &self.earlier, snapshot: &self.commit };
+        self.standing_code.find_place(ground, id, report) == KnownPlace::Elsewhere
     }
 
     /// Returns the text of a file of the snapshot.

@@ -201,7 +201,7 @@ impl RunWorker<'_> {
             outcome.notes.push(format!("not searched for secrets, because the change is too large: {files}"));
         }
         for secret in &mut found {
-            self.leave_standing_id(secret)?;
+            self.leave_foreign_id(secret)?;
         }
         found.retain(|new| outcome.findings.iter().all(|known| known.finding_id != new.finding_id));
         if found.is_empty() && unsearched.is_empty() {

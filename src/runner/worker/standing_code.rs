@@ -13,9 +13,14 @@ use crate::git::Repo;
 use crate::policy::anchor::{AnchorEdit, HashedLines, MappedLines, map_lines};
 use crate::store::StoreView;
 
-/// Maximum size of a file in which known findings are located, in bytes. Not from the literature: no review reads files of
-/// this size.
+/// Maximum size of a file in which known findings are located, in bytes. Not from the literature: in a larger file, code is
+/// no evidence.
 const MAX_BYTES: usize = 4 << 20;
+/// Maximum number of places with the same code in a file that are told apart. Not from the literature: more of them share
+/// an id.
+const MAX_PLACES: u32 = 64;
+/// Maximum number of compared files that are kept; findings come file by file.
+const MAX_KEPT_FILES: usize = 64;
 
 /// Place of the code of a known finding, as a report about the same code sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +29,7 @@ pub enum KnownPlace {
     New,
     /// At the lines of the report.
     Here,
-    /// At other lines, unchanged.
+    /// At other lines or in another file, for the most part unchanged.
     Elsewhere,
     /// Changed, gone, or not known.
     Unknown,
@@ -33,64 +38,95 @@ pub enum KnownPlace {
 /// Two versions of a file and the edits between them.
 type Versions = (HashedLines, HashedLines, Vec<AnchorEdit>);
 
-/// The versions of files that were compared, by their blobs.
+/// The files that were compared.
 #[derive(Debug, Default)]
 pub struct StandingCode {
+    /// By commit and path.
+    blobs: HashMap<(String, String), Option<String>>,
+    /// By both blobs.
     compared: HashMap<(String, String), Option<Rc<Versions>>>,
+}
+
+/// What was reviewed, and the findings before the review.
+#[derive(Clone, Copy)]
+pub struct StandingGround<'a> {
+    pub repo: &'a Repo,
+    pub view: &'a StoreView,
+    /// Commit of the reviewed snapshot.
+    pub snapshot: &'a str,
 }
 
 impl StandingCode {
     /// Returns the id for a report whose id comes from its code: that of the known problem at its lines, else of a known
-    /// one whose code is no longer at its place, else a free one. `snapshot` is the commit that was reviewed, `view` has
-    /// the findings before the review.
-    pub fn choose_id(&mut self, repo: &Repo, view: &StoreView, snapshot: &str, finding: &Finding) -> FindingId {
-        let mut left_over = None;
-        for n in 0..FindingId::MAX_VARIANTS {
+    /// one whose code is no longer at its place, else a free one. `is_foreign` returns true for ids that the report must
+    /// not take.
+    pub fn choose_id(
+        &mut self,
+        ground: StandingGround<'_>,
+        finding: &Finding,
+        is_foreign: impl Fn(&FindingId) -> bool,
+    ) -> FindingId {
+        let (mut left_over, mut free) = (None, None);
+        for n in 0..MAX_PLACES {
+            // A variant may be missing between others.
+            if n >= FindingId::MAX_VARIANTS && (left_over.is_some() || free.is_some()) {
+                break;
+            }
             let id = finding.finding_id.variant(n);
-            match self.find_place(repo, view, snapshot, (&id, finding)) {
-                KnownPlace::New => return left_over.unwrap_or(id),
+            match self.find_place(ground, &id, finding) {
+                KnownPlace::New if n == 0 => return id,
+                KnownPlace::New => free = free.or(Some(id)),
+                _ if is_foreign(&id) => {}
                 KnownPlace::Here => return id,
                 KnownPlace::Elsewhere => {}
                 KnownPlace::Unknown => left_over = left_over.or(Some(id)),
             }
         }
-        left_over.unwrap_or_else(|| finding.finding_id.clone())
+        left_over.or(free).unwrap_or_else(|| finding.finding_id.clone())
     }
 
     /// Finds the code of the known finding with this id, as a report about the same code sees it.
-    pub fn find_place(
-        &mut self,
-        repo: &Repo,
-        view: &StoreView,
-        snapshot: &str,
-        (id, report): (&FindingId, &Finding),
-    ) -> KnownPlace {
-        let Some(index) = view.finding_index(id.as_str()) else { return KnownPlace::New };
-        let known = view.finding(index);
-        if known.path != report.repo_relative_path {
+    pub fn find_place(&mut self, ground: StandingGround<'_>, id: &FindingId, report: &Finding) -> KnownPlace {
+        let Some(index) = ground.view.finding_index(id.as_str()) else { return KnownPlace::New };
+        let known = ground.view.finding(index);
+        let Some(run) = ground.view.locating_run(index).map(|run| ground.view.run(run)) else {
             return KnownPlace::Unknown;
-        }
-        let Some(run) = view.locating_run(index).map(|run| view.run(run)) else { return KnownPlace::Unknown };
-        match self.map(repo, (run.snapshot_commit, snapshot), known.path, known.lines()) {
+        };
+        match self.map(ground, run.snapshot_commit, known.path, known.lines()) {
+            // The finding was followed into a renamed file.
+            Some(_) if known.path != report.repo_relative_path => KnownPlace::Elsewhere,
             Some(lines) if lines.overlaps(report.lines()) => KnownPlace::Here,
             Some(_) => KnownPlace::Elsewhere,
             None => KnownPlace::Unknown,
         }
     }
 
-    /// Maps lines of a file from one commit to another; `None` if they differ there.
-    fn map(&mut self, repo: &Repo, commits: (&str, &str), path: &str, lines: LineRange) -> Option<LineRange> {
-        let blob = |commit: &str| repo.blob_at(commit, path).ok().flatten();
-        let (old, new) = (blob(commits.0)?, blob(commits.1)?);
+    /// Maps lines of a file from another commit to the snapshot; `None` if most of their code is not there any more.
+    fn map(&mut self, ground: StandingGround<'_>, from: &str, path: &str, lines: LineRange) -> Option<LineRange> {
+        let (old, new) = (self.blob(ground.repo, from, path)?, self.blob(ground.repo, ground.snapshot, path)?);
         if old == new {
             return Some(lines);
         }
-        let versions = self.compared.entry((old, new)).or_insert_with_key(|(old, new)| compare(repo, old, new));
+        if self.compared.len() >= MAX_KEPT_FILES {
+            self.compared.clear();
+        }
+        let versions = self.compared.entry((old, new)).or_insert_with_key(|(old, new)| compare(ground.repo, old, new));
         let versions = versions.as_deref()?;
         match map_lines(&versions.0, &versions.1, &versions.2, lines) {
             MappedLines::Unchanged(lines) => Some(lines),
-            MappedLines::Changed { .. } | MappedLines::Gone { .. } => None,
+            MappedLines::Changed { lines, unchanged_weight, total_weight } => {
+                (unchanged_weight * 2 > total_weight).then_some(lines)
+            }
+            MappedLines::Gone { .. } => None,
         }
+    }
+
+    fn blob(&mut self, repo: &Repo, commit: &str, path: &str) -> Option<String> {
+        if self.blobs.len() >= 2 * MAX_KEPT_FILES {
+            self.blobs.clear();
+        }
+        let blob = || repo.blob_at(commit, path).ok().flatten();
+        self.blobs.entry((commit.to_owned(), path.to_owned())).or_insert_with(blob).clone()
     }
 }
 

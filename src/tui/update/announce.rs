@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::app::{App, NoticeLevel};
 use super::super::message::AppCommand;
 use crate::domain::{CancelReason, Priority, RunRecord, RunStatus, text};
-use crate::store::{RunRow, StoreView};
+use crate::store::{FindingRow, RunRow, StoreView};
 
 /// Maximum number of runs that are announced at once; more would not be read.
 const MAX_ANNOUNCED: usize = 3;
@@ -83,9 +83,17 @@ fn count_unknown(before: &StoreView, next: &StoreView, run: &RunRow<'_>) -> [u32
     let mut counts = [0; 4];
     let findings = (0..next.finding_count()).map(|index| next.finding(index));
     for finding in findings.filter(|finding| finding.priority <= Priority::P1 && finding.last_run == run.id) {
-        counts[finding.priority.index()] += u32::from(before.finding_index(finding.id).is_none());
+        counts[finding.priority.index()] += u32::from(!is_known(before, &finding));
     }
     counts
+}
+
+/// Returns true if a view has this finding, or one of its kind at its lines, whose id it may get at the end of the run.
+fn is_known(view: &StoreView, finding: &FindingRow<'_>) -> bool {
+    let is_same = |row: FindingRow<'_>| {
+        row.kind == finding.kind && row.path == finding.path && row.lines().overlaps(finding.lines())
+    };
+    view.finding_index(finding.id).is_some() || (0..view.finding_count()).any(|index| is_same(view.finding(index)))
 }
 
 /// Describes new urgent findings of a working run.

@@ -255,21 +255,21 @@ impl PromptView {
     fn draw_offered_revisions(&self, painter: &mut Painter<'_>) {
         if self.error.is_empty() {
             let offered = self.offered_revisions(painter.app);
-            let chosen = if self.is_only_match_meant(&offered) { 1 } else { self.choice };
+            let chosen = if self.is_only_match_meant(painter.app, &offered) { 1 } else { self.choice };
             let revisions: Vec<OfferedRevision> = offered.into_iter().map(|(_, revision)| revision).collect();
             draw_revisions(painter, &revisions, chosen);
         }
     }
 
     /// Returns true if the typed text means the only revision that matches it.
-    fn is_only_match_meant(&self, offered: &[(String, OfferedRevision)]) -> bool {
-        self.choice == 0 && offered.len() == 1 && is_search_text(&self.query)
+    fn is_only_match_meant(&self, app: &App, offered: &[(String, OfferedRevision)]) -> bool {
+        self.choice == 0 && offered.len() == 1 && is_search_text(&self.query, &app.review_facts.tags)
     }
 
     /// Returns the revision or range to review: the only match of a search, else the text itself.
     fn read_revision(&self, app: &App) -> String {
         let mut offered = self.offered_revisions(app);
-        match self.is_only_match_meant(&offered) {
+        match self.is_only_match_meant(app, &offered) {
             true => offered.swap_remove(0).0,
             false => self.line.text().trim().to_owned(),
         }

@@ -62,6 +62,8 @@ pub struct ReviewFormFacts {
     pub commits: Vec<OfferedCommit>,
     /// Local branches, sorted by name.
     pub branches: Vec<String>,
+    /// Tags. They are not offered, but a typed one is taken as it is.
+    pub tags: Vec<String>,
 }
 
 /// Request of the form to its thread.
@@ -513,5 +515,6 @@ fn read_facts(services: &Services) -> Result<ReviewFormFacts, String> {
         time: commit.time,
     });
     let branches = services.repo.branch_names().unwrap_or_default();
-    Ok(ReviewFormFacts { reviewers, commits: commits.collect(), branches })
+    let tags = services.repo.tag_names().unwrap_or_default();
+    Ok(ReviewFormFacts { reviewers, commits: commits.collect(), branches, tags })
 }

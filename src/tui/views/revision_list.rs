@@ -49,10 +49,13 @@ pub fn find_revisions(facts: &ReviewFormFacts, query: &str) -> Vec<OfferedRevisi
 }
 
 /// Returns true if a query can only be a search: it has words, or a word that git would not take for a commit's id or for
-/// an expression like `HEAD~2`, `v1.0` or `a..b`.
-pub fn is_search_text(query: &str) -> bool {
+/// an expression like `HEAD~2`, `v1.0` or `a..b`, or for one of the tags.
+pub fn is_search_text(query: &str, tags: &[String]) -> bool {
     let query = query.trim();
-    let is_expression = query.contains(['~', '^', '@', ':', '.', '/']) || query.eq_ignore_ascii_case("head");
+    // As HEAD and FETCH_HEAD.
+    let is_head = query.to_ascii_lowercase().ends_with("head");
+    let is_expression =
+        query.contains(['~', '^', '@', ':', '.', '/']) || is_head || tags.iter().any(|tag| tag == query);
     let is_id = query.len() >= MIN_ID_CHARS && query.chars().all(|c| c.is_ascii_hexdigit());
     !query.is_empty() && (query.contains(char::is_whitespace) || !(is_expression || is_id))
 }
@@ -127,8 +130,11 @@ mod tests {
     #[case::a_version("v1.0", false)]
     #[case::a_branch("fix/retry", false)]
     #[case::a_range("main...topic", false)]
+    #[case::a_tag("nightly", false)]
+    #[case::a_part_of_a_tag("night", true)]
+    #[case::fetched("FETCH_HEAD", false)]
     fn a_search_is_no_revision(#[case] query: &str, #[case] expected: bool) {
-        assert_eq!(is_search_text(query), expected);
+        assert_eq!(is_search_text(query, &["nightly".to_owned()]), expected);
     }
 
     #[test]

@@ -84,6 +84,7 @@ fn a_finding_written_on_a_line_is_one_like_others() {
     let findings = listed["findings"].as_array().expect("findings");
     let own = findings.iter().find(|finding| finding["title"] == "name the value").expect("the finding");
     assert_eq!((&own["priority"], &own["line_start"], &own["status"]), (&1.into(), &7.into(), &"open".into()));
+    assert!(own["explanation"].as_str().is_some_and(|text| text.starts_with("About the removed line 7:")), "{own}");
     let id = own["finding_id"].as_str().expect("an id").to_owned();
     let shown = run(&test, &["show", &id], DONE);
     assert!(shown.contains("name the value") && shown.contains("value_7 = new"), "{shown}");
