@@ -147,7 +147,7 @@ mod tests {
         let page = render_page(review, "revdeck-review").expect("a page");
         assert!(page.contains("revdeck\\-review") && page.contains("SEE ALSO"), "{page}");
         // Every line that begins as a macro is one that the page means.
-        let known = [".TH", ".SH", ".SS", ".TP", ".RS", ".RE", ".PP", ".nf", ".fi", ".ie", ".el", ".br"];
+        let known = [".TH", ".SH", ".SS", ".TP", ".IP", ".RS", ".RE", ".PP", ".nf", ".fi", ".ie", ".el", ".br"];
         for line in page.lines().filter(|line| line.starts_with(['.', '\''])) {
             assert!(known.iter().any(|macro_name| line.starts_with(macro_name)), "{line}");
         }

@@ -300,7 +300,8 @@ fn announced(before: RunRow<'_>, after: RunRow<'_>) -> (Option<(NoticeLevel, Str
         for (priority, number) in Priority::ALL.into_iter().zip(row.counts) {
             for n in 0..number {
                 let id = finding_id(10 * priority as u32 + n);
-                builder.finding(FindingRow { priority, ..finding_row(&id, row.id) });
+                let line = 100 * (priority as u32 + 1) + n;
+                builder.finding(FindingRow { priority, line_start: line, line_end: line, ..finding_row(&id, row.id) });
             }
         }
         // Not the first finding of all, which is announced in another way.
@@ -380,7 +381,9 @@ fn an_urgent_finding_that_was_known_is_no_news_when_another_run_reports_it() {
         builder.run(RunRow { status: RunStatus::Reviewing, counts, ..run_row(&working) });
         builder.run(run_row(&old));
         for id in found {
-            builder.finding(FindingRow { priority: Priority::P0, ..finding_row(id, &working) });
+            let line = if *id == known { 48 } else { 90 };
+            let row = finding_row(id, &working);
+            builder.finding(FindingRow { priority: Priority::P0, line_start: line, line_end: line, ..row });
         }
         if !found.contains(&known.as_str()) {
             builder.finding(FindingRow { priority: Priority::P0, ..finding_row(&known, &old) });

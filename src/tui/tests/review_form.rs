@@ -36,6 +36,7 @@ fn facts() -> AppMessage {
             commit("5be1e03", "A first client", 700),
         ],
         branches: vec!["main".to_owned(), "retry".to_owned()],
+        tags: vec!["nightly".to_owned()],
     };
     AppMessage::View(ViewReply::ReviewForm(ReviewFormReply::Facts(Ok(Arc::new(facts)))))
 }
@@ -105,6 +106,7 @@ fn named(name: &str) -> ChosenReviewer {
     ChosenReviewer::Default,
     false
 )]
+#[case::a_tag("r 6 n i g h t l y Enter", Some(Scope::Commit("nightly".into())), ChosenReviewer::Default, false)]
 #[case::a_name_that_is_listed_and_part_of_a_title("r 6 r e t r y Enter", Some(Scope::Commit("retry".into())), ChosenReviewer::Default, false)]
 #[case::since_a_branch(
     "r 7 r e t r y Down Enter",
