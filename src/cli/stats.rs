@@ -23,7 +23,8 @@ is null, never 0: the built-in reviewer has no first token, and a model without 
 `found` counts each finding once. `addressed` is split into `claimed` (somebody said that it is fixed) and \
 `confirmed` (a later review saw the fix). Precision compares addressed with dismissed findings: `share` is the part \
 that was addressed, `at_least` the lower bound of its Wilson interval at 95 % confidence. Saved tokens are an \
-estimate of the cost of reviewing again. `time` is the median time of a completed review. --since counts runs requested since then, and the findings that they \
+estimate of the cost of reviewing again. `time` is the median time of a completed review. --since counts runs \
+requested since then, and the findings that they \
 reported.";
 
 /// Arguments of `stats`.

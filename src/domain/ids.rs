@@ -121,6 +121,10 @@ impl FindingId {
     /// more problems at one place are not told apart by words.
     pub const MAX_VARIANTS: u32 = 8;
 
+    /// Maximum number of problems of one kind with the same code in a file, counting those at other places, beyond which
+    /// reports share an id. Chosen for revdeck: a person would look for the pattern, not for each place.
+    pub const MAX_PLACES: u32 = 64;
+
     /// Returns the id of the nth problem of the same kind at the same code (0-based). The first one has the id itself.
     pub fn variant(&self, n: u32) -> Self {
         match n {

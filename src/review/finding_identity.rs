@@ -14,10 +14,6 @@ use crate::domain::{Finding, FindingId};
 /// texts add no new words.
 const MAX_TEXTS: usize = 4;
 
-/// Maximum number of problems with the same code that are told apart, counting those at other places. Not from the
-/// literature: more of them share an id.
-const MAX_PLACES: u32 = 64;
-
 /// The words of a finding of an earlier run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProblemText {
@@ -89,7 +85,7 @@ impl FindingIdentities {
         };
         let base = finding.finding_id.clone();
         let (mut best, mut free) = (None, None);
-        for n in 0..MAX_PLACES {
+        for n in 0..FindingId::MAX_PLACES {
             if n >= FindingId::MAX_VARIANTS && (best.is_some() || free.is_some()) {
                 break;
             }
@@ -97,13 +93,12 @@ impl FindingIdentities {
             let known =
                 self.known.entry(id.clone()).or_insert_with(|| earlier(&id).map(of_earlier).into_iter().collect());
             if known.is_empty() {
-                let is_first = n == 0;
                 free = free.or(Some(id));
-                // A variant may be missing between others.
-                match is_first {
-                    true => break,
-                    false => continue,
+                if n == 0 {
+                    break;
                 }
+                // A variant may be missing between others.
+                continue;
             }
             if known.iter().any(|known| known.excludes(finding, &words, self.answer)) || is_elsewhere(&id) {
                 continue;

@@ -16,9 +16,6 @@ use crate::store::StoreView;
 /// Maximum size of a file in which known findings are located, in bytes. Not from the literature: in a larger file, code is
 /// no evidence.
 const MAX_BYTES: usize = 4 << 20;
-/// Maximum number of places with the same code in a file that are told apart. Not from the literature: more of them share
-/// an id.
-const MAX_PLACES: u32 = 64;
 /// Maximum number of compared files that are kept; findings come file by file.
 const MAX_KEPT_FILES: usize = 64;
 
@@ -47,7 +44,7 @@ pub struct StandingCode {
     compared: HashMap<(String, String), Option<Rc<Versions>>>,
 }
 
-/// What was reviewed, and the findings before the review.
+/// Repository and snapshot of a review, and the findings that were known before it.
 #[derive(Clone, Copy)]
 pub struct StandingGround<'a> {
     pub repo: &'a Repo,
@@ -67,7 +64,7 @@ impl StandingCode {
         is_foreign: impl Fn(&FindingId) -> bool,
     ) -> FindingId {
         let (mut left_over, mut free) = (None, None);
-        for n in 0..MAX_PLACES {
+        for n in 0..FindingId::MAX_PLACES {
             // A variant may be missing between others.
             if n >= FindingId::MAX_VARIANTS && (left_over.is_some() || free.is_some()) {
                 break;

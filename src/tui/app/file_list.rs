@@ -194,7 +194,8 @@ impl FileList {
         }
     }
 
-    /// Returns the position of the file with this path, or of the folder if the path ends with `/`; that of the row that stands for it if the file is folded away.
+    /// Returns the position of the file with this path, or of the folder if the path ends with `/`. A file that is folded
+    /// away has the position of the row that stands for it.
     pub fn position_of(&self, path: &str) -> Option<usize> {
         let is_folder = |row: &FileTreeRow| matches!(row, FileTreeRow::Folder(folder) if folder.path == path);
         if path.ends_with('/') {

@@ -455,8 +455,8 @@ impl PromptView {
         };
         let Ok(run) = run.parse() else { return ViewFlow::Close };
         let lines = LineRange::new(*line, *line);
-        let (text_of_finding, removed) = (said.to_owned(), removed.clone());
-        let finding = OwnFinding { run, path: path.clone(), lines, text: text_of_finding, priority, removed };
+        let (path, removed) = (path.clone(), removed.clone());
+        let finding = OwnFinding { run, path, lines, text: said.to_owned(), priority, removed };
         commands.push(AppCommand::AddFinding(finding));
         app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
         ViewFlow::Close

@@ -52,8 +52,7 @@ pub fn find_revisions(facts: &ReviewFormFacts, query: &str) -> Vec<OfferedRevisi
 /// an expression like `HEAD~2`, `v1.0` or `a..b`, or for one of the tags.
 pub fn is_search_text(query: &str, tags: &[String]) -> bool {
     let query = query.trim();
-    // As HEAD and FETCH_HEAD.
-    let is_head = query.to_ascii_lowercase().ends_with("head");
+    let is_head = query.eq_ignore_ascii_case("head") || query.ends_with("_HEAD");
     let is_expression =
         query.contains(['~', '^', '@', ':', '.', '/']) || is_head || tags.iter().any(|tag| tag == query);
     let is_id = query.len() >= MIN_ID_CHARS && query.chars().all(|c| c.is_ascii_hexdigit());
@@ -133,6 +132,7 @@ mod tests {
     #[case::a_tag("nightly", false)]
     #[case::a_part_of_a_tag("night", true)]
     #[case::fetched("FETCH_HEAD", false)]
+    #[case::a_word_that_ends_so("overhead", true)]
     fn a_search_is_no_revision(#[case] query: &str, #[case] expected: bool) {
         assert_eq!(is_search_text(query, &["nightly".to_owned()]), expected);
     }

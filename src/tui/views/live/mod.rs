@@ -91,15 +91,14 @@ enum JournalRefresh {
 /// Opens the view for a run that was requested just now, else for the selected run, or for the run of the selected finding
 /// or file.
 pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
-    let requested = app.run_list.awaited.clone();
-    let run = match &app.detail.subject {
-        _ if requested.is_some() => requested.clone(),
+    let selected = match &app.detail.subject {
         DetailSubject::Run(run) | DetailSubject::File { run, .. } => Some(run.clone()),
         DetailSubject::Finding(id) => app.finding_by_id(id).map(|finding| finding.last_run.to_owned()),
         DetailSubject::Nothing => app.selected_run().map(|run| run.id.to_owned()),
     };
+    let selected = selected.filter(|run| app.store.view.run_index(run).is_some());
     // The store has a requested run before the view lists it.
-    let Some(run) = run.filter(|run| requested.is_some() || app.store.view.run_index(run).is_some()) else {
+    let Some(run) = app.run_list.awaited.clone().or(selected) else {
         return app.show_notice(NoticeLevel::Info, "no run is selected");
     };
     let mut view = LiveView {

@@ -1,5 +1,7 @@
 //! Draws triage mode: counts, place and title; code beside or above the patch; explanation; keys.
 
+use std::ops::Range;
+
 use ratatui::layout::{Position, Rect};
 use unicode_width::UnicodeWidthStr;
 
@@ -233,8 +235,8 @@ fn draw_head(painter: &mut Painter<'_>, view: &TriageView, area: Rect) {
     };
 }
 
-/// Returns the reasons that fit into their row, each with its first column and its key.
-fn place_reasons(app: &App, area: Rect) -> Vec<(u16, String, Action)> {
+/// Returns the reasons that fit into their row, each with its columns and its key.
+fn place_reasons(app: &App, area: Rect) -> Vec<(Range<u16>, String, Action)> {
     let mut x = area.x;
     let mut placed = Vec::new();
     for action in REASON_ACTIONS {
@@ -244,7 +246,7 @@ fn place_reasons(app: &App, area: Rect) -> Vec<(u16, String, Action)> {
         if x + width > area.right() {
             break;
         }
-        placed.push((x, key, action));
+        placed.push((x..x + width, key, action));
         x += width + 3;
     }
     placed
@@ -253,16 +255,13 @@ fn place_reasons(app: &App, area: Rect) -> Vec<(u16, String, Action)> {
 /// Returns the reason at a cell of the screen.
 pub fn reason_at(app: &App, view: &TriageView, cell: Position) -> Option<Action> {
     let row = compute_areas(app, view).reasons.filter(|row| row.contains(cell))?;
-    let is_at = |(x, key, action): &(u16, String, Action)| {
-        let width = (key.width() + 1 + action.footer_label().width()) as u16;
-        (*x..*x + width).contains(&cell.x)
-    };
-    place_reasons(app, row).into_iter().find(is_at).map(|(.., action)| action)
+    place_reasons(app, row).into_iter().find(|(columns, ..)| columns.contains(&cell.x)).map(|(.., action)| action)
 }
 
 /// Draws the reasons with their keys.
 fn draw_reasons(painter: &mut Painter<'_>, area: Rect) {
-    for (x, key, action) in place_reasons(painter.app, area) {
+    for (columns, key, action) in place_reasons(painter.app, area) {
+        let x = columns.start;
         let x = x + painter.draw_text(x, area.y, area.right() - x, &key, Role::Key) + 1;
         painter.draw_text(x, area.y, area.right() - x, action.footer_label(), Role::Muted);
     }
