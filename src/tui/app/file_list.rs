@@ -152,6 +152,13 @@ impl FileList {
         files + usize::from(self.left_out > 0)
     }
 
+    /// Selects the row at a position as a step of the user does.
+    pub fn step_to(&mut self, at: usize, height: usize) {
+        let (before, rows) = (self.cursor.offset, self.row_count());
+        self.cursor.select(at, rows, height);
+        self.cursor.scroll_ahead(before, rows, height);
+    }
+
     /// Returns the row at a position; `None` below the end of the list.
     pub fn row(&self, at: usize) -> Option<FileListEntry<'_>> {
         let left_out = || (self.left_out > 0).then_some(FileListEntry::LeftOut(self.left_out));

@@ -1,5 +1,6 @@
 //! Holds the rows, the selection and the scroll position of the list of findings.
 
+use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -18,7 +19,25 @@ pub struct Cursor {
     pub offset: usize,
 }
 
+/// Most lines that a list scrolls when a step passes its edge.
+const MAX_LINES_AHEAD: usize = 6;
+
 impl Cursor {
+    /// Scrolls further after a step past an edge of the screen: a quarter of the screen at once, so that most of the
+    /// following steps move only the bar. A step that scrolls rewrites every row, about 2.3 KB at 200x60 against 0.3 KB.
+    /// `before` is the first line before the step; `lines` is the length of the list.
+    pub fn scroll_ahead(&mut self, before: usize, lines: usize, height: usize) {
+        let ahead = (height / 4).min(MAX_LINES_AHEAD);
+        if self.offset.abs_diff(before) >= ahead {
+            return;
+        }
+        match self.offset.cmp(&before) {
+            Ordering::Greater => self.offset = (before + ahead).min(lines.saturating_sub(height)),
+            Ordering::Less => self.offset = before.saturating_sub(ahead),
+            Ordering::Equal => {}
+        }
+    }
+
     /// Selects row `at` and scrolls as little as possible.
     pub fn select(&mut self, at: usize, rows: usize, height: usize) {
         self.selected = at.min(rows.saturating_sub(1));
@@ -207,6 +226,14 @@ impl FindingList {
         self.cursor.offset = self.cursor.offset.min(self.line_count().saturating_sub(height));
     }
 
+    /// Selects the finding at a position as a step of the user does.
+    pub fn step_to(&mut self, at: usize, height: usize) {
+        let before = self.cursor.offset;
+        self.select(at, height);
+        let lines = self.line_count();
+        self.cursor.scroll_ahead(before, lines, height);
+    }
+
     /// Returns the line of the screen on which the selected finding starts.
     pub fn selected_line(&self) -> usize {
         self.line_of(self.cursor.selected).saturating_sub(self.cursor.offset)
@@ -283,6 +310,36 @@ mod tests {
         assert_eq!(list.cursor, Cursor { selected: 0, offset: 0 });
         list.select_on_line(5, 2, 4);
         assert_eq!(list.selected_line(), 2);
+    }
+
+    #[test]
+    fn a_step_past_the_edge_scrolls_a_quarter_of_the_screen() {
+        let list_at = |offset: usize, selected: usize| {
+            let mut list = list(100, &[0, 30, 60], 1);
+            list.cursor = Cursor { selected, offset };
+            list
+        };
+        for (offset, from, to, expected, why) in [
+            (0, 5, 6, 0, "inside the screen"),
+            (0, 18, 19, 5, "past the lower edge"),
+            (20, 19, 18, 15, "past the upper edge"),
+            (3, 2, 1, 0, "not above the first line"),
+            (80, 96, 97, 83, "not below the last line"),
+            (0, 0, 70, 54, "a leap shows its row as before"),
+        ] {
+            let mut list = list_at(offset, from);
+            list.step_to(to, 20);
+            assert_eq!(list.cursor, Cursor { selected: to, offset: expected }, "{why}");
+        }
+        for height in 1..40 {
+            let mut list = list_at(0, 0);
+            for at in (0..100).chain((0..100).rev()) {
+                list.step_to(at, height);
+                let line = list.line_of(at);
+                let shown = list.cursor.offset..list.cursor.offset + height;
+                assert!(shown.contains(&line), "row {at} at {height} lines of screen");
+            }
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Cursor;
+use crate::config::RunOrder;
 use crate::tui::run_label::RunSubjects;
 
 /// Reason why a run stands below another one.
@@ -84,21 +85,6 @@ pub enum RunListLine {
     Branch(usize),
 }
 
-/// Order of the list of runs. A run that another one replaced stands below it in any order.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum RunOrder {
-    /// Newest first.
-    #[default]
-    Age,
-    /// A timeline for each branch, that with the newest run first.
-    Branch,
-}
-
-impl RunOrder {
-    /// All orders, as the menu lists them.
-    pub const ALL: [Self; 2] = [Self::Age, Self::Branch];
-}
-
 /// List of runs.
 #[derive(Debug, Default)]
 pub struct RunList {
@@ -173,6 +159,14 @@ impl RunList {
         let first = line - usize::from(heads && height > 1 + usize::from(has_fold));
         self.cursor.offset = self.cursor.offset.clamp(end.saturating_sub(height).min(first), first);
         self.cursor.offset = self.cursor.offset.min(self.line_count().saturating_sub(height));
+    }
+
+    /// Selects the run at a position as a step of the user does.
+    pub fn step_to(&mut self, at: usize, height: usize) {
+        let before = self.cursor.offset;
+        self.select(at, height);
+        let lines = self.line_count();
+        self.cursor.scroll_ahead(before, lines, height);
     }
 
     /// Returns the line of the screen on which the selected run stands.

@@ -11,6 +11,7 @@ use crate::domain::{
 };
 use crate::runner::{SnoozeWish, SnoozedFindings};
 use crate::store::triage::UndoOutcome;
+use crate::store::{FindingRow, StoreViewBuilder};
 use crate::tui::app::{App, Pane};
 use crate::tui::filter::DEFAULT;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder, TriageOrderItem};
@@ -95,6 +96,27 @@ fn a_verdict_moves_on_to_the_next_undecided_finding_and_no_row_moves() {
     let commands = press(&mut app, "a");
     store(&mut app, commands);
     assert_eq!(selected(&app), finding_id(5), "nothing below is undecided");
+}
+
+#[test]
+fn the_finding_after_a_verdict_is_on_the_screen_below_the_headers_of_groups() {
+    let mut builder = StoreViewBuilder::default();
+    let run = run_id(1);
+    builder.run(run_row(&run));
+    for n in 0..60 {
+        let (id, path) = (finding_id(n), format!("src/part_{n:02}.rs"));
+        builder.finding(FindingRow { path: &path, ..finding_row(&id, &run) });
+    }
+    let mut app = showing(160, 48, complete(builder));
+    press(&mut app, "2 o 8 g");
+    assert_eq!(app.finding_list.groups.len(), 60, "each finding has a header");
+    for _ in 0..40 {
+        let commands = press(&mut app, "a");
+        store(&mut app, commands);
+        let line = app.finding_list.line_of(app.finding_list.cursor.selected);
+        let shown = app.finding_list.cursor.offset..app.finding_list.cursor.offset + app.pane_height(Pane::Findings);
+        assert!(shown.contains(&line), "line {line} of {shown:?}: {}", screen(&app));
+    }
 }
 
 #[test]

@@ -478,9 +478,9 @@ fn move_by(app: &mut App, by: isize) {
 pub fn go_to_row(app: &mut App, at: usize) {
     let height = app.pane_height(app.panes.focus);
     match app.panes.focus {
-        Pane::Runs => app.run_list.select(at, height),
-        Pane::Findings => app.finding_list.select(at, height),
-        Pane::Files => app.file_list.cursor.select(at, app.file_list.row_count(), height),
+        Pane::Runs => app.run_list.step_to(at, height),
+        Pane::Findings => app.finding_list.step_to(at, height),
+        Pane::Files => app.file_list.step_to(at, height),
         Pane::Detail if diff::is_shown(app) => app.detail.diff.move_to(at),
         Pane::Detail => app.detail.scroll = at.min(app.detail.doc.lines.len().saturating_sub(height)),
     }

@@ -250,7 +250,7 @@ pub fn select_finding(app: &mut App, id: &str) {
     let Some(index) = app.store.view.finding_index(id).and_then(|index| u32::try_from(index).ok()) else { return };
     if let Some(at) = app.finding_list.rows.iter().position(|row| *row == index) {
         let height = app.pane_height(Pane::Findings);
-        app.finding_list.cursor.select(at, app.finding_list.rows.len(), height);
+        app.finding_list.select(at, height);
     }
 }
 
@@ -337,7 +337,7 @@ fn select_next_undecided(app: &mut App, decided: &[String]) {
     let is_undecided = |index: &u32| app.current_status(&app.store.view.finding(*index as usize)).is_undecided();
     if let Some(next) = rows.iter().position(is_undecided) {
         let height = app.pane_height(Pane::Findings);
-        app.finding_list.cursor.select(from + next, app.finding_list.rows.len(), height);
+        app.finding_list.step_to(from + next, height);
     }
 }
 
