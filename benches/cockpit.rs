@@ -6,12 +6,13 @@
 use std::sync::{Arc, LazyLock};
 
 use divan::{Bencher, black_box};
+use revdeck::config::{FindingGrouping, FindingSort};
 use revdeck::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
 use revdeck::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
 use revdeck::tui::app::{App, AppOptions, MotionMode, SessionInfo};
 use revdeck::tui::diff::{ChangeBlock, DiffFile, DiffPage, DiffRequest, DiffTexts};
 use revdeck::tui::filter::{FilterOverrides, FindingFilter};
-use revdeck::tui::finding_order::{FindingArrangement, FindingGrouping, FindingQuery, FindingSort};
+use revdeck::tui::finding_order::{FindingArrangement, FindingQuery};
 use revdeck::tui::input::{KeyEvent, TerminalInput};
 use revdeck::tui::keymap::{self, Keymap};
 use revdeck::tui::message::{AppCommand, AppMessage, Tab};

@@ -34,7 +34,7 @@ Environment:
     NO_COLOR           disable colours, unless --color always is given";
 
 /// The parsed command line.
-#[derive(Debug, Parser)]
+#[derive(Debug, Default, Parser)]
 #[command(
     name = "revdeck",
     version,
@@ -57,7 +57,7 @@ pub struct Cli {
 }
 
 /// Global flags: every command accepts them.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct GlobalArgs {
     /// Run as if revdeck had been started in this folder
     #[arg(short = 'C', long, global = true, value_name = "FOLDER")]

@@ -24,6 +24,7 @@ const MAX_REWRITE_CELLS: u16 = 3;
 pub struct Screen {
     /// Attributes that the terminal shows as what they are.
     attributes: Modifier,
+    /// Last frame; empty before the first one.
     shown: Buffer,
     next: Buffer,
     /// The terminal's contents are unknown, so every cell is written.
@@ -56,7 +57,7 @@ impl Screen {
         let area = Rect::new(0, 0, columns, rows);
         Self {
             attributes: Modifier::all(),
-            shown: Buffer::empty(area),
+            shown: Buffer::default(),
             next: Buffer::empty(area),
             stale: true,
             bytes: Vec::new(),
@@ -82,6 +83,10 @@ impl Screen {
     /// Draws a frame with `draw` into an empty buffer and returns the bytes that update the terminal; empty if
     /// nothing changed. `draw` returns the cell at which the cursor is shown.
     pub fn draw_frame(&mut self, draw: impl FnOnce(&mut Buffer) -> Option<Position>) -> &[u8] {
+        // Two buffers of a large screen take as long as the rest of the first frame, which needs one.
+        if !self.stale && self.next.area != self.shown.area {
+            self.next = Buffer::empty(self.shown.area);
+        }
         self.next.reset();
         let cursor = draw(&mut self.next);
         self.bytes.clear();
@@ -115,7 +120,7 @@ impl Screen {
         let mut at: Option<(u16, u16)> = None;
         for y in 0..next.area.height {
             let line = usize::from(y) * usize::from(width)..usize::from(y + 1) * usize::from(width);
-            let (old, new) = (&shown.content[line.clone()], &next.content[line]);
+            let (old, new) = (shown.content.get(line.clone()).unwrap_or_default(), &next.content[line]);
             let mut x = 0;
             // Cells before this column are written although they look the same: writing what is left of them may have
             // changed them.
