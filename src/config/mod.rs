@@ -50,8 +50,9 @@ pub use reviewers::{ApiKeySource, CommandDialect, ReviewerKind};
 pub(crate) use settings::CONTEXT_KINDS;
 pub(crate) use settings::{
     ColorChoice, ContextSettings, EmbeddingSettings, FileOrder, KEYS, NotifyMode, OpeningMode, RetentionSettings,
-    Settings, WindowSettings,
+    RunOrder, Settings, WindowSettings,
 };
+pub use settings::{FindingGrouping, FindingSort};
 pub(crate) use settings_file::{AllowedKeys, overlay_user_file};
 pub(crate) use user_guidelines::UserGuidelines;
 

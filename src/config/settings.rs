@@ -42,6 +42,54 @@ word_enum!(
 );
 
 word_enum!(
+    /// Order of the cockpit's list of runs. A run that another one replaced stands below it in any order.
+    #[derive(Default)]
+    RunOrder {
+        /// Newest first.
+        #[default]
+        Age = "age",
+        /// A timeline for each branch, that with the newest run first.
+        Branch = "branch",
+    }
+);
+
+word_enum!(
+    /// Order of the cockpit's list of findings. Equal findings follow by importance, path and line.
+    #[derive(Default)]
+    FindingSort {
+        /// By priority, then the danger of the kind, as in the ledger.
+        #[default]
+        Priority = "priority",
+        /// By path and line.
+        File = "file",
+        /// By the first report, newest first.
+        Age = "age",
+        /// By kind, most dangerous first.
+        Kind = "kind",
+        /// By the run of the last report, newest first.
+        Run = "run",
+    }
+);
+
+word_enum!(
+    /// Groups of the cockpit's list of findings, each with a header.
+    #[derive(Default)]
+    FindingGrouping {
+        /// One list without headers.
+        None = "none",
+        /// By priority, most urgent first.
+        #[default]
+        Priority = "priority",
+        /// By file, in the order of the first finding of each.
+        File = "file",
+        /// By kind, in the order of the first finding of each.
+        Kind = "kind",
+        /// By the run of the last report, newest first.
+        Run = "run",
+    }
+);
+
+word_enum!(
     /// Order of the cockpit's list of files.
     #[derive(Default)]
     FileOrder {
@@ -110,6 +158,12 @@ setting_table! {
         diff_wrap: bool, Form::Flag, User;
         /// Lines of a finding in the cockpit's list, 1 or 2.
         finding_rows: usize, Form::Count { min: 1, max: 2 }, User;
+        /// Order of the cockpit's list of findings, or of those in a group.
+        finding_order: FindingSort, Form::OneOf(FindingSort::WORDS), User;
+        /// Groups of the cockpit's list of findings.
+        finding_groups: FindingGrouping, Form::OneOf(FindingGrouping::WORDS), User;
+        /// Order of the cockpit's list of runs.
+        run_order: RunOrder, Form::OneOf(RunOrder::WORDS), User;
         /// Order of the cockpit's list of files.
         file_order: FileOrder, Form::OneOf(FileOrder::WORDS), User;
         /// Signal when a run ends, fails, reaches its budget or finds something urgent while the cockpit is open.

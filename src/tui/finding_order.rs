@@ -4,84 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::filter::{FilterOverrides, FindingFilter};
+use crate::config::{FindingGrouping, FindingSort};
 use crate::domain::{Kind, Priority};
 use crate::ledger::FindingRank;
 use crate::store::{FindingRow, StoreView};
-
-/// Order of the findings in the list. Equal findings follow by importance, path and line.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum FindingSort {
-    /// By priority, then the danger of the kind, as in the ledger.
-    #[default]
-    Priority,
-    /// By path and line.
-    File,
-    /// By the first report, newest first.
-    Age,
-    /// By kind, most dangerous first.
-    Kind,
-    /// By the run of the last report, newest first.
-    Run,
-}
-
-/// Groups of the findings in the list, each with a header.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum FindingGrouping {
-    /// One list without headers.
-    None,
-    /// By priority, most urgent first.
-    #[default]
-    Priority,
-    /// By file, in the order of the first finding of each.
-    File,
-    /// By kind, in the order of the first finding of each.
-    Kind,
-    /// By the run of the last report, newest first.
-    Run,
-}
-
-impl FindingSort {
-    /// All orders, as the menu lists them.
-    pub const ALL: [Self; 5] = [Self::Priority, Self::File, Self::Age, Self::Kind, Self::Run];
-
-    /// Returns the word for the order on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Priority => "priority",
-            Self::File => "file",
-            Self::Age => "age",
-            Self::Kind => "kind",
-            Self::Run => "run",
-        }
-    }
-}
-
-impl FindingGrouping {
-    /// All groupings, as the menu lists them.
-    pub const ALL: [Self; 5] = [Self::None, Self::Priority, Self::File, Self::Kind, Self::Run];
-
-    /// Returns the word for the groups on the screen; empty without groups.
-    pub fn plural(self) -> &'static str {
-        match self {
-            Self::None => "",
-            Self::Priority => "priorities",
-            Self::File => "files",
-            Self::Kind => "kinds",
-            Self::Run => "runs",
-        }
-    }
-
-    /// Returns the word for the grouping on the screen.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Priority => "priority",
-            Self::File => "file",
-            Self::Kind => "kind",
-            Self::Run => "run",
-        }
-    }
-}
 
 /// Order and groups of the list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

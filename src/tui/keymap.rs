@@ -101,7 +101,7 @@ impl KeyContext {
             _ if matches!(action, Action::Redraw | Action::Suspend) => false,
             Self::Runs | Self::Findings | Self::Files | Self::Detail => action.group() == "Answer",
             Self::Menu | Self::Confirm | Self::Prompt => !matches!(action.group(), "Answer" | "Move"),
-            Self::Help => !matches!(action.group(), "Answer" | "Move" | "Find"),
+            Self::Help => action != Action::Ask && !matches!(action.group(), "Answer" | "Move" | "Find"),
             _ => false,
         }
     }

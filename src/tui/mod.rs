@@ -64,6 +64,7 @@ pub use update::update;
 
 use app::{App, AppOptions, MotionMode, RunBudget, SessionInfo, TurnLimits};
 use custom_commands::{CommandCall, run_in_terminal};
+use finding_order::FindingArrangement;
 use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
 use notification::encode_notification;
@@ -121,6 +122,9 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     let mut app = App::new(load_options(&services, keymap, (columns, rows)));
     app.now = services.ambient.now().as_millisecond();
     app.finding_list.row_height = services.settings.finding_rows;
+    app.finding_list.arrangement =
+        FindingArrangement { sort: services.settings.finding_order, grouping: services.settings.finding_groups };
+    app.run_list.order = services.settings.run_order;
     app.file_list.set_order(services.settings.file_order);
     app.finding_list.saved_filters.clone_from(&services.settings.filters);
     // On the first visit, what comes from now on is new.

@@ -6,13 +6,14 @@ use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{App, FindingListLine, Pane};
 use super::super::filter;
-use super::super::finding_order::{FindingArrangement, FindingGrouping, group_label};
+use super::super::finding_order::{FindingArrangement, group_label};
 use super::super::layout::PaneArea;
 use super::super::pages::{count_digits, priority_label};
 use super::super::short_title::{ShortTitle, shorten_title};
 use super::super::theme::Role;
 use super::frame;
 use super::painter::Painter;
+use crate::config::FindingGrouping;
 use crate::domain::{FindingStatus, text};
 use crate::store::FindingRow;
 
@@ -208,10 +209,21 @@ fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
     let order = match grouping {
         FindingGrouping::None => format!("by {}", sort.word()),
         grouping if grouping.word() == sort.word() => format!("by {}", sort.word()),
-        grouping => format!("by {} in {}", sort.word(), grouping.plural()),
+        grouping => format!("by {} in {}", sort.word(), name_groups(grouping)),
     };
     let order = if list.rows.is_empty() { "" } else { &order };
     frame::draw_title(painter, area, Pane::Findings, "Findings", &facts, order);
+}
+
+/// Returns the word for the groups; empty without groups.
+fn name_groups(grouping: FindingGrouping) -> &'static str {
+    match grouping {
+        FindingGrouping::None => "",
+        FindingGrouping::Priority => "priorities",
+        FindingGrouping::File => "files",
+        FindingGrouping::Kind => "kinds",
+        FindingGrouping::Run => "runs",
+    }
 }
 
 /// Returns the terms of the filter that the title must name: not the default ones, and not the run that is named anyway.

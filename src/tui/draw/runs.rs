@@ -4,13 +4,14 @@
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::app::{App, Pane, RunEntry, RunListLine, RunOrder};
+use super::super::app::{App, Pane, RunEntry, RunListLine};
 use super::super::layout::PaneArea;
 use super::super::pages::format_dollars;
 use super::super::run_label::format_run_label;
 use super::super::theme::Role;
 use super::frame;
 use super::painter::Painter;
+use crate::config::RunOrder;
 use crate::domain::{Priority, RunStatus, text};
 use crate::policy::Freshness;
 use crate::store::RunRow;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
+use crate::config::FindingGrouping;
 use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Time};
 use crate::store::{FindingRow, LastVisit, RunRow, StoreView, StoreViewBuilder};
 use crate::tui::app::{App, NoticeLevel, Pane};
-use crate::tui::finding_order::FindingGrouping;
 use crate::tui::message::{AppCommand, AppMessage, FileListRow, FileListState, Tab};
 
 /// Returns the numbers of the listed findings.

@@ -104,6 +104,35 @@ fn the_prompt_says_the_most_that_a_question_costs_and_escape_sends_nothing() {
 }
 
 #[test]
+fn a_second_question_mark_asks_the_reviewer_of_the_finding_at_hand() {
+    let planned = |commands: &[AppCommand]| -> Vec<String> {
+        let finding = |command: &AppCommand| match command {
+            AppCommand::PlanQuestion(finding) => Some(finding.to_string()),
+            _ => None,
+        };
+        commands.iter().filter_map(finding).collect()
+    };
+    let mut app = showing(160, 48, view());
+    press(&mut app, "j ?");
+    assert!(screen(&app).contains("again: ask its reviewer"), "{}", screen(&app));
+    assert_eq!(planned(&press(&mut app, "?")), [finding_id(2)]);
+    assert!(app.views.is_empty(), "the help is closed");
+    // Searched text is text.
+    let commands = press(&mut app, "? / ?");
+    assert!(planned(&commands).is_empty() && !app.views.is_empty());
+    // Nothing at hand: the second key closes the help.
+    let mut app = showing(160, 48, many(0));
+    press(&mut app, "?");
+    assert!(!screen(&app).contains("again: ask"));
+    assert!(planned(&press(&mut app, "?")).is_empty() && app.views.is_empty());
+    // In triage mode it is the finding on the screen.
+    let mut app = showing(160, 48, view());
+    press(&mut app, "t");
+    assert_eq!(planned(&press(&mut app, "? ?")), [finding_id(1)]);
+    assert!(!app.views.is_empty(), "triage mode stays");
+}
+
+#[test]
 fn a_question_on_its_way_is_stopped_with_the_key_that_asked_it() {
     for (key, stops) in [("y", true), ("n", false)] {
         let mut app = showing(100, 30, view());

@@ -12,14 +12,18 @@ use super::triage::name_place;
 use crate::domain::{FindingId, FindingQuestion, QuestionOutcome, QuestionRequest, QuestionVerdict, text};
 use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan};
 
-/// Asks who would answer a question about the selected finding, and what it may cost; the prompt follows with the reply.
-pub fn plan_question(app: &mut App, commands: &mut Vec<AppCommand>) {
-    let selected = match (diff::finding_at_cursor(app), &app.detail.subject) {
+/// Returns the finding at the cursor of the diff, else the selected one.
+pub fn finding_at_hand(app: &App) -> Option<FindingId> {
+    match (diff::finding_at_cursor(app), &app.detail.subject) {
         (Some(id), _) => id.parse().ok(),
         (None, DetailSubject::Finding(id)) => id.parse().ok(),
         (None, _) => None,
-    };
-    match selected {
+    }
+}
+
+/// Asks who would answer a question about the selected finding, and what it may cost; the prompt follows with the reply.
+pub fn plan_question(app: &mut App, commands: &mut Vec<AppCommand>) {
+    match finding_at_hand(app) {
         Some(finding) => plan_question_about(app, finding, commands),
         None => app.show_notice(NoticeLevel::Info, "no finding is selected"),
     }

@@ -1,12 +1,12 @@
 //! Builds the menus of orders and of texts to copy.
 
-use super::super::app::{App, RunOrder};
-use super::super::finding_order::{FindingArrangement, FindingGrouping, FindingSort};
+use super::super::app::App;
+use super::super::finding_order::FindingArrangement;
 use super::super::markdown;
 use super::super::message::{CopyOrder, DetailSubject};
 use super::super::page_data::PageData;
 use super::super::views::menu::{MenuChoice, MenuItem, MenuView};
-use crate::config::FileOrder;
+use crate::config::{FileOrder, FindingGrouping, FindingSort, RunOrder};
 
 /// Builds the menu of orders and groups of the findings; the present order is selected.
 pub fn build_order_menu(app: &App) -> MenuView {
@@ -16,53 +16,55 @@ pub fn build_order_menu(app: &App) -> MenuView {
         hint: if is_present { "as it is now" } else { "" }.to_owned(),
         choice: MenuChoice::Arrange(choice),
     };
-    let sorts =
-        FindingSort::ALL.map(|sort| item("sort by", sort.word(), sort == now.sort, FindingArrangement { sort, ..now }));
-    let groupings = FindingGrouping::ALL.map(|grouping| {
-        let is_present = grouping == now.grouping;
+    let sorts = FindingSort::ALL.iter().map(|sort| {
+        let choice = FindingArrangement { sort: *sort, ..now };
+        item("sort by", sort.word(), *sort == now.sort, choice)
+    });
+    let groupings = FindingGrouping::ALL.iter().map(|grouping| {
+        let choice = FindingArrangement { grouping: *grouping, ..now };
+        let is_present = *grouping == now.grouping;
         match grouping {
-            FindingGrouping::None => item("no", "groups", is_present, FindingArrangement { grouping, ..now }),
-            _ => item("group by", grouping.word(), is_present, FindingArrangement { grouping, ..now }),
+            FindingGrouping::None => item("no", "groups", is_present, choice),
+            _ => item("group by", grouping.word(), is_present, choice),
         }
     });
     let selected = FindingSort::ALL.iter().position(|sort| *sort == now.sort).unwrap_or(0);
-    MenuView { title: "Order of the findings".into(), items: sorts.into_iter().chain(groupings).collect(), selected }
+    MenuView { title: "Order of the findings".into(), items: sorts.chain(groupings).collect(), selected }
 }
 
 /// Builds the menu of orders of the runs; the present order is selected.
 pub fn build_run_order_menu(app: &App) -> MenuView {
-    let now = app.run_list.order;
-    let item = |order: RunOrder| MenuItem {
-        label: match order {
-            RunOrder::Age => "newest first",
-            RunOrder::Branch => "a timeline for each branch",
-        }
-        .to_owned(),
-        hint: if order == now { "as it is now" } else { "" }.to_owned(),
-        choice: MenuChoice::ArrangeRuns(order),
+    let label = |order| match order {
+        RunOrder::Age => "newest first",
+        RunOrder::Branch => "a timeline for each branch",
     };
-    let selected = RunOrder::ALL.iter().position(|order| *order == now).unwrap_or(0);
-    MenuView { title: "Order of the runs".into(), items: RunOrder::ALL.map(item).into(), selected }
+    build_choice_menu("Order of the runs", RunOrder::ALL, app.run_list.order, label, MenuChoice::ArrangeRuns)
 }
 
 /// Builds the menu of orders of the files; the present order is selected.
 pub fn build_file_order_menu(app: &App) -> MenuView {
-    let now = app.file_list.order();
-    let item = |order: FileOrder| MenuItem {
-        label: match order {
-            FileOrder::Findings => "files with findings first",
-            FileOrder::Folders => "tree of folders",
-        }
-        .to_owned(),
-        hint: if order == now { "as it is now" } else { "" }.to_owned(),
-        choice: MenuChoice::ArrangeFiles(order),
+    let label = |order| match order {
+        FileOrder::Findings => "files with findings first",
+        FileOrder::Folders => "tree of folders",
     };
-    let selected = FileOrder::ALL.iter().position(|order| *order == now).unwrap_or(0);
-    MenuView {
-        title: "Order of the files".into(),
-        items: FileOrder::ALL.iter().map(|order| item(*order)).collect(),
-        selected,
-    }
+    build_choice_menu("Order of the files", FileOrder::ALL, app.file_list.order(), label, MenuChoice::ArrangeFiles)
+}
+
+/// Builds a menu of values, of which the present one is selected.
+fn build_choice_menu<T: Copy + PartialEq>(
+    title: &'static str,
+    values: &[T],
+    now: T,
+    label: impl Fn(T) -> &'static str,
+    choose: impl Fn(T) -> MenuChoice,
+) -> MenuView {
+    let item = |value: &T| MenuItem {
+        label: label(*value).to_owned(),
+        hint: if *value == now { "as it is now" } else { "" }.to_owned(),
+        choice: choose(*value),
+    };
+    let selected = values.iter().position(|value| *value == now).unwrap_or(0);
+    MenuView { title: title.into(), items: values.iter().map(item).collect(), selected }
 }
 
 /// Builds the menu of texts to copy from the selected item; `None` if nothing is selected.

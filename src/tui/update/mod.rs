@@ -5,7 +5,7 @@
 
 mod announce;
 mod ask;
-pub(crate) use ask::{describe_cost, dismiss_hint, plan_question_about, request_question};
+pub(crate) use ask::{describe_cost, dismiss_hint, finding_at_hand, plan_question_about, request_question};
 pub(crate) mod data;
 mod filter_line;
 mod folds;

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::super::app::{App, FoldReason, FoldedRuns, Pane, RunEntry, RunListLine, RunOrder};
+use super::super::app::{App, FoldReason, FoldedRuns, Pane, RunEntry, RunListLine};
 use super::super::message::{AppCommand, RunSubjectQuery};
 use super::data;
+use crate::config::RunOrder;
 use crate::domain::RunStatus;
 use crate::store::{RunRow, StoreView};
 

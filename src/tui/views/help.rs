@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr;
 use super::prompt::{draw_line_edit, edit_line};
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, scroll_distance};
+use crate::domain::FindingId;
 use crate::tui::app::App;
 use crate::tui::draw::painter::Painter;
 use crate::tui::keymap::{Action, KeyContext, KeySequence, Keymap};
@@ -13,6 +14,7 @@ use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
 use crate::tui::message::AppCommand;
 use crate::tui::theme::Role;
+use crate::tui::update::plan_question_about;
 
 /// Columns of the keys in front of the texts.
 const KEY_WIDTH: u16 = 18;
@@ -31,6 +33,8 @@ pub struct HelpView {
     offset: usize,
     /// Search text; `None` while nothing is searched.
     search: Option<LineEdit>,
+    /// Finding at hand, whose reviewer can be asked.
+    finding: Option<FindingId>,
 }
 
 /// Line of the help.
@@ -47,10 +51,15 @@ enum HelpLine {
 }
 
 impl HelpView {
-    /// Creates the help for the present place.
-    pub fn new(app: &App, here: &[Action]) -> Self {
-        let lines = build_lines(app, here);
-        Self { shown: (0..lines.len()).collect(), lines, offset: 0, search: None }
+    /// Creates the help for the present place, where a finding may be at hand.
+    pub fn new(app: &App, here: &[Action], finding: Option<FindingId>) -> Self {
+        let mut lines = build_lines(app, here);
+        let ask = finding.as_ref().and_then(|_| app.keymap.key_of(KeyContext::Help, Action::Ask));
+        if let Some(key) = ask {
+            let text = format!("again: {}", app.keymap.help_text(Action::Ask));
+            lines.insert(1, HelpLine::Entry { sign: key.to_string(), role: Role::Key, text });
+        }
+        Self { shown: (0..lines.len()).collect(), lines, offset: 0, search: None, finding }
     }
 
     /// Lists the lines that contain every typed word, with the titles above them.
@@ -114,11 +123,17 @@ impl View for HelpView {
         if self.search.is_some() { KeyContext::Prompt } else { KeyContext::Help }
     }
 
-    fn handle_key(&mut self, app: &mut App, press: KeyPress, _commands: &mut Vec<AppCommand>) -> ViewFlow {
+    fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow {
         if self.search.is_none() {
             let movement = press.action.or_else(|| app.keymap.action(KeyContext::Global, press.key));
             match (press.action, press.key.character()) {
                 (Some(Action::Abort), _) => return ViewFlow::Close,
+                (Some(Action::Ask), _) => {
+                    if let Some(finding) = self.finding.take() {
+                        plan_question_about(app, finding, commands);
+                    }
+                    return ViewFlow::Close;
+                }
                 (Some(Action::Search), _) => self.search = Some(LineEdit::default()),
                 _ if self.run_movement(app, movement) => {}
                 (None, Some(character)) => self.search_for(character.encode_utf8(&mut [0; 4])),

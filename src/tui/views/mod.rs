@@ -46,6 +46,7 @@ use crate::ledger::metrics::Metrics;
 use crate::runner::Services;
 use crate::store::StoreView;
 use crate::store::triage::UndoOutcome;
+use crate::tui::update::finding_at_hand;
 use fix::FixOrder;
 use knowledge::{KnowledgeOrder, KnowledgeOutcome, PatternLibrary};
 use live::{LiveReply, LiveRequest};
@@ -84,6 +85,11 @@ pub trait View: fmt::Debug + Any {
 
     /// Adapts the view to a change. Every open view gets every change.
     fn update(&mut self, _app: &mut App, _change: &ViewChange<'_>, _commands: &mut Vec<AppCommand>) {}
+
+    /// Returns the finding that the view is about, whose reviewer can be asked.
+    fn finding_at_hand(&self) -> Option<FindingId> {
+        None
+    }
 
     /// Draws the view.
     fn draw(&self, painter: &mut Painter<'_>, layout: &ScreenLayout);
@@ -181,9 +187,13 @@ pub fn open_for_action(app: &mut App, action: Action, commands: &mut Vec<AppComm
     match action {
         Action::Review => review_form::open(app, commands),
         Action::Help => {
+            let finding = match app.views.front() {
+                None => finding_at_hand(app),
+                Some(view) => view.finding_at_hand(),
+            };
             let here: Vec<Action> =
                 footer_actions(app, app.key_context()).into_iter().map(|(action, _)| action).collect();
-            let help = help::HelpView::new(app, &here);
+            let help = help::HelpView::new(app, &here, finding);
             app.views.open(help);
         }
         Action::Palette => palette::open(app, commands),

@@ -34,9 +34,7 @@ use queue::{StepBack, TriageQueue, TriageVerdict};
 
 use super::fix::{self, FixOrder};
 use super::prompt::{InputPromptKind, PromptView, ReasonEntry, build_reason_prompt};
-use super::{
-    KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, change_view, open_for_action, scroll_distance,
-};
+use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, change_view, scroll_distance};
 use crate::domain::{Disposition, FindingId, FindingStatus, FixStatus};
 use crate::store::StoreView;
 use crate::store::triage::UndoOutcome;
@@ -205,7 +203,6 @@ impl View for TriageView {
             A::CopyPrompt => {
                 commands.extend(self.queue.current().map(|item| AppCommand::CopyPrompt(vec![item.finding.clone()])));
             }
-            A::Help => open_for_action(app, A::Help, commands),
             A::Quit => commands.push(AppCommand::Quit(None)),
             action => self.scroll_by(app, scroll_distance(action, page).unwrap_or(0)),
         }
@@ -228,6 +225,10 @@ impl View for TriageView {
             ViewChange::Fixed { order, result } => self.apply_fix_answer(app, order, result, commands),
             _ => {}
         }
+    }
+
+    fn finding_at_hand(&self) -> Option<FindingId> {
+        self.shown_id()
     }
 
     fn draw(&self, painter: &mut Painter<'_>, layout: &ScreenLayout) {
