@@ -66,7 +66,7 @@ const SELECTION_DEBOUNCE: Duration = Duration::from_millis(60);
 
 enum PageRequest {
     Page { view: Arc<StoreView>, subject: DetailSubject, tab: Tab, mask: Mask },
-    Files { run: String },
+    Files { view: Arc<StoreView>, run: String },
     Reported { run: String },
     Diff(DiffRequest),
     Viewed(ViewedFile),
@@ -158,7 +158,9 @@ impl Effects {
             AppCommand::Diff(request) => self.send_to(&self.reader, PageRequest::Diff(request)),
             AppCommand::AddFinding(finding) => self.send_to(&self.control, RunnerRequest::AddFinding(finding)),
             AppCommand::MarkViewed(mark) => self.send_to(&self.reader, PageRequest::Viewed(mark)),
-            AppCommand::LoadFiles { run } => self.send_to(&self.reader, PageRequest::Files { run }),
+            AppCommand::LoadFiles { run } => {
+                self.send_to(&self.reader, PageRequest::Files { view: Arc::clone(view), run })
+            }
             AppCommand::LoadRunSubjects(queries) => self.send_to(&self.historian, queries),
             AppCommand::LoadReported { run } => self.send_to(&self.reader, PageRequest::Reported { run }),
             command @ AppCommand::Filter { .. } => self.send_to(&self.filter, command),
@@ -454,7 +456,7 @@ fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: 
         loop {
             match wish {
                 Some(PageRequest::Page { view, subject, tab, mask }) => page = Some((view, subject, tab, mask)),
-                Some(PageRequest::Files { run }) => files = Some(run),
+                Some(PageRequest::Files { view, run }) => files = Some((view, run)),
                 Some(PageRequest::Reported { run }) => reported.push(run),
                 Some(PageRequest::Diff(request)) => diffs.push(request),
                 Some(PageRequest::Viewed(mark)) => {
@@ -483,8 +485,8 @@ fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: 
         for request in diffs.into_iter().rev() {
             let _ = messages.send(loader.serve_diff(request, &mut parsed));
         }
-        if let Some(run) = files {
-            let mut files = loader.read_files(&run);
+        if let Some((view, run)) = files {
+            let mut files = loader.read_files(&view, &run);
             files.as_deref_mut().into_iter().for_each(sort_files);
             let _ = messages.send(AppMessage::Files { run, files });
         }

@@ -5,10 +5,12 @@
 
 mod names;
 pub(super) mod secrets;
+mod standing_findings;
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
+use self::standing_findings::StandingFindings;
 use super::highlight::Highlighter;
 use super::message::{DetailSubject, FileListRow, FileListState, Tab};
 use super::page_data::{
@@ -58,6 +60,8 @@ pub struct PageLoader {
     /// Run whose journal was read last, with the read position in it.
     following: Option<(RunId, JournalFollower, ReviewTrace)>,
     warm: bool,
+    /// Findings of other runs in the snapshot that was read last.
+    standing: StandingFindings,
 }
 
 impl PageLoader {
@@ -73,6 +77,7 @@ impl PageLoader {
             changes: VecDeque::new(),
             following: None,
             warm: false,
+            standing: StandingFindings::default(),
         }
     }
 
@@ -292,7 +297,7 @@ impl PageLoader {
         Ok(trace)
     }
 
-    fn load_file(&self, view: &StoreView, run: &str, path: &str) -> Result<PageData, String> {
+    fn load_file(&mut self, view: &StoreView, run: &str, path: &str) -> Result<PageData, String> {
         let record = self.read_run(run)?;
         let output = self.store.output(&record.run_id).map_err(|error| error.to_string())?;
         let mut page = FilePage { run: record, path: path.to_owned(), findings: Vec::new(), hunks: 0, left_out: None };
@@ -301,8 +306,15 @@ impl PageLoader {
                 output.coverage.files.iter().filter(|file| file.path == path).map(|file| file.hunks.len()).sum();
             page.left_out =
                 output.coverage.left_out.iter().find(|file| file.path == path).map(|file| file.reason.to_string());
-            let findings = output.findings.into_iter().filter(|finding| finding.repo_relative_path == path);
-            page.findings = findings.map(|finding| secrets::mask_finding(finding, Mask::On)).collect();
+            let is_here = |finding: &Finding| finding.repo_relative_path == path;
+            let mut findings: Vec<Finding> = output.findings.into_iter().filter(is_here).collect();
+            let known: HashSet<String> = findings.iter().map(|finding| finding.finding_id.to_string()).collect();
+            let commit = page.run.subject.snapshot_commit.clone();
+            let others = self.find_standing_findings(view, (run, &commit), |row| {
+                row.path == path && row.status.is_undecided() && !known.contains(row.id)
+            });
+            findings.extend(others.into_iter().filter(is_here));
+            page.findings = findings.into_iter().map(|finding| secrets::mask_finding(finding, Mask::On)).collect();
             page.findings.iter_mut().for_each(|finding| view.rate_finding(finding));
             page.findings.sort_by_key(|finding| finding.line_start);
         }
@@ -381,8 +393,9 @@ impl PageLoader {
         }
     }
 
-    /// Returns the files of a run: covered, left out or waiting. `None` if the run or its output is missing.
-    pub fn read_files(&self, run: &str) -> Option<Vec<FileListRow>> {
+    /// Returns the files of a run, covered, left out or waiting, with the findings in them, those of other runs included.
+    /// `None` if the run or its output is missing.
+    pub fn read_files(&mut self, view: &StoreView, run: &str) -> Option<Vec<FileListRow>> {
         let record = self.read_run(run).ok()?;
         let output = self.store.output(&record.run_id).ok()??;
         let mut rows: std::collections::BTreeMap<&str, FileListRow> = std::collections::BTreeMap::new();
@@ -405,6 +418,16 @@ impl PageLoader {
             let path = finding.repo_relative_path.as_str();
             let entry = rows.entry(path).or_insert_with(|| row(path, FileListState::Covered));
             entry.counts[finding.priority.index()] += 1;
+        }
+        let known: HashSet<&str> = output.findings.iter().map(|finding| finding.finding_id.as_str()).collect();
+        let commit = &record.subject.snapshot_commit;
+        let others = self.find_standing_findings(view, (run, commit), |row| {
+            row.status.is_undecided() && rows.contains_key(row.path) && !known.contains(row.id)
+        });
+        for finding in others {
+            if let Some(row) = rows.get_mut(finding.repo_relative_path.as_str()) {
+                row.counts[finding.priority.index()] += 1;
+            }
         }
         let viewed = self.store.viewed_files().unwrap_or_default();
         for (path, content) in &viewed {

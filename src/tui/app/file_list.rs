@@ -50,6 +50,8 @@ pub struct FileList {
     pub run: String,
     /// Id of the run whose files were requested last; empty when they must be requested again.
     pub requested: String,
+    /// Numbers of findings and of undecided ones with which the files were requested last.
+    pub counted: (usize, usize),
 }
 
 /// Sorts files for the list: those with the most urgent findings first, then clean ones, then those left out, each by

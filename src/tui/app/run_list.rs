@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Cursor;
 use crate::config::RunOrder;
+use crate::domain::text;
 use crate::tui::run_label::RunSubjects;
 
 /// Reason why a run stands below another one.
@@ -18,11 +19,13 @@ pub enum FoldReason {
     CarriedOver,
     /// The other run continued it.
     Resumed,
+    /// It is a finding that the user wrote about the snapshot of the other run.
+    Written,
 }
 
 /// Number of runs below a run, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FoldedRuns([u32; 4]);
+pub struct FoldedRuns([u32; 5]);
 
 impl FoldedRuns {
     /// Adds a run.
@@ -35,11 +38,15 @@ impl FoldedRuns {
         self.0.iter().sum()
     }
 
-    /// Describes the runs: `2 superseded, 1 reused`.
+    /// Describes the runs: `2 superseded, 1 reused, 3 comments`.
     pub fn describe(self) -> String {
-        let words = ["superseded", "reused", "carried over", "resumed"];
+        let words = ["superseded", "reused", "carried over", "resumed", "comment"];
         let parts = self.0.iter().zip(words).filter(|(count, _)| **count > 0);
-        parts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+        let describe = |(count, word): (&u32, &str)| match word {
+            "comment" => text::format_count(*count as usize, word),
+            word => format!("{count} {word}"),
+        };
+        parts.map(describe).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -190,7 +197,7 @@ mod tests {
         let entry = |count: &u32| RunEntry {
             index: 0,
             nested: false,
-            folded: FoldedRuns([*count, 0, 0, 0]),
+            folded: FoldedRuns([*count, 0, 0, 0, 0]),
             unfolded: false,
             heads_branch: false,
             line: 0,

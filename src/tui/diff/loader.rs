@@ -1,6 +1,6 @@
 //! Reads the diff of a run and the texts of its files, on the thread that reads pages.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,7 +13,7 @@ use super::model::{
     HIGHLIGHT_BLOCK_LINES, LineTable, TextHighlights,
 };
 use super::moves::{DiffMove, MoveSource, find_moves};
-use crate::domain::{Finding, RunId, Scope, text};
+use crate::domain::{Finding, OmissionReason, OmittedFile, Scope, text};
 use crate::git::{Changeset, EntryKind, FileChange, Repo};
 use crate::masking::Mask;
 use crate::store::StoreView;
@@ -27,8 +27,6 @@ const MAX_MOVE_FILES: usize = 1_000;
 const MAX_MOVE_BYTES: u64 = 4 << 20;
 /// Bytes in which a NUL makes a file binary, as in git.
 const BINARY_PROBE_BYTES: usize = 8_000;
-/// Most other runs of the same snapshot whose findings are shown.
-const MAX_OTHER_RUNS: usize = 200;
 /// Extensions of images.
 const IMAGES: [&str; 11] = ["png", "jpg", "jpeg", "gif", "webp", "bmp", "ico", "tif", "tiff", "avif", "heic"];
 
@@ -45,7 +43,8 @@ impl PageLoader {
     ) -> Result<PageData, String> {
         let run = self.read_run_of(view, subject)?;
         let output = self.store.output(&run.run_id).map_err(|error| error.to_string())?;
-        let mut findings = output.map(|output| output.findings).unwrap_or_default();
+        let (mut findings, left_out) =
+            output.map(|output| (output.findings, output.coverage.left_out)).unwrap_or_default();
         findings.iter_mut().for_each(|finding| view.rate_finding(finding));
         let mut page = DiffPage {
             run: run.run_id.to_string(),
@@ -78,15 +77,24 @@ impl PageLoader {
                 (false, None) => Some("The snapshot of this run is no longer kept.".to_owned()),
                 (false, Some(change)) => {
                     self.add_changed_files(&mut page, &change, path.as_deref());
+                    self.add_unstored_files(&mut page, &left_out, path.as_deref());
                     self.add_unchanged_files(&mut page, &findings, path.as_deref());
-                    Some("This run's change does not touch it.".to_owned())
+                    Some(match path {
+                        Some(_) => "This run's change does not touch it.".to_owned(),
+                        None => "This run has no change to show.".to_owned(),
+                    })
                 }
             }
         };
         if !page.files.is_empty() {
             page.note = None;
         }
-        let findings = self.add_findings_of_other_runs(&page, &run.run_id, findings, view);
+        let paths: HashSet<&str> = page.files.iter().map(|file| file.path.as_str()).collect();
+        let known: HashSet<String> = findings.iter().map(|finding| finding.finding_id.to_string()).collect();
+        let others = self.find_standing_findings(view, (run.run_id.as_str(), &page.to), |row| {
+            paths.contains(row.path) && !known.contains(row.id)
+        });
+        findings.extend(others);
         self.add_findings(&mut page, findings, view, mask);
         let viewed = self.store.viewed_files().unwrap_or_default();
         for file in &mut page.files {
@@ -125,6 +133,24 @@ impl PageLoader {
         }
     }
 
+    /// Adds changed files that the snapshot could not take, so that they are named at least.
+    fn add_unstored_files(&self, page: &mut DiffPage, left_out: &[OmittedFile], path: Option<&str>) {
+        let known: HashSet<String> = page.files.iter().map(|file| file.path.clone()).collect();
+        let is_unstored = |file: &&OmittedFile| {
+            matches!(file.reason, OmissionReason::Oversized | OmissionReason::Unreadable)
+                && !known.contains(&file.path)
+                && path.is_none_or(|path| path == file.path)
+        };
+        let unstored = left_out.iter().filter(is_unstored).map(|file| DiffFile {
+            path: file.path.clone(),
+            old_blob: self.repo.as_ref().and_then(|repo| find_blob(repo, &page.from, &file.path)),
+            left_out: Some(file.reason.to_string()),
+            is_unstored: true,
+            ..DiffFile::default()
+        });
+        page.files.extend(unstored.collect::<Vec<_>>());
+    }
+
     /// Adds files with findings that the change does not touch: their code is shown as it is.
     fn add_unchanged_files(&self, page: &mut DiffPage, findings: &[Finding], path: Option<&str>) {
         let known: HashSet<String> = page.files.iter().map(|file| file.path.clone()).collect();
@@ -146,33 +172,6 @@ impl PageLoader {
                 });
             }
         }
-    }
-
-    /// Adds findings that other runs reported in the same snapshot, such as those of the user.
-    fn add_findings_of_other_runs(
-        &self,
-        page: &DiffPage,
-        run: &RunId,
-        mut findings: Vec<Finding>,
-        view: &StoreView,
-    ) -> Vec<Finding> {
-        let paths: HashSet<&str> = page.files.iter().map(|file| file.path.as_str()).collect();
-        let known: HashSet<String> = findings.iter().map(|finding| finding.finding_id.to_string()).collect();
-        let mut wanted: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-        for row in (0..view.finding_count()).map(|index| view.finding(index)) {
-            if row.last_run != run.as_str()
-                && paths.contains(row.path)
-                && !known.contains(row.id)
-                && view.run_index(row.last_run).is_some_and(|at| view.run(at).snapshot_commit == page.to)
-            {
-                wanted.entry(row.last_run).or_default().insert(row.id.to_owned());
-            }
-        }
-        for (run, ids) in wanted.into_iter().take(MAX_OTHER_RUNS) {
-            let reported = run.parse().ok().and_then(|run| self.store.findings_in_run(&run, &ids).ok());
-            findings.extend(reported.unwrap_or_default());
-        }
-        findings
     }
 
     /// Adds the findings of the run to their files, with their newest status.
@@ -275,6 +274,13 @@ impl PageLoader {
         let mut texts = DiffTexts { serial: SERIAL.fetch_add(1, Ordering::Relaxed), ..DiffTexts::default() };
         let read_size = |blob: &Option<String>| blob.as_ref().map(|blob| repo.blob_size(blob).unwrap_or(0));
         let sizes = (read_size(old), read_size(new));
+        if file.is_unstored {
+            let before = sizes.0.map_or_else(String::new, |size| format!(", {} before", format_bytes(size)));
+            texts.note = Some(format!(
+                "its content is not in the snapshot, so its change cannot be shown{before}; max_file_bytes is the limit"
+            ));
+            return Ok(texts);
+        }
         if sizes.0.max(sizes.1).unwrap_or(0) > MAX_TEXT_BYTES {
             texts.note = Some(describe_sizes("a large file", sizes));
             return Ok(texts);

@@ -72,6 +72,8 @@ pub struct DiffFile {
     pub findings: Vec<DiffFinding>,
     /// Reason why the file was left out of the review.
     pub left_out: Option<String>,
+    /// The snapshot does not have the changed content, because the file was too large or could not be read.
+    pub is_unstored: bool,
     /// The user has viewed the file with this content.
     pub is_viewed: bool,
 }

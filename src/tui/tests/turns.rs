@@ -105,7 +105,7 @@ impl TurnsFixture {
                     }
                 }
                 AppCommand::LoadFiles { run } => {
-                    let files = self.loader.read_files(&run);
+                    let files = self.loader.read_files(&app.store.view, &run);
                     send(app, AppMessage::Files { run, files });
                 }
                 AppCommand::LoadReported { run } => {

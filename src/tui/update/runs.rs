@@ -8,6 +8,7 @@ use super::super::message::{AppCommand, RunSubjectQuery};
 use super::data;
 use crate::config::RunOrder;
 use crate::domain::RunStatus;
+use crate::runner::OWN_REVIEWER;
 use crate::store::{RunRow, StoreView};
 
 /// Rebuilds the list of runs and selects the run with this id, or the run that replaced it.
@@ -108,6 +109,7 @@ fn find_replacements(view: &StoreView, active: &mut Vec<u32>) -> Vec<Replacement
             _ => [(run.superseded_by, FoldReason::Superseded), ("", FoldReason::Reused)],
         };
         let known = newer.into_iter().find_map(|(id, reason)| Some((find_other(view, id, at)?, reason)));
+        let known = known.or_else(|| Some((find_commented(view, &run, at)?, FoldReason::Written)));
         if let Some((other, reason)) = known {
             found[at] = Some((other as u32, reason));
         }
@@ -122,6 +124,18 @@ fn find_replacements(view: &StoreView, active: &mut Vec<u32>) -> Vec<Replacement
         }
     }
     found
+}
+
+/// Returns the index of the review on whose snapshot the user wrote the finding of the run at `at`.
+fn find_commented(view: &StoreView, run: &RunRow<'_>, at: usize) -> Option<usize> {
+    if run.reviewer != OWN_REVIEWER || run.snapshot_commit.is_empty() {
+        return None;
+    }
+    // Runs are sorted from new to old.
+    (at + 1..view.run_count()).find(|other| {
+        let other = view.run(*other);
+        other.snapshot_commit == run.snapshot_commit && other.reviewer != OWN_REVIEWER
+    })
 }
 
 /// Returns the index of the run with an id, unless the id is empty or that of the run at `at`.

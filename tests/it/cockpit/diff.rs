@@ -98,3 +98,59 @@ fn a_finding_written_on_a_line_is_one_like_others() {
     let listed = test.json(&["findings", "--status", "dismissed", "--format", "json"], DONE);
     assert_eq!(listed["findings"].as_array().map(Vec::len), Some(1), "{listed}");
 }
+
+#[test]
+fn a_finding_of_the_user_stays_in_the_diff_of_later_reviews_while_its_code_stands() {
+    let test = reviewed(60);
+    let mut cockpit = open_diff(&test);
+    cockpit.press("]hc");
+    cockpit.wait_for("p0 to p3 in front");
+    cockpit.press("p1 name the value\r");
+    cockpit.wait_for("finding written at large.py:7");
+    // Its run stands below the review of the same snapshot, whose files stay in the list.
+    cockpit.wait("the comment below its review", |screen| screen.contains("└ 1 comment"));
+    cockpit.quit();
+    // Lines above move it; another file is reviewed as well.
+    test.write("large.py", format!("# one\n# two\n{}", text_of(60, "new")));
+    test.write("small.py", "def load(path):\n    return [path]\n");
+    run(&test, &["review", "--wait"], DONE);
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait("the file with the comment", |screen| screen.contains("large.py") && screen.contains("small.py"));
+    cockpit.press("3");
+    cockpit.wait("its count in the files", |screen| {
+        screen.lines().any(|line| line.contains("○ large.py") && line.contains("·   1   ·   ·"))
+    });
+    cockpit.press("1\x1b[Zl");
+    cockpit.wait("its mark in the new diff", |screen| {
+        screen.contains("+ value_7 = new")
+            && screen.lines().any(|line| line.contains("large.py") && line.contains("1 P1"))
+    });
+    cockpit.quit();
+    // Its code is replaced: it is no longer there.
+    test.write("large.py", text_of(60, "newest"));
+    run(&test, &["review", "--wait"], DONE);
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("small.py");
+    cockpit.press("1\x1b[Zl");
+    let screen = cockpit.wait_for("+ value_7 = newest");
+    assert!(!screen.lines().any(|line| line.contains("▾ large.py") && line.contains("1 P1")), "{screen}");
+    cockpit.quit();
+}
+
+#[test]
+fn a_changed_file_that_is_too_large_is_named_with_the_reason() {
+    let test = TestEnvironment::new();
+    test.write("large.py", text_of(200, "old"));
+    test.commit("base");
+    test.write("large.py", text_of(200, "new"));
+    test.settings("on_open = \"nothing\"\nmax_file_bytes = 1000\n");
+    test.revdeck(&["review", "--wait"]);
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait_for("large.py");
+    cockpit.press("1\x1b[Zl");
+    let screen = cockpit.wait("its name", |screen| screen.contains("▸ large.py") || screen.contains("▾ large.py"));
+    assert!(!screen.contains("does not touch it"), "{screen}");
+    cockpit.press("\r");
+    cockpit.wait_for("its content is not in the snapshot");
+    cockpit.quit();
+}
