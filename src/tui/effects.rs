@@ -156,7 +156,9 @@ impl Effects {
                 self.send_to(&self.reader, PageRequest::Page { view: Arc::clone(view), subject, tab, mask: Mask::Off });
             }
             AppCommand::Diff(request) => self.send_to(&self.reader, PageRequest::Diff(request)),
-            AppCommand::AddFinding(finding) => self.send_to(&self.control, RunnerRequest::AddFinding(finding)),
+            AppCommand::WriteFinding { finding, rewrites } => {
+                self.send_to(&self.control, RunnerRequest::WriteFinding { finding, rewrites });
+            }
             AppCommand::MarkViewed(mark) => self.send_to(&self.reader, PageRequest::Viewed(mark)),
             AppCommand::LoadFiles { run } => {
                 self.send_to(&self.reader, PageRequest::Files { view: Arc::clone(view), run })

@@ -230,7 +230,8 @@ actions! {
         Copy "copy" "copy" "copy place, finding or id",
         CopyPrompt "copy_prompt" "prompt" "copy findings as a prompt",
         Edit "edit" "edit" "open the editor at the line",
-        Comment "comment" "finding" "diff: write a finding about the line",
+        Comment "comment" "comment" "diff: write a finding about the line or the range",
+        Rewrite "rewrite" "rewrite" "rewrite or withdraw a finding of your own",
         Palette "palette" "commands" "go to anything: commands, findings, files",
         Help "help" "help" "this help",
         Mouse "mouse" "mouse" "mouse on or off",
@@ -243,6 +244,7 @@ actions! {
     "Answer" {
         Accept "accept" "accept" "accept",
         Abort "abort" "back" "cancel",
+        NewLine "new_line" "next line" "begin the next line of a comment",
         NextReviewer "next_reviewer" "reviewer" "next reviewer",
         PreviousReviewer "previous_reviewer" "reviewer" "previous reviewer",
         Force "force" "force" "review again although it was reviewed",

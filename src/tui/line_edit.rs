@@ -4,6 +4,7 @@
 //! punctuation mark, so that a path is deleted piece by piece.
 
 use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
 
 use crate::domain::text;
 
@@ -102,6 +103,28 @@ impl LineEdit {
 
     pub fn delete_all(&mut self) {
         *self = Self::default();
+    }
+
+    /// Moves behind the byte with this offset, which must be at a grapheme boundary.
+    pub fn move_to_byte(&mut self, at: usize) {
+        if self.text.is_char_boundary(at) {
+            self.move_cursor(at);
+        }
+    }
+
+    /// Returns the columns of the text before the cursor.
+    pub fn column(&self) -> usize {
+        self.text[..self.cursor].width()
+    }
+
+    /// Moves to a column, or as near before it as the text allows.
+    pub fn move_to_column(&mut self, column: usize) {
+        let mut used = 0;
+        let end = self.text.grapheme_indices(true).find(|(_, grapheme)| {
+            used += grapheme.width();
+            used > column
+        });
+        self.move_cursor(end.map_or(self.text.len(), |(at, _)| at));
     }
 
     fn move_cursor(&mut self, cursor: usize) {

@@ -104,8 +104,8 @@ pub enum AppMessage {
     },
     /// Highlighted lines of a file of a diff.
     DiffHighlights(TextHighlights),
-    /// A finding that the user has written was stored; with a sentence about it, or the reason why it was not.
-    FindingAdded(Result<String, String>),
+    /// A comment was stored as a finding with this id; or the reason why it was not.
+    FindingWritten(Result<FindingId, String>),
     /// The mark of a file as viewed was stored.
     ViewedFile {
         /// Mark that was stored.
@@ -253,8 +253,8 @@ pub enum AppCommand {
     },
     /// Reads or highlights a file of the diff.
     Diff(DiffRequest),
-    /// Stores a finding that the user has written.
-    AddFinding(OwnFinding),
+    /// Stores a finding that the user has written, in place of an older one if it rewrites one.
+    WriteFinding { finding: OwnFinding, rewrites: Option<FindingId> },
     /// Stores that a file was viewed, or that it was not.
     MarkViewed(ViewedFile),
     /// Reads the files of a run.

@@ -41,6 +41,7 @@ mod saved_filters;
 mod screen;
 mod short_title;
 mod terminal;
+mod text_edit;
 pub mod theme;
 pub(crate) mod turns;
 mod update;

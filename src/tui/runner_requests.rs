@@ -9,7 +9,7 @@ use super::saved_filters::FilterChange;
 use super::terminal::MessageSender;
 use super::views::fix::{FixOrder, FixPlan};
 use crate::config;
-use crate::domain::{Actor, FindingId, QuestionRequest, RunId, Scope, Source, WatchMode, text};
+use crate::domain::{Actor, FindingId, QuestionRequest, RunId, Scope, Source, WatchMode};
 use crate::policy;
 use crate::runner::{
     CancelOutcome, FixMakers, FixRequest, OwnFinding, PauseOutcome, ReconcileReport, RequestOutcome, ReviewRequest,
@@ -31,7 +31,7 @@ pub(super) enum RunnerRequest {
     SaveFilter(FilterChange),
     PlanFix(Vec<FindingId>),
     Fix(FixOrder),
-    AddFinding(OwnFinding),
+    WriteFinding { finding: OwnFinding, rewrites: Option<FindingId> },
     PlanQuestion(FindingId),
     StopQuestion(FindingId),
     Ask { finding: FindingId, reviewer: String, question: String },
@@ -105,7 +105,9 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
                 let asked = ask(services, &finding, &reviewer, &question, messages);
                 AppMessage::QuestionAsked(asked.map_err(describe_runner_error))
             }
-            RunnerRequest::AddFinding(finding) => AppMessage::FindingAdded(add_finding(services, &finding)),
+            RunnerRequest::WriteFinding { finding, rewrites } => {
+                AppMessage::FindingWritten(services.importer().write_own_finding(&finding, rewrites.as_ref()))
+            }
             RunnerRequest::Resume(run) => {
                 AppMessage::Paused(describe_pausing(services.control().resume(&run), "goes on"))
             }
@@ -165,17 +167,6 @@ fn ask(
         }
     });
     Ok(request)
-}
-
-/// Stores a finding of the user, and describes the result.
-fn add_finding(services: &Services, finding: &OwnFinding) -> Result<String, String> {
-    let outcome = services.importer().add_own_finding(finding).map_err(describe_runner_error)?;
-    let outcome = outcome.ok_or("the store no longer has the run of this diff")?;
-    match (outcome.refused.first(), outcome.duplicates) {
-        (Some(refused), _) => Err(refused.reason.clone()),
-        (None, 1..) => Err("another finding of these lines says the same".to_owned()),
-        (None, 0) => Ok(format!("finding written at {}:{}", text::sanitize_line(&finding.path), finding.lines.start)),
-    }
 }
 
 /// Writes the name of a theme into the user's settings and says where.

@@ -1,5 +1,6 @@
 //! Tests the cockpit from the outside: messages in, commands and screens out, without terminal and clock.
 
+mod comments;
 mod context;
 mod diff;
 mod fix;

@@ -7,9 +7,9 @@
 use std::path::PathBuf;
 
 use super::{ImportGround, ImportOutcome, ImportRequest, Importer};
-use crate::domain::{Confidence, Kind, LineRange, Priority, RunId};
+use crate::domain::{Actor, Confidence, FindingId, FindingStatus, Kind, LineRange, Priority, RunId};
 use crate::git::{Changeset, Snapshot};
-use crate::runner::RunnerError;
+use crate::runner::{RunnerError, StatusChange, set_status};
 use crate::tool_reports::{ReportedPath, ToolProblem, ToolReport};
 
 /// Name of the reviewer of findings that the user has written.
@@ -24,8 +24,10 @@ pub struct OwnFinding {
     pub path: String,
     /// Lines of the snapshot, 1-based.
     pub lines: LineRange,
-    /// Text of one line.
+    /// Text of one line, the title.
     pub text: String,
+    /// Further lines of the text; may be empty.
+    pub details: String,
     /// Urgency.
     pub priority: Priority,
     /// Line of the old side that the finding is about; `lines` is then the place where it was.
@@ -52,6 +54,13 @@ impl RemovedLine {
 }
 
 impl OwnFinding {
+    /// Returns what the finding says besides its title.
+    fn explain(&self) -> String {
+        let removed = self.removed.as_ref().map(RemovedLine::explain);
+        let parts = removed.into_iter().chain((!self.details.is_empty()).then(|| self.details.clone()));
+        parts.collect::<Vec<_>>().join("\n")
+    }
+
     /// Parses what the user has typed: a text, with `p0` to `p3` in front of it if its priority is not p2. `None` if there is
     /// no text.
     pub fn parse(typed: &str) -> Option<(Priority, &str)> {
@@ -67,6 +76,35 @@ impl OwnFinding {
 }
 
 impl Importer<'_> {
+    /// Records a finding of the user in place of an older one, which is dismissed with the id of the new one as its reason.
+    /// Returns the id of the recorded finding.
+    ///
+    /// # Errors
+    ///
+    /// A reason for the user: the finding cannot be taken, or the store fails. The older one then stands.
+    pub fn write_own_finding(&self, own: &OwnFinding, rewrites: Option<&FindingId>) -> Result<FindingId, String> {
+        let failed = |error: RunnerError| error.to_string();
+        let outcome = self.add_own_finding(own).map_err(failed)?;
+        let outcome = outcome.ok_or("the store no longer has the run of this diff")?;
+        if let Some(refused) = outcome.refused.first() {
+            return Err(refused.reason.clone());
+        }
+        if outcome.duplicates > 0 {
+            return Err("another finding of these lines says the same".to_owned());
+        }
+        let store = &self.services.store;
+        let reported = store.reported_findings(&outcome.run.run_id).map_err(|error| error.to_string())?;
+        let id =
+            reported.first().map(|finding| finding.finding_id.clone()).ok_or("the store did not keep the finding")?;
+        if let Some(before) = rewrites.filter(|before| **before != id) {
+            let reason = format!("rewritten as {id}");
+            let change = StatusChange { actor: Actor::User, status: FindingStatus::Dismissed, reason: &reason };
+            set_status(store, &self.services.ambient, std::slice::from_ref(before), change)
+                .map_err(|error| format!("the new text is stored, but the old one still stands: {error}"))?;
+        }
+        Ok(id)
+    }
+
     /// Records a finding of the user as a run of its own; `None` if the store no longer has the run. A finding that cannot be
     /// taken is in the outcome.
     ///
@@ -97,7 +135,7 @@ impl Importer<'_> {
             path: ReportedPath { path: own.path.clone(), base: String::new() },
             lines: Some(own.lines),
             message: own.text.clone(),
-            help: own.removed.as_ref().map_or_else(String::new, RemovedLine::explain),
+            help: own.explain(),
             kind: Kind::Correctness,
             severity: own.priority.severity(),
             confidence: Confidence::High,

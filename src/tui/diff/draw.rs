@@ -70,7 +70,8 @@ pub fn draw(painter: &mut Painter<'_>, area: Rect) {
         let Some((known, pane)) = diff.file(file) else { break };
         let row = if offset == 0 { DiffPageRow::Header } else { row };
         let here = Rect { y: area.y + offset, height: 1, ..area };
-        let cursor = (focused && at == diff.cursor()).then_some(cursor);
+        let is_marked = diff.has_range() && diff.is_in_range(at);
+        let cursor = (focused && (at == diff.cursor() || is_marked)).then_some(cursor);
         let look = DiffLook { wanted: &wanted, cursor, ..DiffLook::new(diff, file) };
         if row == DiffPageRow::Header {
             draw_header(painter, here, &look);

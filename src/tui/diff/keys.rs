@@ -8,7 +8,7 @@ use super::super::keymap::Action;
 use super::super::message::{AppCommand, DetailSubject, Tab};
 use super::super::page_data::PageData;
 use super::super::update::open_diff;
-use super::super::views::{self, ViewChange};
+use super::super::views::{self, ViewChange, with_labels};
 use super::file_pane::TextState;
 use super::layout::{CodeRow, DiffPageRow};
 use super::model::{DiffPage, DiffPageSide, DiffRequest, DiffTexts, HIGHLIGHT_BLOCK_LINES, TextHighlights};
@@ -153,6 +153,12 @@ pub fn run_action(app: &mut App, action: Action, count: Option<usize>, commands:
         A::Top => diff.move_to(count.map_or(0, |row| row.saturating_sub(1))),
         A::Bottom => diff.move_to(count.map_or(usize::MAX, |row| row.saturating_sub(1))),
         A::Open => open_row(app),
+        A::MarkRange => {
+            if !diff.toggle_range() {
+                app.show_notice(NoticeLevel::Info, "a range begins on a line of the new side");
+            }
+        }
+        A::Back if diff.clear_range() => {}
         A::Viewed => return toggle_row(app, commands),
         // To the left of the code is the list; to the right is only more code.
         A::ScrollLeft if diff.shift() == 0 => return false,
@@ -356,6 +362,9 @@ pub fn footer_actions(app: &App) -> Vec<(Action, &'static str)> {
     use Action as A;
     let diff = &app.detail.diff;
     let mut actions = Vec::new();
+    if diff.has_range() {
+        return with_labels([A::Comment, A::Copy, A::MarkRange, A::Back, A::Help]);
+    }
     match diff.row(diff.cursor()).map(|placed| (placed.file, placed.row)) {
         Some((file, DiffPageRow::Header)) => {
             actions.push((A::Open, if diff.files()[file].is_folded { "unfold" } else { "fold" }));
@@ -364,11 +373,13 @@ pub fn footer_actions(app: &App) -> Vec<(Action, &'static str)> {
         Some((_, DiffPageRow::Gap(_))) => actions.push((A::Open, "show lines")),
         _ if finding_at_cursor(app).is_some() => {
             actions.push((A::Open, "text"));
-            actions.extend([A::Addressed, A::Dismiss].map(|action| (action, action.footer_label())));
+            let own = finding_at_cursor(app).filter(|id| app.is_own_comment(id)).map(|_| A::Rewrite);
+            let deciding = own.into_iter().chain([A::Addressed, A::Dismiss]);
+            actions.extend(deciding.map(|action| (action, action.footer_label())));
         }
         _ => {}
     }
-    let rest = [A::NextHunk, A::NextFinding, A::SideBySide, A::Zoom, A::Search, A::Back, A::Help];
+    let rest = [A::NextHunk, A::NextFinding, A::Comment, A::SideBySide, A::Zoom, A::Search, A::Back, A::Help];
     actions.extend(rest.map(|action| (action, action.footer_label())));
     actions
 }

@@ -16,6 +16,7 @@ mod model;
 mod moves;
 mod navigation;
 mod pane;
+mod range;
 mod words;
 
 pub use draw::{draw, draw_around_finding};

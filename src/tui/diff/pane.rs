@@ -11,6 +11,7 @@ use super::finding_text::render_finding_text;
 use super::layout::{CodeRow, DiffColumns, DiffPageRow, FileLayout, HiddenLines, LayoutInput, lay_out_file};
 use super::model::{DiffFile, DiffFinding, DiffPage, DiffPageSide, DiffTexts, TextHighlights};
 use super::moves::DiffMove;
+use super::range::RangeStart;
 use crate::domain::LineRange;
 
 /// Fewest columns for two sides beside each other, if the user has not chosen.
@@ -62,6 +63,8 @@ pub struct DiffPane {
     wraps: bool,
     /// Moved lines by file and side, in the order of their lines; `None` before they are looked for.
     moves: Option<HashMap<(usize, DiffPageSide), Vec<DiffMove>>>,
+    /// Start of the marked range, which ends at the cursor.
+    pub(super) range: Option<RangeStart>,
 }
 
 impl DiffPane {

@@ -20,7 +20,7 @@ pub struct StandingFindings {
 
 impl PageLoader {
     /// Returns the findings that runs other than `run` reported and whose code is in the snapshot `commit` of `run`, with
-    /// their lines there. Decided ones are among them only if they were reported in this very snapshot.
+    /// their lines there. Decided ones are among them only if a reviewer reported them in this very snapshot.
     pub(in crate::tui) fn find_standing_findings(
         &mut self,
         view: &StoreView,
@@ -32,8 +32,12 @@ impl PageLoader {
             self.standing = StandingFindings { commit: commit.to_owned(), located: HashMap::new() };
         }
         let is_chosen = |row: &FindingRow<'_>| {
-            let snapshot = || view.run_index(row.last_run).map(|at| view.run(at).snapshot_commit);
-            row.last_run != run && is_wanted(row) && (row.status.is_undecided() || snapshot() == Some(commit))
+            // A comment that its author has withdrawn is gone.
+            let is_of_this_snapshot = || {
+                let reported = view.run_index(row.last_run).map(|at| view.run(at));
+                reported.is_some_and(|run| run.snapshot_commit == commit && run.reviewer != OWN_REVIEWER)
+            };
+            row.last_run != run && is_wanted(row) && (row.status.is_undecided() || is_of_this_snapshot())
         };
         let mut chosen: Vec<usize> =
             (0..view.finding_count()).filter(|index| is_chosen(&view.finding(*index))).collect();

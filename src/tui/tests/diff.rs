@@ -119,7 +119,7 @@ pub(super) fn sample() -> Sides {
     )
 }
 
-fn of_run(columns: u16, rows: u16) -> App {
+pub(super) fn of_run(columns: u16, rows: u16) -> App {
     let mut app = showing(columns, rows, view());
     press(&mut app, "1");
     sample().show(&mut app, DetailSubject::Run(run_id(3)), None);
@@ -127,7 +127,7 @@ fn of_run(columns: u16, rows: u16) -> App {
     app
 }
 
-fn of_finding(columns: u16, rows: u16) -> App {
+pub(super) fn of_finding(columns: u16, rows: u16) -> App {
     let mut app = showing(columns, rows, view());
     press(&mut app, "j");
     let sample = Sides { files: sample().files[..1].to_vec(), texts: sample().texts };
@@ -198,25 +198,6 @@ fn one_key_goes_to_the_diff_and_back() {
     let mut app = showing(160, 48, complete(crate::store::StoreViewBuilder::default()));
     press(&mut app, "d");
     assert_eq!((app.panes.focus, app.detail.tab), (Pane::Runs, Tab::Page), "nothing is selected");
-}
-
-#[test]
-fn a_finding_on_a_removed_line_says_so() {
-    let mut app = of_finding(160, 48);
-    press(&mut app, "z = g");
-    while crate::tui::diff::removed_line_at_cursor(&app).is_none() {
-        press(&mut app, "j");
-    }
-    press(&mut app, "c");
-    assert!(screen(&app).contains("total.rs, removed line 1"), "{}", screen(&app));
-    type_text(&mut app, "why?");
-    let commands = press(&mut app, "Enter");
-    let added = commands.into_iter().find_map(|command| match command {
-        AppCommand::AddFinding(finding) => Some(finding),
-        _ => None,
-    });
-    let removed = added.and_then(|finding| finding.removed).expect("the removed line");
-    assert_eq!((removed.number, removed.text.as_str()), (1, "pub fn total(lines: &[Line]) -> f64 {"));
 }
 
 /// Returns file and new line at the cursor.

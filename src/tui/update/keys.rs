@@ -10,6 +10,7 @@ use super::super::message::{AppCommand, ChosenReviewer, DetailSubject, Tab, Tria
 use super::super::views::confirm::{ConfirmAction, ConfirmView};
 use super::super::views::prompt::{InputPromptKind, PromptView};
 use super::super::views::{self, KeyPress, fix};
+use super::comments;
 use super::marks::{toggle_all_marks, toggle_mark_range, toggle_marks};
 use super::menus::{build_copy_menu, build_file_order_menu, build_order_menu, build_run_order_menu};
 use super::mouse::toggle_mouse;
@@ -238,7 +239,8 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::NextHunk | A::PreviousHunk | A::NextFile | A::PreviousFile | A::NextFinding | A::PreviousFinding => {}
         A::SideBySide | A::Wrap => {}
         A::Diff => toggle_diff(app, commands),
-        A::Comment => prompt_finding(app),
+        A::Comment => comments::write_comment(app),
+        A::Rewrite => comments::rewrite_comment(app),
         A::NextTab => switch_tab(app, true),
         A::PreviousTab => switch_tab(app, false),
         A::Reveal => secrets::toggle(app),
@@ -265,6 +267,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Rate => triage::prompt_rating(app),
         A::Triage => views::open_for_action(app, action, commands),
         A::Fix => fix::handle_key(app, commands),
+        A::Undo if comments::undo_comment(app, commands) => {}
         A::Undo => triage::undo_or_redo(app, TriageOrder::Undo, commands),
         A::Redo => triage::undo_or_redo(app, TriageOrder::Redo, commands),
         A::Filter => prompt_filter(app, commands),
@@ -290,7 +293,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Accept | A::Abort | A::Mute | A::Forget | A::Export | A::Reload | A::Complete => {}
         A::NextReviewer | A::PreviousReviewer | A::Force => {}
         A::PreviousTurn | A::NextTurn | A::FirstTurn | A::Follow => {}
-        A::CursorLeft | A::CursorRight | A::CursorStart | A::CursorEnd => {}
+        A::NewLine | A::CursorLeft | A::CursorRight | A::CursorStart | A::CursorEnd => {}
         A::DeleteLeft | A::DeleteRight | A::DeleteWord | A::DeleteLine => {}
     }
 }
@@ -399,18 +402,6 @@ fn copy_prompt(app: &mut App, commands: &mut Vec<AppCommand>) {
         app.show_notice(NoticeLevel::Info, "no finding is selected".to_owned());
     } else {
         commands.push(AppCommand::CopyPrompt(findings));
-    }
-}
-
-/// Asks for the text of a finding about the line at the cursor of the diff.
-fn prompt_finding(app: &mut App) {
-    match diff::source_at_cursor(app) {
-        Some((path, line)) => {
-            let run = app.detail.diff.page().run.clone();
-            let removed = diff::removed_line_at_cursor(app);
-            open_prompt(app, InputPromptKind::Finding { run, path, line, removed }, LineEdit::default());
-        }
-        None => app.show_notice(NoticeLevel::Info, "a finding is written on a line of the tab Diff"),
     }
 }
 

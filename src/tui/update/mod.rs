@@ -6,8 +6,10 @@
 mod announce;
 mod ask;
 pub(crate) use ask::{describe_cost, dismiss_hint, finding_at_hand, plan_question_about, request_question};
+mod comments;
 pub(crate) mod data;
 mod filter_line;
+pub(crate) use comments::withdraw_comment;
 mod folds;
 pub(crate) use filter_line::{accept_filter, apply_filter};
 pub(crate) use folds::selected_fold as chosen_fold;
@@ -94,7 +96,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::DiffFile { page, file, texts } => diff::apply_file(app, &page, file, texts, &mut commands),
         AppMessage::DiffMoves { page, moves } => diff::apply_moves(app, &page, moves),
         AppMessage::DiffHighlights(highlights) => diff::apply_highlights(app, &highlights, &mut commands),
-        AppMessage::FindingAdded(result) => apply_added_finding(app, result),
+        AppMessage::FindingWritten(result) => comments::apply_written(app, result),
         AppMessage::ViewedFile { mark, result } => diff::apply_viewed(app, &mark, result),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
         AppMessage::RunSubjects(subjects) => {
@@ -284,21 +286,6 @@ fn apply_fixes(app: &mut App, fixes: Arc<FixIndex>) {
     app.store.fixes = fixes;
     app.detail.stale |= app.detail.tab == Tab::Fix;
     rebuild_page(app);
-}
-
-/// Says that the finding of the user was stored, or opens its prompt again with the reason why not.
-fn apply_added_finding(app: &mut App, result: Result<String, String>) {
-    match result {
-        Ok(text) => {
-            prompt::forget_asked(app, prompt::FINDING_PROMPTS);
-            app.show_notice(NoticeLevel::Success, text);
-        }
-        Err(error) => {
-            if !prompt::reopen_refused(app, prompt::FINDING_PROMPTS, &error) {
-                app.show_notice(NoticeLevel::Error, format!("no finding was written: {error}"));
-            }
-        }
-    }
 }
 
 /// Synchronizes the detail with the selection and the page with its width, after every message.

@@ -109,7 +109,8 @@ fn find_replacements(view: &StoreView, active: &mut Vec<u32>) -> Vec<Replacement
             _ => [(run.superseded_by, FoldReason::Superseded), ("", FoldReason::Reused)],
         };
         let known = newer.into_iter().find_map(|(id, reason)| Some((find_other(view, id, at)?, reason)));
-        let known = known.or_else(|| Some((find_commented(view, &run, at)?, FoldReason::Written)));
+        let written = find_commented(view, &run, at).map(|review| (review, FoldReason::Written));
+        let known = written.or(known);
         if let Some((other, reason)) = known {
             found[at] = Some((other as u32, reason));
         }

@@ -9,6 +9,7 @@
 //! 3. below in this file: its line in [`open_for_action`], and, if it loads data, its variants of [`ViewRequest`] and
 //!    [`ViewReply`] and its thread in [`ViewWorkers`].
 
+pub(crate) mod comment;
 pub(crate) mod confirm;
 pub(crate) mod fix;
 pub(crate) mod help;

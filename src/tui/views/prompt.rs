@@ -6,8 +6,8 @@ use super::knowledge::{ExportOverwrite, KnowledgeOrder, KnowledgeView};
 use super::revision_list::{OfferedRevision, draw_revisions, find_revisions, is_search_text, range_since};
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, with_labels};
-use crate::domain::{Disposition, FindingId, FindingNote, LineRange, RatingWish, Scope, Time, text};
-use crate::runner::{OwnFinding, PreparedQuestion, RemovedLine, SnoozeWish, parse_snooze};
+use crate::domain::{Disposition, FindingId, FindingNote, RatingWish, Scope, Time, text};
+use crate::runner::{PreparedQuestion, SnoozeWish, parse_snooze};
 use crate::tui::app::{App, NoticeLevel, Pane};
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
@@ -84,14 +84,6 @@ pub enum InputPromptKind {
     },
     /// Asks for the path to which knowledge is exported.
     Export,
-    /// Asks for the text of a finding about a line of a diff.
-    Finding {
-        run: String,
-        path: String,
-        line: u32,
-        /// Line of the old side that the finding is about; `line` is then the next one that is left.
-        removed: Option<RemovedLine>,
-    },
 }
 
 /// Meaning of a digit in the prompt for a reason.
@@ -204,14 +196,6 @@ impl View for PromptView {
                 draw_input_line(painter, layout, "filter", self, &["language, kind, origin, words"]);
             }
             InputPromptKind::Export => draw_input_line(painter, layout, "export to", self, &[]),
-            InputPromptKind::Finding { path, line, removed, .. } => {
-                let name = path.rsplit('/').next().unwrap_or(path);
-                let place = match removed {
-                    Some(removed) => format!("{name}, removed line {}", removed.number),
-                    None => format!("{name}:{line}"),
-                };
-                draw_input_line(painter, layout, "finding", self, &[&place, "p0 to p3 in front, else p2"]);
-            }
             InputPromptKind::Range { .. } => {
                 draw_input_line(painter, layout, "range", self, &["A..B from A to B", "A...B since B left A"]);
                 self.draw_offered_revisions(painter);
@@ -407,7 +391,6 @@ impl PromptView {
             | InputPromptKind::Export
             | InputPromptKind::Range { .. }
                 if text.is_empty() => {}
-            InputPromptKind::Finding { .. } => return self.accept_finding(app, text, commands),
             InputPromptKind::Commit { reviewer, force } => {
                 request_review(app, Some(Scope::Commit(text.clone())), reviewer.clone(), *force, commands);
                 app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
@@ -447,21 +430,6 @@ impl PromptView {
         ViewFlow::Close
     }
 
-    /// Stores a typed finding. A text that is no finding stays.
-    fn accept_finding(&mut self, app: &mut App, text: String, commands: &mut Vec<AppCommand>) -> ViewFlow {
-        let InputPromptKind::Finding { run, path, line, removed } = &self.kind else { return ViewFlow::Close };
-        let Some((priority, said)) = OwnFinding::parse(&text) else {
-            return self.refuse("a finding needs a text");
-        };
-        let Ok(run) = run.parse() else { return ViewFlow::Close };
-        let lines = LineRange::new(*line, *line);
-        let (path, removed) = (path.clone(), removed.clone());
-        let finding = OwnFinding { run, path, lines, text: said.to_owned(), priority, removed };
-        commands.push(AppCommand::AddFinding(finding));
-        app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
-        ViewFlow::Close
-    }
-
     /// Restores the state before the prompt.
     fn abort(&mut self, app: &mut App, commands: &mut Vec<AppCommand>) {
         match &mut self.kind {
@@ -485,7 +453,6 @@ impl PromptView {
             | InputPromptKind::Range { .. }
             | InputPromptKind::Snooze
             | InputPromptKind::Export => {}
-            InputPromptKind::Finding { .. } => app.show_notice(NoticeLevel::Info, "nothing written"),
         }
     }
 }
@@ -524,8 +491,6 @@ pub const REVIEW_PROMPTS: AnsweredKinds =
     |kind| matches!(kind, InputPromptKind::Commit { .. } | InputPromptKind::Range { .. });
 /// Prompts for a question about a finding.
 pub const ASK_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Ask(_));
-/// Prompts for a finding of the user.
-pub const FINDING_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Finding { .. });
 /// Prompts of the knowledge view.
 pub const KNOWLEDGE_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Export);
 

@@ -78,7 +78,7 @@ fn a_finding_written_on_a_line_is_one_like_others() {
     cockpit.press("\r");
     cockpit.wait_for("a finding needs a text");
     cockpit.press("p1 name the value\r");
-    cockpit.wait_for("finding written at large.py:7");
+    cockpit.wait_for("comment written at large.py:7");
     cockpit.wait("its mark in the margin", |screen| screen.contains("1 P1"));
     let listed = test.json(&["findings", "--format", "json"], DONE);
     let findings = listed["findings"].as_array().expect("findings");
@@ -106,7 +106,7 @@ fn a_finding_of_the_user_stays_in_the_diff_of_later_reviews_while_its_code_stand
     cockpit.press("]hc");
     cockpit.wait_for("p0 to p3 in front");
     cockpit.press("p1 name the value\r");
-    cockpit.wait_for("finding written at large.py:7");
+    cockpit.wait_for("comment written at large.py:7");
     // Its run stands below the review of the same snapshot, whose files stay in the list.
     cockpit.wait("the comment below its review", |screen| screen.contains("└ 1 comment"));
     cockpit.quit();
@@ -148,9 +148,40 @@ fn a_changed_file_that_is_too_large_is_named_with_the_reason() {
     let mut cockpit = Cockpit::open(&test);
     cockpit.wait_for("large.py");
     cockpit.press("1\x1b[Zl");
-    let screen = cockpit.wait("its name", |screen| screen.contains("▸ large.py") || screen.contains("▾ large.py"));
-    assert!(!screen.contains("does not touch it"), "{screen}");
-    cockpit.press("\r");
-    cockpit.wait_for("its content is not in the snapshot");
+    let screen = cockpit.wait_for("its content is not in the snapshot");
+    assert!(screen.contains("▾ large.py") && screen.contains("oversized"), "{screen}");
+    cockpit.quit();
+}
+
+#[test]
+fn a_comment_is_rewritten_and_taken_back() {
+    let test = reviewed(60);
+    let mut cockpit = open_diff(&test);
+    cockpit.press("]hvjjjjc");
+    cockpit.wait_for("Comment on large.py:7-10");
+    cockpit.press("name the value\nin one place\r");
+    cockpit.wait_for("comment written at large.py:7-10");
+    cockpit.wait("its mark", |screen| screen.contains("E rewrite"));
+    cockpit.press("E");
+    cockpit.wait_for("Rewrite the comment on large.py:7-10");
+    cockpit.press(", please\r");
+    cockpit.wait_for("comment written at");
+    let listed = |status: &str| {
+        let listed = test.json(&["findings", "--status", status, "--format", "json"], DONE);
+        let findings = listed["findings"].as_array().cloned().unwrap_or_default();
+        let field = |finding: &serde_json::Value, name: &str| finding[name].as_str().unwrap_or_default().to_owned();
+        let own = findings.iter().filter(|finding| field(finding, "title").starts_with("name the value"));
+        own.map(|own| (field(own, "title"), field(own, "explanation"))).collect::<Vec<_>>()
+    };
+    let text = |title: &str, details: &str| vec![(title.to_owned(), details.to_owned())];
+    cockpit.wait("the new details", |_| listed("open") == text("name the value", "in one place, please"));
+    assert_eq!(listed("dismissed"), [], "the same finding says more");
+    cockpit.press("E");
+    cockpit.wait_for("in one place, please");
+    cockpit.press("\x1b[A\x05 now\r");
+    cockpit.wait("the new title", |_| listed("open") == text("name the value now", "in one place, please"));
+    assert_eq!(listed("dismissed"), text("name the value", "in one place, please"));
+    cockpit.press("u");
+    cockpit.wait("no comment", |_| listed("open").is_empty());
     cockpit.quit();
 }

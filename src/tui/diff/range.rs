@@ -1,0 +1,68 @@
+//! Range of lines in a diff that the user marks to write about.
+
+use super::layout::DiffPageRow;
+use super::model::DiffPageSide;
+use super::pane::{DiffPane, PlacedRow};
+use crate::domain::LineRange;
+
+/// Line where a range begins: its file and its number on the new side. It survives changes of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RangeStart {
+    file: usize,
+    line: u32,
+}
+
+impl DiffPane {
+    /// Begins a range at the cursor, or ends the present one; on a removed line it begins with the next one that is left.
+    /// Returns false if the row of the cursor has no line.
+    pub fn toggle_range(&mut self) -> bool {
+        if self.range.take().is_none() {
+            self.range = self.line_at_or_below(self.cursor()).map(|(file, line)| RangeStart { file, line });
+            return self.range.is_some();
+        }
+        true
+    }
+
+    /// Ends the range. Returns true if there was one.
+    pub fn clear_range(&mut self) -> bool {
+        self.range.take().is_some()
+    }
+
+    /// Returns true while a range is marked.
+    pub fn has_range(&self) -> bool {
+        self.range.is_some()
+    }
+
+    /// Returns the marked lines and their file; `None` without a range, or with the cursor in another file.
+    pub fn marked_lines(&self) -> Option<(usize, LineRange)> {
+        let RangeStart { file, line } = self.range?;
+        let (other, end) = self.line_at(self.cursor()).or_else(|| self.line_above(self.cursor()))?;
+        (file == other).then(|| (file, LineRange::new(line.min(end), line.max(end))))
+    }
+
+    /// Returns true for a row whose line is marked.
+    pub fn is_in_range(&self, row: usize) -> bool {
+        let Some((file, lines)) = self.marked_lines() else { return false };
+        self.line_at(row).is_some_and(|(other, line)| other == file && (lines.start..=lines.end).contains(&line))
+    }
+
+    /// Returns file and line of the new side of a row.
+    fn line_at(&self, row: usize) -> Option<(usize, u32)> {
+        let PlacedRow { file, row: DiffPageRow::Code(code) } = self.row(row)? else { return None };
+        Some((file, code.line(DiffPageSide::New)?))
+    }
+
+    /// Returns file and line of the new side of a row of code, else of the next row below it that has one.
+    fn line_at_or_below(&self, row: usize) -> Option<(usize, u32)> {
+        let here = self.row(row).filter(|placed| matches!(placed.row, DiffPageRow::Code(_)))?.file;
+        (row..self.row_count())
+            .map_while(|row| self.row(row).filter(|placed| placed.file == here).map(|_| row))
+            .find_map(|row| self.line_at(row))
+    }
+
+    /// Returns file and line of the nearest row above that has a line of the new side.
+    fn line_above(&self, row: usize) -> Option<(usize, u32)> {
+        let here = self.file_at(row)?;
+        (self.file_start(here)..row).rev().find_map(|row| self.line_at(row))
+    }
+}

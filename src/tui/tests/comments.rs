@@ -1,0 +1,150 @@
+//! Tests comments: their editor, ranges, rewriting and taking back.
+
+use super::diff::{of_finding, of_run};
+use super::looks::assert_looks_at_all_sizes;
+use super::support::*;
+use crate::domain::{FindingId, FindingStatus, LineRange, Priority};
+use crate::runner::{OWN_REVIEWER, OwnFinding};
+use crate::store::{FindingRow, StoreViewBuilder};
+use crate::tui::app::App;
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder};
+use crate::tui::page_data::PageData;
+use crate::tui::views::comment::CommentView;
+
+/// Returns the comments that the commands store, and the findings that they replace.
+fn written(commands: Vec<AppCommand>) -> Vec<(OwnFinding, Option<FindingId>)> {
+    let written = |command| match command {
+        AppCommand::WriteFinding { finding, rewrites } => Some((finding, rewrites)),
+        _ => None,
+    };
+    commands.into_iter().filter_map(written).collect()
+}
+
+/// Returns the findings with the reasons with which the commands dismiss them.
+fn dismissed(commands: &[AppCommand]) -> Vec<(String, String)> {
+    let lines = commands.iter().filter_map(|command| match command {
+        AppCommand::Triage(TriageOrder::Set(lines)) => Some(lines),
+        _ => None,
+    });
+    let dismissed = lines.flatten().filter(|line| line.status == FindingStatus::Dismissed);
+    dismissed.map(|line| (line.finding.to_string(), line.reason.clone())).collect()
+}
+
+fn id(n: u32) -> FindingId {
+    finding_id(n).parse().expect("an id")
+}
+
+#[test]
+fn a_finding_on_a_removed_line_says_so() {
+    let mut app = of_finding(160, 48);
+    press(&mut app, "z = g");
+    while crate::tui::diff::removed_line_at_cursor(&app).is_none() {
+        press(&mut app, "j");
+    }
+    press(&mut app, "c");
+    assert!(screen(&app).contains("Comment on total.rs, removed line 1"), "{}", screen(&app));
+    type_text(&mut app, "why?");
+    let removed = written(press(&mut app, "Enter")).pop().and_then(|(finding, _)| finding.removed);
+    let removed = removed.expect("the removed line");
+    assert_eq!((removed.number, removed.text.as_str()), (1, "pub fn total(lines: &[Line]) -> f64 {"));
+}
+
+#[test]
+fn a_range_of_lines_gets_a_text_of_several_lines() {
+    let open = |columns, rows| {
+        let mut app = of_run(columns, rows);
+        press(&mut app, "g ] h ] h v j j j j c");
+        type_text(&mut app, "p1 one loop is enough\r\n- the first");
+        press(&mut app, "Ctrl-j");
+        type_text(&mut app, "- the second");
+        app
+    };
+    assert_looks_at_all_sizes("comment_range", open);
+    let mut app = open(160, 48);
+    assert!(screen(&app).contains("Comment on total.rs:4-6"), "{}", screen(&app));
+    let (finding, rewrites) = written(press(&mut app, "Enter")).pop().expect("a finding");
+    assert_eq!((finding.lines, finding.priority, rewrites), (LineRange::new(4, 6), Priority::P1, None));
+    assert_eq!((finding.text.as_str(), finding.details.as_str()), ("one loop is enough", "- the first\n- the second"));
+    // What the store refuses comes back with its text.
+    send(&mut app, AppMessage::FindingWritten(Err("the disk is full".to_owned())));
+    let shown = screen(&app);
+    assert!(shown.contains("the disk is full") && shown.contains("- the second"), "{shown}");
+    press(&mut app, "Enter");
+    send(&mut app, AppMessage::FindingWritten(Ok(id(9))));
+    assert!(!app.detail.diff.has_range() && app.views.is_empty());
+    assert!(screen(&app).contains("comment written at src/invoice/total.rs:4-6"), "{}", screen(&app));
+}
+
+#[test]
+fn a_range_stays_in_one_file_and_esc_ends_it() {
+    let mut app = of_run(160, 48);
+    press(&mut app, "g ] h v ] f");
+    press(&mut app, "c");
+    assert!(app.views.is_empty());
+    assert!(screen(&app).contains("the range begins in another file"), "{}", screen(&app));
+    press(&mut app, "Esc");
+    assert!(!app.detail.diff.has_range());
+    assert_eq!(app.panes.focus, crate::tui::app::Pane::Detail, "only the range ends");
+    press(&mut app, "g v");
+    assert!(screen(&app).contains("a range begins on a line of the new side"), "{}", screen(&app));
+}
+
+#[test]
+fn undo_withdraws_what_was_just_written_and_then_undoes_decisions() {
+    let mut app = of_run(160, 48);
+    press(&mut app, "] h c");
+    type_text(&mut app, "name it");
+    press(&mut app, "Enter");
+    send(&mut app, AppMessage::FindingWritten(Ok(id(9))));
+    let commands = press(&mut app, "u");
+    assert_eq!(dismissed(&commands), [(finding_id(9), "withdrawn".to_owned())]);
+    store(&mut app, commands);
+    let commands = press(&mut app, "u");
+    assert!(commands.iter().any(|command| matches!(command, AppCommand::Triage(TriageOrder::Undo))), "{commands:?}");
+    assert!(app.decisions.last.is_none(), "a dot does not repeat it");
+}
+
+/// Returns a cockpit that shows the page of a finding that this reviewer reported.
+fn showing_page(reviewer: &str, status: FindingStatus) -> App {
+    let mut builder = StoreViewBuilder::default();
+    let run = run_id(3);
+    builder.run(crate::store::RunRow { reviewer, ..run_row(&run) });
+    let id = finding_id(2);
+    builder.finding(FindingRow { priority: Priority::P1, status, ..finding_row(&id, &run) });
+    let mut app = showing(160, 48, complete(builder));
+    press(&mut app, "f");
+    press(&mut app, "Ctrl-u Enter");
+    let subject = DetailSubject::Finding(id);
+    let mut loaded = page(2, 3);
+    if let PageData::Finding(page) = &mut *loaded {
+        page.finding.title = "name the value".into();
+        page.finding.explanation = "It is a rate.".into();
+    }
+    send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded });
+    app
+}
+
+#[test]
+fn a_comment_is_rewritten_or_withdrawn_and_other_findings_are_not() {
+    let mut app = showing_page(OWN_REVIEWER, FindingStatus::Open);
+    press(&mut app, "E");
+    let shown = screen(&app);
+    assert!(shown.contains("Rewrite the comment on total.rs:31-32"), "{shown}");
+    assert!(shown.contains("p1 name the value") && shown.contains("It is a rate."), "{shown}");
+    type_text(&mut app, " Of tax.");
+    let (finding, rewrites) = written(press(&mut app, "Enter")).pop().expect("a finding");
+    assert_eq!((finding.text.as_str(), finding.details.as_str()), ("name the value", "It is a rate. Of tax."));
+    assert_eq!((finding.priority, rewrites), (Priority::P1, Some(id(2))));
+    // Without a text.
+    press(&mut app, "E Ctrl-u Backspace Ctrl-u");
+    assert!(app.views.front_as::<CommentView>().is_some());
+    let commands = press(&mut app, "Enter");
+    assert_eq!(dismissed(&commands), [(finding_id(2), "withdrawn".to_owned())]);
+    for (mut app, said) in [
+        (showing_page("builtin", FindingStatus::Open), "only findings that you wrote can be rewritten"),
+        (showing_page(OWN_REVIEWER, FindingStatus::Dismissed), "it is decided: open it again first"),
+    ] {
+        press(&mut app, "E");
+        assert!(app.views.is_empty() && screen(&app).contains(said), "{}", screen(&app));
+    }
+}

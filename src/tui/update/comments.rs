@@ -1,0 +1,128 @@
+//! Handles comments, the findings that the user writes: in the diff, and again where one is selected.
+
+use super::super::app::{App, NoticeLevel};
+use super::super::diff;
+use super::super::message::{AppCommand, DetailSubject, TriageOrderItem};
+use super::super::page_data::PageData;
+use super::super::views::comment::{CommentPlace, CommentView};
+use super::triage::request_verdict;
+use crate::domain::{FindingId, FindingStatus, LineRange, Priority};
+use crate::runner::OWN_REVIEWER;
+
+/// Reason with which a comment is dismissed that its author takes back.
+const WITHDRAWN: &str = "withdrawn";
+
+/// Opens the editor of a comment about the line at the cursor of the diff, or about the marked range.
+pub fn write_comment(app: &mut App) {
+    let Some((path, line)) = diff::source_at_cursor(app) else {
+        return app.show_notice(NoticeLevel::Info, "a comment is written on a line of the tab Diff");
+    };
+    let pane = &app.detail.diff;
+    let run = pane.page().run.clone();
+    let place = match (pane.has_range(), pane.marked_lines()) {
+        (true, None) => return app.show_notice(NoticeLevel::Info, "the range begins in another file"),
+        (true, Some((_, lines))) => CommentPlace { run, path, lines, removed: None },
+        (false, _) => {
+            CommentPlace { run, path, lines: LineRange::new(line, line), removed: diff::removed_line_at_cursor(app) }
+        }
+    };
+    app.views.open(CommentView::new(place));
+}
+
+/// Opens the editor of the comment at the cursor of the diff, else of the selected finding, with its text.
+pub fn rewrite_comment(app: &mut App) {
+    let at_cursor = diff::finding_at_cursor(app).map(str::to_owned);
+    let selected = match (&at_cursor, &app.detail.subject) {
+        (Some(id), _) | (None, DetailSubject::Finding(id)) => id.clone(),
+        _ => return app.show_notice(NoticeLevel::Info, "no finding is selected"),
+    };
+    let view = &app.store.view;
+    let Some(index) = view.finding_index(&selected) else { return };
+    let row = view.finding(index);
+    if !app.is_own_comment(&selected) {
+        return app.show_notice(NoticeLevel::Info, "only findings that you wrote can be rewritten; i writes a note");
+    }
+    if !app.current_status(&row).is_undecided() {
+        return app.show_notice(NoticeLevel::Info, "it is decided: open it again first");
+    }
+    let (priority, locating) = (row.priority, view.locating_run(index).map(|run| view.run(run).id.to_owned()));
+    let found = match at_cursor {
+        Some(id) => {
+            let page = app.detail.diff.page();
+            page.files.iter().find_map(|file| {
+                let finding = file.findings.iter().find(|finding| finding.id == id)?;
+                let place = CommentPlace {
+                    run: page.run.clone(),
+                    path: file.path.clone(),
+                    lines: finding.lines,
+                    removed: None,
+                };
+                Some((place, finding.title.clone(), finding.explanation.clone()))
+            })
+        }
+        None => app.detail.page.as_ref().and_then(|(_, _, page)| match &**page {
+            PageData::Finding(page) if page.finding.finding_id.as_str() == selected => {
+                let finding = &page.finding;
+                let place = CommentPlace {
+                    run: locating?,
+                    path: finding.repo_relative_path.clone(),
+                    lines: finding.lines(),
+                    removed: None,
+                };
+                Some((place, finding.title.clone(), finding.explanation.clone()))
+            }
+            _ => None,
+        }),
+    };
+    let (Some((place, title, explanation)), Ok(finding)) = (found, selected.parse()) else {
+        return app.show_notice(NoticeLevel::Info, "its text is not read yet");
+    };
+    let sign = if priority == Priority::P2 { String::new() } else { format!("{priority} ") };
+    let text = format!("{sign}{title}\n{explanation}");
+    app.views.open(CommentView::rewriting(finding, place, text.trim_end()));
+}
+
+impl App {
+    /// Returns true for a finding that the user wrote.
+    pub fn is_own_comment(&self, id: &str) -> bool {
+        let view = &self.store.view;
+        let reported = view.finding_index(id).and_then(|index| view.run_index(view.finding(index).last_run));
+        reported.is_some_and(|run| view.run(run).reviewer == OWN_REVIEWER)
+    }
+}
+
+/// Takes a comment back: it is dismissed, which an undo can undo.
+pub fn withdraw_comment(app: &mut App, finding: FindingId, commands: &mut Vec<AppCommand>) {
+    let last = app.decisions.last.clone();
+    let previous = FindingStatus::Open;
+    let (status, reason) = (FindingStatus::Dismissed, WITHDRAWN.to_owned());
+    request_verdict(app, vec![TriageOrderItem { finding, previous, status, reason }], commands);
+    // It is no verdict to repeat.
+    app.decisions.last = last;
+}
+
+/// Withdraws the comment that was written after the last decision. Returns false if there is none.
+pub fn undo_comment(app: &mut App, commands: &mut Vec<AppCommand>) -> bool {
+    let written = app.last_written.take();
+    let Some(finding) = written else { return false };
+    withdraw_comment(app, finding, commands);
+    true
+}
+
+/// Says that a comment was stored, or opens its editor again with the reason why not.
+pub fn apply_written(app: &mut App, result: Result<FindingId, String>) {
+    let sent = app.sent_comment.take();
+    match (result, sent) {
+        (Ok(finding), sent) => {
+            app.detail.diff.clear_range();
+            let place = sent.map_or_else(String::new, |sent| format!(" at {}", sent.name_place()));
+            app.show_notice(NoticeLevel::Success, format!("comment written{place}"));
+            app.last_written = Some(finding);
+        }
+        (Err(error), Some(sent)) if !app.views.has_window() => {
+            app.notice = None;
+            app.views.open(sent.with_error(&error));
+        }
+        (Err(error), _) => app.show_notice(NoticeLevel::Error, format!("no comment was written: {error}")),
+    }
+}

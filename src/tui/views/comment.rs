@@ -1,0 +1,186 @@
+//! Comment: a finding that the user writes about lines of a diff, in one line of text or more.
+
+use ratatui::layout::Rect;
+
+use super::prompt::draw_line_edit;
+use super::window::draw_window;
+use super::{KeyPress, View, ViewFlow, with_labels};
+use crate::domain::{FindingId, LineRange, text};
+use crate::runner::{OwnFinding, RemovedLine};
+use crate::tui::app::{App, NoticeLevel};
+use crate::tui::draw::painter::Painter;
+use crate::tui::keymap::{Action, KeyContext};
+use crate::tui::layout::ScreenLayout;
+use crate::tui::message::AppCommand;
+use crate::tui::text_edit::TextEdit;
+use crate::tui::theme::Role;
+use crate::tui::update::withdraw_comment;
+
+/// Width of the window in columns.
+const WIDTH: u16 = 84;
+/// Most rows of text on the screen.
+const MAX_TEXT_ROWS: u16 = 12;
+
+/// Lines that a comment is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommentPlace {
+    /// Run whose diff shows the lines.
+    pub run: String,
+    /// Path relative to the repository root.
+    pub path: String,
+    /// Lines of the new side.
+    pub lines: LineRange,
+    /// Line of the old side that the comment is about; `lines` is then the next one that is left.
+    pub removed: Option<RemovedLine>,
+}
+
+/// Open editor of a comment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommentView {
+    place: CommentPlace,
+    /// Comment that the text replaces; `None` for a new one.
+    rewrites: Option<FindingId>,
+    text: TextEdit,
+    error: String,
+}
+
+impl CommentView {
+    /// Creates the editor of a new comment.
+    pub fn new(place: CommentPlace) -> Self {
+        Self { place, rewrites: None, text: TextEdit::new(""), error: String::new() }
+    }
+
+    /// Creates the editor of a stored comment, which starts with its text.
+    pub fn rewriting(finding: FindingId, place: CommentPlace, text: &str) -> Self {
+        Self { rewrites: Some(finding), text: TextEdit::new(text), ..Self::new(place) }
+    }
+
+    /// Sets the reason why the text was not stored.
+    pub fn with_error(self, error: &str) -> Self {
+        Self { error: text::sanitize_line(error).into_owned(), ..self }
+    }
+
+    /// Names the lines: `src/total.rs:14-16`.
+    pub fn name_place(&self) -> String {
+        text::sanitize_line(&format!("{}:{}", self.place.path, name_lines(self.place.lines))).into_owned()
+    }
+
+    fn title(&self) -> String {
+        let name = self.place.path.rsplit('/').next().unwrap_or(&self.place.path);
+        let place = match &self.place.removed {
+            Some(removed) => format!("{name}, removed line {}", removed.number),
+            None => format!("{name}:{}", name_lines(self.place.lines)),
+        };
+        let verb = if self.rewrites.is_some() { "Rewrite the comment on" } else { "Comment on" };
+        format!("{verb} {}", text::sanitize_line(&place))
+    }
+
+    /// Stores the text. One that is no finding stays; an empty one withdraws a stored comment.
+    fn accept(&mut self, app: &mut App, commands: &mut Vec<AppCommand>) -> ViewFlow {
+        let typed = self.text.text();
+        let (first, details) = typed.trim().split_once('\n').unwrap_or((typed.trim(), ""));
+        let Some((priority, said)) = OwnFinding::parse(first) else {
+            if let Some(finding) = self.rewrites.take().filter(|_| typed.trim().is_empty()) {
+                withdraw_comment(app, finding, commands);
+                return ViewFlow::Close;
+            }
+            self.error = "a finding needs a text".to_owned();
+            return ViewFlow::Open;
+        };
+        let Ok(run) = self.place.run.parse() else { return ViewFlow::Close };
+        let finding = OwnFinding {
+            run,
+            path: self.place.path.clone(),
+            lines: self.place.lines,
+            text: said.to_owned(),
+            details: details.trim_end().to_owned(),
+            priority,
+            removed: self.place.removed.clone(),
+        };
+        self.error.clear();
+        app.sent_comment = Some(self.clone());
+        commands.push(AppCommand::WriteFinding { finding, rewrites: self.rewrites.clone() });
+        ViewFlow::Close
+    }
+
+    /// Edits the text. Returns false if the key does not edit.
+    fn edit(&mut self, press: KeyPress) -> bool {
+        let text = &mut self.text;
+        match press.action {
+            Some(Action::NewLine) => text.break_line(),
+            Some(Action::CursorLeft) => text.move_left(),
+            Some(Action::CursorRight) => text.move_right(),
+            Some(Action::Up) => text.move_row(false),
+            Some(Action::Down) => text.move_row(true),
+            Some(Action::CursorStart) => text.line_mut().move_to_start(),
+            Some(Action::CursorEnd) => text.line_mut().move_to_end(),
+            Some(Action::DeleteLeft) => text.delete_left(),
+            Some(Action::DeleteRight) => text.delete_right(),
+            Some(Action::DeleteWord) => text.line_mut().delete_word(),
+            Some(Action::DeleteLine) => text.line_mut().delete_all(),
+            _ => match press.key.character() {
+                Some(character) => text.insert(character.encode_utf8(&mut [0; 4])),
+                None => return false,
+            },
+        }
+        true
+    }
+}
+
+fn name_lines(lines: LineRange) -> String {
+    if lines.start == lines.end { lines.start.to_string() } else { format!("{}-{}", lines.start, lines.end) }
+}
+
+impl View for CommentView {
+    fn key_context(&self) -> KeyContext {
+        KeyContext::Prompt
+    }
+
+    fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow {
+        match press.action {
+            Some(Action::Accept) => return self.accept(app, commands),
+            Some(Action::Abort) => {
+                app.show_notice(NoticeLevel::Info, "nothing written");
+                return ViewFlow::Close;
+            }
+            _ => {
+                if self.edit(press) {
+                    self.error.clear();
+                }
+            }
+        }
+        ViewFlow::Open
+    }
+
+    fn handle_paste(&mut self, _app: &mut App, text: &str, _commands: &mut Vec<AppCommand>) {
+        self.text.insert(text.trim_end_matches(['\r', '\n']));
+    }
+
+    fn draw(&self, painter: &mut Painter<'_>, _layout: &ScreenLayout) {
+        let lines = self.text.lines();
+        let rows = u16::try_from(lines.len()).unwrap_or(MAX_TEXT_ROWS).clamp(2, MAX_TEXT_ROWS);
+        let inside = draw_window(painter, WIDTH, rows + 3, true, &self.title());
+        let rows = inside.height.saturating_sub(1);
+        let first = (self.text.row() + 1).saturating_sub(usize::from(rows));
+        for (at, y) in (first..lines.len()).zip(inside.y..inside.y + rows) {
+            let field = Rect { y, height: 1, ..inside };
+            if at == self.text.row() {
+                draw_line_edit(painter, field, &lines[at]);
+            } else {
+                painter.fill(field, painter.style(Role::Prompt));
+                painter.draw_text(field.x, y, field.width, lines[at].text(), Role::Prompt);
+            }
+        }
+        let hint = match &self.rewrites {
+            _ if !self.error.is_empty() => self.error.as_str(),
+            Some(_) => "p0 to p3 in front, else p2; without a text the comment is withdrawn",
+            None => "p0 to p3 in front, else p2",
+        };
+        let role = if self.error.is_empty() { Role::Muted } else { Role::Bad };
+        painter.draw_text(inside.x, inside.bottom().saturating_sub(1), inside.width, hint, role);
+    }
+
+    fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {
+        with_labels([Action::Accept, Action::NewLine, Action::DeleteWord, Action::DeleteLine, Action::Abort])
+    }
+}
