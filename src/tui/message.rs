@@ -254,7 +254,12 @@ pub enum AppCommand {
     /// Reads or highlights a file of the diff.
     Diff(DiffRequest),
     /// Stores a finding that the user has written, in place of an older one if it rewrites one.
-    WriteFinding { finding: OwnFinding, rewrites: Option<FindingId> },
+    WriteFinding {
+        /// Finding to store.
+        finding: OwnFinding,
+        /// Older finding of the user that gives way.
+        rewrites: Option<FindingId>,
+    },
     /// Stores that a file was viewed, or that it was not.
     MarkViewed(ViewedFile),
     /// Reads the files of a run.

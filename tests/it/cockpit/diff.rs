@@ -176,8 +176,10 @@ fn a_comment_is_rewritten_and_taken_back() {
     let text = |title: &str, details: &str| vec![(title.to_owned(), details.to_owned())];
     cockpit.wait("the new details", |_| listed("open") == text("name the value", "in one place, please"));
     assert_eq!(listed("dismissed"), [], "the same finding says more");
+    cockpit.press("\r");
+    cockpit.wait("the new text below its line", |screen| screen.contains("in one place, please"));
     cockpit.press("E");
-    cockpit.wait_for("in one place, please");
+    cockpit.wait_for("Rewrite the comment on");
     cockpit.press("\x1b[A\x05 now\r");
     cockpit.wait("the new title", |_| listed("open") == text("name the value now", "in one place, please"));
     assert_eq!(listed("dismissed"), text("name the value", "in one place, please"));
