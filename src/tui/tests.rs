@@ -12,6 +12,7 @@ mod lists;
 mod live;
 mod looks;
 mod mouse;
+mod opening;
 mod palette;
 mod questions;
 mod random_events;

@@ -3,6 +3,7 @@
 
 mod fake_host;
 mod github;
+mod github_refusals;
 mod gitlab;
 
 use serde_json::{Value, json};

@@ -11,7 +11,7 @@ use super::{TOKEN, changed, fixable, head, import, patch, plain_lines, problem, 
 use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, err, out, run};
 
 /// Answers like the REST and GraphQL APIs for pull request 7 of octo/hello.
-fn github(state: &mut HostState, call: &Call) -> Answer {
+pub(super) fn github(state: &mut HostState, call: &Call) -> Answer {
     assert!(call.head.contains(&format!("authorization: bearer {TOKEN}")), "{}", call.head);
     let path = call.path.strip_prefix("/repos/octo/hello").unwrap_or(&call.path).to_owned();
     match (call.method.as_str(), path.as_str()) {
@@ -113,14 +113,19 @@ fn graphql(state: &mut HostState, body: &Value) -> Answer {
     Answer::ok(json!({ "data": { "repository": { "pullRequest": { "reviewThreads": threads } } } }))
 }
 
-fn start(test: &TestEnvironment) -> FakeHost {
+pub(super) fn start(test: &TestEnvironment) -> FakeHost {
     let base = test.git(&["rev-parse", "origin/main"]).trim().to_owned();
     let names = test.git(&["diff", "--name-only", "origin/main", "HEAD"]);
     let files = names.lines().map(|path| (path.to_owned(), patch(test, path))).collect();
     FakeHost::start(github, head(test), base, files)
 }
 
-fn publish_with(test: &TestEnvironment, host: &FakeHost, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+pub(super) fn publish_with(
+    test: &TestEnvironment,
+    host: &FakeHost,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Output {
     let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
     command.args(["publish", "github"]).args(arguments);
     command.env("REVDECK_GITHUB_API", host.url()).env("GITHUB_TOKEN", TOKEN).envs(variables.iter().copied());
@@ -129,7 +134,7 @@ fn publish_with(test: &TestEnvironment, host: &FakeHost, arguments: &[&str], var
 
 /// Publishes to pull request 7 and returns the report.
 #[track_caller]
-fn publish(test: &TestEnvironment, host: &FakeHost, arguments: &[&str], code: i32) -> Value {
+pub(super) fn publish(test: &TestEnvironment, host: &FakeHost, arguments: &[&str], code: i32) -> Value {
     let arguments = [&["--pr", "7", "--format", "json"], arguments].concat();
     let output = publish_with(test, host, &arguments, &[]);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{}{}", out(&output), err(&output));
@@ -137,7 +142,7 @@ fn publish(test: &TestEnvironment, host: &FakeHost, arguments: &[&str], code: i3
 }
 
 /// Returns the command of docs/ci.md that publishes.
-fn documented_command(host: &str) -> Vec<&'static str> {
+pub(super) fn documented_command(host: &str) -> Vec<&'static str> {
     let page = include_str!("../../../docs/ci.md");
     let lines = page.lines().map(|line| line.trim().trim_start_matches("- "));
     let found: Vec<&str> = lines.filter(|line| *line == format!("revdeck publish {host}")).collect();
@@ -146,7 +151,7 @@ fn documented_command(host: &str) -> Vec<&'static str> {
 }
 
 /// Returns the counts in the order posted, updated, resolved, already there, failed, skipped.
-fn counts(report: &Value) -> [u64; 6] {
+pub(super) fn counts(report: &Value) -> [u64; 6] {
     let names = ["posted", "updated", "resolved", "already_there", "failed", "skipped"];
     names.map(|name| report["counts"][name].as_u64().expect("a number"))
 }
@@ -617,96 +622,6 @@ fn the_most_urgent_findings_get_the_comments() {
     // The maximum holds for all runs together.
     let report = publish(&test, &host, &["--min-priority", "p2", "--max-comments", "1"], DONE);
     assert_eq!(report["posted"], json!([]));
-}
-
-#[test]
-fn in_github_actions_nothing_need_be_said() {
-    let test = changed();
-    three_findings(&test);
-    let host = start(&test);
-    host.with(|state| (state.login, state.is_app_token) = ("github-actions[bot]".to_owned(), true));
-    for expected in [[3, 0, 0, 0, 0, 0], [0, 0, 0, 3, 0, 0]] {
-        let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
-        command.args(documented_command("github")).args(["--format", "json"]);
-        command.env("GITHUB_API_URL", host.url()).env("GITHUB_REPOSITORY", "octo/hello");
-        command.env("GITHUB_REF", "refs/pull/7/merge").env("GH_TOKEN", TOKEN);
-        let output = command.output().expect("revdeck starts");
-        assert_eq!(output.status.code(), Some(DONE), "{}", err(&output));
-        assert_eq!(counts(&serde_json::from_str(&out(&output)).expect("JSON")), expected);
-    }
-}
-
-#[test]
-fn without_the_name_of_the_account_nothing_is_posted() {
-    let test = changed();
-    three_findings(&test);
-    let host = start(&test);
-    host.with(|state| state.is_app_token = true);
-    host.plan_faults(|_, call| (call.path == "/graphql").then(|| Fault::Refuse(bad_gateway())));
-    let output = publish_with(&test, &host, &["--pr", "7"], &[]);
-    assert_eq!(output.status.code(), Some(INCOMPLETE), "{}", err(&output));
-    assert!(err(&output).contains("cannot find out whose token this is: "), "{}", err(&output));
-    assert!(host.take_calls().iter().all(|call| !call.is_create()));
-}
-
-#[rstest]
-#[case::no_token(&[("GITHUB_TOKEN", "")], &["--pr", "7"], "there is no token: REVDECK_GITHUB_TOKEN is not set")]
-#[case::plain_http(
-    &[("REVDECK_GITHUB_API", "http://ghe.example.com/api/v3")], &["--pr", "7"],
-    "REVDECK_GITHUB_API is no usable address of an API: the token would go to ghe.example.com over plain http"
-)]
-#[case::password(
-    &[("REVDECK_GITHUB_API", "https://me:secret@ghe.example.com")], &["--pr", "7"], "it holds a name or a password"
-)]
-#[case::no_number(&[], &[], "the number of the pull request is not known")]
-#[case::no_repository(&[], &["--pr", "7", "--repo", "../up"], "\"../up\" is no repository of GitHub")]
-#[case::wrong_number(&[], &["--pr", "8"], "cannot read the pull request: ")]
-#[case::wrong_run(&[], &["--pr", "7", "--run", "ar_nothing"], "ar_nothing")]
-fn mistakes_are_named_before_anything_is_sent(
-    #[case] variables: &[(&str, &str)],
-    #[case] arguments: &[&str],
-    #[case] says: &str,
-) {
-    let test = changed();
-    three_findings(&test);
-    let host = start(&test);
-    let output = publish_with(&test, &host, arguments, variables);
-    assert_eq!(output.status.code(), Some(USAGE), "{}", err(&output));
-    assert!(err(&output).contains(says), "{}", err(&output));
-    assert!(!err(&output).contains("secret@"), "{}", err(&output));
-    assert!(host.take_calls().iter().all(|call| call.method == "GET"));
-}
-
-#[test]
-fn a_remote_elsewhere_and_a_head_that_is_not_here_say_what_to_do() {
-    let test = changed();
-    three_findings(&test);
-    let host = start(&test);
-    host.with(|state| state.head = "1".repeat(40));
-    let output = publish_with(&test, &host, &["--pr", "7"], &[]);
-    assert_eq!(output.status.code(), Some(USAGE));
-    assert!(err(&output).contains("fetch it with `git fetch origin pull/7/head`"), "{}", err(&output));
-    test.git(&["remote", "set-url", "origin", "https://git.example.com/octo/hello.git"]);
-    let output = publish_with(&test, &host, &["--pr", "7"], &[("REVDECK_GITHUB_API", "")]);
-    assert_eq!(output.status.code(), Some(USAGE));
-    assert!(err(&output).contains("the remote `origin` is at git.example.com, not at github.com"), "{}", err(&output));
-}
-
-#[test]
-fn a_token_that_may_not_write_stops_the_sending() {
-    let test = changed();
-    let problems: Vec<Value> = (1..=12).map(|line| problem("src/new.py", line, "Trouble")).collect();
-    import(&test, &problems);
-    let host = start(&test);
-    host.plan_faults(|_, call| {
-        let refused = Answer::new(403, json!({ "message": "Resource not accessible by integration" }));
-        call.is_create().then(|| Fault::Refuse(refused))
-    });
-    let report = publish(&test, &host, &[], INCOMPLETE);
-    assert_eq!(counts(&report), [0, 0, 0, 0, 13, 0]);
-    let said = report["failed"][0]["reason"].as_str().expect("a reason");
-    assert!(said.contains("answered with 403: Resource not accessible by integration"), "{said}");
-    assert_eq!(host.take_calls().iter().filter(|call| call.is_create()).count(), 2, "one review, one summary");
 }
 
 #[test]

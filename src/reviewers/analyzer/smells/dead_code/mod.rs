@@ -323,4 +323,6 @@ fn shorten_name(name: &str) -> String {
 }
 
 #[cfg(test)]
+mod function_tests;
+#[cfg(test)]
 mod tests;
