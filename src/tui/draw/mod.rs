@@ -23,6 +23,14 @@ use painter::Painter;
 
 /// Draws the whole screen. Returns the cell of the cursor if the terminal is to show it, as a screen reader needs it.
 pub fn draw(app: &App, buffer: &mut Buffer) -> Option<Position> {
+    let cursor = draw_contents(app, buffer);
+    if let Some(canvas) = app.display.themes.canvas() {
+        canvas.paint(buffer);
+    }
+    cursor
+}
+
+fn draw_contents(app: &App, buffer: &mut Buffer) -> Option<Position> {
     let layout = app.layout();
     let mut painter = Painter::new(app, buffer);
     if layout.too_small {

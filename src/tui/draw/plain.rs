@@ -7,6 +7,7 @@ use ratatui::style::Modifier;
 
 use super::super::app::{App, FileListEntry, NoticeLevel, Pane};
 use super::super::bars;
+use super::super::diff;
 use super::super::layout::ScreenLayout;
 use super::super::message::{FileListRow, FileListState};
 use super::super::pages::priority_label;
@@ -92,7 +93,10 @@ fn describe_pane(app: &App, body: Rect) -> String {
             let tabs = bars::place_tabs(app, 0, u16::MAX / 2);
             let at = tabs.iter().position(|placed| placed.tab == app.detail.tab).unwrap_or(0);
             let name = tabs.get(at).map_or("", |placed| placed.name);
-            let (lines, top) = (app.detail.doc.lines.len(), app.detail.scroll);
+            let (lines, top) = match diff::is_shown(app) {
+                true => (app.detail.diff.row_count(), app.detail.diff.top()),
+                false => (app.detail.doc.lines.len(), app.detail.scroll),
+            };
             let last = (top + usize::from(body.height)).min(lines);
             format!("{name}, tab {} of {}, lines {} to {last} of {lines}.", at + 1, tabs.len(), (top + 1).min(last))
         }

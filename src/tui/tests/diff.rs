@@ -57,11 +57,16 @@ impl Sides {
         let mut commands = commands;
         while let Some(command) = commands.pop() {
             if let AppCommand::Diff(DiffRequest::Read { page, file }) = command {
-                let (old, new) = self.texts[file].clone();
-                let texts = DiffTexts::new(file as u64 + 1, old, new, &page.files[file].blocks);
-                commands.extend(send(app, AppMessage::DiffFile { page, file, texts: Ok(Arc::new(texts)) }));
+                let texts = Ok(self.texts_of(&page, file));
+                commands.extend(send(app, AppMessage::DiffFile { page, file, texts }));
             }
         }
+    }
+
+    /// Returns the texts of a file of the page.
+    pub(super) fn texts_of(&self, page: &DiffPage, file: usize) -> Arc<DiffTexts> {
+        let (old, new) = self.texts[file].clone();
+        Arc::new(DiffTexts::new(file as u64 + 1, old, new, &page.files[file].blocks))
     }
 
     /// Opens the tab and shows the page.

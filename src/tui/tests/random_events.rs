@@ -10,9 +10,9 @@ use std::sync::Arc;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::live;
 use super::sizes::check_footer;
 use super::support::{self, NOW};
+use super::{diff, live};
 use crate::domain::text::is_unsafe;
 use crate::domain::{QuestionRequest, Time};
 use crate::policy::BudgetAmount;
@@ -20,8 +20,9 @@ use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan};
 use crate::store::triage::UndoOutcome;
 use crate::store::{StoreView, StoreViewBuilder};
 use crate::tui::app::{App, MotionMode, RunSubject};
+use crate::tui::diff::DiffRequest;
 use crate::tui::input::InputParser;
-use crate::tui::message::{AppCommand, AppMessage, ExitCause, ReviewReply, TriageOrder};
+use crate::tui::message::{AppCommand, AppMessage, ExitCause, ReviewReply, Tab, TriageOrder};
 use crate::tui::views::live::{LiveReply, LiveRequest};
 use crate::tui::views::{ViewReply, ViewRequest};
 use crate::tui::{draw, glyphs, update};
@@ -115,6 +116,23 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
         AppCommand::LoadRunSubjects(queries) => {
             let subject = RunSubject { commits: dice.below(3), title: text() };
             AppMessage::RunSubjects(queries.into_iter().map(|query| (query.run, subject.clone())).collect())
+        }
+        AppCommand::Load { subject, tab: Tab::Diff } => {
+            let shown = *dice.pick(&[None, Some(2), Some(3)]);
+            let page = diff::sample().page(shown.map(support::finding_id).as_deref());
+            AppMessage::Loaded { subject, tab: Tab::Diff, loaded: Box::new(page.into()) }
+        }
+        AppCommand::Diff(DiffRequest::Read { page, file }) => {
+            let texts = if fails { Err(text()) } else { Ok(diff::sample().texts_of(&page, file)) };
+            AppMessage::DiffFile { page, file, texts }
+        }
+        AppCommand::MarkViewed(mark) => {
+            AppMessage::ViewedFile { mark, result: if fails { Err(text()) } else { Ok(()) } }
+        }
+        AppCommand::WriteFinding { finding, .. } => {
+            assert!(finding.lines.start <= finding.lines.end, "{finding:?}");
+            let written = support::finding_id(1 + dice.below(9) as u32);
+            AppMessage::FindingWritten(if fails { Err(text()) } else { Ok(written.parse().expect("an id")) })
         }
         AppCommand::Load { subject, tab } => {
             let loaded = support::page(1 + dice.below(6) as u32, 1 + dice.below(3) as u32);

@@ -2,6 +2,9 @@
 
 use std::str::FromStr;
 
+use ratatui::buffer::Buffer;
+use ratatui::style::Color;
+
 use super::{ANSI, Background, ColorDepth, DARK, HIGH_CONTRAST, HIGH_CONTRAST_LIGHT, LIGHT, NEUTRAL, Theme};
 
 /// Name of a built-in theme.
@@ -74,6 +77,34 @@ impl FromStr for ThemeName {
     }
 }
 
+/// Colours that stand in for the terminal's own text and background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Canvas {
+    /// Colour of text.
+    pub text: Color,
+    /// Colour of the background.
+    pub background: Color,
+}
+
+impl Canvas {
+    /// Black on white.
+    const LIGHT: Self = Self { text: Color::Indexed(16), background: Color::Indexed(231) };
+    /// Light grey on nearly black.
+    const DARK: Self = Self { text: Color::Indexed(252), background: Color::Indexed(234) };
+
+    /// Paints the cells that have no colours of their own.
+    pub fn paint(self, buffer: &mut Buffer) {
+        for cell in &mut buffer.content {
+            if cell.fg == Color::Reset {
+                cell.fg = self.text;
+            }
+            if cell.bg == Color::Reset {
+                cell.bg = self.background;
+            }
+        }
+    }
+}
+
 /// Theme on the screen, and the facts from which another one is made.
 #[derive(Debug, Clone)]
 pub struct ThemeChoice {
@@ -140,6 +171,19 @@ impl ThemeChoice {
         matches!(self.depth, ColorDepth::Indexed256 | ColorDepth::TrueColor)
     }
 
+    /// Returns the colours with which the screen is painted, if the theme is made for another background than the terminal
+    /// has: its text would be illegible.
+    pub fn canvas(&self) -> Option<Canvas> {
+        if !self.has_colors() {
+            return None;
+        }
+        match (self.shown?, self.background) {
+            (ThemeName::Light, Background::Dark) => Some(Canvas::LIGHT),
+            (ThemeName::Dark, Background::Light) => Some(Canvas::DARK),
+            _ => None,
+        }
+    }
+
     /// Notes the terminal's background. Returns true if the theme may look different now.
     pub fn set_background(&mut self, background: Background) -> bool {
         std::mem::replace(&mut self.background, background) != background && self.follows_background()
@@ -192,6 +236,26 @@ mod tests {
         let mut themes = ThemeChoice::new(ThemeName::Auto, Background::Dark, ColorDepth::None);
         themes.switch_to_next();
         assert_eq!(themes.name(), "auto", "without colours there is nothing to switch");
+    }
+
+    #[test]
+    fn a_theme_for_another_background_brings_its_own() {
+        for (name, background, depth, expected) in [
+            (ThemeName::Light, Background::Dark, ColorDepth::TrueColor, Some(Canvas::LIGHT)),
+            (ThemeName::Dark, Background::Light, ColorDepth::Indexed256, Some(Canvas::DARK)),
+            (ThemeName::Dark, Background::Dark, ColorDepth::TrueColor, None),
+            (ThemeName::Light, Background::Unknown, ColorDepth::TrueColor, None),
+            (ThemeName::Auto, Background::Light, ColorDepth::TrueColor, None),
+            (ThemeName::Light, Background::Dark, ColorDepth::Ansi16, None),
+        ] {
+            assert_eq!(ThemeChoice::new(name, background, depth).canvas(), expected, "{name:?} {background:?}");
+        }
+        let mut buffer = Buffer::empty(ratatui::layout::Rect::new(0, 0, 2, 1));
+        buffer[(1, 0)].fg = Color::Red;
+        Canvas::LIGHT.paint(&mut buffer);
+        let colors = |x| (buffer[(x, 0)].fg, buffer[(x, 0)].bg);
+        assert_eq!(colors(0), (Canvas::LIGHT.text, Canvas::LIGHT.background));
+        assert_eq!(colors(1), (Color::Red, Canvas::LIGHT.background));
     }
 
     #[test]
