@@ -492,12 +492,9 @@ pub fn render_diff(app: &App, diff: &FileDiffPage, width: usize, doc: &mut Doc) 
                 .with_span(Role::LineNumber, &format!("{} {} ", number(line.old), number(line.new)))
                 .with_span(role, sign)
                 .with_span(role, " ");
-            // Syntax colours only if the theme marks added lines by background; otherwise the text colour must mark
-            // them.
-            let tinted = app.display.theme.style(Role::Added).bg.is_some();
             match line.side {
                 DiffSide::Both => push_spans(&mut shown, &line.text, &line.spans, Role::Normal),
-                DiffSide::New if tinted && !line.spans.is_empty() => {
+                DiffSide::New if app.display.theme.colors_changed_code() && !line.spans.is_empty() => {
                     push_spans(&mut shown, &line.text, &line.spans, Role::Normal);
                 }
                 DiffSide::New | DiffSide::Old => push_spans(&mut shown, &line.text, &[], role),

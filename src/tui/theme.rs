@@ -9,9 +9,11 @@
 mod choice;
 #[cfg(test)]
 mod contrast;
+mod legible;
 
 pub use choice::{ThemeChoice, ThemeName};
 
+use legible::{LegibleColor, TINTS, find_legible_colors, make_legible};
 use ratatui::style::{Color, Modifier, Style};
 
 /// Built-in theme for a dark background, in TOML.
@@ -196,8 +198,12 @@ impl ColorDepth {
         }
         let term = variable("TERM").unwrap_or_default();
         let colors = variable("COLORTERM").unwrap_or_default();
-        if colors.contains("truecolor") || colors.contains("24bit") || term.contains("direct") {
-            Self::TrueColor
+        let has_true_color = colors.contains("truecolor") || colors.contains("24bit") || term.contains("direct");
+        // GNU screen hands COLORTERM of the terminal around it on, but draws garbage for 24-bit colours. tmux takes the
+        // same TERM and knows them.
+        let is_gnu_screen = term.starts_with("screen") && variable("TMUX").is_none_or(|value| value.is_empty());
+        if has_true_color {
+            if is_gnu_screen { Self::Indexed256 } else { Self::TrueColor }
         } else if term == "dumb" || term.starts_with("vt1") || term.starts_with("vt2") {
             Self::None
         } else if term.contains("256")
@@ -242,6 +248,8 @@ impl Background {
 #[derive(Debug, Clone)]
 pub struct Theme {
     styles: Vec<Style>,
+    /// Replacements of colours on changed lines.
+    legible_colors: Vec<LegibleColor>,
 }
 
 impl Theme {
@@ -257,14 +265,14 @@ impl Theme {
             notices.push(format!("theme: {}", error.to_string().replace('\n', " ")));
             toml::Table::new()
         });
-        let styles = Role::TABLE
+        let mut styles: Vec<Style> = Role::TABLE
             .iter()
-            .map(|(_, section, key, bare)| {
+            .map(|(role, section, key, bare)| {
                 if depth == ColorDepth::None {
                     return Style::new().add_modifier(*bare);
                 }
                 let value = table.get(*section).and_then(|section| section.get(*key)).and_then(toml::Value::as_str);
-                match parse_style(value.unwrap_or("default"), depth) {
+                match parse_style(value.unwrap_or("default"), depth, TINTS.contains(role)) {
                     Ok(style) => style,
                     Err(error) => {
                         notices.push(format!("theme: [{section}] {key}: {error}"));
@@ -273,20 +281,46 @@ impl Theme {
                 }
             })
             .collect();
-        (Self { styles }, notices)
+        for (line, word) in [(Role::Added, Role::AddedWord), (Role::Removed, Role::RemovedWord)] {
+            let line = styles[line as usize].bg;
+            let word = &mut styles[word as usize];
+            // Two tints may become one colour of the palette.
+            if depth == ColorDepth::Indexed256 && line.is_some() && line == word.bg {
+                *word = word.add_modifier(BOLD | Modifier::UNDERLINED);
+            }
+        }
+        let legible_colors = find_legible_colors(&styles, depth);
+        (Self { styles, legible_colors }, notices)
     }
 
     /// Returns the style of a role.
     pub fn style(&self, role: Role) -> Style {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }
+
+    /// Returns a style whose text can be read if its background is that of a changed line.
+    pub fn make_legible(&self, style: Style) -> Style {
+        make_legible(style, &self.legible_colors)
+    }
+
+    /// Returns true if changed lines have a background of their own.
+    pub fn tints_changes(&self) -> bool {
+        self.style(Role::Added).bg.is_some_and(|color| color != Color::Reset)
+    }
+
+    /// Returns true if the code of changed lines keeps its syntax colours: a background, or colours of sign and number,
+    /// tell the change. Without any colours, the text itself must tell it.
+    pub fn colors_changed_code(&self) -> bool {
+        self.tints_changes() || self.style(Role::Added).fg.is_some_and(|color| color != Color::Reset)
+    }
 }
 
-fn parse_style(text: &str, depth: ColorDepth) -> Result<Style, String> {
+fn parse_style(text: &str, depth: ColorDepth, is_tint: bool) -> Result<Style, String> {
     let mut style = Style::new();
     let mut words = text.split_whitespace();
     while let Some(word) = words.next() {
         style = match word {
+            "on" if is_tint => style.bg(parse_tint(words.next().unwrap_or(""), depth)?),
             "on" => style.bg(parse_color(words.next().unwrap_or(""), depth)?),
             "bold" => style.add_modifier(BOLD),
             "dim" => style.add_modifier(DIM),
@@ -326,10 +360,33 @@ fn parse_color(word: &str, depth: ColorDepth) -> Result<Color, String> {
             palette_rgb(n)
         }
     };
-    let candidates = if depth == ColorDepth::Ansi16 { 0..16u8 } else { 16..255 };
+    Ok(reduce_color(rgb, depth))
+}
+
+/// Parses the background of changed lines. One with a hue keeps a hue in the palette of 256 colours, whose nearest colour is often a grey.
+fn parse_tint(word: &str, depth: ColorDepth) -> Result<Color, String> {
+    let color = parse_color(word, depth)?;
+    let Ok(Color::Rgb(r, g, b)) = parse_color(word, ColorDepth::TrueColor) else { return Ok(color) };
+    let is_grey = |[r, g, b]: [u8; 3]| r == g && g == b;
+    if depth != ColorDepth::Indexed256 || is_grey([r, g, b]) {
+        return Ok(color);
+    }
+    Ok(nearest_color([r, g, b], (16..=231).filter(|n| !is_grey(palette_rgb(*n)))))
+}
+
+/// Returns a colour as a terminal with this depth shows it.
+fn reduce_color(rgb: [u8; 3], depth: ColorDepth) -> Color {
+    match depth {
+        ColorDepth::TrueColor => Color::Rgb(rgb[0], rgb[1], rgb[2]),
+        ColorDepth::Ansi16 => nearest_color(rgb, 0..16),
+        ColorDepth::Indexed256 | ColorDepth::None => nearest_color(rgb, 16..=255),
+    }
+}
+
+fn nearest_color(rgb: [u8; 3], candidates: impl Iterator<Item = u8>) -> Color {
     let distance =
         |n: &u8| palette_rgb(*n).iter().zip(rgb).map(|(a, b)| (i32::from(*a) - i32::from(b)).pow(2)).sum::<i32>();
-    Ok(candidates.min_by_key(distance).map_or(Color::Reset, Color::Indexed))
+    candidates.min_by_key(distance).map_or(Color::Reset, Color::Indexed)
 }
 
 /// Returns red, green and blue of a colour in the 256-colour palette.
@@ -385,6 +442,11 @@ mod tests {
             (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")][..], ColorDepth::TrueColor),
             (&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("NO_COLOR", "1")], ColorDepth::None),
             (&[("TERM", "xterm-256color"), ("NO_COLOR", "")], ColorDepth::Indexed256),
+            (&[("TERM", "screen-256color"), ("COLORTERM", "truecolor")], ColorDepth::Indexed256),
+            (&[("TERM", "screen"), ("COLORTERM", "24bit"), ("TMUX", "")], ColorDepth::Indexed256),
+            (&[("TERM", "screen"), ("COLORTERM", "truecolor"), ("TMUX", "/tmp/tmux")], ColorDepth::TrueColor),
+            (&[("TERM", "screen.xterm-256color")], ColorDepth::Indexed256),
+            (&[("TERM", "screen")], ColorDepth::Ansi16),
             (&[("TERM", "linux")], ColorDepth::Ansi16),
             (&[("TERM", "vt100")], ColorDepth::None),
             (&[], ColorDepth::Ansi16),
@@ -398,5 +460,40 @@ mod tests {
         assert_eq!(Background::from_rgb([30, 30, 30]), Background::Dark);
         assert_eq!(parse_color("#1c2a1e", ColorDepth::Indexed256), Ok(Color::Indexed(235)));
         assert_eq!(parse_color("203", ColorDepth::Ansi16), Ok(Color::Indexed(9)));
+    }
+
+    #[test]
+    fn tints_keep_their_hue_in_256_colours() {
+        for (name, text) in [("dark", DARK), ("light", LIGHT)] {
+            let (theme, _) = Theme::parse(text, ColorDepth::Indexed256);
+            let tints = [Role::Added, Role::Removed, Role::Moved].map(|role| match theme.style(role).bg {
+                Some(Color::Indexed(n)) => palette_rgb(n),
+                other => panic!("{name}: {role:?} has the background {other:?}"),
+            });
+            let [added, removed, moved] = tints;
+            assert!(added[1] > added[0].max(added[2]), "{name}: added lines are green, not {added:?}");
+            assert!(removed[0] > removed[1].max(removed[2]), "{name}: removed lines are red, not {removed:?}");
+            assert!(moved[2] > moved[0], "{name}: moved lines are blue, not {moved:?}");
+            for (line, word) in [(Role::Added, Role::AddedWord), (Role::Removed, Role::RemovedWord)] {
+                let (line, word) = (theme.style(line), theme.style(word));
+                assert!(line.bg != word.bg || word.add_modifier.contains(Modifier::UNDERLINED), "{name}: {word:?}");
+            }
+        }
+        // Greys stay greys, and numbers of the palette stay what they are.
+        assert_eq!(parse_tint("#1e1e1e", ColorDepth::Indexed256), Ok(Color::Indexed(234)));
+        assert_eq!(parse_tint("237", ColorDepth::Indexed256), Ok(Color::Indexed(237)));
+    }
+
+    #[test]
+    fn the_code_of_changed_lines_keeps_its_syntax_colours_wherever_there_are_colours() {
+        for (name, text) in contrast::FILES {
+            for depth in [ColorDepth::Ansi16, ColorDepth::Indexed256, ColorDepth::TrueColor] {
+                let (theme, _) = Theme::parse(text, depth);
+                assert!(theme.colors_changed_code(), "{name} {depth:?}");
+            }
+            assert!(!Theme::parse(text, ColorDepth::None).0.colors_changed_code(), "{name}");
+        }
+        let green = Theme::parse(ANSI, ColorDepth::Ansi16).0.style(Role::Added).fg;
+        assert_eq!(green, Some(Color::Indexed(2)), "as git shows added lines");
     }
 }

@@ -288,7 +288,7 @@ fn draw_unified(
         |line: Option<u32>| line.filter(|_| is_first).map_or_else(|| " ".repeat(digits), |n| format!("{n:>digits$}"));
     let numbers = format!("{} {}", number(code.old), number(code.new));
     let mut x = area.x + 1;
-    x += painter.draw_text(x, area.y, area.right().saturating_sub(x), &numbers, Role::LineNumber) + 1;
+    x += painter.draw_text(x, area.y, area.right().saturating_sub(x), &numbers, number_role(painter, change)) + 1;
     painter.draw_text(x, area.y, 1, if is_first { change.sign } else { " " }, change.base);
     x += 2;
     let here = Rect { x, width: area.right().saturating_sub(x), ..area };
@@ -313,13 +313,24 @@ fn draw_side(
     }
     let digits = layout.digits;
     if code.part == 0 {
-        painter.draw_text(x, area.y, area.right().saturating_sub(x), &format!("{line:>digits$}"), Role::LineNumber);
+        let number = format!("{line:>digits$}");
+        painter.draw_text(x, area.y, area.right().saturating_sub(x), &number, number_role(painter, change));
         painter.draw_text(x + digits as u16 + 1, area.y, 1, change.sign, change.base);
     }
     x += digits as u16 + 3;
     let here = Rect { x, width: area.right().saturating_sub(x), ..area };
     let here = draw_move_label(painter, here, label.as_deref());
     draw_code(painter, here, pane, (code, side), change, look);
+}
+
+/// Returns the role of a line number: without a tint, it tells the change together with the sign.
+fn number_role(painter: &Painter<'_>, change: ChangeLook) -> Role {
+    let theme = &painter.app.display.theme;
+    if change.is_changed && !theme.tints_changes() && theme.colors_changed_code() {
+        change.base
+    } else {
+        Role::LineNumber
+    }
 }
 
 /// Fills the row of a changed line, unless the cursor has filled it.
@@ -395,13 +406,15 @@ fn draw_code(
     };
     let end = if is_cut { fit_columns(whole, start, width.saturating_sub(1)).1 } else { end };
     let base = painter.style(change.base);
-    // The colours of the syntax stand on a tinted line; without a tint, the colour of the text marks the change.
     let is_tinted = base.bg.is_some_and(|color| color != ratatui::style::Color::Reset);
-    let is_coloured = !look.is_dim && (is_tinted || !change.is_changed);
+    let is_coloured = !look.is_dim && (!change.is_changed || painter.app.display.theme.colors_changed_code());
     let syntax = if is_coloured { pane.spans(side, line) } else { &[] };
     let words = if change.is_changed { texts.changed_words(side, line) } else { &[] };
     let word_style = painter.style(change.word);
-    let plain = if change.is_changed && is_tinted && !syntax.is_empty() { painter.style(Role::Normal) } else { base };
+    // Code with syntax colours has the attributes of its line; the colour of the line is that of its sign and numbers.
+    let attributes = if is_tinted { Modifier::empty() } else { base.add_modifier };
+    let is_plain = change.is_changed && is_coloured && pane.is_highlighted(side, line);
+    let plain = if is_plain { painter.style(Role::Normal).add_modifier(attributes) } else { base };
     let mut at = start;
     let mut x = area.x;
     while at < end {
@@ -415,7 +428,7 @@ fn draw_code(
         ];
         let next = next.into_iter().flatten().min().unwrap_or(end).min(end).max(at + 1);
         let next = whole.ceil_char_boundary(next);
-        let mut style = inside_span.map_or(plain, |(.., role)| painter.style(*role));
+        let mut style = inside_span.map_or(plain, |(.., role)| painter.style(*role).add_modifier(attributes));
         if change.is_changed && is_tinted && look.cursor.is_none() {
             style = Style { bg: base.bg, ..style };
         }

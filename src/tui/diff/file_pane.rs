@@ -61,8 +61,18 @@ impl FilePane {
     /// Returns the highlighted spans of a line, if it is highlighted.
     pub fn spans(&self, side: DiffPageSide, line: u32) -> &[(u32, u32, super::super::theme::Role)] {
         let at = line.saturating_sub(1);
-        let block = self.highlights.get(&(side, at / HIGHLIGHT_BLOCK_LINES)).and_then(Option::as_ref);
-        block.and_then(|block| block.get((at % HIGHLIGHT_BLOCK_LINES) as usize)).map_or(&[], Vec::as_slice)
+        self.highlighted_block(side, line)
+            .and_then(|block| block.get((at % HIGHLIGHT_BLOCK_LINES) as usize))
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns true if a line is highlighted, even if nothing in it has a colour.
+    pub fn is_highlighted(&self, side: DiffPageSide, line: u32) -> bool {
+        self.highlighted_block(side, line).is_some_and(|block| !block.is_empty())
+    }
+
+    fn highlighted_block(&self, side: DiffPageSide, line: u32) -> Option<&Vec<HighlightSpans>> {
+        self.highlights.get(&(side, line.saturating_sub(1) / HIGHLIGHT_BLOCK_LINES))?.as_ref()
     }
 
     /// Stores a highlighted block of a text, unless another text has been read since.

@@ -106,10 +106,11 @@ impl<'a> Painter<'a> {
     /// colours would look patchy.
     fn lay_over(&self, style: Style) -> Style {
         let laid = style.patch(self.overlay_style);
-        match style.fg.filter(|color| *color != Color::Reset) {
+        let laid = match style.fg.filter(|color| *color != Color::Reset) {
             Some(own) if !self.overlay_style.add_modifier.contains(Modifier::REVERSED) => laid.fg(own),
             _ => laid,
-        }
+        };
+        self.app.display.theme.make_legible(laid)
     }
 
     fn write_cells(&mut self, x: u16, y: u16, text: &str, style: Style) {

@@ -2,6 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
+use super::legible::{TINTS, contrast};
 use super::*;
 
 /// Files of the built-in themes by name.
@@ -47,25 +48,12 @@ const SHAPES: [Role; 3] = [Role::Rule, Role::Empty, Role::Anchor];
 const BARS: [Role; 5] = [Role::Selected, Role::SelectedIdle, Role::Added, Role::Removed, Role::Moved];
 /// Roles of words on changed lines, with a background of their own.
 const WORDS: [Role; 2] = [Role::AddedWord, Role::RemovedWord];
+/// Roles that 16 colours tell apart as git does. A sign beside them says the same.
+const SIGNS: [Role; 2] = [Role::Added, Role::AddedWord];
 
 fn channels(rgb: u32) -> [u8; 3] {
     let [_, r, g, b] = rgb.to_be_bytes();
     [r, g, b]
-}
-
-/// Returns the relative luminance, 0 for black to 1 for white.
-fn luminance(rgb: [u8; 3]) -> f64 {
-    let linear = |value: u8| {
-        let value = f64::from(value) / 255.0;
-        if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
-    };
-    0.2126 * linear(rgb[0]) + 0.7152 * linear(rgb[1]) + 0.0722 * linear(rgb[2])
-}
-
-/// Returns the contrast of two colours, 1 to 21.
-fn contrast(one: [u8; 3], other: [u8; 3]) -> f64 {
-    let (one, other) = (luminance(one) + 0.05, luminance(other) + 0.05);
-    one.max(other) / one.min(other)
 }
 
 /// Returns red, green and blue of a colour; `default` for the terminal's own.
@@ -79,8 +67,8 @@ fn rgb(color: Option<Color>, default: u32) -> [u8; 3] {
 }
 
 /// Returns the least contrast of any text of a theme with the backgrounds on which it is drawn, and where that is.
-fn least_contrast(text: &str, terminals: &[(u32, u32)]) -> (f64, String) {
-    let (theme, faults) = Theme::parse(text, ColorDepth::TrueColor);
+fn least_contrast(text: &str, depth: ColorDepth, terminals: &[(u32, u32)]) -> (f64, String) {
+    let (theme, faults) = Theme::parse(text, depth);
     assert_eq!(faults, Vec::<String>::new());
     let mut least = (f64::MAX, String::new());
     for (role, ..) in Role::TABLE.iter().filter(|(role, ..)| !SHAPES.contains(role)) {
@@ -92,8 +80,9 @@ fn least_contrast(text: &str, terminals: &[(u32, u32)]) -> (f64, String) {
                 if behind.add_modifier.contains(Modifier::REVERSED) {
                     return;
                 }
-                let own = style.fg.filter(|fg| *fg != Color::Reset).or(bar_color);
                 let bg = behind.bg.filter(|bg| *bg != Color::Reset);
+                let own = style.fg.filter(|fg| *fg != Color::Reset).or(bar_color);
+                let own = theme.make_legible(Style { fg: own, bg, ..Style::new() }).fg.filter(|fg| *fg != Color::Reset);
                 if own.is_none() && bg.is_none() {
                     // The terminal's own colours are its own business.
                     return;
@@ -103,11 +92,14 @@ fn least_contrast(text: &str, terminals: &[(u32, u32)]) -> (f64, String) {
                     least = (found, format!("{role:?} on {place} of a terminal with #{background:06x}"));
                 }
             };
-            check(style, None, "the background");
-            for bar in BARS
-                .iter()
-                .filter(|bar| !BARS.contains(role) && !WORDS.contains(role) && theme.style(**bar).bg.is_some())
-            {
+            // Of the palette's 256 colours, the nearest one may have less contrast: at least 4.1 to 1 beside changed code.
+            let has_all_colors = depth == ColorDepth::TrueColor;
+            if has_all_colors || (TINTS.contains(role) && style.bg.is_some()) {
+                check(style, None, "the background");
+            }
+            let is_behind = |bar: &Role| theme.style(*bar).bg.is_some() && (has_all_colors || TINTS.contains(bar));
+            let is_behind_others = BARS.contains(role) || WORDS.contains(role);
+            for bar in BARS.iter().chain(&WORDS).filter(|bar| !is_behind_others && is_behind(bar)) {
                 let behind = theme.style(*bar);
                 // Selected rows give text without a colour of its own the colour of the bar; changed lines do not.
                 let color = behind.fg.filter(|_| matches!(bar, Role::Selected | Role::SelectedIdle));
@@ -138,9 +130,11 @@ fn every_text_of_every_theme_has_enough_contrast() {
         ("high-contrast-light", HIGH_CONTRAST_LIGHT, &LIGHT_TERMINALS, 7.0),
         ("neutral", NEUTRAL, &EXTREMES, 4.5),
     ] {
-        let (found, place) = least_contrast(text, terminals);
-        println!("{name}: at least {found:.2} to 1 ({place})");
-        assert!(found >= enough, "{name}: {found:.2} instead of {enough} to 1: {place}");
+        for depth in [ColorDepth::TrueColor, ColorDepth::Indexed256] {
+            let (found, place) = least_contrast(text, depth, terminals);
+            println!("{name} {depth:?}: at least {found:.2} to 1 ({place})");
+            assert!(found >= enough, "{name} {depth:?}: {found:.2} instead of {enough} to 1: {place}");
+        }
     }
 }
 
@@ -152,7 +146,7 @@ fn sixteen_colours_are_legible_on_black_and_on_white() {
     for (role, ..) in Role::TABLE {
         let style = theme.style(*role);
         assert!(style.bg.is_none(), "{role:?} has a background, which may be that of the terminal's text");
-        if let Some(Color::Indexed(n)) = style.fg {
+        if let Some(Color::Indexed(n)) = style.fg.filter(|_| !SIGNS.contains(role)) {
             for background in [0x000000, 0xffffff] {
                 let found = contrast(channels(XTERM[usize::from(n)]), channels(background));
                 assert!(found >= 3.0, "{role:?}: {found:.2} to 1 on #{background:06x}");

@@ -111,10 +111,9 @@ fn build_code_line(app: &App, priority: crate::domain::Priority, line: &CodeLine
         .with_span(Role::from_priority(priority), bar)
         .with_span(if line.is_inside { Role::Muted } else { Role::LineNumber }, &number)
         .with_span(role, &format!(" {sign} "));
-    // Syntax colours only if the theme marks changed lines by background; otherwise the text colour must mark them.
-    let is_tinted = app.display.theme.style(Role::Added).bg.is_some();
-    let spans = if line.side == DiffSide::Both || is_tinted { line.spans } else { &[] };
-    let base = if line.side == DiffSide::Both || (is_tinted && !spans.is_empty()) { Role::Normal } else { role };
+    let is_coloured = line.side == DiffSide::Both || app.display.theme.colors_changed_code();
+    let spans = if is_coloured { line.spans } else { &[] };
+    let base = if is_coloured && !spans.is_empty() { Role::Normal } else { role };
     push_spans(&mut shown, line.text, spans, base);
     shown.fill = match line.side {
         DiffSide::Both if line.is_inside => Some(Role::Anchor),
