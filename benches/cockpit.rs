@@ -192,7 +192,7 @@ fn large_diff(lines: u32, files: u32) -> (Arc<DiffPage>, Vec<Arc<DiffTexts>>) {
         let changed = (1..=lines).filter(|n| n % 10 == 5);
         let blocks: Vec<ChangeBlock> =
             changed.map(|n| ChangeBlock { old: n, old_lines: 1, new: n, new_lines: 1 }).collect();
-        texts.push(Arc::new(DiffTexts::new(u64::from(file) + 1, old, new, &blocks)));
+        texts.push(Arc::new(DiffTexts::new(u64::from(file) + 1, "src/a.rs", old, new, &blocks)));
         page.files.push(DiffFile { path: format!("src/part_{file}.rs"), blocks, ..DiffFile::default() });
     }
     (Arc::new(page), texts)

@@ -11,8 +11,9 @@ use super::super::filter;
 use super::super::pages::priority_label;
 use super::super::theme::Role;
 use super::super::views::prompt::PromptView;
+use super::columns::{DiffColumns, fit_columns, wrapped_part};
 use super::file_pane::FilePane;
-use super::layout::{CodeRow, DiffColumns, DiffPageRow, FileLayout, RunKind, fit_columns, wrapped_part};
+use super::layout::{CodeRow, DiffPageRow, FileLayout, RunKind};
 use super::model::{DiffFile, DiffFinding, DiffPageSide};
 use super::pane::{DiffPane, FINDING_INDENT, PlacedRow};
 use crate::domain::{Priority, text};
@@ -184,10 +185,16 @@ pub(super) fn draw_row(
         DiffPageRow::Gap(hidden) => {
             let lines = text::format_count(hidden.lines as usize, "line");
             let label = format!("{} {lines}", glyphs.ellipsis);
-            let x = area.x
-                + 1
-                + painter.draw_text(area.x + 1, area.y, area.width.saturating_sub(1), &label, Role::Hunk)
-                + 1;
+            let mut x = area.x + 1;
+            x += painter.draw_text(x, area.y, area.right().saturating_sub(x), &label, Role::Hunk) + 1;
+            let texts = pane.read_texts();
+            let line = layout.declaration_below(hidden).and_then(|line| texts?.new.line(line));
+            if let Some(line) = line.filter(|_| x + 8 < area.right()) {
+                let line = line.trim().trim_end_matches(['{', ' ']);
+                x += 1
+                    + painter.draw_styled_text(x + 1, area.y, area.right() - x - 2, line, painter.style(Role::Muted))
+                    + 1;
+            }
             if x + 1 < area.right() && look.cursor.is_none() {
                 painter.draw_rule(x, area.y, area.right() - x, Role::Rule);
             }

@@ -4,10 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use unicode_segmentation::UnicodeSegmentation;
-use unicode_width::UnicodeWidthStr;
-
 use super::super::doc::DocLine;
+use super::columns::{DiffColumns, count_rows};
 use super::model::{ChangeBlock, DiffFile, DiffFinding, DiffPageSide, DiffTexts, LineTable};
 use crate::domain::LineRange;
 
@@ -34,33 +32,6 @@ pub struct LayoutInput<'a> {
     pub columns: DiffColumns,
     /// Text that stands below the header instead of lines.
     pub note: Option<&'a str>,
-}
-
-/// Columns of a diff: where numbers and texts stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct DiffColumns {
-    /// Width of the whole diff in cells.
-    pub width: usize,
-    pub is_side_by_side: bool,
-    /// Long lines are continued in the next row.
-    pub is_wrapped: bool,
-}
-
-impl DiffColumns {
-    /// Returns the width of the text of a line, if the numbers have this many digits.
-    pub fn text_width(self, digits: usize) -> usize {
-        let used = match self.is_side_by_side {
-            true => self.half_width() - self.half_width().min(digits + 4),
-            // Mark, two numbers, sign, and blanks between them.
-            false => self.width.saturating_sub(2 * digits + 5),
-        };
-        used.max(8)
-    }
-
-    /// Returns the width of one side of two.
-    pub fn half_width(self) -> usize {
-        self.width.saturating_sub(1) / 2
-    }
 }
 
 /// Unchanged lines that are not shown.
@@ -214,6 +185,8 @@ pub struct FileLayout {
     /// First row of each segment.
     starts: Vec<u32>,
     rows: u32,
+    /// Line of the declaration around the change below each gap, by the gap's first new line, in ascending order.
+    enclosing: Vec<(u32, u32)>,
     /// Digits of the largest line number.
     pub digits: usize,
 }
@@ -278,6 +251,32 @@ impl FileLayout {
         })
     }
 
+    /// Returns the line of the new side with the declaration that encloses the change below a gap.
+    pub fn declaration_below(&self, gap: HiddenLines) -> Option<u32> {
+        let at = self.enclosing.binary_search_by_key(&gap.new, |(new, _)| *new).ok()?;
+        Some(self.enclosing[at].1)
+    }
+
+    /// Finds the declarations around what stands below each gap: the first change, else the first line.
+    fn find_declarations(&mut self, texts: &DiffTexts) {
+        for (at, segment) in self.segments.iter().enumerate() {
+            let FileSegment::Gap(gap) = segment else { continue };
+            let below = self.segments[at + 1..].iter().map_while(|segment| match segment {
+                FileSegment::Gap(_) | FileSegment::Blank => None,
+                other => Some(other),
+            });
+            let mut runs = below.filter_map(|segment| match segment {
+                FileSegment::Lines(run) => Some(run),
+                _ => None,
+            });
+            let Some(first) = runs.clone().next().map(|run| run.new) else { continue };
+            let line = runs.find(|run| run.kind != RunKind::Context).map_or(first, |run| run.new);
+            if let Some(found) = texts.enclosing.find(line.min(texts.new.count()), first) {
+                self.enclosing.push((gap.new, found));
+            }
+        }
+    }
+
     /// Returns the first row of a finding's text.
     pub fn row_of_text(&self, index: usize) -> Option<usize> {
         self.segments().find_map(|(start, segment)| match segment {
@@ -336,6 +335,9 @@ pub fn lay_out_file(input: LayoutInput<'_>) -> FileLayout {
         }
     }
     layout.push(FileSegment::Blank);
+    if let Some(texts) = texts {
+        layout.find_declarations(texts);
+    }
     layout
 }
 
@@ -511,51 +513,9 @@ fn wrap_segment(segment: FileSegment, input: &LayoutInput<'_>, digits: usize) ->
     FileSegment::Lines(run)
 }
 
-fn count_rows(line: &str, width: usize) -> u32 {
-    if line.is_ascii() {
-        return line.len().div_ceil(width).max(1) as u32;
-    }
-    let mut rows = 0;
-    let mut at = 0;
-    loop {
-        let (_, end) = fit_columns(line, at, width);
-        rows += 1;
-        if end <= at || end >= line.len() {
-            return rows;
-        }
-        at = end;
-    }
-}
-
-/// Returns the byte range of a row of a wrapped line.
-pub fn wrapped_part(line: &str, part: u32, width: usize) -> (usize, usize) {
-    let mut start = 0;
-    for _ in 0..part {
-        start = fit_columns(line, start, width).1;
-    }
-    (start, fit_columns(line, start, width).1)
-}
-
-/// Returns the columns and the end, as a byte index, of the text from `start` on that fits into a width.
-pub fn fit_columns(line: &str, start: usize, width: usize) -> (usize, usize) {
-    let rest = line.get(start..).unwrap_or("");
-    if rest.is_ascii() {
-        let used = rest.len().min(width);
-        return (used, start + used);
-    }
-    let mut used = 0;
-    for (at, grapheme) in rest.grapheme_indices(true) {
-        let size = grapheme.width();
-        if used + size > width {
-            return (used, start + at);
-        }
-        used += size;
-    }
-    (used, line.len())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::columns::wrapped_part;
     use super::*;
     use crate::domain::{FindingStatus, Kind, Priority};
 

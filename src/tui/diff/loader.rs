@@ -312,7 +312,8 @@ impl PageLoader {
         };
         let blocks = texts.found_blocks.as_deref().unwrap_or(&file.blocks);
         let (old, new) = (clean(&old_bytes, old_path), clean(&new_bytes, &file.path));
-        Ok(DiffTexts { found_blocks: texts.found_blocks.clone(), ..DiffTexts::new(texts.serial, old, new, blocks) })
+        let compared = DiffTexts::new(texts.serial, &file.path, old, new, blocks);
+        Ok(DiffTexts { found_blocks: texts.found_blocks, ..compared })
     }
 }
 

@@ -5,8 +5,10 @@
 //! - Texts are read when a file comes into sight, and highlighted in blocks of lines; both by the thread that reads pages.
 //! - Only visible rows are built. Rows that are drawn need no search: a row is a line number in a text.
 
+mod columns;
 mod draw;
 mod emphasis;
+mod enclosing;
 mod file_pane;
 mod finding_text;
 mod keys;

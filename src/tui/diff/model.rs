@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::page_data::HighlightSpans;
+use super::enclosing::EnclosingLines;
 use super::words::find_changed_words;
 use crate::domain::{FindingStatus, Hunk, Kind, LineRange, Priority};
 use crate::masking::Mask;
@@ -213,14 +214,18 @@ pub struct DiffTexts {
     pub old_words: HashMap<u32, Vec<Range<usize>>>,
     /// Changed parts of changed lines of the new side.
     pub new_words: HashMap<u32, Vec<Range<usize>>>,
+    /// Declarations and headings of the new side by the lines that they enclose.
+    pub enclosing: EnclosingLines,
     /// Text shown instead of lines, for a file that is not a text.
     pub note: Option<String>,
 }
 
 impl DiffTexts {
-    /// Compares two texts within their changed blocks. `serial` names the texts.
-    pub fn new(serial: u64, old: String, new: String, blocks: &[ChangeBlock]) -> Self {
+    /// Compares two texts of a file within their changed blocks. `serial` names the texts; the path tells what a
+    /// declaration looks like.
+    pub fn new(serial: u64, path: &str, old: String, new: String, blocks: &[ChangeBlock]) -> Self {
         let mut texts = Self { serial, old: LineTable::new(old), new: LineTable::new(new), ..Self::default() };
+        texts.enclosing = EnclosingLines::new(path, &texts.new);
         for (old, new, (before, after)) in find_changed_words(blocks, &texts.old, &texts.new) {
             texts.old_words.insert(old, before);
             texts.new_words.insert(new, after);

@@ -6,9 +6,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::super::message::DetailSubject;
+use super::columns::DiffColumns;
 use super::file_pane::{FilePane, TextState};
 use super::finding_text::render_finding_text;
-use super::layout::{CodeRow, DiffColumns, DiffPageRow, FileLayout, HiddenLines, LayoutInput, lay_out_file};
+use super::layout::{CodeRow, DiffPageRow, FileLayout, HiddenLines, LayoutInput, lay_out_file};
 use super::model::{DiffFile, DiffFinding, DiffPage, DiffPageSide, DiffTexts, TextHighlights};
 use super::moves::DiffMove;
 use super::range::RangeStart;

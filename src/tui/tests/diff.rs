@@ -66,7 +66,7 @@ impl Sides {
     /// Returns the texts of a file of the page.
     pub(super) fn texts_of(&self, page: &DiffPage, file: usize) -> Arc<DiffTexts> {
         let (old, new) = self.texts[file].clone();
-        Arc::new(DiffTexts::new(file as u64 + 1, old, new, &page.files[file].blocks))
+        Arc::new(DiffTexts::new(file as u64 + 1, &page.files[file].path, old, new, &page.files[file].blocks))
     }
 
     /// Opens the tab and shows the page.
@@ -166,7 +166,7 @@ fn a_key_before_the_texts_are_there_does_not_go_to_the_end_of_the_file() {
         if let AppCommand::Diff(DiffRequest::Read { page, file }) = command {
             let (old, new) = sides.texts[file].clone();
             let blocks = sides.files[file].blocks.clone();
-            let texts = DiffTexts::new(file as u64 + 1, old, new, &blocks);
+            let texts = DiffTexts::new(file as u64 + 1, &page.files[file].path, old, new, &blocks);
             let texts = DiffTexts { found_blocks: Some(blocks), ..texts };
             send(&mut app, AppMessage::DiffFile { page, file, texts: Ok(Arc::new(texts)) });
         }
@@ -274,6 +274,48 @@ fn screen_row_at_cursor(app: &App) -> String {
     let area = app.layout().body(crate::tui::app::Pane::Detail).expect("a pane");
     let row = usize::from(area.y) + app.detail.diff.cursor() - app.detail.diff.top();
     screen(app).lines().nth(row).unwrap_or("").to_owned()
+}
+
+#[test]
+fn a_gap_names_what_encloses_the_change_below_it() {
+    let body = numbered(1, 40).replace("    let", "        let");
+    let old = format!("impl Total {{\n    fn sum(&self) {{\n{body}    }}\n}}\n");
+    let new = old.replace("run(20)", "run(21)");
+    let sides = Sides::default().file("src/a.rs", &old, &new, Vec::new());
+    for columns in [100, 160] {
+        let mut app = showing(columns, 48, view());
+        press(&mut app, "1");
+        sides.show(&mut app, DetailSubject::Run(run_id(3)), None);
+        press(&mut app, "Shift-Tab z");
+        let shown = screen(&app);
+        assert!(shown.contains("… 18 lines  fn sum(&self) ──"), "{shown}");
+        assert!(shown.contains("… 19 lines ──"), "nothing stands below the last gap: {shown}");
+        // When the declaration is in sight, the one around it is named.
+        while !screen_row_at_cursor(&app).contains("18 lines") {
+            press(&mut app, "j");
+        }
+        press(&mut app, "Enter");
+        assert!(!screen(&app).contains("  fn sum(&self) ──"), "{}", screen(&app));
+    }
+}
+
+#[test]
+fn the_top_row_names_the_file_whose_lines_are_at_the_top() {
+    let mut app = of_run(160, 24);
+    let top_row = |app: &App| {
+        let area = app.layout().body(Pane::Detail).expect("a pane");
+        screen(app).lines().nth(usize::from(area.y)).unwrap_or("").to_owned()
+    };
+    press(&mut app, "] h ] h ] h ] h");
+    assert!(app.detail.diff.top() > 0);
+    assert!(top_row(&app).contains("▾ src/invoice/total.rs") && top_row(&app).contains("+5 -4"), "{}", screen(&app));
+    press(&mut app, "] f");
+    assert_eq!(
+        screen(&app).matches("▾ src/mail.rs").count(),
+        1,
+        "a header in sight has no second one: {}",
+        screen(&app)
+    );
 }
 
 #[test]
