@@ -10,7 +10,7 @@ use revdeck::config::{FindingGrouping, FindingSort};
 use revdeck::domain::{FindingStatus, Kind, Priority, RunStatus, Severity};
 use revdeck::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
 use revdeck::tui::app::{App, AppOptions, MotionMode, SessionInfo};
-use revdeck::tui::diff::{ChangeBlock, DiffFile, DiffPage, DiffRequest, DiffTexts};
+use revdeck::tui::diff::{ChangeBlock, DiffFile, DiffOptions, DiffPage, DiffRequest, DiffTexts};
 use revdeck::tui::filter::{FilterOverrides, FindingFilter};
 use revdeck::tui::finding_order::{FindingArrangement, FindingQuery};
 use revdeck::tui::input::{KeyEvent, TerminalInput};
@@ -100,7 +100,7 @@ fn app() -> App {
         keymap: Keymap::parse(keymap::DEFAULT).0,
         themes: ThemeChoice::new(ThemeName::Dark, Background::Dark, ColorDepth::Indexed256),
         glyphs: glyphs::UNICODE,
-        diff_wrap: false,
+        diff: DiffOptions::default(),
         motion: MotionMode::Full,
         mouse: true,
         plain: false,

@@ -156,6 +156,8 @@ setting_table! {
         plain: bool, Form::Flag, User;
         /// True to continue long lines of a diff in the next row; false to cut them and to shift the code with keys.
         diff_wrap: bool, Form::Flag, User;
+        /// True to leave changes of white space out of a diff.
+        diff_ignore_space: bool, Form::Flag, User;
         /// Lines of a finding in the cockpit's list, 1 or 2.
         finding_rows: usize, Form::Count { min: 1, max: 2 }, User;
         /// Order of the cockpit's list of findings, or of those in a group.

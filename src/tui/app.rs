@@ -27,7 +27,7 @@ pub use sequence::{PendingKeys, SequenceHint};
 pub use session::{RunBudget, SessionInfo, TurnLimits};
 pub use times::format_duration;
 
-use super::diff::DiffPane;
+use super::diff::{DiffOptions, DiffPane};
 use super::doc::{self, Doc, FoldKey};
 use super::filter::{self, FindingFilter};
 use super::glyphs::Glyphs;
@@ -315,8 +315,8 @@ pub struct AppOptions {
     pub themes: ThemeChoice,
     /// Unicode glyphs or their ASCII stand-ins.
     pub glyphs: Glyphs,
-    /// Long lines of a diff are continued in the next row.
-    pub diff_wrap: bool,
+    /// Ways to show a diff.
+    pub diff: DiffOptions,
     /// Way in which clocks move.
     pub motion: MotionMode,
     /// True if the terminal reports the mouse.
@@ -364,7 +364,7 @@ impl App {
                 subject: DetailSubject::Nothing,
                 tab: Tab::Page,
                 page: None,
-                diff: DiffPane::new(setup.diff_wrap),
+                diff: DiffPane::new(setup.diff),
                 doc: Doc::default(),
                 width: 0,
                 rows: 0,

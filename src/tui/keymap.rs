@@ -175,6 +175,7 @@ actions! {
         Zoom "zoom" "zoom" "zoom the pane, or unzoom",
         SideBySide "side_by_side" "sides" "diff: unified or side by side",
         Wrap "wrap" "wrap" "diff: long lines continue in the next row, or are cut",
+        IgnoreSpace "ignore_space" "space" "diff: ignore white space, or show it",
         Viewed "viewed" "viewed" "diff: file viewed, finding's text; else a page",
     }
     "Decide" {

@@ -66,6 +66,7 @@ pub use update::update;
 use app::{App, AppOptions, MotionMode, RunBudget, SessionInfo, TurnLimits};
 use custom_commands::{CommandCall, run_in_terminal};
 use finding_order::FindingArrangement;
+use diff::DiffOptions;
 use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
 use notification::encode_notification;
@@ -232,7 +233,7 @@ fn load_options(services: &Services, keymap: Keymap, (columns, rows): (u16, u16)
         },
         mouse: services.settings.mouse && !terminal::is_gnu_screen(variable),
         plain: services.settings.plain,
-        diff_wrap: services.settings.diff_wrap,
+        diff: DiffOptions { wraps: services.settings.diff_wrap, ignores_space: services.settings.diff_ignore_space },
         notices,
     }
 }

@@ -12,7 +12,7 @@ use super::super::pages::priority_label;
 use super::super::theme::Role;
 use super::super::views::prompt::PromptView;
 use super::columns::{DiffColumns, fit_columns, wrapped_part};
-use super::file_pane::FilePane;
+use super::file_pane::{FilePane, ONLY_SPACE};
 use super::layout::{CodeRow, DiffPageRow, FileLayout, RunKind};
 use super::model::{DiffFile, DiffFinding, DiffPageSide};
 use super::pane::{DiffPane, FINDING_INDENT, PlacedRow};
@@ -138,6 +138,9 @@ pub(super) fn draw_header(painter: &mut Painter<'_>, area: Rect, look: &DiffLook
     if added > 0 {
         put(painter, &format!("+{added}"), Role::Added);
     }
+    if pane.differs_only_in_space() && pane.note(known).is_none() {
+        put(painter, ONLY_SPACE, Role::Muted);
+    }
     if let Some(reason) = &known.left_out {
         put(painter, reason, Role::Muted);
     }
@@ -180,7 +183,13 @@ pub(super) fn draw_row(
     match row {
         DiffPageRow::Header | DiffPageRow::Blank => {}
         DiffPageRow::Note => {
-            painter.draw_text(area.x + 2, area.y, area.width.saturating_sub(2), pane.note().unwrap_or(""), Role::Muted);
+            painter.draw_text(
+                area.x + 2,
+                area.y,
+                area.width.saturating_sub(2),
+                pane.note(file).unwrap_or(""),
+                Role::Muted,
+            );
         }
         DiffPageRow::Gap(hidden) => {
             let lines = text::format_count(hidden.lines as usize, "line");
@@ -416,7 +425,7 @@ fn draw_code(
     let is_tinted = base.bg.is_some_and(|color| color != ratatui::style::Color::Reset);
     let is_coloured = !look.is_dim && (!change.is_changed || painter.app.display.theme.colors_changed_code());
     let syntax = if is_coloured { pane.spans(side, line) } else { &[] };
-    let words = if change.is_changed { texts.changed_words(side, line) } else { &[] };
+    let words = if change.is_changed { texts.changed_words(side, line, pane.ignores_space) } else { &[] };
     let word_style = painter.style(change.word);
     // Code with syntax colours has the attributes of its line; the colour of the line is that of its sign and numbers.
     let attributes = if is_tinted { Modifier::empty() } else { base.add_modifier };

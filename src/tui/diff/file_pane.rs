@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use super::super::page_data::HighlightSpans;
 use super::layout::FileLayout;
-use super::model::{ChangeBlock, DiffFile, DiffPageSide, DiffTexts, HIGHLIGHT_BLOCK_LINES};
+use super::model::{ChangeBlock, ChangeWithoutSpace, DiffFile, DiffPageSide, DiffTexts, HIGHLIGHT_BLOCK_LINES};
 use crate::domain::LineRange;
+
+/// Text that stands instead of the lines of a file.
+pub const ONLY_SPACE: &str = "only white space differs";
 
 /// Texts of a file as far as they are read.
 #[derive(Debug, Default)]
@@ -26,6 +29,8 @@ type HighlightBlock = Option<Vec<HighlightSpans>>;
 pub struct FilePane {
     pub is_folded: bool,
     pub is_viewed: bool,
+    /// Changes of white space are not shown.
+    pub ignores_space: bool,
     /// Findings whose text is shown, by their index in the file.
     pub open_findings: BTreeSet<usize>,
     /// Unchanged lines that the user wants to see.
@@ -50,8 +55,10 @@ impl FilePane {
     }
 
     /// Returns the text that stands instead of lines.
-    pub fn note(&self) -> Option<&str> {
+    pub fn note(&self, file: &DiffFile) -> Option<&str> {
         match &self.texts {
+            // The lines of findings are shown in any case.
+            TextState::Read(_) if file.findings.is_empty() && self.differs_only_in_space() => Some(ONLY_SPACE),
             TextState::Read(texts) => texts.note.as_deref(),
             TextState::Failed(error) => Some(error),
             TextState::Unread | TextState::Requested => None,
@@ -97,8 +104,20 @@ impl FilePane {
         self.highlights.clear();
     }
 
-    /// Returns the changed blocks of the file.
+    /// Returns the changed blocks of the file, as far as they are shown.
     pub fn blocks<'a>(&'a self, file: &'a DiffFile) -> &'a [ChangeBlock] {
-        self.read_texts().and_then(|texts| texts.found_blocks.as_deref()).unwrap_or(&file.blocks)
+        match self.change_without_space() {
+            Some(change) => &change.blocks,
+            None => self.read_texts().and_then(|texts| texts.found_blocks.as_deref()).unwrap_or(&file.blocks),
+        }
+    }
+
+    /// Returns true if nothing of the change is shown, because it is one of white space.
+    pub fn differs_only_in_space(&self) -> bool {
+        self.change_without_space().is_some_and(|change| change.blocks.is_empty())
+    }
+
+    fn change_without_space(&self) -> Option<&ChangeWithoutSpace> {
+        self.read_texts()?.without_space.as_ref().filter(|_| self.ignores_space)
     }
 }

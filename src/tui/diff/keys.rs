@@ -104,7 +104,7 @@ pub fn request_visible(diff: &mut DiffPane, commands: &mut Vec<AppCommand>) {
         let Some(path) = page.files.get(file).map(|file| &file.path) else { continue };
         let Some(pane) = diff.file_mut(file) else { continue };
         let Some(texts) = pane.read_texts().cloned() else { continue };
-        let is_context = old.is_some() && new.is_some() && texts.old_words.is_empty();
+        let is_context = old.is_some() && new.is_some() && texts.words.old.is_empty();
         for (side, line) in [(DiffPageSide::Old, old.filter(|_| !is_context)), (DiffPageSide::New, new)] {
             let Some(block) = line.map(|line| line.saturating_sub(1) / HIGHLIGHT_BLOCK_LINES) else { continue };
             if pane.request_highlights(side, block) {
@@ -133,8 +133,8 @@ pub fn run_action(app: &mut App, action: Action, count: Option<usize>, commands:
         go_to(app, target, matches!(action, A::NextHunk | A::NextFile | A::NextFinding), times);
         return true;
     }
-    if matches!(action, A::SideBySide | A::Wrap) {
-        toggle_columns(app, action);
+    if matches!(action, A::SideBySide | A::Wrap | A::IgnoreSpace) {
+        toggle_option(app, action);
         return true;
     }
     if app.panes.focus != Pane::Detail || !is_shown(app) {
@@ -187,18 +187,23 @@ fn go_to(app: &mut App, target: DiffTarget, forward: bool, times: usize) {
     }
 }
 
-/// Switches between unified and side by side, or between long lines that continue in the next row and those that are cut.
-fn toggle_columns(app: &mut App, action: Action) {
+/// Switches the way in which the diff is shown.
+fn toggle_option(app: &mut App, action: Action) {
     if !is_shown(app) {
         return app.show_notice(NoticeLevel::Info, "this is for the tab Diff; it is not open");
     }
-    if action == Action::SideBySide {
-        app.detail.diff.toggle_side_by_side();
-    } else {
-        let said =
-            if app.detail.diff.toggle_wrap() { "long lines continue in the next row" } else { "long lines are cut" };
-        app.show_notice(NoticeLevel::Info, said);
-    }
+    let diff = &mut app.detail.diff;
+    let said = match action {
+        Action::Wrap if diff.toggle_wrap() => "long lines continue in the next row",
+        Action::Wrap => "long lines are cut",
+        Action::IgnoreSpace if diff.toggle_space() => "white space is ignored",
+        Action::IgnoreSpace => "white space counts again",
+        _ => {
+            diff.toggle_side_by_side();
+            return;
+        }
+    };
+    app.show_notice(NoticeLevel::Info, said);
 }
 
 /// Moves the cursor by a number of rows.

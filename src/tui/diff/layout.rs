@@ -22,6 +22,8 @@ const MAX_NEEDLESS_GAP: u32 = 1;
 #[derive(Debug, Clone, Copy)]
 pub struct LayoutInput<'a> {
     pub file: &'a DiffFile,
+    /// Changed blocks that are shown.
+    pub blocks: &'a [ChangeBlock],
     /// Texts of the file, if they are read.
     pub texts: Option<&'a DiffTexts>,
     pub is_folded: bool,
@@ -310,8 +312,7 @@ impl FileLayout {
 
 /// Lays out a file.
 pub fn lay_out_file(input: LayoutInput<'_>) -> FileLayout {
-    let LayoutInput { file, texts, .. } = input;
-    let blocks = texts.and_then(|texts| texts.found_blocks.as_deref()).unwrap_or(&file.blocks);
+    let LayoutInput { file, blocks, texts, .. } = input;
     let total = texts.map(|texts| texts.new.count());
     let last = blocks.last().map_or(1, |block| (block.old + block.old_lines).max(block.new + block.new_lines));
     let most = total.unwrap_or(0).max(texts.map_or(0, |texts| texts.old.count())).max(last);
@@ -575,6 +576,7 @@ mod tests {
             case.open.iter().map(|index| (*index, vec![DocLine::default(), DocLine::default()])).collect();
         let layout = lay_out_file(LayoutInput {
             file: &file,
+            blocks: &file.blocks,
             texts: texts.as_ref(),
             is_folded: false,
             open_findings: &open,
@@ -651,6 +653,7 @@ mod tests {
         assert_eq!(columns.text_width(2), 40);
         let input = LayoutInput {
             file: &file,
+            blocks: &file.blocks,
             texts: Some(&texts),
             is_folded: false,
             open_findings: &[],

@@ -312,7 +312,11 @@ impl PageLoader {
         };
         let blocks = texts.found_blocks.as_deref().unwrap_or(&file.blocks);
         let (old, new) = (clean(&old_bytes, old_path), clean(&new_bytes, &file.path));
-        let compared = DiffTexts::new(texts.serial, &file.path, old, new, blocks);
+        let mut compared = DiffTexts::new(texts.serial, &file.path, old, new, blocks);
+        if !blocks.is_empty() {
+            let to_table = |bytes: &[u8]| LineTable::new(String::from_utf8_lossy(bytes).into_owned());
+            compared.find_change_without_space(blocks, &to_table(&old_bytes), &to_table(&new_bytes));
+        }
         Ok(DiffTexts { found_blocks: texts.found_blocks, ..compared })
     }
 }

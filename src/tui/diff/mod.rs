@@ -19,6 +19,7 @@ mod moves;
 mod navigation;
 mod pane;
 mod range;
+mod space;
 mod words;
 
 pub use draw::{draw, draw_around_finding};
@@ -29,7 +30,10 @@ pub(crate) use keys::{
     removed_line_at_cursor, request_visible, run_action, show_page, source_at_cursor, sync,
 };
 pub(crate) use layout::DiffPageRow;
-pub use model::{ChangeBlock, DiffFile, DiffFinding, DiffPage, DiffRequest, DiffSuggestion, DiffTexts, TextHighlights};
+pub use model::{
+    ChangeBlock, DiffFile, DiffFinding, DiffPage, DiffPageSide, DiffRequest, DiffSuggestion, DiffTexts, LineTable,
+    TextHighlights,
+};
 pub use moves::DiffMove;
-pub use pane::DiffPane;
 pub(crate) use pane::PlacedRow;
+pub use pane::{DiffOptions, DiffPane};

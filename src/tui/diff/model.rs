@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::super::page_data::HighlightSpans;
 use super::enclosing::EnclosingLines;
+use super::space::drop_space_changes;
 use super::words::find_changed_words;
 use crate::domain::{FindingStatus, Hunk, Kind, LineRange, Priority};
 use crate::masking::Mask;
@@ -199,6 +200,47 @@ pub enum DiffPageSide {
     New,
 }
 
+/// Changed parts of changed lines, as byte ranges, by line number.
+#[derive(Debug, Default)]
+pub struct ChangedWords {
+    /// Parts of lines of the old side.
+    pub old: HashMap<u32, Vec<Range<usize>>>,
+    /// Parts of lines of the new side.
+    pub new: HashMap<u32, Vec<Range<usize>>>,
+}
+
+impl ChangedWords {
+    /// Compares the lines of changed blocks.
+    fn new(blocks: &[ChangeBlock], old: &LineTable, new: &LineTable) -> Self {
+        let mut words = Self::default();
+        for (old, new, (before, after)) in find_changed_words(blocks, old, new) {
+            words.old.insert(old, before);
+            words.new.insert(new, after);
+        }
+        words
+    }
+
+    /// Leaves out the parts that are only white space.
+    fn without_space(mut self, old: &LineTable, new: &LineTable) -> Self {
+        for (words, lines) in [(&mut self.old, old), (&mut self.new, new)] {
+            for (line, parts) in words {
+                let text = lines.line(*line).unwrap_or("");
+                parts.retain(|part| text.get(part.clone()).is_some_and(|text| !text.trim().is_empty()));
+            }
+        }
+        self
+    }
+}
+
+/// Change of a text without that of white space.
+#[derive(Debug, Default)]
+pub struct ChangeWithoutSpace {
+    /// Changed blocks.
+    pub blocks: Vec<ChangeBlock>,
+    /// Changed parts of the changed lines.
+    pub words: ChangedWords,
+}
+
 /// Texts of a file, without control characters.
 #[derive(Debug, Default)]
 pub struct DiffTexts {
@@ -210,10 +252,10 @@ pub struct DiffTexts {
     pub new: LineTable,
     /// Changed blocks of a file that was left out of the review.
     pub found_blocks: Option<Vec<ChangeBlock>>,
-    /// Changed parts of changed lines of the old side, as byte ranges, by line number.
-    pub old_words: HashMap<u32, Vec<Range<usize>>>,
-    /// Changed parts of changed lines of the new side.
-    pub new_words: HashMap<u32, Vec<Range<usize>>>,
+    /// Changed parts of the changed lines.
+    pub words: ChangedWords,
+    /// The change without that of white space, if it is another one.
+    pub without_space: Option<ChangeWithoutSpace>,
     /// Declarations and headings of the new side by the lines that they enclose.
     pub enclosing: EnclosingLines,
     /// Text shown instead of lines, for a file that is not a text.
@@ -226,11 +268,17 @@ impl DiffTexts {
     pub fn new(serial: u64, path: &str, old: String, new: String, blocks: &[ChangeBlock]) -> Self {
         let mut texts = Self { serial, old: LineTable::new(old), new: LineTable::new(new), ..Self::default() };
         texts.enclosing = EnclosingLines::new(path, &texts.new);
-        for (old, new, (before, after)) in find_changed_words(blocks, &texts.old, &texts.new) {
-            texts.old_words.insert(old, before);
-            texts.new_words.insert(new, after);
-        }
+        texts.words = ChangedWords::new(blocks, &texts.old, &texts.new);
         texts
+    }
+
+    /// Finds the change without that of white space. `before` and `after` are the texts with their secrets: two masked
+    /// secrets may look the same.
+    pub fn find_change_without_space(&mut self, blocks: &[ChangeBlock], before: &LineTable, after: &LineTable) {
+        let kept = drop_space_changes(blocks, before, after);
+        let words = ChangedWords::new(&kept, &self.old, &self.new).without_space(&self.old, &self.new);
+        let is_same = kept == blocks && words.old == self.words.old && words.new == self.words.new;
+        self.without_space = (!is_same).then_some(ChangeWithoutSpace { blocks: kept, words });
     }
 
     /// Returns the lines of a side.
@@ -241,11 +289,13 @@ impl DiffTexts {
         }
     }
 
-    /// Returns the changed parts of a line.
-    pub fn changed_words(&self, side: DiffPageSide, line: u32) -> &[Range<usize>] {
+    /// Returns the changed parts of a line, with or without those of white space.
+    pub fn changed_words(&self, side: DiffPageSide, line: u32, ignores_space: bool) -> &[Range<usize>] {
+        let change = self.without_space.as_ref().filter(|_| ignores_space);
+        let words = change.map_or(&self.words, |change| &change.words);
         let words = match side {
-            DiffPageSide::Old => &self.old_words,
-            DiffPageSide::New => &self.new_words,
+            DiffPageSide::Old => &words.old,
+            DiffPageSide::New => &words.new,
         };
         words.get(&line).map_or(&[], Vec::as_slice)
     }

@@ -44,6 +44,15 @@ pub struct PlacedRow {
     pub row: DiffPageRow,
 }
 
+/// Ways to show a diff that settings choose and keys switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DiffOptions {
+    /// Long lines are continued in the next row.
+    pub wraps: bool,
+    /// Changes of white space are not shown.
+    pub ignores_space: bool,
+}
+
 /// Shown diff.
 #[derive(Debug, Default)]
 pub struct DiffPane {
@@ -61,7 +70,7 @@ pub struct DiffPane {
     height: usize,
     /// The user's choice between unified (false) and side by side; by width without one.
     chosen: Option<bool>,
-    wraps: bool,
+    options: DiffOptions,
     /// Moved lines by file and side, in the order of their lines; `None` before they are looked for.
     moves: Option<HashMap<(usize, DiffPageSide), Vec<DiffMove>>>,
     /// Start of the marked range, which ends at the cursor.
@@ -69,14 +78,14 @@ pub struct DiffPane {
 }
 
 impl DiffPane {
-    /// Creates an empty pane; `wraps` continues long lines in the next row.
-    pub fn new(wraps: bool) -> Self {
-        Self { wraps, ..Self::default() }
+    /// Creates an empty pane.
+    pub fn new(options: DiffOptions) -> Self {
+        Self { options, ..Self::default() }
     }
 
-    /// Returns true if long lines are continued in the next row.
-    pub fn wraps(&self) -> bool {
-        self.wraps
+    /// Returns what the user has chosen.
+    pub fn options(&self) -> DiffOptions {
+        self.options
     }
 
     /// Returns the shown page.
@@ -121,7 +130,7 @@ impl DiffPane {
 
     /// Returns the number of unfolded files whose texts are not read.
     pub fn unread_count(&self) -> usize {
-        self.files.iter().filter(|file| !file.is_folded && file.read_texts().is_none() && file.note().is_none()).count()
+        self.files.iter().filter(|file| !file.is_folded && file.is_waiting()).count()
     }
 
     /// Returns the first row of a file.
@@ -180,6 +189,7 @@ impl DiffPane {
                 let fresh = FilePane {
                     is_folded: is_quiet || file.is_viewed,
                     is_viewed: file.is_viewed,
+                    ignores_space: self.options.ignores_space,
                     ..FilePane::default()
                 };
                 let Some((index, mut pane)) = known.remove(file.path.as_str()) else { return fresh };
@@ -292,7 +302,7 @@ impl DiffPane {
     /// Adapts the layout to the size of the pane.
     pub fn resize(&mut self, width: usize, height: usize) {
         let is_side_by_side = self.chosen.unwrap_or(width >= MIN_SIDE_BY_SIDE_COLUMNS);
-        let columns = DiffColumns { width, is_side_by_side, is_wrapped: self.wraps };
+        let columns = DiffColumns { width, is_side_by_side, is_wrapped: self.options.wraps };
         if height != self.height {
             self.height = height;
             self.clamp();
@@ -312,15 +322,25 @@ impl DiffPane {
 
     /// Switches between long lines that continue in the next row and those that are cut; returns true for the former.
     pub fn toggle_wrap(&mut self) -> bool {
-        self.wraps = !self.wraps;
+        self.options.wraps = !self.options.wraps;
         self.shift = 0;
         self.resize(self.columns.width, self.height);
-        self.wraps
+        self.options.wraps
+    }
+
+    /// Switches between changes with and without those of white space; returns true if they are ignored.
+    pub fn toggle_space(&mut self) -> bool {
+        self.options.ignores_space = !self.options.ignores_space;
+        for file in &mut self.files {
+            file.ignores_space = self.options.ignores_space;
+        }
+        self.keep_place(Self::lay_out_all);
+        self.options.ignores_space
     }
 
     /// Returns true if a line on the screen is longer than its room, or the code is shifted.
     pub fn can_shift(&self) -> bool {
-        !self.wraps && (self.shift > 0 || self.widest_visible_line() > self.visible_text_width())
+        !self.options.wraps && (self.shift > 0 || self.widest_visible_line() > self.visible_text_width())
     }
 
     /// Shifts the code by a number of columns, until the longest line on the screen is visible to its end.
@@ -581,12 +601,13 @@ impl DiffPane {
         let Some((file, pane)) = self.file(index) else { return };
         let layout = lay_out_file(LayoutInput {
             file,
+            blocks: pane.blocks(file),
             texts: pane.read_texts().map(Arc::as_ref),
             is_folded: pane.is_folded,
             open_findings: &self.render_texts(file, pane, self.columns.width),
             expanded: &pane.expanded,
             columns: self.columns,
-            note: pane.note(),
+            note: pane.note(file),
         });
         self.files[index].layout = layout;
     }
@@ -621,12 +642,13 @@ impl DiffPane {
         let open = vec![(at, render_finding_text(&file.findings[at], texts, room))];
         let layout = lay_out_file(LayoutInput {
             file,
+            blocks: pane.blocks(file),
             texts,
             is_folded: false,
             open_findings: &open,
             expanded: &[],
             columns,
-            note: pane.note(),
+            note: pane.note(file),
         });
         Some((index, at, layout))
     }

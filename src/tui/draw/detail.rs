@@ -107,6 +107,11 @@ fn draw_tabs(painter: &mut Painter<'_>, area: Rect) {
     if app.detail.revealed.is_some() {
         x += 1 + painter.draw_text(x + 1, area.y, area.right().saturating_sub(x + 1), "secrets shown", Role::Warn) + 1;
     }
+    if diff::is_shown(app) && app.detail.diff.options().ignores_space {
+        x += 1
+            + painter.draw_text(x + 1, area.y, area.right().saturating_sub(x + 1), "white space ignored", Role::Muted)
+            + 1;
+    }
     if x < area.right() {
         painter.draw_rule(x, area.y, area.right() - x, if focused { Role::Focus } else { Role::Rule });
     }

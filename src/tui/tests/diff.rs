@@ -9,7 +9,8 @@ use super::support::*;
 use crate::domain::{FindingStatus, Kind, LineRange, Priority};
 use crate::tui::app::{App, Pane};
 use crate::tui::diff::{
-    ChangeBlock, DiffFile, DiffFinding, DiffPage, DiffPane, DiffRequest, DiffSuggestion, DiffTexts,
+    ChangeBlock, DiffFile, DiffFinding, DiffOptions, DiffPage, DiffPane, DiffRequest, DiffSuggestion, DiffTexts,
+    LineTable,
 };
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
 
@@ -66,7 +67,11 @@ impl Sides {
     /// Returns the texts of a file of the page.
     pub(super) fn texts_of(&self, page: &DiffPage, file: usize) -> Arc<DiffTexts> {
         let (old, new) = self.texts[file].clone();
-        Arc::new(DiffTexts::new(file as u64 + 1, &page.files[file].path, old, new, &page.files[file].blocks))
+        let blocks = &page.files[file].blocks;
+        let (before, after) = (LineTable::new(old.clone()), LineTable::new(new.clone()));
+        let mut texts = DiffTexts::new(file as u64 + 1, &page.files[file].path, old, new, blocks);
+        texts.find_change_without_space(blocks, &before, &after);
+        Arc::new(texts)
     }
 
     /// Opens the tab and shows the page.
@@ -319,6 +324,43 @@ fn the_top_row_names_the_file_whose_lines_are_at_the_top() {
 }
 
 #[test]
+fn white_space_is_ignored_on_request() {
+    let old = "fn one() {\n  let  a = 1;\n  b();\n}\n";
+    let new = "fn one() {\n    let a = 2;\n    b();\n}\n";
+    let finding = vec![sample_finding(2, Priority::P1, (1, 1), "a problem")];
+    let sides = Sides::default()
+        .file("src/a.rs", old, new, vec![sample_finding(3, Priority::P1, (3, 3), "another")])
+        .file("src/b.rs", "a\n", "  a\n", Vec::new())
+        .file("src/c.rs", "c\n", "  c\n", finding);
+    let mut app = showing(100, 40, view());
+    press(&mut app, "1");
+    sides.show(&mut app, DetailSubject::Run(run_id(3)), None);
+    press(&mut app, "Shift-Tab z");
+    let before = screen(&app);
+    assert!(before.contains("-   b();") && before.contains("-   let  a = 1;") && before.contains("+   a"), "{before}");
+    press(&mut app, "b");
+    let shown = screen(&app);
+    assert!(shown.contains("white space ignored ──"), "{shown}");
+    assert!(
+        shown.contains("-   let  a = 1;") && shown.contains("+     let a = 2;"),
+        "a line with another change: {shown}"
+    );
+    assert!(shown.contains("● 3  3       b();"), "no change, but a finding: {shown}");
+    let row = |text: &str| shown.lines().position(|line| line.contains(text)).unwrap_or_default();
+    let line = |at: usize| shown.lines().nth(at).unwrap_or_default();
+    assert!(line(row("src/a.rs")).contains("+1 -1"), "{shown}");
+    assert!(line(row("src/b.rs") + 1).trim().starts_with("only white space differs"), "{shown}");
+    assert!(line(row("src/c.rs")).contains("only white space differs"), "{shown}");
+    assert!(line(row("src/c.rs") + 1).contains("● 1  1     c"), "the finding keeps its line: {shown}");
+    let texts = app.detail.diff.files()[0].read_texts().cloned().expect("texts");
+    let words = |ignores| texts.changed_words(crate::tui::diff::DiffPageSide::Old, 2, ignores).to_vec();
+    assert_eq!((words(false), words(true)), (vec![0..2, 5..7, 11..12], vec![11..12]));
+    press(&mut app, "b");
+    assert!(screen(&app).contains("white space counts again"));
+    assert_eq!(screen(&app).matches("-   b();").count(), 1, "{}", screen(&app));
+}
+
+#[test]
 fn a_viewed_file_is_folded_when_its_mark_is_stored() {
     let mut app = of_run(160, 48);
     let commands = press(&mut app, "g Space");
@@ -389,7 +431,7 @@ fn long_lines_are_shifted_or_wrapped() {
     assert!(screen(&app).contains("end\";"), "{}", screen(&app));
     assert_eq!(app.detail.tab, Tab::Diff, "the key does not leave the tab while it shifts");
     let mut app = showing(100, 30, view());
-    app.detail.diff = DiffPane::new(true);
+    app.detail.diff = DiffPane::new(DiffOptions { wraps: true, ..DiffOptions::default() });
     press(&mut app, "1");
     sides.show(&mut app, DetailSubject::Run(run_id(3)), None);
     assert!(screen(&app).contains("end\";"), "{}", screen(&app));

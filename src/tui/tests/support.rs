@@ -15,6 +15,7 @@ use crate::runner::FreshnessFacts;
 use crate::store::triage::UndoOutcome;
 use crate::store::{FindingRow, RunRow, StoreView, StoreViewBuilder};
 use crate::tui::app::{App, AppOptions, MotionMode, RunBudget, SessionInfo, TurnLimits};
+use crate::tui::diff::DiffOptions;
 use crate::tui::glyphs;
 use crate::tui::input::{KeyEvent, TerminalInput};
 use crate::tui::keymap::Keymap;
@@ -43,7 +44,7 @@ pub fn app(columns: u16, rows: u16) -> App {
         keymap: Keymap::from_preset(KeyPreset::Vim),
         themes: ThemeChoice::new(ThemeName::Auto, Background::Dark, ColorDepth::Indexed256),
         glyphs: glyphs::UNICODE,
-        diff_wrap: false,
+        diff: DiffOptions::default(),
         motion: MotionMode::Full,
         mouse: true,
         plain: false,

@@ -237,7 +237,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Viewed => run_action(app, A::PageDown, count, commands),
         // The diff has executed them.
         A::NextHunk | A::PreviousHunk | A::NextFile | A::PreviousFile | A::NextFinding | A::PreviousFinding => {}
-        A::SideBySide | A::Wrap => {}
+        A::SideBySide | A::Wrap | A::IgnoreSpace => {}
         A::Diff => toggle_diff(app, commands),
         A::Comment => comments::write_comment(app),
         A::Rewrite => comments::rewrite_comment(app),
