@@ -33,8 +33,39 @@ const IMAGES: [&str; 11] = ["png", "jpg", "jpeg", "gif", "webp", "bmp", "ico", "
 /// Numbers the texts that were read.
 static SERIAL: AtomicU64 = AtomicU64::new(1);
 
+/// Files of a change that a diff shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum FileChoice {
+    All,
+    /// A file, and all others that were reviewed with it. The others that were left out of the review take too long to
+    /// look up each time another finding is selected.
+    Around(String),
+    One(String),
+}
+
+impl FileChoice {
+    /// Returns the file that is shown in any case.
+    fn path(&self) -> Option<&str> {
+        match self {
+            Self::All => None,
+            Self::Around(path) | Self::One(path) => Some(path),
+        }
+    }
+
+    fn includes_reviewed(&self, file: &str) -> bool {
+        match self {
+            Self::All | Self::Around(_) => true,
+            Self::One(path) => path == file,
+        }
+    }
+
+    fn includes_left_out(&self, file: &str) -> bool {
+        self.path().is_none_or(|path| path == file)
+    }
+}
+
 impl PageLoader {
-    /// Reads the diff of a subject: of all files of a run, or of the file of a finding.
+    /// Reads the diff of a subject: of all files of a run, at a finding, or of one file.
     pub(in crate::tui) fn load_diff(
         &mut self,
         view: &Arc<StoreView>,
@@ -53,17 +84,17 @@ impl PageLoader {
             mask,
             ..DiffPage::default()
         };
-        let path = match subject {
+        let choice = match subject {
             DetailSubject::Finding(id) => {
                 // The change in which the finding was reported, with the lines it had there.
                 let id = id.parse().map_err(|error| format!("{error}"))?;
                 let reported = self.store.finding_in_run(&run.run_id, &id).map_err(|error| error.to_string())?;
                 let finding = reported.ok_or("the store no longer has this finding")?;
                 page.selected = Some(finding.finding_id.to_string());
-                Some(finding.repo_relative_path)
+                FileChoice::Around(finding.repo_relative_path)
             }
-            DetailSubject::File { path, .. } => Some(path.clone()),
-            DetailSubject::Run(_) | DetailSubject::Nothing => None,
+            DetailSubject::File { path, .. } => FileChoice::One(path.clone()),
+            DetailSubject::Run(_) | DetailSubject::Nothing => FileChoice::All,
         };
         let whole_tree = matches!(run.subject.scope, Scope::All);
         page.note = if run.subject.snapshot_commit.is_empty() {
@@ -71,15 +102,15 @@ impl PageLoader {
         } else {
             match (whole_tree, self.read_change(&run)) {
                 (true, _) => {
-                    self.add_unchanged_files(&mut page, &findings, path.as_deref());
+                    self.add_unchanged_files(&mut page, &findings, choice.path());
                     "The whole tree was reviewed as it is: there is no change to show.".to_owned().into()
                 }
                 (false, None) => Some("The snapshot of this run is no longer kept.".to_owned()),
                 (false, Some(change)) => {
-                    self.add_changed_files(&mut page, &change, path.as_deref());
-                    self.add_unstored_files(&mut page, &left_out, path.as_deref());
-                    self.add_unchanged_files(&mut page, &findings, path.as_deref());
-                    Some(match path {
+                    self.add_changed_files(&mut page, &change, &choice);
+                    self.add_unstored_files(&mut page, &left_out, choice.path());
+                    self.add_unchanged_files(&mut page, &findings, choice.path());
+                    Some(match choice.path() {
                         Some(_) => "This run's change does not touch it.".to_owned(),
                         None => "This run has no change to show.".to_owned(),
                     })
@@ -104,8 +135,7 @@ impl PageLoader {
     }
 
     /// Adds the files of a change: those to review, then those that were left out.
-    fn add_changed_files(&self, page: &mut DiffPage, change: &Changeset, path: Option<&str>) {
-        let is_wanted = |file: &str| path.is_none_or(|path| path == file);
+    fn add_changed_files(&self, page: &mut DiffPage, change: &Changeset, choice: &FileChoice) {
         let to_file = |file: &FileChange| DiffFile {
             path: file.path.clone(),
             old_path: file.old_path.clone(),
@@ -114,8 +144,8 @@ impl PageLoader {
             blocks: file.hunks.iter().map(ChangeBlock::from).collect(),
             ..DiffFile::default()
         };
-        page.files.extend(change.files.iter().filter(|file| is_wanted(&file.path)).map(to_file));
-        for omitted in change.left_out.iter().filter(|file| is_wanted(&file.path)) {
+        page.files.extend(change.files.iter().filter(|file| choice.includes_reviewed(&file.path)).map(to_file));
+        for omitted in change.left_out.iter().filter(|file| choice.includes_left_out(&file.path)) {
             let old_path = change.moved.get(&omitted.path);
             let blob = |commit: &str, path| self.repo.as_ref().and_then(|repo| find_blob(repo, commit, path));
             let file = DiffFile {
@@ -127,7 +157,7 @@ impl PageLoader {
                 ..DiffFile::default()
             };
             // Some files are not changed themselves: the change only lets later reviews leave them out.
-            if !omitted.hidden || file.old_blob != file.new_blob || path.is_some() {
+            if !omitted.hidden || file.old_blob != file.new_blob || choice.path().is_some() {
                 page.files.push(file);
             }
         }
@@ -365,6 +395,22 @@ fn format_bytes(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_diff_of_a_finding_goes_on_to_the_other_files_of_its_run() {
+        let around = FileChoice::Around("b.rs".into());
+        let one = FileChoice::One("b.rs".into());
+        for (choice, file, reviewed, left_out) in [
+            (&FileChoice::All, "a.rs", true, true),
+            (&around, "b.rs", true, true),
+            (&around, "a.rs", true, false),
+            (&one, "b.rs", true, true),
+            (&one, "a.rs", false, false),
+        ] {
+            let includes = (choice.includes_reviewed(file), choice.includes_left_out(file));
+            assert_eq!(includes, (reviewed, left_out), "{choice:?} {file}");
+        }
+    }
 
     #[test]
     fn files_that_are_no_text_are_named_with_their_sizes() {

@@ -14,7 +14,7 @@ use crate::masking::Mask;
 /// Lines that are highlighted at once.
 pub const HIGHLIGHT_BLOCK_LINES: u32 = 256;
 
-/// Change of a run, or its part in one file.
+/// Change of a run, from the first file on or at a finding, or its part in one file.
 #[derive(Debug, Clone)]
 pub struct DiffPage {
     /// Id of the run whose change this is.

@@ -500,8 +500,8 @@ impl DiffPane {
         if !is_visible {
             let margin = JUMP_MARGIN.min(self.height / 3);
             let file = self.file_at(self.cursor).map_or(0, |file| self.starts[file]);
-            // A header stands at the top of the screen.
-            self.top = if self.cursor == file { file } else { self.cursor.saturating_sub(margin) };
+            // A header stands at the top of the screen, and nothing of another file above it.
+            self.top = self.cursor.saturating_sub(margin).max(file);
         }
         self.clamp();
     }

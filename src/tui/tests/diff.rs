@@ -324,6 +324,22 @@ fn the_top_row_names_the_file_whose_lines_are_at_the_top() {
 }
 
 #[test]
+fn a_jump_shows_nothing_above_the_header_of_its_file() {
+    let old = numbered(1, 60);
+    let new = old.replace("run(", "start(");
+    let finding = vec![sample_finding(2, Priority::P1, (1, 1), "a problem")];
+    let sides = Sides::default().file("src/a.rs", &old, &new, Vec::new()).file("src/b.rs", &old, &new, finding);
+    let mut app = showing(100, 40, view());
+    press(&mut app, "j");
+    sides.show(&mut app, DetailSubject::Finding(finding_id(2)), Some(&finding_id(2)));
+    press(&mut app, "l z");
+    assert!(app.detail.diff.top() > 0 && !screen(&app).contains("src/a.rs"), "{}", screen(&app));
+    assert_eq!(place(&app), "b.rs:1");
+    press(&mut app, "[ f [ f");
+    assert_eq!(place(&app), "a.rs:1");
+}
+
+#[test]
 fn white_space_is_ignored_on_request() {
     let old = "fn one() {\n  let  a = 1;\n  b();\n}\n";
     let new = "fn one() {\n    let a = 2;\n    b();\n}\n";
