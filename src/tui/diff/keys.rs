@@ -10,7 +10,7 @@ use super::super::page_data::PageData;
 use super::super::update::open_diff;
 use super::super::views::{self, ViewChange, with_labels};
 use super::file_pane::TextState;
-use super::layout::{CodeRow, DiffPageRow};
+use super::layout::{CodeRow, DiffPageRow, RunKind};
 use super::model::{DiffPage, DiffPageSide, DiffRequest, DiffTexts, HIGHLIGHT_BLOCK_LINES, TextHighlights};
 use super::moves::DiffMove;
 use super::navigation::DiffTarget;
@@ -327,6 +327,24 @@ pub fn removed_line_at_cursor(app: &App) -> Option<RemovedLine> {
     // A text that is shown with its secrets is not stored.
     let is_masked = matches!(diff.page().mask, Mask::On);
     Some(RemovedLine { number, text: if is_masked { text.to_owned() } else { String::new() } })
+}
+
+/// Returns the code of the row at the cursor without its sign, with its name for the user: the new line, and the old one if
+/// it is another. Secrets are masked as they are on the screen.
+pub fn code_at_cursor(app: &App) -> Vec<(&'static str, String)> {
+    if app.panes.focus != Pane::Detail || !is_shown(app) {
+        return Vec::new();
+    }
+    let diff = &app.detail.diff;
+    let Some(PlacedRow { file, row: DiffPageRow::Code(code) }) = diff.row(diff.cursor()) else { return Vec::new() };
+    let Some(texts) = diff.file(file).and_then(|(_, pane)| pane.read_texts()) else { return Vec::new() };
+    let old = code.old.filter(|_| code.kind != RunKind::Context).and_then(|line| texts.old.line(line));
+    let new = code.new.and_then(|line| texts.new.line(line));
+    match (new, old) {
+        (Some(new), Some(old)) => vec![("the line", new.to_owned()), ("the old line", old.to_owned())],
+        (Some(line), None) | (None, Some(line)) => vec![("the line", line.to_owned())],
+        (None, None) => Vec::new(),
+    }
 }
 
 /// Finds the next row that contains the search text, from the cursor on; texts that are not read yet are not searched.

@@ -340,6 +340,40 @@ fn a_jump_shows_nothing_above_the_header_of_its_file() {
 }
 
 #[test]
+fn the_code_of_a_line_is_copied_without_its_sign() {
+    let old = "fn one() {\n    a();\n    b();\n}\n";
+    let new = "fn one() {\n    «secret:github_token»();\n}\n";
+    let sides = Sides::default().file("src/a.rs", old, new, Vec::new());
+    // Side by side, the row of a changed line has both.
+    for (columns, row, expected) in [
+        (100, 2, vec!["    a();"]),
+        (100, 4, vec!["    «secret:github_token»();"]),
+        (160, 2, vec!["    «secret:github_token»();", "    a();"]),
+        (160, 3, vec!["    b();"]),
+        (160, 1, vec!["fn one() {"]),
+        (160, 0, vec![]),
+    ] {
+        let mut app = showing(columns, 40, view());
+        press(&mut app, "1");
+        sides.show(&mut app, DetailSubject::Run(run_id(3)), None);
+        press(&mut app, "Shift-Tab z g");
+        (0..row).for_each(|_| drop(press(&mut app, "j")));
+        let code: Vec<String> = crate::tui::diff::code_at_cursor(&app).into_iter().map(|(_, line)| line).collect();
+        assert_eq!(code, expected, "row {row} of {columns} columns");
+        press(&mut app, "y");
+        assert_eq!(screen(&app).contains("the line"), !expected.is_empty(), "{}", screen(&app));
+        if let Some(line) = expected.first() {
+            let commands = press(&mut app, "Enter");
+            let copied = commands.iter().find_map(|command| match command {
+                AppCommand::Copy(order) => Some(order.text.as_str()),
+                _ => None,
+            });
+            assert_eq!(copied, Some(*line));
+        }
+    }
+}
+
+#[test]
 fn white_space_is_ignored_on_request() {
     let old = "fn one() {\n  let  a = 1;\n  b();\n}\n";
     let new = "fn one() {\n    let a = 2;\n    b();\n}\n";

@@ -1,6 +1,7 @@
 //! Builds the menus of orders and of texts to copy.
 
 use super::super::app::App;
+use super::super::diff;
 use super::super::finding_order::FindingArrangement;
 use super::super::markdown;
 use super::super::message::{CopyOrder, DetailSubject};
@@ -76,7 +77,8 @@ pub fn build_copy_menu(app: &App) -> Option<MenuView> {
         }
         MenuItem { label: what.to_owned(), hint, choice: MenuChoice::Copy(CopyOrder { text, what }) }
     };
-    let mut items = Vec::new();
+    let code = diff::code_at_cursor(app).into_iter();
+    let mut items: Vec<MenuItem> = code.map(|(what, line)| copy(line, what)).collect();
     match &app.detail.subject {
         DetailSubject::Finding(id) => {
             let finding = app.finding_by_id(id)?;
