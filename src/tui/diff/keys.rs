@@ -329,13 +329,18 @@ pub fn removed_line_at_cursor(app: &App) -> Option<RemovedLine> {
     Some(RemovedLine { number, text: if is_masked { text.to_owned() } else { String::new() } })
 }
 
-/// Returns the code of the row at the cursor without its sign, with its name for the user: the new line, and the old one if
-/// it is another. Secrets are masked as they are on the screen.
+/// Returns the code of the row at the cursor without its sign, with its name for the user: the marked lines, else the new
+/// line, and the old one if it is another. Secrets are masked as they are on the screen.
 pub fn code_at_cursor(app: &App) -> Vec<(&'static str, String)> {
     if app.panes.focus != Pane::Detail || !is_shown(app) {
         return Vec::new();
     }
     let diff = &app.detail.diff;
+    if let Some((file, lines)) = diff.marked_lines() {
+        let Some(texts) = diff.file(file).and_then(|(_, pane)| pane.read_texts()) else { return Vec::new() };
+        let marked: Vec<&str> = (lines.start..=lines.end).filter_map(|line| texts.new.line(line)).collect();
+        return vec![("the lines", marked.join("\n"))];
+    }
     let Some(PlacedRow { file, row: DiffPageRow::Code(code) }) = diff.row(diff.cursor()) else { return Vec::new() };
     let Some(texts) = diff.file(file).and_then(|(_, pane)| pane.read_texts()) else { return Vec::new() };
     let old = code.old.filter(|_| code.kind != RunKind::Context).and_then(|line| texts.old.line(line));

@@ -76,6 +76,19 @@ fn a_range_of_lines_gets_a_text_of_several_lines() {
 }
 
 #[test]
+fn a_range_is_copied_without_its_signs() {
+    let mut app = of_run(160, 48);
+    press(&mut app, "g ] h ] h v j j j j y");
+    let commands = press(&mut app, "1");
+    let copied = commands.into_iter().find_map(|command| match command {
+        AppCommand::Copy(order) => Some((order.what, order.text)),
+        _ => None,
+    });
+    let lines = "        sum += line.amount.parse::<f64>().unwrap_or(0.0);\n    }\n    Ok(sum)";
+    assert_eq!(copied, Some(("the lines", lines.to_owned())));
+}
+
+#[test]
 fn a_range_stays_in_one_file_and_esc_ends_it() {
     let mut app = of_run(160, 48);
     press(&mut app, "g ] h v ] f");
