@@ -19,6 +19,7 @@ pub(crate) mod doc;
 mod draw;
 mod editor;
 mod effects;
+mod emoji;
 pub mod filter;
 pub mod finding_order;
 pub mod glyphs;

@@ -11,6 +11,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use self::standing_findings::StandingFindings;
+use super::emoji::separate_emoji;
 use super::highlight::Highlighter;
 use super::message::{DetailSubject, FileListRow, FileListState, Tab};
 use super::page_data::{
@@ -236,7 +237,7 @@ impl PageLoader {
         }
         let bytes = self.repo.as_ref()?.file_at(commit, path).ok()??;
         let whole = String::from_utf8_lossy(&bytes);
-        let clean = text::sanitize_lines(&mask.mask_text(Some(path), &whole), 4);
+        let clean = text::sanitize_lines(&separate_emoji(&mask.mask_text(Some(path), &whole)), 4);
         let lines: Arc<Vec<String>> = Arc::new(clean.split('\n').map(str::to_owned).collect());
         if mask == Mask::Off {
             return Some(lines);

@@ -17,9 +17,10 @@ impl DiffColumns {
     /// Returns the width of the text of a line, if the numbers have this many digits.
     pub fn text_width(self, digits: usize) -> usize {
         let used = match self.is_side_by_side {
-            true => self.half_width() - self.half_width().min(digits + 4),
+            // Mark, number, sign, and blanks between them.
+            true => self.half_width() - self.half_width().min(digits + 5),
             // Mark, two numbers, sign, and blanks between them.
-            false => self.width.saturating_sub(2 * digits + 5),
+            false => self.width.saturating_sub(2 * digits + 6),
         };
         used.max(8)
     }

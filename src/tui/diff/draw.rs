@@ -228,6 +228,9 @@ pub(super) fn draw_row(
     painter.set_overlay_style(None);
 }
 
+/// Columns of the mark of findings, with the blank that keeps a number of findings apart from that of the line.
+const MARK_WIDTH: u16 = 2;
+
 /// Sign and style of a changed line.
 #[derive(Debug, Clone, Copy)]
 struct ChangeLook {
@@ -303,7 +306,7 @@ fn draw_unified(
     let number =
         |line: Option<u32>| line.filter(|_| is_first).map_or_else(|| " ".repeat(digits), |n| format!("{n:>digits$}"));
     let numbers = format!("{} {}", number(code.old), number(code.new));
-    let mut x = area.x + 1;
+    let mut x = area.x + MARK_WIDTH;
     x += painter.draw_text(x, area.y, area.right().saturating_sub(x), &numbers, number_role(painter, change)) + 1;
     painter.draw_text(x, area.y, 1, if is_first { change.sign } else { " " }, change.base);
     x += 2;
@@ -325,7 +328,7 @@ fn draw_side(
     let mut x = area.x;
     if side == DiffPageSide::New {
         draw_mark(painter, area, (file, look), Some(line));
-        x += 1;
+        x += MARK_WIDTH;
     }
     let digits = layout.digits;
     if code.part == 0 {

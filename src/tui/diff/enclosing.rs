@@ -82,7 +82,7 @@ impl EnclosingLines {
         let above = match TextSort::from_path(path) {
             TextSort::Code => find_in_code(all, is_declaration),
             TextSort::Keys => find_in_code(all, |line| line.ends_with(':') && !line.starts_with(['-', '#'])),
-            TextSort::Markdown => find_headings(all, |line| is_heading(line)),
+            TextSort::Markdown => find_headings(all, is_heading),
             TextSort::Sections => find_headings(all, |line| line.starts_with('[') && line.trim_end().ends_with(']')),
             TextSort::Prose => Vec::new(),
         };

@@ -381,6 +381,7 @@ pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
         .find(|row| holds(*row));
     if let Some(row) = found {
         app.detail.diff.jump_to(row);
+        app.detail.diff.reveal_match(&wanted);
     }
     found.is_some()
 }

@@ -649,7 +649,7 @@ mod tests {
         let long = "x".repeat(100);
         let file = DiffFile { blocks: vec![block(1, 0, 1, 3)], ..DiffFile::default() };
         let texts = DiffTexts { new: LineTable::new(format!("a\n{long}\nc\n")), ..DiffTexts::default() };
-        let columns = DiffColumns { width: 49, is_side_by_side: false, is_wrapped: true };
+        let columns = DiffColumns { width: 50, is_side_by_side: false, is_wrapped: true };
         assert_eq!(columns.text_width(2), 40);
         let input = LayoutInput {
             file: &file,

@@ -5,6 +5,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use unicode_width::UnicodeWidthStr;
+
 use super::super::message::DetailSubject;
 use super::columns::DiffColumns;
 use super::file_pane::{FilePane, TextState};
@@ -349,6 +351,31 @@ impl DiffPane {
         self.shift = self.shift.saturating_add_signed(columns).min(most);
     }
 
+    /// Shifts the code so that a text (in lower case) in the row of the cursor is in sight.
+    pub fn reveal_match(&mut self, wanted: &str) {
+        let width = self.visible_text_width().saturating_sub(1);
+        let Some(columns) = self.find_match(wanted).filter(|_| !self.options.wraps) else { return };
+        if columns.end <= width {
+            self.shift = 0;
+        } else if columns.start < self.shift || columns.end > self.shift + width {
+            // In the middle, so that what stands around it is visible, too.
+            self.shift = columns.start.saturating_sub(width.saturating_sub(columns.len()) / 2);
+        }
+    }
+
+    /// Returns the columns of a text in the code at the cursor.
+    fn find_match(&self, wanted: &str) -> Option<std::ops::Range<usize>> {
+        let PlacedRow { file, row: DiffPageRow::Code(code) } = self.row(self.cursor)? else { return None };
+        let texts = self.files[file].read_texts()?;
+        [DiffPageSide::New, DiffPageSide::Old].into_iter().find_map(|side| {
+            let line = texts.side(side).line(code.line(side)?)?;
+            let lower = line.to_lowercase();
+            let at = lower.find(wanted).filter(|_| !wanted.is_empty() && lower.len() == line.len())?;
+            let start = line.get(..at)?.width();
+            Some(start..start + line.get(at..at + wanted.len())?.width())
+        })
+    }
+
     fn visible_text_width(&self) -> usize {
         let digits = self.file_at(self.top).map_or(2, |file| self.files[file].layout.digits);
         self.columns.text_width(digits)
@@ -359,8 +386,7 @@ impl DiffPane {
         let widths = rows.filter_map(|row| {
             let PlacedRow { file, row: DiffPageRow::Code(code) } = self.row(row)? else { return None };
             let texts = self.files[file].read_texts()?;
-            let width =
-                |side, line: Option<u32>| texts.side(side).line(line?).map(unicode_width::UnicodeWidthStr::width);
+            let width = |side, line: Option<u32>| texts.side(side).line(line?).map(UnicodeWidthStr::width);
             width(DiffPageSide::Old, code.old.filter(|_| code.new.is_none() || self.columns.is_side_by_side))
                 .max(width(DiffPageSide::New, code.new))
         });

@@ -173,13 +173,14 @@ impl<'a> Painter<'a> {
         }
     }
 
-    /// Draws a scroll position at the right edge of a list that is longer than its area.
+    /// Draws a scroll position beside a list that is longer than its area: on the rule between the columns, or on the
+    /// frame of a window.
     pub fn draw_scroll_thumb(&mut self, area: Rect, offset: usize, rows: usize) {
         let height = usize::from(area.height);
         if rows <= height || height < 3 {
             return;
         }
-        // A blank after the text; beside a list that is the rule between the columns.
+        // Behind a blank after the text.
         let x = (area.right() + 1).min(self.buffer.area.right().saturating_sub(1));
         let size = (height * height / rows).max(1);
         let top = (height - size) * offset / (rows - height).max(1);

@@ -374,6 +374,45 @@ fn the_code_of_a_line_is_copied_without_its_sign() {
 }
 
 #[test]
+fn a_match_of_the_search_is_shifted_into_sight() {
+    let line = |word: &str| format!("let text = \"{}{word}\";\n", "0123456789".repeat(19));
+    let new = format!("needle\n{}short\n{}", line("needle"), line("other"));
+    for columns in [100, 160] {
+        let sides = Sides::default().file("src/a.rs", "", &new, Vec::new());
+        let mut app = showing(columns, 30, view());
+        press(&mut app, "1");
+        sides.show(&mut app, DetailSubject::Run(run_id(3)), None);
+        press(&mut app, "Shift-Tab z g /");
+        type_text(&mut app, "needle");
+        press(&mut app, "Enter");
+        assert_eq!((place(&app).as_str(), app.detail.diff.shift()), ("a.rs:1", 0));
+        press(&mut app, "n");
+        assert_eq!(place(&app), "a.rs:2");
+        assert!(screen(&app).contains("needle\";"), "{}", screen(&app));
+        let shift = app.detail.diff.shift();
+        press(&mut app, "n");
+        assert_eq!((place(&app).as_str(), app.detail.diff.shift()), ("a.rs:1", 0), "back to the left");
+        assert!(shift > 0 && screen(&app).contains("+ needle"), "{}", screen(&app));
+    }
+}
+
+#[test]
+fn a_number_of_findings_stands_apart_from_the_number_of_the_line() {
+    let text = numbered(1, 60);
+    let new = text.replace("let step_32 = ", "let other = ");
+    let findings =
+        vec![sample_finding(2, Priority::P1, (32, 32), "one"), sample_finding(3, Priority::P1, (32, 32), "two")];
+    for (columns, expected) in [(100, "2    32 +"), (160, "2 32 +")] {
+        let sides = Sides::default().file("src/a.rs", &text, &new, findings.clone());
+        let mut app = showing(columns, 30, view());
+        press(&mut app, "1");
+        sides.show(&mut app, DetailSubject::Run(run_id(3)), None);
+        press(&mut app, "Shift-Tab z");
+        assert!(screen(&app).contains(expected), "{}", screen(&app));
+    }
+}
+
+#[test]
 fn white_space_is_ignored_on_request() {
     let old = "fn one() {\n  let  a = 1;\n  b();\n}\n";
     let new = "fn one() {\n    let a = 2;\n    b();\n}\n";
@@ -395,16 +434,19 @@ fn white_space_is_ignored_on_request() {
         shown.contains("-   let  a = 1;") && shown.contains("+     let a = 2;"),
         "a line with another change: {shown}"
     );
-    assert!(shown.contains("● 3  3       b();"), "no change, but a finding: {shown}");
+    assert!(shown.contains("●  3  3       b();"), "no change, but a finding: {shown}");
     let row = |text: &str| shown.lines().position(|line| line.contains(text)).unwrap_or_default();
     let line = |at: usize| shown.lines().nth(at).unwrap_or_default();
     assert!(line(row("src/a.rs")).contains("+1 -1"), "{shown}");
     assert!(line(row("src/b.rs") + 1).trim().starts_with("only white space differs"), "{shown}");
     assert!(line(row("src/c.rs")).contains("only white space differs"), "{shown}");
-    assert!(line(row("src/c.rs") + 1).contains("● 1  1     c"), "the finding keeps its line: {shown}");
+    assert!(line(row("src/c.rs") + 1).contains("●  1  1     c"), "the finding keeps its line: {shown}");
     let texts = app.detail.diff.files()[0].read_texts().cloned().expect("texts");
-    let words = |ignores| texts.changed_words(crate::tui::diff::DiffPageSide::Old, 2, ignores).to_vec();
-    assert_eq!((words(false), words(true)), (vec![0..2, 5..7, 11..12], vec![11..12]));
+    let words = |ignores| {
+        let words = texts.changed_words(crate::tui::diff::DiffPageSide::Old, 2, ignores).iter();
+        words.map(|word| (word.start, word.end)).collect::<Vec<_>>()
+    };
+    assert_eq!((words(false), words(true)), (vec![(0, 2), (5, 7), (11, 12)], vec![(11, 12)]));
     press(&mut app, "b");
     assert!(screen(&app).contains("white space counts again"));
     assert_eq!(screen(&app).matches("-   b();").count(), 1, "{}", screen(&app));
@@ -468,7 +510,7 @@ fn cursor_and_folds_stay_when_the_page_is_read_again() {
 
 #[test]
 fn long_lines_are_shifted_or_wrapped() {
-    let long = format!("let text = \"{}end\";\n", "0123456789".repeat(19));
+    let long = format!("let text = \"{}end\";\n", "0123456789".repeat(18));
     let sides = Sides::default().file("src/a.rs", "", &long, Vec::new());
     let mut app = showing(100, 30, view());
     press(&mut app, "1");

@@ -187,7 +187,7 @@ impl View for HelpView {
                 draw_help_line(painter, Rect::new(x, y, each.saturating_sub(2), 1), &self.lines[*index]);
             }
         }
-        painter.draw_scroll_thumb(Rect { width: list.width + 1, ..list }, offset, self.shown.len());
+        painter.draw_scroll_thumb(list, offset, self.shown.len());
     }
 
     fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {

@@ -266,7 +266,7 @@ impl PaletteView {
             draw_matched(painter, x, y, list.right().saturating_sub(x + hint + 2), row);
             painter.set_overlay_style(None);
         }
-        painter.draw_scroll_thumb(Rect { width: list.width + 1, ..list }, self.offset, self.rows.len());
+        painter.draw_scroll_thumb(list, self.offset, self.rows.len());
     }
 }
 
