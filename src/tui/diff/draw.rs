@@ -118,7 +118,10 @@ pub(super) fn draw_header(painter: &mut Painter<'_>, area: Rect, look: &DiffLook
     let mut put = |painter: &mut Painter<'_>, text: &str, role: Role| {
         let width = text.width() as u16;
         if right > area.x + width + 12 {
-            right -= painter.draw_text_right(area.x, area.y, right - area.x, text, role) + 1;
+            right -= width + 1;
+            // Without the tint of changed lines: the numbers are no code.
+            let style = Style { bg: None, ..painter.style(role) };
+            painter.draw_styled_text(right + 1, area.y, width, text, style);
         }
     };
     if pane.is_viewed {

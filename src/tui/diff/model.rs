@@ -361,6 +361,17 @@ mod tests {
     }
 
     #[test]
+    fn a_changed_secret_is_a_change_although_it_looks_the_same() {
+        let (old, new) = ("key = a1\n  b\n", "key = a2\nb\n");
+        let block = ChangeBlock { old: 1, old_lines: 2, new: 1, new_lines: 2 };
+        let mask = |text: &str| text.replace("a1", "«secret»").replace("a2", "«secret»");
+        let mut texts = DiffTexts::new(1, "a.txt", mask(old), mask(new), &[block]);
+        texts.find_change_without_space(&[block], &LineTable::new(old.into()), &LineTable::new(new.into()));
+        let kept = texts.without_space.map(|change| change.blocks);
+        assert_eq!(kept, Some(vec![ChangeBlock { old: 1, old_lines: 1, new: 1, new_lines: 1 }]));
+    }
+
+    #[test]
     fn a_side_without_lines_starts_where_the_other_stands() {
         for (hunk, old, new) in [((3, 2, 3, 1), 3, 3), ((0, 0, 1, 5), 1, 1), ((4, 0, 5, 2), 5, 5), ((5, 2, 4, 0), 5, 5)]
         {
