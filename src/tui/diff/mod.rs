@@ -19,6 +19,7 @@ mod moves;
 mod navigation;
 mod pane;
 mod range;
+mod shift;
 mod space;
 mod words;
 

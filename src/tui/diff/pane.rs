@@ -5,8 +5,6 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use unicode_width::UnicodeWidthStr;
-
 use super::super::message::DetailSubject;
 use super::columns::DiffColumns;
 use super::file_pane::{FilePane, TextState};
@@ -27,9 +25,6 @@ const JUMP_MARGIN: usize = 6;
 const EXPANDED_LINES: u32 = 20;
 /// Most lines of texts that are kept; texts of files that are far away are dropped.
 const MAX_KEPT_LINES: usize = 400_000;
-/// Columns of a step to the side.
-pub const SHIFT_STEP: usize = 8;
-
 /// Place of a row that survives a change of the rows.
 #[derive(Debug, Clone, Copy)]
 struct RowAnchor {
@@ -67,7 +62,7 @@ pub struct DiffPane {
     cursor: usize,
     top: usize,
     /// Columns by which the code is shifted to the left.
-    shift: usize,
+    pub(super) shift: usize,
     columns: DiffColumns,
     height: usize,
     /// The user's choice between unified (false) and side by side; by width without one.
@@ -338,59 +333,6 @@ impl DiffPane {
         }
         self.keep_place(Self::lay_out_all);
         self.options.ignores_space
-    }
-
-    /// Returns true if a line on the screen is longer than its room, or the code is shifted.
-    pub fn can_shift(&self) -> bool {
-        !self.options.wraps && (self.shift > 0 || self.widest_visible_line() > self.visible_text_width())
-    }
-
-    /// Shifts the code by a number of columns, until the longest line on the screen is visible to its end.
-    pub fn shift_by(&mut self, columns: isize) {
-        let most = self.widest_visible_line().saturating_sub(self.visible_text_width()).max(self.shift);
-        self.shift = self.shift.saturating_add_signed(columns).min(most);
-    }
-
-    /// Shifts the code so that a text (in lower case) in the row of the cursor is in sight.
-    pub fn reveal_match(&mut self, wanted: &str) {
-        let width = self.visible_text_width().saturating_sub(1);
-        let Some(columns) = self.find_match(wanted).filter(|_| !self.options.wraps) else { return };
-        if columns.end <= width {
-            self.shift = 0;
-        } else if columns.start < self.shift || columns.end > self.shift + width {
-            // In the middle, so that what stands around it is visible, too.
-            self.shift = columns.start.saturating_sub(width.saturating_sub(columns.len()) / 2);
-        }
-    }
-
-    /// Returns the columns of a text in the code at the cursor.
-    fn find_match(&self, wanted: &str) -> Option<std::ops::Range<usize>> {
-        let PlacedRow { file, row: DiffPageRow::Code(code) } = self.row(self.cursor)? else { return None };
-        let texts = self.files[file].read_texts()?;
-        [DiffPageSide::New, DiffPageSide::Old].into_iter().find_map(|side| {
-            let line = texts.side(side).line(code.line(side)?)?;
-            let lower = line.to_lowercase();
-            let at = lower.find(wanted).filter(|_| !wanted.is_empty() && lower.len() == line.len())?;
-            let start = line.get(..at)?.width();
-            Some(start..start + line.get(at..at + wanted.len())?.width())
-        })
-    }
-
-    fn visible_text_width(&self) -> usize {
-        let digits = self.file_at(self.top).map_or(2, |file| self.files[file].layout.digits);
-        self.columns.text_width(digits)
-    }
-
-    fn widest_visible_line(&self) -> usize {
-        let rows = self.top..(self.top + self.height).min(self.row_count());
-        let widths = rows.filter_map(|row| {
-            let PlacedRow { file, row: DiffPageRow::Code(code) } = self.row(row)? else { return None };
-            let texts = self.files[file].read_texts()?;
-            let width = |side, line: Option<u32>| texts.side(side).line(line?).map(UnicodeWidthStr::width);
-            width(DiffPageSide::Old, code.old.filter(|_| code.new.is_none() || self.columns.is_side_by_side))
-                .max(width(DiffPageSide::New, code.new))
-        });
-        widths.max().unwrap_or(0)
     }
 
     /// Stores the texts of a file.
