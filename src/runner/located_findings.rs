@@ -83,50 +83,49 @@ pub(crate) fn locate_findings(
     chosen: &[usize],
     commit: &str,
 ) -> Result<Vec<LocatedFinding>, StoreError> {
-    let mut runs: HashMap<String, Option<ReviewedRun<'_>>> = HashMap::new();
+    let mut runs: HashMap<&str, HashMap<FindingId, Finding>> = HashMap::new();
+    // Many runs may have one snapshot. Retention may have removed it.
+    let mut snapshots: HashMap<&str, Option<ReviewedSnapshot<'_>>> = HashMap::new();
     let mut located = Vec::with_capacity(chosen.len());
     for &index in chosen {
         let row = view.finding(index);
-        let Ok(id) = row.id.parse::<FindingId>() else { continue };
+        let (Ok(id), Ok(run_id)) = (row.id.parse::<FindingId>(), row.last_run.parse::<RunId>()) else { continue };
+        let Some(run) = view.run_index(row.last_run).map(|at| view.run(at)) else {
+            located.push(LocatedFinding::Unknown(id));
+            continue;
+        };
+        let snapshot = snapshots.entry(run.snapshot_commit).or_insert_with(|| {
+            let files = SnapshotFiles::new(repo, run.snapshot_commit, commit).ok()?;
+            Some(ReviewedSnapshot { commit: run.snapshot_commit.to_owned(), files })
+        });
         if !runs.contains_key(row.last_run) {
-            runs.insert(row.last_run.to_owned(), ReviewedRun::load(repo, store, row.last_run, commit)?);
+            let reported = store.reported_findings(&run_id)?;
+            let reported = reported.into_iter().map(|finding| (finding.finding_id.clone(), finding)).collect();
+            runs.insert(row.last_run, reported);
         }
-        let run = runs.get_mut(row.last_run).and_then(Option::as_mut);
-        located.push(match run.and_then(|run| Some((run.findings.remove(&id)?, run))) {
-            Some((mut finding, run)) => {
+        let reported = runs.get_mut(row.last_run).and_then(|reported| reported.remove(&id));
+        located.push(match (reported, snapshot) {
+            (Some(mut finding), Some(snapshot)) => {
                 finding.status = row.status;
                 view.rate_finding(&mut finding);
-                run.locate(finding)
+                snapshot.locate(finding)
             }
-            None => LocatedFinding::Unknown(id),
+            _ => LocatedFinding::Unknown(id),
         });
     }
     Ok(located)
 }
 
-/// A run with its reports and its snapshot.
-struct ReviewedRun<'a> {
-    findings: HashMap<FindingId, Finding>,
-    snapshot: String,
+/// Snapshot of runs, compared with the commit.
+struct ReviewedSnapshot<'a> {
+    commit: String,
     files: SnapshotFiles<'a>,
 }
 
-impl<'a> ReviewedRun<'a> {
-    /// Loads a run. `None` if its record or its snapshot is gone.
-    fn load(repo: &'a Repo, store: &Store, run: &str, commit: &'a str) -> Result<Option<Self>, StoreError> {
-        let Ok(id) = run.parse::<RunId>() else { return Ok(None) };
-        let Some(record) = store.run(&id)? else { return Ok(None) };
-        let snapshot = record.subject.snapshot_commit;
-        // Retention may have removed the snapshot.
-        let Ok(files) = SnapshotFiles::new(repo, &snapshot, commit) else { return Ok(None) };
-        let reported = store.reported_findings(&id)?;
-        let findings = reported.into_iter().map(|finding| (finding.finding_id.clone(), finding)).collect();
-        Ok(Some(Self { findings, snapshot, files }))
-    }
-
+impl ReviewedSnapshot<'_> {
     fn locate(&mut self, mut finding: Finding) -> LocatedFinding {
         let reported = finding.repo_relative_path.clone();
-        let (path, lines) = match self.files.locate_lines(&self.snapshot, &reported, finding.lines()) {
+        let (path, lines) = match self.files.locate_lines(&self.commit, &reported, finding.lines()) {
             Some(AnchorLocation::Unchanged { path, lines }) => (path, lines),
             Some(AnchorLocation::Changed { .. }) => return LocatedFinding::Changed(finding.finding_id),
             Some(AnchorLocation::Deleted { .. } | AnchorLocation::FileGone) => {
@@ -150,7 +149,7 @@ impl<'a> ReviewedRun<'a> {
 
     /// Returns where lines are in the file `there`; `None` if they have changed or are elsewhere.
     fn follow(&mut self, path: &str, lines: LineRange, there: &str) -> Option<LineRange> {
-        match self.files.locate_lines(&self.snapshot, path, lines)? {
+        match self.files.locate_lines(&self.commit, path, lines)? {
             AnchorLocation::Unchanged { path, lines } if path == there => Some(lines),
             _ => None,
         }

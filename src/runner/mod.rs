@@ -96,7 +96,9 @@ pub(crate) use finding_lifecycle::FindingLifecycle;
 pub(crate) use finding_ratings::{RatingError, rate_findings};
 pub(crate) use fixer::{FixError, FixMakers, FixRequest, Fixer};
 pub(crate) use freshness::{FreshnessFacts, read_run_freshness};
-pub(crate) use import::{ImportOutcome, ImportRequest, Importer, OWN_REVIEWER, OwnFinding, RemovedLine};
+pub(crate) use import::{
+    ImportOutcome, ImportRequest, Importer, OWN_REVIEWER, OwnFinding, RemovedLine, WrittenComment,
+};
 pub(crate) use indexing::Indexer;
 pub(crate) use launcher::Launcher;
 pub(crate) use launcher::commit_hook::{log_failure, start_commit_review, start_rewrite_notice};

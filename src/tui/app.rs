@@ -37,11 +37,11 @@ use super::message::{DetailSubject, FileListRow, Tab};
 use super::page_data::PageData;
 use super::theme::{Theme, ThemeChoice};
 use super::views::ViewStack;
-use super::views::comment::CommentView;
+use super::views::comment::SentComments;
 use super::views::fix::FixIndex;
 use super::views::prompt::{AskedPrompt, InputPromptKind, PromptView};
 use super::views::review_form::ReviewFormFacts;
-use crate::domain::{ContextRecord, FindingId, FindingStatus, RunStatus};
+use crate::domain::{ContextRecord, FindingStatus, RunStatus};
 use crate::policy::Freshness;
 use crate::report::activity::ActivityState;
 use crate::runner::{BUILTIN_REVIEWER, CostLimit, FreshnessFacts, ReviewerTerms, UnreviewedChange, WatchState};
@@ -270,10 +270,8 @@ pub struct App {
     pub notice: Option<Notice>,
     /// Prompt whose text another process judges.
     pub asked_prompt: Option<AskedPrompt>,
-    /// Comment that is being stored.
-    pub sent_comment: Option<CommentView>,
-    /// Comment that was written after the last decision, which an undo withdraws.
-    pub last_written: Option<FindingId>,
+    /// Comments on their way to the store, and what became of them.
+    pub comments: SentComments,
     /// Triage decisions in flight, and the reasons given.
     pub decisions: TriageProgress,
     /// Progress of the look for changes that nobody has reviewed.
@@ -384,8 +382,7 @@ impl App {
             pending_keys: None,
             notice,
             asked_prompt: None,
-            sent_comment: None,
-            last_written: None,
+            comments: SentComments::default(),
             decisions: TriageProgress::default(),
             opening: OpeningLook::Unknown,
             offered: Vec::new(),

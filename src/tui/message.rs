@@ -18,7 +18,7 @@ use crate::domain::{
 };
 use crate::runner::{
     BUILTIN_REVIEWER, FreshnessFacts, OpeningOutcome, OwnFinding, QuestionPlan, ReviewerTerms, SnoozeWish,
-    SnoozedFindings, WatchState,
+    SnoozedFindings, WatchState, WrittenComment,
 };
 use crate::store::triage::UndoOutcome;
 use crate::store::{Heartbeat, StoreView};
@@ -104,8 +104,8 @@ pub enum AppMessage {
     },
     /// Highlighted lines of a file of a diff.
     DiffHighlights(TextHighlights),
-    /// A comment was stored as a finding with this id; or the reason why it was not.
-    FindingWritten(Result<FindingId, String>),
+    /// A comment was stored; or the reason why it was not.
+    FindingWritten(Result<WrittenComment, String>),
     /// The mark of a file as viewed was stored.
     ViewedFile {
         /// Mark that was stored.

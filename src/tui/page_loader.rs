@@ -61,8 +61,8 @@ pub struct PageLoader {
     /// Run whose journal was read last, with the read position in it.
     following: Option<(RunId, JournalFollower, ReviewTrace)>,
     warm: bool,
-    /// Findings of other runs in the snapshot that was read last.
-    standing: StandingFindings,
+    /// Findings of other runs in the snapshots that were read last, newest first.
+    standing: Vec<StandingFindings>,
 }
 
 impl PageLoader {
@@ -78,7 +78,7 @@ impl PageLoader {
             changes: VecDeque::new(),
             following: None,
             warm: false,
-            standing: StandingFindings::default(),
+            standing: Vec::new(),
         }
     }
 

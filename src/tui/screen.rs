@@ -84,7 +84,7 @@ impl Screen {
     /// nothing changed. `draw` returns the cell at which the cursor is shown.
     pub fn draw_frame(&mut self, draw: impl FnOnce(&mut Buffer) -> Option<Position>) -> &[u8] {
         // Two buffers of a large screen take as long as the rest of the first frame, which needs one.
-        if !self.stale && self.next.area != self.shown.area {
+        if self.next.content.is_empty() {
             self.next = Buffer::empty(self.shown.area);
         }
         self.next.reset();
@@ -387,6 +387,25 @@ mod tests {
             }
         }
         (sizes, terminal)
+    }
+
+    #[test]
+    fn a_frame_of_unknown_contents_may_follow_the_first_one() {
+        let mut screen = Screen::new(10, 1);
+        let mut bytes = |text: &'static str, is_unknown: bool| {
+            if is_unknown {
+                screen.invalidate();
+            }
+            let bytes = screen.draw_frame(|buffer| {
+                buffer.set_string(0, 0, text, Style::new());
+                None
+            });
+            String::from_utf8_lossy(bytes).into_owned()
+        };
+        for (text, is_unknown) in [("a", false), ("b", true), ("c", true), ("d", false), ("e", false)] {
+            let written = bytes(text, is_unknown);
+            assert!(written.contains(text), "{text}: {written:?}");
+        }
     }
 
     #[test]

@@ -157,7 +157,10 @@ impl<'a> ProblemImporter<'a> {
         let variants = || ids.iter().cloned();
         let is_own = |id: &FindingId| match self.taken.get(id) {
             Some(taken) => *taken == prefix,
-            None => known.get(id).is_some_and(|(title, own)| own && title.starts_with(&prefix)),
+            None => known.get(id).is_some_and(|(title, own)| match self.tool {
+                OWN_REVIEWER => own && title == prefix,
+                _ => own && title.starts_with(&prefix),
+            }),
         };
         let is_free = |id: &FindingId| {
             !self.taken.contains_key(id) && known.get(id).is_none_or(|(_, own)| !own && finding.kind.is_smell())

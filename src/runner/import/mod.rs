@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 pub use self::own_finding::OWN_REVIEWER;
-pub use self::own_finding::{OwnFinding, RemovedLine};
+pub use self::own_finding::{OwnFinding, RemovedLine, WrittenComment};
 
 use self::duplicates::KnownFindings;
 use self::imported_problem::ProblemImporter;
@@ -205,6 +205,8 @@ impl Importer<'_> {
             let resolved = resolve_path(&problem.path, roots);
             sorted.outside += usize::from(resolved == Err(PathRefusal::Outside));
             match importer.import_problem(problem, resolved.as_deref().map_err(|refusal| *refusal), &known) {
+                // What a person has written is never what a tool says already.
+                Ok(finding) if request.tool == OWN_REVIEWER => sorted.add_finding(finding),
                 Ok(finding) => match known.find_duplicate(&finding) {
                     Some(earlier) => {
                         sorted.duplicates.push(format!("{} is {earlier} already", finding.title));

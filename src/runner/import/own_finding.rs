@@ -53,6 +53,22 @@ impl RemovedLine {
     }
 }
 
+/// Stored comment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenComment {
+    /// Id of the finding.
+    pub finding: FindingId,
+    /// Reason why the comment that it replaces still stands.
+    pub trouble: Option<String>,
+}
+
+/// Finding of the user after its run has ended.
+enum RecordedComment {
+    Raised(FindingId),
+    /// The same words were dismissed before.
+    HeldBack(FindingId),
+}
+
 impl OwnFinding {
     /// Returns what the finding says besides its title.
     fn explain(&self) -> String {
@@ -77,32 +93,51 @@ impl OwnFinding {
 
 impl Importer<'_> {
     /// Records a finding of the user in place of an older one, which is dismissed with the id of the new one as its reason.
-    /// Returns the id of the recorded finding.
+    /// Words that were withdrawn before are open again.
     ///
     /// # Errors
     ///
     /// A reason for the user: the finding cannot be taken, or the store fails. The older one then stands.
-    pub fn write_own_finding(&self, own: &OwnFinding, rewrites: Option<&FindingId>) -> Result<FindingId, String> {
-        let failed = |error: RunnerError| error.to_string();
-        let outcome = self.add_own_finding(own).map_err(failed)?;
+    pub fn write_own_finding(&self, own: &OwnFinding, rewrites: Option<&FindingId>) -> Result<WrittenComment, String> {
+        let finding = match self.record_own_finding(own)? {
+            RecordedComment::Raised(finding) => finding,
+            RecordedComment::HeldBack(finding) => {
+                self.set_own_status(&finding, FindingStatus::Open, "")?;
+                match self.record_own_finding(own)? {
+                    RecordedComment::Raised(finding) => finding,
+                    RecordedComment::HeldBack(_) => {
+                        return Err("the line has too many withdrawn comments; write it about another line".to_owned());
+                    }
+                }
+            }
+        };
+        let trouble = rewrites.filter(|before| **before != finding).and_then(|before| {
+            let reason = format!("rewritten as {finding}");
+            let dismissed = self.set_own_status(before, FindingStatus::Dismissed, &reason);
+            dismissed.err().map(|error| format!("the old one still stands: {error}"))
+        });
+        Ok(WrittenComment { finding, trouble })
+    }
+
+    fn set_own_status(&self, finding: &FindingId, status: FindingStatus, reason: &str) -> Result<(), String> {
+        let change = StatusChange { actor: Actor::User, status, reason };
+        let chosen = std::slice::from_ref(finding);
+        let set = set_status(&self.services.store, &self.services.ambient, chosen, change);
+        set.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    fn record_own_finding(&self, own: &OwnFinding) -> Result<RecordedComment, String> {
+        let outcome = self.add_own_finding(own).map_err(|error| error.to_string())?;
         let outcome = outcome.ok_or("the store no longer has the run of this diff")?;
         if let Some(refused) = outcome.refused.first() {
             return Err(refused.reason.clone());
         }
-        if outcome.duplicates > 0 {
-            return Err("another finding of these lines says the same".to_owned());
-        }
-        let store = &self.services.store;
-        let reported = store.reported_findings(&outcome.run.run_id).map_err(|error| error.to_string())?;
-        let id =
-            reported.first().map(|finding| finding.finding_id.clone()).ok_or("the store did not keep the finding")?;
-        if let Some(before) = rewrites.filter(|before| **before != id) {
-            let reason = format!("rewritten as {id}");
-            let change = StatusChange { actor: Actor::User, status: FindingStatus::Dismissed, reason: &reason };
-            set_status(store, &self.services.ambient, std::slice::from_ref(before), change)
-                .map_err(|error| format!("the new text is stored, but the old one still stands: {error}"))?;
-        }
-        Ok(id)
+        let output = self.services.store.output(&outcome.run.run_id).map_err(|error| error.to_string())?;
+        let output = output.ok_or("the store has no output of the comment")?;
+        let raised = output.findings.first().map(|finding| RecordedComment::Raised(finding.finding_id.clone()));
+        let held_back =
+            || output.held_back.first().map(|held| RecordedComment::HeldBack(held.finding.finding_id.clone()));
+        raised.or_else(held_back).ok_or_else(|| "the store did not keep the comment".to_owned())
     }
 
     /// Records a finding of the user as a run of its own; `None` if the store no longer has the run. A finding that cannot be

@@ -65,13 +65,14 @@ pub fn draw(painter: &mut Painter<'_>, area: Rect) {
     let is_searching = focused || app.views.front_as::<PromptView>().is_some();
     let wanted = if is_searching { app.search.to_lowercase() } else { String::new() };
     let cursor = selection_style(painter, focused);
+    let marked = diff.marked_lines();
     for offset in 0..area.height {
         let at = diff.top() + usize::from(offset);
         let Some(PlacedRow { file, row }) = diff.row(at) else { break };
         let Some((known, pane)) = diff.file(file) else { break };
         let row = if offset == 0 { DiffPageRow::Header } else { row };
         let here = Rect { y: area.y + offset, height: 1, ..area };
-        let is_marked = diff.has_range() && diff.is_in_range(at);
+        let is_marked = marked.is_some_and(|marked| diff.is_among(at, marked));
         let cursor = (focused && (at == diff.cursor() || is_marked)).then_some(cursor);
         let look = DiffLook { wanted: &wanted, cursor, ..DiffLook::new(diff, file) };
         if row == DiffPageRow::Header {

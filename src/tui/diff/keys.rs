@@ -298,7 +298,18 @@ pub fn finding_at_cursor(app: &App) -> Option<&str> {
     found.min_by_key(|finding| finding.priority).map(|finding| finding.id.as_str())
 }
 
-/// Returns path and line of the new side at the cursor, else of the next line below it.
+/// Returns the ids of the findings at the cursor.
+pub fn findings_at_cursor(app: &App) -> Vec<&str> {
+    if app.panes.focus != Pane::Detail || !is_shown(app) {
+        return Vec::new();
+    }
+    let diff = &app.detail.diff;
+    let (file, found) = diff.findings_at_cursor();
+    let findings = diff.page().files.get(file).map(|file| file.findings.as_slice()).unwrap_or_default();
+    found.into_iter().filter_map(|index| findings.get(index)).map(|finding| finding.id.as_str()).collect()
+}
+
+/// Returns path and line of the new side at the cursor, else of the next line below it, else of the last one above.
 pub fn source_at_cursor(app: &App) -> Option<(String, u32)> {
     if app.panes.focus != Pane::Detail || !is_shown(app) {
         return None;
@@ -312,6 +323,7 @@ pub fn source_at_cursor(app: &App) -> Option<(String, u32)> {
         PlacedRow { file: other, row: DiffPageRow::Gap(hidden) } if other == file => Some(hidden.new),
         _ => None,
     });
+    let line = line.or_else(|| diff.line_above(diff.cursor()).map(|(_, line)| line));
     Some((diff.page().files[file].path.clone(), line.unwrap_or(1)))
 }
 
@@ -331,12 +343,15 @@ pub fn removed_line_at_cursor(app: &App) -> Option<RemovedLine> {
 }
 
 /// Returns the code of the row at the cursor without its sign, with its name for the user: the marked lines, else the new
-/// line, and the old one if it is another. Secrets are masked as they are on the screen.
+/// line, and the old one if it is another. Nothing while the page shows its secrets.
 pub fn code_at_cursor(app: &App) -> Vec<(&'static str, String)> {
     if app.panes.focus != Pane::Detail || !is_shown(app) {
         return Vec::new();
     }
     let diff = &app.detail.diff;
+    if matches!(diff.page().mask, Mask::Off) {
+        return Vec::new();
+    }
     if let Some((file, lines)) = diff.marked_lines() {
         let Some(texts) = diff.file(file).and_then(|(_, pane)| pane.read_texts()) else { return Vec::new() };
         let marked: Vec<&str> = (lines.start..=lines.end).filter_map(|line| texts.new.line(line)).collect();
@@ -403,7 +418,7 @@ pub fn footer_actions(app: &App) -> Vec<(Action, &'static str)> {
         Some((_, DiffPageRow::Gap(_))) => actions.push((A::Open, "show lines")),
         _ if finding_at_cursor(app).is_some() => {
             actions.push((A::Open, "text"));
-            let own = finding_at_cursor(app).filter(|id| app.is_own_comment(id)).map(|_| A::Rewrite);
+            let own = findings_at_cursor(app).iter().any(|id| app.is_own_comment(id)).then_some(A::Rewrite);
             let deciding = own.into_iter().chain([A::Addressed, A::Dismiss]);
             actions.extend(deciding.map(|action| (action, action.footer_label())));
         }

@@ -307,9 +307,9 @@ impl PageLoader {
         let sizes = (read_size(old), read_size(new));
         if file.is_unstored {
             let before = sizes.0.map_or_else(String::new, |size| format!(", {} before", format_bytes(size)));
-            texts.note = Some(format!(
-                "its content is not in the snapshot, so its change cannot be shown{before}; max_file_bytes is the limit"
-            ));
+            let reason = file.left_out.as_deref().unwrap_or("left out");
+            texts.note =
+                Some(format!("its content is not in the snapshot ({reason}), so its change cannot be shown{before}"));
             return Ok(texts);
         }
         if sizes.0.max(sizes.1).unwrap_or(0) > MAX_TEXT_BYTES {

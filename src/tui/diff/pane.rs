@@ -164,6 +164,9 @@ impl DiffPane {
     /// the same subject was read again.
     pub fn show(&mut self, page: Arc<DiffPage>, subject: &DetailSubject) {
         let is_again = self.subject.as_ref() == Some(subject);
+        if !is_again || !page.has_same_change(&self.page) {
+            self.range = None;
+        }
         self.subject = Some(subject.clone());
         if !page.has_same_change(&self.page) {
             self.moves = None;

@@ -36,13 +36,14 @@ impl DiffPane {
     /// Returns the marked lines and their file; `None` without a range, or with the cursor in another file.
     pub fn marked_lines(&self) -> Option<(usize, LineRange)> {
         let RangeStart { file, line } = self.range?;
-        let (other, end) = self.line_at(self.cursor()).or_else(|| self.line_above(self.cursor()))?;
-        (file == other).then(|| (file, LineRange::new(line.min(end), line.max(end))))
+        // On a removed line the range ends with the nearest line towards its start.
+        let above = || self.line_above(self.cursor()).filter(|(other, above)| *other == file && *above >= line);
+        let end = self.line_at(self.cursor()).or_else(above).or_else(|| self.line_at_or_below(self.cursor()))?;
+        (end.0 == file).then(|| (file, LineRange::new(line.min(end.1), line.max(end.1))))
     }
 
-    /// Returns true for a row whose line is marked.
-    pub fn is_in_range(&self, row: usize) -> bool {
-        let Some((file, lines)) = self.marked_lines() else { return false };
+    /// Returns true for a row whose line is among marked lines.
+    pub fn is_among(&self, row: usize, (file, lines): (usize, LineRange)) -> bool {
         self.line_at(row).is_some_and(|(other, line)| other == file && (lines.start..=lines.end).contains(&line))
     }
 
@@ -61,7 +62,7 @@ impl DiffPane {
     }
 
     /// Returns file and line of the nearest row above that has a line of the new side.
-    fn line_above(&self, row: usize) -> Option<(usize, u32)> {
+    pub fn line_above(&self, row: usize) -> Option<(usize, u32)> {
         let here = self.file_at(row)?;
         (self.file_start(here)..row).rev().find_map(|row| self.line_at(row))
     }

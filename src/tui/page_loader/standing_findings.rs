@@ -7,15 +7,33 @@ use crate::domain::Finding;
 use crate::runner::{LocatedFinding, OWN_REVIEWER, locate_findings};
 use crate::store::{FindingRow, StoreView};
 
-/// Most other runs whose findings are located in a snapshot; each costs a comparison of two trees.
-const MAX_RUNS: usize = 100;
+/// Most other snapshots whose findings are located in one; each costs a comparison of two trees.
+const MAX_SNAPSHOTS: usize = 100;
+/// Snapshots whose findings are kept: those of the diff, of the list of files and of what was shown before.
+const MAX_KEPT: usize = 4;
 
 /// Findings that were located in a snapshot, by id and the run that reported them last; `None` for one whose code is not
-/// there. Kept for one snapshot: the page is read again with each decision.
+/// there. They are kept, because a page is read again with each decision.
 #[derive(Debug, Default)]
 pub struct StandingFindings {
     commit: String,
     located: HashMap<(String, String), Option<Finding>>,
+}
+
+impl StandingFindings {
+    /// Keeps what was found of the findings `wanted`.
+    fn keep(&mut self, wanted: &[usize], found: Vec<LocatedFinding>, key: impl Fn(usize) -> (String, String)) {
+        let mut by_id: HashMap<String, Finding> = HashMap::new();
+        for located in found {
+            if let LocatedFinding::Stands(finding) = located {
+                by_id.insert(finding.finding_id.to_string(), *finding);
+            }
+        }
+        for key in wanted.iter().map(|index| key(*index)) {
+            let finding = by_id.remove(&key.0);
+            self.located.insert(key, finding);
+        }
+    }
 }
 
 impl PageLoader {
@@ -28,9 +46,15 @@ impl PageLoader {
         is_wanted: impl Fn(&FindingRow<'_>) -> bool,
     ) -> Vec<Finding> {
         let Some(repo) = self.repo.as_ref().filter(|_| !commit.is_empty()) else { return Vec::new() };
-        if self.standing.commit != commit {
-            self.standing = StandingFindings { commit: commit.to_owned(), located: HashMap::new() };
+        match self.standing.iter().position(|known| known.commit == commit) {
+            Some(at) => self.standing[..=at].rotate_right(1),
+            None => {
+                self.standing.truncate(MAX_KEPT - 1);
+                let located = HashMap::new();
+                self.standing.insert(0, StandingFindings { commit: commit.to_owned(), located });
+            }
         }
+        let Some(standing) = self.standing.first_mut() else { return Vec::new() };
         let is_chosen = |row: &FindingRow<'_>| {
             // A comment that its author has withdrawn is gone.
             let is_of_this_snapshot = || {
@@ -44,33 +68,36 @@ impl PageLoader {
         // What the user has written comes first; then the newest runs, as the view is sorted.
         let reviewer = |index: usize| view.run_index(view.finding(index).last_run).map(|at| view.run(at).reviewer);
         chosen.sort_by_key(|index| reviewer(*index) != Some(OWN_REVIEWER));
-        let mut runs: HashSet<&str> = HashSet::new();
+        let mut snapshots: HashSet<&str> = HashSet::new();
         chosen.retain(|index| {
-            let run = view.finding(*index).last_run;
-            runs.contains(run) || (runs.len() < MAX_RUNS && runs.insert(run))
+            let Some(run) = view.run_index(view.finding(*index).last_run) else { return false };
+            let snapshot = view.run(run).snapshot_commit;
+            snapshots.contains(snapshot) || (snapshots.len() < MAX_SNAPSHOTS && snapshots.insert(snapshot))
         });
         let key = |index: usize| {
             let row = view.finding(index);
             (row.id.to_owned(), row.last_run.to_owned())
         };
         let unknown: Vec<usize> =
-            chosen.iter().copied().filter(|index| !self.standing.located.contains_key(&key(*index))).collect();
-        let found = locate_findings(repo, &self.store, view, &unknown, commit).unwrap_or_default();
-        let mut by_id: HashMap<String, Finding> = HashMap::new();
-        for located in found {
-            if let LocatedFinding::Stands(finding) = located {
-                by_id.insert(finding.finding_id.to_string(), *finding);
+            chosen.iter().copied().filter(|index| !standing.located.contains_key(&key(*index))).collect();
+        // An output that cannot be read hides the findings of its run only.
+        let mut by_run: HashMap<&str, Vec<usize>> = HashMap::new();
+        match locate_findings(repo, &self.store, view, &unknown, commit) {
+            Ok(found) => standing.keep(&unknown, found, key),
+            Err(_) => {
+                unknown.iter().for_each(|index| by_run.entry(view.finding(*index).last_run).or_default().push(*index))
             }
         }
-        for index in unknown {
-            let key = key(index);
-            let finding = by_id.remove(&key.0);
-            self.standing.located.insert(key, finding);
+        for (run, unknown) in by_run {
+            match locate_findings(repo, &self.store, view, &unknown, commit) {
+                Ok(found) => standing.keep(&unknown, found, key),
+                Err(error) => tracing::warn!(run, %error, "findings are not located"),
+            }
         }
         chosen
             .into_iter()
             .filter_map(|index| {
-                let mut finding = self.standing.located.get(&key(index))?.clone()?;
+                let mut finding = standing.located.get(&key(index))?.clone()?;
                 finding.status = view.finding(index).status;
                 view.rate_finding(&mut finding);
                 Some(finding)

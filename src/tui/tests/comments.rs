@@ -4,7 +4,7 @@ use super::diff::{of_finding, of_run};
 use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
 use crate::domain::{FindingId, FindingStatus, LineRange, Priority};
-use crate::runner::{OWN_REVIEWER, OwnFinding};
+use crate::runner::{OWN_REVIEWER, OwnFinding, WrittenComment};
 use crate::store::{FindingRow, StoreViewBuilder};
 use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder};
@@ -28,6 +28,11 @@ fn dismissed(commands: &[AppCommand]) -> Vec<(String, String)> {
     });
     let dismissed = lines.flatten().filter(|line| line.status == FindingStatus::Dismissed);
     dismissed.map(|line| (line.finding.to_string(), line.reason.clone())).collect()
+}
+
+/// The reply of the store that a comment is a finding now.
+fn stored(n: u32) -> AppMessage {
+    AppMessage::FindingWritten(Ok(WrittenComment { finding: id(n), trouble: None }))
 }
 
 fn id(n: u32) -> FindingId {
@@ -70,7 +75,7 @@ fn a_range_of_lines_gets_a_text_of_several_lines() {
     let shown = screen(&app);
     assert!(shown.contains("the disk is full") && shown.contains("- the second"), "{shown}");
     press(&mut app, "Enter");
-    send(&mut app, AppMessage::FindingWritten(Ok(id(9))));
+    send(&mut app, stored(9));
     assert!(!app.detail.diff.has_range() && app.views.is_empty());
     assert!(screen(&app).contains("comment written at src/invoice/total.rs:4-6"), "{}", screen(&app));
 }
@@ -94,7 +99,7 @@ fn a_range_stays_in_one_file_and_esc_ends_it() {
     press(&mut app, "g ] h v ] f");
     press(&mut app, "c");
     assert!(app.views.is_empty());
-    assert!(screen(&app).contains("the range begins in another file"), "{}", screen(&app));
+    assert!(screen(&app).contains("the range does not reach this row"), "{}", screen(&app));
     press(&mut app, "Esc");
     assert!(!app.detail.diff.has_range());
     assert_eq!(app.panes.focus, crate::tui::app::Pane::Detail, "only the range ends");
@@ -108,7 +113,7 @@ fn undo_withdraws_what_was_just_written_and_then_undoes_decisions() {
     press(&mut app, "] h c");
     type_text(&mut app, "name it");
     press(&mut app, "Enter");
-    send(&mut app, AppMessage::FindingWritten(Ok(id(9))));
+    send(&mut app, stored(9));
     let commands = press(&mut app, "u");
     assert_eq!(dismissed(&commands), [(finding_id(9), "withdrawn".to_owned())]);
     store(&mut app, commands);
@@ -148,6 +153,7 @@ fn a_comment_is_rewritten_or_withdrawn_and_other_findings_are_not() {
     let (finding, rewrites) = written(press(&mut app, "Enter")).pop().expect("a finding");
     assert_eq!((finding.text.as_str(), finding.details.as_str()), ("name the value", "It is a rate. Of tax."));
     assert_eq!((finding.priority, rewrites), (Priority::P1, Some(id(2))));
+    send(&mut app, stored(2));
     // Without a text.
     press(&mut app, "E Ctrl-u Backspace Ctrl-u");
     assert!(app.views.front_as::<CommentView>().is_some());
@@ -160,4 +166,70 @@ fn a_comment_is_rewritten_or_withdrawn_and_other_findings_are_not() {
         press(&mut app, "E");
         assert!(app.views.is_empty() && screen(&app).contains(said), "{}", screen(&app));
     }
+}
+
+#[test]
+fn a_rewrite_that_is_corrected_once_more_still_replaces_the_old_text() {
+    let mut app = showing_page(OWN_REVIEWER, FindingStatus::Open);
+    press(&mut app, "E Ctrl-u Backspace Ctrl-u");
+    type_text(&mut app, "p1");
+    press(&mut app, "Enter");
+    assert!(screen(&app).contains("a finding needs a text"), "{}", screen(&app));
+    type_text(&mut app, " new words");
+    let (finding, rewrites) = written(press(&mut app, "Enter")).pop().expect("a finding");
+    assert_eq!((finding.text.as_str(), rewrites), ("new words", Some(id(2))));
+    press(&mut app, "E");
+    assert!(screen(&app).contains("the last comment is being stored"), "{}", screen(&app));
+    // An undo takes the new text back, and brings the old one again.
+    send(&mut app, stored(9));
+    let commands = press(&mut app, "u");
+    assert_eq!(dismissed(&commands), [(finding_id(9), "withdrawn".to_owned())]);
+    let reopened = commands.iter().any(|command| match command {
+        AppCommand::Triage(TriageOrder::Set(lines)) => {
+            lines.iter().any(|line| line.finding == id(2) && line.status == FindingStatus::Open)
+        }
+        _ => false,
+    });
+    assert!(reopened, "{commands:?}");
+}
+
+#[test]
+fn a_text_that_the_store_refuses_while_a_window_is_open_waits_for_the_key() {
+    let mut app = of_run(160, 48);
+    press(&mut app, "] h c");
+    type_text(&mut app, "the first");
+    press(&mut app, "Enter c");
+    type_text(&mut app, "the second");
+    press(&mut app, "Enter ?");
+    send(&mut app, AppMessage::FindingWritten(Err("the disk is full".to_owned())));
+    send(&mut app, stored(9));
+    press(&mut app, "Esc c");
+    let shown = screen(&app);
+    assert!(shown.contains("the first") && shown.contains("the disk is full"), "{shown}");
+}
+
+#[test]
+fn undo_after_another_step_takes_that_step_back() {
+    let mut app = of_run(160, 48);
+    press(&mut app, "] h c");
+    type_text(&mut app, "name it");
+    press(&mut app, "Enter");
+    send(&mut app, stored(9));
+    // Nobody waits for the answer of the store.
+    let commands = press(&mut app, "2 a u");
+    assert_eq!(dismissed(&commands), []);
+    assert!(commands.iter().any(|command| matches!(command, AppCommand::Triage(TriageOrder::Undo))), "{commands:?}");
+}
+
+#[test]
+fn a_range_ends_with_another_page_and_takes_no_line_above_its_start() {
+    let mut app = of_run(160, 48);
+    press(&mut app, "g ] h ] h v");
+    let lines = app.detail.diff.marked_lines().map(|(_, lines)| lines);
+    assert_eq!(lines, Some(LineRange::new(4, 4)), "it begins on a removed line");
+    let page = super::diff::sample().page(None);
+    app.detail.diff.show(page.clone(), &DetailSubject::Run(run_id(3)));
+    assert!(app.detail.diff.has_range(), "the same page again");
+    app.detail.diff.show(page, &DetailSubject::Run(run_id(1)));
+    assert!(!app.detail.diff.has_range(), "another run");
 }

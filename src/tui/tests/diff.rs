@@ -245,7 +245,7 @@ fn keys_go_from_change_to_change_and_from_finding_to_finding() {
             "] f mail.rs:1",
             "] f mail.rs:1",
             "[ f total.rs:1",
-            "G mail.rs:1",
+            "G mail.rs:3",
             "g total.rs:1",
         ]
     );

@@ -16,7 +16,7 @@ use super::{diff, live};
 use crate::domain::text::is_unsafe;
 use crate::domain::{QuestionRequest, Time};
 use crate::policy::BudgetAmount;
-use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan};
+use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan, WrittenComment};
 use crate::store::triage::UndoOutcome;
 use crate::store::{StoreView, StoreViewBuilder};
 use crate::tui::app::{App, MotionMode, RunSubject};
@@ -132,7 +132,8 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
         AppCommand::WriteFinding { finding, .. } => {
             assert!(finding.lines.start <= finding.lines.end, "{finding:?}");
             let written = support::finding_id(1 + dice.below(9) as u32);
-            AppMessage::FindingWritten(if fails { Err(text()) } else { Ok(written.parse().expect("an id")) })
+            let written = WrittenComment { finding: written.parse().expect("an id"), trouble: None };
+            AppMessage::FindingWritten(if fails { Err(text()) } else { Ok(written) })
         }
         AppCommand::Load { subject, tab } => {
             let loaded = support::page(1 + dice.below(6) as u32, 1 + dice.below(3) as u32);

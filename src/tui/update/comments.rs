@@ -2,25 +2,29 @@
 
 use super::super::app::{App, NoticeLevel};
 use super::super::diff;
+use super::super::keymap::{Action, KeyContext};
 use super::super::message::{AppCommand, DetailSubject, TriageOrderItem};
 use super::super::page_data::PageData;
 use super::super::views::comment::{CommentPlace, CommentView};
 use super::triage::request_verdict;
 use crate::domain::{FindingId, FindingStatus, LineRange, Priority};
-use crate::runner::OWN_REVIEWER;
+use crate::runner::{OWN_REVIEWER, WrittenComment};
 
 /// Reason with which a comment is dismissed that its author takes back.
 const WITHDRAWN: &str = "withdrawn";
 
 /// Opens the editor of a comment about the line at the cursor of the diff, or about the marked range.
 pub fn write_comment(app: &mut App) {
+    if let Some(refused) = app.comments.refused.take() {
+        return app.views.open(refused);
+    }
     let Some((path, line)) = diff::source_at_cursor(app) else {
         return app.show_notice(NoticeLevel::Info, "a comment is written on a line of the tab Diff");
     };
     let pane = &app.detail.diff;
     let run = pane.page().run.clone();
     let place = match (pane.has_range(), pane.marked_lines()) {
-        (true, None) => return app.show_notice(NoticeLevel::Info, "the range begins in another file"),
+        (true, None) => return app.show_notice(NoticeLevel::Info, "the range does not reach this row"),
         (true, Some((_, lines))) => CommentPlace { run, path, lines, removed: None },
         (false, _) => {
             CommentPlace { run, path, lines: LineRange::new(line, line), removed: diff::removed_line_at_cursor(app) }
@@ -31,9 +35,14 @@ pub fn write_comment(app: &mut App) {
 
 /// Opens the editor of the comment at the cursor of the diff, else of the selected finding, with its text.
 pub fn rewrite_comment(app: &mut App) {
-    let at_cursor = diff::finding_at_cursor(app).map(str::to_owned);
-    let selected = match (&at_cursor, &app.detail.subject) {
-        (Some(id), _) | (None, DetailSubject::Finding(id)) => id.clone(),
+    if !app.comments.sent.is_empty() {
+        return app.show_notice(NoticeLevel::Info, "the last comment is being stored");
+    }
+    let at_cursor = diff::findings_at_cursor(app);
+    let own = at_cursor.iter().find(|id| app.is_own_comment(id)).or(at_cursor.first());
+    let selected = match (own, &app.detail.subject) {
+        (Some(id), _) => (*id).to_owned(),
+        (None, DetailSubject::Finding(id)) => id.clone(),
         _ => return app.show_notice(NoticeLevel::Info, "no finding is selected"),
     };
     let view = &app.store.view;
@@ -46,21 +55,14 @@ pub fn rewrite_comment(app: &mut App) {
         return app.show_notice(NoticeLevel::Info, "it is decided: open it again first");
     }
     let (priority, locating) = (row.priority, view.locating_run(index).map(|run| view.run(run).id.to_owned()));
-    let found = match at_cursor {
-        Some(id) => {
-            let page = app.detail.diff.page();
-            page.files.iter().find_map(|file| {
-                let finding = file.findings.iter().find(|finding| finding.id == id)?;
-                let place = CommentPlace {
-                    run: page.run.clone(),
-                    path: file.path.clone(),
-                    lines: finding.lines,
-                    removed: None,
-                };
-                Some((place, finding.title.clone(), finding.explanation.clone()))
-            })
-        }
-        None => app.detail.page.as_ref().and_then(|(_, _, page)| match &**page {
+    let found = match app.detail.page.as_ref().map(|(_, _, page)| &**page) {
+        Some(PageData::Diff(page)) => page.files.iter().find_map(|file| {
+            let finding = file.findings.iter().find(|finding| finding.id == selected)?;
+            let place =
+                CommentPlace { run: page.run.clone(), path: file.path.clone(), lines: finding.lines, removed: None };
+            Some((place, finding.title.clone(), finding.explanation.clone()))
+        }),
+        page => page.and_then(|page| match page {
             PageData::Finding(page) if page.finding.finding_id.as_str() == selected => {
                 let finding = &page.finding;
                 let place = CommentPlace {
@@ -75,7 +77,7 @@ pub fn rewrite_comment(app: &mut App) {
         }),
     };
     let (Some((place, title, explanation)), Ok(finding)) = (found, selected.parse()) else {
-        return app.show_notice(NoticeLevel::Info, "its text is not read yet");
+        return app.show_notice(NoticeLevel::Info, "its text is on the first tab, and is not read yet");
     };
     let sign = if priority == Priority::P2 { String::new() } else { format!("{priority} ") };
     let text = format!("{sign}{title}\n{explanation}");
@@ -101,28 +103,50 @@ pub fn withdraw_comment(app: &mut App, finding: FindingId, commands: &mut Vec<Ap
     app.decisions.last = last;
 }
 
-/// Withdraws the comment that was written after the last decision. Returns false if there is none.
+/// Takes back the comment that was written after the last other step; one that it replaced is open again. Returns false if
+/// there is none.
 pub fn undo_comment(app: &mut App, commands: &mut Vec<AppCommand>) -> bool {
-    let written = app.last_written.take();
-    let Some(finding) = written else { return false };
+    let Some((finding, replaced)) = app.comments.last_written.take() else { return false };
     withdraw_comment(app, finding, commands);
+    if let Some(finding) = replaced {
+        let (previous, status) = (FindingStatus::Dismissed, FindingStatus::Open);
+        request_verdict(app, vec![TriageOrderItem { finding, previous, status, reason: String::new() }], commands);
+    }
     true
 }
 
+/// Returns true for a step that the next undo takes back before any comment.
+pub fn is_undone_first(command: &AppCommand) -> bool {
+    use AppCommand as C;
+    matches!(command, C::Triage(_) | C::RateFindings { .. } | C::SnoozeFindings { .. } | C::Fix(_))
+}
+
 /// Says that a comment was stored, or opens its editor again with the reason why not.
-pub fn apply_written(app: &mut App, result: Result<FindingId, String>) {
-    let sent = app.sent_comment.take();
+pub fn apply_written(app: &mut App, result: Result<WrittenComment, String>) {
+    let sent = app.comments.sent.pop_front();
     match (result, sent) {
-        (Ok(finding), sent) => {
+        (Ok(written), sent) => {
             app.detail.diff.clear_range();
-            let place = sent.map_or_else(String::new, |sent| format!(" at {}", sent.name_place()));
-            app.show_notice(NoticeLevel::Success, format!("comment written{place}"));
-            app.last_written = Some(finding);
+            app.detail.stale = true;
+            let place = sent.as_ref().map_or_else(String::new, |sent| format!(" at {}", sent.name_place()));
+            match written.trouble {
+                None => app.show_notice(NoticeLevel::Success, format!("comment written{place}")),
+                Some(trouble) => app.show_notice(NoticeLevel::Error, format!("comment written{place}, but {trouble}")),
+            }
+            let replaced = sent.and_then(|sent| sent.rewrites().cloned());
+            // The same finding with other details has nothing older to go back to.
+            let is_the_same = replaced.as_ref() == Some(&written.finding);
+            app.comments.last_written = (!is_the_same).then_some((written.finding, replaced));
         }
         (Err(error), Some(sent)) if !app.views.has_window() => {
             app.notice = None;
             app.views.open(sent.with_error(&error));
         }
-        (Err(error), _) => app.show_notice(NoticeLevel::Error, format!("no comment was written: {error}")),
+        (Err(error), sent) => {
+            let key = app.keymap.key_of(KeyContext::Detail, Action::Comment).map(ToString::to_string);
+            let again = key.filter(|_| sent.is_some()).map_or_else(String::new, |key| format!("; {key} has its text"));
+            app.show_notice(NoticeLevel::Error, format!("no comment was written: {error}{again}"));
+            app.comments.refused = sent.map(|sent| sent.with_error(&error));
+        }
     }
 }

@@ -155,6 +155,9 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
     }
     keys::drop_stale_sequence(app);
     sync_detail(app, &mut commands);
+    if commands.iter().any(comments::is_undone_first) {
+        app.comments.last_written = None;
+    }
     commands
 }
 

@@ -99,6 +99,7 @@ type Replacement = Option<(u32, FoldReason)>;
 fn find_replacements(view: &StoreView, active: &mut Vec<u32>) -> Vec<Replacement> {
     active.clear();
     let mut found: Vec<Replacement> = vec![None; view.run_count()];
+    let mut reviews = None;
     for (at, index) in (0..view.run_count()).zip(0_u32..) {
         let run = view.run(at);
         if !run.status.is_terminal() {
@@ -109,7 +110,7 @@ fn find_replacements(view: &StoreView, active: &mut Vec<u32>) -> Vec<Replacement
             _ => [(run.superseded_by, FoldReason::Superseded), ("", FoldReason::Reused)],
         };
         let known = newer.into_iter().find_map(|(id, reason)| Some((find_other(view, id, at)?, reason)));
-        let written = find_commented(view, &run, at).map(|review| (review, FoldReason::Written));
+        let written = find_commented(view, &run, at, &mut reviews).map(|review| (review, FoldReason::Written));
         let known = written.or(known);
         if let Some((other, reason)) = known {
             found[at] = Some((other as u32, reason));
@@ -127,16 +128,31 @@ fn find_replacements(view: &StoreView, active: &mut Vec<u32>) -> Vec<Replacement
     found
 }
 
-/// Returns the index of the review on whose snapshot the user wrote the finding of the run at `at`.
-fn find_commented(view: &StoreView, run: &RunRow<'_>, at: usize) -> Option<usize> {
+/// Runs by snapshot, without those of comments; from new to old, as the view is sorted.
+type ReviewsBySnapshot<'a> = HashMap<&'a str, Vec<usize>>;
+
+/// Returns the index of the newest run before the one at `at` that has its snapshot, if `at` is a comment. `reviews` is
+/// filled for the first comment.
+fn find_commented<'a>(
+    view: &'a StoreView,
+    run: &RunRow<'_>,
+    at: usize,
+    reviews: &mut Option<ReviewsBySnapshot<'a>>,
+) -> Option<usize> {
     if run.reviewer != OWN_REVIEWER || run.snapshot_commit.is_empty() {
         return None;
     }
-    // Runs are sorted from new to old.
-    (at + 1..view.run_count()).find(|other| {
-        let other = view.run(*other);
-        other.snapshot_commit == run.snapshot_commit && other.reviewer != OWN_REVIEWER
-    })
+    let reviews = reviews.get_or_insert_with(|| {
+        let mut reviews = ReviewsBySnapshot::new();
+        for (index, run) in (0..view.run_count()).map(|index| (index, view.run(index))) {
+            if run.reviewer != OWN_REVIEWER {
+                reviews.entry(run.snapshot_commit).or_default().push(index);
+            }
+        }
+        reviews
+    });
+    let same = reviews.get(run.snapshot_commit)?;
+    same.get(same.partition_point(|index| *index <= at)).copied()
 }
 
 /// Returns the index of the run with an id, unless the id is empty or that of the run at `at`.

@@ -344,7 +344,6 @@ fn select_next_undecided(app: &mut App, decided: &[String]) {
 /// Applies the reply of the store.
 pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutcome, String>, written: u64) {
     app.decisions.pending = app.decisions.pending.saturating_sub(1);
-    app.last_written = None;
     let lines = match result {
         Ok(UndoOutcome::Decided(lines)) => lines,
         Ok(UndoOutcome::Fix(fix)) => return fix::confirm_step(app, &fix),

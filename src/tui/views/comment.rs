@@ -1,5 +1,7 @@
 //! Comment: a finding that the user writes about lines of a diff, in one line of text or more.
 
+use std::collections::VecDeque;
+
 use ratatui::layout::Rect;
 
 use super::prompt::draw_line_edit;
@@ -34,6 +36,17 @@ pub struct CommentPlace {
     pub removed: Option<RemovedLine>,
 }
 
+/// Comments on their way to the store, and what became of them.
+#[derive(Debug, Default)]
+pub struct SentComments {
+    /// Comments that the store has not answered yet, in the order of their requests.
+    pub sent: VecDeque<CommentView>,
+    /// Comment that was refused while another window was open; its text waits for the next key that writes one.
+    pub refused: Option<CommentView>,
+    /// Comment that was written after the last other step, with the one that it replaced: an undo takes both back.
+    pub last_written: Option<(FindingId, Option<FindingId>)>,
+}
+
 /// Open editor of a comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommentView {
@@ -53,6 +66,11 @@ impl CommentView {
     /// Creates the editor of a stored comment, which starts with its text.
     pub fn rewriting(finding: FindingId, place: CommentPlace, text: &str) -> Self {
         Self { rewrites: Some(finding), text: TextEdit::new(text), ..Self::new(place) }
+    }
+
+    /// Returns the comment that the text replaces.
+    pub fn rewrites(&self) -> Option<&FindingId> {
+        self.rewrites.as_ref()
     }
 
     /// Sets the reason why the text was not stored.
@@ -80,7 +98,7 @@ impl CommentView {
         let typed = self.text.text();
         let (first, details) = typed.trim().split_once('\n').unwrap_or((typed.trim(), ""));
         let Some((priority, said)) = OwnFinding::parse(first) else {
-            if let Some(finding) = self.rewrites.take().filter(|_| typed.trim().is_empty()) {
+            if let Some(finding) = self.rewrites.clone().filter(|_| typed.trim().is_empty()) {
                 withdraw_comment(app, finding, commands);
                 return ViewFlow::Close;
             }
@@ -98,7 +116,7 @@ impl CommentView {
             removed: self.place.removed.clone(),
         };
         self.error.clear();
-        app.sent_comment = Some(self.clone());
+        app.comments.sent.push_back(self.clone());
         commands.push(AppCommand::WriteFinding { finding, rewrites: self.rewrites.clone() });
         ViewFlow::Close
     }

@@ -170,7 +170,7 @@ fn a_comment_is_rewritten_and_taken_back() {
         let listed = test.json(&["findings", "--status", status, "--format", "json"], DONE);
         let findings = listed["findings"].as_array().cloned().unwrap_or_default();
         let field = |finding: &serde_json::Value, name: &str| finding[name].as_str().unwrap_or_default().to_owned();
-        let own = findings.iter().filter(|finding| field(finding, "title").starts_with("name the value"));
+        let own = findings.iter().filter(|finding| field(finding, "title").starts_with("name the"));
         own.map(|own| (field(own, "title"), field(own, "explanation"))).collect::<Vec<_>>()
     };
     let text = |title: &str, details: &str| vec![(title.to_owned(), details.to_owned())];
@@ -183,7 +183,14 @@ fn a_comment_is_rewritten_and_taken_back() {
     cockpit.press("\x1b[A\x05 now\r");
     cockpit.wait("the new title", |_| listed("open") == text("name the value now", "in one place, please"));
     assert_eq!(listed("dismissed"), text("name the value", "in one place, please"));
+    // An undo brings the text before the rewriting back.
     cockpit.press("u");
-    cockpit.wait("no comment", |_| listed("open").is_empty());
+    cockpit.wait("the older title", |_| listed("open") == text("name the value", "in one place, please"));
+    // Words that were withdrawn can be written again; other words that begin like them are another comment.
+    cockpit.press("]h[hcname the value now\r");
+    cockpit.wait_for("comment written at large.py:7");
+    cockpit.press("cname the\r");
+    cockpit.wait("another comment", |_| listed("open").iter().any(|(title, _)| title == "name the"));
+    assert_eq!(listed("open").len(), 3);
     cockpit.quit();
 }
