@@ -122,6 +122,8 @@ pub fn draw_notice(painter: &mut Painter<'_>, layout: &ScreenLayout) {
 pub fn draw_footer(painter: &mut Painter<'_>, area: Rect) {
     let app = painter.app;
     let Rect { y, width, .. } = area;
+    // A view on a small screen may have drawn here.
+    painter.fill(area, painter.style(Role::Normal));
     let mut end = width.saturating_sub(1);
     for (text, role) in footer_facts(app) {
         end = end.saturating_sub(painter.draw_text_right(0, y, end, &text, role) + 2);

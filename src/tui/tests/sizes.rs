@@ -10,6 +10,8 @@ use crate::store::{FindingRow, StoreViewBuilder};
 use crate::tui::app::{App, Pane};
 use crate::tui::keymap::Action;
 use crate::tui::message::{AppMessage, DetailSubject, Tab};
+use crate::tui::views::ViewReply;
+use crate::tui::views::confirm::{ConfirmAction, ConfirmView};
 use crate::tui::{draw, glyphs};
 
 /// Keys that open every screen and window from the lists.
@@ -73,7 +75,15 @@ pub fn check_footer(app: &App, buffer: &Buffer, hint: &str) {
         None => (has(Action::Help), has(Action::Quit)),
         Some(view) => (view.is_window() || has(Action::Help), has(Action::Abort) || has(Action::Back)),
     };
-    assert!(help && out, "{hint}: no key for help or no way out in {footer:?}");
+    assert!(help && out, "{hint}: no key for help or no way out in {footer:?}\n{}", super::support::screen(app));
+}
+
+/// Draws a screen and checks its footer.
+fn check(app: &App, what: &str) {
+    let (columns, rows) = (app.display.columns, app.display.rows);
+    let mut buffer = Buffer::empty(Rect::new(0, 0, columns, rows));
+    draw(app, &mut buffer);
+    check_footer(app, &buffer, &format!("{what} at {columns}x{rows}"));
 }
 
 /// Checks that the column beside every pane is blank, so that text never touches a scroll thumb or a rule.
@@ -155,6 +165,23 @@ fn every_size_between_shows_the_selected_finding() {
         }
     }
     assert_eq!(app.finding_list.cursor.selected, 3);
+}
+
+#[test]
+fn the_footer_stays_on_small_screens_under_questions_and_prompts() {
+    for (columns, rows) in [(20, 5), (40, 6), (24, 7)] {
+        let mut app = showing(columns, rows, view());
+        let text = "a reviewer has not answered yet. Stop the question? The provider may charge for it.".to_owned();
+        let action = ConfirmAction::StopQuestion(finding_id(2).parse().expect("an id"));
+        app.views.open(ConfirmView { action, text });
+        check(&app, "a question");
+        let mut app = showing(columns, rows, view());
+        press(&mut app, "t");
+        let card = ViewReply::TriageCard { finding: finding_id(1), card: Ok(card(1)) };
+        send(&mut app, AppMessage::View(card));
+        press(&mut app, "Z");
+        check(&app, "a prompt over triage mode");
+    }
 }
 
 #[test]

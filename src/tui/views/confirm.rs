@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::fix::{self, FixOrder};
 use super::knowledge::KnowledgeOrder;
-use super::window::draw_window;
+use super::window::{draw_window, place_window};
 use super::{KeyPress, View, ViewFlow, ViewRequest, with_labels};
 use crate::domain::FindingId;
 use crate::tui::app::{App, NoticeLevel};
@@ -96,10 +96,13 @@ impl View for ConfirmView {
     fn draw(&self, painter: &mut Painter<'_>, _layout: &ScreenLayout) {
         let widest = painter.buffer.area.width.saturating_sub(2).max(40);
         let width = (self.text.width() as u16 + 6).clamp(40, widest);
-        let lines = doc::wrap_words(&self.text, usize::from(width.saturating_sub(4)));
+        let columns = place_window(painter.app, width, 1, false).1.width;
+        let lines = doc::wrap_words(&self.text, usize::from(columns));
         let inside = draw_window(painter, width, lines.len() as u16 + 4, false, self.action.title());
-        for (row, line) in (1..).zip(&lines) {
-            painter.draw_text(inside.x, inside.y + row, inside.width, line, Role::Normal);
+        // A small screen has no room for a blank row above the text.
+        let blank = u16::from(usize::from(inside.height) > lines.len());
+        for (y, line) in (inside.y + blank..inside.bottom()).zip(&lines) {
+            painter.draw_text(inside.x, y, inside.width, line, Role::Normal);
         }
     }
 
