@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{
-    ask, asker, cancel, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook, import,
-    indexer, keep, keys, knowledge, ledger, lsp, man, mcp, mute, pause, publish, repos, resume, review, reviewers,
-    runs, show, smells, snooze, stats, status, store, tokens, triage, undo, watch, worker,
+    ask, asker, cancel, compare, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook,
+    import, indexer, keep, keys, knowledge, ledger, lsp, man, mcp, mute, pause, publish, repos, resume, review,
+    reviewers, runs, show, smells, snooze, stats, status, store, tokens, triage, undo, watch, worker,
 };
 #[cfg(feature = "eval")]
 use super::{context_eval, fit_weights, replay};
@@ -146,6 +146,8 @@ pub enum CliCommand {
     Lsp(lsp::LspArgs),
     /// Show what reviews found, cost and saved, and how precise they were
     Stats(stats::StatsArgs),
+    /// Compare two reviews of one change: what both found, what one of them found, and what they cost
+    Compare(compare::CompareArgs),
     /// Manage learned patterns
     Knowledge(knowledge::KnowledgeArgs),
     /// Show what a review would send to a model

@@ -110,6 +110,13 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "compare",
+        &[
+            ("revdeck compare ar_01J8 latest", "two reviews of one change"),
+            ("revdeck compare ar_01J8 ar_01J9 --format json", "for a script"),
+        ],
+    ),
+    (
         "knowledge",
         &[
             ("revdeck knowledge list", "the patterns that reviews have taught"),

@@ -12,6 +12,7 @@ mod ask;
 mod asker;
 mod cancel;
 mod cockpit;
+mod compare;
 mod complete;
 mod completions;
 mod config;
@@ -168,6 +169,7 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
         Some(CliCommand::Mcp(arguments)) => mcp::run(&invocation, &arguments),
         Some(CliCommand::Lsp(arguments)) => lsp::run(&invocation, &arguments),
         Some(CliCommand::Stats(arguments)) => stats::run(&invocation, &arguments),
+        Some(CliCommand::Compare(arguments)) => compare::run(&invocation, &arguments),
         Some(CliCommand::Knowledge(arguments)) => knowledge::run(&invocation, &arguments),
         Some(CliCommand::Context(arguments)) => context::run(&invocation, &arguments),
         #[cfg(feature = "eval")]

@@ -21,11 +21,11 @@ use crate::domain::{Finding, FindingId, Kind, Suggestion};
 
 /// Maximum distance in lines at which the same problem in other words counts as the same. Not from the literature: a
 /// condition and the code it guards.
-const MAX_REWORDED_DISTANCE: u32 = 3;
+pub(super) const MAX_REWORDED_DISTANCE: u32 = 3;
 
 /// Maximum distance in lines at which the same code under the same kind counts as the same problem. Not from the
 /// literature: typical miscounting by models.
-const MAX_MOVED_DISTANCE: u32 = 10;
+pub(super) const MAX_MOVED_DISTANCE: u32 = 10;
 
 /// Maximum number of known findings with which a report is compared. Not from the literature: more findings at one
 /// place cannot be distinguished anyway.

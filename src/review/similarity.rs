@@ -78,6 +78,8 @@ pub(super) struct FindingSimilarity {
     pub same_code: bool,
     /// The titles have hardly a word in common, and the texts do not say the same.
     pub other_title: bool,
+    /// The defects that the texts name are, in part, the same.
+    pub shares_concepts: bool,
     /// Jaccard index in thousandths.
     pub similarity: u32,
 }
@@ -166,6 +168,8 @@ impl FindingWords {
                 && jaccard_permille(&self.title, &other.title) < MAX_OTHER_TITLE_SIMILARITY,
             distinct: self.distinguish(other, similarity),
             same_code: jaccard_permille(&self.code, &other.code) >= MIN_CODE_SIMILARITY,
+            shares_concepts: self.main_concepts().overlaps(other.concepts)
+                || other.main_concepts().overlaps(self.concepts),
             similarity,
         }
     }

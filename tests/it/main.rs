@@ -9,6 +9,7 @@ mod ci;
 mod cli;
 mod cockpit;
 mod command;
+mod compare;
 mod context;
 mod copies;
 mod disk;

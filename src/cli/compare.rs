@@ -1,0 +1,74 @@
+//! `revdeck compare`: compares two reviews of one change.
+
+use clap::Args;
+
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
+use super::output;
+use super::resolve_id::resolve_run;
+use super::session::Invocation;
+use crate::config::RequiredAssets;
+use crate::domain::RunId;
+use crate::report::{ComparedRun, RunComparison};
+use crate::store::{RunRow, Store, StoreView};
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// First run: an id, its beginning, or latest
+    #[arg(value_name = "RUN")]
+    first: String,
+    /// Second run
+    #[arg(value_name = "RUN")]
+    second: String,
+    /// Compare reviews of different changes, too
+    #[arg(long)]
+    any: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: PlainFormat,
+}
+
+/// Runs `revdeck compare`.
+///
+/// # Errors
+///
+/// Returns an error if a run does not exist or has no result, if the runs reviewed different changes, or if the store cannot
+/// be read.
+pub fn run(invocation: &Invocation, arguments: &CompareArgs) -> Result<CliExitCode, CliError> {
+    let session = invocation.open_reading_session(RequiredAssets::Smells)?;
+    let store = &session.store;
+    let ids = [resolve_run(store, &arguments.first)?, resolve_run(store, &arguments.second)?];
+    if ids[0] == ids[1] {
+        return Err(CliError::usage("a run is compared with another one").hint("`revdeck runs` lists them"));
+    }
+    let view = store.view()?;
+    let rows = [find_row(&view, &ids[0])?, find_row(&view, &ids[1])?];
+    if rows[0].diff_fingerprint != rows[1].diff_fingerprint && !arguments.any {
+        let (first, second) = (rows[0].scope, rows[1].scope);
+        return Err(CliError::usage(format!("these runs reviewed different changes: {first} and {second}"))
+            .hint("--any compares them all the same"));
+    }
+    let first = read_run(store, &view, &rows[0], &ids[0])?;
+    let second = read_run(store, &view, &rows[1], &ids[1])?;
+    let comparison = RunComparison::new(&first, &second);
+    match arguments.format {
+        PlainFormat::Text => output::print(&comparison.render(&session.look))?,
+        PlainFormat::Json => output::print_json(&comparison.encode())?,
+    }
+    Ok(CliExitCode::Done)
+}
+
+fn find_row<'a>(view: &'a StoreView, id: &RunId) -> Result<RunRow<'a>, CliError> {
+    let index = view.run_index(id.as_str());
+    index.map(|index| view.run(index)).ok_or_else(|| CliError::usage(format!("the store no longer has {id}")))
+}
+
+fn read_run(store: &Store, view: &StoreView, row: &RunRow<'_>, id: &RunId) -> Result<ComparedRun, CliError> {
+    let findings = match store.output(id)? {
+        Some(output) => output.findings,
+        // A run under way, or one without a result: what its journal has.
+        None => store.reported_findings(id)?,
+    };
+    Ok(ComparedRun::new(view, row, findings))
+}

@@ -1,0 +1,185 @@
+//! Compares two reviews of one change: what both found, what one of them found, what became of it, and what they cost.
+
+use serde_json::{Value, json as value};
+
+use super::figures::{format_dollars, format_millis};
+use super::json::{build_versioned, encode_finding};
+use super::{ExportedFinding, TextOptions, TextStyle, TextTable};
+use crate::domain::text::format_thousands;
+use crate::domain::{Finding, FindingStatus};
+use crate::review::merge_reports;
+use crate::store::{RunRow, StoreView};
+
+/// Review that is compared.
+#[derive(Debug, Clone)]
+pub struct ComparedRun {
+    /// Id of the run.
+    pub id: String,
+    /// Its findings, with their present status.
+    pub findings: Vec<Finding>,
+    reviewer: String,
+    model: String,
+    tokens: u64,
+    dollars: f64,
+    took_ms: i64,
+}
+
+impl ComparedRun {
+    /// Takes what a view knows of a run and of its findings, whose secrets are masked.
+    pub fn new(view: &StoreView, run: &RunRow<'_>, mut findings: Vec<Finding>) -> Self {
+        for finding in &mut findings {
+            *finding = ExportedFinding::new(finding, None).finding;
+            if let Some(index) = view.finding_index(finding.finding_id.as_str()) {
+                finding.status = view.finding(index).status;
+                view.rate_finding(finding);
+            }
+        }
+        Self {
+            id: run.id.to_owned(),
+            findings,
+            reviewer: run.reviewer.to_owned(),
+            model: run.model.to_owned(),
+            tokens: run.tokens,
+            dollars: run.cost,
+            took_ms: run.updated_ms.saturating_sub(run.created_ms),
+        }
+    }
+}
+
+/// Two reviews of one change, by problem.
+#[derive(Debug)]
+pub struct RunComparison<'a> {
+    runs: [&'a ComparedRun; 2],
+    /// Problems that both reported, each in the words of both.
+    both: Vec<[&'a Finding; 2]>,
+    /// Problems that only one of them reported.
+    only: [Vec<&'a Finding>; 2],
+}
+
+impl<'a> RunComparison<'a> {
+    /// Compares two reviews; the most urgent problems come first.
+    pub fn new(first: &'a ComparedRun, second: &'a ComparedRun) -> Self {
+        let runs = [first, second];
+        let (mut both, mut only) = (Vec::new(), [Vec::new(), Vec::new()]);
+        for group in merge_reports(&[&first.findings, &second.findings]) {
+            let found: Vec<&Finding> =
+                group.iter().filter_map(|report| runs[report.member].findings.get(report.finding)).collect();
+            match (found.as_slice(), group.first()) {
+                ([one, other], _) => both.push([*one, *other]),
+                ([one], Some(report)) => only[report.member].push(*one),
+                _ => {}
+            }
+        }
+        both.sort_by_key(|[one, other]| one.priority.min(other.priority));
+        only.iter_mut().for_each(|found| found.sort_by_key(|finding| finding.priority));
+        Self { runs, both, only }
+    }
+
+    /// Renders the comparison: a table of the two reviews, then the problems.
+    pub fn render(&self, look: &TextOptions) -> String {
+        let mut table = TextTable::default();
+        let row = |table: &mut TextTable, name: &str, of: &dyn Fn(&ComparedRun) -> String| {
+            let cells = self.runs.map(of);
+            table.push_row([(TextStyle::Faint, name), (TextStyle::Plain, &cells[0]), (TextStyle::Plain, &cells[1])]);
+        };
+        row(&mut table, "", &|run| run.id.clone());
+        row(&mut table, "reviewer", &|run| match run.model.as_str() {
+            "" => run.reviewer.clone(),
+            model => format!("{} ({model})", run.reviewer),
+        });
+        row(&mut table, "findings", &|run| run.findings.len().to_string());
+        for (name, wanted) in [
+            ("addressed", FindingStatus::Addressed),
+            ("dismissed", FindingStatus::Dismissed),
+            ("undecided", FindingStatus::Open),
+        ] {
+            row(&mut table, name, &|run| {
+                let is_wanted = |finding: &&Finding| match wanted {
+                    FindingStatus::Open => finding.status.is_undecided(),
+                    wanted => finding.status == wanted,
+                };
+                run.findings.iter().filter(is_wanted).count().to_string()
+            });
+        }
+        row(&mut table, "tokens", &|run| format_thousands(run.tokens));
+        row(&mut table, "cost", &|run| format_dollars(run.dollars));
+        row(&mut table, "time", &|run| format_millis(u64::try_from(run.took_ms).unwrap_or(0)));
+        let mut text = table.render(look);
+        self.render_section(&mut text, look, "found by both", self.both.len(), |table| {
+            for [one, other] in &self.both {
+                push_finding(table, one);
+                if one.title != other.title {
+                    let words = format!("{}: {}", other.priority, other.title);
+                    table.push_row([
+                        (TextStyle::Plain, ""),
+                        (TextStyle::Plain, ""),
+                        (TextStyle::Faint, ""),
+                        (TextStyle::Faint, &words),
+                    ]);
+                }
+            }
+        });
+        for (member, found) in self.only.iter().enumerate() {
+            let heading = format!("only {}", self.name(member));
+            self.render_section(&mut text, look, &heading, found.len(), |table| {
+                found.iter().for_each(|finding| push_finding(table, finding));
+            });
+        }
+        text
+    }
+
+    /// Names a review: its reviewer, or its id if both have the same reviewer.
+    fn name(&self, member: usize) -> &str {
+        let [first, second] = self.runs;
+        let run = self.runs[member];
+        if first.reviewer == second.reviewer { &run.id } else { &run.reviewer }
+    }
+
+    fn render_section(
+        &self,
+        text: &mut String,
+        look: &TextOptions,
+        heading: &str,
+        count: usize,
+        fill: impl FnOnce(&mut TextTable),
+    ) {
+        text.push_str(&format!("\n{}\n", look.paint(TextStyle::Strong, &format!("{heading}  {count}"))));
+        let mut table = TextTable::default();
+        fill(&mut table);
+        text.push_str(&table.render(look));
+    }
+
+    /// Encodes the output of `compare --format json`: `runs`, `both`, `only_first`, `only_second`.
+    pub fn encode(&self) -> Value {
+        let encode_run = |run: &&ComparedRun| {
+            value!({
+                "run_id": run.id,
+                "reviewer": run.reviewer,
+                "model": run.model,
+                "findings": run.findings.len(),
+                "tokens": run.tokens,
+                "cost": run.dollars,
+                "took_ms": run.took_ms,
+            })
+        };
+        let encode_all =
+            |found: &[&Finding]| Value::from(found.iter().map(|found| encode_finding(found)).collect::<Vec<_>>());
+        let both = self.both.iter().map(|found| encode_all(found)).collect::<Vec<_>>();
+        build_versioned([
+            ("runs", Value::from(self.runs.iter().map(encode_run).collect::<Vec<_>>())),
+            ("both", Value::from(both)),
+            ("only_first", encode_all(&self.only[0])),
+            ("only_second", encode_all(&self.only[1])),
+        ])
+    }
+}
+
+fn push_finding(table: &mut TextTable, finding: &Finding) {
+    let place = format!("{}:{}", finding.repo_relative_path, finding.line_start);
+    table.push_row([
+        (TextStyle::Plain, finding.priority.to_string().as_str()),
+        (TextStyle::Location, &place),
+        (TextStyle::from_finding_status(finding.status), finding.status.word()),
+        (TextStyle::Plain, &finding.title),
+    ]);
+}

@@ -1,0 +1,235 @@
+//! Merges the reports of several reviewers about one change: the reports of one problem become one group.
+//!
+//! - A group has at most one report of each reviewer: whoever reports two problems has told them apart.
+//! - The groups depend only on the reports, not on the order in which they are given or came. They are no chains: no two
+//!   reports of a group clearly describe two problems.
+
+use std::cmp::Reverse;
+
+use super::accumulate::{MAX_MOVED_DISTANCE, MAX_REWORDED_DISTANCE, main_explanation};
+use super::similarity::{FindingSimilarity, FindingWords, ProblemDistinction};
+use crate::domain::{Finding, FindingId};
+
+/// Report of a reviewer, by their positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MemberReport {
+    /// Position of the reviewer.
+    pub member: usize,
+    /// Position among the reviewer's findings.
+    pub finding: usize,
+}
+
+/// How sure it is that two reports describe one problem; the greater the surer. The last fields make the order total.
+type PairScore<'a> = (bool, bool, bool, bool, u32, Reverse<(&'a FindingId, usize)>, Reverse<(&'a FindingId, usize)>);
+
+/// Report with its words.
+struct KnownReport<'a> {
+    place: MemberReport,
+    finding: &'a Finding,
+    words: FindingWords,
+}
+
+/// Groups the findings of several reviewers by problem. Each report is in one group; the reports of a group are sorted by
+/// reviewer, and the groups by place, kind and id of their first report.
+pub fn merge_reports(members: &[&[Finding]]) -> Vec<Vec<MemberReport>> {
+    let mut reports = Vec::new();
+    for (member, findings) in members.iter().enumerate() {
+        for (at, finding) in findings.iter().enumerate() {
+            let words = FindingWords::from_finding(finding, main_explanation(&finding.explanation));
+            reports.push(KnownReport { place: MemberReport { member, finding: at }, finding, words });
+        }
+    }
+    // Without regard to the order in which they came.
+    reports.sort_by(|a, b| sort_key(a).cmp(&sort_key(b)));
+    let mut pairs: Vec<(PairScore<'_>, usize, usize)> = Vec::new();
+    for (at, report) in reports.iter().enumerate() {
+        let near = reports[at + 1..].iter().enumerate().take_while(|(_, other)| is_near(report.finding, other.finding));
+        for (offset, other) in near.filter(|(_, other)| other.place.member != report.place.member) {
+            if let Some(score) = score_pair(report, other) {
+                pairs.push((score, at, at + 1 + offset));
+            }
+        }
+    }
+    pairs.sort_by(|a, b| b.0.cmp(&a.0));
+    let mut groups: Vec<Vec<usize>> = (0..reports.len()).map(|at| vec![at]).collect();
+    let mut group_of: Vec<usize> = (0..reports.len()).collect();
+    for (_, one, other) in pairs {
+        let (into, from) = (group_of[one].min(group_of[other]), group_of[one].max(group_of[other]));
+        if into == from || !can_join(&reports, &groups[into], &groups[from]) {
+            continue;
+        }
+        let moved = std::mem::take(&mut groups[from]);
+        moved.iter().for_each(|report| group_of[*report] = into);
+        groups[into].extend(moved);
+    }
+    let groups = groups.into_iter().filter(|group| !group.is_empty());
+    groups
+        .map(|group| {
+            let mut places: Vec<MemberReport> = group.iter().map(|report| reports[*report].place).collect();
+            places.sort_unstable();
+            places
+        })
+        .collect()
+}
+
+fn sort_key<'a>(report: &KnownReport<'a>) -> (&'a str, u32, u32, &'static str, &'a FindingId, usize) {
+    let finding = report.finding;
+    let lines = finding.lines();
+    let place = (finding.repo_relative_path.as_str(), lines.start, lines.end);
+    (place.0, place.1, place.2, finding.kind.word(), &finding.finding_id, report.place.member)
+}
+
+/// Returns true while a report further down may be about the same lines. A long finding hides none behind it: reports are
+/// sorted by their first lines.
+fn is_near(report: &Finding, below: &Finding) -> bool {
+    report.repo_relative_path == below.repo_relative_path
+        && below.lines().start <= report.lines().end.saturating_add(MAX_MOVED_DISTANCE)
+}
+
+/// Returns how sure it is that two reports of different reviewers describe one problem; `None` if they do not.
+fn score_pair<'a>(one: &KnownReport<'a>, other: &KnownReport<'a>) -> Option<PairScore<'a>> {
+    let likeness = one.words.compare(&other.words);
+    let is_same_id = one.finding.finding_id == other.finding.finding_id;
+    if !is_same_id && !is_same_problem(one.finding, other.finding, likeness) {
+        return None;
+    }
+    Some((
+        is_same_id,
+        likeness.alike,
+        one.finding.kind == other.finding.kind,
+        one.finding.lines().overlaps(other.finding.lines()),
+        likeness.similarity,
+        Reverse((&one.finding.finding_id, one.place.member)),
+        Reverse((&other.finding.finding_id, other.place.member)),
+    ))
+}
+
+/// Reviewers often disagree about the kind of a problem, so that words decide between kinds, and the place within one.
+fn is_same_problem(one: &Finding, other: &Finding, likeness: FindingSimilarity) -> bool {
+    let apart = one.lines().distance(other.lines());
+    let is_unclear = likeness.distinct == ProblemDistinction::None;
+    let in_other_words = likeness.alike && apart <= MAX_REWORDED_DISTANCE;
+    if one.kind != other.kind && !one.kind.twins().any(|twin| twin == other.kind) {
+        return in_other_words || (apart == 0 && is_unclear && likeness.same_code && likeness.shares_concepts);
+    }
+    let moved = likeness.same_code && !likeness.told_apart && is_unclear && apart <= MAX_MOVED_DISTANCE;
+    let at_one_place = apart == 0 && !likeness.separates(false, one, other);
+    at_one_place || (apart > 0 && moved) || in_other_words
+}
+
+/// Returns true if no reviewer has a report in both groups, and no two reports of them are clearly two problems.
+fn can_join(reports: &[KnownReport<'_>], one: &[usize], other: &[usize]) -> bool {
+    let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (&reports[*a], &reports[*b])));
+    pairs.into_iter().all(|(a, b)| {
+        let is_one = a.finding.finding_id == b.finding.finding_id;
+        a.place.member != b.place.member
+            && (is_one || !a.words.compare(&b.words).distinct.separates(a.finding, b.finding))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rstest::rstest;
+
+    use super::*;
+    use crate::domain::Kind;
+    use crate::review::unit_engine::tests::finding;
+
+    fn report(lines: (u32, u32), kind: Kind, title: &str, code: &str) -> Finding {
+        let mut report = finding("src/client.rs", lines.0, lines.1, 2);
+        report.finding_id = FindingId::from_parts(kind.word(), "src/client.rs", &format!("{title} {lines:?}"), 0);
+        (report.kind, report.title, report.quoted_code) = (kind, title.to_owned(), code.to_owned());
+        report
+    }
+
+    use Kind::{Concurrency, Correctness, ErrorHandling, MissingErrorHandling, Performance, Security};
+
+    /// What two models say of one change: the same problem in other words and kinds, and other problems nearby.
+    #[rstest]
+    #[case::in_the_same_words(((41, 41), Security, "A live API key is committed"), ((41, 41), Security, "A live API key is committed"), true)]
+    #[case::in_other_words(((41, 41), Security, "Hardcoded API key in source"), ((41, 41), Security, "API key is hardcoded in the source"), true)]
+    #[case::at_one_place_in_unlike_words(((41, 44), Correctness, "Off by one"), ((42, 42), Correctness, "Wrong bound"), true)]
+    #[case::under_another_kind(((41, 44), Correctness, "Lock is held across await"), ((43, 43), Concurrency, "The lock is held across an await"), true)]
+    #[case::twins(((10, 12), MissingErrorHandling, "Error of read is ignored"), ((12, 12), ErrorHandling, "Ignored error on read"), true)]
+    #[case::another_kind_and_another_problem(((41, 44), Correctness, "Off by one in the window"), ((43, 43), Security, "User input reaches the shell"), false)]
+    #[case::another_kind_and_words_that_say_little(((41, 44), Performance, "This is slow"), ((41, 44), Correctness, "This looks wrong"), false)]
+    #[case::another_name(((41, 41), Correctness, "Result of `read` is ignored"), ((42, 42), Correctness, "Result of `write` is ignored"), false)]
+    #[case::two_problems_on_one_line(((41, 41), Security, "SQL injection through `name`"), ((41, 41), Security, "Any caller may delete: no permission is needed"), false)]
+    #[case::far_apart(((41, 41), Correctness, "Unchecked index"), ((90, 90), Correctness, "Unchecked index"), false)]
+    fn two_reviewers(
+        #[case] one: ((u32, u32), Kind, &str),
+        #[case] other: ((u32, u32), Kind, &str),
+        #[case] is_one_problem: bool,
+    ) {
+        let first = [report(one.0, one.1, one.2, "let a = b;")];
+        let second = [report(other.0, other.1, other.2, "let c = d;")];
+        for members in [[&first[..], &second[..]], [&second[..], &first[..]]] {
+            assert_eq!(merge_reports(&members).len(), if is_one_problem { 1 } else { 2 }, "{one:?} {other:?}");
+        }
+    }
+
+    #[test]
+    fn a_reviewer_is_in_a_group_once_and_no_chain_joins_two_problems() {
+        let same = |title| report((41, 44), Correctness, title, "let a = b;");
+        // The second reviewer tells two problems apart; the first one has one text at the place of both.
+        let (first, second) =
+            ([same("Retries never stop")], [same("Retries never stop"), same("The wait is not bounded")]);
+        let groups = merge_reports(&[&first, &second]);
+        let shape: Vec<Vec<usize>> =
+            groups.iter().map(|group| group.iter().map(|report| report.member).collect()).collect();
+        assert_eq!(shape.iter().filter(|members| **members == [0, 1]).count(), 1, "{shape:?}");
+        assert_eq!(groups.len(), 2);
+        let third = [same("Retries never stop")];
+        let groups = merge_reports(&[&first, &second, &third]);
+        assert!(groups.len() == 2 && groups.iter().any(|group| group.len() == 3), "three agree: {groups:?}");
+        assert!(merge_reports(&[]).is_empty() && merge_reports(&[&[], &[]]).is_empty());
+    }
+
+    fn arbitrary_reports() -> impl Strategy<Value = Vec<Finding>> {
+        let titles =
+            ["Unchecked index", "Unchecked division", "Lock held across await", "Off by one", "Index is unchecked"];
+        let kinds = [Correctness, Concurrency, Security, MissingErrorHandling];
+        let one = (1..30_u32, 0..4_u32, 0..titles.len(), 0..kinds.len()).prop_map(move |(line, more, title, kind)| {
+            report((line, line + more), kinds[kind], titles[title], "let a = b;")
+        });
+        prop::collection::vec(one, 0..12)
+    }
+
+    proptest! {
+        #[test]
+        fn groups_do_not_depend_on_the_order_of_the_reports(
+            members in prop::collection::vec(arbitrary_reports(), 1..4),
+            turns in prop::collection::vec(0..12_usize, 3),
+        ) {
+            let by_id = |members: &[Vec<Finding>]| {
+                let slices: Vec<&[Finding]> = members.iter().map(Vec::as_slice).collect();
+                let mut groups: Vec<Vec<(usize, String)>> = merge_reports(&slices)
+                    .into_iter()
+                    .map(|group| {
+                        let name = |report: MemberReport| {
+                            (report.member, members[report.member][report.finding].finding_id.to_string())
+                        };
+                        group.into_iter().map(name).collect()
+                    })
+                    .collect();
+                groups.sort();
+                groups
+            };
+            // A reviewer reports an id once.
+            let mut members = members;
+            for reports in &mut members {
+                reports.sort_by(|a, b| a.finding_id.cmp(&b.finding_id));
+                reports.dedup_by(|a, b| a.finding_id == b.finding_id);
+            }
+            let before = by_id(&members);
+            let count: usize = members.iter().map(Vec::len).sum();
+            prop_assert_eq!(before.iter().map(Vec::len).sum::<usize>(), count, "each report is in one group");
+            for (reports, turn) in members.iter_mut().zip(turns) {
+                let by = turn % reports.len().max(1);
+                reports.rotate_left(by);
+            }
+            prop_assert_eq!(by_id(&members), before);
+        }
+    }
+}

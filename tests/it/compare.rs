@@ -1,0 +1,67 @@
+//! `revdeck compare`: two reviewers of one change, with real processes.
+
+use serde_json::Value;
+
+use crate::env::{DONE, TestEnvironment, USAGE, err, run};
+
+/// Answer of a program that finds the mutable default, in words of its own, and a problem that the built-in reviewer does
+/// not know.
+const ANSWER: &str = r#"{"findings":[
+    {"path":"app.py","line_start":1,"line_end":1,"kind":"CORRECTNESS","severity":"high","title":"the default items=[] is one object for all calls","explanation":"Calls share it."},
+    {"path":"app.py","line_start":2,"line_end":2,"kind":"SECURITY","severity":"high","title":"path is read without a check","explanation":"Any file can be read."}
+]}"#;
+
+fn reviewed_twice() -> (TestEnvironment, [String; 2]) {
+    let test = TestEnvironment::new();
+    test.write("app.py", "a = 1\n");
+    test.commit("base");
+    test.write("app.py", "def load(path, items=[]):\n    return items + [open(path)]\n");
+    let script = test.home().join("agent.sh");
+    std::fs::create_dir_all(test.home()).expect("a folder");
+    std::fs::write(&script, format!("cat > /dev/null\ncat <<'END'\n{ANSWER}\nEND\n")).expect("written");
+    test.settings(&format!(
+        "on_open = \"nothing\"\n[reviewers.agent]\nkind = \"command\"\ncommand = [\"sh\", \"{}\"]\n",
+        script.display()
+    ));
+    let review = |reviewer: &str| {
+        let reviewed = test.json(&["review", "--reviewer", reviewer, "--wait", "--format", "json"], DONE);
+        reviewed["run"]["run_id"].as_str().expect("an id").to_owned()
+    };
+    let runs = [review("builtin"), review("agent")];
+    (test, runs)
+}
+
+#[test]
+fn two_reviews_of_one_change_are_compared_by_problem() {
+    let (test, [builtin, agent]) = reviewed_twice();
+    let compared = test.json(&["compare", &builtin, &agent, "--format", "json"], DONE);
+    let titles = |found: &Value| -> Vec<String> {
+        let findings = found.as_array().cloned().unwrap_or_default();
+        findings.iter().map(|finding| finding["title"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(compared["both"].as_array().map(Vec::len), Some(1), "{compared}");
+    assert_eq!(titles(&compared["both"][0]).len(), 2);
+    assert_eq!(titles(&compared["only_second"]), ["path is read without a check"]);
+    assert_eq!(compared["runs"][1]["reviewer"], "agent");
+    let shown = run(&test, &["compare", &builtin, &agent], DONE);
+    for part in ["found by both  1", "only agent  1", "path is read without a check", "reviewer", "undecided"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    // The other way round, and by beginnings of ids.
+    let turned = test.json(&["compare", &agent, &builtin, "--format", "json"], DONE);
+    assert_eq!(turned["only_first"], compared["only_second"]);
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_with_what_to_do() {
+    let (test, [builtin, agent]) = reviewed_twice();
+    let same = test.revdeck(&["compare", &agent, "latest"]);
+    assert_eq!(same.status.code(), Some(USAGE));
+    assert!(err(&same).contains("a run is compared with another one"), "{}", err(&same));
+    test.write("app.py", "def load(path, items=[]):\n    return items\n");
+    run(&test, &["review", "--wait"], DONE);
+    let other = test.revdeck(&["compare", &builtin, "latest"]);
+    assert_eq!(other.status.code(), Some(USAGE));
+    assert!(err(&other).contains("different changes") && err(&other).contains("--any"), "{}", err(&other));
+    run(&test, &["compare", &builtin, "latest", "--any"], DONE);
+}
