@@ -7,8 +7,11 @@ use crate::domain::Finding;
 use crate::runner::{LocatedFinding, OWN_REVIEWER, locate_findings};
 use crate::store::{FindingRow, StoreView};
 
-/// Most other snapshots whose findings are located in one; each costs a comparison of two trees.
-const MAX_SNAPSHOTS: usize = 100;
+/// Most comments of the user that are located in a snapshot. Each is a run, whose result is read.
+const MAX_COMMENTS: usize = 200;
+/// Most runs of other reviewers whose findings are located in a snapshot, the newest ones. With all of 10,000 runs, the
+/// cockpit takes 266 MB instead of 60.
+const MAX_RUNS: usize = 40;
 /// Snapshots whose findings are kept: those of the diff, of the list of files and of what was shown before.
 const MAX_KEPT: usize = 4;
 
@@ -68,11 +71,14 @@ impl PageLoader {
         // What the user has written comes first; then the newest runs, as the view is sorted.
         let reviewer = |index: usize| view.run_index(view.finding(index).last_run).map(|at| view.run(at).reviewer);
         chosen.sort_by_key(|index| reviewer(*index) != Some(OWN_REVIEWER));
-        let mut snapshots: HashSet<&str> = HashSet::new();
+        let (mut comments, mut runs) = (HashSet::new(), HashSet::new());
         chosen.retain(|index| {
-            let Some(run) = view.run_index(view.finding(*index).last_run) else { return false };
-            let snapshot = view.run(run).snapshot_commit;
-            snapshots.contains(snapshot) || (snapshots.len() < MAX_SNAPSHOTS && snapshots.insert(snapshot))
+            let run = view.finding(*index).last_run;
+            let (known, most) = match reviewer(*index) == Some(OWN_REVIEWER) {
+                true => (&mut comments, MAX_COMMENTS),
+                false => (&mut runs, MAX_RUNS),
+            };
+            known.contains(run) || (known.len() < most && known.insert(run))
         });
         let key = |index: usize| {
             let row = view.finding(index);
