@@ -181,6 +181,7 @@ fn a_comment_is_rewritten_and_taken_back() {
     cockpit.press("E");
     cockpit.wait_for("Rewrite the comment on");
     cockpit.press("\x1b[A\x05 now\r");
+    cockpit.wait_for("comment written at large.py:7-10");
     cockpit.wait("the new title", |_| listed("open") == text("name the value now", "in one place, please"));
     assert_eq!(listed("dismissed"), text("name the value", "in one place, please"));
     // An undo brings the text before the rewriting back.
