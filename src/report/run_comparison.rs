@@ -88,17 +88,14 @@ impl<'a> RunComparison<'a> {
             model => format!("{} ({model})", run.reviewer),
         });
         row(&mut table, "findings", &|run| run.findings.len().to_string());
-        for (name, wanted) in [
-            ("addressed", FindingStatus::Addressed),
-            ("dismissed", FindingStatus::Dismissed),
-            ("undecided", FindingStatus::Open),
-        ] {
+        let outcomes: [(&str, fn(FindingStatus) -> bool); 3] = [
+            ("addressed", |status| status == FindingStatus::Addressed),
+            ("dismissed", |status| status == FindingStatus::Dismissed),
+            ("undecided", FindingStatus::is_undecided),
+        ];
+        for (name, is_counted) in outcomes {
             row(&mut table, name, &|run| {
-                let is_wanted = |finding: &&Finding| match wanted {
-                    FindingStatus::Open => finding.status.is_undecided(),
-                    wanted => finding.status == wanted,
-                };
-                run.findings.iter().filter(is_wanted).count().to_string()
+                run.findings.iter().filter(|finding| is_counted(finding.status)).count().to_string()
             });
         }
         row(&mut table, "tokens", &|run| format_thousands(run.tokens));

@@ -145,7 +145,7 @@ mod tests {
 
     use Kind::{Concurrency, Correctness, ErrorHandling, MissingErrorHandling, Performance, Security};
 
-    /// What two models say of one change: the same problem in other words and kinds, and other problems nearby.
+    /// Pairs of reports about one change, each by another reviewer: one problem in other words or kinds, or two problems.
     #[rstest]
     #[case::in_the_same_words(((41, 41), Security, "A live API key is committed"), ((41, 41), Security, "A live API key is committed"), true)]
     #[case::in_other_words(((41, 41), Security, "Hardcoded API key in source"), ((41, 41), Security, "API key is hardcoded in the source"), true)]

@@ -65,8 +65,11 @@ pub struct WrittenComment {
 /// Finding of the user after its run has ended.
 enum RecordedComment {
     Raised(FindingId),
-    /// The same words were dismissed before.
-    HeldBack(FindingId),
+    /// Not raised, for this reason: mostly because the same words were withdrawn before.
+    HeldBack {
+        finding: FindingId,
+        reason: String,
+    },
 }
 
 impl OwnFinding {
@@ -101,13 +104,11 @@ impl Importer<'_> {
     pub fn write_own_finding(&self, own: &OwnFinding, rewrites: Option<&FindingId>) -> Result<WrittenComment, String> {
         let finding = match self.record_own_finding(own)? {
             RecordedComment::Raised(finding) => finding,
-            RecordedComment::HeldBack(finding) => {
+            RecordedComment::HeldBack { finding, .. } => {
                 self.set_own_status(&finding, FindingStatus::Open, "")?;
                 match self.record_own_finding(own)? {
                     RecordedComment::Raised(finding) => finding,
-                    RecordedComment::HeldBack(_) => {
-                        return Err("the line has too many withdrawn comments; write it about another line".to_owned());
-                    }
+                    RecordedComment::HeldBack { reason, .. } => return Err(reason),
                 }
             }
         };
@@ -135,8 +136,11 @@ impl Importer<'_> {
         let output = self.services.store.output(&outcome.run.run_id).map_err(|error| error.to_string())?;
         let output = output.ok_or("the store has no output of the comment")?;
         let raised = output.findings.first().map(|finding| RecordedComment::Raised(finding.finding_id.clone()));
-        let held_back =
-            || output.held_back.first().map(|held| RecordedComment::HeldBack(held.finding.finding_id.clone()));
+        let held_back = || {
+            let held = output.held_back.first()?;
+            let finding = held.finding.finding_id.clone();
+            Some(RecordedComment::HeldBack { finding, reason: held.reason.clone() })
+        };
         raised.or_else(held_back).ok_or_else(|| "the store did not keep the comment".to_owned())
     }
 
