@@ -88,13 +88,13 @@ impl<'a> RunComparison<'a> {
             model => format!("{} ({model})", run.reviewer),
         });
         row(&mut table, "findings", &|run| run.findings.len().to_string());
-        let outcomes: [(&str, fn(FindingStatus) -> bool); 3] = [
-            ("addressed", |status| status == FindingStatus::Addressed),
-            ("dismissed", |status| status == FindingStatus::Dismissed),
-            ("undecided", FindingStatus::is_undecided),
-        ];
-        for (name, is_counted) in outcomes {
-            row(&mut table, name, &|run| {
+        for outcome in ["addressed", "dismissed", "undecided"] {
+            let is_counted = |status: FindingStatus| match outcome {
+                "addressed" => status == FindingStatus::Addressed,
+                "dismissed" => status == FindingStatus::Dismissed,
+                _ => status.is_undecided(),
+            };
+            row(&mut table, outcome, &|run| {
                 run.findings.iter().filter(|finding| is_counted(finding.status)).count().to_string()
             });
         }
