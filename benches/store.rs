@@ -89,6 +89,7 @@ mod append {
             action: TriageAction::Set,
             group: "01JD3Z8Q6M7S5V2K4T9XWB1C0E".into(),
             run_id: None,
+            merged_into: None,
         }
     }
 
@@ -439,6 +440,7 @@ mod open {
             action: TriageAction::Set,
             group: "g".into(),
             run_id: None,
+            merged_into: None,
         };
         place.store.append_dispositions(&[line]).expect("appended");
         bencher.bench_local(|| check(&place.store.refresh_view(&view).expect("a view")));

@@ -297,6 +297,7 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
                     action: TriageAction::Set,
                     group: dice.hex(16),
                     run_id: None,
+                    merged_into: None,
                 };
                 line(&mut triage, &disposition)?;
             }

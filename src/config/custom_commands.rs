@@ -209,7 +209,8 @@ pub fn parse_command(
     Ok(CustomCommand { name, key, run, shell, place, pause, location })
 }
 
-fn find_field(table: &DeTable<'_>, name: &str) -> Option<(Result<SettingValue, String>, usize)> {
+/// Returns the value of a field and its byte offset.
+pub(super) fn find_field(table: &DeTable<'_>, name: &str) -> Option<(Result<SettingValue, String>, usize)> {
     let (_, value) = table.iter().find(|(field, _)| field.get_ref() == name)?;
     Some((parse_value(value.get_ref()), value.span().start))
 }

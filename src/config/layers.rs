@@ -13,6 +13,7 @@ use super::custom_commands::{self, CustomCommand};
 use super::error::{ConfigError, SettingLocation};
 use super::keymap_files::{self, KeyPreset, KeymapFile};
 use super::keys::{self, SettingType, SettingValue, Trust};
+use super::panels::{self, PanelSettings};
 use super::reviewers::{self, ReviewerTable};
 use super::settings_file::{self, SettingsFile, SymlinkPolicy};
 use super::strictness::ThresholdStrictness;
@@ -138,7 +139,7 @@ pub struct LoadedSettings {
     pub entries: Vec<EffectiveSetting>,
     /// Changed thresholds as key, value and origin; keys are written as `smells.long_method.max_code_lines`.
     pub thresholds: Vec<(String, String, SettingOrigin)>,
-    /// Reviewer settings with their origin, including defaults; keys are written as `reviewers.NAME.model`.
+    /// Settings of reviewers and panels with their origin, including defaults; keys are written as `reviewers.NAME.model`.
     pub reviewers: Vec<EffectiveSetting>,
     /// Warnings, one line each, safe for a terminal.
     pub warnings: Vec<String>,
@@ -169,6 +170,7 @@ struct SettingsLoader {
     settings: Vec<Option<(SettingValue, SettingOrigin)>>,
     reviewers: BTreeMap<String, ReviewerTable>,
     commands: BTreeMap<String, CustomCommand>,
+    panels: BTreeMap<String, PanelSettings>,
     /// Texts of saved filters, by name.
     filters: BTreeMap<String, String>,
     smells: Vec<toml::Table>,
@@ -274,6 +276,7 @@ impl SettingsLoader {
             settings: vec![None; KEYS.len()],
             reviewers: BTreeMap::new(),
             commands: BTreeMap::new(),
+            panels: BTreeMap::new(),
             filters: BTreeMap::new(),
             smells: Vec::new(),
             thresholds: Vec::new(),
@@ -332,6 +335,16 @@ impl SettingsLoader {
                         }
                     }
                 }
+                ("panels", DeValue::Table(tables)) if layer != SettingsLayer::Repository => {
+                    for (panel, fields) in tables {
+                        match panels::parse_panel(document, panel, fields) {
+                            Ok(parsed) => {
+                                self.panels.insert(parsed.name.clone(), parsed);
+                            }
+                            Err(error) => self.report_mistake(layer, error)?,
+                        }
+                    }
+                }
                 ("filters", DeValue::Table(filters)) if layer != SettingsLayer::Repository => {
                     for (name, text) in filters {
                         match text.get_ref() {
@@ -355,6 +368,15 @@ impl SettingsLoader {
             if let Some(reviewer) = self.reviewers.get_mut(&name) {
                 reviewer.settings.fallback = None;
             }
+        }
+        let is_reviewer = |name: &str| self.reviewers.contains_key(name);
+        let wrong = |(name, panel): (&String, &PanelSettings)| {
+            panels::check_members(panel, is_reviewer).map(|error| (name.clone(), error))
+        };
+        let wrong: Vec<(String, ConfigError)> = self.panels.iter().filter_map(wrong).collect();
+        for (name, error) in wrong {
+            self.report_mistake(layer, error)?;
+            self.panels.remove(&name);
         }
         Ok(())
     }
@@ -406,7 +428,7 @@ impl SettingsLoader {
             let names: Vec<&str> = KEYS
                 .iter()
                 .map(|key| key.name)
-                .chain(["[reviewers.NAME]", "[commands.NAME]", "[filters]", "[smells]"])
+                .chain(["[reviewers.NAME]", "[panels.NAME]", "[commands.NAME]", "[filters]", "[smells]"])
                 .collect();
             let problem = format!("there is no such setting{}", did_you_mean(name, names.iter().copied()));
             return Err(document.value_error(start, name, problem, names.join(", ")));
@@ -516,8 +538,9 @@ impl SettingsLoader {
     fn finish(self, smells: String, keymap: Vec<KeymapFile>) -> Result<LoadedSettings, ConfigError> {
         let entries = self.list_entries();
         let settings = self.build_settings(&entries, smells, keymap)?;
-        let reviewers =
-            self.reviewers.iter().flat_map(|(name, reviewer)| list_reviewer_settings(name, reviewer)).collect();
+        let panels = self.panels.values().flat_map(list_panel_settings);
+        let reviewers = self.reviewers.iter().flat_map(|(name, reviewer)| list_reviewer_settings(name, reviewer));
+        let reviewers = reviewers.chain(panels).collect();
         let Self { thresholds, warnings, mistaken, .. } = self;
         Ok(LoadedSettings { settings, entries, thresholds, reviewers, warnings, has_mistakes: mistaken })
     }
@@ -547,6 +570,7 @@ impl SettingsLoader {
         }
         settings.reviewers = self.reviewers.iter().map(|(name, it)| (name.clone(), it.settings.clone())).collect();
         settings.commands = self.commands.values().cloned().collect();
+        settings.panels.clone_from(&self.panels);
         settings.filters.clone_from(&self.filters);
         (settings.smells, settings.keymap) = (smells, keymap);
         Ok(settings)
@@ -572,6 +596,19 @@ fn list_reviewer_settings(name: &str, reviewer: &ReviewerTable) -> Vec<Effective
             key: format!("reviewers.{name}.{field}"),
             value,
             origin: origin(field),
+        })
+        .collect()
+}
+
+/// Lists a panel's settings, each with the location of its reviewers.
+fn list_panel_settings(panel: &PanelSettings) -> Vec<EffectiveSetting> {
+    let origin = SettingOrigin::User(panel.location.clone());
+    let shown = panel.list_fields().into_iter();
+    shown
+        .map(|(field, value)| EffectiveSetting {
+            key: format!("panels.{}.{field}", panel.name),
+            value,
+            origin: origin.clone(),
         })
         .collect()
 }

@@ -16,6 +16,7 @@ mod layers;
 mod loosened_rules;
 mod models;
 mod money;
+mod panels;
 mod paths;
 mod prompts;
 mod reviewers;
@@ -41,6 +42,8 @@ pub use layers::{
 pub(crate) use loosened_rules::describe_loosened_rules;
 pub(crate) use models::{ModelCatalog, ModelFacts, ModelMatch, ModelPrice, ToolUse};
 pub(crate) use money::Dollars;
+pub use panels::PanelSettings;
+pub(crate) use panels::check_names as check_panel_names;
 pub use paths::Paths;
 pub use prompts::PromptName;
 pub(crate) use prompts::{Prompt, Prompts};

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::keys::{SettingKey, SettingType as Form, SettingValue, setting_table};
 use super::reviewers::EMBEDDING_WORDS;
-use super::{CustomCommand, Dollars, KeyPreset, KeymapFile, ReviewerKind, ReviewerSettings, SettingOrigin};
+use super::{CustomCommand, Dollars, KeyPreset, KeymapFile, PanelSettings, ReviewerKind, ReviewerSettings, SettingOrigin};
 use crate::domain::{OmissionReason, Priority, QuietHours, Scope, WatchTrigger, word_enum};
 
 word_enum!(
@@ -118,6 +118,8 @@ setting_table! {
     Settings at "" {
         /// Reviewer when a request names none: `builtin` or a key of `reviewers`.
         default_reviewer: String, Form::Text, User;
+        /// Panel when a person's request names no reviewer: a key of `panels`; empty for the default reviewer.
+        default_panel: String, Form::OptionalText, User;
         /// Scope to review by default; `None` means the worktree if it has changes, else HEAD's commit.
         #[serde(deserialize_with = "none_if_no_value")]
         default_scope: Option<Scope>, Form::Scope, Repository;
@@ -197,6 +199,9 @@ setting_table! {
         /// User's `[reviewers]` tables by name; `builtin` needs no table.
         #[serde(skip)]
         reviewers: BTreeMap<String, ReviewerSettings>;
+        /// User's `[panels]` tables by name.
+        #[serde(skip)]
+        panels: BTreeMap<String, PanelSettings>;
         /// `assets/smells.toml` with the user's and the repository's changes merged in, as TOML.
         #[serde(skip)]
         smells: String;

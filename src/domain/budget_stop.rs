@@ -18,6 +18,8 @@ word_enum!(
         DayTokens = "day_tokens",
         /// Turns of the run: `window.max_turns`.
         Turns = "turns",
+        /// US dollars of all members of a panel: `max_cost` of the panel.
+        PanelCost = "panel_cost",
     }
 );
 
@@ -44,6 +46,7 @@ impl BudgetStop {
             BudgetKind::DayCost => ("budget of the day", &dollars, ""),
             BudgetKind::DayTokens => ("budget of the day", &count, " tokens"),
             BudgetKind::Turns => ("turn limit", &count, " turns"),
+            BudgetKind::PanelCost => ("budget of the panel", &dollars, ""),
         };
         format!("{limit} reached at {} of {}{unit}", format(self.reached), format(self.limit))
     }
@@ -65,6 +68,7 @@ mod tests {
         2_000_000.0,
         "budget of the day reached at 2,000,000 of 2,000,000 tokens"
     )]
+    #[case(BudgetKind::PanelCost, 1.2, 1.25, "budget of the panel reached at $1.20 of $1.25")]
     #[case(BudgetKind::Turns, 20.0, 20.0, "turn limit reached at 20 of 20 turns")]
     fn each_kind_of_budget_has_its_words(
         #[case] kind: BudgetKind,

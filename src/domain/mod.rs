@@ -21,6 +21,7 @@ mod ids;
 mod kind;
 mod ledger_delivery;
 mod model;
+mod panel;
 pub(crate) mod patch;
 pub mod quoted_code;
 mod reported_problem;
@@ -55,6 +56,7 @@ pub use ids::{BadId, FindingId, FixId, PatternId, RunId, content_hash};
 pub use kind::Kind;
 pub use ledger_delivery::{LedgerDelivery, LedgerForm, LedgerFormat, TokenCountPrecision};
 pub use model::{Effort, Encoding, SummaryAuthor};
+pub use panel::{Panel, PanelMember};
 pub use reported_problem::{RejectedReport, ReportedProblem};
 pub use review_unit::{DiffPart, ReviewUnitKind, ReviewedFile, UnitReport};
 pub use run::{

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
-use super::{BudgetStop, Coverage, Finding, FindingId, FixId, Priority, RunId, Scope, Time, is_default};
+use super::{BudgetStop, Coverage, Finding, FindingId, FixId, Panel, Priority, RunId, Scope, Time, is_default};
 
 word_enum!(
     /// Status of a run. A terminal status never changes again.
@@ -453,7 +453,7 @@ pub struct RunReuse {
     pub last_head: String,
 }
 
-/// Other runs that a run replaces, continues or waits for.
+/// Other runs that a run replaces, continues, waits for or belongs to.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunLinks {
     /// Newer run that replaced this one.
@@ -471,6 +471,12 @@ pub struct RunLinks {
     /// Older run that may finish first; its results are carried over to this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<RunId>,
+    /// Run of the panel that requested this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member_of: Option<RunId>,
+    /// Members, if this is the run of a panel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub panel: Option<Panel>,
 }
 
 /// Reason why a run ended before it was complete, or went on although newer code was requested.
@@ -554,6 +560,10 @@ mod tests {
             "last_reuse_head": "h2", "superseded_by": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0F",
             "reused_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0G", "carried_over_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0H",
             "resumed_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0J", "waits_for": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0K",
+            "member_of": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0M",
+            "panel": {"name": "three", "members": [
+                {"reviewer": "deep", "run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0N", "decision": "reuse", "saved_token_estimate": 9},
+            ], "max_cost": 1.5},
             "full": true, "private": true, "paused": true, "cancel_reason": "user_stop", "cancel_note": "enough",
             "finish_note": "nearly done", "error_class": "network", "error_summary": "no route",
         });

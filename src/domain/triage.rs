@@ -43,6 +43,9 @@ pub struct Disposition {
     /// Run in which the engine saw the evidence for this change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<RunId>,
+    /// Finding of a panel's list that describes the same problem, because of which this one is obsolete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged_into: Option<FindingId>,
 }
 
 impl Disposition {

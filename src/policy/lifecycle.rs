@@ -200,6 +200,7 @@ pub fn next_status(id: &FindingId, present: FindingState, evidence: &Evidence<'_
         action: TriageAction::Set,
         group: run.to_string(),
         run_id: Some(run.clone()),
+        merged_into: None,
     })
 }
 
@@ -392,6 +393,7 @@ mod tests {
             action: TriageAction::Set,
             group: String::new(),
             run_id: None,
+            merged_into: None,
         };
         let (user, engine) = (Actor::User, Actor::Engine);
         for (history, expected) in [

@@ -81,7 +81,7 @@ impl fmt::Display for QuestionOverBudget {
         let Self { kind, most, used, limit } = *self;
         let count = |amount: f64| format_thousands(amount as u64);
         match kind {
-            BudgetKind::RunCost | BudgetKind::DayCost => {
+            BudgetKind::RunCost | BudgetKind::DayCost | BudgetKind::PanelCost => {
                 let (most, used, limit) = (format_dollars(most), format_dollars(used), format_dollars(limit));
                 write!(f, "it may cost {most}, and {used} of {limit} are used (budget.{kind})")
             }

@@ -77,6 +77,7 @@ mod launcher;
 mod learning;
 mod ledger_feed;
 mod located_findings;
+mod panel;
 pub(crate) mod process;
 mod prompt;
 mod recovery;
@@ -250,6 +251,14 @@ pub enum RunnerError {
         /// Names of all reviewers, separated by commas.
         known: String,
     },
+    /// No panel has this name.
+    #[error("there is no panel named {name:?}; there are: {known}")]
+    UnknownPanel {
+        /// Requested name.
+        name: String,
+        /// Names of all panels, separated by commas.
+        known: String,
+    },
     /// The key of the reviewer is missing, so that nothing was queued.
     #[error(transparent)]
     MissingKey(#[from] MissingKey),
@@ -324,6 +333,7 @@ impl RunnerError {
             Self::Store(error) => return Some(error.hint()),
             Self::Config(error) => return Some(error.hint()),
             Self::MissingKey(missing) => return Some(missing.hint()),
+            Self::UnknownPanel { .. } => "a panel is a [panels.NAME] table in your settings; `--reviewer a,b` needs none",
             Self::UnknownReviewer { .. } => "`revdeck config show` lists the reviewers of your settings",
             Self::Limits(_) => "`revdeck config path` says where smells.toml is",
             Self::Unsettled { .. } => {

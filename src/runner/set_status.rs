@@ -73,6 +73,7 @@ fn build_dispositions(
                 action: TriageAction::Set,
                 group: group.clone(),
                 run_id: None,
+                merged_into: None,
             }),
             Err(Refusal::AlreadySo(_)) => {}
             Err(refusal) => return Err(SetStatusError::Refused { finding: id.clone(), status, refusal }),

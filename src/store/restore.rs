@@ -143,6 +143,7 @@ impl Store {
                     action: TriageAction::Set,
                     group,
                     run_id: None,
+                    merged_into: None,
                 });
             }
         };

@@ -367,6 +367,7 @@ mod tests {
             action: TriageAction::Set,
             group: group.into(),
             run_id: None,
+            merged_into: None,
         }
     }
 

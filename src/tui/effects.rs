@@ -557,6 +557,7 @@ fn apply_triage_order(store: &Store, ambient: &ClockAndIds, order: &TriageOrder)
                     action: TriageAction::Set,
                     group: group.clone(),
                     run_id: None,
+                    merged_into: None,
                 })
             };
             let decided = store.decide(|log| lines.iter().map(|line| disposition(log, line)).collect::<Result<_, _>>());

@@ -48,6 +48,7 @@ fn concurrent_undos_take_back_one_decision_each() {
             action: TriageAction::Set,
             group: format!("t_{n}"),
             run_id: None,
+            merged_into: None,
         };
         store.append_dispositions(&[line]).expect("written");
     }

@@ -103,6 +103,7 @@ fn disposition(n: usize, status: FindingStatus, group: &str) -> Disposition {
         action: TriageAction::Set,
         group: group.into(),
         run_id: None,
+        merged_into: None,
     }
 }
 

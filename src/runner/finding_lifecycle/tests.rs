@@ -139,6 +139,7 @@ impl LifecycleFixture {
             action: TriageAction::Set,
             group: "g".to_owned(),
             run_id: None,
+            merged_into: None,
         };
         self.services.store.append_dispositions(&[line]).expect("stored");
     }

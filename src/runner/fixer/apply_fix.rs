@@ -375,6 +375,7 @@ impl Fixer<'_> {
                     action: TriageAction::Set,
                     group: group.clone(),
                     run_id: None,
+                    merged_into: None,
                 })
             });
             Ok::<_, StoreError>(lines.collect())

@@ -3,6 +3,7 @@
 pub(super) mod commit_hook;
 pub(super) mod needless_runs;
 pub(super) mod older_run_progress;
+mod panel_request;
 pub(super) mod opening;
 pub(super) mod preview;
 pub(super) mod request;

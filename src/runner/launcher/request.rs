@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{
-    CancelReason, Coverage, Fix, OmissionReason, ReviewSubject, RunEnding, RunEvent, RunId, RunLinks, RunOutcome,
+    CancelReason, Coverage, Fix, OmissionReason, Panel, ReviewSubject, RunEnding, RunEvent, RunId, RunLinks, RunOutcome,
     RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source,
 };
 use crate::git::Snapshot;
@@ -34,10 +34,39 @@ pub(super) struct RequestInput<'a> {
     pub triage_bytes: u64,
     /// The fix whose patch is reviewed.
     pub follow_up_of: Option<&'a Fix>,
+    pub role: PanelRole<'a>,
+}
+
+/// The part of a requested run in a panel.
+#[derive(Clone, Copy, Default)]
+pub(super) enum PanelRole<'a> {
+    /// None: a run of a single reviewer.
+    #[default]
+    Alone,
+    /// Member of the panel with this run.
+    Member(&'a RunId),
+    /// Run of the panel, with its id and members.
+    Panel(&'a RunId, &'a Panel),
+}
+
+/// The decision about a request, which nothing in the store shows yet.
+pub(super) struct JudgedRequest {
+    pub decision: Decision,
+    /// Records of the newest equivalent runs.
+    equivalent: Vec<RunRecord>,
+}
+
+/// The result of judging a request under the store's lock.
+pub(super) enum RequestJudgement {
+    Decided(Box<JudgedRequest>),
+    /// A working run has no worker and must be settled first.
+    DeadWorker,
+    /// Nobody has checked yet whether these runs can be resumed.
+    UncheckedRuns(Vec<RunRecord>),
 }
 
 /// The result of one try under the store's lock.
-enum LockedAttempt {
+pub(super) enum LockedAttempt {
     /// The outcome, with the view on which the decision is based.
     Requested(Box<RequestOutcome>, Arc<StoreView>),
     /// A working run has no worker and must be settled first.
@@ -94,19 +123,13 @@ impl Launcher<'_> {
             snapshot: &snapshot,
             triage_bytes,
             follow_up_of: None,
+            role: PanelRole::Alone,
         };
-        let mut earlier = EarlierRunFacts { dead: DeadWorkerPolicy::SettleFirst, resumable: HashMap::new() };
-        let (requested, view) = loop {
-            let tried = self.services.store.with_lock_as(|locked| self.decide_under_lock(locked, &input, &earlier))?;
-            match tried {
-                LockedAttempt::Requested(requested, view) => break (*requested, view),
-                LockedAttempt::DeadWorker => {
-                    self.services.recovery().recover()?;
-                    earlier.dead = DeadWorkerPolicy::LeaveIt;
-                }
-                LockedAttempt::UncheckedRuns(records) => self.check_resumable(records, &mut earlier),
-            }
-        };
+        if let Some(panel) = self.services.reviewers().find_panel(&identity.reviewer)? {
+            return self.request_panel(&input, &panel);
+        }
+        let (requested, view) =
+            self.try_until_requested(|locked, earlier| self.decide_under_lock(locked, &input, earlier))?;
         self.services.findings().settle_answered_request(&requested, &snapshot);
         // After the decision, because a review of a rewritten commit may have been adopted by the request.
         self.settle_needless_of_view(&view);
@@ -115,6 +138,24 @@ impl Launcher<'_> {
             tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");
         }
         Ok(requested)
+    }
+
+    /// Tries to decide and record under the store's lock, and does between two tries what takes long.
+    pub(super) fn try_until_requested(
+        &self,
+        attempt: impl Fn(&LockedStore<'_>, &EarlierRunFacts) -> Result<LockedAttempt, RunnerError>,
+    ) -> Result<(RequestOutcome, Arc<StoreView>), RunnerError> {
+        let mut earlier = EarlierRunFacts { dead: DeadWorkerPolicy::SettleFirst, resumable: HashMap::new() };
+        loop {
+            match self.services.store.with_lock_as(|locked| attempt(locked, &earlier))? {
+                LockedAttempt::Requested(requested, view) => return Ok((*requested, view)),
+                LockedAttempt::DeadWorker => {
+                    self.services.recovery().recover()?;
+                    earlier.dead = DeadWorkerPolicy::LeaveIt;
+                }
+                LockedAttempt::UncheckedRuns(records) => self.check_resumable(records, &mut earlier),
+            }
+        }
     }
 
     /// Finds out which of the runs can be resumed.
@@ -147,6 +188,7 @@ impl Launcher<'_> {
             snapshot: &snapshot,
             triage_bytes,
             follow_up_of: Some(fix),
+            role: PanelRole::Alone,
         };
         let decision = Decision {
             action: ReviewAction::Launch,
@@ -271,27 +313,57 @@ impl Launcher<'_> {
         input: &RequestInput<'_>,
         earlier: &EarlierRunFacts,
     ) -> Result<LockedAttempt, RunnerError> {
-        let RequestInput { policy_request: launch_request, .. } = input;
         let view = locked.runs_view()?;
-        let Some(candidates) = self.collect_candidates(&view, input, earlier)? else {
-            return Ok(LockedAttempt::DeadWorker);
+        Ok(match self.judge_request(&view, input, earlier)? {
+            RequestJudgement::DeadWorker => LockedAttempt::DeadWorker,
+            RequestJudgement::UncheckedRuns(records) => LockedAttempt::UncheckedRuns(records),
+            RequestJudgement::Decided(judged) => {
+                LockedAttempt::Requested(Box::new(self.record_decision(locked, input, *judged)?), view)
+            }
+        })
+    }
+
+    /// Decides about a request. The caller holds the store's lock until the decision is recorded.
+    pub(super) fn judge_request(
+        &self,
+        view: &StoreView,
+        input: &RequestInput<'_>,
+        earlier: &EarlierRunFacts,
+    ) -> Result<RequestJudgement, RunnerError> {
+        let RequestInput { policy_request: launch_request, .. } = input;
+        let Some(candidates) = self.collect_candidates(view, input, earlier)? else {
+            return Ok(RequestJudgement::DeadWorker);
         };
         if !candidates.unchecked.is_empty() {
-            return Ok(LockedAttempt::UncheckedRuns(candidates.unchecked));
+            return Ok(RequestJudgement::UncheckedRuns(candidates.unchecked));
         }
         let limited;
-        let launch_request = if input.request.source == Source::Assistant {
-            let quota = self.measure_quota(&view, input.request)?;
-            limited = policy::LaunchRequest { quota, ..(*launch_request).clone() };
-            &limited
-        } else {
-            *launch_request
-        };
+        // A panel counts as one review.
+        let launch_request =
+            if input.request.source == Source::Assistant && !matches!(input.role, PanelRole::Member(_)) {
+                let quota = self.measure_quota(view, input.request)?;
+                limited = policy::LaunchRequest { quota, ..(*launch_request).clone() };
+                &limited
+            } else {
+                *launch_request
+            };
         let decision = policy::decide(launch_request, &candidates.known);
         tracing::debug!(?decision, "decided");
+        Ok(RequestJudgement::Decided(Box::new(JudgedRequest { decision, equivalent: candidates.equivalent })))
+    }
+
+    /// Records a decision: a new run, or what an earlier run now answers.
+    pub(super) fn record_decision(
+        &self,
+        locked: &LockedStore<'_>,
+        input: &RequestInput<'_>,
+        judged: JudgedRequest,
+    ) -> Result<RequestOutcome, RunnerError> {
+        let RequestInput { policy_request: launch_request, .. } = input;
+        let JudgedRequest { decision, equivalent } = judged;
         let run = match &decision.action {
             ReviewAction::Skip => {
-                let earlier = candidates.equivalent.into_iter().find(|record| {
+                let earlier = equivalent.into_iter().find(|record| {
                     record.status == RunStatus::Skipped
                         && record.subject.scope == launch_request.scope
                         && record.subject.branch == launch_request.branch
@@ -316,7 +388,7 @@ impl Launcher<'_> {
         if matches!(decision.action, ReviewAction::Reuse { .. }) {
             self.mark_replaced_runs(locked, &run.run_id)?;
         }
-        Ok(LockedAttempt::Requested(Box::new(RequestOutcome { decision, run }), view))
+        Ok(RequestOutcome { decision, run })
     }
 
     /// Counts the reviews that assistants have started, as far as a limit needs it.
@@ -336,7 +408,8 @@ impl Launcher<'_> {
             }
             // A row does not say who requested the run.
             let record = row.id.parse::<RunId>().ok().map(|id| self.services.store.run(&id)).transpose()?.flatten();
-            quota.in_hour += u32::from(record.is_some_and(|record| record.source == Source::Assistant));
+            let is_asked = |record: RunRecord| record.source == Source::Assistant && record.links.member_of.is_none();
+            quota.in_hour += u32::from(record.is_some_and(is_asked));
         }
         Ok(quota)
     }
@@ -407,10 +480,20 @@ impl Launcher<'_> {
 
     /// Builds the record of a new run without storing it.
     pub(super) fn draft_record(&self, input: &RequestInput<'_>) -> RunRecord {
-        let RequestInput { request, policy_request: launch_request, snapshot, triage_bytes, follow_up_of } = *input;
+        let RequestInput { request, policy_request: launch_request, snapshot, triage_bytes, follow_up_of, role } = *input;
         let now = self.services.ambient.now();
+        let (run_id, links) = match role {
+            PanelRole::Alone => (self.services.ambient.new_run_id(), RunLinks::default()),
+            PanelRole::Member(panel) => (
+                self.services.ambient.new_run_id(),
+                RunLinks { member_of: Some(panel.clone()), ..RunLinks::default() },
+            ),
+            PanelRole::Panel(id, panel) => {
+                (id.clone(), RunLinks { panel: Some(panel.clone()), ..RunLinks::default() })
+            }
+        };
         RunRecord {
-            run_id: self.services.ambient.new_run_id(),
+            run_id,
             status: RunStatus::Pending,
             created_at: now,
             updated_at: now,
@@ -442,7 +525,7 @@ impl Launcher<'_> {
             outcome: RunOutcome { coverage: expected_coverage(snapshot, RunStatus::Pending), ..RunOutcome::default() },
             decision: String::new(),
             reuse: RunReuse::default(),
-            links: RunLinks::default(),
+            links,
             full: launch_request.force,
             private: !self.services.settings.learning.enabled || follow_up_of.is_some_and(|fix| fix.private),
             paused: false,
@@ -463,6 +546,7 @@ impl Launcher<'_> {
             snapshot: &snapshot,
             triage_bytes: 0,
             follow_up_of: None,
+            role: PanelRole::Alone,
         };
         let record = self.draft_record(&input);
         Ok((snapshot, record))
@@ -525,7 +609,8 @@ impl Launcher<'_> {
             }
             run.links.superseded_by = Some(newer.clone());
         })?;
-        if asked.status == RunStatus::Pending {
+        // A panel ends when its members have ended, with what they have found.
+        if asked.status == RunStatus::Pending && asked.links.panel.is_none() {
             self.services.closer().end_pending_run(locked, &asked)?;
         }
         Ok(())

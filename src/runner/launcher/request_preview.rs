@@ -9,7 +9,9 @@ use crate::config::ModelCatalog;
 use crate::domain::{Scope, Usage};
 use crate::git::Snapshot;
 use crate::policy::{self, Decision};
-use crate::runner::launcher::request::{DeadWorkerPolicy, EarlierRunFacts, RequestInput, count_changed_lines};
+use crate::runner::launcher::request::{
+    DeadWorkerPolicy, EarlierRunFacts, PanelRole, RequestInput, count_changed_lines,
+};
 use crate::runner::reviewer_access::reviewer_identity::estimate_saved_tokens;
 use crate::runner::{BUILTIN_REVIEWER, CostLimit, Launcher, ReviewRequest, ReviewerTerms, RunnerError};
 
@@ -67,6 +69,7 @@ impl Launcher<'_> {
             snapshot: &snapshot,
             triage_bytes: 0,
             follow_up_of: None,
+            role: PanelRole::Alone,
         };
         let decision = self.forecast_decision(&input)?;
         let carried_hunks = if request.force { Some(0) } else { self.forecast_carried_hunks(&input)? };

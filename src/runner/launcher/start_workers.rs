@@ -1,5 +1,6 @@
 //! Spawns workers. The worker itself decides whether its run begins, see [`crate::runner::Worker`].
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use crate::domain::{ErrorClass, RunId, RunRecord, RunStatus};
@@ -78,7 +79,7 @@ impl Launcher<'_> {
         ended: &[RunId],
     ) -> StartReport {
         let mut report = StartReport::default();
-        let (mut busy, mut waiting) = (0, Vec::new());
+        let (mut busy, mut waiting) = (HashSet::new(), Vec::new());
         // Oldest first.
         for row in known_runs::run_rows(view).collect::<Vec<_>>().into_iter().rev() {
             if row.status.is_terminal() {
@@ -89,30 +90,34 @@ impl Launcher<'_> {
                 _ if ended.contains(&run) => {}
                 // The lock is held: a worker is about to begin the run.
                 RunStatus::Pending if self.services.has_worker(&run) => {
-                    busy += 1;
+                    busy.insert(self.slot_of(&run));
                     report.unclaimed.push(run);
                 }
                 RunStatus::Pending => waiting.push(PendingRun { run, worktree: PathBuf::from(row.worktree) }),
-                _ if self.services.has_worker(&run) => busy += 1,
+                _ if self.services.has_worker(&run) => drop(busy.insert(self.slot_of(&run))),
                 _ => {}
             }
         }
         waiting.extend(added);
         let slots = self.services.settings.max_parallel_runs.max(1);
+        let mut has_panel = busy.iter().any(|slot| self.is_panel(slot));
         for next in waiting {
-            if busy >= slots {
+            if busy.len() >= slots && !has_panel {
                 break;
             }
-            if self.must_wait_by_id(&next.run) {
+            let slot = self.slot_of(&next.run);
+            // A panel's other members have the slot already.
+            if (busy.len() >= slots && !busy.contains(&slot)) || self.must_wait_by_id(&next.run) {
                 continue;
             }
+            has_panel |= slot != next.run;
             match self.start_worker(&next) {
                 Ok(StartResult::Begun) => {
-                    busy += 1;
+                    busy.insert(slot);
                     report.started.push(next.run);
                 }
                 Ok(StartResult::Underway) => {
-                    busy += 1;
+                    busy.insert(slot);
                     report.unclaimed.push(next.run);
                 }
                 Ok(StartResult::GivenUp) => {}
@@ -126,7 +131,11 @@ impl Launcher<'_> {
     }
 
     /// Returns `true` if a run must stay pending because an older run may finish first.
+    /// The run of a panel waits for its members.
     pub(in crate::runner) fn must_wait(&self, run: &RunRecord) -> bool {
+        if let Some(panel) = &run.links.panel {
+            return self.has_active_member(panel);
+        }
         let Some(older) = run.links.waits_for.as_ref().filter(|older| **older < run.run_id) else { return false };
         match self.services.store.run(older) {
             Ok(Some(older)) => !older.status.is_terminal() && !older.is_paused(),

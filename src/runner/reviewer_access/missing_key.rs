@@ -40,6 +40,11 @@ impl ReviewerAccess<'_> {
     ///
     /// If there is no such reviewer, or a variable that should hold a key is not set or empty.
     pub(in crate::runner) fn check_key(&self, name: &str) -> Result<(), RunnerError> {
+        if let Some(panel) = self.find_panel(name)? {
+            // A member whose review exists needs no key: each is checked where it is requested.
+            let missing = panel.reviewers.iter().map(|name| self.check_key(name)).collect::<Vec<_>>();
+            return if missing.iter().all(Result::is_err) { missing.into_iter().collect() } else { Ok(()) };
+        }
         let (mut reviewer, mut fallback_of) = (name, None);
         // The settings have no cycle of fallbacks, and `builtin` is none.
         while reviewer != BUILTIN_REVIEWER {

@@ -2,6 +2,7 @@
 
 pub(super) mod missing_key;
 pub(super) mod model_reviewer;
+mod panels;
 pub(super) mod review_cost;
 pub(super) mod reviewer_identity;
 pub(super) mod reviewer_probe;

@@ -33,6 +33,18 @@ impl CostLimit {
         Self::AtMost { dollars: (dollars * 100.0 - 0.0005).ceil() / 100.0 }
     }
 
+    /// Returns the limit of both together. An unknown price makes the sum unknown.
+    pub(in crate::runner) fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unknown { tokens: one }, Self::Unknown { tokens: two }) => {
+                Self::Unknown { tokens: one.zip(two).map(|(one, two)| one.saturating_add(two)) }
+            }
+            (Self::Unknown { .. }, _) | (_, Self::Unknown { .. }) => Self::Unknown { tokens: None },
+            (Self::AtMost { dollars: one }, Self::AtMost { dollars: two }) => Self::at_most(one + two),
+            (Self::Nothing, limit) | (limit, Self::Nothing) => limit,
+        }
+    }
+
     /// Returns the higher limit. An unknown price is the highest.
     fn max(self, other: Self) -> Self {
         match (self, other) {
@@ -120,6 +132,9 @@ impl ReviewerAccess<'_> {
     pub fn cost_limit(&self, name: &str) -> Result<CostLimit, RunnerError> {
         if name == BUILTIN_REVIEWER {
             return Ok(CostLimit::Nothing);
+        }
+        if let Some(panel) = self.find_panel(name)? {
+            return self.panel_cost_limit(&panel);
         }
         let models = ModelCatalog::load(&self.services.paths)?;
         let mut limit = CostLimit::Nothing;

@@ -46,6 +46,9 @@ impl ReviewerAccess<'_> {
         if name == BUILTIN_REVIEWER {
             return Ok(builtin);
         }
+        if let Some(panel) = self.find_panel(name)? {
+            return self.panel_identity(&panel, |member| self.resolve_identity(Some(member)));
+        }
         let settings = self.model_settings(name)?;
         // Refused before anything is recorded or queued.
         if settings.exposes_key() {
@@ -73,6 +76,9 @@ impl ReviewerAccess<'_> {
         snapshot: &str,
     ) -> Result<ReviewerIdentity, RunnerError> {
         let mut identity = self.resolve_identity(wanted)?;
+        if let Some(panel) = self.find_panel(&identity.reviewer)? {
+            return self.panel_identity(&panel, |member| self.resolve_identity_for(Some(member), base, snapshot));
+        }
         if identity.reviewer == BUILTIN_REVIEWER {
             identity.policy_version =
                 analyzer::reviewer::policy_version(&self.services.settings_for(base, snapshot).smells);

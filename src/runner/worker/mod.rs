@@ -123,12 +123,13 @@ impl Worker<'_> {
                 return Ok(RunClaim::Over);
             }
             let view = locked.runs_view()?;
-            let mut busy = 0;
-            for row in known_runs::run_rows(&view).filter(|row| row.status.is_working() && row.id != run.as_str()) {
-                if row.id.parse().is_ok_and(|id| self.services.has_worker(&id)) {
-                    busy += 1;
-                }
-            }
+            let working = known_runs::run_rows(&view).filter(|row| row.status.is_working() && row.id != run.as_str());
+            let working = working.filter_map(|row| row.id.parse().ok()).filter(|id| self.services.has_worker(id));
+            let launcher = self.services.launcher();
+            let slots = launcher.collect_slots(working);
+            // A panel's other members have the slot already.
+            let own = launcher.slot_of(run);
+            let busy = if slots.contains(&own) { 0 } else { slots.len() };
             if busy >= self.services.settings.max_parallel_runs.max(1) || self.services.launcher().must_wait(&record) {
                 self.clear_failed_starts(run);
                 // Released under the store's lock, like the run's lock, so that the next process that ends finds the
@@ -162,9 +163,10 @@ impl Worker<'_> {
         let class = match error {
             RunnerError::Git(_) => ErrorClass::Git,
             RunnerError::Store(_) => ErrorClass::Store,
-            RunnerError::UnknownReviewer { .. } | RunnerError::Limits(_) | RunnerError::Config(_) => {
-                ErrorClass::Configuration
-            }
+            RunnerError::UnknownReviewer { .. }
+            | RunnerError::UnknownPanel { .. }
+            | RunnerError::Limits(_)
+            | RunnerError::Config(_) => ErrorClass::Configuration,
             RunnerError::MissingKey(_) => ErrorClass::Auth,
             RunnerError::Reviewer(error) => error.class,
             RunnerError::Spawn { .. }

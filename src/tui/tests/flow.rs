@@ -569,6 +569,7 @@ fn undoing_names_what_is_open_again() {
         action: TriageAction::Undo,
         group: String::new(),
         run_id: None,
+        merged_into: None,
     };
     use FindingStatus as S;
     for (order, statuses, expected) in [

@@ -31,6 +31,7 @@ fn build_disposition(page: &FindingPage, actor: Actor, status: FindingStatus, re
         action: TriageAction::Set,
         group: String::new(),
         run_id: None,
+        merged_into: None,
     }
 }
 

@@ -294,6 +294,7 @@ pub fn store(app: &mut App, commands: Vec<AppCommand>) -> usize {
                     action: TriageAction::Set,
                     group: "t_1".into(),
                     run_id: None,
+                    merged_into: None,
                 })
                 .collect();
             stored += dispositions.len();

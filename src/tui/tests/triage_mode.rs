@@ -65,6 +65,7 @@ fn disposition(line: &TriageOrderItem, action: TriageAction) -> Disposition {
         action,
         group: "t_1".into(),
         run_id: None,
+        merged_into: None,
     }
 }
 

@@ -311,6 +311,7 @@ mod tests {
             action: TriageAction::Undo,
             group: String::new(),
             run_id: None,
+            merged_into: None,
         };
         vec![line]
     }

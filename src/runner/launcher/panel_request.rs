@@ -1,0 +1,194 @@
+//! Requests a panel: decides about each member as about a request of its own, and records the members' runs and the run
+//! of the panel in one step under the store's lock.
+//!
+//! - All members see one snapshot.
+//! - A member is an ordinary run, or an equivalent run that is adopted or reused. So what a member has reviewed is not
+//!   paid for again, whoever asked for it.
+//! - The members are recorded first and the panel last, so that no reader finds a panel without its members.
+//! - The run of the panel stays pending until all members have ended, and then merges their findings
+//!   ([`crate::runner::panel`]).
+
+use std::collections::HashSet;
+
+use crate::config::PanelSettings;
+use crate::domain::{Panel, PanelMember, RunId, RunStatus};
+use crate::git::Snapshot;
+use crate::policy::{self, ReviewAction};
+use crate::runner::launcher::request::{
+    EarlierRunFacts, JudgedRequest, LockedAttempt, PanelRole, RequestInput, RequestJudgement,
+};
+use crate::runner::worker::rewritten_code::mark_moved_code;
+use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, RunnerError, known_runs};
+use crate::store::{LockedStore, StoreView};
+
+/// Member of a requested panel: its reviewer, and the request and the code as it sees them.
+struct RequestedMember {
+    reviewer: String,
+    request: policy::LaunchRequest,
+    snapshot: Snapshot,
+}
+
+impl Launcher<'_> {
+    /// Requests the review of a panel. `input` is the request for the run of the panel. Starts the members for which a
+    /// slot is free, and waits for none.
+    ///
+    /// # Errors
+    ///
+    /// As [`Launcher::request_review`]; if a key is missing, nothing is recorded.
+    pub(super) fn request_panel(
+        &self,
+        input: &RequestInput<'_>,
+        panel: &PanelSettings,
+    ) -> Result<RequestOutcome, RunnerError> {
+        let members: Vec<RequestedMember> =
+            panel.reviewers.iter().map(|name| self.describe_member(input, name)).collect::<Result<_, _>>()?;
+        let (requested, view) = self
+            .try_until_requested(|locked, earlier| self.decide_panel(locked, input, (panel, &members), earlier))?;
+        let findings = self.services.findings();
+        findings.settle_answered_request(&requested, input.snapshot);
+        self.settle_needless_of_view(&view);
+        // The view is older than the members.
+        if let Err(error) = self.start_pending() {
+            tracing::warn!(run = %requested.run.run_id, %error, "no worker was started");
+        }
+        Ok(requested)
+    }
+
+    /// Returns the request of a member: that of the panel, by another reviewer.
+    fn describe_member(&self, input: &RequestInput<'_>, reviewer: &str) -> Result<RequestedMember, RunnerError> {
+        let mut snapshot = input.snapshot.clone();
+        let (base, commit) = (&snapshot.base_commit, &snapshot.snapshot_commit);
+        let identity = self.services.reviewers().resolve_identity_for(Some(reviewer), base, commit)?;
+        if identity.reviewer == BUILTIN_REVIEWER {
+            let read = |path: &str| self.services.repo.file_at(&input.snapshot.snapshot_commit, path).ok().flatten();
+            mark_moved_code(&mut snapshot.change, read);
+        }
+        let request = policy::LaunchRequest {
+            has_secret_files: input.policy_request.has_secret_files,
+            ..self.build_policy_request(input.request, &identity, &snapshot)
+        };
+        Ok(RequestedMember { reviewer: identity.reviewer, request, snapshot })
+    }
+
+    fn decide_panel(
+        &self,
+        locked: &LockedStore<'_>,
+        input: &RequestInput<'_>,
+        (panel, members): (&PanelSettings, &[RequestedMember]),
+        earlier: &EarlierRunFacts,
+    ) -> Result<LockedAttempt, RunnerError> {
+        let view = locked.runs_view()?;
+        let judged = match self.judge_request(&view, input, earlier)? {
+            RequestJudgement::DeadWorker => return Ok(LockedAttempt::DeadWorker),
+            RequestJudgement::UncheckedRuns(records) => return Ok(LockedAttempt::UncheckedRuns(records)),
+            RequestJudgement::Decided(judged) => judged,
+        };
+        if !matches!(judged.decision.action, ReviewAction::Launch | ReviewAction::Resume { .. }) {
+            let requested = self.record_decision(locked, input, *judged)?;
+            return Ok(LockedAttempt::Requested(Box::new(requested), view));
+        }
+        let id = self.services.ambient.new_run_id();
+        let mut decided = Vec::new();
+        for member in members {
+            let input = member_input(input, member, &id);
+            match self.judge_request(&view, &input, earlier)? {
+                RequestJudgement::DeadWorker => return Ok(LockedAttempt::DeadWorker),
+                RequestJudgement::UncheckedRuns(records) => return Ok(LockedAttempt::UncheckedRuns(records)),
+                RequestJudgement::Decided(judged) => decided.push((input, *judged)),
+            }
+        }
+        self.check_member_keys(&decided)?;
+        let members = decided.into_iter().zip(members).map(|((input, judged), member)| {
+            let RequestOutcome { decision, run } = self.record_decision(locked, &input, judged)?;
+            Ok(PanelMember {
+                reviewer: member.reviewer.clone(),
+                run_id: run.run_id,
+                decision: decision.action.word().to_owned(),
+                saved_token_estimate: decision.saved_token_estimate,
+            })
+        });
+        let members = members.collect::<Result<Vec<_>, RunnerError>>()?;
+        let mut judged = *judged;
+        judged.decision.saved_token_estimate =
+            members.iter().fold(0, |sum: u64, member| sum.saturating_add(member.saved_token_estimate));
+        judged.decision.reason = describe_members(&judged.decision.reason, &members);
+        let panel =
+            Panel { name: panel.name.clone(), members, max_cost: panel.max_cost.map(|cost| cost.as_f64()) };
+        let input = RequestInput { role: PanelRole::Panel(&id, &panel), ..*input };
+        let requested = self.record_decision(locked, &input, judged)?;
+        Ok(LockedAttempt::Requested(Box::new(requested), view))
+    }
+
+    /// Checks the keys of all members that need a new run, before anything is recorded.
+    fn check_member_keys(&self, decided: &[(RequestInput<'_>, JudgedRequest)]) -> Result<(), RunnerError> {
+        let needs_run = |judged: &JudgedRequest| {
+            matches!(judged.decision.action, ReviewAction::Launch | ReviewAction::Resume { .. })
+        };
+        decided
+            .iter()
+            .filter(|(_, judged)| needs_run(judged))
+            .try_for_each(|(input, _)| self.services.reviewers().check_key(&input.policy_request.reviewer))
+    }
+
+    /// Returns true while a member of the panel may still find something.
+    pub(in crate::runner) fn has_active_member(&self, panel: &Panel) -> bool {
+        let is_active = |run: &RunId| {
+            let record = self.services.store.run(run).ok().flatten();
+            record.is_some_and(|record| !record.status.is_terminal())
+        };
+        panel.members.iter().any(|member| is_active(&member.run_id))
+    }
+
+    /// Returns the key under which the slot of a run is counted: all members of a panel share one.
+    pub(in crate::runner) fn slot_of(&self, run: &RunId) -> RunId {
+        let record = self.services.store.run(run).ok().flatten();
+        record.and_then(|record| record.links.member_of).unwrap_or_else(|| run.clone())
+    }
+
+    /// Returns true for the run of a panel.
+    pub(in crate::runner) fn is_panel(&self, run: &RunId) -> bool {
+        self.services.store.run(run).ok().flatten().is_some_and(|record| record.links.panel.is_some())
+    }
+
+    /// Returns the slots that these working runs take.
+    pub(in crate::runner) fn collect_slots(&self, working: impl IntoIterator<Item = RunId>) -> HashSet<RunId> {
+        working.into_iter().map(|run| self.slot_of(&run)).collect()
+    }
+
+    /// Returns the runs of this panel's own members that have not ended. Runs that others asked for are left alone.
+    pub(in crate::runner) fn active_own_members(&self, view: &StoreView, panel_run: &RunId) -> Vec<RunId> {
+        let live = known_runs::run_rows(view).filter(|row| !row.status.is_terminal());
+        let ids = live.filter_map(|row| row.id.parse::<RunId>().ok());
+        ids.filter(|id| {
+            let record = self.services.store.run(id).ok().flatten();
+            record.is_some_and(|record| {
+                record.links.member_of.as_ref() == Some(panel_run) && record.status != RunStatus::Skipped
+            })
+        })
+        .collect()
+    }
+}
+
+fn member_input<'a>(panel: &RequestInput<'a>, member: &'a RequestedMember, id: &'a RunId) -> RequestInput<'a> {
+    RequestInput {
+        policy_request: &member.request,
+        snapshot: &member.snapshot,
+        role: PanelRole::Member(id),
+        ..*panel
+    }
+}
+
+/// Adds to the reason of a decision what becomes of the members that are not launched.
+fn describe_members(reason: &str, members: &[PanelMember]) -> String {
+    let word = |decision: &str| match decision {
+        "adopt" => Some("is on its way already"),
+        "reuse" => Some("has been done"),
+        "resume" => Some("goes on"),
+        _ => None,
+    };
+    let said = members.iter().filter_map(|member| {
+        word(&member.decision).map(|word| format!("{} {word} as {}", member.reviewer, member.run_id))
+    });
+    let said: Vec<String> = said.collect();
+    if said.is_empty() { reason.to_owned() } else { format!("{reason}; {}", said.join("; ")) }
+}

@@ -1,0 +1,204 @@
+//! Ends the run of a panel: merges what its members found into one list.
+//!
+//! - The run of a panel asks no reviewer. Everything it says follows from the outputs of its members, so that a worker
+//!   that dies is replaced by one that merges the same again, and nothing is paid for twice.
+//! - A member that failed, or was stopped, is named and makes the panel incomplete. What it found until then counts.
+//! - Until the panel ends, the findings of its members are findings like others. When it ends, those that describe a
+//!   problem of the list under another id become obsolete and name the finding of the list
+//!   ([`crate::domain::Disposition::merged_into`]).
+
+use std::collections::{HashMap, HashSet};
+
+use crate::domain::text::{format_count, sanitize_line};
+use crate::domain::{
+    Coverage, ErrorClass, Finding, FindingCounts, FindingId, Panel, RunId, RunOutput, RunRecord, RunStatus,
+};
+use crate::review::{self, PanelMember, ReviewOutcome, merge_coverage, merge_panel, summarize_run};
+use crate::runner::{RunnerError, Services};
+use crate::store::StoreView;
+
+/// What became of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MemberEnd {
+    /// It came to its own end, perhaps at one of its limits.
+    OwnEnd,
+    /// It failed, was lost or was stopped.
+    Broken,
+}
+
+/// Member of a panel that has ended.
+struct EndedMember {
+    reviewer: String,
+    decision: String,
+    record: RunRecord,
+    output: RunOutput,
+}
+
+impl EndedMember {
+    fn end(&self) -> MemberEnd {
+        match (self.record.status, self.record.ending.budget_stop) {
+            (RunStatus::Completed, _) if self.record.ending.error_class.is_none() => MemberEnd::OwnEnd,
+            (RunStatus::Cancelled, Some(_)) => MemberEnd::OwnEnd,
+            _ => MemberEnd::Broken,
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.record.status == RunStatus::Completed && self.record.ending.error_class.is_none()
+    }
+
+    /// Returns the line about the member in the notes of the panel.
+    fn describe(&self) -> String {
+        let said = match self.decision.as_str() {
+            "adopt" | "reuse" => format!(" ({})", self.record.run_id),
+            _ => String::new(),
+        };
+        let summary = match self.record.outcome.summary.as_str() {
+            "" => self.record.status.word(),
+            summary => summary,
+        };
+        sanitize_line(&format!("{}{said}: {summary}", self.reviewer)).into_owned()
+    }
+
+    /// Returns the class and the sentence of a failure.
+    fn failure(&self) -> Option<(ErrorClass, String)> {
+        if self.end() == MemberEnd::OwnEnd {
+            return None;
+        }
+        let class = self.record.ending.error_class.unwrap_or(ErrorClass::Reviewer);
+        let why = match self.record.ending.error_summary.as_str() {
+            "" => self.record.state_word(),
+            summary => summary,
+        };
+        Some((class, sanitize_line(&format!("{} did not finish: {why}", self.reviewer)).into_owned()))
+    }
+}
+
+impl Services {
+    /// Merges the members of a panel into the outcome of its run. A member whose output cannot be read counts as broken.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub(in crate::runner) fn merge_members(
+        &self,
+        record: &RunRecord,
+        panel: &Panel,
+    ) -> Result<ReviewOutcome, RunnerError> {
+        let members = self.load_members(panel)?;
+        let view = self.store.view()?;
+        let own: HashSet<&str> = panel.members.iter().map(|member| member.run_id.as_str()).collect();
+        let is_known = |id: &FindingId| is_known_before(&view, &own, id);
+        let merged_members: Vec<PanelMember<'_>> = members
+            .iter()
+            .map(|member| PanelMember {
+                reviewer: &member.reviewer,
+                run_id: &member.record.run_id,
+                findings: &member.output.findings,
+                coverage: &member.output.coverage,
+                is_finished: member.is_finished(),
+                kinds: None,
+                confirmed: &[],
+                fixed: &[],
+            })
+            .collect();
+        let list = merge_panel(&merged_members, is_known, |_, _| None);
+        let renamed: HashMap<&FindingId, &FindingId> =
+            list.aliases.iter().map(|alias| (&alias.reported_as, &alias.finding_id)).collect();
+        let listed = |id: &FindingId| renamed.get(id).copied().unwrap_or(id).clone();
+        let ended: Vec<&Coverage> = members
+            .iter()
+            .filter(|member| member.end() == MemberEnd::OwnEnd)
+            .map(|member| &member.output.coverage)
+            .collect();
+        let mut coverage = merge_coverage(&ended, listed);
+        if ended.is_empty() {
+            coverage = record.outcome.coverage.clone();
+        }
+        let findings: Vec<Finding> = list.findings.iter().cloned().map(|finding| adopt(finding, record)).collect();
+        let failure = members.iter().find_map(EndedMember::failure);
+        let status = match record.ending.cancel_reason {
+            Some(reason) => reason.status(),
+            None if ended.is_empty() => RunStatus::Failed,
+            None => RunStatus::Completed,
+        };
+        let counts = FindingCounts::from_findings(&findings);
+        let mut summary = match (status, &failure) {
+            (RunStatus::Failed, Some((_, text))) => {
+                format!("failed: {text}; {} kept", format_count(findings.len(), "finding"))
+            }
+            _ => summarize_run(status, &counts, &coverage),
+        };
+        let agreed = findings.iter().filter(|finding| finding.voices.len() > 1).count();
+        if agreed > 0 {
+            summary.push_str(&format!("; {agreed} by several reviewers"));
+        }
+        let disputed = findings.iter().filter(|finding| !finding.disputed.is_empty()).count();
+        if disputed > 0 {
+            summary.push_str(&format!("; {disputed} disputed"));
+        }
+        Ok(ReviewOutcome {
+            status,
+            findings,
+            // A report that is held back shows that an earlier finding is not fixed.
+            unraised: members.iter().flat_map(|one| &one.output.held_back).map(|held| held.finding.clone()).collect(),
+            counts,
+            coverage,
+            summary,
+            notes: members.iter().map(EndedMember::describe).collect(),
+            rejected: members.iter().flat_map(|member| member.output.rejected.clone()).collect(),
+            failure: failure.filter(|_| matches!(status, RunStatus::Completed | RunStatus::Failed)),
+            cancel: record.ending.cancel_reason,
+            budget_stop: None,
+            spent: review::RunCost::default(),
+        })
+    }
+
+    fn load_members(&self, panel: &Panel) -> Result<Vec<EndedMember>, RunnerError> {
+        let mut members = Vec::new();
+        for member in &panel.members {
+            let Some(record) = self.store.run(&member.run_id)? else { return Err(self.no_run_error(&member.run_id)) };
+            let output = self.store.output(&member.run_id)?.unwrap_or_else(|| RunOutput::new(record.clone()));
+            let (reviewer, decision) = (member.reviewer.clone(), member.decision.clone());
+            members.push(EndedMember { reviewer, decision, record, output });
+        }
+        Ok(members)
+    }
+
+    /// Marks the runs of a panel's own members as replaced by the run of the panel, whose list contains their findings.
+    pub(in crate::runner) fn fold_members(&self, panel_run: &RunRecord, panel: &Panel) -> Result<(), RunnerError> {
+        self.store.with_lock_as(|locked| {
+            for member in &panel.members {
+                let Some(record) = self.store.run(&member.run_id)? else { continue };
+                let is_own = record.links.member_of.as_ref() == Some(&panel_run.run_id);
+                if is_own && record.status.is_terminal() && record.links.superseded_by.is_none() {
+                    locked.annotate_run(&member.run_id, |record| {
+                        record.links.superseded_by = Some(panel_run.run_id.clone());
+                    })?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns the runs of the same panel as this one, and the run of the panel; `None` if the run belongs to no panel, or
+    /// to one that was never recorded.
+    pub(in crate::runner) fn find_panel_of(&self, run: &RunRecord) -> Option<(RunId, Panel)> {
+        let id = run.links.member_of.as_ref()?;
+        let record = self.store.run(id).ok().flatten()?;
+        Some((id.clone(), record.links.panel?))
+    }
+}
+
+/// Returns true for the id of a finding that was there before the panel: the list keeps it.
+fn is_known_before(view: &StoreView, own: &HashSet<&str>, id: &FindingId) -> bool {
+    let Some(row) = view.finding_index(id.as_str()).map(|index| view.finding(index)) else { return false };
+    !own.contains(row.first_run)
+}
+
+/// Makes a finding of the merged list one of the panel's run.
+fn adopt(mut finding: Finding, record: &RunRecord) -> Finding {
+    finding.last_run_id = record.run_id.clone();
+    finding.detail_ref = format!("outputs/{}.json#{}", record.run_id, finding.finding_id);
+    finding
+}

@@ -1,0 +1,69 @@
+//! Resolves panels by their names: those of the settings, and those that a request puts together.
+
+use crate::config::{PanelSettings, check_panel_names};
+use crate::domain::{ErrorClass, Panel, content_hash};
+use crate::reviewers::chat::ChatError;
+use crate::runner::reviewer_access::reviewer_identity::ReviewerIdentity;
+use crate::runner::{BUILTIN_REVIEWER, CostLimit, ReviewerAccess, RunnerError};
+
+/// Separates the reviewers in the name of a panel that has no table. Names of reviewers do not contain it.
+const SEPARATOR: char = '+';
+
+impl ReviewerAccess<'_> {
+    /// Returns the panel with this reviewer's name, `panel:NAME` or `panel:ONE+OTHER`. `None` if it is no name of a
+    /// panel.
+    ///
+    /// # Errors
+    ///
+    /// If the settings have no such panel, or a reviewer of it is unknown.
+    pub(in crate::runner) fn find_panel(&self, reviewer: &str) -> Result<Option<PanelSettings>, RunnerError> {
+        let Some(name) = Panel::name_of(reviewer) else { return Ok(None) };
+        if let Some(panel) = self.services.settings.panels.get(name) {
+            return Ok(Some(panel.clone()));
+        }
+        if !name.contains(SEPARATOR) {
+            let known: Vec<&str> = self.services.settings.panels.keys().map(String::as_str).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return Err(RunnerError::UnknownPanel { name: name.to_owned(), known });
+        }
+        let reviewers: Vec<String> = name.split(SEPARATOR).map(str::to_owned).collect();
+        check_panel_names(&reviewers).map_err(|problem| {
+            let most = format!("a panel has {} to {} different reviewers", Panel::MIN_MEMBERS, Panel::MAX_MEMBERS);
+            ChatError::new(ErrorClass::Configuration, format!("the panel {name} {problem}; {most}"))
+        })?;
+        for name in reviewers.iter().filter(|name| *name != BUILTIN_REVIEWER) {
+            self.model_settings(name)?;
+        }
+        Ok(Some(PanelSettings::of_request(name, reviewers)))
+    }
+
+    /// Returns the identity of a panel for a change: it changes whenever that of a member does.
+    pub(super) fn panel_identity(
+        &self,
+        panel: &PanelSettings,
+        identify: impl Fn(&str) -> Result<ReviewerIdentity, RunnerError>,
+    ) -> Result<ReviewerIdentity, RunnerError> {
+        let members = panel.reviewers.iter().map(|name| {
+            let ReviewerIdentity { reviewer, model, effort, policy_version } = identify(name)?;
+            Ok(format!("{reviewer}\n{model}\n{effort}\n{policy_version}\n"))
+        });
+        let members = members.collect::<Result<String, RunnerError>>()?;
+        Ok(ReviewerIdentity {
+            reviewer: format!("{}{}", Panel::PREFIX, panel.name),
+            model: String::new(),
+            effort: String::new(),
+            policy_version: format!("panel:{}", content_hash([members.as_bytes()])),
+        })
+    }
+
+    /// Returns the most that a review of a panel may cost: the sum of its members, or its own limit.
+    pub(super) fn panel_cost_limit(&self, panel: &PanelSettings) -> Result<CostLimit, RunnerError> {
+        let members = panel.reviewers.iter().map(|name| self.cost_limit(name));
+        let members = members.collect::<Result<Vec<_>, _>>()?;
+        let sum = members.into_iter().fold(CostLimit::Nothing, CostLimit::plus);
+        Ok(match (sum, panel.max_cost) {
+            (CostLimit::AtMost { dollars }, Some(most)) => CostLimit::at_most(dollars.min(most.as_f64())),
+            (sum, _) => sum,
+        })
+    }
+}
