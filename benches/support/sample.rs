@@ -200,6 +200,9 @@ pub fn finding(shape: &Shape, run: &RunRecord, dice: &mut Dice) -> Finding {
         status: FindingStatus::Open,
         detail_ref: format!("outputs/{}.json#{id}", run.run_id),
         reported_at: run.created_at,
+        voices: Vec::new(),
+        steps: Vec::new(),
+        disputed: Vec::new(),
     }
 }
 

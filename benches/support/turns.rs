@@ -434,6 +434,9 @@ fn reported(
             suggestion: None,
             status: FindingStatus::Open,
             reported_at: at,
+            voices: Vec::new(),
+            steps: Vec::new(),
+            disputed: Vec::new(),
         };
         journal.append(at, RunEvent::Finding { finding: Box::new(finding.clone()) })?;
         findings.push(finding);

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FindingId, Kind, PatternId, RunId, Time};
+use super::{Dispute, FindingId, FindingStep, Kind, PatternId, RunId, Time, Voice};
 
 /// Urgency of a finding: P0 needs attention now, P3 when there is time. Serialized as a number, 0 to 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -157,6 +157,40 @@ impl Priority {
     }
 }
 
+impl Confidence {
+    /// Minimum probability of each confidence, from 0 to 1. Not from the literature.
+    const MIN_PROBABILITIES: [f64; 3] = [0.0, 0.5, 0.8];
+
+    /// Returns the confidence for a probability from 0 to 1: high from 0.8, medium from 0.5.
+    pub fn from_probability(probability: f64) -> Self {
+        let [_, medium, high] = Self::MIN_PROBABILITIES;
+        match probability {
+            high_enough if high_enough >= high => Self::High,
+            medium_enough if medium_enough >= medium => Self::Medium,
+            _ => Self::Low,
+        }
+    }
+
+    /// Returns the middle of the probabilities that have this confidence.
+    pub fn probability(self) -> f64 {
+        let [low, medium, high] = Self::MIN_PROBABILITIES;
+        let (from, to) = match self {
+            Self::Low => (low, medium),
+            Self::Medium => (medium, high),
+            Self::High => (high, 1.0),
+        };
+        f64::midpoint(from, to)
+    }
+
+    /// Returns the next lower confidence, or the lowest one.
+    pub fn lower(self) -> Self {
+        match self {
+            Self::High => Self::Medium,
+            Self::Medium | Self::Low => Self::Low,
+        }
+    }
+}
+
 impl FindingStatus {
     /// Returns true if the finding still needs a decision.
     pub fn is_undecided(self) -> bool {
@@ -218,6 +252,15 @@ pub struct Finding {
     pub detail_ref: String,
     /// Time of the report; kept when a later run carries the finding over.
     pub reported_at: Time,
+    /// Reports of the problem by the reviewers of a panel, sorted by reviewer; empty for the finding of a single reviewer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub voices: Vec<Voice>,
+    /// Changes of priority and confidence that follow from the voices, in the order in which they were made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<FindingStep>,
+    /// Contradictions between the reviewers of a panel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disputed: Vec<Dispute>,
 }
 
 impl Finding {

@@ -33,6 +33,7 @@ pub mod text;
 mod triage;
 pub mod unified_diff;
 mod viewed_file;
+mod voice;
 mod watch_trigger;
 mod wilson;
 
@@ -68,6 +69,7 @@ pub use scope::{ParseScopeError, Scope};
 pub use triage::{Actor, Disposition, TriageAction};
 pub use unified_diff::Hunk;
 pub use viewed_file::ViewedFile;
+pub use voice::{Dispute, FindingStep, KindRecord, RankRule, Voice};
 pub use watch_trigger::{GitOperation, MinuteOfDay, QuietHours, WatchMode, WatchTrigger};
 pub use wilson::wilson_lower_bound;
 

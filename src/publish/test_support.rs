@@ -29,5 +29,8 @@ pub fn finding(title: &str, path: &str, (line_start, line_end): (u32, u32)) -> F
         status: FindingStatus::Open,
         detail_ref: String::new(),
         reported_at: Time::UNIX_EPOCH,
+        voices: Vec::new(),
+        steps: Vec::new(),
+        disputed: Vec::new(),
     }
 }

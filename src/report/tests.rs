@@ -41,6 +41,9 @@ fn finding(kind: Kind, priority: Priority, path: &str, line: u32, title: &str) -
         status: FindingStatus::Open,
         detail_ref: String::new(),
         reported_at: Time::UNIX_EPOCH,
+        voices: Vec::new(),
+        steps: Vec::new(),
+        disputed: Vec::new(),
     }
 }
 

@@ -268,7 +268,7 @@ fn merge_findings(known: &Finding, new: &Finding, likeness: FindingSimilarity) -
 
 /// Returns a key that compares two texts of one problem; the greater says more. The result does not depend on their
 /// order, even for equally long texts.
-fn fullness<'a>(title: &'a str, explanation: &'a str) -> (usize, &'a str, &'a str) {
+pub(super) fn fullness<'a>(title: &'a str, explanation: &'a str) -> (usize, &'a str, &'a str) {
     (explanation.chars().take(MAX_COMPARED_CHARS).count(), explanation, title)
 }
 
@@ -295,7 +295,7 @@ fn append_problem(finding: &mut Finding, title: &str, explanation: &str) {
 }
 
 /// Chooses the suggestion: one that can be applied before one in words, then the known before the new.
-fn better_suggestion(known: &Finding, new: &Finding) -> Option<Suggestion> {
+pub(super) fn better_suggestion(known: &Finding, new: &Finding) -> Option<Suggestion> {
     let worth = |finding: &Finding| match &finding.suggestion {
         Some(Suggestion { replacement: Some(_), .. }) => 2,
         Some(_) => 1,

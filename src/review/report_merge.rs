@@ -32,6 +32,12 @@ struct KnownReport<'a> {
 /// Groups the findings of several reviewers by problem. Each report is in one group; the reports of a group are sorted by
 /// reviewer, and the groups by place, kind and id of their first report.
 pub fn merge_reports(members: &[&[Finding]]) -> Vec<Vec<MemberReport>> {
+    let members: Vec<Vec<&Finding>> = members.iter().map(|findings| findings.iter().collect()).collect();
+    merge_report_refs(&members)
+}
+
+/// Does the work of [`merge_reports`].
+pub(super) fn merge_report_refs(members: &[Vec<&Finding>]) -> Vec<Vec<MemberReport>> {
     let mut reports = Vec::new();
     for (member, findings) in members.iter().enumerate() {
         for (at, finding) in findings.iter().enumerate() {

@@ -89,6 +89,9 @@ fn finding(n: usize, run: usize) -> Finding {
         status: FindingStatus::Open,
         detail_ref: format!("outputs/{}.json#{}", run_id(run), finding_id(n)),
         reported_at: at(0),
+        voices: Vec::new(),
+        steps: Vec::new(),
+        disputed: Vec::new(),
     }
 }
 

@@ -73,8 +73,7 @@ pub(super) fn parse_confidence(text: &str) -> Option<Confidence> {
     })
 }
 
-/// Converts a score out of 1, 10 or 100 into a confidence: high from 0.8, medium from 0.5. The thresholds are not from
-/// the literature.
+/// Converts a score out of 1, 10 or 100 into a confidence.
 pub(super) fn confidence_from_score(score: f64) -> Option<Confidence> {
     let part = match score {
         score if (0.0..=1.0).contains(&score) => score,
@@ -82,11 +81,7 @@ pub(super) fn confidence_from_score(score: f64) -> Option<Confidence> {
         score if (10.0..=100.0).contains(&score) => score / 100.0,
         _ => return None,
     };
-    Some(match part {
-        part if part >= 0.8 => Confidence::High,
-        part if part >= 0.5 => Confidence::Medium,
-        _ => Confidence::Low,
-    })
+    Some(Confidence::from_probability(part))
 }
 
 #[cfg(test)]

@@ -28,6 +28,9 @@ pub(in crate::review) fn finding(path: &str, start: u32, end: u32, priority: u8)
         status: crate::domain::FindingStatus::Open,
         detail_ref: String::new(),
         reported_at: Time::UNIX_EPOCH,
+        voices: Vec::new(),
+        steps: Vec::new(),
+        disputed: Vec::new(),
     }
 }
 

@@ -125,7 +125,7 @@ fn locate_problem(
         return Ok(ProblemLocation {
             lines: truncate_lines(lines),
             anchor: stand.lines,
-            confidence: if stand.certainty == MatchCertainty::Yes { base } else { lower_confidence(base) },
+            confidence: if stand.certainty == MatchCertainty::Yes { base } else { base.lower() },
             target: replacement_target(report, claimed, stand.lines),
         });
     }
@@ -137,7 +137,7 @@ fn locate_problem(
             let lines = LineRange::new(claimed.start, claimed.end.min(last));
             let lines = if lines.count() <= MAX_FINDING_LINES { lines } else { changed_part(lines, hunks) };
             let target = ReplacementTarget::Lines(report.replaced.unwrap_or(claimed));
-            Ok(ProblemLocation { lines, anchor: lines, confidence: lower_confidence(base), target })
+            Ok(ProblemLocation { lines, anchor: lines, confidence: base.lower(), target })
         }
         None => {
             let Some(hunks) = changed else {
@@ -192,13 +192,6 @@ fn changed_part(lines: LineRange, hunks: &[LineRange]) -> LineRange {
     })
 }
 
-fn lower_confidence(confidence: Confidence) -> Confidence {
-    match confidence {
-        Confidence::High => Confidence::Medium,
-        Confidence::Medium | Confidence::Low => Confidence::Low,
-    }
-}
-
 /// Returns priority and severity, and completes the missing ones.
 fn complete_urgency(report: &ReportedProblem) -> (Priority, Severity) {
     match (report.priority, report.severity) {
@@ -240,6 +233,9 @@ fn build_finding(
         pattern: None,
         status: FindingStatus::Open,
         reported_at: Time::UNIX_EPOCH,
+        voices: Vec::new(),
+        steps: Vec::new(),
+        disputed: Vec::new(),
     };
     ReportValidation::Finding { finding: Box::new(finding), notes: note.into_iter().collect() }
 }

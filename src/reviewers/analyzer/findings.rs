@@ -46,6 +46,9 @@ pub fn to_findings(smells: &[Smell], path: &str, text: &[u8], run_id: &RunId, no
             pattern: smell.pattern.clone(),
             status: FindingStatus::Open,
             reported_at: now,
+            voices: Vec::new(),
+            steps: Vec::new(),
+            disputed: Vec::new(),
         };
         findings.push((place, finding));
     }

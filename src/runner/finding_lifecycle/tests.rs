@@ -125,6 +125,9 @@ impl LifecycleFixture {
             }),
             status: FindingStatus::Open,
             reported_at: Time::UNIX_EPOCH,
+            voices: Vec::new(),
+            steps: Vec::new(),
+            disputed: Vec::new(),
         }
     }
 

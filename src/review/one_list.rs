@@ -1,0 +1,354 @@
+//! Merges the findings of a panel into one list: one finding for each problem, with the words of every reviewer.
+//!
+//! - The list depends only on the reports, not on the order of the members, of their reports, or of their ends.
+//! - Nothing is lost: each report is a voice of exactly one finding of the list, whatever its priority becomes.
+//! - A finding of the list is one of the reports, with its id, place, words and suggestion; only priority, severity and
+//!   confidence follow from all of them, and each change is a [`FindingStep`].
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::accumulate::{better_suggestion, fullness, main_explanation};
+use super::dedup::sort_by_urgency;
+use super::report_merge::merge_report_refs;
+use crate::domain::{
+    Confidence, Coverage, Dispute, Finding, FindingAlias, FindingId, FindingStep, Kind, KindRecord, LineRange,
+    Priority, RankRule, RunId, Voice, wilson_lower_bound,
+};
+
+/// Minimum number of decisions before a reviewer's record in a kind lowers a report. Project requirement.
+const MIN_DECISIONS: u32 = 20;
+
+/// Upper bound of the share of accepted reports (Wilson score at 95 %) below which a lone report is lowered. Chosen for
+/// revdeck: the reviewer is surely wrong more often than right.
+const MAX_LOW_PRECISION: f64 = 0.5;
+
+/// Cap of the confidence of several reports together. Chosen for revdeck: reviewers make the same mistakes, so agreement is
+/// never certainty.
+const MAX_AGREED_CONFIDENCE: f64 = 0.95;
+
+/// Number of priority steps between two reports from which the priority is disputed. Project requirement.
+const MIN_DISPUTED_STEPS: usize = 2;
+
+/// One reviewer of a panel with what its run said.
+#[derive(Debug, Clone, Copy)]
+pub struct PanelMember<'a> {
+    /// Name of the reviewer.
+    pub reviewer: &'a str,
+    /// Run of the reviewer.
+    pub run_id: &'a RunId,
+    /// Findings of the run, including carried ones.
+    pub findings: &'a [Finding],
+    /// Hunks that the run showed to the reviewer or carried over.
+    pub coverage: &'a Coverage,
+    /// True if the run is completed; the silence of another run means nothing.
+    pub is_finished: bool,
+    /// Kinds that the reviewer can report; `None` for all kinds.
+    pub kinds: Option<&'a [Kind]>,
+    /// Known findings of earlier runs that it saw again.
+    pub confirmed: &'a [FindingId],
+    /// Known findings of earlier runs that it calls fixed.
+    pub fixed: &'a [FindingId],
+}
+
+/// The findings of a panel, merged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OneList {
+    /// Findings by urgency, then by place. Those of runs, time and `detail_ref` are the ones of the chosen report.
+    pub findings: Vec<Finding>,
+    /// Ids of reports that are known under another id of the list; none of them is an id of the list.
+    pub aliases: Vec<FindingAlias>,
+    /// Contradictions about known findings that no member reports: some call them fixed, others saw them.
+    pub disputed_known: Vec<(FindingId, Dispute)>,
+}
+
+/// Report of a member.
+#[derive(Debug, Clone, Copy)]
+struct PanelReport<'a> {
+    member: &'a PanelMember<'a>,
+    finding: &'a Finding,
+}
+
+/// Merges the findings of a panel. `is_known` returns true for the ids of findings that stand from earlier runs;
+/// `record_of` returns the decisions about a reviewer's earlier reports of a kind.
+///
+/// - The id, place and words are those of one report. A report with a known id goes first, so that a known finding keeps
+///   its id; then the one whose kind most reports have, whose priority is the finding's, which is surer, can be
+///   applied, and says more. Ids and names decide at last.
+/// - The priority is the middle one of the reports, or the most urgent one if a report has a kind that is
+///   [never lowered](Kind::is_never_lowered): an urgent report that exaggerates costs a look, a lowered one may cost
+///   the defect.
+/// - The confidence is the probability that at least one report is right if they were independent (noisy-or; J. Pearl,
+///   "Probabilistic Reasoning in Intelligent Systems", 1988, section 4.3.2), at most 95 %.
+/// - A lone report is less urgent by one step where the reviewer's record is poor and another member reviewed the lines.
+pub fn merge_panel(
+    members: &[PanelMember<'_>],
+    is_known: impl Fn(&FindingId) -> bool,
+    record_of: impl Fn(&str, Kind) -> Option<KindRecord>,
+) -> OneList {
+    let members = sort_members(members);
+    let reports: Vec<Vec<&Finding>> = members.iter().map(|member| sort_reports(member.findings)).collect();
+    let mut taken: HashSet<FindingId> = HashSet::new();
+    let mut list = OneList::default();
+    let mut alias_of: BTreeMap<FindingId, FindingId> = BTreeMap::new();
+    for group in merge_report_refs(&reports) {
+        let group: Vec<PanelReport<'_>> = group
+            .iter()
+            .map(|place| PanelReport { member: members[place.member], finding: reports[place.member][place.finding] })
+            .collect();
+        let (rank, rank_step) = rank_reports(&group);
+        let (chosen, id) = choose_report(&group, rank, &is_known, &taken);
+        let silent = list_silent(&members, &group, chosen.finding);
+        let mut finding = Finding { finding_id: id, ..chosen.finding.clone() };
+        finding.detail_ref =
+            finding.detail_ref.replace(chosen.finding.finding_id.as_str(), finding.finding_id.as_str());
+        finding.suggestion = group.iter().fold(chosen.finding.clone(), adopt_suggestion).suggestion;
+        finding.priority = rank;
+        let severities = group.iter().filter(|report| report.finding.priority == rank);
+        finding.severity = severities.map(|report| report.finding.severity).max().unwrap_or(finding.severity);
+        finding.steps.clear();
+        raise_confidence(&mut finding, &group, silent.len());
+        finding.steps.extend(rank_step);
+        if let [lone] = group.as_slice()
+            && !silent.is_empty()
+        {
+            lower_lone_report(&mut finding, lone, &record_of);
+        }
+        finding.voices = group.iter().map(PanelReport::to_voice).collect();
+        finding.voices.sort_by(|a, b| voice_key(a).cmp(&voice_key(b)));
+        finding.disputed = list_disputes(&members, &group, &finding, silent);
+        taken.insert(finding.finding_id.clone());
+        let other_ids = group.iter().map(|report| &report.finding.finding_id).filter(|id| **id != finding.finding_id);
+        for id in other_ids {
+            alias_of.entry(id.clone()).or_insert_with(|| finding.finding_id.clone());
+        }
+        list.findings.push(finding);
+    }
+    sort_by_urgency(&mut list.findings);
+    list.disputed_known = list_disputed_known(&members, |id| taken.contains(id) || alias_of.contains_key(id));
+    let aliases = alias_of.into_iter().filter(|(id, _)| !taken.contains(id));
+    list.aliases = aliases.map(|(reported_as, finding_id)| FindingAlias { finding_id, reported_as }).collect();
+    list
+}
+
+impl PanelReport<'_> {
+    fn to_voice(&self) -> Voice {
+        let Finding { finding_id, priority, confidence, kind, title, explanation, line_start, line_end, .. } =
+            self.finding.clone();
+        let (reviewer, run_id) = (self.member.reviewer.to_owned(), self.member.run_id.clone());
+        Voice { reviewer, run_id, finding_id, priority, confidence, kind, title, explanation, line_start, line_end }
+    }
+}
+
+impl PanelMember<'_> {
+    /// Returns the hunks of a file that the run showed to the reviewer or carried over.
+    fn hunks_of(&self, path: &str) -> impl Iterator<Item = LineRange> {
+        let carried = self.coverage.carried.iter().map(|carried| &carried.file);
+        let files = self.coverage.files.iter().chain(carried).filter(move |file| file.path == path);
+        files.flat_map(|file| file.hunks.iter().copied())
+    }
+}
+
+/// Sorts members by name and run. A run has one record, so the order is total.
+fn sort_members<'a, 'm>(members: &'a [PanelMember<'m>]) -> Vec<&'a PanelMember<'m>> {
+    let mut sorted: Vec<&PanelMember<'_>> = members.iter().collect();
+    sorted.sort_by_key(|member| (member.reviewer, member.run_id));
+    sorted
+}
+
+/// Sorts the findings of a run by their content.
+fn sort_reports(findings: &[Finding]) -> Vec<&Finding> {
+    let mut sorted: Vec<&Finding> = findings.iter().collect();
+    sorted.sort_by_cached_key(|finding| {
+        let place = (&finding.repo_relative_path, finding.line_start, finding.line_end);
+        (place, finding.kind, &finding.finding_id, text_key(finding), finding.priority, finding.confidence)
+    });
+    sorted
+}
+
+fn text_key(finding: &Finding) -> (&str, &str, &str) {
+    let suggestion = finding.suggestion.as_ref().map_or("", |suggestion| suggestion.text.as_str());
+    (&finding.title, &finding.explanation, suggestion)
+}
+
+fn voice_key(voice: &Voice) -> (&str, &RunId, &FindingId) {
+    (&voice.reviewer, &voice.run_id, &voice.finding_id)
+}
+
+/// Returns the priority of a problem, and the step that says how it came about if the reports disagree.
+fn rank_reports(group: &[PanelReport<'_>]) -> (Priority, Option<FindingStep>) {
+    let mut priorities: Vec<Priority> = group.iter().map(|report| report.finding.priority).collect();
+    priorities.sort_unstable();
+    let is_never_lowered = group.iter().any(|report| report.finding.kind.is_never_lowered());
+    let (rule, at) = match is_never_lowered {
+        true => (RankRule::MostUrgent, 0),
+        false => (RankRule::Middle, (priorities.len() - 1) / 2),
+    };
+    let to = priorities[at];
+    let agree = priorities.first() == priorities.last();
+    (to, (!agree).then_some(FindingStep::Ranked { priorities, to, rule }))
+}
+
+/// Chooses the report that stands for a problem, and its id. An id that another finding of the list has is not taken
+/// again: the report then gets a [variant](FindingId::variant) of its id.
+fn choose_report<'g, 'a>(
+    group: &'g [PanelReport<'a>],
+    rank: Priority,
+    is_known: &impl Fn(&FindingId) -> bool,
+    taken: &HashSet<FindingId>,
+) -> (&'g PanelReport<'a>, FindingId) {
+    let mut kinds: HashMap<Kind, usize> = HashMap::new();
+    group.iter().for_each(|report| *kinds.entry(report.finding.kind).or_default() += 1);
+    let worth = |report: &PanelReport<'a>| {
+        let PanelReport { finding, member } = *report;
+        let can_be_applied = finding.suggestion.as_ref().is_some_and(|suggestion| suggestion.replacement.is_some());
+        let sure = (finding.priority == rank, finding.confidence, can_be_applied);
+        // The lesser name wins, so that nothing is left to the order.
+        let name = Reverse((&finding.finding_id, member.reviewer, member.run_id));
+        let text = fullness(&finding.title, main_explanation(&finding.explanation));
+        let is_free = !taken.contains(&finding.finding_id);
+        (
+            is_free,
+            is_known(&finding.finding_id),
+            kinds.get(&finding.kind).copied(),
+            sure,
+            text,
+            Reverse(finding.lines().count()),
+            name,
+        )
+    };
+    let best = group.iter().max_by(|a, b| worth(a).cmp(&worth(b)));
+    let chosen = best.unwrap_or_else(|| unreachable!("a group has a report"));
+    let id = &chosen.finding.finding_id;
+    let free = (0..u32::MAX).map(|n| id.variant(n)).find(|id| !taken.contains(id));
+    (chosen, free.unwrap_or_else(|| id.clone()))
+}
+
+/// Gives a finding the suggestion of another report if that can be applied and its own cannot.
+fn adopt_suggestion(finding: Finding, report: &PanelReport<'_>) -> Finding {
+    let suggestion = better_suggestion(&finding, report.finding);
+    Finding { suggestion, ..finding }
+}
+
+/// Returns the names of the members that reviewed the lines of a finding to the end and did not report it. Lines in a hunk
+/// are reviewed with the hunk; lines that are in no hunk of a member are reviewed with their file.
+fn list_silent(members: &[&PanelMember<'_>], group: &[PanelReport<'_>], finding: &Finding) -> Vec<String> {
+    let path = &finding.repo_relative_path;
+    let has_hunk = |member: &PanelMember<'_>| member.hunks_of(path).any(|hunk| hunk.overlaps(finding.lines()));
+    let is_in_hunk = members.iter().any(|member| has_hunk(member));
+    let has_reviewed = |member: &PanelMember<'_>| match is_in_hunk {
+        true => has_hunk(member),
+        false => member.hunks_of(path).next().is_some(),
+    };
+    let silent = members.iter().filter(|member| {
+        let has_spoken = group.iter().any(|report| report.member.run_id == member.run_id);
+        let can_report = member.kinds.is_none_or(|kinds| kinds.contains(&finding.kind));
+        member.is_finished && !has_spoken && can_report && has_reviewed(member)
+    });
+    silent.map(|member| member.reviewer.to_owned()).collect()
+}
+
+/// Sets the confidence of a finding that several reviewers report.
+fn raise_confidence(finding: &mut Finding, group: &[PanelReport<'_>], silent: usize) {
+    let mut confidences: Vec<Confidence> = group.iter().map(|report| report.finding.confidence).collect();
+    confidences.sort_unstable();
+    let from = confidences.last().copied().unwrap_or(finding.confidence);
+    if group.len() < 2 {
+        return;
+    }
+    let doubt: f64 = confidences.iter().map(|confidence| 1.0 - confidence.probability()).product();
+    let to = Confidence::from_probability((1.0 - doubt).min(MAX_AGREED_CONFIDENCE)).max(from);
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    finding.confidence = to;
+    finding.steps.push(FindingStep::Agreed {
+        voices: count(group.len()),
+        reviewers: count(group.len() + silent),
+        from,
+        to,
+    });
+}
+
+/// Lowers a report that no other reviewer made, if the reviewer was mostly wrong about its kind.
+fn lower_lone_report(
+    finding: &mut Finding,
+    lone: &PanelReport<'_>,
+    record_of: &impl Fn(&str, Kind) -> Option<KindRecord>,
+) {
+    if finding.kind.is_never_lowered() {
+        return;
+    }
+    let Some(because) = record_of(lone.member.reviewer, finding.kind).filter(is_poor) else { return };
+    let less_urgent = Priority::ALL.get(finding.priority.index() + 1).copied();
+    let (from, less_sure) = (finding.confidence, finding.confidence.lower());
+    if let Some(to) = less_urgent {
+        finding.steps.push(FindingStep::Lowered { from: finding.priority, to, because });
+        finding.priority = to;
+    } else if less_sure < from {
+        finding.steps.push(FindingStep::Doubted { from, to: less_sure, because });
+        finding.confidence = less_sure;
+    }
+}
+
+/// Returns true if so many reports were decided, and so few of them accepted, that the next one is probably wrong.
+fn is_poor(record: &KindRecord) -> bool {
+    let (accepted, decided) = (f64::from(record.accepted.min(record.decided)), f64::from(record.decided));
+    let at_most = 1.0 - wilson_lower_bound(decided - accepted, decided);
+    record.decided >= MIN_DECISIONS && at_most < MAX_LOW_PRECISION
+}
+
+fn list_disputes(
+    members: &[&PanelMember<'_>],
+    group: &[PanelReport<'_>],
+    finding: &Finding,
+    silent: Vec<String>,
+) -> Vec<Dispute> {
+    let mut disputes = Vec::new();
+    let ids: HashSet<&FindingId> =
+        group.iter().map(|report| &report.finding.finding_id).chain([&finding.finding_id]).collect();
+    let has_one = |known: &[FindingId]| known.iter().any(|id| ids.contains(id));
+    let is_voice = |member: &PanelMember<'_>| group.iter().any(|report| report.member.run_id == member.run_id);
+    let fixed = list_names(members, |member| has_one(member.fixed) && !is_voice(member));
+    let standing = list_names(members, |member| is_voice(member) || has_one(member.confirmed));
+    if !fixed.is_empty() && !standing.is_empty() {
+        disputes.push(Dispute::Fixed { fixed, standing });
+    }
+    let priorities = || group.iter().map(|report| report.finding.priority);
+    if let (Some(most), Some(least)) = (priorities().min(), priorities().max())
+        && least.index() - most.index() >= MIN_DISPUTED_STEPS
+    {
+        disputes.push(Dispute::Priority { most, least });
+    }
+    if let [lone] = group
+        && lone.finding.priority <= Priority::P1
+        && !silent.is_empty()
+    {
+        disputes.push(Dispute::Alone { reviewer: lone.member.reviewer.to_owned(), silent });
+    }
+    disputes
+}
+
+/// Returns the contradictions about known findings that are not on the list, by id.
+fn list_disputed_known(
+    members: &[&PanelMember<'_>],
+    is_listed: impl Fn(&FindingId) -> bool,
+) -> Vec<(FindingId, Dispute)> {
+    let claimed: BTreeSet<&FindingId> = members.iter().flat_map(|member| member.fixed).collect();
+    let disputed = claimed.into_iter().filter(|id| !is_listed(id)).filter_map(|id| {
+        let fixed = list_names(members, |member| member.fixed.contains(id) && !member.confirmed.contains(id));
+        let standing = list_names(members, |member| member.confirmed.contains(id));
+        let is_disputed = !fixed.is_empty() && !standing.is_empty();
+        is_disputed.then(|| (id.clone(), Dispute::Fixed { fixed, standing }))
+    });
+    disputed.collect()
+}
+
+/// Returns the names of the members that pass, in their order and each once.
+fn list_names(members: &[&PanelMember<'_>], passes: impl Fn(&PanelMember<'_>) -> bool) -> Vec<String> {
+    let mut names: Vec<String> =
+        members.iter().filter(|member| passes(member)).map(|member| member.reviewer.to_owned()).collect();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,426 @@
+use proptest::prelude::*;
+use rstest::rstest;
+
+use super::*;
+use crate::domain::{FileCoverage, Severity, Suggestion};
+use crate::review::unit_engine::tests::finding;
+use Kind::{Concurrency, Correctness, Performance, Security, Tests};
+use Priority::{P0, P1, P2, P3};
+
+const PATH: &str = "src/client.rs";
+
+/// Member of a panel with its own data.
+#[derive(Debug, Clone)]
+struct Member {
+    reviewer: &'static str,
+    run_id: RunId,
+    findings: Vec<Finding>,
+    coverage: Coverage,
+    is_finished: bool,
+    kinds: Option<Vec<Kind>>,
+    confirmed: Vec<FindingId>,
+    fixed: Vec<FindingId>,
+}
+
+/// Returns a member that has reviewed lines 1 to 100 to the end.
+fn member(reviewer: &'static str, findings: Vec<Finding>) -> Member {
+    let last = char::from(reviewer.as_bytes()[0].to_ascii_uppercase());
+    let hunks = vec![LineRange::new(1, 100)];
+    let files = vec![FileCoverage { path: PATH.into(), hunks, keys: Vec::new() }];
+    Member {
+        reviewer,
+        run_id: format!("ar_01JD3Z8Q6M7S5V2K4T9XWB1C0{last}").parse().expect("an id"),
+        findings,
+        coverage: Coverage { files, ..Coverage::default() },
+        is_finished: true,
+        kinds: None,
+        confirmed: Vec::new(),
+        fixed: Vec::new(),
+    }
+}
+
+fn report(line: u32, kind: Kind, priority: Priority, title: &str) -> Finding {
+    let mut report = finding(PATH, line, line + 1, 2);
+    report.finding_id = FindingId::from_parts(kind.word(), PATH, &format!("{title} {line}"), 0);
+    report.detail_ref = format!("outputs/RUN.json#{}", report.finding_id);
+    report.confidence = Confidence::Medium;
+    report.quoted_code = format!("let a = read({line});");
+    (report.kind, report.priority, report.title) = (kind, priority, title.to_owned());
+    report.severity = priority.severity();
+    report
+}
+
+fn merge_with(
+    members: &[Member],
+    known: &[&FindingId],
+    record_of: impl Fn(&str, Kind) -> Option<KindRecord>,
+) -> OneList {
+    let members: Vec<PanelMember<'_>> = members
+        .iter()
+        .map(|member| PanelMember {
+            reviewer: member.reviewer,
+            run_id: &member.run_id,
+            findings: &member.findings,
+            coverage: &member.coverage,
+            is_finished: member.is_finished,
+            kinds: member.kinds.as_deref(),
+            confirmed: &member.confirmed,
+            fixed: &member.fixed,
+        })
+        .collect();
+    merge_panel(&members, |id| known.contains(&id), record_of)
+}
+
+fn merge(members: &[Member]) -> OneList {
+    merge_with(members, &[], |_, _| None)
+}
+
+const KEPT: &str = "The lock is held across an await";
+const HELD: &str = "Lock is held across await";
+
+#[test]
+fn reports_of_one_problem_become_one_finding_with_the_words_of_all() {
+    let mut first = report(41, Concurrency, P1, KEPT);
+    first.explanation = "Every caller waits for the network.".to_owned();
+    let second = Finding {
+        suggestion: Some(Suggestion { text: "Drop it.".into(), replacement: Some("drop(guard);".into()), lines: None }),
+        ..report(42, Concurrency, P2, HELD)
+    };
+    let other = report(80, Tests, P3, "The retry is not tested");
+    let members = [
+        member("gpt", vec![first.clone()]),
+        member("claude", vec![second.clone(), other.clone()]),
+        member("builtin", Vec::new()),
+    ];
+    let list = merge(&members);
+    let [merged, alone] = list.findings.as_slice() else { panic!("{list:?}") };
+    assert_eq!((merged.priority, merged.severity, merged.confidence), (P1, Severity::High, Confidence::High));
+    assert_eq!((&merged.finding_id, &merged.title, merged.line_start), (&first.finding_id, &first.title, 41));
+    let suggestion = merged.suggestion.as_ref().expect("the suggestion of the other report");
+    assert_eq!(suggestion.lines, Some(LineRange::new(42, 43)), "it stays with its lines");
+    let said: Vec<(&str, Priority, &str, u32)> = merged
+        .voices
+        .iter()
+        .map(|voice| (voice.reviewer.as_str(), voice.priority, voice.title.as_str(), voice.line_start))
+        .collect();
+    assert_eq!(said, [("claude", P2, HELD, 42), ("gpt", P1, KEPT, 41)]);
+    assert_eq!(merged.voices[1].explanation, first.explanation);
+    let steps: Vec<String> = merged.steps.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        steps,
+        ["2 of 3 reviewers agree: confidence raised from medium to high", "priority p1: the most urgent of p1, p2"]
+    );
+    assert_eq!(list.aliases, [FindingAlias { finding_id: first.finding_id, reported_as: second.finding_id }]);
+    assert_eq!((&alone.finding_id, alone.voices.len(), alone.steps.len()), (&other.finding_id, 1, 0));
+    assert!(list.findings.iter().all(|finding| finding.disputed.is_empty()), "{list:?}");
+}
+
+#[rstest]
+#[case::one(&[P2], Performance, P2)]
+#[case::the_same(&[P2, P2, P2], Performance, P2)]
+#[case::two(&[P2, P3], Performance, P2)]
+#[case::three(&[P1, P2, P3], Performance, P2)]
+#[case::one_exaggerates(&[P0, P2, P2], Performance, P2)]
+#[case::never_lowered(&[P1, P2, P3], Correctness, P1)]
+fn the_priority_is_the_middle_one_or_the_most_urgent_one_of_a_grave_kind(
+    #[case] priorities: &[Priority],
+    #[case] kind: Kind,
+    #[case] expected: Priority,
+) {
+    let names = ["a", "b", "c"];
+    let members: Vec<Member> = priorities
+        .iter()
+        .zip(names)
+        .map(|(priority, name)| member(name, vec![report(41, kind, *priority, "The list is copied for each row")]))
+        .collect();
+    let list = merge(&members);
+    let [merged] = list.findings.as_slice() else { panic!("{list:?}") };
+    assert_eq!(merged.priority, expected);
+    let differ = priorities.iter().any(|priority| *priority != priorities[0]);
+    let is_ranked = merged.steps.iter().any(|step| matches!(step, FindingStep::Ranked { .. }));
+    assert_eq!(is_ranked, differ, "{merged:?}");
+    let is_disputed = merged.disputed.iter().any(|dispute| matches!(dispute, Dispute::Priority { .. }));
+    let spread = priorities.iter().max().map_or(0, |p| p.index()) - priorities.iter().min().map_or(0, |p| p.index());
+    assert_eq!(is_disputed, spread >= 2, "{merged:?}");
+}
+
+#[rstest]
+#[case::two_low(&[Confidence::Low, Confidence::Low], Confidence::Low)]
+#[case::three_low(&[Confidence::Low, Confidence::Low, Confidence::Low], Confidence::Medium)]
+#[case::low_and_medium(&[Confidence::Low, Confidence::Medium], Confidence::Medium)]
+#[case::two_medium(&[Confidence::Medium, Confidence::Medium], Confidence::High)]
+#[case::high_and_low(&[Confidence::High, Confidence::Low], Confidence::High)]
+fn agreement_raises_the_confidence_and_never_lowers_it(#[case] given: &[Confidence], #[case] expected: Confidence) {
+    let members: Vec<Member> = given
+        .iter()
+        .zip(["a", "b", "c"])
+        .map(|(confidence, name)| {
+            member(name, vec![Finding { confidence: *confidence, ..report(41, Correctness, P2, "Off by one") }])
+        })
+        .collect();
+    let list = merge(&members);
+    assert_eq!(list.findings.iter().map(|finding| finding.confidence).collect::<Vec<_>>(), [expected]);
+}
+
+fn record(accepted: u32, decided: u32) -> impl Fn(&str, Kind) -> Option<KindRecord> {
+    move |reviewer, kind| {
+        let record = KindRecord { reviewer: reviewer.to_owned(), kind, accepted, decided };
+        (reviewer == "gpt").then_some(record)
+    }
+}
+
+#[rstest]
+#[case::mostly_wrong(Performance, P2, (3, 24), true, (P3, Confidence::Medium))]
+#[case::the_least_urgent(Performance, P3, (3, 24), true, (P3, Confidence::Low))]
+#[case::few_decisions(Performance, P2, (0, 19), true, (P2, Confidence::Medium))]
+#[case::as_often_right_as_wrong(Performance, P2, (12, 24), true, (P2, Confidence::Medium))]
+#[case::not_surely_wrong(Performance, P2, (8, 20), true, (P2, Confidence::Medium))]
+#[case::security(Security, P2, (0, 40), true, (P2, Confidence::Medium))]
+#[case::correctness(Correctness, P2, (0, 40), true, (P2, Confidence::Medium))]
+#[case::concurrency(Concurrency, P2, (0, 40), true, (P2, Confidence::Medium))]
+#[case::nobody_else_looked(Performance, P2, (3, 24), false, (P2, Confidence::Medium))]
+fn a_lone_claim_with_a_poor_record_is_shown_lower(
+    #[case] kind: Kind,
+    #[case] priority: Priority,
+    #[case] (accepted, decided): (u32, u32),
+    #[case] is_finished: bool,
+    #[case] expected: (Priority, Confidence),
+) {
+    let lone = report(41, kind, priority, "The list is copied for each row");
+    let members = [member("gpt", vec![lone]), Member { is_finished, ..member("claude", Vec::new()) }];
+    let list = merge_with(&members, &[], record(accepted, decided));
+    let [found] = list.findings.as_slice() else { panic!("{list:?}") };
+    assert_eq!((found.priority, found.confidence), expected);
+    let is_changed = expected != (priority, Confidence::Medium);
+    assert_eq!(found.steps.len(), usize::from(is_changed), "{found:?}");
+    assert_eq!(found.voices[0].priority, priority, "the word of the reviewer stays");
+}
+
+#[test]
+fn two_voices_are_not_lowered() {
+    let same = || vec![report(41, Performance, P2, "The list is copied for each row")];
+    let members = [member("gpt", same()), member("claude", same()), member("third", Vec::new())];
+    let list = merge_with(&members, &[], record(0, 100));
+    assert_eq!(list.findings[0].priority, P2);
+    assert!(matches!(list.findings[0].steps.as_slice(), [FindingStep::Agreed { voices: 2, reviewers: 3, .. }]));
+}
+
+#[test]
+fn a_lone_urgent_claim_is_disputed_where_others_reviewed_the_same_hunk() {
+    let claim = || vec![report(41, Correctness, P1, "Off by one")];
+    let dispute = |silent: Member| merge(&[member("gpt", claim()), silent]).findings[0].disputed.clone();
+    let is_alone = |disputed: Vec<Dispute>| matches!(disputed.as_slice(), [Dispute::Alone { .. }]);
+    let quiet = || member("claude", Vec::new());
+    assert_eq!(dispute(quiet()), [Dispute::Alone { reviewer: "gpt".into(), silent: vec!["claude".into()] }]);
+    assert!(!is_alone(dispute(Member { is_finished: false, ..quiet() })), "it is not at its end");
+    assert!(!is_alone(dispute(Member { kinds: Some(vec![Kind::LongMethod]), ..quiet() })), "it cannot report this");
+    assert!(is_alone(dispute(Member { kinds: Some(vec![Correctness]), ..quiet() })));
+    let with_hunk = |lines| {
+        let files = vec![FileCoverage { path: PATH.into(), hunks: vec![lines], keys: Vec::new() }];
+        Member { coverage: Coverage { files, ..Coverage::default() }, ..quiet() }
+    };
+    assert!(!is_alone(dispute(with_hunk(LineRange::new(200, 210)))), "it saw another hunk");
+    assert!(is_alone(dispute(with_hunk(LineRange::new(42, 60)))));
+    let minor = merge(&[member("gpt", vec![report(41, Correctness, P2, "Off by one")]), quiet()]);
+    assert!(minor.findings[0].disputed.is_empty(), "it is not urgent");
+}
+
+#[test]
+fn fixed_against_still_there_is_disputed() {
+    let known = report(41, Correctness, P2, "Off by one");
+    let id = known.finding_id.clone();
+    let claims = Member { fixed: vec![id.clone()], ..member("claude", Vec::new()) };
+    let list = merge(&[member("gpt", vec![known]), claims.clone()]);
+    let expected = Dispute::Fixed { fixed: vec!["claude".into()], standing: vec!["gpt".into()] };
+    assert_eq!(list.findings[0].disputed, [expected.clone()]);
+    assert!(list.disputed_known.is_empty());
+    // Nobody reports it, and one member saw it.
+    let sees = Member { confirmed: vec![id.clone()], ..member("gpt", Vec::new()) };
+    let list = merge(&[sees, claims.clone()]);
+    assert_eq!(list.disputed_known, [(id, expected)]);
+    assert!(merge(&[claims]).disputed_known.is_empty(), "nobody contradicts");
+}
+
+#[test]
+fn a_known_id_wins_and_no_id_is_given_twice() {
+    let (first, mut second) = (report(41, Concurrency, P1, KEPT), report(42, Concurrency, P2, HELD));
+    second.explanation = String::new();
+    let members = [member("gpt", vec![first.clone()]), member("claude", vec![second.clone()])];
+    assert_eq!(merge(&members).findings[0].finding_id, first.finding_id);
+    let list = merge_with(&members, &[&second.finding_id], |_, _| None);
+    assert_eq!(
+        (&list.findings[0].finding_id, &list.findings[0].title),
+        (&second.finding_id, &second.title),
+        "the id stays with its place and words"
+    );
+    assert_eq!(list.findings[0].priority, P1);
+    let alias = FindingAlias { finding_id: second.finding_id.clone(), reported_as: first.finding_id.clone() };
+    assert_eq!(list.aliases, [alias]);
+    // A record from elsewhere may have an id twice.
+    let mut twin = report(80, Tests, P3, "The retry is not tested");
+    (twin.finding_id, twin.detail_ref) = (first.finding_id.clone(), first.detail_ref.clone());
+    let list = merge(&[member("gpt", vec![first.clone(), twin])]);
+    let ids: HashSet<&FindingId> = list.findings.iter().map(|finding| &finding.finding_id).collect();
+    assert_eq!(ids.len(), 2, "{list:?}");
+    assert!(list.findings.iter().all(|finding| finding.detail_ref.ends_with(finding.finding_id.as_str())));
+    assert_eq!(merge(&[]), OneList::default());
+}
+
+const TITLES: [&str; 8] = [
+    "Unchecked index",
+    "Index is unchecked",
+    "Unchecked division",
+    KEPT,
+    HELD,
+    "Result of `read` is ignored",
+    "Result of `write` is ignored",
+    "SQL injection through `name`",
+];
+const KINDS: [Kind; 5] = [Correctness, Concurrency, Security, Performance, Kind::ErrorHandling];
+
+/// Facts of a random report: line, title, kind, priority, confidence, text.
+type ReportFacts = (u32, usize, usize, usize, usize, bool);
+
+fn build_report((line, title, kind, priority, confidence, has_text): ReportFacts) -> Finding {
+    let mut report = report(line, KINDS[kind], Priority::ALL[priority], TITLES[title]);
+    report.confidence = Confidence::ALL[confidence];
+    if has_text {
+        report.explanation = format!("It goes wrong for line {line}.");
+    }
+    report
+}
+
+fn build_members(reports: &[Vec<ReportFacts>]) -> Vec<Member> {
+    let named = reports.iter().zip(["gpt", "claude", "builtin"]);
+    named.map(|(facts, name)| member(name, facts.iter().copied().map(build_report).collect())).collect()
+}
+
+fn known_ids(members: &[Member]) -> Vec<FindingId> {
+    let ids = members.iter().flat_map(|member| member.findings.iter().map(|finding| finding.finding_id.clone()));
+    ids.step_by(3).collect()
+}
+
+fn merge_to_text(members: &[Member], known: &[FindingId]) -> String {
+    let known: Vec<&FindingId> = known.iter().collect();
+    let list = merge_with(members, &known, record(2, 40));
+    let findings = serde_json::to_string(&list.findings).expect("findings");
+    format!("{findings}\n{:?}\n{:?}", list.aliases, list.disputed_known)
+}
+
+fn arbitrary_facts() -> impl Strategy<Value = Vec<Vec<ReportFacts>>> {
+    let report = (1..30_u32, 0..TITLES.len(), 0..KINDS.len(), 0..4_usize, 0..3_usize, any::<bool>());
+    prop::collection::vec(prop::collection::vec(report, 0..8), 1..4)
+}
+
+proptest! {
+    #[test]
+    fn the_list_does_not_depend_on_the_order_and_loses_nothing(
+        facts in arbitrary_facts(),
+        turns in prop::collection::vec(0..8_usize, 3),
+        is_reversed in any::<bool>(),
+    ) {
+        let members = build_members(&facts);
+        let known = known_ids(&members);
+        let before = merge_to_text(&members, &known);
+        let mut turned = members.clone();
+        for (member, by) in turned.iter_mut().zip(&turns) {
+            let by = by % member.findings.len().max(1);
+            member.findings.rotate_left(by);
+        }
+        if is_reversed {
+            turned.reverse();
+        }
+        prop_assert_eq!(merge_to_text(&turned, &known), before);
+        let list = merge(&members);
+        let mut voices: Vec<(&str, &str, &str, u32)> = list
+            .findings
+            .iter()
+            .flat_map(|finding| &finding.voices)
+            .map(|voice| (voice.reviewer.as_str(), voice.finding_id.as_str(), voice.title.as_str(), voice.line_start))
+            .collect();
+        let mut reports: Vec<(&str, &str, &str, u32)> = members
+            .iter()
+            .flat_map(|member| member.findings.iter().map(move |finding| (member.reviewer, finding)))
+            .map(|(name, finding)| (name, finding.finding_id.as_str(), finding.title.as_str(), finding.line_start))
+            .collect();
+        voices.sort_unstable();
+        reports.sort_unstable();
+        prop_assert_eq!(voices, reports);
+        let ids: HashSet<&FindingId> = list.findings.iter().map(|finding| &finding.finding_id).collect();
+        prop_assert_eq!(ids.len(), list.findings.len(), "an id stands for one finding");
+        for alias in &list.aliases {
+            prop_assert!(ids.contains(&alias.finding_id) && !ids.contains(&alias.reported_as));
+        }
+        let text = serde_json::to_string(&list.findings).expect("findings");
+        let read: Vec<Finding> = serde_json::from_str(&text).expect("the same findings");
+        prop_assert_eq!(read, list.findings);
+    }
+}
+
+/// Pseudo-random numbers of SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number
+/// generators", OOPSLA 2014), the same on every machine.
+struct SplitMix(u64);
+
+impl SplitMix {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Returns a number below `end`.
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end as u64).expect("a small number")
+    }
+}
+
+/// Merges the reports of three members in random orders of their arrival, and checks that each order gives the list of
+/// the first one. A hundred orders are tried with each set of reports.
+fn check_random_orders(orders: usize) {
+    let mut chance = SplitMix(0x5eed);
+    for _ in 0..orders.div_ceil(100) {
+        let mut facts = || {
+            let below = |chance: &mut SplitMix, end| chance.below(end);
+            let line = u32::try_from(below(&mut chance, 20)).expect("a line") + 1;
+            let (title, kind) = (below(&mut chance, TITLES.len()), below(&mut chance, KINDS.len()));
+            (line, title, kind, below(&mut chance, 4), below(&mut chance, 3), below(&mut chance, 2) == 0)
+        };
+        let reports: Vec<Vec<ReportFacts>> = (0..3).map(|_| (0..4).map(|_| facts()).collect()).collect();
+        let members = build_members(&reports);
+        let known = known_ids(&members);
+        let expected = merge_to_text(&members, &known);
+        let mut events: Vec<(usize, usize)> = (0..3).flat_map(|member| (0..4).map(move |at| (member, at))).collect();
+        for _ in 0..100 {
+            for at in (1..events.len()).rev() {
+                events.swap(at, chance.below(at + 1));
+            }
+            // The members stand in the order of their first report, and their reports in the order of arrival.
+            let mut arrived: Vec<Member> = Vec::new();
+            for (member, at) in &events {
+                let of = &members[*member];
+                let place = arrived.iter().position(|known| known.run_id == of.run_id).unwrap_or_else(|| {
+                    arrived.push(Member { findings: Vec::new(), ..of.clone() });
+                    arrived.len() - 1
+                });
+                arrived[place].findings.push(of.findings[*at].clone());
+            }
+            assert_eq!(merge_to_text(&arrived, &known), expected, "{events:?} of {reports:?}");
+        }
+    }
+}
+
+#[test]
+fn random_orders_of_arrival_give_one_list() {
+    check_random_orders(500);
+}
+
+/// ```text
+/// cargo test --release --lib -- --ignored a_million_random_orders
+/// ```
+#[test]
+#[ignore = "a campaign of some minutes in a release build"]
+fn a_million_random_orders_of_arrival_give_one_list() {
+    check_random_orders(1_000_000);
+}
