@@ -15,7 +15,7 @@ use clap_complete::env::{CompleteEnv, Shells};
 use super::args::Cli;
 use super::knowledge::pattern_output::format_forms;
 use super::session::read_variable;
-use crate::config::{self, MistakePolicy, Paths, RepositorySource, RequiredAssets, SettingsSources};
+use crate::config::{self, MistakePolicy, Paths, RepositorySource, RequiredAssets, Settings, SettingsSources};
 use crate::domain::text::sanitize_line;
 use crate::git::Repo;
 use crate::knowledge::builtin_patterns;
@@ -96,21 +96,34 @@ pub fn list_fixes() -> Vec<CompletionCandidate> {
 /// Lists the reviewers.
 pub fn list_reviewers() -> Vec<CompletionCandidate> {
     list_in_time(|| {
-        let paths = Paths::resolve(std::env::var_os(Paths::HOME_VARIABLE).as_deref()).ok()?;
-        let loaded = config::load_settings(SettingsSources {
-            paths: &paths,
-            repository: RepositorySource::None,
-            environment: &read_variable,
-            flags: &[],
-            texts: RequiredAssets::None,
-            mistakes: MistakePolicy::Warn,
-        });
-        let reviewers = loaded.ok()?.settings.reviewers;
+        let reviewers = load_settings()?.reviewers;
         let named = reviewers.iter().filter(|(name, _)| *name != "builtin");
         let named =
             named.map(|(name, reviewer)| candidate(name, &format!("{} {}", reviewer.kind.word(), reviewer.model)));
         Some(std::iter::once(candidate("builtin", "offline, at no cost")).chain(named).collect())
     })
+}
+
+/// Lists the panels.
+pub fn list_panels() -> Vec<CompletionCandidate> {
+    list_in_time(|| {
+        let panels = load_settings()?.panels;
+        Some(panels.values().map(|panel| candidate(&panel.name, &panel.reviewers.join(", "))).collect())
+    })
+}
+
+/// Loads the user's settings, as far as they can be read.
+fn load_settings() -> Option<Settings> {
+    let paths = Paths::resolve(std::env::var_os(Paths::HOME_VARIABLE).as_deref()).ok()?;
+    let sources = SettingsSources {
+        paths: &paths,
+        repository: RepositorySource::None,
+        environment: &read_variable,
+        flags: &[],
+        texts: RequiredAssets::None,
+        mistakes: MistakePolicy::Warn,
+    };
+    Some(config::load_settings(sources).ok()?.settings)
 }
 
 /// Lists the patterns of the knowledge cache.

@@ -153,6 +153,7 @@ impl From<RunnerError> for CliError {
             RunnerError::Config(error) => return error.into(),
             RunnerError::EngineStuck { .. } => return Self::internal(message),
             RunnerError::UnknownReviewer { .. }
+            | RunnerError::UnknownPanel { .. }
             | RunnerError::MissingKey(_)
             | RunnerError::Limits(_)
             | RunnerError::Fix(_)

@@ -13,8 +13,8 @@ use super::session::{Invocation, Session};
 use super::{complete, export, interrupt, output, runs};
 use crate::config::{RequiredAssets, SettingOrigin, Settings};
 use crate::domain::{
-    Coverage, ErrorClass, Finding, FindingId, FindingStatus, OmissionReason, OutputDamage, Priority, RejectedReport,
-    RunOutput, RunRecord, RunStatus, Source, SuppressedReport, Time,
+    Coverage, ErrorClass, Finding, FindingId, FindingStatus, OmissionReason, OutputDamage, Panel, Priority,
+    RejectedReport, RunOutput, RunRecord, RunStatus, Source, SuppressedReport, Time,
 };
 use crate::git::Repo;
 use crate::policy::{Decision, Freshness, ReviewAction};
@@ -39,9 +39,12 @@ Exit codes with --wait:
 pub struct ReviewArgs {
     #[command(flatten)]
     scope: ScopeArgs,
-    /// Reviewer to use: builtin or a name from your settings
-    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::list_reviewers))]
+    /// Reviewer to use: builtin or a name from your settings; several, separated by commas, review as a panel
+    #[arg(long, value_name = "NAME,...", add = ArgValueCandidates::new(complete::list_reviewers))]
     reviewer: Option<String>,
+    /// Panel to use: a [panels] table of your settings
+    #[arg(long, value_name = "NAME", conflicts_with = "reviewer", add = ArgValueCandidates::new(complete::list_panels))]
+    panel: Option<String>,
     /// Wait for the review and print its findings
     #[arg(long)]
     wait: bool,
@@ -69,21 +72,46 @@ fn parse_priority(text: &str) -> Result<FailOn, String> {
     if text == "none" { Ok(FailOn(None)) } else { text.parse().map(|priority| FailOn(Some(priority))) }
 }
 
-/// Returns the requested reviewer, or the default one, after a check that it exists.
-fn resolve_reviewer(settings: &Settings, asked: Option<&str>) -> Result<String, CliError> {
+/// Returns the requested reviewer or panel, or the default one, after a check that it exists. A panel is named as in the
+/// records of runs: `panel:NAME`.
+fn resolve_reviewer(settings: &Settings, asked: Option<&str>, panel: Option<&str>) -> Result<String, CliError> {
+    let default_panel = Some(settings.default_panel.as_str()).filter(|name| !name.is_empty() && asked.is_none());
+    if let Some(name) = panel.or(default_panel) {
+        return resolve_panel(settings, name, panel.is_none());
+    }
     let name = asked.unwrap_or(&settings.default_reviewer);
-    if name == "builtin" {
-        return Ok(name.to_owned());
+    let names: Vec<&str> = name.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    for name in &names {
+        check_reviewer(settings, name)?;
     }
-    match settings.reviewers.get(name) {
-        Some(_) => Ok(name.to_owned()),
-        None => {
-            let mut known = vec!["builtin"];
-            known.extend(settings.reviewers.keys().map(String::as_str).filter(|name| *name != "builtin"));
-            Err(CliError::usage(format!("there is no reviewer named {name:?}"))
-                .hint(format!("there are: {}", known.join(", "))))
-        }
+    match names.as_slice() {
+        [] => Err(CliError::usage("no reviewer is named")),
+        [one] => Ok((*one).to_owned()),
+        several => Ok(format!("{}{}", Panel::PREFIX, several.join("+"))),
     }
+}
+
+fn check_reviewer(settings: &Settings, name: &str) -> Result<(), CliError> {
+    if name == "builtin" || settings.reviewers.contains_key(name) {
+        return Ok(());
+    }
+    let mut known = vec!["builtin"];
+    known.extend(settings.reviewers.keys().map(String::as_str).filter(|name| *name != "builtin"));
+    Err(CliError::usage(format!("there is no reviewer named {name:?}"))
+        .hint(format!("there are: {}", known.join(", "))))
+}
+
+fn resolve_panel(settings: &Settings, name: &str, is_default: bool) -> Result<String, CliError> {
+    if settings.panels.contains_key(name) {
+        return Ok(format!("{}{name}", Panel::PREFIX));
+    }
+    let which = if is_default { ", the default_panel" } else { "" };
+    let known: Vec<&str> = settings.panels.keys().map(String::as_str).collect();
+    let hint = match known.is_empty() {
+        true => "a panel is a [panels.NAME] table in your settings; `--reviewer a,b` needs none".to_owned(),
+        false => format!("there are: {}", known.join(", ")),
+    };
+    Err(CliError::usage(format!("there is no panel named {name:?}{which}")).hint(hint))
 }
 
 /// Runs `revdeck review`.
@@ -133,7 +161,7 @@ fn build_request(session: &Session, arguments: &ReviewArgs, source: Source) -> R
     }
     Ok(ReviewRequest {
         scope,
-        reviewer: Some(resolve_reviewer(settings, arguments.reviewer.as_deref())?),
+        reviewer: Some(resolve_reviewer(settings, arguments.reviewer.as_deref(), arguments.panel.as_deref())?),
         source,
         started_in_session: 0,
         force: arguments.force,

@@ -14,7 +14,9 @@ use serde_json::{Map, Value};
 
 use super::keys::{SettingKey, SettingType as Form, SettingValue, setting_table};
 use super::reviewers::EMBEDDING_WORDS;
-use super::{CustomCommand, Dollars, KeyPreset, KeymapFile, PanelSettings, ReviewerKind, ReviewerSettings, SettingOrigin};
+use super::{
+    CustomCommand, Dollars, KeyPreset, KeymapFile, PanelSettings, ReviewerKind, ReviewerSettings, SettingOrigin,
+};
 use crate::domain::{OmissionReason, Priority, QuietHours, Scope, WatchTrigger, word_enum};
 
 word_enum!(

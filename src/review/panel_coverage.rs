@@ -114,7 +114,8 @@ fn collect_carried(
     let of_path = members.iter().flat_map(|one| &one.carried).filter(|carried| carried.file.path == path);
     let mut found = Vec::new();
     for carried in of_path {
-        let taken: Vec<usize> = (0..carried.file.hunks.len()).filter(|at| left.remove(&carried.file.hunks[*at])).collect();
+        let taken: Vec<usize> =
+            (0..carried.file.hunks.len()).filter(|at| left.remove(&carried.file.hunks[*at])).collect();
         if taken.is_empty() {
             continue;
         }
@@ -179,7 +180,8 @@ mod tests {
         let mut both = builtin.clone();
         both.left_out.push(OmittedFile::new("Cargo.lock", OmissionReason::LockFile));
         let merged = merge_coverage(&[&both, &both], FindingId::clone);
-        assert_eq!(merged.left_out, both.left_out, "what nobody reads is left out");
+        let paths: Vec<&str> = merged.left_out.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["Cargo.lock", "b.sql"], "what nobody reads is left out");
         assert!(!merged.is_incomplete());
     }
 

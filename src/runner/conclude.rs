@@ -162,8 +162,11 @@ impl RunCloser<'_> {
         };
         let status = end_status(record.ending.cancel_reason);
         let reason = if record.attempt == 0 { "it had not begun" } else { "it waited for its next attempt" };
-        let mut outcome = replayed.to_outcome(status, reason);
-        if record.attempt == 0 {
+        let mut outcome = match &record.links.panel {
+            Some(panel) => self.services.merge_members(record, panel)?,
+            None => replayed.to_outcome(status, reason),
+        };
+        if record.attempt == 0 && record.links.panel.is_none() {
             outcome.coverage = record.outcome.coverage.clone();
             outcome.summary = format!("{status}: {reason}");
         }

@@ -333,7 +333,9 @@ impl RunnerError {
             Self::Store(error) => return Some(error.hint()),
             Self::Config(error) => return Some(error.hint()),
             Self::MissingKey(missing) => return Some(missing.hint()),
-            Self::UnknownPanel { .. } => "a panel is a [panels.NAME] table in your settings; `--reviewer a,b` needs none",
+            Self::UnknownPanel { .. } => {
+                "a panel is a [panels.NAME] table in your settings; `--reviewer a,b` needs none"
+            }
             Self::UnknownReviewer { .. } => "`revdeck config show` lists the reviewers of your settings",
             Self::Limits(_) => "`revdeck config path` says where smells.toml is",
             Self::Unsettled { .. } => {

@@ -37,6 +37,7 @@ mod lsp;
 mod mcp;
 mod mine;
 mod needless;
+mod panel;
 mod private;
 mod publish;
 mod reconcile;

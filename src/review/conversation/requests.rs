@@ -121,9 +121,7 @@ impl ConversationEngine {
             );
             return Some(BudgetProblem { stop, note });
         }
-        if let (Some(most), Some(price)) = (limits.budget.cost, limits.input_price) {
-            // The number of cached tokens is unknown before the request; caching only lowers the cost.
-            let next = tokens as f64 * price / 1e6;
+        if let (Some(most), Some(next)) = (limits.budget.cost, self.estimate_request_cost()) {
             if self.spent.cost + next > most {
                 let spent = self.spent.cost;
                 let stop = BudgetStop { kind: BudgetKind::RunCost, reached: spent, limit: most };
@@ -134,6 +132,12 @@ impl ConversationEngine {
             }
         }
         None
+    }
+
+    /// Returns the price of the current request in US dollars without its answer; `None` if it is not known. The number
+    /// of cached tokens is unknown before the request; caching only lowers the cost.
+    pub fn estimate_request_cost(&self) -> Option<f64> {
+        self.window.limits().input_price.map(|price| self.request_tokens as f64 * price / 1e6)
     }
 
     /// Ends the run because the budget does not allow the next turn.

@@ -24,7 +24,11 @@ impl RunControl<'_> {
     /// # Errors
     ///
     /// If there is no such run, the store cannot be read or written, or the worker survives SIGKILL.
+    /// The run of a panel takes its members with it, apart from those that others asked for.
     pub fn cancel(&self, run: &RunId, note: &str) -> Result<CancelOutcome, RunnerError> {
+        if self.services.launcher().is_panel(run) {
+            self.cancel_members(run, note)?;
+        }
         let stage = self.services.store.with_lock_as(|locked| -> Result<CancelStage, RunnerError> {
             let Some(record) = self.services.store.run(run)? else { return Err(self.services.no_run_error(run)) };
             if record.status.is_terminal() {
@@ -49,6 +53,20 @@ impl RunControl<'_> {
             }
             CancelStage::Working => self.end_worker(run),
         }
+    }
+
+    /// Cancels the members of a panel. The panel is asked to end first, so that it does not begin meanwhile.
+    fn cancel_members(&self, panel_run: &RunId, note: &str) -> Result<(), RunnerError> {
+        let members = self.services.store.with_lock_as(|locked| -> Result<Vec<RunId>, RunnerError> {
+            let Some(record) = self.services.store.run(panel_run)? else { return Ok(Vec::new()) };
+            if record.status.is_terminal() {
+                return Ok(Vec::new());
+            }
+            locked.annotate_run(panel_run, |record| record.ending.cancel_reason = Some(CancelReason::UserStop))?;
+            let view = locked.runs_view()?;
+            Ok(self.services.launcher().active_own_members(&view, panel_run))
+        })?;
+        members.iter().try_for_each(|member| self.cancel(member, note).map(drop))
     }
 
     fn end_worker(&self, run: &RunId) -> Result<CancelOutcome, RunnerError> {

@@ -30,8 +30,8 @@ pub(super) struct EarlierFinding {
     pub path: String,
     pub lines: LineRange,
     pub snapshot: String,
-    /// Name of the reviewer that reported the finding.
-    pub reviewer: String,
+    /// Names of the reviewers that reported the finding: one, or those of a panel.
+    pub reviewers: Vec<String>,
     pub present: FindingState,
     /// How far the run may judge the finding; `None` if it may not.
     pub reach: Option<RunAuthority>,
@@ -73,6 +73,8 @@ impl FindingSettlement<'_> {
                 && row.branch == mine.branch
                 && row.worktree == mine.worktree
                 && sight_from_row(&row).layer() >= mine.layer().max(SnapshotLayer::Head)
+                // A member has located nothing: its panel does.
+                && !self.is_member_row(row.id)
         })
     }
 
@@ -126,11 +128,18 @@ impl FindingSettlement<'_> {
         let mut candidates = Vec::new();
         for index in 0..self.view.finding_count() {
             let row = self.view.finding(index);
-            let Some((reporter, placed)) = self.view.last_reporting_run(index).zip(self.view.locating_run(index))
+            let Some((mut reporter, placed)) = self.view.last_reporting_run(index).zip(self.view.locating_run(index))
             else {
                 continue;
             };
-            if !wanted(&row, placed) || !is_over(reporter) || !is_over(placed) {
+            let siblings = &self.panel.siblings;
+            if siblings.contains(&reporter) {
+                // What was known before the panel is known, whichever member has ended.
+                let Some(first) = self.view.first_reporting_run(index) else { continue };
+                reporter = first;
+            }
+            let is_placed = is_over(placed) || siblings.contains(&placed);
+            if siblings.contains(&reporter) || !wanted(&row, placed) || !is_over(reporter) || !is_placed {
                 continue;
             }
             let reach =
@@ -193,7 +202,7 @@ impl FindingSettlement<'_> {
             path: row.path.to_owned(),
             lines: row.lines(),
             snapshot: place.snapshot_commit.to_owned(),
-            reviewer: reporter.reviewer.to_owned(),
+            reviewers: self.list_reporters(reporter.reviewer, candidate.index),
             present,
             reach: candidate.reach,
             stand,
@@ -262,7 +271,9 @@ impl FindingSettlement<'_> {
     fn may_be_same(&self, finding: &Finding, known: &EarlierFinding) -> bool {
         let tool = self.run.reviewed_by.name.as_str();
         match self.run.source {
-            Source::Import if known.reviewer == tool => policy::is_same_rule(tool, &finding.title, &known.title),
+            Source::Import if known.reviewers.iter().any(|reviewer| reviewer == tool) => {
+                policy::is_same_rule(tool, &finding.title, &known.title)
+            }
             Source::Import => finding.kind.is_smell(),
             _ => true,
         }

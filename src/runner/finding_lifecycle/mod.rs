@@ -9,6 +9,7 @@
 
 mod earlier_findings;
 mod hold_back;
+mod panel_part;
 mod places_to_judge;
 mod recheck;
 mod settle_request;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 use self::earlier_findings::EarlierFinding;
 use self::hold_back::PartitionedReports;
+use self::panel_part::list_merged;
 use self::recheck::{Recheck, RecheckResult};
 pub(super) use self::snapshot_files::SnapshotFiles;
 use crate::domain::text::format_count;
@@ -53,6 +55,19 @@ struct FindingSettlement<'a> {
     scope: String,
     status: RunStatus,
     extent: ReviewExtent,
+    panel: PanelPart,
+}
+
+/// The part of a run in a panel, as far as it settles findings.
+#[derive(Default)]
+struct PanelPart {
+    /// True for a member: it recognises known findings and holds reports back, and leaves all decisions to the panel.
+    is_member: bool,
+    /// Indices of the other members' runs in the view. A member does not see what they report, so that the list does not
+    /// depend on who ends first.
+    siblings: HashSet<usize>,
+    /// Reviewers of the panel that have reviewed everything, if the run is that of a panel.
+    silent: Vec<String>,
 }
 
 /// The code that the run sent to its reviewer.
@@ -125,23 +140,27 @@ impl<'a> FindingSettlement<'a> {
         extent: ReviewExtent,
     ) -> Result<Self, RunnerError> {
         let (view, scope) = (services.store.view()?, run.subject.scope.to_string());
-        Ok(Self { services, run, view, scope, status, extent })
+        let panel = PanelPart::find(services, run, &view)?;
+        Ok(Self { services, run, view, scope, status, extent, panel })
     }
 
     fn settle(&self, outcome: &mut ReviewOutcome) -> Result<LifecycleReport, RunnerError> {
+        let reported: Vec<FindingId> = outcome.findings.iter().map(|finding| finding.finding_id.clone()).collect();
+        self.follow_merged(&mut outcome.findings)?;
         let mut ground = self.open_snapshot_files();
         let candidates = ground.as_ref().map(|ground| self.find_candidates(ground, outcome)).unwrap_or_default();
         let concerned = candidates.iter().map(|candidate| self.view.finding(candidate.index).id);
-        let about: HashSet<&str> = concerned.chain(finding_ids(&outcome.findings)).collect();
+        let merged = list_merged(&outcome.findings);
+        let about = concerned.chain(finding_ids(&outcome.findings)).chain(merged.iter().map(|(id, _)| id.as_str()));
+        let about: HashSet<&str> = about.collect();
         let said = self.services.store.latest_dispositions(&about)?;
         let (mut known, mut recognised) = (Vec::new(), Vec::new());
         if let Some(ground) = &mut ground {
             known = candidates.iter().filter_map(|candidate| self.look_up(candidate, &said, ground)).collect();
-            let before: Vec<FindingId> = outcome.findings.iter().map(|finding| finding.finding_id.clone()).collect();
             self.recognise(ground, &known, &mut outcome.findings);
             self.recognise(ground, &known, &mut outcome.unraised);
-            recognised = collect_recognised(outcome, &before);
         }
+        recognised.extend(collect_recognised(outcome, &reported));
         let seen = outcome.findings.iter().chain(&outcome.unraised);
         let seen: HashSet<FindingId> = seen.map(|finding| finding.finding_id.clone()).collect();
         let mut life = LifecycleReport { recognised, ..LifecycleReport::default() };
@@ -154,6 +173,7 @@ impl<'a> FindingSettlement<'a> {
             let says = !carried || matches!(present, FindingState::Confirmed | FindingState::Obsolete);
             // A review of old code is no evidence about later decisions.
             if says
+                && !self.panel.is_member
                 && self.sight().layer() > policy::SnapshotLayer::Past
                 && let Some(line) = self.judge(&finding.finding_id, present, ReviewObservation::Raised, &said)
             {
@@ -161,7 +181,7 @@ impl<'a> FindingSettlement<'a> {
                 dispositions.push(line);
             }
         }
-        if let Some(ground) = &mut ground {
+        if let Some(ground) = ground.as_mut().filter(|_| !self.panel.is_member) {
             let coverage = RunCoverage::from_outcome(outcome, &self.run.reviewed_by.name);
             let mut recheck = None;
             for known in known.iter().filter(|known| !seen.contains(&known.id)) {
@@ -184,6 +204,7 @@ impl<'a> FindingSettlement<'a> {
         });
         life.moved.extend(moved);
         (outcome.findings, life.held_back) = (raised, held_back);
+        dispositions.extend(self.merge_dispositions(&merged, &said));
         self.write_notes(outcome, &mut life, &dispositions, before);
         self.services.findings().store_for_run(self.run).append_unless_newer(dispositions, &said)?;
         Ok(life)
@@ -224,9 +245,10 @@ impl<'a> FindingSettlement<'a> {
         let is_missing = self.run.source == Source::Import
             && known.present != FindingState::Dismissed
             && known.stand.place().is_some_and(|(path, _)| coverage.hunks.contains_key(path));
-        let silence = SilentRun { reviewer: &self.run.reviewed_by.name, status: self.status, extent: self.extent };
+        let reviewer = self.silent_reviewer(known);
+        let silence = SilentRun { reviewer, status: self.status, extent: self.extent };
         // Another tool checks the whole file, so its silence counts even if the code of the finding is unchanged.
-        if is_missing && policy::confirms_fix(&silence, &known.reviewer, known.kind) {
+        if is_missing && known.is_fixed_by(&silence) {
             return (Some(ReviewObservation::Missing), None);
         }
         let touched = reach == RunAuthority::Everywhere || coverage.has_shown(&known.path, &known.stand);
@@ -234,10 +256,10 @@ impl<'a> FindingSettlement<'a> {
             AnchorLocation::Unchanged { path, lines } => (None, moved(path, *lines)),
             _ if known.present == FindingState::Dismissed => (None, None),
             AnchorLocation::Changed { path, lines } if coverage.has_covered(&known.path, &known.stand) => {
-                if !policy::confirms_fix(&silence, &known.reviewer, known.kind) {
+                if !known.is_fixed_by(&silence) {
                     return (None, None);
                 }
-                if self.run.reviewed_by.name != DETERMINISTIC_REVIEWER {
+                if reviewer != DETERMINISTIC_REVIEWER {
                     return (Some(ReviewObservation::NotRaised), None);
                 }
                 let recheck = recheck.get_or_insert_with(|| {

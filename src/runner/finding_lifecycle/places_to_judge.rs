@@ -25,7 +25,7 @@ impl FindingLifecycle<'_> {
         let known = candidates.iter().filter_map(|candidate| settling.look_up(candidate, &said, &mut ground));
         let places = known.filter_map(|known| match known.stand {
             AnchorLocation::Changed { path, lines }
-                if known.reviewer == run.reviewed_by.name && known.present != FindingState::Dismissed =>
+                if known.reviewers.contains(&run.reviewed_by.name) && known.present != FindingState::Dismissed =>
             {
                 Some((known.id, path, lines))
             }

@@ -3,8 +3,8 @@
 pub(super) mod commit_hook;
 pub(super) mod needless_runs;
 pub(super) mod older_run_progress;
-mod panel_request;
 pub(super) mod opening;
+mod panel_request;
 pub(super) mod preview;
 pub(super) mod request;
 pub(super) mod request_preview;

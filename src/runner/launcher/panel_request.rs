@@ -42,8 +42,8 @@ impl Launcher<'_> {
     ) -> Result<RequestOutcome, RunnerError> {
         let members: Vec<RequestedMember> =
             panel.reviewers.iter().map(|name| self.describe_member(input, name)).collect::<Result<_, _>>()?;
-        let (requested, view) = self
-            .try_until_requested(|locked, earlier| self.decide_panel(locked, input, (panel, &members), earlier))?;
+        let (requested, view) =
+            self.try_until_requested(|locked, earlier| self.decide_panel(locked, input, (panel, &members), earlier))?;
         let findings = self.services.findings();
         findings.settle_answered_request(&requested, input.snapshot);
         self.settle_needless_of_view(&view);
@@ -112,8 +112,7 @@ impl Launcher<'_> {
         judged.decision.saved_token_estimate =
             members.iter().fold(0, |sum: u64, member| sum.saturating_add(member.saved_token_estimate));
         judged.decision.reason = describe_members(&judged.decision.reason, &members);
-        let panel =
-            Panel { name: panel.name.clone(), members, max_cost: panel.max_cost.map(|cost| cost.as_f64()) };
+        let panel = Panel { name: panel.name.clone(), members, max_cost: panel.max_cost.map(|cost| cost.as_f64()) };
         let input = RequestInput { role: PanelRole::Panel(&id, &panel), ..*input };
         let requested = self.record_decision(locked, &input, judged)?;
         Ok(LockedAttempt::Requested(Box::new(requested), view))
@@ -170,12 +169,7 @@ impl Launcher<'_> {
 }
 
 fn member_input<'a>(panel: &RequestInput<'a>, member: &'a RequestedMember, id: &'a RunId) -> RequestInput<'a> {
-    RequestInput {
-        policy_request: &member.request,
-        snapshot: &member.snapshot,
-        role: PanelRole::Member(id),
-        ..*panel
-    }
+    RequestInput { policy_request: &member.request, snapshot: &member.snapshot, role: PanelRole::Member(id), ..*panel }
 }
 
 /// Adds to the reason of a decision what becomes of the members that are not launched.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{
-    CancelReason, Coverage, Fix, OmissionReason, Panel, ReviewSubject, RunEnding, RunEvent, RunId, RunLinks, RunOutcome,
-    RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source,
+    CancelReason, Coverage, Fix, OmissionReason, Panel, ReviewSubject, RunEnding, RunEvent, RunId, RunLinks,
+    RunOutcome, RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source,
 };
 use crate::git::Snapshot;
 use crate::policy::supersede::{FinishRule, SupersedeVerdict};
@@ -339,14 +339,14 @@ impl Launcher<'_> {
         }
         let limited;
         // A panel counts as one review.
-        let launch_request =
-            if input.request.source == Source::Assistant && !matches!(input.role, PanelRole::Member(_)) {
-                let quota = self.measure_quota(view, input.request)?;
-                limited = policy::LaunchRequest { quota, ..(*launch_request).clone() };
-                &limited
-            } else {
-                *launch_request
-            };
+        let launch_request = if input.request.source == Source::Assistant && !matches!(input.role, PanelRole::Member(_))
+        {
+            let quota = self.measure_quota(view, input.request)?;
+            limited = policy::LaunchRequest { quota, ..(*launch_request).clone() };
+            &limited
+        } else {
+            *launch_request
+        };
         let decision = policy::decide(launch_request, &candidates.known);
         tracing::debug!(?decision, "decided");
         Ok(RequestJudgement::Decided(Box::new(JudgedRequest { decision, equivalent: candidates.equivalent })))
@@ -480,17 +480,15 @@ impl Launcher<'_> {
 
     /// Builds the record of a new run without storing it.
     pub(super) fn draft_record(&self, input: &RequestInput<'_>) -> RunRecord {
-        let RequestInput { request, policy_request: launch_request, snapshot, triage_bytes, follow_up_of, role } = *input;
+        let RequestInput { request, policy_request: launch_request, snapshot, triage_bytes, follow_up_of, role } =
+            *input;
         let now = self.services.ambient.now();
         let (run_id, links) = match role {
             PanelRole::Alone => (self.services.ambient.new_run_id(), RunLinks::default()),
-            PanelRole::Member(panel) => (
-                self.services.ambient.new_run_id(),
-                RunLinks { member_of: Some(panel.clone()), ..RunLinks::default() },
-            ),
-            PanelRole::Panel(id, panel) => {
-                (id.clone(), RunLinks { panel: Some(panel.clone()), ..RunLinks::default() })
+            PanelRole::Member(panel) => {
+                (self.services.ambient.new_run_id(), RunLinks { member_of: Some(panel.clone()), ..RunLinks::default() })
             }
+            PanelRole::Panel(id, panel) => (id.clone(), RunLinks { panel: Some(panel.clone()), ..RunLinks::default() }),
         };
         RunRecord {
             run_id,

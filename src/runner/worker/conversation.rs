@@ -12,13 +12,15 @@ use crate::config::ReviewerKind;
 use crate::context::read_ahead::ContextSources;
 use crate::context::tools::{self, Toolbox};
 use crate::domain::{
-    CancelReason, ChatRequest, ChatResponse, ErrorClass, Finding, ReportedProblem, RunEvent, ToolCall,
+    BudgetKind, BudgetStop, CancelReason, ChatRequest, ChatResponse, ErrorClass, Finding, ReportedProblem, RunEvent,
+    ToolCall,
 };
 use crate::git::Changeset;
 use crate::index::{Index, IndexCompleteness, RefreshReport};
 use crate::masking::mask_event_words;
 use crate::review::conversation::{
-    ConversationEffect, ConversationEngine, ConversationEvent, ConversationToolResult, ResumeLog, ReviewTask,
+    BudgetProblem, ConversationEffect, ConversationEngine, ConversationEvent, ConversationToolResult, ResumeLog,
+    ReviewTask,
 };
 use crate::review::{JournalState, ReportValidation, ReviewOutcome, ReviewPlan};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
@@ -274,7 +276,34 @@ impl RunWorker<'_> {
         }
         let free = talk.opened.facts.is_free();
         let day = self.services.reviewers().check_daily_budget()?.filter(|_| !free);
-        Ok(day.or_else(|| dialog.budget_problem()).map(ConversationEvent::BudgetExceeded))
+        let problem = match day {
+            Some(day) => Some(day),
+            None => self.find_panel_budget_problem(dialog)?.or_else(|| dialog.budget_problem()),
+        };
+        Ok(problem.map(ConversationEvent::BudgetExceeded))
+    }
+
+    /// Returns the reason why the next request would exceed the limit of the panel that the run belongs to. What its
+    /// members have spent is in their records; a member that asks at the same moment may exceed the limit by its request.
+    fn find_panel_budget_problem(&self, dialog: &ConversationEngine) -> Result<Option<BudgetProblem>, RunnerError> {
+        let Some((id, panel)) = self.services.find_panel_of(&self.record) else { return Ok(None) };
+        let (Some(limit), Some(next)) = (panel.max_cost, dialog.estimate_request_cost()) else { return Ok(None) };
+        let mut reached = dialog.spent().cost;
+        for member in panel.members.iter().filter(|member| member.run_id != self.record.run_id) {
+            let record = self.services.store.run(&member.run_id)?;
+            // What an adopted or reused run costs is not paid for this panel.
+            let record = record.filter(|record| record.links.member_of.as_ref() == Some(&id));
+            reached += record.map_or(0.0, |record| record.usage.cost);
+        }
+        if reached + next <= limit {
+            return Ok(None);
+        }
+        let stop = BudgetStop { kind: BudgetKind::PanelCost, reached, limit };
+        let note = format!(
+            "the budget of ${limit:.2} of panel {} is used up: ${reached:.4} are spent and the next request takes about ${next:.4}",
+            panel.name
+        );
+        Ok(Some(BudgetProblem { stop, note }))
     }
 
     /// Requests one answer from the run's reviewer, or from its fallback after a failure.

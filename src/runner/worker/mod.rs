@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use self::standing_code::{StandingCode, StandingGround};
 use crate::context::read_ahead::ContextSources;
 use crate::domain::{
-    CancelReason, ErrorClass, Finding, FindingId, JournalEntry, PhaseTimings, RunEvent, RunId, RunRecord, RunStatus,
-    Source, Time,
+    CancelReason, ErrorClass, Finding, FindingId, JournalEntry, Panel, PhaseTimings, RunEvent, RunId, RunRecord,
+    RunStatus, Source, Time,
 };
 use crate::git::{Changeset, FileChange};
 use crate::review::{
@@ -262,8 +262,14 @@ impl<'a> RunWorker<'a> {
                     let read = |path: &str| self.services.repo.file_at(commit, path).ok().flatten();
                     rewritten_code::mark_moved_code(&mut change, read);
                 }
-                let mut outcome = self.review(&change, replayed, &entries)?;
-                self.add_new_secrets(&change, &mut outcome)?;
+                let mut outcome = match self.record.links.panel.clone() {
+                    Some(panel) => self.review_panel(&panel)?,
+                    None => {
+                        let mut outcome = self.review(&change, replayed, &entries)?;
+                        self.add_new_secrets(&change, &mut outcome)?;
+                        outcome
+                    }
+                };
                 let subject = &self.record.subject;
                 outcome
                     .notes
@@ -290,6 +296,9 @@ impl<'a> RunWorker<'a> {
         }
         self.buffer.push(RunEvent::Finished { status });
         self.flush()?;
+        if let Some(panel) = &concluded.links.panel {
+            self.services.fold_members(&concluded, panel)?;
+        }
         if self.services.learning().may_learn_from(&concluded) {
             self.services.learning().record_matches(&concluded.subject.snapshot_commit, &outcome.findings);
         }
@@ -319,7 +328,9 @@ impl<'a> RunWorker<'a> {
     /// Copies the records of an earlier run of the same content into this run's journal. Continues a copy that was
     /// interrupted.
     fn copy_earlier_journal(&mut self) -> Result<(), RunnerError> {
-        let Some(from) = self.record.links.resumed_from.clone() else { return Ok(()) };
+        // A panel merges its members anew.
+        let resumed = self.record.links.resumed_from.clone().filter(|_| self.record.links.panel.is_none());
+        let Some(from) = resumed else { return Ok(()) };
         let store = &self.services.store;
         let own = store.read_journal(&self.record.run_id)?;
         let mut ids: HashSet<FindingId> = HashSet::new();
@@ -412,6 +423,28 @@ impl<'a> RunWorker<'a> {
             }
             effects = next;
         }
+    }
+
+    /// Merges what the members of a panel found. They have ended.
+    fn review_panel(&mut self, panel: &Panel) -> Result<ReviewOutcome, RunnerError> {
+        let now = self.now();
+        self.record = self.services.store.update_run(&self.record.run_id, now, |record| {
+            record.status = RunStatus::Reviewing;
+        })?;
+        let outcome = self.services.merge_members(&self.record, panel)?;
+        self.failure.clone_from(&outcome.failure);
+        let coverage = &outcome.coverage;
+        self.buffer.push(RunEvent::Phase { status: RunStatus::Reviewing });
+        let (files, hunks) = (coverage.files_total, coverage.hunks_total);
+        self.buffer.push(RunEvent::Planned { files, hunks, left_out: coverage.left_out.clone() });
+        self.buffer
+            .extend(outcome.findings.iter().map(|finding| RunEvent::Finding { finding: Box::new(finding.clone()) }));
+        self.buffer.extend(coverage.files.iter().map(|file| RunEvent::Covered { file: file.clone() }));
+        let carried = coverage.carried.iter().cloned().map(Box::new);
+        self.buffer.extend(carried.map(|carried| RunEvent::Carried { carried }));
+        self.buffer.extend(outcome.notes.iter().map(|text| RunEvent::Note { text: text.clone() }));
+        self.flush()?;
+        Ok(outcome)
     }
 
     /// Builds the plan. `reviewer` is `None` for a model, which does not review in units.

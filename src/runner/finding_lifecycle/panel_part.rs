@@ -1,0 +1,140 @@
+//! Settles the findings of a panel: what its members leave to it, and who its silence stands for.
+
+use std::collections::HashSet;
+
+use super::earlier_findings::EarlierFinding;
+use super::{FindingSettlement, PanelPart};
+use crate::domain::{
+    Actor, Disposition, Finding, FindingId, FindingStatus, Panel, RunId, RunRecord, RunStatus, TriageAction,
+};
+use crate::policy::{self, DETERMINISTIC_REVIEWER, FindingState, SilentRun};
+use crate::runner::{RunnerError, Services};
+use crate::store::{LatestDispositions, StoreView};
+
+impl PanelPart {
+    /// Finds out the part of a run.
+    pub(super) fn find(services: &Services, run: &RunRecord, view: &StoreView) -> Result<Self, RunnerError> {
+        if let Some((_, panel)) = services.find_panel_of(run) {
+            let others = panel.members.iter().filter(|member| member.run_id != run.run_id);
+            let siblings = others.filter_map(|member| view.run_index(member.run_id.as_str()));
+            return Ok(Self { is_member: true, siblings: siblings.collect(), silent: Vec::new() });
+        }
+        let Some(panel) = &run.links.panel else { return Ok(Self::default()) };
+        let mut silent = Vec::new();
+        for member in &panel.members {
+            let record = services.store.run(&member.run_id)?;
+            let is_whole = record.is_some_and(|record| {
+                record.status == RunStatus::Completed && !record.is_incomplete() && record.ending.error_class.is_none()
+            });
+            if is_whole {
+                silent.push(member.reviewer.clone());
+            }
+        }
+        Ok(Self { is_member: false, siblings: HashSet::new(), silent })
+    }
+}
+
+impl EarlierFinding {
+    /// Returns true if the silence of this run, where it covered changed code, confirms that the finding is fixed.
+    pub(super) fn is_fixed_by(&self, silence: &SilentRun<'_>) -> bool {
+        self.reviewers.iter().any(|reviewer| policy::confirms_fix(silence, reviewer, self.kind))
+    }
+}
+
+impl FindingSettlement<'_> {
+    /// Returns the reviewer whose silence about a finding the run's is: for a panel, the member that reported it. The
+    /// built-in reviewer goes first, because it can be asked again.
+    pub(super) fn silent_reviewer(&self, known: &EarlierFinding) -> &str {
+        let reporters = || self.panel.silent.iter().filter(|name| known.reviewers.contains(name));
+        let found = reporters().find(|name| *name == DETERMINISTIC_REVIEWER).or_else(|| reporters().next());
+        found.map_or(self.run.reviewed_by.name.as_str(), String::as_str)
+    }
+
+    /// Returns the reviewers that reported a finding: that of its last run, or those of its voices.
+    pub(super) fn list_reporters(&self, reviewer: &str, index: usize) -> Vec<String> {
+        if Panel::name_of(reviewer).is_none() {
+            return vec![reviewer.to_owned()];
+        }
+        let id = self.view.finding(index).id.parse::<FindingId>().ok();
+        let reported = id.and_then(|id| self.services.store.finding_in(&self.view, &id).ok().flatten());
+        let mut names: Vec<String> =
+            reported.into_iter().flat_map(|finding| finding.voices).map(|voice| voice.reviewer).collect();
+        names.dedup();
+        names
+    }
+
+    /// Returns true for the run of a panel's member.
+    pub(super) fn is_member_row(&self, run: &str) -> bool {
+        let record = run.parse::<RunId>().ok().and_then(|id| self.services.store.run(&id).ok().flatten());
+        record.is_some_and(|record| self.services.find_panel_of(&record).is_some())
+    }
+
+    /// Gives reports whose problem a panel listed under another id that id, unless the run reports that one, too.
+    pub(super) fn follow_merged(&self, findings: &mut [Finding]) -> Result<(), RunnerError> {
+        let is_obsolete = |finding: &Finding| {
+            let row = self.view.finding_index(finding.finding_id.as_str()).map(|index| self.view.finding(index));
+            row.is_some_and(|row| row.status == FindingStatus::Obsolete)
+        };
+        let obsolete: HashSet<&str> =
+            findings.iter().filter(|finding| is_obsolete(finding)).map(|finding| finding.finding_id.as_str()).collect();
+        if obsolete.is_empty() {
+            return Ok(());
+        }
+        let said = self.services.store.latest_dispositions(&obsolete)?;
+        let mut ids: HashSet<FindingId> = findings.iter().map(|finding| finding.finding_id.clone()).collect();
+        for finding in findings {
+            let Some((_, last)) = said.get(&finding.finding_id) else { continue };
+            let Some(target) = last.merged_into.as_ref().filter(|id| !ids.contains(*id)) else { continue };
+            let Some(row) = self.view.finding_index(target.as_str()).map(|index| self.view.finding(index)) else {
+                continue;
+            };
+            ids.insert(target.clone());
+            finding.finding_id = target.clone();
+            if let Ok(first) = row.first_run.parse() {
+                finding.first_run_id = first;
+            }
+            finding.detail_ref = format!("outputs/{}.json#{target}", self.run.run_id);
+        }
+        Ok(())
+    }
+
+    /// Returns the dispositions of findings that the list of a panel has under another id. One that somebody has decided
+    /// about keeps that decision.
+    pub(super) fn merge_dispositions(
+        &self,
+        merged: &[(FindingId, FindingId)],
+        said: &LatestDispositions,
+    ) -> Vec<Disposition> {
+        let run = &self.run.run_id;
+        let undecided = merged.iter().filter_map(|(id, into)| {
+            let present = FindingState::from_last_disposition(said.get(id).map(|(_, last)| last));
+            let is_undecided = matches!(present, FindingState::Open | FindingState::Unresolved);
+            is_undecided.then(|| Disposition {
+                finding_id: id.clone(),
+                status: FindingStatus::Obsolete,
+                previous: present.status(),
+                actor: Actor::Engine,
+                reason: format!("the panel lists the problem as {into}"),
+                at: self.services.ambient.now(),
+                action: TriageAction::Set,
+                group: run.to_string(),
+                run_id: Some(run.clone()),
+                merged_into: Some(into.clone()),
+            })
+        });
+        undecided.collect()
+    }
+}
+
+/// Returns the ids under which members reported the problems of a panel's list, each with its id on the list.
+pub(super) fn list_merged(findings: &[Finding]) -> Vec<(FindingId, FindingId)> {
+    let listed: HashSet<&FindingId> = findings.iter().map(|finding| &finding.finding_id).collect();
+    let mut merged: Vec<(FindingId, FindingId)> = findings
+        .iter()
+        .flat_map(|finding| finding.voices.iter().map(|voice| (voice.finding_id.clone(), finding.finding_id.clone())))
+        .filter(|(id, _)| !listed.contains(id))
+        .collect();
+    merged.sort();
+    merged.dedup_by(|one, other| one.0 == other.0);
+    merged
+}

@@ -1,0 +1,279 @@
+//! Integration tests of panels: several reviewers, played by models on loopback, and the one list that they give.
+
+use revdeck::domain::{BudgetKind, Finding, FindingStatus, RunId, RunRecord, RunStatus, Source};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::env::{DONE, INCOMPLETE, out};
+use crate::llm::finish;
+use crate::llm::server::{Model, Turn, calls};
+use crate::runner::place::{Place, gone, signal, wait_for};
+
+/// Code with problems that a person can see, so that models have something to say about it.
+const CODE: &str = "\
+import sqlite3
+
+
+def load(name):
+    base = sqlite3.connect('users.db')
+    row = base.execute(\"SELECT * FROM users WHERE name = '\" + name + \"'\").fetchone()
+    return row[1]
+
+
+def average(values):
+    return sum(values) / len(values)
+
+
+def retry(call):
+    while True:
+        try:
+            return call()
+        except OSError:
+            pass
+";
+
+const INJECTION: u32 = 6;
+const DIVISION: u32 = 11;
+const ENDLESS: u32 = 15;
+
+fn report(line: u32, kind: &str, priority: u8, title: &str) -> Value {
+    let code = CODE.lines().nth(line as usize - 1).unwrap_or_default();
+    json!({ "path": "src/users.py", "line_start": line, "line_end": line, "kind": kind, "priority": priority,
+        "confidence": 0.6, "title": title, "explanation": format!("{title}, as the line shows."), "quoted_code": code })
+}
+
+fn answer(findings: &[Value]) -> Turn {
+    calls(&[("report_findings", json!({ "findings": findings })), finish()])
+}
+
+/// What the first model finds.
+fn first() -> Turn {
+    answer(&[
+        report(INJECTION, "SECURITY", 0, "SQL injection through `name`"),
+        report(DIVISION, "CORRECTNESS", 2, "Division by zero for an empty list"),
+    ])
+}
+
+/// What the second model finds: one problem of the first in other words, and one of its own.
+fn second() -> Turn {
+    answer(&[
+        report(INJECTION, "SECURITY", 1, "User input `name` is concatenated into SQL: injection"),
+        report(ENDLESS, "CORRECTNESS", 2, "Retries never stop"),
+    ])
+}
+
+struct Panel {
+    place: Place,
+    one: Model,
+    two: Model,
+}
+
+impl Panel {
+    /// Starts two models and writes the settings of the panel `all`: both and the built-in reviewer.
+    fn start(one: Vec<Turn>, two: Vec<Turn>, more: &str) -> Self {
+        let place = Place::new();
+        let (one, two) = (Model::start(one), Model::start(two));
+        let reviewer = |name: &str, model: &Model| {
+            format!(
+                "[reviewers.{name}]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\n\
+                 api_key_cmd = \"printf made-up\"\nattempts = 1\nprice_input = 2.0\nprice_output = 8.0\n",
+                model.url()
+            )
+        };
+        place.settings(&format!(
+            "{}{}[panels.all]\nreviewers = [\"one\", \"two\", \"builtin\"]\n{more}\n",
+            reviewer("one", &one),
+            reviewer("two", &two)
+        ));
+        place.test.write("src/users.py", CODE);
+        place.test.commit("users");
+        Self { place, one, two }
+    }
+
+    fn review(&self, arguments: &[&str], code: i32) -> RunRecord {
+        let arguments = [&["review", "--wait", "--format", "json"], arguments].concat();
+        let printed = self.place.test.json(&arguments, code);
+        let id: RunId = printed["run"]["run_id"].as_str().expect("an id").parse().expect("an id");
+        self.place.run(&id)
+    }
+
+    fn member(&self, panel: &RunRecord, reviewer: &str) -> RunRecord {
+        let members = &panel.links.panel.as_ref().expect("a panel").members;
+        let member = members.iter().find(|member| member.reviewer == reviewer).expect("a member");
+        self.place.run(&member.run_id)
+    }
+
+    fn findings(&self, run: &RunRecord) -> Vec<Finding> {
+        self.place.output(&run.run_id).expect("an output").findings
+    }
+
+    /// Returns the open findings of the whole store: line and title.
+    fn listed(&self) -> Vec<(u64, String)> {
+        let all = self.place.test.json(&["findings", "--format", "json"], DONE);
+        let found = all["findings"].as_array().expect("findings").iter().map(|finding| {
+            (finding["line_start"].as_u64().expect("a line"), finding["title"].as_str().expect("a title").to_owned())
+        });
+        let mut found: Vec<(u64, String)> = found.collect();
+        found.sort();
+        found
+    }
+}
+
+#[test]
+fn three_reviewers_give_one_list_and_are_asked_once() {
+    let panel = Panel::start(vec![first()], vec![second()], "");
+    let run = panel.review(&["--panel", "all"], DONE);
+    assert_eq!(
+        (run.status, run.source, run.reviewed_by.name.as_str()),
+        (RunStatus::Completed, Source::Cli, "panel:all")
+    );
+    let findings = panel.findings(&run);
+    let at = |line: u32| {
+        let found: Vec<&Finding> = findings.iter().filter(|finding| finding.line_start == line).collect();
+        assert_eq!(found.len(), 1, "line {line} is there once: {findings:#?}");
+        found[0]
+    };
+    let injection = at(INJECTION);
+    let said: Vec<(&str, &str)> =
+        injection.voices.iter().map(|voice| (voice.reviewer.as_str(), voice.title.as_str())).collect();
+    assert!(said.contains(&("one", "SQL injection through `name`")), "{said:?}");
+    assert!(said.contains(&("two", "User input `name` is concatenated into SQL: injection")), "{said:?}");
+    assert_eq!(injection.priority as u8, 0, "the most urgent priority of a security problem stays");
+    assert_eq!(at(DIVISION).voices.len(), 1);
+    assert_eq!(at(ENDLESS).voices[0].reviewer, "two");
+    // The store lists each problem once, too.
+    let listed = panel.listed();
+    assert_eq!(listed.len(), findings.len(), "{listed:?}");
+    // Members are runs of their own, and fold under the panel.
+    for reviewer in ["one", "two", "builtin"] {
+        let member = panel.member(&run, reviewer);
+        assert_eq!(member.reviewed_by.name, reviewer);
+        assert_eq!((member.status, member.links.member_of.as_ref()), (RunStatus::Completed, Some(&run.run_id)));
+        assert_eq!(member.links.superseded_by.as_ref(), Some(&run.run_id));
+        assert_eq!(member.subject.snapshot_commit, run.subject.snapshot_commit);
+    }
+    assert!(run.usage.cost.abs() < f64::EPSILON, "what members cost is theirs");
+    assert_eq!((panel.one.asked(), panel.two.asked()), (1, 1));
+    // Asked again: the same list, and no request.
+    assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, run.run_id);
+    // Each member answers for its reviewer alone, too.
+    let alone = panel.review(&["--reviewer", "two"], DONE);
+    assert_eq!(alone.run_id, panel.member(&run, "two").run_id);
+    assert_eq!((panel.one.asked(), panel.two.asked()), (1, 1));
+}
+
+#[test]
+fn a_panel_pays_only_for_members_that_have_not_reviewed_the_change() {
+    let panel = Panel::start(vec![first()], vec![second()], "");
+    let alone = panel.review(&["--reviewer", "one"], DONE);
+    let run = panel.review(&["--reviewer", "one,two"], DONE);
+    assert_eq!(run.reviewed_by.name, "panel:one+two");
+    assert_eq!(panel.member(&run, "one").run_id, alone.run_id, "reused");
+    assert!(run.usage.saved_token_estimate > 0 && run.decision.contains("one has been done"), "{}", run.decision);
+    assert_eq!((panel.one.asked(), panel.two.asked()), (1, 1));
+    assert_eq!(panel.findings(&run).len(), 3);
+    assert_eq!(panel.listed().len(), 3, "{:?}", panel.listed());
+    assert!(alone.links.superseded_by.is_none() && alone.links.member_of.is_none());
+}
+
+#[test]
+fn a_member_that_fails_is_said_and_only_that_one_is_asked_again() {
+    let refusal =
+        Turn::Refuse { status: 401, headers: Vec::new(), body: "{\"error\":{\"message\":\"bad key\"}}".into() };
+    let panel = Panel::start(vec![first()], vec![refusal, second()], "");
+    let run = panel.review(&["--panel", "all"], INCOMPLETE);
+    assert_eq!(run.status, RunStatus::Completed);
+    assert!(run.ending.error_summary.contains("two did not finish"), "{}", run.ending.error_summary);
+    assert!(run.is_incomplete());
+    assert!(panel.findings(&run).iter().any(|finding| finding.line_start == INJECTION));
+    assert_eq!(panel.member(&run, "two").status, RunStatus::Failed);
+    let again = panel.review(&["--panel", "all"], DONE);
+    assert_ne!(again.run_id, run.run_id);
+    assert!(!again.is_incomplete(), "{}", again.outcome.summary);
+    assert_eq!((panel.one.asked(), panel.two.asked()), (1, 2));
+    assert_eq!(panel.member(&again, "one").run_id, panel.member(&run, "one").run_id);
+    assert_eq!(panel.listed().len(), panel.findings(&again).len(), "{:?}", panel.listed());
+}
+
+#[test]
+fn a_killed_member_goes_on_alone_and_nothing_is_paid_for_twice() {
+    let panel = Panel::start(vec![first()], vec![second(), second()], "");
+    panel.two.hold_after(0);
+    let started = out(&panel.place.test.revdeck(&["review", "--panel", "all"]));
+    let id: RunId = started.split_whitespace().next().expect("an id").parse().expect("an id");
+    wait_for("the request to the second model", || (panel.two.asked() == 1).then_some(()));
+    let run = panel.place.run(&id);
+    assert_eq!(run.status, RunStatus::Pending, "the panel waits for its members");
+    let member = panel.member(&run, "two");
+    wait_for("the end of the first member", || panel.member(&run, "one").status.is_terminal().then_some(()));
+    let worker = panel.place.worker(&member.run_id).expect("a worker");
+    signal(worker, Signal::KILL);
+    wait_for("the worker's end", || gone(worker).then_some(()));
+    panel.two.let_go();
+    panel.place.revdeck(&["runs"]);
+    let run = panel.place.ended(&id);
+    assert_eq!(run.status, RunStatus::Completed, "{}", run.outcome.summary);
+    assert_eq!((panel.member(&run, "two").attempt, panel.member(&run, "one").attempt), (2, 1));
+    assert_eq!((panel.one.asked(), panel.two.asked()), (1, 2), "the request that was never answered is sent again");
+    assert_eq!(panel.findings(&run).len(), panel.listed().len());
+}
+
+#[test]
+fn the_cost_of_all_members_stays_below_the_limit_of_the_panel() {
+    let panel = Panel::start(vec![first()], vec![second()], "max_cost = 0.001");
+    let run = panel.review(&["--panel", "all"], INCOMPLETE);
+    let stops = ["one", "two"].map(|name| panel.member(&run, name).ending.budget_stop.map(|stop| stop.kind));
+    assert_eq!(stops, [Some(BudgetKind::PanelCost); 2]);
+    assert_eq!((panel.one.asked(), panel.two.asked()), (0, 0));
+    assert!(run.is_incomplete(), "not reviewed is never clean: {}", run.outcome.summary);
+}
+
+#[test]
+fn cancelling_a_panel_ends_its_members_and_keeps_what_they_found() {
+    let panel = Panel::start(vec![first()], vec![second()], "");
+    panel.two.hold_after(0);
+    let started = out(&panel.place.test.revdeck(&["review", "--panel", "all"]));
+    let id: RunId = started.split_whitespace().next().expect("an id").parse().expect("an id");
+    wait_for("the request to the second model", || (panel.two.asked() == 1).then_some(()));
+    let run = panel.place.run(&id);
+    wait_for("the end of the first member", || panel.member(&run, "one").status.is_terminal().then_some(()));
+    panel.place.revdeck(&["cancel", id.as_str()]);
+    let run = panel.place.ended(&id);
+    assert_eq!((run.status, panel.member(&run, "two").status), (RunStatus::Cancelled, RunStatus::Cancelled));
+    assert!(panel.findings(&run).iter().any(|finding| finding.line_start == INJECTION));
+    panel.two.let_go();
+}
+
+#[test]
+fn a_decision_holds_for_the_problem_whoever_reports_it_next() {
+    let panel = Panel::start(vec![first()], vec![second()], "");
+    let run = panel.review(&["--panel", "all"], DONE);
+    let injection = panel.findings(&run).into_iter().find(|finding| finding.line_start == INJECTION).expect("there");
+    panel.place.revdeck(&["triage", injection.finding_id.as_str(), "dismissed", "--reason", "intended"]);
+    panel.one.answer_from_now_on(vec![first()]);
+    panel.two.answer_from_now_on(vec![second()]);
+    let again = panel.review(&["--panel", "all", "--force"], DONE);
+    assert_ne!(again.run_id, run.run_id);
+    let raised = panel.findings(&again);
+    assert!(raised.iter().all(|finding| finding.line_start != INJECTION), "{raised:#?}");
+    let alone = panel.review(&["--reviewer", "two", "--force"], DONE);
+    assert!(panel.findings(&alone).iter().all(|finding| finding.line_start != INJECTION));
+    let view = panel.place.store().view().expect("a view");
+    let open = (0..view.finding_count()).map(|index| view.finding(index));
+    let open = open.filter(|row| row.status == FindingStatus::Open && row.line_start == INJECTION);
+    assert_eq!(open.count(), 0);
+}
+
+#[test]
+fn unknown_panels_and_members_are_named() {
+    let panel = Panel::start(vec![], vec![], "");
+    for (arguments, said) in [
+        (["--panel", "none"], "there is no panel named \"none\""),
+        (["--reviewer", "one,ghost"], "there is no reviewer named \"ghost\""),
+        (["--reviewer", "one,one"], "names \"one\" twice"),
+    ] {
+        let error = panel.place.test.errors(&[&["review"], &arguments[..]].concat(), 2);
+        assert!(error.contains(said), "{error}");
+    }
+    assert!(panel.place.runs().is_empty(), "nothing is recorded");
+}
