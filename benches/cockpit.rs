@@ -66,6 +66,7 @@ static LARGE: LazyLock<Arc<StoreView>> = LazyLock::new(|| {
             reused_from: "",
             carried_over_from: "",
             resumed_from: "",
+            member_of: "",
             reuse_count: 0,
         });
     }

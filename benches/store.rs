@@ -316,6 +316,7 @@ mod load {
                     reused_from: "",
                     carried_over_from: "",
                     resumed_from: "",
+                    member_of: "",
                     reuse_count: 0,
                 });
             }

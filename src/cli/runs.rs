@@ -127,13 +127,19 @@ pub fn format_runs(look: &TextOptions, view: &StoreView, chosen: &[ListedRun]) -
         let run = view.run(listed.index);
         let age = Time::from_millisecond(run.created_ms).map(|moment| look.format_age(moment)).unwrap_or_default();
         let findings = text::format_by_priority(run.counts, " ");
+        // A member stands below its panel, which was recorded after it.
+        let reviewer = match (run.member_of.is_empty(), look.ascii) {
+            (true, _) => run.reviewer.to_owned(),
+            (false, true) => format!("- {}", run.reviewer),
+            (false, false) => format!("└ {}", run.reviewer),
+        };
         table.push_row([
             (TextStyle::Plain, run.id),
             text::run_status_word(run.status, run.state_word(), run.is_incomplete()),
             (TextStyle::from_freshness(listed.freshness), listed.freshness.word()),
             (TextStyle::Faint, &age),
             (TextStyle::Location, run.scope),
-            (TextStyle::Plain, run.reviewer),
+            (TextStyle::Plain, &reviewer),
             (TextStyle::Plain, if findings.is_empty() { "-" } else { &findings }),
             (TextStyle::Faint, &format_count(run.files_total as usize, "file")),
         ]);

@@ -1,6 +1,6 @@
 //! Reads the user's panels: `[panels.NAME]` tables. A repository cannot define any, because a panel costs money.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use toml::Spanned;
 use toml::de::DeValue;
@@ -10,10 +10,10 @@ use super::custom_commands::find_field;
 use super::error::{ConfigError, SettingLocation};
 use super::keys::{SettingType, SettingValue};
 use super::money::Dollars;
-use super::settings_file::SettingsFile;
-use crate::domain::{Panel, text};
+use super::settings_file::{SettingsFile, parse_value};
+use crate::domain::{Kind, Panel, PanelOpinion, text};
 
-const FIELDS: [&str; 2] = ["reviewers", "max_cost"];
+const FIELDS: [&str; 5] = ["reviewers", "max_cost", "judge", "escalate", "focus"];
 /// Maximum of `max_cost` in US dollars, as of `budget.run_cost`.
 const MAX_COST: SettingType = SettingType::Money { max: 1_000_000 };
 
@@ -26,6 +26,12 @@ pub struct PanelSettings {
     pub reviewers: Vec<String>,
     /// Most that the members' requests may cost together.
     pub max_cost: Option<Dollars>,
+    /// Reviewer that is asked about disputed findings.
+    pub judge: Option<String>,
+    /// Reviewer that is asked about findings of some priorities, and which.
+    pub escalate: Option<PanelOpinion>,
+    /// Kinds that a reviewer is asked for; one that is not named looks for all of them.
+    pub focus: BTreeMap<String, Vec<Kind>>,
     /// Place of the list of reviewers in the settings.
     pub location: SettingLocation,
 }
@@ -80,7 +86,72 @@ pub fn parse_panel(
             Err(problem) => return Err(wrong("max_cost", offset, problem, MAX_COST.describe_allowed())),
         },
     };
-    Ok(PanelSettings { name: name.get_ref().to_string(), reviewers, max_cost, location: document.location_at(offset) })
+    let judge = match find_field(table, "judge") {
+        None => None,
+        Some((Ok(SettingValue::Text(name)), _)) if !name.is_empty() => Some(name),
+        Some((_, offset)) => {
+            return Err(wrong("judge", offset, "is no name".to_owned(), "the name of a reviewer".to_owned()));
+        }
+    };
+    let (mut escalate, mut focus) = (None, BTreeMap::new());
+    if let Some((_, value)) = table.iter().find(|(field, _)| field.get_ref() == "escalate") {
+        let parsed = parse_escalation(value.get_ref());
+        let allowed = || "{ to = \"NAME\", when = \"p0,p1 or disputed\" }".to_owned();
+        escalate = Some(parsed.map_err(|problem| wrong("escalate", value.span().start, problem, allowed()))?);
+    }
+    if let Some((_, value)) = table.iter().find(|(field, _)| field.get_ref() == "focus") {
+        let parsed = parse_focus(value.get_ref(), &reviewers);
+        let allowed = || "{ NAME = [\"SECURITY\", \"CONCURRENCY\"] } for models of the panel".to_owned();
+        focus = parsed.map_err(|problem| wrong("focus", value.span().start, problem, allowed()))?;
+    }
+    let (name, location) = (name.get_ref().to_string(), document.location_at(offset));
+    Ok(PanelSettings { name, reviewers, max_cost, judge, escalate, focus, location })
+}
+
+/// Parses `{ to = "NAME", when = "p0,p1 or disputed" }`.
+fn parse_escalation(found: &DeValue<'_>) -> Result<PanelOpinion, String> {
+    let DeValue::Table(table) = found else { return Err("is no table".to_owned()) };
+    let (mut to, mut when) = (None, None);
+    for (field, value) in table {
+        match (field.get_ref().as_ref(), value.get_ref()) {
+            ("to", DeValue::String(text)) if !text.is_empty() => to = Some(text.to_string()),
+            ("when", DeValue::String(text)) => when = Some(text.to_string()),
+            ("to" | "when", _) => return Err(format!("{} is no text", field.get_ref())),
+            (other, _) => return Err(format!("there is no key {:?}", text::sanitize_line(other))),
+        }
+    }
+    match (to, when) {
+        (Some(to), Some(when)) => PanelOpinion::parse(&to, &when).map_err(|problem| format!("when: {problem}")),
+        (None, _) => Err("needs to".to_owned()),
+        (_, None) => Err("needs when".to_owned()),
+    }
+}
+
+/// Parses `{ NAME = ["SECURITY"] }`.
+fn parse_focus(found: &DeValue<'_>, reviewers: &[String]) -> Result<BTreeMap<String, Vec<Kind>>, String> {
+    let DeValue::Table(table) = found else { return Err("is no table".to_owned()) };
+    let mut focus = BTreeMap::new();
+    for (name, value) in table {
+        let shown = text::sanitize_line(name.get_ref()).into_owned();
+        if shown == "builtin" {
+            return Err("the built-in reviewer always reports all that it finds".to_owned());
+        }
+        if !reviewers.iter().any(|reviewer| reviewer == name.get_ref()) {
+            return Err(format!("{shown:?} is no reviewer of the panel"));
+        }
+        let Ok(SettingValue::List(words)) = parse_value(value.get_ref()) else {
+            return Err(format!("{shown} has no list of kinds"));
+        };
+        let kinds = words.iter().map(|word| word.parse::<Kind>().map_err(|_| format!("{word:?} is no kind")));
+        let mut kinds = kinds.collect::<Result<Vec<Kind>, String>>()?;
+        kinds.sort_unstable();
+        kinds.dedup();
+        if kinds.is_empty() {
+            return Err(format!("{shown} has an empty list"));
+        }
+        focus.insert(name.get_ref().to_string(), kinds);
+    }
+    Ok(focus)
 }
 
 /// Checks the number of the names and that each is there once.
@@ -101,12 +172,19 @@ pub fn check_names(reviewers: &[String]) -> Result<(), String> {
 
 /// Returns the mistake of a panel that names a reviewer without a table.
 pub fn check_members(panel: &PanelSettings, is_reviewer: impl Fn(&str) -> bool) -> Option<ConfigError> {
-    let missing = panel.reviewers.iter().find(|name| *name != "builtin" && !is_reviewer(name))?;
+    let missing = |names: Vec<&String>| names.into_iter().find(|name| !is_reviewer(name)).cloned();
+    let members = missing(panel.reviewers.iter().filter(|name| *name != "builtin").collect());
+    let escalate = panel.escalate.iter().map(|opinion| &opinion.reviewer).collect();
+    let (field, name) = members
+        .map(|name| ("reviewers", name))
+        .or_else(|| missing(panel.judge.iter().collect()).map(|name| ("judge", name)))
+        .or_else(|| missing(escalate).map(|name| ("escalate", name)))?;
+    let builtin = if field == "reviewers" { "builtin, and " } else { "" };
     Some(ConfigError::Value {
         place: panel.location.clone(),
-        key: format!("panels.{}.reviewers", panel.name),
-        problem: format!("there is no reviewer named {:?}", text::sanitize_line(missing)),
-        allowed: "builtin, and names of [reviewers] tables".to_owned(),
+        key: format!("panels.{}.{field}", panel.name),
+        problem: format!("there is no reviewer named {:?}", text::sanitize_line(&name)),
+        allowed: format!("{builtin}names of [reviewers] tables"),
     })
 }
 
@@ -122,12 +200,45 @@ impl PanelSettings {
     /// Creates the panel of a request that names several reviewers.
     pub fn of_request(name: &str, reviewers: Vec<String>) -> Self {
         let location = SettingLocation::Flag("--reviewer".to_owned());
-        Self { name: name.to_owned(), reviewers, max_cost: None, location }
+        Self {
+            name: name.to_owned(),
+            reviewers,
+            max_cost: None,
+            judge: None,
+            escalate: None,
+            focus: BTreeMap::new(),
+            location,
+        }
+    }
+
+    /// Returns who is asked for second opinions, and about what: first the reviewer to whom the panel escalates, then the
+    /// judge of what is still disputed.
+    pub fn opinions(&self) -> Vec<PanelOpinion> {
+        let judge = self.judge.iter().map(|name| PanelOpinion {
+            reviewer: name.clone(),
+            priorities: Vec::new(),
+            disputed: true,
+        });
+        self.escalate.iter().cloned().chain(judge).collect()
     }
 
     /// Returns the settings by field, for a list of what is in effect.
     pub fn list_fields(&self) -> Vec<(&'static str, SettingValue)> {
         let reviewers = ("reviewers", SettingValue::List(self.reviewers.clone()));
-        std::iter::once(reviewers).chain(self.max_cost.map(|cost| ("max_cost", SettingValue::Money(cost)))).collect()
+        let mut fields = vec![reviewers];
+        fields.extend(self.max_cost.map(|cost| ("max_cost", SettingValue::Money(cost))));
+        fields.extend(self.judge.clone().map(|name| ("judge", SettingValue::Text(name))));
+        fields.extend(self.escalate.as_ref().map(|opinion| {
+            let disputed = opinion.disputed.then(|| "disputed".to_owned());
+            let words: Vec<String> = opinion.priorities.iter().map(ToString::to_string).chain(disputed).collect();
+            ("escalate", SettingValue::Text(format!("{} when {}", opinion.reviewer, words.join(", "))))
+        }));
+        let focus = self.focus.iter().map(|(name, kinds)| {
+            let kinds: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
+            format!("{name}: {}", kinds.join(", "))
+        });
+        let focus: Vec<String> = focus.collect();
+        fields.extend((!focus.is_empty()).then_some(("focus", SettingValue::List(focus))));
+        fields
     }
 }

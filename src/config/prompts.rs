@@ -13,6 +13,7 @@
 //! | `summarize.md` | `text`, `[tokens]` |
 //! | `masked.md` | `call`, `[tokens]` |
 //! | `critic.md` | `finding`, `code` |
+//! | `judge.md` | `findings` |
 //! | `resolve.md`, `resolve-agent.md`, `resolve-edits.md` | none: the fixer's role and how it works |
 //! | `resolve-task.md` | `findings`, [`code`, `again`] |
 //! | `resolve-refused.md` | `reasons` |
@@ -95,6 +96,8 @@ prompts! {
     Masked "masked" ["call"] ["tokens"],
     /// Asks for a second opinion about one finding.
     Critic "critic" ["finding", "code"] [],
+    /// Asks for second opinions about findings of a panel.
+    Judge "judge" ["findings"] [],
     /// For agents with their own tools.
     Agent "agent" [] [],
     /// The fixer's role, and what a fix is.
@@ -177,6 +180,10 @@ pub enum Prompt<'a> {
         finding: &'a str,
         code: &'a str,
     },
+    Judge {
+        /// Numbered findings with what was said about each, and their code.
+        findings: &'a str,
+    },
     Agent,
     Resolve,
     ResolveAgent,
@@ -224,6 +231,7 @@ impl<'a> Prompt<'a> {
             Self::Summarize { .. } => PromptName::Summarize,
             Self::Masked { .. } => PromptName::Masked,
             Self::Critic { .. } => PromptName::Critic,
+            Self::Judge { .. } => PromptName::Judge,
             Self::Agent => PromptName::Agent,
             Self::Resolve => PromptName::Resolve,
             Self::ResolveAgent => PromptName::ResolveAgent,
@@ -272,6 +280,7 @@ impl<'a> Prompt<'a> {
             Self::Summarize { text: messages, tokens } => vec![("text", text(messages)), ("tokens", number(tokens))],
             Self::Masked { call, tokens } => vec![("call", text(call)), ("tokens", number(tokens))],
             Self::Critic { finding, code } => vec![("finding", text(finding)), ("code", text(code))],
+            Self::Judge { findings } => vec![("findings", text(findings))],
         }
     }
 }
@@ -332,10 +341,11 @@ impl Prompts {
         find_placeholders(&self.texts[name as usize]).any(|(_, _, found)| found == placeholder)
     }
 
-    /// Returns a hash (16 hexadecimal digits) that changes with any of the texts. It is the prompt-policy version of
-    /// reviewers that talk to a model.
+    /// Returns a hash (16 hexadecimal digits) that changes with any of the texts that decide what a review reports. It is
+    /// the prompt-policy version of reviewers that talk to a model.
     pub fn version(&self) -> String {
-        let named = PromptName::ALL.iter().zip(&self.texts);
+        // What is asked after the reviews of a panel is no part of them.
+        let named = PromptName::ALL.iter().zip(&self.texts).filter(|(name, _)| **name != PromptName::Judge);
         let parts = named.flat_map(|(name, text)| [name.file().as_bytes(), text.as_bytes()]);
         content_hash(parts).chars().take(16).collect()
     }
@@ -438,6 +448,7 @@ mod tests {
             Prompt::Summarize { text: "=text=", tokens: 73 },
             Prompt::Masked { call: "=call=", tokens: 73 },
             Prompt::Critic { finding: "=finding=", code: "=code=" },
+            Prompt::Judge { findings: "=findings=" },
             Prompt::Agent,
             Prompt::Resolve,
             Prompt::ResolveAgent,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{RunId, is_default};
+use super::{Finding, Priority, RunId, is_default};
 
 /// Panel of a run. Each member has a run of its own; the run of the panel merges what they found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -14,6 +14,51 @@ pub struct Panel {
     /// Most that the members' requests for this panel may cost together, in US dollars; `None` without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<f64>,
+    /// Reviewers that give second opinions on findings of the list, in the order in which they are asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opinions: Vec<PanelOpinion>,
+}
+
+/// Reviewer that is asked for a second opinion, and the findings that it is asked about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PanelOpinion {
+    /// Name of the reviewer in the settings.
+    pub reviewer: String,
+    /// Findings of these priorities.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub priorities: Vec<Priority>,
+    /// True for findings about which the members contradict each other.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub disputed: bool,
+}
+
+impl PanelOpinion {
+    /// Parses the words of `escalate.when`: priorities and `disputed`, separated by commas or `or`.
+    ///
+    /// # Errors
+    ///
+    /// Returns a description of the first word that is neither.
+    pub fn parse(reviewer: &str, when: &str) -> Result<Self, String> {
+        let mut opinion = Self { reviewer: reviewer.to_owned(), priorities: Vec::new(), disputed: false };
+        let words = when.split(',').flat_map(str::split_whitespace).filter(|word| *word != "or");
+        for word in words {
+            match word {
+                "disputed" => opinion.disputed = true,
+                word => opinion.priorities.push(word.parse().map_err(|_| format!("{word:?} is not allowed"))?),
+            }
+        }
+        opinion.priorities.sort_unstable();
+        opinion.priorities.dedup();
+        match opinion.priorities.is_empty() && !opinion.disputed {
+            true => Err("names nothing".to_owned()),
+            false => Ok(opinion),
+        }
+    }
+
+    /// Returns true if the reviewer is asked about a finding.
+    pub fn concerns(&self, finding: &Finding) -> bool {
+        self.priorities.contains(&finding.priority) || (self.disputed && !finding.disputed.is_empty())
+    }
 }
 
 /// Reviewer of a panel and the run that answers for it.
@@ -43,8 +88,34 @@ impl Panel {
         reviewer.strip_prefix(Self::PREFIX)
     }
 
+    /// Describes the members: `one ar_…, two ar_… (reused)`.
+    pub fn describe_members(&self) -> String {
+        let describe = |member: &PanelMember| match member.decision.as_str() {
+            "adopt" => format!("{} {} (adopted)", member.reviewer, member.run_id),
+            "reuse" => format!("{} {} (reused)", member.reviewer, member.run_id),
+            _ => format!("{} {}", member.reviewer, member.run_id),
+        };
+        self.members.iter().map(describe).collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns the member that this run answers for.
     pub fn member(&self, run: &RunId) -> Option<&PanelMember> {
         self.members.iter().find(|member| member.run_id == *run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_findings_of_a_second_opinion_are_named_by_priority_or_dispute() {
+        let parse = |when| PanelOpinion::parse("dear", when).map(|opinion| (opinion.priorities, opinion.disputed));
+        let (p0, p1) = (Priority::P0, Priority::P1);
+        assert_eq!(parse("p0,p1 or disputed"), Ok((vec![p0, p1], true)));
+        assert_eq!(parse("disputed"), Ok((vec![], true)));
+        assert_eq!(parse(" p1 , p0, p1 "), Ok((vec![p0, p1], false)));
+        assert_eq!(parse("p0, urgent"), Err("\"urgent\" is not allowed".to_owned()));
+        assert_eq!(parse(" or "), Err("names nothing".to_owned()));
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
-use super::{BudgetStop, Coverage, Finding, FindingId, FixId, Panel, Priority, RunId, Scope, Time, is_default};
+use super::{BudgetStop, Coverage, Finding, FindingId, FixId, Kind, Panel, Priority, RunId, Scope, Time, is_default};
 
 word_enum!(
     /// Status of a run. A terminal status never changes again.
@@ -383,6 +383,29 @@ pub struct RunReviewer {
     /// Word of the reasoning effort; empty if the reviewer has none.
     #[serde(default)]
     pub reasoning_effort: String,
+    /// Kinds that the reviewer is asked for; empty for all kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub focus: Vec<Kind>,
+}
+
+impl RunReviewer {
+    /// Separates the version of the prompts from the kinds that a reviewer is asked for.
+    const FOCUS_SEPARATOR: char = '+';
+
+    /// Returns the prompt-policy version of a reviewer that is asked for these kinds only: another focus is another
+    /// question. Without a focus, the version is unchanged.
+    pub fn focused_version(version: &str, focus: &[Kind]) -> String {
+        if focus.is_empty() {
+            return version.to_owned();
+        }
+        let words: Vec<&str> = focus.iter().map(|kind| kind.word()).collect();
+        format!("{version}{}{}", Self::FOCUS_SEPARATOR, words.join(","))
+    }
+
+    /// Returns the kinds in a version of [`RunReviewer::focused_version`], as text; empty for all kinds.
+    pub fn focus_of_version(version: &str) -> &str {
+        version.split_once(Self::FOCUS_SEPARATOR).map_or("", |(_, focus)| focus)
+    }
 }
 
 /// Time, tokens and money that a run used.
@@ -547,7 +570,7 @@ mod tests {
             "worktree": "/home/ada/orchard", "base_commit": "b1", "snapshot_commit": "s1", "head_commit": "h1",
             "epoch": 7, "triage_bytes": 120, "scope": "worktree", "scope_hash": "sc", "diff_fingerprint": "df",
             "prompt_policy_version": "p1", "changed_paths": ["a.rs"], "reviewer": "deep", "model": "d-1",
-            "reasoning_effort": "high",
+            "reasoning_effort": "high", "focus": ["SECURITY"],
         });
         let rest = json!({
             "attempt": 2, "follow_up_count": 1,

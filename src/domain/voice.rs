@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::text::sanitize_line;
-use super::{Confidence, FindingId, Kind, LineRange, Priority, RunId};
+use super::{Confidence, FindingId, Kind, LineRange, Opinion, Priority, RunId};
 
 /// Report of one reviewer about a problem, in its own words. Lines are 1-based and inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +104,20 @@ pub enum FindingStep {
         /// Decisions that say so.
         because: KindRecord,
     },
+    /// A reviewer outside the panel was asked about the finding.
+    Ruled {
+        /// Name of the reviewer.
+        by: String,
+        /// Its verdict.
+        opinion: Opinion,
+        /// Its reason, on one line.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
+        /// Priority before the verdict.
+        from: Priority,
+        /// Priority of the finding.
+        to: Priority,
+    },
     /// Step of a newer revdeck version.
     #[serde(other)]
     Unknown,
@@ -181,6 +195,18 @@ impl fmt::Display for FindingStep {
             }
             Self::Doubted { from, to, because } => {
                 write!(f, "confidence lowered from {from} to {to}: no other reviewer reports it, and {because}")
+            }
+            Self::Ruled { by, opinion, reason, from, to } => {
+                let said = match opinion {
+                    Opinion::Real => "finds it real",
+                    Opinion::False => "finds it false",
+                    Opinion::Unsure => "cannot tell",
+                };
+                write!(f, "{} {said}", sanitize_line(by))?;
+                if from != to {
+                    write!(f, ", priority {from} becomes {to}")?;
+                }
+                if reason.is_empty() { Ok(()) } else { write!(f, ": {}", sanitize_line(reason)) }
             }
             Self::Unknown => f.write_str("changed by a newer revdeck"),
         }

@@ -369,6 +369,7 @@ pub fn find_replaced_runs(standing: &KnownRun<'_>, known: &[KnownRun<'_>]) -> Ve
                 && run.superseded_by.is_empty()
                 && run.epoch <= standing.epoch
                 && run.same_lineage(standing.scope, standing.branch, standing.worktree, standing.reviewer)
+                && run.has_focus_of(standing.policy_version)
                 && (follows
                     || (run.scope_hash == standing.scope_hash && run.diff_fingerprint == standing.diff_fingerprint))
         })

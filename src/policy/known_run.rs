@@ -1,6 +1,6 @@
 //! Describes a run of the store as decisions see it: is it active, done, equivalent to a request, of its lineage?
 
-use crate::domain::{RunStatus, Scope};
+use crate::domain::{RunReviewer, RunStatus, Scope};
 
 use super::Liveness;
 use super::decide::LaunchRequest;
@@ -180,7 +180,13 @@ impl<'a> KnownRun<'a> {
         (self.status == RunStatus::Pending || self.status.is_working())
             && self.diff_fingerprint != request.diff_fingerprint
             && self.same_lineage(scope, &request.branch, &request.worktree, &request.reviewer)
+            && self.has_focus_of(&request.prompt_policy_version)
             && is_moving_scope(scope)
+    }
+
+    /// Returns true if the reviewer is asked for the same kinds as in a review with this prompt-policy version.
+    pub(super) fn has_focus_of(&self, policy_version: &str) -> bool {
+        RunReviewer::focus_of_version(self.policy_version) == RunReviewer::focus_of_version(policy_version)
     }
 
     pub(super) fn same_lineage(&self, scope: &str, branch: &str, worktree: &str, reviewer: &str) -> bool {

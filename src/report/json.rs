@@ -15,13 +15,15 @@ use crate::domain::{Coverage, Finding, RejectedReport, RunRecord, SCHEMA_VERSION
 use crate::policy::Freshness;
 
 /// Run keys that serialization omits when they are empty.
-const OPTIONAL_RUN_KEYS: [&str; 14] = [
+const OPTIONAL_RUN_KEYS: [&str; 16] = [
     "triage_bytes",
     "superseded_by",
     "reused_from",
     "carried_over_from",
     "resumed_from",
     "waits_for",
+    "member_of",
+    "panel",
     "finish_note",
     "follow_up_of",
     "cancel_reason",

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use super::text_style::{TextOptions, TextStyle};
 use crate::domain::text::{format_count, format_thousands, sanitize_line, sanitize_lines};
 use crate::domain::{
-    Coverage, Disposition, ErrorClass, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Priority,
-    RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus,
+    Coverage, Disposition, ErrorClass, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Panel,
+    Priority, RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus,
 };
 use crate::masking::mask_name;
 use crate::policy::Freshness;
@@ -372,6 +372,8 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
                 .map(ToString::to_string)
                 .unwrap_or_default(),
         ),
+        ("members", run.links.panel.as_ref().map(Panel::describe_members).unwrap_or_default()),
+        ("panel", run.links.member_of.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("finishing", run.ending.finish_note.clone()),
         ("superseded", run.links.superseded_by.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("stopped", describe_early_end(run).unwrap_or_default()),

@@ -190,7 +190,7 @@ fn compared_with<'a>(row: &'a FindingLineIndex, finding: &Finding) -> impl Itera
 }
 
 /// Sorts findings by priority, then by place.
-pub(super) fn sort_by_urgency(findings: &mut [Finding]) {
+pub(crate) fn sort_by_urgency(findings: &mut [Finding]) {
     findings.sort_by(|a, b| {
         let key = |f: &Finding| (f.priority, f.line_start, f.line_end, f.kind);
         a.priority

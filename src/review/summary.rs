@@ -1,7 +1,7 @@
 //! Summarizes a run's result in one sentence.
 
 use crate::domain::text::format_count;
-use crate::domain::{Coverage, FindingCounts, Priority, RunStatus};
+use crate::domain::{Coverage, Finding, FindingCounts, Priority, RunStatus};
 use crate::review::ReviewOutcome;
 
 /// Returns a sentence like `3 findings in 4 files: 1 p1, 2 p3`, including files that were not reviewed and carried
@@ -64,6 +64,23 @@ pub fn summarize_outcome(outcome: &ReviewOutcome) -> String {
         }
         _ => summarize_run(*status, counts, coverage),
     }
+}
+
+/// Sets the counts and the sentence of a panel's outcome: [`summarize_outcome`], and on what the members agree or
+/// contradict each other.
+pub fn summarize_panel(outcome: &mut ReviewOutcome) {
+    outcome.counts = FindingCounts::from_findings(&outcome.findings);
+    let mut summary = summarize_outcome(outcome);
+    let count = |wanted: &dyn Fn(&Finding) -> bool| outcome.findings.iter().filter(|finding| wanted(finding)).count();
+    let agreed = count(&|finding| finding.voices.len() > 1);
+    if agreed > 0 {
+        summary.push_str(&format!("; {agreed} by several reviewers"));
+    }
+    let disputed = count(&|finding| !finding.disputed.is_empty());
+    if disputed > 0 {
+        summary.push_str(&format!("; {disputed} disputed"));
+    }
+    outcome.summary = summary;
 }
 
 #[cfg(test)]

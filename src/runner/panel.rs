@@ -9,11 +9,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::text::{format_count, sanitize_line};
+use crate::domain::text::sanitize_line;
 use crate::domain::{
     Coverage, ErrorClass, Finding, FindingCounts, FindingId, Panel, RunId, RunOutput, RunRecord, RunStatus,
 };
-use crate::review::{self, PanelMember, ReviewOutcome, merge_coverage, merge_panel, summarize_run};
+use crate::review::{self, PanelMember, ReviewOutcome, merge_coverage, merge_panel};
 use crate::runner::{RunnerError, Services};
 use crate::store::StoreView;
 
@@ -97,7 +97,7 @@ impl Services {
                 findings: &member.output.findings,
                 coverage: &member.output.coverage,
                 is_finished: member.is_finished(),
-                kinds: None,
+                kinds: Some(member.record.reviewed_by.focus.as_slice()).filter(|focus| !focus.is_empty()),
                 confirmed: &[],
                 fixed: &[],
             })
@@ -123,35 +123,23 @@ impl Services {
             None => RunStatus::Completed,
         };
         let counts = FindingCounts::from_findings(&findings);
-        let mut summary = match (status, &failure) {
-            (RunStatus::Failed, Some((_, text))) => {
-                format!("failed: {text}; {} kept", format_count(findings.len(), "finding"))
-            }
-            _ => summarize_run(status, &counts, &coverage),
-        };
-        let agreed = findings.iter().filter(|finding| finding.voices.len() > 1).count();
-        if agreed > 0 {
-            summary.push_str(&format!("; {agreed} by several reviewers"));
-        }
-        let disputed = findings.iter().filter(|finding| !finding.disputed.is_empty()).count();
-        if disputed > 0 {
-            summary.push_str(&format!("; {disputed} disputed"));
-        }
-        Ok(ReviewOutcome {
+        let mut outcome = ReviewOutcome {
             status,
             findings,
             // A report that is held back shows that an earlier finding is not fixed.
             unraised: members.iter().flat_map(|one| &one.output.held_back).map(|held| held.finding.clone()).collect(),
             counts,
             coverage,
-            summary,
+            summary: String::new(),
             notes: members.iter().map(EndedMember::describe).collect(),
             rejected: members.iter().flat_map(|member| member.output.rejected.clone()).collect(),
             failure: failure.filter(|_| matches!(status, RunStatus::Completed | RunStatus::Failed)),
             cancel: record.ending.cancel_reason,
             budget_stop: None,
             spent: review::RunCost::default(),
-        })
+        };
+        review::summarize_panel(&mut outcome);
+        Ok(outcome)
     }
 
     fn load_members(&self, panel: &Panel) -> Result<Vec<EndedMember>, RunnerError> {
@@ -163,6 +151,18 @@ impl Services {
             members.push(EndedMember { reviewer, decision, record, output });
         }
         Ok(members)
+    }
+
+    /// Returns what the members of a panel have spent for it in US dollars. What an adopted or reused run costs was not
+    /// paid for this panel.
+    pub(in crate::runner) fn spent_by_members(&self, panel: &Panel, panel_run: &RunId) -> Result<f64, RunnerError> {
+        let mut spent = 0.0;
+        for member in &panel.members {
+            let record = self.store.run(&member.run_id)?;
+            let record = record.filter(|record| record.links.member_of.as_ref() == Some(panel_run));
+            spent += record.map_or(0.0, |record| record.usage.cost);
+        }
+        Ok(spent)
     }
 
     /// Marks the runs of a panel's own members as replaced by the run of the panel, whose list contains their findings.

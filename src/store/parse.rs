@@ -72,6 +72,8 @@ pub(super) struct RunLine<'a> {
     pub(super) carried_over_from: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(super) resumed_from: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(super) member_of: Option<Cow<'a, str>>,
     #[serde(default)]
     pub(super) reuse_count: u32,
     #[serde(borrow, default)]
@@ -137,6 +139,7 @@ impl RunLine<'_> {
             carried_over_from: self.carried_over_from.as_deref().unwrap_or(""),
             resumed_from: self.resumed_from.as_deref().unwrap_or(""),
             reuse_count: self.reuse_count,
+            member_of: self.member_of.as_deref().unwrap_or(""),
         }
     }
 }

@@ -52,6 +52,9 @@ pub(super) struct PackedRun {
     carried_over_from: u32,
     resumed_from: u32,
     reuse_count: u32,
+    member_of: u32,
+    /// Keeps the row free of padding.
+    reserved: u32,
     diff_fingerprint: TextSpan,
     snapshot_commit: TextSpan,
     pub(super) status: u8,
@@ -226,6 +229,8 @@ impl StoreTables {
             carried_over_from: text.intern(row.carried_over_from),
             resumed_from: text.intern(row.resumed_from),
             reuse_count: row.reuse_count,
+            member_of: text.intern(row.member_of),
+            reserved: 0,
             diff_fingerprint: text.replace(old.diff_fingerprint, row.diff_fingerprint),
             snapshot_commit: text.replace(old.snapshot_commit, row.snapshot_commit),
         };
@@ -403,6 +408,7 @@ impl StoreTables {
             carried_over_from: text.get_interned(column.carried_over_from),
             resumed_from: text.get_interned(column.resumed_from),
             reuse_count: column.reuse_count,
+            member_of: text.get_interned(column.member_of),
         }
     }
 

@@ -87,6 +87,8 @@ pub struct RunRow<'a> {
     pub resumed_from: &'a str,
     /// Number of later requests that this run answered.
     pub reuse_count: u32,
+    /// Id of the run of the panel that requested this run; empty when there is none.
+    pub member_of: &'a str,
 }
 
 impl RunRow<'_> {

@@ -25,8 +25,8 @@ use self::recheck::{Recheck, RecheckResult};
 pub(super) use self::snapshot_files::SnapshotFiles;
 use crate::domain::text::format_count;
 use crate::domain::{
-    Disposition, Finding, FindingAlias, FindingCounts, FindingId, FindingStatus, FlipFlop, LineRange, MovedFinding,
-    OmissionReason, RunRecord, RunStatus, Source, SuppressedReport,
+    Disposition, Finding, FindingAlias, FindingCounts, FindingId, FindingStatus, FlipFlop, Kind, LineRange,
+    MovedFinding, OmissionReason, RunRecord, RunStatus, Source, SuppressedReport,
 };
 use crate::policy::anchor::AnchorLocation;
 use crate::policy::{
@@ -66,8 +66,9 @@ struct PanelPart {
     /// Indices of the other members' runs in the view. A member does not see what they report, so that the list does not
     /// depend on who ends first.
     siblings: HashSet<usize>,
-    /// Reviewers of the panel that have reviewed everything, if the run is that of a panel.
-    silent: Vec<String>,
+    /// Reviewers of the panel that have reviewed everything, if the run is that of a panel, with the kinds that they were
+    /// asked for; all kinds if there are none.
+    silent: Vec<(String, Vec<Kind>)>,
 }
 
 /// The code that the run sent to its reviewer.

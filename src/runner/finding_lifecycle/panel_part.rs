@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::earlier_findings::EarlierFinding;
 use super::{FindingSettlement, PanelPart};
 use crate::domain::{
-    Actor, Disposition, Finding, FindingId, FindingStatus, Panel, RunId, RunRecord, RunStatus, TriageAction,
+    Actor, Disposition, Finding, FindingId, FindingStatus, Kind, Panel, RunId, RunRecord, RunStatus, TriageAction,
 };
 use crate::policy::{self, DETERMINISTIC_REVIEWER, FindingState, SilentRun};
 use crate::runner::{RunnerError, Services};
@@ -23,12 +23,9 @@ impl PanelPart {
         let mut silent = Vec::new();
         for member in &panel.members {
             let record = services.store.run(&member.run_id)?;
-            let is_whole = record.is_some_and(|record| {
-                record.status == RunStatus::Completed && !record.is_incomplete() && record.ending.error_class.is_none()
-            });
-            if is_whole {
-                silent.push(member.reviewer.clone());
-            }
+            let is_whole = |record: &RunRecord| record.status == RunStatus::Completed && !record.is_incomplete();
+            let focus = record.filter(is_whole).map(|record| record.reviewed_by.focus);
+            silent.extend(focus.map(|focus| (member.reviewer.clone(), focus)));
         }
         Ok(Self { is_member: false, siblings: HashSet::new(), silent })
     }
@@ -45,9 +42,11 @@ impl FindingSettlement<'_> {
     /// Returns the reviewer whose silence about a finding the run's is: for a panel, the member that reported it. The
     /// built-in reviewer goes first, because it can be asked again.
     pub(super) fn silent_reviewer(&self, known: &EarlierFinding) -> &str {
-        let reporters = || self.panel.silent.iter().filter(|name| known.reviewers.contains(name));
-        let found = reporters().find(|name| *name == DETERMINISTIC_REVIEWER).or_else(|| reporters().next());
-        found.map_or(self.run.reviewed_by.name.as_str(), String::as_str)
+        let has_looked = |focus: &[Kind]| focus.is_empty() || focus.contains(&known.kind);
+        let silent = self.panel.silent.iter().filter(|(_, focus)| has_looked(focus)).map(|(name, _)| name.as_str());
+        let reporters: Vec<&str> = silent.filter(|name| known.reviewers.iter().any(|one| one == name)).collect();
+        let builtin = reporters.iter().find(|name| **name == DETERMINISTIC_REVIEWER);
+        builtin.or(reporters.first()).copied().unwrap_or(self.run.reviewed_by.name.as_str())
     }
 
     /// Returns the reviewers that reported a finding: that of its last run, or those of its voices.

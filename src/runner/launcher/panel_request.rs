@@ -11,7 +11,7 @@
 use std::collections::HashSet;
 
 use crate::config::PanelSettings;
-use crate::domain::{Panel, PanelMember, RunId, RunStatus};
+use crate::domain::{Kind, Panel, PanelMember, RunId, RunReviewer, RunStatus};
 use crate::git::Snapshot;
 use crate::policy::{self, ReviewAction};
 use crate::runner::launcher::request::{
@@ -24,6 +24,7 @@ use crate::store::{LockedStore, StoreView};
 /// Member of a requested panel: its reviewer, and the request and the code as it sees them.
 struct RequestedMember {
     reviewer: String,
+    focus: Vec<Kind>,
     request: policy::LaunchRequest,
     snapshot: Snapshot,
 }
@@ -41,7 +42,7 @@ impl Launcher<'_> {
         panel: &PanelSettings,
     ) -> Result<RequestOutcome, RunnerError> {
         let members: Vec<RequestedMember> =
-            panel.reviewers.iter().map(|name| self.describe_member(input, name)).collect::<Result<_, _>>()?;
+            panel.reviewers.iter().map(|name| self.describe_member(input, panel, name)).collect::<Result<_, _>>()?;
         let (requested, view) =
             self.try_until_requested(|locked, earlier| self.decide_panel(locked, input, (panel, &members), earlier))?;
         let findings = self.services.findings();
@@ -55,10 +56,17 @@ impl Launcher<'_> {
     }
 
     /// Returns the request of a member: that of the panel, by another reviewer.
-    fn describe_member(&self, input: &RequestInput<'_>, reviewer: &str) -> Result<RequestedMember, RunnerError> {
+    fn describe_member(
+        &self,
+        input: &RequestInput<'_>,
+        panel: &PanelSettings,
+        reviewer: &str,
+    ) -> Result<RequestedMember, RunnerError> {
         let mut snapshot = input.snapshot.clone();
         let (base, commit) = (&snapshot.base_commit, &snapshot.snapshot_commit);
-        let identity = self.services.reviewers().resolve_identity_for(Some(reviewer), base, commit)?;
+        let focus = panel.focus.get(reviewer).cloned().unwrap_or_default();
+        let mut identity = self.services.reviewers().resolve_identity_for(Some(reviewer), base, commit)?;
+        identity.policy_version = RunReviewer::focused_version(&identity.policy_version, &focus);
         if identity.reviewer == BUILTIN_REVIEWER {
             let read = |path: &str| self.services.repo.file_at(&input.snapshot.snapshot_commit, path).ok().flatten();
             mark_moved_code(&mut snapshot.change, read);
@@ -67,7 +75,7 @@ impl Launcher<'_> {
             has_secret_files: input.policy_request.has_secret_files,
             ..self.build_policy_request(input.request, &identity, &snapshot)
         };
-        Ok(RequestedMember { reviewer: identity.reviewer, request, snapshot })
+        Ok(RequestedMember { reviewer: identity.reviewer, focus, request, snapshot })
     }
 
     fn decide_panel(
@@ -112,7 +120,12 @@ impl Launcher<'_> {
         judged.decision.saved_token_estimate =
             members.iter().fold(0, |sum: u64, member| sum.saturating_add(member.saved_token_estimate));
         judged.decision.reason = describe_members(&judged.decision.reason, &members);
-        let panel = Panel { name: panel.name.clone(), members, max_cost: panel.max_cost.map(|cost| cost.as_f64()) };
+        let panel = Panel {
+            name: panel.name.clone(),
+            members,
+            max_cost: panel.max_cost.map(|cost| cost.as_f64()),
+            opinions: panel.opinions(),
+        };
         let input = RequestInput { role: PanelRole::Panel(&id, &panel), ..*input };
         let requested = self.record_decision(locked, &input, judged)?;
         Ok(LockedAttempt::Requested(Box::new(requested), view))
@@ -169,7 +182,12 @@ impl Launcher<'_> {
 }
 
 fn member_input<'a>(panel: &RequestInput<'a>, member: &'a RequestedMember, id: &'a RunId) -> RequestInput<'a> {
-    RequestInput { policy_request: &member.request, snapshot: &member.snapshot, role: PanelRole::Member(id), ..*panel }
+    RequestInput {
+        policy_request: &member.request,
+        snapshot: &member.snapshot,
+        role: PanelRole::Member(id, &member.focus),
+        ..*panel
+    }
 }
 
 /// Adds to the reason of a decision what becomes of the members that are not launched.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{
-    CancelReason, Coverage, Fix, OmissionReason, Panel, ReviewSubject, RunEnding, RunEvent, RunId, RunLinks,
+    CancelReason, Coverage, Fix, Kind, OmissionReason, Panel, ReviewSubject, RunEnding, RunEvent, RunId, RunLinks,
     RunOutcome, RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source,
 };
 use crate::git::Snapshot;
@@ -15,9 +15,7 @@ use crate::runner::launcher::start_workers::PendingRun;
 use crate::runner::reviewer_access::reviewer_identity::ReviewerIdentity;
 use crate::runner::worker::rewritten_code::mark_moved_code;
 use crate::runner::worker::secret_scan::{MAX_FOREGROUND_BYTES, SecretScan};
-use crate::runner::{
-    BUILTIN_REVIEWER, Launcher, RequestOutcome, ReviewRequest, ReviewerAccess, RunnerError, known_runs, process,
-};
+use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, ReviewRequest, RunnerError, known_runs, process};
 use crate::store::{LockedStore, StoreError, StoreView};
 
 /// Maximum number of equivalent runs whose files are read. The newest runs decide.
@@ -43,8 +41,8 @@ pub(super) enum PanelRole<'a> {
     /// None: a run of a single reviewer.
     #[default]
     Alone,
-    /// Member of the panel with this run.
-    Member(&'a RunId),
+    /// Member of the panel with this run; asked for these kinds only, or for all if there are none.
+    Member(&'a RunId, &'a [Kind]),
     /// Run of the panel, with its id and members.
     Panel(&'a RunId, &'a Panel),
 }
@@ -206,6 +204,7 @@ impl Launcher<'_> {
         identity: &ReviewerIdentity,
         snapshot: &Snapshot,
     ) -> policy::LaunchRequest {
+        let reviewers = self.services.reviewers();
         policy::LaunchRequest {
             scope: snapshot.scope.clone(),
             scope_hash: snapshot.scope_hash.clone(),
@@ -223,7 +222,8 @@ impl Launcher<'_> {
             asker: request.source.into(),
             quota: policy::AssistantQuota::default(),
             rule: FinishRule { finish_from: self.services.settings.policy.finish_from },
-            prompt_estimate: ReviewerAccess::estimate_review_tokens(identity, count_changed_lines(snapshot)),
+            // The names were resolved before.
+            prompt_estimate: reviewers.estimate_panel_tokens(identity, count_changed_lines(snapshot)).unwrap_or(0),
         }
     }
 
@@ -236,7 +236,11 @@ impl Launcher<'_> {
 
     /// Takes the snapshot of a request. Returns it with the identity of the reviewer, which must exist.
     pub(super) fn take_snapshot(&self, request: &ReviewRequest) -> Result<(Snapshot, ReviewerIdentity), RunnerError> {
-        let reviewer = request.reviewer.as_deref();
+        let panel = match request.source {
+            Source::Cockpit | Source::Cli => self.services.reviewers().default_panel(),
+            _ => None,
+        };
+        let reviewer = request.reviewer.as_deref().or(panel.as_deref());
         self.services.reviewers().resolve_identity(reviewer)?;
         let filter = self.services.filter();
         let mut snapshot = match &request.scope {
@@ -339,14 +343,14 @@ impl Launcher<'_> {
         }
         let limited;
         // A panel counts as one review.
-        let launch_request = if input.request.source == Source::Assistant && !matches!(input.role, PanelRole::Member(_))
-        {
-            let quota = self.measure_quota(view, input.request)?;
-            limited = policy::LaunchRequest { quota, ..(*launch_request).clone() };
-            &limited
-        } else {
-            *launch_request
-        };
+        let launch_request =
+            if input.request.source == Source::Assistant && !matches!(input.role, PanelRole::Member(..)) {
+                let quota = self.measure_quota(view, input.request)?;
+                limited = policy::LaunchRequest { quota, ..(*launch_request).clone() };
+                &limited
+            } else {
+                *launch_request
+            };
         let decision = policy::decide(launch_request, &candidates.known);
         tracing::debug!(?decision, "decided");
         Ok(RequestJudgement::Decided(Box::new(JudgedRequest { decision, equivalent: candidates.equivalent })))
@@ -485,7 +489,7 @@ impl Launcher<'_> {
         let now = self.services.ambient.now();
         let (run_id, links) = match role {
             PanelRole::Alone => (self.services.ambient.new_run_id(), RunLinks::default()),
-            PanelRole::Member(panel) => {
+            PanelRole::Member(panel, _) => {
                 (self.services.ambient.new_run_id(), RunLinks { member_of: Some(panel.clone()), ..RunLinks::default() })
             }
             PanelRole::Panel(id, panel) => (id.clone(), RunLinks { panel: Some(panel.clone()), ..RunLinks::default() }),
@@ -515,6 +519,10 @@ impl Launcher<'_> {
                 name: launch_request.reviewer.clone(),
                 model: launch_request.model.clone(),
                 reasoning_effort: launch_request.reasoning_effort.clone(),
+                focus: match role {
+                    PanelRole::Member(_, focus) => focus.to_vec(),
+                    PanelRole::Alone | PanelRole::Panel(..) => Vec::new(),
+                },
             },
             attempt: 0,
             follow_up_count: 0,

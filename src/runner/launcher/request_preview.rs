@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use crate::config::ModelCatalog;
-use crate::domain::{Scope, Usage};
+use crate::domain::{Panel, Scope, Usage};
 use crate::git::Snapshot;
 use crate::policy::{self, Decision};
 use crate::runner::launcher::request::{
@@ -94,18 +94,23 @@ impl Launcher<'_> {
         })
     }
 
-    /// Returns the reviewers of the settings and the built-in one; the default reviewer comes first.
+    /// Returns the reviewers of the settings, the built-in one and the panels; the default panel or reviewer comes first.
     ///
     /// # Errors
     ///
     /// If `models.toml` cannot be read.
     pub fn list_offered_reviewers(&self) -> Result<Vec<OfferedReviewer>, RunnerError> {
         let settings = &self.services.settings;
-        let named = settings.reviewers.keys().map(String::as_str).filter(|name| *name != settings.default_reviewer);
-        let mut names = vec![settings.default_reviewer.as_str()];
-        names.extend(named.filter(|name| *name != BUILTIN_REVIEWER));
-        if !names.contains(&BUILTIN_REVIEWER) {
-            names.push(BUILTIN_REVIEWER);
+        let named = settings.reviewers.keys().cloned().filter(|name| *name != settings.default_reviewer);
+        let mut names = vec![settings.default_reviewer.clone()];
+        names.extend(named.filter(|name| name != BUILTIN_REVIEWER));
+        if !names.iter().any(|name| name == BUILTIN_REVIEWER) {
+            names.push(BUILTIN_REVIEWER.to_owned());
+        }
+        names.extend(settings.panels.keys().map(|panel| format!("{}{panel}", Panel::PREFIX)));
+        let default_panel = format!("{}{}", Panel::PREFIX, settings.default_panel);
+        if let Some(at) = names.iter().position(|name| *name == default_panel) {
+            names[..=at].rotate_right(1);
         }
         let reviewers = self.services.reviewers();
         let offer = |name: &str| {
@@ -117,7 +122,7 @@ impl Launcher<'_> {
             };
             Ok(OfferedReviewer { terms: ReviewerTerms { name: name.to_owned(), limit }, obstacle })
         };
-        names.into_iter().map(offer).collect()
+        names.iter().map(|name| offer(name)).collect()
     }
 
     /// Decides as the request will, on the runs that are known now.
@@ -147,6 +152,12 @@ impl Launcher<'_> {
         let reviewers = self.services.reviewers();
         if reviewers.cost_limit(reviewer)? == CostLimit::Nothing {
             return Ok(Some(0.0));
+        }
+        if let Some(panel) = reviewers.find_panel(reviewer)? {
+            // Each member is sent about the same.
+            let each = tokens / panel.reviewers.iter().filter(|name| *name != BUILTIN_REVIEWER).count().max(1) as u64;
+            let costs = panel.reviewers.iter().map(|name| self.estimate_input_cost(name, each));
+            return costs.sum();
         }
         let facts = ModelCatalog::load(&self.services.paths)?.facts_for_reviewer(reviewers.model_settings(reviewer)?);
         Ok(facts.price.map(|price| price.cost(&Usage { input: tokens, ..Usage::default() })))

@@ -10,7 +10,7 @@ use crate::config::{
 };
 use crate::context::pack::PackedContext;
 use crate::context::tools::{Toolbox, ToolboxSetup};
-use crate::domain::{BudgetKind, BudgetStop, Finding, RunRecord, Time, TurnPhase, Usage, content_hash, text};
+use crate::domain::{BudgetKind, BudgetStop, Finding, Kind, RunRecord, Time, TurnPhase, Usage, content_hash, text};
 use crate::git::{Changeset, CheckoutPlan, Repo, TemporaryCheckout};
 use crate::masking::Mask;
 use crate::masking::secret_files::is_secret_file;
@@ -233,7 +233,7 @@ impl PromptBuilder<'_> {
         let mut told = PromptTexts {
             // A branch may have a secret in its name.
             scope: mask.mask_key_shapes(&describe_scope(record)).into_owned(),
-            rules: gathered.rules_text(),
+            rules: [describe_focus(&record.reviewed_by.focus), gathered.rules_text()].concat(),
             patterns: gathered.patterns.clone(),
             omitted_files: gathered.omitted_files.clone(),
             context: String::new(),
@@ -424,6 +424,19 @@ struct PromptTexts {
     context: String,
 }
 
+/// Describes the kinds that a member of a panel is asked for, as a part of the rules; empty for all kinds.
+fn describe_focus(focus: &[Kind]) -> String {
+    if focus.is_empty() {
+        return String::new();
+    }
+    let words: Vec<&str> = focus.iter().map(|kind| kind.word()).collect();
+    format!(
+        "Other reviewers look at this change, too. Look for problems of these kinds, and report others only if they break \
+         something: {}.\n\n",
+        words.join(", ")
+    )
+}
+
 /// Describes the scope in the words of the prompt.
 fn describe_scope(record: &RunRecord) -> String {
     use crate::domain::Scope;
@@ -440,7 +453,7 @@ fn describe_scope(record: &RunRecord) -> String {
     }
 }
 
-fn describe_finding(finding: &Finding) -> String {
+pub(in crate::runner) fn describe_finding(finding: &Finding) -> String {
     format!(
         "{} at {}:{}-{}\n{}\n{}",
         finding.kind,
@@ -453,7 +466,7 @@ fn describe_finding(finding: &Finding) -> String {
 }
 
 /// Returns the code around a finding with line numbers, masked for the model.
-fn read_code_around(repo: &Repo, commit: &str, finding: &Finding, mask: Mask) -> String {
+pub(in crate::runner) fn read_code_around(repo: &Repo, commit: &str, finding: &Finding, mask: Mask) -> String {
     let path = &finding.repo_relative_path;
     let Ok(Some(bytes)) = repo.file_at(commit, path) else { return String::new() };
     let code = String::from_utf8_lossy(&bytes).into_owned();

@@ -1,7 +1,7 @@
 //! Resolves panels by their names: those of the settings, and those that a request puts together.
 
 use crate::config::{PanelSettings, check_panel_names};
-use crate::domain::{ErrorClass, Panel, content_hash};
+use crate::domain::{ErrorClass, Panel, PanelOpinion, RunReviewer, content_hash};
 use crate::reviewers::chat::ChatError;
 use crate::runner::reviewer_access::reviewer_identity::ReviewerIdentity;
 use crate::runner::{BUILTIN_REVIEWER, CostLimit, ReviewerAccess, RunnerError};
@@ -37,6 +37,25 @@ impl ReviewerAccess<'_> {
         Ok(Some(PanelSettings::of_request(name, reviewers)))
     }
 
+    /// Returns the default panel by its reviewer's name; `None` if a single reviewer is the default.
+    pub(in crate::runner) fn default_panel(&self) -> Option<String> {
+        let name = &self.services.settings.default_panel;
+        (!name.is_empty()).then(|| format!("{}{name}", Panel::PREFIX))
+    }
+
+    /// Estimates the tokens that the members of a panel send for a change.
+    pub(in crate::runner) fn estimate_panel_tokens(
+        &self,
+        identity: &ReviewerIdentity,
+        lines: u64,
+    ) -> Result<u64, RunnerError> {
+        let Some(panel) = self.find_panel(&identity.reviewer)? else {
+            return Ok(Self::estimate_review_tokens(identity, lines));
+        };
+        let members = panel.reviewers.iter().map(|name| self.resolve_identity(Some(name)));
+        members.map(|member| Ok(Self::estimate_review_tokens(&member?, lines))).sum()
+    }
+
     /// Returns the identity of a panel for a change: it changes whenever that of a member does.
     pub(super) fn panel_identity(
         &self,
@@ -45,9 +64,15 @@ impl ReviewerAccess<'_> {
     ) -> Result<ReviewerIdentity, RunnerError> {
         let members = panel.reviewers.iter().map(|name| {
             let ReviewerIdentity { reviewer, model, effort, policy_version } = identify(name)?;
-            Ok(format!("{reviewer}\n{model}\n{effort}\n{policy_version}\n"))
+            let focus = panel.focus.get(name).map_or(&[][..], Vec::as_slice);
+            let version = RunReviewer::focused_version(&policy_version, focus);
+            Ok(format!("{reviewer}\n{model}\n{effort}\n{version}\n"))
         });
-        let members = members.collect::<Result<String, RunnerError>>()?;
+        let mut members = members.collect::<Result<String, RunnerError>>()?;
+        for PanelOpinion { reviewer, priorities, disputed } in panel.opinions() {
+            let ReviewerIdentity { model, effort, .. } = identify(&reviewer)?;
+            members.push_str(&format!("{reviewer}\n{model}\n{effort}\n{priorities:?} {disputed}\n"));
+        }
         Ok(ReviewerIdentity {
             reviewer: format!("{}{}", Panel::PREFIX, panel.name),
             model: String::new(),
@@ -58,7 +83,9 @@ impl ReviewerAccess<'_> {
 
     /// Returns the most that a review of a panel may cost: the sum of its members, or its own limit.
     pub(super) fn panel_cost_limit(&self, panel: &PanelSettings) -> Result<CostLimit, RunnerError> {
-        let members = panel.reviewers.iter().map(|name| self.cost_limit(name));
+        let opinions = panel.opinions();
+        let asked = panel.reviewers.iter().chain(opinions.iter().map(|opinion| &opinion.reviewer));
+        let members = asked.map(|name| self.cost_limit(name));
         let members = members.collect::<Result<Vec<_>, _>>()?;
         let sum = members.into_iter().fold(CostLimit::Nothing, CostLimit::plus);
         Ok(match (sum, panel.max_cost) {

@@ -114,13 +114,13 @@ impl ReviewerAccess<'_> {
         Ok(self.cost_limit(name)? == CostLimit::Nothing)
     }
 
-    /// Returns the default reviewer with the most that one of its reviews may cost.
+    /// Returns the default panel or reviewer of a person with the most that one of its reviews may cost.
     ///
     /// # Errors
     ///
     /// If there is no such reviewer, or `models.toml` cannot be read.
     pub fn default_terms(&self) -> Result<ReviewerTerms, RunnerError> {
-        let name = self.services.settings.default_reviewer.clone();
+        let name = self.default_panel().unwrap_or_else(|| self.services.settings.default_reviewer.clone());
         Ok(ReviewerTerms { limit: self.cost_limit(&name)?, name })
     }
 

@@ -288,13 +288,8 @@ impl RunWorker<'_> {
     fn find_panel_budget_problem(&self, dialog: &ConversationEngine) -> Result<Option<BudgetProblem>, RunnerError> {
         let Some((id, panel)) = self.services.find_panel_of(&self.record) else { return Ok(None) };
         let (Some(limit), Some(next)) = (panel.max_cost, dialog.estimate_request_cost()) else { return Ok(None) };
-        let mut reached = dialog.spent().cost;
-        for member in panel.members.iter().filter(|member| member.run_id != self.record.run_id) {
-            let record = self.services.store.run(&member.run_id)?;
-            // What an adopted or reused run costs is not paid for this panel.
-            let record = record.filter(|record| record.links.member_of.as_ref() == Some(&id));
-            reached += record.map_or(0.0, |record| record.usage.cost);
-        }
+        let own = self.services.store.run(&self.record.run_id)?.map_or(0.0, |run| run.usage.cost);
+        let reached = self.services.spent_by_members(&panel, &id)? - own + dialog.spent().cost;
         if reached + next <= limit {
             return Ok(None);
         }
@@ -374,10 +369,23 @@ impl RunWorker<'_> {
     fn record_payment(
         &self,
         turn: u32,
-        mut response: ChatResponse,
+        response: ChatResponse,
         (request, first_ms, took_ms): (&ChatRequest, u64, u64),
         opened: &OpenedReviewer,
     ) -> ConversationEvent {
+        let (response, cost) = self.account_answer(turn, response, request, opened);
+        ConversationEvent::Answered { response: Box::new(response), first_ms, took_ms, cost: Some(cost) }
+    }
+
+    /// Fills in the usage of an answer where the provider reports none, and writes its cost into the daily account.
+    /// Returns the answer with its cost in US dollars.
+    pub(super) fn account_answer(
+        &self,
+        turn: u32,
+        mut response: ChatResponse,
+        request: &ChatRequest,
+        opened: &OpenedReviewer,
+    ) -> (ChatResponse, f64) {
         fill_missing_usage(request, &mut response, opened.facts.encoding);
         let cost = opened.cost(&response.usage);
         let paid = PaidAnswer {
@@ -394,7 +402,7 @@ impl RunWorker<'_> {
             // The run's own record still contains the cost.
             tracing::warn!(run = %self.record.run_id, %error, "what was paid is missing from the account of the day");
         }
-        ConversationEvent::Answered { response: Box::new(response), first_ms, took_ms, cost: Some(cost) }
+        (response, cost)
     }
 
     fn run_tools(&self, calls: &[ToolCall], tools: &mut Toolbox) -> ConversationEvent {

@@ -2,6 +2,7 @@
 
 pub(super) mod carry_over;
 pub(super) mod conversation;
+mod panel_opinions;
 pub(super) mod report_validation;
 pub(in crate::runner) mod rewritten_code;
 pub(super) mod secret_scan;
@@ -17,7 +18,7 @@ use self::standing_code::{StandingCode, StandingGround};
 use crate::context::read_ahead::ContextSources;
 use crate::domain::{
     CancelReason, ErrorClass, Finding, FindingId, JournalEntry, Panel, PhaseTimings, RunEvent, RunId, RunRecord,
-    RunStatus, Source, Time,
+    RunReviewer, RunStatus, Source, Time,
 };
 use crate::git::{Changeset, FileChange};
 use crate::review::{
@@ -263,7 +264,7 @@ impl<'a> RunWorker<'a> {
                     rewritten_code::mark_moved_code(&mut change, read);
                 }
                 let mut outcome = match self.record.links.panel.clone() {
-                    Some(panel) => self.review_panel(&panel)?,
+                    Some(panel) => self.review_panel(&panel, &entries)?,
                     None => {
                         let mut outcome = self.review(&change, replayed, &entries)?;
                         self.add_new_secrets(&change, &mut outcome)?;
@@ -393,7 +394,8 @@ impl<'a> RunWorker<'a> {
         self.record = self.services.store.update_run(&self.record.run_id, now, |record| {
             record.status = RunStatus::Reviewing;
             // The settings may have changed since the request.
-            record.subject.prompt_policy_version = identity.policy_version;
+            record.subject.prompt_policy_version =
+                RunReviewer::focused_version(&identity.policy_version, &record.reviewed_by.focus);
         })?;
         if identity.reviewer != BUILTIN_REVIEWER {
             // This attempt tries again where an earlier attempt failed.
@@ -425,25 +427,38 @@ impl<'a> RunWorker<'a> {
         }
     }
 
-    /// Merges what the members of a panel found. They have ended.
-    fn review_panel(&mut self, panel: &Panel) -> Result<ReviewOutcome, RunnerError> {
+    /// Merges what the members of a panel found, and asks for second opinions. The members have ended.
+    fn review_panel(&mut self, panel: &Panel, entries: &[JournalEntry]) -> Result<ReviewOutcome, RunnerError> {
         let now = self.now();
         self.record = self.services.store.update_run(&self.record.run_id, now, |record| {
             record.status = RunStatus::Reviewing;
         })?;
-        let outcome = self.services.merge_members(&self.record, panel)?;
+        let mut outcome = self.services.merge_members(&self.record, panel)?;
         self.failure.clone_from(&outcome.failure);
-        let coverage = &outcome.coverage;
-        self.buffer.push(RunEvent::Phase { status: RunStatus::Reviewing });
-        let (files, hunks) = (coverage.files_total, coverage.hunks_total);
-        self.buffer.push(RunEvent::Planned { files, hunks, left_out: coverage.left_out.clone() });
-        self.buffer
-            .extend(outcome.findings.iter().map(|finding| RunEvent::Finding { finding: Box::new(finding.clone()) }));
-        self.buffer.extend(coverage.files.iter().map(|file| RunEvent::Covered { file: file.clone() }));
-        let carried = coverage.carried.iter().cloned().map(Box::new);
-        self.buffer.extend(carried.map(|carried| RunEvent::Carried { carried }));
-        self.buffer.extend(outcome.notes.iter().map(|text| RunEvent::Note { text: text.clone() }));
+        // An earlier attempt has merged the same.
+        let is_recorded = entries.iter().any(|entry| matches!(entry.event, RunEvent::Planned { .. }));
+        if !is_recorded {
+            let coverage = &outcome.coverage;
+            self.buffer.push(RunEvent::Phase { status: RunStatus::Reviewing });
+            let (files, hunks) = (coverage.files_total, coverage.hunks_total);
+            self.buffer.push(RunEvent::Planned { files, hunks, left_out: coverage.left_out.clone() });
+            let findings = outcome.findings.iter().map(|finding| Box::new(finding.clone()));
+            self.buffer.extend(findings.map(|finding| RunEvent::Finding { finding }));
+            self.buffer.extend(coverage.files.iter().map(|file| RunEvent::Covered { file: file.clone() }));
+            let carried = coverage.carried.iter().cloned().map(Box::new);
+            self.buffer.extend(carried.map(|carried| RunEvent::Carried { carried }));
+            self.buffer.extend(outcome.notes.iter().map(|text| RunEvent::Note { text: text.clone() }));
+            self.flush()?;
+        }
+        let merged = outcome.findings.clone();
+        self.ask_for_opinions(panel, &mut outcome, entries)?;
+        let changed = outcome.findings.iter().zip(&merged).filter(|(after, before)| after != before);
+        let changed: Vec<Box<Finding>> = changed.map(|(after, _)| Box::new(after.clone())).collect();
+        let turn = outcome.spent.turns;
+        self.buffer.extend(changed.into_iter().map(|finding| RunEvent::Restated { turn, finding }));
         self.flush()?;
+        review::sort_by_urgency(&mut outcome.findings);
+        review::summarize_panel(&mut outcome);
         Ok(outcome)
     }
 

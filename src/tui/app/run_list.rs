@@ -21,16 +21,23 @@ pub enum FoldReason {
     Resumed,
     /// It is a finding that the user wrote about the snapshot of the other run.
     Written,
+    /// It is the run of a member, and the other one that of its panel.
+    Member,
 }
 
 /// Number of runs below a run, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FoldedRuns([u32; 5]);
+pub struct FoldedRuns([u32; 6]);
 
 impl FoldedRuns {
     /// Adds a run.
     pub fn add(&mut self, reason: FoldReason) {
         self.0[reason as usize] += 1;
+    }
+
+    /// Returns true if a run stands below for this reason.
+    pub fn contains(self, reason: FoldReason) -> bool {
+        self.0[reason as usize] > 0
     }
 
     /// Returns the number of runs.
@@ -40,10 +47,10 @@ impl FoldedRuns {
 
     /// Describes the runs: `2 superseded, 1 reused, 3 comments`.
     pub fn describe(self) -> String {
-        let words = ["superseded", "reused", "carried over", "resumed", "comment"];
+        let words = ["superseded", "reused", "carried over", "resumed", "comment", "member"];
         let parts = self.0.iter().zip(words).filter(|(count, _)| **count > 0);
         let describe = |(count, word): (&u32, &str)| match word {
-            "comment" => text::format_count(*count as usize, word),
+            "comment" | "member" => text::format_count(*count as usize, word),
             word => format!("{count} {word}"),
         };
         parts.map(describe).collect::<Vec<_>>().join(", ")
@@ -197,7 +204,7 @@ mod tests {
         let entry = |count: &u32| RunEntry {
             index: 0,
             nested: false,
-            folded: FoldedRuns([*count, 0, 0, 0, 0]),
+            folded: FoldedRuns([*count, 0, 0, 0, 0, 0]),
             unfolded: false,
             heads_branch: false,
             line: 0,

@@ -306,6 +306,12 @@ fn render_about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
     if let Some(older) = run.links.waits_for.as_ref().filter(|_| run.status == RunStatus::Pending) {
         field("waits for", older.as_str());
     }
+    if let Some(panel) = &run.links.panel {
+        field("members", &panel.describe_members());
+    }
+    if let Some(panel) = &run.links.member_of {
+        field("panel", panel.as_str());
+    }
     field("finishing", &run.ending.finish_note);
     if let Some(by) = &run.links.superseded_by {
         field("superseded", &format!("by {by}"));

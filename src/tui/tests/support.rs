@@ -99,6 +99,7 @@ pub fn run_row(id: &str) -> RunRow<'_> {
         reused_from: "",
         carried_over_from: "",
         resumed_from: "",
+        member_of: "",
         reuse_count: 0,
     }
 }

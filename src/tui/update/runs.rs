@@ -48,7 +48,9 @@ pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
             entries.push(entry);
             continue;
         };
-        if !app.run_list.unfolded.contains(view.run(index).id) {
+        // Members show their progress while their panel works.
+        let is_open_panel = folded.contains(FoldReason::Member) && !view.run_status(index).is_terminal();
+        if !is_open_panel && !app.run_list.unfolded.contains(view.run(index).id) {
             entries.push(RunEntry { folded: *folded, ..entry });
             continue;
         }
@@ -111,7 +113,8 @@ fn find_replacements(view: &StoreView, active: &mut Vec<u32>) -> Vec<Replacement
         };
         let known = newer.into_iter().find_map(|(id, reason)| Some((find_other(view, id, at)?, reason)));
         let written = find_commented(view, &run, at, &mut reviews).map(|review| (review, FoldReason::Written));
-        let known = written.or(known);
+        let member = find_other(view, run.member_of, at).map(|panel| (panel, FoldReason::Member));
+        let known = member.or(written).or(known);
         if let Some((other, reason)) = known {
             found[at] = Some((other as u32, reason));
         }

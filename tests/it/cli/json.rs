@@ -22,7 +22,7 @@ const FINDING_KEYS: [&str; 17] = [
     "reported_at",
 ];
 
-const RUN_KEYS: [&str; 52] = [
+const RUN_KEYS: [&str; 54] = [
     "run_id",
     "status",
     "freshness",
@@ -63,6 +63,8 @@ const RUN_KEYS: [&str; 52] = [
     "carried_over_from",
     "resumed_from",
     "waits_for",
+    "member_of",
+    "panel",
     "follow_up_of",
     "full",
     "finish_note",

@@ -1,0 +1,321 @@
+//! Asks for second opinions on the list of a panel: the judge of disputed findings, and the dear reviewer to whom urgent
+//! ones are escalated.
+//!
+//! - A request contains only the findings that it is about, what was said about each, and their frozen code.
+//! - An answer is in the journal before it is applied. A worker that goes on after another one reads it there and does
+//!   not pay for it again.
+//! - A request that fails, or that a budget forbids, leaves the list as it is, and a note says so.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use crate::domain::{
+    BudgetKind, BudgetStop, CancelReason, ChatMessage, ChatRequest, ChatResponse, Finding, JournalEntry, Panel,
+    PanelOpinion, RunEvent, RunStatus, TurnPhase, Usage, WindowUse, text,
+};
+use crate::review::{ReviewOutcome, RunCost, apply_ruling, parse_rulings};
+use crate::reviewers::chat::{ChatObserver, ChatProgress};
+use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, describe_finding, read_code_around};
+use crate::runner::worker::{CancelWatch, RunWorker};
+use crate::runner::{RunnerError, conclude};
+use crate::store::HeartbeatWriter;
+use crate::tokens;
+
+/// Most findings in one request. Not from the literature: a model that judges more of them at once skips some.
+const MAX_FINDINGS: usize = 20;
+/// Longest answer of a request, in tokens: a verdict and two sentences for each finding, and some thinking.
+const MAX_ANSWER_TOKENS: u64 = 8_000;
+
+/// Requests of the panel's run so far.
+struct OpinionRequests {
+    /// Answers of earlier attempts, in the order of their requests; `None` for a request that failed.
+    recorded: VecDeque<Option<Box<ChatResponse>>>,
+    /// Number of the last request.
+    turn: u32,
+    spent: RunCost,
+}
+
+impl OpinionRequests {
+    fn from_journal(entries: &[JournalEntry]) -> Self {
+        let mut requests = Self { recorded: VecDeque::new(), turn: 0, spent: RunCost::default() };
+        for entry in entries {
+            match &entry.event {
+                RunEvent::TurnAnswered { response, cost, .. } => {
+                    requests.spent.add(&response.usage, *cost, &response.model);
+                    requests.recorded.push_back(Some(response.clone()));
+                }
+                RunEvent::Unanswered { .. } => requests.recorded.push_back(None),
+                _ => {}
+            }
+        }
+        requests
+    }
+}
+
+impl RunWorker<'_> {
+    /// Asks for the second opinions of a panel and applies them to the outcome.
+    pub(super) fn ask_for_opinions(
+        &mut self,
+        panel: &Panel,
+        outcome: &mut ReviewOutcome,
+        entries: &[JournalEntry],
+    ) -> Result<(), RunnerError> {
+        let mut requests = OpinionRequests::from_journal(entries);
+        for opinion in &panel.opinions {
+            // Who was asked already is not asked again about the same finding.
+            let asked: Vec<usize> = (0..outcome.findings.len())
+                .filter(|at| opinion.concerns(&outcome.findings[*at]) && !is_ruled_by(&outcome.findings[*at], opinion))
+                .collect();
+            if asked.is_empty() || outcome.status != RunStatus::Completed {
+                continue;
+            }
+            self.ask_opinion(panel, opinion, &asked, outcome, &mut requests)?;
+        }
+        outcome.spent = requests.spent;
+        Ok(())
+    }
+
+    /// Asks one reviewer about the findings at these places, in as few requests as fit its window.
+    fn ask_opinion(
+        &mut self,
+        panel: &Panel,
+        opinion: &PanelOpinion,
+        asked: &[usize],
+        outcome: &mut ReviewOutcome,
+        requests: &mut OpinionRequests,
+    ) -> Result<(), RunnerError> {
+        let opened = self
+            .services
+            .reviewers()
+            .open_model(&opinion.reviewer, &self.record, &|| self.cancel_watch.check().is_some());
+        let mut opened = match opened {
+            Ok(opened) => opened,
+            Err(RunnerError::Reviewer(error)) => {
+                self.note_without_opinion(outcome, &opinion.reviewer, &error.summary);
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let mut pulse = self.services.store.start_heartbeat(&self.record.run_id, self.now());
+        for batch in self.batch_findings(&opened, asked, outcome)? {
+            requests.turn += 1;
+            let response = match requests.recorded.pop_front() {
+                Some(recorded) => recorded,
+                None => self.request_opinion(panel, &mut opened, &batch, outcome, (requests, &mut pulse))?,
+            };
+            let Some(response) = response else { break };
+            let rulings = parse_rulings(&response.text, batch.findings.len());
+            let missing = batch.findings.len() - rulings.len();
+            if missing > 0 {
+                let findings = text::format_count(missing, "finding");
+                outcome.notes.push(format!("{} gave no verdict on {findings}", opinion.reviewer));
+            }
+            for ruling in rulings {
+                let finding = &mut outcome.findings[batch.findings[ruling.number - 1]];
+                apply_ruling(finding, &opinion.reviewer, &ruling);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends one request and records its answer. Returns `None` if there is none, with a note.
+    fn request_opinion(
+        &mut self,
+        panel: &Panel,
+        opened: &mut OpenedReviewer,
+        batch: &OpinionBatch,
+        outcome: &mut ReviewOutcome,
+        (requests, pulse): (&mut OpinionRequests, &mut HeartbeatWriter),
+    ) -> Result<Option<Box<ChatResponse>>, RunnerError> {
+        let turn = requests.turn;
+        if let Some(reason) = self.cancel_watch.check_now() {
+            (outcome.status, outcome.cancel) = (reason.status(), Some(reason));
+            return Ok(None);
+        }
+        if let Some(problem) = self.find_opinion_budget_problem(panel, opened, batch, &requests.spent)? {
+            self.note_without_opinion(outcome, &opened.name, &problem);
+            return Ok(None);
+        }
+        let window = WindowUse { tokens: batch.tokens, limit: batch.limit, messages: 1, ..WindowUse::default() };
+        let findings = text::format_count(batch.findings.len(), "finding");
+        let asked = format!("second opinions of {} on {findings}", opened.name);
+        self.buffer.push(RunEvent::TurnAsked { turn, phase: TurnPhase::Finish, asked, window });
+        self.flush()?;
+        requests.spent.add_request(batch.tokens, batch.limit);
+        pulse.begin_turn(self.now(), turn);
+        let began = Instant::now();
+        let mut watch = OpinionWatch { asked: &self.cancel_watch, pulse, now: self.now(), began, first: None };
+        let answer = opened.chat.respond(&batch.request, &mut watch);
+        let first_ms = watch.first.map_or(0, |first| (first.as_millis() as u64).max(1));
+        let took_ms = began.elapsed().as_millis() as u64;
+        match answer {
+            Ok(response) => {
+                let (response, cost) = self.account_answer(turn, response, &batch.request, opened);
+                requests.spent.add(&response.usage, cost, &response.model);
+                let response = Box::new(response);
+                let recorded = response.clone();
+                self.buffer.push(RunEvent::TurnAnswered {
+                    turn,
+                    response: recorded,
+                    cost,
+                    first_ms,
+                    took_ms,
+                    taken_over: false,
+                });
+                self.flush()?;
+                let (now, spent) = (self.now(), requests.spent.clone());
+                self.record = self
+                    .services
+                    .store
+                    .update_run(&self.record.run_id, now, |record| conclude::record_cost(&spent, record))?;
+                Ok(Some(response))
+            }
+            Err(error) if error.cancelled => {
+                let reason = self.cancel_watch.check().unwrap_or(CancelReason::UserStop);
+                (outcome.status, outcome.cancel) = (reason.status(), Some(reason));
+                Ok(None)
+            }
+            Err(error) => {
+                let (class, summary) = (error.class, error.summary);
+                self.buffer.push(RunEvent::Unanswered { turn, class, summary: summary.clone() });
+                self.note_without_opinion(outcome, &opened.name, &summary);
+                Ok(None)
+            }
+        }
+    }
+
+    fn note_without_opinion(&mut self, outcome: &mut ReviewOutcome, reviewer: &str, why: &str) {
+        let note = text::sanitize_line(&format!("no second opinion by {reviewer}: {why}")).into_owned();
+        self.buffer.push(RunEvent::Note { text: note.clone() });
+        outcome.notes.push(note);
+    }
+
+    /// Returns the reason why a request would exceed the limit of the panel or of the day.
+    fn find_opinion_budget_problem(
+        &self,
+        panel: &Panel,
+        opened: &OpenedReviewer,
+        batch: &OpinionBatch,
+        spent: &RunCost,
+    ) -> Result<Option<String>, RunnerError> {
+        if opened.facts.is_free() {
+            return Ok(None);
+        }
+        if let Some(problem) = self.services.reviewers().check_daily_budget()? {
+            return Ok(Some(problem.note));
+        }
+        let Some(limit) = panel.max_cost else { return Ok(None) };
+        let next = opened.cost(&Usage { input: batch.tokens, ..Usage::default() });
+        let reached = self.services.spent_by_members(panel, &self.record.run_id)? + spent.cost;
+        let stop = BudgetStop { kind: BudgetKind::PanelCost, reached, limit };
+        Ok((reached + next > limit).then(|| stop.describe()))
+    }
+
+    /// Divides the findings into requests.
+    fn batch_findings(
+        &self,
+        opened: &OpenedReviewer,
+        asked: &[usize],
+        outcome: &ReviewOutcome,
+    ) -> Result<Vec<OpinionBatch>, RunnerError> {
+        let prompts = self.services.reviewers().load_prompts()?;
+        let facts = &opened.facts;
+        let count = |text: &str| tokens::count_tokens(facts.encoding, text) as u64;
+        let answer = MAX_ANSWER_TOKENS.min(facts.max_output).min(facts.context_window / 2);
+        let limit = self.services.settings.window.max_tokens.min(facts.context_window.saturating_sub(answer));
+        let mut batches: Vec<OpinionBatch> = Vec::new();
+        let mut texts: Vec<String> = Vec::new();
+        let (mut places, mut room) = (Vec::new(), limit);
+        let finish = |places: &mut Vec<usize>, texts: &mut Vec<String>, batches: &mut Vec<OpinionBatch>| {
+            if places.is_empty() {
+                return;
+            }
+            let numbered = (1..)
+                .zip(texts.iter())
+                .map(|(number, text)| format!("<finding number=\"{number}\">\n{text}</finding>\n\n"));
+            let findings: String = numbered.collect();
+            let words = prompts.render(&crate::config::Prompt::Judge { findings: &findings });
+            let words = opened.mask.mask_key_shapes(&words).into_owned();
+            let tokens = count(&words);
+            let request = ChatRequest {
+                system: String::new(),
+                messages: vec![ChatMessage::User { text: words }],
+                tools: Vec::new(),
+                max_output: answer,
+                temperature: Some(0.0),
+                pinned: 0,
+            };
+            batches.push(OpinionBatch { findings: std::mem::take(places), request, tokens, limit });
+            texts.clear();
+        };
+        let frame = count(&prompts.render(&crate::config::Prompt::Judge { findings: "" }));
+        for at in asked {
+            let text = self.describe_reports(&outcome.findings[*at], opened);
+            let needed = count(&text) + 20;
+            if places.len() >= MAX_FINDINGS || needed + frame > room {
+                finish(&mut places, &mut texts, &mut batches);
+                room = limit;
+            }
+            room = room.saturating_sub(needed);
+            places.push(*at);
+            texts.push(text);
+        }
+        finish(&mut places, &mut texts, &mut batches);
+        Ok(batches)
+    }
+
+    /// Describes what was said about a finding, and shows its code.
+    fn describe_reports(&self, finding: &Finding, opened: &OpenedReviewer) -> String {
+        let mut said = format!("{}\n", describe_finding(finding));
+        for voice in finding.voices.iter().filter(|voice| voice.title != finding.title) {
+            let line = format!("another reviewer, {} {}: {}", voice.priority, voice.kind, voice.title);
+            said.push_str(&format!("{}\n", text::sanitize_line(&line)));
+        }
+        for dispute in &finding.disputed {
+            said.push_str(&format!("disputed: {dispute}\n"));
+        }
+        let commit = &self.record.subject.snapshot_commit;
+        let code = read_code_around(&self.services.repo, commit, finding, opened.mask);
+        let said = opened.mask.mask_words(&said);
+        format!("{said}\ncode:\n{code}")
+    }
+}
+
+/// Findings of one request.
+struct OpinionBatch {
+    /// Places in the outcome, in the order of their numbers.
+    findings: Vec<usize>,
+    request: ChatRequest,
+    /// Tokens of the request.
+    tokens: u64,
+    /// Maximum of `tokens`.
+    limit: u64,
+}
+
+fn is_ruled_by(finding: &Finding, opinion: &PanelOpinion) -> bool {
+    use crate::domain::FindingStep::Ruled;
+    finding.steps.iter().any(|step| matches!(step, Ruled { by, .. } if *by == opinion.reviewer))
+}
+
+/// Observer of one request.
+struct OpinionWatch<'a> {
+    asked: &'a CancelWatch<'a>,
+    pulse: &'a mut HeartbeatWriter,
+    now: crate::domain::Time,
+    began: Instant,
+    first: Option<Duration>,
+}
+
+impl ChatObserver for OpinionWatch<'_> {
+    fn on_progress(&mut self, progress: ChatProgress) {
+        if let ChatProgress::Bytes(bytes) = progress {
+            self.first.get_or_insert_with(|| self.began.elapsed());
+            let passed = self.began.elapsed();
+            self.pulse.add_received_bytes(self.now.checked_add(passed).unwrap_or(self.now), bytes);
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.asked.check().is_some()
+    }
+}
