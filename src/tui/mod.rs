@@ -161,6 +161,9 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     if std::env::var("TERM").is_ok_and(|term| term.starts_with("screen")) {
         screen.avoid_italics();
     }
+    if app.display.plain {
+        screen.write_whole_rows();
+    }
     terminal::choose_mouse(app.pointer.is_on);
     terminal.enter_alternate_screen(screen.draw_frame(|buffer| draw(&app, buffer)))?;
     if should_query_background(&app) {

@@ -6,7 +6,7 @@
 //! bytes for a frame without changes; `tests/screens.rs` holds this comparison.
 //!
 //! - A frame without changes writes nothing.
-//! - The cursor stays hidden, unless a screen reader has to follow it.
+//! - The cursor stays hidden, unless a screen reader has to follow it. For one, rows are written as wholes.
 //! - Only VT220 sequences are used, plus synchronized output, which terminals without support ignore.
 
 use ratatui::buffer::{Buffer, Cell};
@@ -32,6 +32,8 @@ pub struct Screen {
     bytes: Vec<u8>,
     /// Cell at which the cursor is shown; `None` while it is hidden.
     cursor: Option<Position>,
+    /// A row that differs is written as a whole.
+    writes_whole_rows: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -62,17 +64,25 @@ impl Screen {
             stale: true,
             bytes: Vec::new(),
             cursor: None,
+            writes_whole_rows: false,
         }
     }
 
     /// Adapts to a new terminal size; the contents become unknown.
     pub fn resize(&mut self, columns: u16, rows: u16) {
-        *self = Self { attributes: self.attributes, ..Self::new(columns, rows) };
+        let (attributes, writes_whole_rows) = (self.attributes, self.writes_whole_rows);
+        *self = Self { attributes, writes_whole_rows, ..Self::new(columns, rows) };
     }
 
     /// Writes no italics from now on: GNU screen, and tmux with the terminal type of screen, show them reversed.
     pub fn avoid_italics(&mut self) {
         self.attributes.remove(Modifier::ITALIC);
+    }
+
+    /// Writes a row that differs as a whole from now on, from its first to its last cell that is not blank: a screen
+    /// reader speaks what is written, and parts of a line make no sentence.
+    pub fn write_whole_rows(&mut self) {
+        self.writes_whole_rows = true;
     }
 
     /// Marks the terminal's contents as unknown, for example after an editor used the terminal.
@@ -113,7 +123,7 @@ impl Screen {
     }
 
     fn write_difference(&mut self) {
-        let Self { shown, next, stale, bytes, attributes, .. } = self;
+        let Self { shown, next, stale, bytes, attributes, writes_whole_rows, .. } = self;
         let width = next.area.width;
         let mut pen = SGR_DEFAULT;
         // Position of the cursor; unknown at first.
@@ -121,7 +131,8 @@ impl Screen {
         for y in 0..next.area.height {
             let line = usize::from(y) * usize::from(width)..usize::from(y + 1) * usize::from(width);
             let (old, new) = (shown.content.get(line.clone()).unwrap_or_default(), &next.content[line]);
-            let mut x = 0;
+            let is_whole = *writes_whole_rows && (*stale || !is_same_row(old, new));
+            let mut x = if is_whole { first_written_column(old, new) } else { 0 };
             // Cells before this column are written although they look the same: writing what is left of them may have
             // changed them.
             let mut disturbed = 0;
@@ -129,6 +140,7 @@ impl Screen {
                 let column = usize::from(x);
                 let wide = cell_width(&new[column]);
                 let same = !*stale
+                    && !is_whole
                     && x >= disturbed
                     && is_same_look(&old[column], &new[column])
                     && (wide == 1 || x + 1 == width || is_same_look(&old[column + 1], &new[column + 1]));
@@ -143,13 +155,13 @@ impl Screen {
                     }
                 }
                 move_to(bytes, new, pen, at, x, y);
-                let blanks = if is_blank(&new[column]) {
+                let blanks = if is_blank(&new[column]) && (!is_whole || new[column..].iter().all(is_blank)) {
                     let run = new[column..].iter().take_while(|cell| is_blank(cell)).count();
                     u16::try_from(run).unwrap_or(0)
                 } else {
                     0
                 };
-                if blanks >= MIN_ERASE_BLANKS {
+                if blanks >= MIN_ERASE_BLANKS || (is_whole && blanks > 0) {
                     write_sgr(bytes, &mut pen, SGR_DEFAULT);
                     if x + blanks == width {
                         bytes.extend_from_slice(b"\x1b[K");
@@ -204,6 +216,18 @@ fn is_same_look(one: &Cell, other: &Cell) -> bool {
     is_same_text
         && one.bg == other.bg
         && ((one.fg == other.fg && one.modifier == other.modifier) || (is_space(one) && is_space(other)))
+}
+
+/// Returns true if two rows look the same; false if `old` is not known.
+fn is_same_row(old: &[Cell], new: &[Cell]) -> bool {
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| is_same_look(old, new))
+}
+
+/// Returns the first column of a row that is not blank before and after.
+fn first_written_column(old: &[Cell], new: &[Cell]) -> u16 {
+    let is_blank_before = |column: usize| old.get(column).is_none_or(is_blank);
+    let blank = new.iter().enumerate().take_while(|(column, cell)| is_blank(cell) && is_blank_before(*column)).count();
+    u16::try_from(blank).unwrap_or(u16::MAX)
 }
 
 /// Returns the first column behind the cell of the last frame that begins before column `end`. A wide cell ends behind
@@ -454,6 +478,64 @@ mod tests {
         let written = draw("a👍🏽|b");
         assert!(written.contains("👍🏽") && written.contains("|b"), "{written:?}");
         assert!(written.contains("  \x1b[1;2H👍🏽"), "the cells are blank first: {written:?}");
+    }
+
+    #[test]
+    fn a_row_that_differs_is_written_as_a_whole_for_a_screen_reader() {
+        let plain = Style::new();
+        let bar = plain.add_modifier(Modifier::REVERSED);
+        let mut screen = Screen::new(24, 4);
+        screen.write_whole_rows();
+        // A new size must not forget it.
+        screen.resize(24, 4);
+        let mut terminal = vt100::Parser::new(4.try_into().expect("rows"), 24.try_into().expect("columns"), 0);
+        let frames: [(&[(u16, u16, &str, Style)], &[&str], &[&str]); 4] = [
+            (
+                &[(0, 0, "Findings, 1 of 2.", plain), (0, 1, "> P0 open, a.rs", bar), (0, 2, "  P1 open, b.rs", plain)],
+                &["Findings, 1 of 2.", "> P0 open, a.rs", "P1 open, b.rs"],
+                &[],
+            ),
+            (
+                &[(0, 0, "Findings, 2 of 2.", plain), (0, 1, "  P0 open, a.rs", plain), (0, 2, "> P1 open, b.rs", bar)],
+                &["Findings, 2 of 2.", "  P0 open, a.rs", "> P1 open, b.rs"],
+                &[],
+            ),
+            // A row that stays is not spoken again; the end of a shorter one goes.
+            (
+                &[(0, 0, "Findings, 2 of 2.", plain), (0, 1, "  P0 open", plain), (0, 2, "> P1 open, b.rs", bar)],
+                &["P0 open"],
+                &["Findings", "b.rs"],
+            ),
+            (&[(0, 0, "Findings, 2 of 2.", plain), (0, 2, "> P1 open, b.rs", bar)], &[], &["P0", "b.rs"]),
+        ];
+        for (frame, spoken, silent) in frames {
+            let bytes = screen.draw_frame(|buffer| {
+                frame.iter().for_each(|(x, y, text, style)| buffer.set_string(*x, *y, text, *style));
+                None
+            });
+            let written = String::from_utf8_lossy(bytes).into_owned();
+            let mut from = 0;
+            for text in spoken {
+                let found = written[from..].find(text);
+                from += found.unwrap_or_else(|| panic!("no {text:?} in order in {written:?}")) + text.len();
+            }
+            assert!(!silent.iter().any(|text| written.contains(text)), "{written:?}");
+            terminal.process(written.as_bytes());
+            let expected: Vec<&str> =
+                (0..3).map(|y| frame.iter().find(|row| row.1 == y).map_or("", |row| row.2)).collect();
+            let shown: Vec<String> = terminal.screen().rows(0, 24).take(3).collect();
+            assert_eq!(shown, expected);
+        }
+        assert!(
+            screen
+                .draw_frame(|buffer| {
+                    buffer.set_string(0, 0, "Findings, 2 of 2.", plain);
+                    buffer.set_string(0, 2, "> P1 open, b.rs", bar);
+                    None
+                })
+                .is_empty(),
+            "nothing changed, nothing is spoken"
+        );
     }
 
     #[test]

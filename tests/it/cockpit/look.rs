@@ -86,9 +86,23 @@ fn a_plain_screen_has_sentences_and_the_cursor_on_the_selected_row() {
         cockpit.wait("a sentence", |screen| screen.contains("job.py line ") && screen.contains("Findings, 1 of"));
     assert!(!screen.contains(['│', '─', '○']), "{screen}");
     let first = on_selected_row(&cockpit);
+    let rows: Vec<String> = screen.lines().filter(|line| line.contains("job.py line ")).map(str::to_owned).collect();
+    let before = cockpit.received.0.lock().expect("a lock").bytes.len();
     cockpit.press("j");
     cockpit.wait_for("Findings, 2 of");
     assert_eq!(on_selected_row(&cockpit), first + 1);
+    // A screen reader speaks what is written: the title, then both rows, each as a whole.
+    let written = {
+        let received = cockpit.received.0.lock().expect("a lock");
+        String::from_utf8_lossy(&received.bytes[before..]).into_owned()
+    };
+    let sentence = |row: &str| row.trim_start_matches([' ', '>']).trim_end().to_owned();
+    let mut from = 0;
+    for text in ["Findings, 2 of", &sentence(&rows[0]), &format!("> {}", sentence(&rows[1]))] {
+        let found = written[from..].find(text);
+        from += found.unwrap_or_else(|| panic!("no {text:?} in {written:?}")) + text.len();
+    }
+    assert!(!written.contains(&sentence(&rows[2])), "a row that stays is silent: {written:?}");
     cockpit.press("r");
     cockpit.wait("a menu alone", |screen| screen.contains("Review") && !screen.contains("Findings, 2 of"));
     cockpit.press("q");
