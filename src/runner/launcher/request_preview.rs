@@ -36,7 +36,8 @@ pub struct RequestPreview {
     /// Number of hunks that an earlier run has reviewed unchanged: at most as many are carried over. `None` if the change
     /// is too large to find out.
     pub carried_hunks: Option<usize>,
-    /// Estimated tokens of the code to send; 0 for the built-in reviewer.
+    /// Estimated tokens of the first request; 0 for the built-in reviewer. Each further request sends the conversation
+    /// again.
     pub tokens: u64,
     /// Estimated price of `tokens` in US dollars; `None` if the price is not known.
     pub input_cost: Option<f64>,

@@ -155,11 +155,11 @@ fn each_choice_asks_for_its_forecast_and_late_ones_are_dropped() {
 )]
 #[case::carried(
     preview(ReviewAction::Launch, "nobody has reviewed this", 0, Some(61)),
-    &["starts a review: nobody has reviewed this", "up to 61 hunks carried over, 37 to review, about 23k tokens of input ($0.08), at most $1.16"]
+    &["starts a review: nobody has reviewed this", "up to 61 hunks carried over, 37 to review, first request ~23k tokens ($0.08); at most $1.16"]
 )]
 #[case::too_large(
     preview(ReviewAction::Launch, "nobody has reviewed this", 0, None),
-    &["about 23k tokens of input ($0.08), at most $1.16"]
+    &["first request ~23k tokens ($0.08); at most $1.16"]
 )]
 #[case::skipped(preview(ReviewAction::Skip, "there is nothing to review", 0, Some(0)), &["starts nothing: there is nothing to review"])]
 fn the_forecast_says_what_the_policy_will_do(#[case] preview: RequestPreview, #[case] expected: &[&str]) {

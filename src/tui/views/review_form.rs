@@ -356,7 +356,8 @@ fn format_changed_lines(lines: u64) -> String {
     format!("{} changed line{ending}", format_thousands(lines))
 }
 
-/// Describes the hunks that need not be sent again, and the tokens and price of the others.
+/// Describes the hunks that need not be sent again, the tokens and price of the first request, and the most that the
+/// review may cost. Each further request sends the conversation again, and nobody knows how many there will be.
 fn describe_sending(preview: &RequestPreview, limit: Option<CostLimit>) -> Option<String> {
     let mut parts = Vec::new();
     match preview.carried_hunks {
@@ -371,10 +372,13 @@ fn describe_sending(preview: &RequestPreview, limit: Option<CostLimit>) -> Optio
             Some(dollars) if dollars > 0.0 => format!(" (${:.2})", (dollars * 100.0).ceil() / 100.0),
             _ => String::new(),
         };
-        parts.push(format!("about {} of input{price}", format_tokens(preview.tokens)));
+        parts.push(format!("first request ~{}{price}", format_tokens(preview.tokens)));
     }
-    parts.extend(limit.map(|limit| limit.to_string()));
-    (!parts.is_empty()).then(|| parts.join(", "))
+    let sent = parts.join(", ");
+    let most = limit.map_or_else(String::new, |limit| limit.to_string());
+    let gap = if sent.is_empty() || most.is_empty() { "" } else { "; " };
+    let said = format!("{sent}{gap}{most}");
+    (!said.is_empty()).then_some(said)
 }
 
 /// Formats a number of tokens: `900 tokens`, `24k tokens`.
