@@ -284,6 +284,18 @@ fn each_activity_has_its_words() {
 }
 
 #[test]
+fn a_long_wait_does_not_hide_what_was_spent() {
+    let until = Time::from_millisecond(NOW + 12_000).expect("a moment");
+    let reason = "rate limited by the provider after 3 of 5 attempts";
+    for columns in [24, 40, 60, 80, 120] {
+        let mut app = following(columns, 24);
+        beat(&mut app, HeartbeatState::BackingOff { reason: reason.into(), until });
+        let shown = screen(&app);
+        assert!(shown.lines().nth(1).is_some_and(|row| row.contains("$0.14")), "at {columns}: {shown}");
+    }
+}
+
+#[test]
 fn a_run_of_the_built_in_reviewer_has_no_bar_of_turns() {
     let mut app = showing(100, 30, view());
     press(&mut app, "1 V");

@@ -94,7 +94,7 @@ fn build_state_row(app: &App, view: &LiveView, run: &RunRow<'_>, width: usize) -
     parts.push(RowPart::texts(4, Role::Strong, &[&long, &short, ""]));
     let (sign, said, role) = describe_present(app, run);
     let brief = said.split(", ").next().unwrap_or_default().to_owned();
-    let activity = RowPart::texts(5, role, &[&format!("{sign} {said}"), &format!("{sign} {brief}")]);
+    let activity = RowPart::texts(5, role, &[&format!("{sign} {said}"), &format!("{sign} {brief}"), sign]);
     parts.push(RowPart { is_right: true, ..activity });
     let forms = describe_spending(app, view, run);
     let forms: Vec<&str> = forms.iter().map(String::as_str).collect();
@@ -136,7 +136,8 @@ fn describe_present(app: &App, run: &RunRow<'_>) -> (&'static str, String, Role)
     }
 }
 
-/// Describes the cost of a run against its budget and the tokens, in forms from wide to narrow.
+/// Describes the cost of a run against its budget and the tokens, in forms from wide to narrow. What was spent stays on
+/// the narrowest screen: a long wait is when a user looks for it.
 fn describe_spending(app: &App, view: &LiveView, run: &RunRow<'_>) -> Vec<String> {
     if run.reviewer == BUILTIN_REVIEWER {
         return vec!["no cost".to_owned(), String::new()];
@@ -156,9 +157,10 @@ fn describe_spending(app: &App, view: &LiveView, run: &RunRow<'_>) -> Vec<String
         forms.extend([format!("{spent} {dot} {tokens_text}{estimate}"), format!("{spent} {dot} {tokens_text}")]);
         forms.extend([spent, dollars]);
     } else if tokens > 0 {
-        forms.extend([format!("{tokens_text}{estimate}"), tokens_text]);
+        forms.extend([format!("{tokens_text}{estimate}"), tokens_text, format_brief(tokens)]);
+    } else {
+        forms.push(String::new());
     }
-    forms.push(String::new());
     forms
 }
 
