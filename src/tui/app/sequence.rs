@@ -31,6 +31,8 @@ impl PendingKeys {
 /// Key that continues a sequence, with the label of its action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SequenceHint {
+    /// The key, which a click on the hint presses.
+    pub event: KeyEvent,
     /// Name of the key.
     pub key: String,
     /// Label of the action, or an ellipsis if more keys follow.
@@ -64,7 +66,7 @@ impl App {
                 Some(action) if ends => self.keymap.label(action),
                 _ => self.display.glyphs.ellipsis.into(),
             };
-            let hint = SequenceHint { key: next.to_string(), label };
+            let hint = SequenceHint { event: *next, key: next.to_string(), label };
             if used > 0 && used + hint.width() > room {
                 lines.push(Vec::new());
                 used = 0;

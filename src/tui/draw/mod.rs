@@ -19,6 +19,7 @@ use super::app::{App, Pane};
 use super::layout::ScreenLayout;
 pub(crate) use detail::{draw_line, tab_name};
 pub(crate) use frame::{footer_actions, footer_end, selection_style};
+pub(crate) use hints::key_at as hinted_key_at;
 use painter::Painter;
 
 /// Draws the whole screen. Returns the cell of the cursor if the terminal is to show it, as a screen reader needs it.

@@ -240,3 +240,22 @@ fn the_cockpit_is_suspended_from_any_window() {
         assert_eq!(app.views.len(), views, "{keys}");
     }
 }
+
+#[test]
+fn a_click_on_the_hint_of_a_sequence_presses_its_key() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "]");
+    let (x, y) = find(&app, "t next tab");
+    // Between the pressed keys and the hint, a click ends the sequence and presses nothing.
+    click(&mut app, 3, y);
+    assert_eq!((app.pending_keys.as_ref(), app.detail.tab), (None, Tab::Page));
+    press(&mut app, "]");
+    click(&mut app, x + 3, y);
+    assert_eq!((app.pending_keys.as_ref(), app.detail.tab), (None, Tab::Diff));
+    // A hint of a line above the footer.
+    let mut app = showing(40, 12, view());
+    press(&mut app, "]");
+    let (x, y) = find(&app, "t next tab");
+    click(&mut app, x, y);
+    assert_eq!((app.pending_keys.as_ref(), app.detail.tab), (None, Tab::Diff));
+}

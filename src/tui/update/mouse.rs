@@ -1,8 +1,11 @@
 //! Executes clicks, drags and the wheel of the mouse: the part of the screen under the pointer decides.
 
+use ratatui::layout::Position;
+
 use super::super::app::{App, FindingListLine, HeldEdge, NoticeLevel, Pane, RunListLine};
 use super::super::bars;
 use super::super::diff;
+use super::super::draw::hinted_key_at;
 use super::super::input::{MouseEvent, MouseKind};
 use super::super::keymap::{Action, KeyContext};
 use super::super::layout::{ScreenPart, share_of};
@@ -50,12 +53,18 @@ fn press(app: &mut App, (column, row): (u16, u16), is_double: bool, commands: &m
     }
     let part = layout.part_at(column, row);
     app.count = None;
-    let pending = app.pending_keys.take();
+    if app.pending_keys.is_some() {
+        // The hints of a sequence stand in place of the footer and the message line.
+        match hinted_key_at(app, &layout, Position::new(column, row)) {
+            Some(key) => return keys::handle_key(app, key, commands),
+            None => app.pending_keys = None,
+        }
+        if part == ScreenPart::Footer {
+            return;
+        }
+    }
     if part == ScreenPart::Footer {
-        // The hints of a sequence stand in place of the footer.
-        if pending.is_none()
-            && let Some(sequence) = bars::footer_key_at(app, column)
-        {
+        if let Some(sequence) = bars::footer_key_at(app, column) {
             sequence.keys().iter().for_each(|key| keys::handle_key(app, *key, commands));
         }
         return;
