@@ -388,3 +388,25 @@ fn screens(#[case] columns: u16, #[case] rows: u16) {
     assert_looks("triage-closing", &mut app);
     assert!(app.views.front_as::<TriageView>().is_some());
 }
+
+#[test]
+fn a_decision_has_the_cards_of_similar_findings_read_again() {
+    // All findings of this view are alike.
+    let mut app = showing(100, 30, many(4));
+    let commands = press(&mut app, "t");
+    load(&mut app, commands);
+    let decided = press(&mut app, "a");
+    let decided = load(&mut app, decided);
+    let mut requested = Vec::new();
+    for command in decided {
+        let AppCommand::Triage(order @ TriageOrder::Set(_)) = command else { continue };
+        let TriageOrder::Set(lines) = &order else { continue };
+        let result = Ok(UndoOutcome::Decided(lines.iter().map(|line| disposition(line, TriageAction::Set)).collect()));
+        for command in send(&mut app, AppMessage::Triaged { order: order.clone(), result, written: 1 }) {
+            if let AppCommand::View(ViewRequest::TriageCards(findings)) = command {
+                requested.extend(findings);
+            }
+        }
+    }
+    assert!(requested.contains(&finding_id(1)), "the shown one: {requested:?}");
+}

@@ -31,6 +31,7 @@ use ratatui::layout::Position;
 
 use card::CardPages;
 use queue::{StepBack, TriageQueue, TriageVerdict};
+use similar::is_similar;
 
 use super::fix::{self, FixOrder};
 use super::prompt::{InputPromptKind, PromptView, ReasonEntry, build_reason_prompt};
@@ -331,6 +332,15 @@ impl TriageView {
         }
     }
 
+    /// Marks the cards of findings like these, which count the decisions about them.
+    fn mark_similar_stale(&mut self, app: &App, decided: &[&str]) {
+        let decided: Vec<_> = decided.iter().filter_map(|finding| app.finding_by_id(finding)).collect();
+        for (finding, loaded) in &mut self.cards {
+            let row = app.finding_by_id(finding);
+            loaded.is_stale |= row.is_some_and(|row| decided.iter().any(|other| is_similar(&row, other)));
+        }
+    }
+
     /// Marks the cards of findings that the new view of the store reports otherwise.
     fn mark_changed_cards(&mut self, app: &App, new: &StoreView) {
         let key = |view: &StoreView, finding: &str| {
@@ -445,6 +455,9 @@ impl TriageView {
             TriageOrder::Set(lines) => {
                 let findings: Vec<&str> = lines.iter().map(|line| line.finding.as_str()).collect();
                 findings.iter().for_each(|finding| self.mark_stale(finding));
+                if result.is_ok() {
+                    self.mark_similar_stale(app, &findings);
+                }
                 self.queue.apply_decision(&findings, result.is_ok());
             }
             TriageOrder::Undo | TriageOrder::Redo => {
@@ -453,6 +466,8 @@ impl TriageView {
                     _ => &[],
                 };
                 changed.iter().for_each(|line| self.mark_stale(line.finding_id.as_str()));
+                let findings: Vec<&str> = changed.iter().map(|line| line.finding_id.as_str()).collect();
+                self.mark_similar_stale(app, &findings);
                 if *order == TriageOrder::Undo {
                     self.queue.apply_undo(changed);
                 }
@@ -479,9 +494,9 @@ impl TriageView {
             FixOrder::Undo(fix) => self.queue.apply_unpatched(fix, done.is_some()),
             FixOrder::Make(_) | FixOrder::Drop(_) => {}
         }
-        for finding in done.iter().flat_map(|fix| &fix.findings) {
-            self.mark_stale(finding.as_str());
-        }
+        let findings: Vec<&str> = done.iter().flat_map(|fix| &fix.findings).map(|finding| finding.as_str()).collect();
+        findings.iter().for_each(|finding| self.mark_stale(finding));
+        self.mark_similar_stale(app, &findings);
         self.follow_queue(app, before, commands);
     }
 

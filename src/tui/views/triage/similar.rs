@@ -25,9 +25,16 @@ impl SimilarDecisions {
         (!said.is_empty()).then(|| said.join(", "))
     }
 
-    /// Counts the decisions about these findings. `reason_of` returns the reason of a dismissal, empty if it is unknown.
-    pub fn count(similar: &[FindingRow<'_>], reason_of: impl Fn(&str) -> String) -> Self {
-        let with = |status| similar.iter().filter(move |row| row.status == status);
+    /// Counts the decisions about these findings. `decision_of` returns the status of a finding after the newest decision,
+    /// which the view may lack; `reason_of` the reason of a dismissal, empty if it is unknown.
+    pub fn count(
+        similar: &[FindingRow<'_>],
+        decision_of: impl Fn(&FindingRow<'_>) -> FindingStatus,
+        reason_of: impl Fn(&str) -> String,
+    ) -> Self {
+        let decided: Vec<(&FindingRow<'_>, FindingStatus)> =
+            similar.iter().map(|row| (row, decision_of(row))).collect();
+        let with = |status| decided.iter().filter(move |(_, now)| *now == status).map(|(row, _)| *row);
         let mut reasons: Vec<(String, usize)> = Vec::new();
         for row in with(FindingStatus::Dismissed) {
             let reason = reason_of(row.id);
@@ -47,14 +54,16 @@ impl SimilarDecisions {
     }
 }
 
-/// Returns the decided findings that are like finding `index` of the view: of its kind, with a title of its shape.
+/// Returns true if two findings are alike: of one kind, with titles of one shape.
+pub fn is_similar(one: &FindingRow<'_>, other: &FindingRow<'_>) -> bool {
+    one.kind == other.kind && one.id != other.id && title_shape(one.title) == title_shape(other.title)
+}
+
+/// Returns the findings that are like finding `index` of the view: of its kind, with a title of its shape.
 pub fn find_similar(view: &StoreView, index: usize) -> Vec<FindingRow<'_>> {
     let this = view.finding(index);
     let shape = title_shape(this.title);
-    let is_decided = |status| matches!(status, FindingStatus::Addressed | FindingStatus::Dismissed);
-    let is_like = |row: &FindingRow<'_>| {
-        row.kind == this.kind && is_decided(row.status) && row.id != this.id && title_shape(row.title) == shape
-    };
+    let is_like = |row: &FindingRow<'_>| row.kind == this.kind && row.id != this.id && title_shape(row.title) == shape;
     (0..view.finding_count()).map(|index| view.finding(index)).filter(is_like).collect()
 }
 
@@ -130,8 +139,13 @@ mod tests {
             let known = reasons.iter().find(|(number, _)| finding_id(*number) == id);
             known.map(|(_, reason)| (*reason).to_owned()).unwrap_or_default()
         };
-        let found = SimilarDecisions::count(&find_similar(&view, index), reason_of);
+        let similar = find_similar(&view, index);
+        let found = SimilarDecisions::count(&similar, |row| row.status, reason_of);
         assert_eq!(found.describe().as_deref(), Some("1 addressed, 3 dismissed (generated)"));
+        // Decided since the view was read.
+        let newest = |row: &FindingRow<'_>| if row.id == finding_id(8) { S::Addressed } else { row.status };
+        let found = SimilarDecisions::count(&similar, newest, reason_of);
+        assert_eq!(found.describe().as_deref(), Some("2 addressed, 3 dismissed (generated)"));
         assert_eq!(SimilarDecisions::default().describe(), None);
     }
 }

@@ -6,11 +6,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::card::TriageCard;
 use super::similar::{SimilarDecisions, find_similar};
-use crate::domain::{FindingId, FindingStatus, Scope};
+use crate::domain::{FindingId, Scope};
 use crate::git::{DiffLine, LineOrigin};
 use crate::masking::Mask;
 use crate::runner::Services;
-use crate::store::{Store, StoreView};
+use crate::store::{FindingRow, Store, StoreView};
 use crate::tui::effects::spawn_worker;
 use crate::tui::message::{AppMessage, DetailSubject, Tab};
 use crate::tui::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, FindingPage, PageData};
@@ -115,22 +115,58 @@ fn load_diff(loader: &mut PageLoader, page: &FindingPage) -> Option<FileDiffPage
     Some(FileDiffPage { path: file.path.clone(), hunks, ..FileDiffPage::default() })
 }
 
+/// Counts the decisions about findings like this one. The view may lack the decisions of this moment, so that the last
+/// lines of the store count.
 fn count_similar(store: &Store, view: &StoreView, finding: &str) -> SimilarDecisions {
     let Some(index) = view.finding_index(finding) else { return SimilarDecisions::default() };
     let similar = find_similar(view, index);
-    let dismissed = similar.iter().filter(|row| row.status == FindingStatus::Dismissed);
-    let dismissed: HashSet<&str> = dismissed.map(|row| row.id).collect();
-    let last = store.latest_dispositions(&dismissed).unwrap_or_default();
+    let ids: HashSet<&str> = similar.iter().map(|row| row.id).collect();
+    let last = store.latest_dispositions(&ids).unwrap_or_default();
+    let last_of = |id: &str| id.parse::<FindingId>().ok().and_then(|id| last.get(&id).map(|(_, line)| line));
+    let decision_of = |row: &FindingRow<'_>| last_of(row.id).map_or(row.status, |line| line.status);
     let reason_of = |id: &str| {
-        let last = id.parse::<FindingId>().ok().and_then(|id| last.get(&id).map(|(_, line)| line.reason.clone()));
-        Mask::On.mask_words(last.unwrap_or_default().trim()).into_owned()
+        let reason = last_of(id).map_or("", |line| line.reason.trim());
+        Mask::On.mask_words(reason).into_owned()
     };
-    SimilarDecisions::count(&similar, reason_of)
+    SimilarDecisions::count(&similar, decision_of, reason_of)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ClockAndIds;
+    use crate::domain::{Actor, Disposition, FindingStatus, Time, TriageAction};
+    use crate::store::{RepoInfo, StoreViewBuilder};
+    use crate::tui::tests::support::{complete, finding_id, finding_row, run_id, run_row};
+
+    #[test]
+    fn decisions_that_the_view_lacks_count_too() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let info = RepoInfo { version: 1, key: "k".into(), name: "billing".into(), common_dir: "/billing".into() };
+        let store = Store::open(folder.path(), info).expect("a store");
+        let run = run_id(1);
+        let mut builder = StoreViewBuilder::default();
+        builder.run(run_row(&run));
+        for number in 1..=3 {
+            builder.finding(finding_row(&finding_id(number), &run));
+        }
+        let view = complete(builder);
+        assert_eq!(count_similar(&store, &view, &finding_id(1)), SimilarDecisions::default());
+        let line = Disposition {
+            finding_id: finding_id(2).parse().expect("an id"),
+            status: FindingStatus::Dismissed,
+            previous: FindingStatus::Open,
+            actor: Actor::User,
+            reason: "generated".to_owned(),
+            at: Time::UNIX_EPOCH,
+            action: TriageAction::Set,
+            group: ClockAndIds::system().new_run_id().as_str().replacen("ar_", "t_", 1),
+            run_id: None,
+        };
+        store.decide(|_| Ok::<_, crate::store::StoreError>(vec![line])).expect("stored");
+        let counted = count_similar(&store, &view, &finding_id(1));
+        assert_eq!(counted.describe().as_deref(), Some("1 dismissed (generated)"));
+    }
 
     #[test]
     fn the_cards_of_a_newer_request_come_first_and_none_comes_twice() {
