@@ -4,7 +4,7 @@
 //! - No shell reads a field. With `shell = true` a field in the command line becomes a quoted variable of the
 //!   environment, so that the name of a file cannot run anything.
 
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -137,23 +137,20 @@ pub fn run_in_background(call: &CommandCall, root: &Path) -> Result<String, Stri
 ///
 /// Returns one line if the program cannot be started or fails.
 pub fn run_in_terminal(call: &CommandCall, root: &Path) -> Result<String, String> {
-    let ended = judge(call, build_command(call, root)?.status(), &[]);
-    if call.pause {
-        let said = ended.as_ref().unwrap_or_else(|error| error);
-        // Without a terminal, nobody has to be waited for.
-        let _ = wait_for_enter(said);
-    }
-    ended
+    judge(call, build_command(call, root)?.status(), &[])
 }
 
-/// Says how a program ended, and waits for Enter. What was typed while the program ran is not an answer.
-fn wait_for_enter(said: &str) -> io::Result<()> {
+/// Says how a program ended, and that Enter goes back. What was typed while the program ran is not an answer.
+///
+/// # Errors
+///
+/// Returns an error if there is no terminal.
+pub fn ask_for_enter(said: &str) -> io::Result<()> {
     #[cfg(unix)]
     rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush)?;
     let mut terminal = io::stdout().lock();
     write!(terminal, "\n{said}. Enter goes back to revdeck. ")?;
-    terminal.flush()?;
-    io::stdin().lock().read_until(b'\n', &mut Vec::new()).map(drop)
+    terminal.flush()
 }
 
 fn build_command(call: &CommandCall, root: &Path) -> Result<Command, String> {

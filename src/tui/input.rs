@@ -107,6 +107,11 @@ pub enum TerminalInput {
     Released,
     /// Reply to the query for the kitty keyboard protocol: the terminal reports released keys.
     ReportsReleases,
+    /// Reply to the query for the device attributes, which nearly every terminal answers, and in the order of the
+    /// queries: no answer to an earlier one follows.
+    AnsweredAll,
+    /// The terminal has the focus again. Only while it was asked to report it.
+    FocusGained,
 }
 
 /// Longest buffered sequence, in bytes; longer sequences are dropped.
@@ -339,6 +344,13 @@ fn parse_csi(bytes: &[u8]) -> ParseStep {
         let reports = flags.parse::<u32>().is_ok_and(|flags| flags & KITTY_EVENT_TYPES != 0);
         return ParseStep::Consumed(took, reports.then_some(TerminalInput::ReportsReleases));
     }
+    match (text, last) {
+        ("", b'I') => return ParseStep::Consumed(took, Some(TerminalInput::FocusGained)),
+        (attributes, b'c') if attributes.starts_with('?') => {
+            return ParseStep::Consumed(took, Some(TerminalInput::AnsweredAll));
+        }
+        _ => {}
+    }
     // The kitty keyboard protocol adds the kind of the event to the modifiers: `CSI 106;1:3u`.
     if text.split(';').nth(1).and_then(|part| part.split(':').nth(1)) == Some("3") {
         return ParseStep::Consumed(took, Some(TerminalInput::Released));
@@ -467,7 +479,7 @@ mod tests {
             // The kitty keyboard protocol: presses, repeats, Shift, Num Lock, the number pad, keys without a meaning.
             (b"\x1b[27;1:1u\x1b[100;5:2u\x1b[120;4u\x1b[13;2u", "Esc Ctrl-d Alt-X Enter"),
             (b"\x1b[99;133u\x1b[1;129A\x1b[57414u\x1b[57400u\x1b[57441;2u", "Ctrl-c Up Enter 1"),
-            (b"\x1b[?62;22c\x1b[I\xffj", "j"),
+            (b"\x1b[>62;22c\x1b[O\xffj", "j"),
             // The Linux console, and strings that were cut off.
             (b"\x1b[[A\x1b[[E\x1b[[Zj", "F1 F5 j"),
             (b"\x1b]11;rgb:00\x03j", "Ctrl-c j"),
@@ -483,6 +495,13 @@ mod tests {
         assert_eq!(read(&[b"\x1b[96;2:3u\x1b[1;1:3A\x1b[3;1:3~"]), [Released, Released, Released]);
         assert_eq!(read(&[b"\x1b[?3u"]), [ReportsReleases]);
         assert_eq!(read(&[b"\x1b[?1u\x1b[?0u"]), [], "they are not reported");
+    }
+
+    #[test]
+    fn the_focus_and_the_answer_behind_all_others_are_told() {
+        use TerminalInput::{AnsweredAll, FocusGained};
+        assert_eq!(read(&[b"\x1b[", b"I\x1b[O\x1b[I"]), [FocusGained, FocusGained]);
+        assert_eq!(read(&[b"\x1b[?62;2", b"2c\x1b[?6c"]), [AnsweredAll, AnsweredAll]);
     }
 
     #[test]

@@ -219,6 +219,8 @@ pub enum AppMessage {
 pub enum ExitCause {
     /// SIGTERM, SIGINT or SIGQUIT.
     Terminated,
+    /// SIGINT or SIGQUIT, which a terminal sends to all its programs for Ctrl-C and Ctrl-\\ outside raw mode.
+    Interrupted,
     /// SIGHUP: the terminal is gone.
     HungUp,
 }

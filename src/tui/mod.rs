@@ -65,9 +65,10 @@ pub use screen::Screen;
 pub use update::update;
 
 use app::{App, AppOptions, MotionMode, RunBudget, SessionInfo, TurnLimits};
-use custom_commands::{CommandCall, run_in_terminal};
+use custom_commands::{CommandCall, ask_for_enter, run_in_terminal};
 use diff::DiffOptions;
 use finding_order::FindingArrangement;
+use input::TerminalInput;
 use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
 use notification::encode_notification;
@@ -166,9 +167,11 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     }
     terminal::choose_mouse(app.pointer.is_on);
     terminal.enter_alternate_screen(screen.draw_frame(|buffer| draw(&app, buffer)))?;
-    if should_query_background(&app) {
-        terminal.write(&terminal::background_query(|name| std::env::var(name).ok()))?;
-    }
+    let query = match should_query_background(&app) {
+        true => terminal::background_query(|name| std::env::var(name).ok()),
+        false => Vec::new(),
+    };
+    terminal.end_queries(&query)?;
     let (events, mailbox) = EventSource::new()?;
     listen_to_signals(mailbox.clone())?;
     let root = services.repo.root();
@@ -181,7 +184,10 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
         effects::Effects::start(loader, services, control, (ClockAndIds::system(), app.display.zone.clone()), mailbox);
     let mut cockpit = EventLoop { app, screen, terminal, events, effects, root, clock: ClockAndIds::system(), notify };
     let end = cockpit.run_until_end();
-    let left = cockpit.terminal.release();
+    let left = match end {
+        Ok(Some(ExitCause::HungUp)) => cockpit.terminal.release(),
+        _ => cockpit.release_terminal(),
+    };
     if cockpit.app.store.view.complete {
         let visit = LastVisit::ending(cockpit.clock.now(), &cockpit.app.store.view);
         if let Err(error) = store.record_visit(&visit) {
@@ -400,6 +406,7 @@ fn listen_to_signals(mailbox: MessageSender) -> io::Result<()> {
                 }
                 SIGCONT => AppMessage::Continued,
                 SIGHUP => AppMessage::Ended(ExitCause::HungUp),
+                SIGINT | SIGQUIT => AppMessage::Ended(ExitCause::Interrupted),
                 _ => AppMessage::Ended(ExitCause::Terminated),
             };
             if mailbox.send(message).is_err() {
@@ -469,6 +476,10 @@ impl EventLoop {
                 return Ok(LoopFlow::Continue(()));
             }
             AppMessage::Resized { columns, rows } => self.screen.resize(columns, rows),
+            AppMessage::Input(TerminalInput::AnsweredAll) => {
+                self.terminal.note_answers();
+                return Ok(LoopFlow::Continue(()));
+            }
             AppMessage::Continued => {
                 if !self.terminal.reacquire_after_stop()? {
                     return Ok(LoopFlow::Continue(()));
@@ -510,27 +521,46 @@ impl EventLoop {
         Ok(LoopFlow::Continue(()))
     }
 
+    /// Gives the terminal back after its answers to queries have come.
+    fn release_terminal(&mut self) -> io::Result<()> {
+        while let Some(until) = self.terminal.answers_until() {
+            if !self.events.drain_answers(until) {
+                break;
+            }
+            self.terminal.note_answers();
+        }
+        self.terminal.release()
+    }
+
     fn open_editor(&mut self, path: &str, line: u32) -> io::Result<Result<(), String>> {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         let setting = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_default();
         let file = self.root.join(path);
-        self.terminal.release()?;
+        self.release_terminal()?;
         let edited = editor::open_editor(&setting, &self.root, &file, line);
+        self.events.forget_interrupts();
         self.terminal.reacquire()?;
         self.sync_size();
         Ok(edited)
     }
 
     fn run_program(&mut self, call: &CommandCall) -> io::Result<Result<String, String>> {
-        self.terminal.release()?;
+        self.release_terminal()?;
         let ended = run_in_terminal(call, &self.root);
+        // Ctrl-C was for the program.
+        self.events.forget_interrupts();
+        if call.pause {
+            let said = ended.as_ref().unwrap_or_else(|error| error);
+            // Without a terminal, nobody has to be waited for.
+            let _ = ask_for_enter(said).map(|()| self.events.wait_for_line());
+        }
         self.terminal.reacquire()?;
         self.sync_size();
         Ok(ended)
     }
 
     fn suspend(&mut self) -> io::Result<()> {
-        self.terminal.release()?;
+        self.release_terminal()?;
         // Stops the whole process group, as the terminal does for Ctrl-Z, so that a parent in the group stops too.
         let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
         self.terminal.reacquire()?;

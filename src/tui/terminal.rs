@@ -17,16 +17,17 @@ use std::time::{Duration, Instant};
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::event::{PollFd, PollFlags, poll};
+use signal_hook::consts::{SIGINT, SIGQUIT};
 
-use super::input::InputParser;
+use super::input::{InputParser, TerminalInput};
 use super::message::{AppMessage, ExitCause};
 
-/// Enters the alternate screen, hides the cursor, switches bracketed paste on, asks for a report when the terminal's
-/// colours become dark or light, and has cells stand where they are written: a terminal that reorders right-to-left text
+/// Enters the alternate screen, hides the cursor, switches bracketed paste on, asks for reports when the terminal gets the
+/// focus and when its colours become dark or light, and has cells stand where they are written: a terminal that reorders right-to-left text
 /// would move it from one pane into another.
-const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?2031h\x1b[8l";
+const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1004h\x1b[?2031h\x1b[8l";
 /// Clears the screen, because some terminals, such as mosh, have no alternate one.
-const LEAVE_SEQUENCE: &[u8] = b"\x1b[8h\x1b[?2031l\x1b[?2004l\x1b[0m\x1b[H\x1b[2J\x1b[?25h\x1b[?1049l";
+const LEAVE_SEQUENCE: &[u8] = b"\x1b[8h\x1b[?2031l\x1b[?1004l\x1b[?2004l\x1b[0m\x1b[H\x1b[2J\x1b[?25h\x1b[?1049l";
 /// Asks whether the terminal can report released keys in the kitty keyboard protocol, and leaves it at keys that cannot be
 /// mistaken: while kitty reports releases, it sends Enter, Tab and Backspace a second time (kitty issues 7136, 8212).
 /// Terminals without the protocol ignore all three.
@@ -34,6 +35,11 @@ const PUSH_KEY_PROTOCOL: &[u8] = b"\x1b[>3u\x1b[?u\x1b[=1;1u";
 const REPORT_RELEASES: &[u8] = b"\x1b[=3;1u";
 const REPORT_NO_RELEASES: &[u8] = b"\x1b[=1;1u";
 const POP_KEY_PROTOCOL: &[u8] = b"\x1b[<u";
+/// Asks for the device attributes. Its answer comes after those to all earlier queries.
+const ATTRIBUTES_QUERY: &[u8] = b"\x1b[c";
+/// Time after a query for which the end waits for its answer: over a slow link, an answer takes as long as the echo of a
+/// key, and what takes longer than this is hardly used by anybody.
+const MAX_ANSWER_WAIT: Duration = Duration::from_millis(500);
 /// Queries the background colour; terminals without support ignore the query.
 const BACKGROUND_QUERY: &[u8] = b"\x1b]11;?\x1b\\";
 /// The query for the terminal in which tmux runs. tmux passes it on if `allow-passthrough` is on; a tmux that knows the
@@ -107,6 +113,9 @@ pub struct Terminal {
     reports_releases: bool,
     /// Last time at which the terminal was taken again.
     reacquired_at: Option<Instant>,
+    /// Number of [`ATTRIBUTES_QUERY`] without an answer, and the time of the last one.
+    open_queries: u32,
+    queried_at: Option<Instant>,
 }
 
 impl Terminal {
@@ -120,7 +129,7 @@ impl Terminal {
         enable_raw_mode()?;
         HAS_KEY_PROTOCOL.store(std::env::var("TERM").is_ok_and(|term| term != "linux"), Ordering::SeqCst);
         IS_ACQUIRED.store(true, Ordering::SeqCst);
-        Ok(Self { out, reports_releases: false, reacquired_at: None })
+        Ok(Self { out, reports_releases: false, reacquired_at: None, open_queries: 0, queried_at: None })
     }
 
     /// Returns columns and rows; 80 by 24 if unknown.
@@ -187,7 +196,33 @@ impl Terminal {
         IS_ACQUIRED.store(true, Ordering::SeqCst);
         self.reports_releases = false;
         self.reacquired_at = Some(Instant::now());
-        self.write(&enter_sequence())
+        self.write(&enter_sequence())?;
+        self.end_queries(b"")
+    }
+
+    /// Sends a query, and one whose answer comes after those to all others, if there are any.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the terminal cannot be written.
+    pub fn end_queries(&mut self, query: &[u8]) -> io::Result<()> {
+        if query.is_empty() && !HAS_KEY_PROTOCOL.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        self.open_queries += 1;
+        self.queried_at = Some(Instant::now());
+        self.write(&[query, ATTRIBUTES_QUERY].concat())
+    }
+
+    /// Notes that the terminal has answered the oldest of the queries that [`Terminal::end_queries`] has ended.
+    pub fn note_answers(&mut self) {
+        self.open_queries = self.open_queries.saturating_sub(1);
+    }
+
+    /// Returns the time until which answers may come; `None` if none is expected any more.
+    pub fn answers_until(&self) -> Option<Instant> {
+        let until = self.queried_at.filter(|_| self.open_queries > 0)? + MAX_ANSWER_WAIT;
+        (until > Instant::now()).then_some(until)
     }
 
     /// Takes the terminal again after the process was stopped, unless the loop has just done so. Returns true if it did.
@@ -276,14 +311,20 @@ pub struct EventSource {
     messages: Receiver<AppMessage>,
     parser: InputParser,
     ready: VecDeque<AppMessage>,
+    /// Set as soon as an interrupt arrives, before its message does.
+    is_interrupted: Arc<AtomicBool>,
 }
+
+/// Longest wait for the message of an interrupt that has arrived: the thread that sends it has to run.
+const MAX_INTERRUPT_WAIT: Duration = Duration::from_secs(1);
 
 impl EventSource {
     /// Creates the event source and a sender for its messages.
     ///
     /// # Errors
     ///
-    /// Returns an error if the wake pipe cannot be created or standard input cannot be duplicated.
+    /// Returns an error if the wake pipe cannot be created, standard input cannot be duplicated or signals cannot be
+    /// handled.
     pub fn new() -> io::Result<(Self, MessageSender)> {
         let (reader, writer) = io::pipe()?;
         for end in [reader.as_fd(), writer.as_fd()] {
@@ -291,7 +332,12 @@ impl EventSource {
         }
         let (sender, messages) = channel();
         let tty = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let events = Self { tty, wake: reader, messages, parser: InputParser::default(), ready: VecDeque::new() };
+        let is_interrupted = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGQUIT] {
+            signal_hook::flag::register(signal, Arc::clone(&is_interrupted))?;
+        }
+        let (parser, ready) = (InputParser::default(), VecDeque::new());
+        let events = Self { tty, wake: reader, messages, parser, ready, is_interrupted };
         Ok((events, MessageSender { sender, wake: Arc::new(writer) }))
     }
 
@@ -337,6 +383,78 @@ impl EventSource {
         }
     }
 
+    /// Drops the interrupts that have arrived: a program in front of the cockpit got them, too, and they were for it.
+    pub fn forget_interrupts(&mut self) {
+        let is_interrupt = |message: &AppMessage| matches!(message, AppMessage::Ended(ExitCause::Interrupted));
+        self.take_messages();
+        let deadline = Instant::now() + MAX_INTERRUPT_WAIT;
+        let is_awaited = self.is_interrupted.swap(false, Ordering::SeqCst);
+        while is_awaited && !self.ready.iter().any(is_interrupt) && Instant::now() < deadline {
+            let left = rustix::fs::Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok();
+            let _ = poll(&mut [PollFd::new(&self.wake, PollFlags::IN)], left.as_ref());
+            self.take_messages();
+        }
+        self.ready.retain(|message| !is_interrupt(message));
+    }
+
+    /// Waits for a line of the terminal outside raw mode, or for the end of the cockpit. The line is dropped.
+    pub fn wait_for_line(&mut self) {
+        loop {
+            self.take_messages();
+            if self.ready.iter().any(|message| matches!(message, AppMessage::Ended(_))) {
+                return;
+            }
+            let mut waiting = [PollFd::new(&self.tty, PollFlags::IN), PollFd::new(&self.wake, PollFlags::IN)];
+            match poll(&mut waiting, None) {
+                Ok(_) if !waiting[0].revents().is_empty() => match self.tty.read(&mut [0; 4096]) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    _ => return,
+                },
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Moves the messages of other threads behind those that are ready.
+    fn take_messages(&mut self) {
+        let _ = self.wake.read(&mut [0; 4096]);
+        self.ready.extend(self.messages.try_iter());
+    }
+
+    /// Reads what the terminal sends until it has answered all queries, at most until `deadline`. Without that, a late
+    /// answer would become the input of the shell. Keys in between are dropped. Returns true if all are answered.
+    pub fn drain_answers(&mut self, deadline: Instant) -> bool {
+        let mut inputs = Vec::new();
+        let is_answered = self.read_answers(deadline, &mut inputs);
+        // The cockpit may come back, and needs to know its background then.
+        inputs.retain(|input| matches!(input, TerminalInput::Background(_) | TerminalInput::ReportsReleases));
+        self.ready.extend(inputs.into_iter().map(AppMessage::Input));
+        is_answered
+    }
+
+    fn read_answers(&mut self, deadline: Instant, inputs: &mut Vec<TerminalInput>) -> bool {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let timeout = rustix::fs::Timespec::try_from(left).ok();
+            let has_input = !left.is_zero() && {
+                let mut waiting = [PollFd::new(&self.tty, PollFlags::IN)];
+                matches!(poll(&mut waiting, timeout.as_ref()), Ok(1..) | Err(rustix::io::Errno::INTR))
+            };
+            let mut bytes = [0; 4096];
+            match has_input.then(|| self.tty.read(&mut bytes)) {
+                Some(Ok(read)) if read > 0 => {
+                    self.parser.feed(&bytes[..read], inputs);
+                    if inputs.contains(&TerminalInput::AnsweredAll) {
+                        return true;
+                    }
+                }
+                Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                _ => return false,
+            }
+        }
+    }
+
     fn read_input(&mut self) {
         let mut bytes = [0; 4096];
         match self.tty.read(&mut bytes) {
@@ -355,6 +473,66 @@ impl EventSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Creates an event source whose terminal is a pipe.
+    fn piped() -> (EventSource, PipeWriter, MessageSender) {
+        let (tty, typed) = io::pipe().expect("a pipe");
+        let (wake, woken) = io::pipe().expect("a pipe");
+        for end in [wake.as_fd(), woken.as_fd()] {
+            rustix::fs::fcntl_setfl(end, rustix::fs::OFlags::NONBLOCK).expect("a mode");
+        }
+        let (sender, messages) = channel();
+        let events = EventSource {
+            tty: File::from(std::os::fd::OwnedFd::from(tty)),
+            wake,
+            messages,
+            parser: InputParser::default(),
+            ready: VecDeque::new(),
+            is_interrupted: Arc::new(AtomicBool::new(false)),
+        };
+        (events, typed, MessageSender { sender, wake: Arc::new(woken) })
+    }
+
+    #[test]
+    fn a_late_answer_is_read_before_the_terminal_is_given_back() {
+        let far = Instant::now() + Duration::from_secs(3_600);
+        let (mut events, mut typed, _mailbox) = piped();
+        typed.write_all(b"q\x1b]11;rgb:ffff/ff").expect("written");
+        let late = thread::spawn(move || {
+            typed.write_all(b"ff/ffff\x1b\\\x1b[?62;22c").expect("written");
+            typed
+        });
+        assert!(events.drain_answers(far), "the last answer has come");
+        let mut typed = late.join().expect("written");
+        assert!(matches!(events.try_next(), Some(AppMessage::Input(TerminalInput::Background([255, 255, 255])))));
+        assert!(events.try_next().is_none(), "keys in between are dropped");
+        // What is typed behind the answer stays for the shell.
+        typed.write_all(b"ls\n").expect("written");
+        let mut left = [0; 8];
+        assert_eq!(events.tty.read(&mut left).expect("read"), 3);
+        // A terminal that never answers is not waited for any longer than that.
+        assert!(!events.drain_answers(Instant::now()));
+    }
+
+    #[test]
+    fn an_interrupt_while_a_program_runs_is_for_that_and_another_signal_is_not() {
+        let (mut events, _typed, mailbox) = piped();
+        mailbox.send(AppMessage::Ended(ExitCause::Interrupted)).expect("sent");
+        mailbox.send(AppMessage::Ended(ExitCause::Terminated)).expect("sent");
+        events.forget_interrupts();
+        assert!(matches!(events.try_next(), Some(AppMessage::Ended(ExitCause::Terminated))));
+        assert!(events.try_next().is_none());
+        // The signal is there before its message.
+        events.is_interrupted.store(true, Ordering::SeqCst);
+        let late = thread::spawn(move || mailbox.send(AppMessage::Ended(ExitCause::Interrupted)).map(|()| mailbox));
+        events.forget_interrupts();
+        assert!(events.try_next().is_none());
+        let mailbox = late.join().expect("sent").expect("sent");
+        // At the question after the program, one ends the wait.
+        mailbox.send(AppMessage::Ended(ExitCause::Interrupted)).expect("sent");
+        events.wait_for_line();
+        assert!(matches!(events.try_next(), Some(AppMessage::Ended(ExitCause::Interrupted))));
+    }
 
     #[test]
     fn the_background_is_asked_through_multiplexers_too() {

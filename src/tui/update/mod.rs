@@ -56,6 +56,8 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Input(TerminalInput::Mouse(event)) => mouse::handle_mouse(app, event, &mut commands),
         AppMessage::Input(TerminalInput::Paste(text)) => views::handle_paste(app, &text, &mut commands),
         AppMessage::Input(TerminalInput::Released) => secrets::release(app),
+        // The event loop counts the answers.
+        AppMessage::Input(TerminalInput::AnsweredAll | TerminalInput::FocusGained) => {}
         AppMessage::Input(TerminalInput::ReportsReleases) => app.display.reports_releases = true,
         AppMessage::Input(TerminalInput::Background(rgb)) => apply_background(app, Background::from_rgb(rgb)),
         AppMessage::Resized { columns, rows } => {

@@ -3,6 +3,31 @@
 use super::{Cockpit, repository};
 
 #[test]
+fn an_interrupt_ends_a_program_and_at_the_question_behind_it_the_cockpit() {
+    let test = repository();
+    test.settings(
+        "[commands.long]\nkey = \"Ctrl-o\"\nrun = [\"sh\", \"-c\", \"echo at work; exec sleep 600\"]\nwhere = \"terminal\"\n",
+    );
+    assert!(test.revdeck(&["review", "--wait"]).status.success());
+    let mut cockpit = Cockpit::open(&test);
+    cockpit.wait("findings", |screen| screen.contains("3 open") && screen.contains("idle"));
+    cockpit.press("\x0f");
+    cockpit.wait_for("at work");
+    cockpit.press("\x03");
+    cockpit.wait_for("Enter goes back to revdeck.");
+    cockpit.press("\r");
+    cockpit.wait("the panes", |screen| screen.contains("long: ended with") && screen.contains("1 Runs"));
+    cockpit.press("\x0f");
+    cockpit.wait_for("at work");
+    cockpit.press("\x03");
+    cockpit.wait_for("Enter goes back to revdeck.");
+    // Without Enter.
+    cockpit.press("\x03");
+    assert_eq!(cockpit.end(), 130);
+    cockpit.assert_restored();
+}
+
+#[test]
 fn palette_sequences_and_commands_of_the_user_work_in_a_terminal() {
     let test = repository();
     test.settings(
