@@ -56,6 +56,7 @@ mod regular_file;
 mod repo;
 mod scan;
 mod scope;
+mod scope_fingerprint;
 mod snapshot;
 mod snapshot_diff;
 mod trees;

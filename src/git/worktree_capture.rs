@@ -53,8 +53,25 @@ pub struct UncommittedChanges {
 /// Choice between hashing contents and also writing them to the object database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobWriteMode {
+    /// Hashes tracked files; of an untracked file, only the existence is told.
     HashOnly,
-    WriteObjects { max_file_bytes: u64 },
+    /// Hashes all files up to the limit, so that the overlay is that of `WriteObjects`. Writes nothing.
+    HashContents {
+        max_file_bytes: u64,
+    },
+    WriteObjects {
+        max_file_bytes: u64,
+    },
+}
+
+impl BlobWriteMode {
+    /// Returns the size in bytes above which a file is oversized; `None` for no limit.
+    fn max_file_bytes(self) -> Option<u64> {
+        match self {
+            Self::HashOnly => None,
+            Self::HashContents { max_file_bytes } | Self::WriteObjects { max_file_bytes } => Some(max_file_bytes),
+        }
+    }
 }
 
 /// Function that scans the worktree, like [`scan_worktree`].
@@ -253,14 +270,14 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
                 StatusEntry::Untracked(path, WorktreeEntryKind::File { executable, size }) => {
                     let mode = if executable && self.config.compare.file_mode { MODE_EXECUTABLE } else { MODE_FILE };
                     match self.write_mode {
-                        BlobWriteMode::WriteObjects { .. } if self.is_oversized(size) => {
+                        _ if self.is_oversized(size) => {
                             self.record_unstored(path, UnstoredReason::Oversized { mode, bytes: size });
                         }
                         // Only the existence of the file matters here.
                         BlobWriteMode::HashOnly => {
                             self.changes.overlay.insert(path, Some(TreeLeaf { mode, id: Oid::ZERO_SHA1 }));
                         }
-                        BlobWriteMode::WriteObjects { .. } => {
+                        BlobWriteMode::HashContents { .. } | BlobWriteMode::WriteObjects { .. } => {
                             let clean = self.choose_clean_filter(&path);
                             candidates.push(HashCandidate { path, mode, size, clean, entry: None });
                         }
@@ -274,7 +291,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
     }
 
     fn is_oversized(&self, size: u64) -> bool {
-        matches!(self.write_mode, BlobWriteMode::WriteObjects { max_file_bytes } if size > max_file_bytes)
+        self.write_mode.max_file_bytes().is_some_and(|most| size > most)
     }
 
     fn record_unstored(&mut self, path: Vec<u8>, what: UnstoredReason) {
@@ -356,6 +373,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
         let to_hash: Vec<&HashCandidate> = candidates.iter().filter(plain).collect();
         let mut hashes = hash_files(self.root, &to_hash).into_iter();
         let mut by_git = Vec::new();
+        let is_dry = matches!(self.write_mode, BlobWriteMode::HashContents { .. });
         for candidate in &candidates {
             let known = match plain(&candidate) {
                 true => hashes.next(),
@@ -380,7 +398,13 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
                     self.record_unstored(candidate.path.clone(), what);
                     continue;
                 }
+                (_, Some(Ok(id))) if is_dry => Ok(id),
                 (_, Some(Err(error))) => Err(error),
+                // libgit2 converts line ends only while it writes the object.
+                (CleanFilter::LineEnds, None) if is_dry => {
+                    by_git.push(candidate);
+                    continue;
+                }
                 _ => self.hash_candidate(candidate),
             };
             // For line-end conversion, libgit2 reads the index, and it does not support every kind of index.
@@ -456,7 +480,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
     fn hash_candidate(&self, candidate: &HashCandidate) -> Result<Oid, git2::Error> {
         let file = path_bytes::join_path(self.root, &candidate.path);
         let keep = |content: &[u8]| match self.write_mode {
-            BlobWriteMode::HashOnly => Oid::hash_object(ObjectType::Blob, content),
+            BlobWriteMode::HashOnly | BlobWriteMode::HashContents { .. } => Oid::hash_object(ObjectType::Blob, content),
             BlobWriteMode::WriteObjects { .. } => self.repo.inner.odb()?.write(ObjectType::Blob, content),
         };
         if candidate.mode == MODE_SYMLINK {

@@ -7,6 +7,7 @@ use crate::domain::{CancelReason, RunId, RunRecord, RunStatus, Time};
 use crate::git::Repo;
 use crate::policy::{Activity, CurrentCode, Freshness, FreshnessSubject, Liveness, derive_freshness};
 use crate::runner::known_runs::run_rows;
+use crate::runner::scope_comparison::ScopeFingerprints;
 use crate::store::{Heartbeat, RunRow, Store, StoreError, StoreView};
 
 /// State of the repository and of its workers at one moment.
@@ -18,6 +19,8 @@ pub struct FreshnessFacts {
     worktrees: BTreeMap<String, WorktreeHead>,
     /// Fingerprint of each scope that a run of the current epoch has compared.
     compared: HashMap<ComparedScope, String>,
+    /// Fingerprint of each scope that was compared without a run, at the current epoch.
+    observed: HashMap<ComparedScope, String>,
     /// State of the lock of each working run, by run id.
     locks: BTreeMap<String, LockState>,
 }
@@ -100,6 +103,33 @@ impl FreshnessFacts {
         changed
     }
 
+    /// Returns the counter of the repository's movements.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Takes in what scopes show now, unless the repository has moved since they were looked at.
+    pub fn observe(&mut self, comparison: &ScopeFingerprints) {
+        let ScopeFingerprints { epoch, worktree, branch, head, fingerprints } = comparison;
+        if *epoch != self.epoch {
+            return;
+        }
+        let scope = |scope: &String| ComparedScope {
+            scope: scope.clone(),
+            branch: branch.clone(),
+            worktree: worktree.clone(),
+            head: head.clone(),
+        };
+        self.observed = fingerprints.iter().map(|(text, print)| (scope(text), print.clone())).collect();
+    }
+
+    /// Takes over what `before` knows from [`FreshnessFacts::observe`], unless the repository has moved since.
+    pub fn keep_observed(&mut self, before: &Self) {
+        if before.epoch == self.epoch {
+            self.observed.clone_from(&before.observed);
+        }
+    }
+
     /// Builds facts of one worktree whose workers all live, for tests of what shows a run.
     #[cfg(test)]
     pub fn for_worktree(epoch: u64, worktree: &str, branch: &str, commit: &str, working: &[&str]) -> Self {
@@ -108,6 +138,7 @@ impl FreshnessFacts {
             epoch,
             worktrees: BTreeMap::from([(worktree.to_owned(), head)]),
             compared: HashMap::new(),
+            observed: HashMap::new(),
             locks: working.iter().map(|run| ((*run).to_owned(), LockState::Held)).collect(),
         }
     }
@@ -142,7 +173,10 @@ impl FreshnessFacts {
             is_obsolete: run.cancel_reason == CancelReason::Obsolete.word(),
         };
         let head = self.worktrees.get(run.worktree);
-        let fingerprint = |head: &str| self.compared.get(&ComparedScope::from_row(run, head)).map(String::as_str);
+        let fingerprint = |head: &str| {
+            let scope = ComparedScope::from_row(run, head);
+            self.observed.get(&scope).or_else(|| self.compared.get(&scope)).map(String::as_str)
+        };
         let now_there = head.map(|head| CurrentCode {
             epoch: self.epoch,
             branch: &head.branch,

@@ -36,6 +36,7 @@ use super::layout::{self, DraggedEdges, LayoutRequest, ScreenLayout};
 use super::message::{DetailSubject, FileListRow, Tab};
 use super::page_data::PageData;
 use super::theme::{Theme, ThemeChoice};
+use super::update::CodeLooks;
 use super::views::ViewStack;
 use super::views::comment::SentComments;
 use super::views::fix::FixIndex;
@@ -278,6 +279,8 @@ pub struct App {
     pub opening: OpeningLook,
     /// Changes that nobody has reviewed, for the review menu.
     pub offered: Vec<UnreviewedChange>,
+    /// Looks at the code of runs.
+    pub code_looks: CodeLooks,
     /// Reviewers, commits and branches, as the review form found them last.
     pub review_facts: Arc<ReviewFormFacts>,
 }
@@ -386,6 +389,7 @@ impl App {
             decisions: TriageProgress::default(),
             opening: OpeningLook::Unknown,
             offered: Vec::new(),
+            code_looks: CodeLooks::default(),
             review_facts: Arc::default(),
         }
     }

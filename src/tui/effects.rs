@@ -1,7 +1,7 @@
 //! Executes commands on background threads; results return as messages.
 //!
 //! - Each kind of work has its own thread, started with the cockpit: following the store, reading pages, storing
-//!   decisions, runner requests, filtering, copying, statistics, knowledge.
+//!   decisions, runner requests, filtering, copying, comparing the code with what was reviewed, statistics, knowledge.
 //! - A panicking thread reports the panic in a message; the cockpit continues.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 
@@ -30,14 +30,14 @@ use super::views::ViewWorkers;
 use super::views::fix::FixIndex;
 use crate::config::ClockAndIds;
 use crate::domain::{
-    Actor, Disposition, FindingId, FindingNote, NoteKind, RatingWish, RunId, TriageAction, ViewedFile,
+    Actor, Disposition, FindingId, FindingNote, NoteKind, RatingWish, RunId, Scope, TriageAction, ViewedFile,
 };
 use crate::git::Repo;
 use crate::masking::Mask;
 use crate::policy;
 use crate::report::render_prompt;
 use crate::runner::{
-    FreshnessFacts, Services, SnoozeWish, SnoozedFindings, WatchState, rate_findings, snooze_findings,
+    FreshnessFacts, ScopeComparer, Services, SnoozeWish, SnoozedFindings, WatchState, rate_findings, snooze_findings,
 };
 use crate::store::triage::{self, UndoOutcome};
 use crate::store::{Store, StoreChange, StoreError, StoreView, WatcherStatus};
@@ -58,6 +58,7 @@ pub struct Effects {
     filter: Sender<AppCommand>,
     copier: Sender<ClipboardRequest>,
     historian: Sender<Vec<RunSubjectQuery>>,
+    comparer: Sender<(u64, Vec<Scope>)>,
     views: ViewWorkers,
 }
 
@@ -105,6 +106,7 @@ impl Effects {
         let (root, store) = (services.repo.root(), services.store.clone());
         let (repo, writer_repo) = (services.repo.reopen().ok(), services.repo.reopen().ok());
         let history_repo = services.repo.reopen().ok();
+        let looker = services.open_again();
         let (reader, reads) = channel();
         let (writer, orders) = channel();
         let (asker, asks) = channel();
@@ -140,8 +142,24 @@ impl Effects {
         let send = messages.clone();
         let (historian, queries) = channel();
         spawn_worker("history", messages.clone(), move || serve_run_subjects(history_repo.as_ref(), &queries, &send));
-        let effects =
-            Self { messages, root, reader, writer, requests: asker, control, filter, copier, historian, views };
+        let (comparer, wanted) = channel();
+        if let Some(services) = looker {
+            let send = messages.clone();
+            spawn_worker("comparer", messages.clone(), move || serve_comparisons(&services, &wanted, &send));
+        }
+        let effects = Self {
+            messages,
+            root,
+            reader,
+            writer,
+            requests: asker,
+            control,
+            filter,
+            copier,
+            historian,
+            comparer,
+            views,
+        };
         effects.send_to(&effects.requests, RunnerRequest::Reconcile);
         effects
     }
@@ -178,6 +196,8 @@ impl Effects {
             AppCommand::Review { scope, reviewer, force } => {
                 self.send_to(&self.requests, RunnerRequest::Review { scope, reviewer, force });
             }
+            // Without its thread, nothing is known, which the page says.
+            AppCommand::CompareScopes { epoch, scopes } => drop(self.comparer.send((epoch, scopes))),
             AppCommand::ReviewOnOpen => self.send_to(&self.requests, RunnerRequest::ReviewOnOpen),
             AppCommand::Cancel(run) => self.send_to(&self.control, RunnerRequest::Cancel(run)),
             AppCommand::Pause(run) => self.send_to(&self.control, RunnerRequest::Pause(run)),
@@ -623,6 +643,19 @@ fn serve_filters(filters: &Receiver<AppCommand>, messages: &MessageSender) {
         };
         let listed = query.list(&view);
         if messages.send(AppMessage::Filtered { serial, view, listed }).is_err() {
+            return;
+        }
+    }
+}
+
+/// Looks at the worktree, one look at a time.
+fn serve_comparisons(services: &Services, wanted: &Receiver<(u64, Vec<Scope>)>, messages: &MessageSender) {
+    let mut comparer = ScopeComparer::default();
+    while let Ok((epoch, scopes)) = wanted.recv() {
+        let began = Instant::now();
+        let result = comparer.compare(services, epoch, &scopes).map_err(|error| error.to_string());
+        let took_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);
+        if messages.send(AppMessage::ScopesCompared { result, took_ms }).is_err() {
             return;
         }
     }

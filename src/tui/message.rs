@@ -17,8 +17,8 @@ use crate::domain::{
     Scope, ViewedFile,
 };
 use crate::runner::{
-    BUILTIN_REVIEWER, FreshnessFacts, OpeningOutcome, OwnFinding, QuestionPlan, ReviewerTerms, SnoozeWish,
-    SnoozedFindings, WatchState, WrittenComment,
+    BUILTIN_REVIEWER, FreshnessFacts, OpeningOutcome, OwnFinding, QuestionPlan, ReviewerTerms, ScopeFingerprints,
+    SnoozeWish, SnoozedFindings, WatchState, WrittenComment,
 };
 use crate::store::triage::UndoOutcome;
 use crate::store::{Heartbeat, StoreView};
@@ -48,6 +48,13 @@ pub enum AppMessage {
     Pulses(Vec<(String, Heartbeat)>),
     /// Facts from which the freshness of the runs is derived; sent before the view whose runs they describe.
     Freshness(Arc<FreshnessFacts>),
+    /// What the scopes of runs show now, or the reason why git could not tell; and how long the look took.
+    ScopesCompared {
+        /// Fingerprints of the scopes.
+        result: Result<ScopeFingerprints, String>,
+        /// Duration of the look in milliseconds.
+        took_ms: i64,
+    },
     /// Number of findings that the user decided today.
     DecidedToday {
         /// Start of the day in milliseconds since 1970.
@@ -217,7 +224,7 @@ pub enum AppMessage {
 /// Cause of an exit without a key press.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitCause {
-    /// SIGTERM, SIGINT or SIGQUIT.
+    /// SIGTERM.
     Terminated,
     /// SIGINT or SIGQUIT, which a terminal sends to all its programs for Ctrl-C and Ctrl-\\ outside raw mode.
     Interrupted,
@@ -321,6 +328,13 @@ pub enum AppCommand {
     },
     /// Looks for changes that nobody has reviewed; the built-in reviewer reviews them if the settings say so.
     ReviewOnOpen,
+    /// Looks whether scopes still show what runs have reviewed.
+    CompareScopes {
+        /// Epoch of the facts on the screen.
+        epoch: u64,
+        /// Scopes that change with the worktree or the index.
+        scopes: Vec<Scope>,
+    },
     /// Cancels a run.
     Cancel(RunId),
     /// Pauses a run.

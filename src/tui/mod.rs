@@ -153,6 +153,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
             app.detail.loading = None;
             app.file_list.requested.clear();
             app.run_list.subjects = Arc::default();
+            app.code_looks = update::CodeLooks::default();
         }
         Err(error) => app.store.trouble = Some(error.to_string()),
     }

@@ -2,6 +2,7 @@
 
 mod assistants;
 mod diff;
+mod freshness;
 mod keys;
 mod lists;
 mod live;
@@ -114,6 +115,22 @@ impl Cockpit {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             assert!(!left.is_zero() && !received.closed, "no {what} on the screen:\n{text}");
+            received = self.received.1.wait_timeout(received, left).expect("a lock").0;
+        }
+    }
+
+    /// Waits at most this long until the screen satisfies the condition. Returns false if it does not.
+    fn look_for(&self, patience: Duration, wanted: impl Fn(&str) -> bool) -> bool {
+        let deadline = Instant::now() + patience;
+        let mut received = self.received.0.lock().expect("a lock");
+        loop {
+            if wanted(&received.parser.screen().contents()) {
+                return true;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || received.closed {
+                return false;
+            }
             received = self.received.1.wait_timeout(received, left).expect("a lock").0;
         }
     }

@@ -7,6 +7,8 @@ mod announce;
 mod ask;
 pub(crate) use ask::{describe_cost, dismiss_hint, finding_at_hand, plan_question_about, request_question};
 mod comments;
+mod compare;
+pub use compare::CodeLooks;
 pub(crate) mod data;
 mod filter_line;
 pub(crate) use comments::withdraw_comment;
@@ -51,13 +53,17 @@ use crate::store::Heartbeat;
 pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
     app.now = now;
     let mut commands = Vec::new();
+    if let AppMessage::Input(TerminalInput::Key(_) | TerminalInput::Mouse(_) | TerminalInput::Paste(_)) = message {
+        compare::look_after_input(app, &mut commands);
+    }
     match message {
         AppMessage::Input(TerminalInput::Key(key)) => keys::handle_key(app, key, &mut commands),
         AppMessage::Input(TerminalInput::Mouse(event)) => mouse::handle_mouse(app, event, &mut commands),
         AppMessage::Input(TerminalInput::Paste(text)) => views::handle_paste(app, &text, &mut commands),
         AppMessage::Input(TerminalInput::Released) => secrets::release(app),
+        AppMessage::Input(TerminalInput::FocusGained) => compare::look(app, &mut commands),
         // The event loop counts the answers.
-        AppMessage::Input(TerminalInput::AnsweredAll | TerminalInput::FocusGained) => {}
+        AppMessage::Input(TerminalInput::AnsweredAll) => {}
         AppMessage::Input(TerminalInput::ReportsReleases) => app.display.reports_releases = true,
         AppMessage::Input(TerminalInput::Background(rgb)) => apply_background(app, Background::from_rgb(rgb)),
         AppMessage::Resized { columns, rows } => {
@@ -78,13 +84,17 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         }
         AppMessage::View(reply) => views::apply_reply(app, reply, &mut commands),
         AppMessage::Pulses(pulses) => apply_pulses(app, pulses, &mut commands),
-        AppMessage::Freshness(facts) => {
+        AppMessage::Freshness(mut facts) => {
+            Arc::make_mut(&mut facts).keep_observed(&app.store.freshness);
             app.store.freshness = facts;
+            // A run has ended, or the repository has moved.
+            compare::look(app, &mut commands);
             if app.store.view.run_count() == 0 {
                 // The first view follows at once; until then there is no page to build.
                 return commands;
             }
         }
+        AppMessage::ScopesCompared { result, took_ms } => compare::apply_look(app, result, took_ms, &mut commands),
         AppMessage::StoreTrouble(text) => app.store.trouble = Some(text),
         AppMessage::Filtered { serial, view, listed } => data::apply_filtered(app, serial, view, listed, &mut commands),
         // A masked page that was requested before the secrets were.

@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use revdeck::domain::Scope;
+use revdeck::git::FilterSettings;
 
 use super::{KIB, assert_tree_is_gits, filter, hunk, hunks, open, paths, snapshot, state};
 use crate::env::{TestEnvironment, executable};
@@ -186,4 +187,59 @@ fn kept_snapshots_outlive_gc() {
     repo.release_snapshot(&run).expect("released");
     repo.release_snapshot(&run).expect("released twice");
     assert_eq!(repo.kept_snapshot_runs().expect("a list"), []);
+}
+
+#[test]
+fn the_fingerprint_of_a_scope_is_that_of_its_snapshot_and_nothing_is_written_for_it() {
+    let test = TestEnvironment::new();
+    test.write("a.rs", "1\n2\n3\n");
+    test.write("gone.rs", "x\n");
+    test.write("folder/file.rs", "x\n");
+    test.write("crlf.txt", "1\n");
+    test.write("large.txt", "1\n");
+    test.write(".gitattributes", "crlf.txt text eol=crlf\n");
+    test.commit("one");
+    let repo = open(&test);
+    let small = &FilterSettings { max_file_bytes: KIB, ..filter() };
+    let objects = || {
+        let mut files = crate::env::files_below(&test.repo().join(".git").join("objects"));
+        files.sort();
+        files
+    };
+    let mut known = std::collections::BTreeMap::new();
+    let steps: [(&str, &dyn Fn()); 8] = [
+        ("clean", &|| {}),
+        ("edited", &|| test.write("a.rs", "1\n2b\n3\n")),
+        ("untracked", &|| test.write("new/b.rs", "b\n")),
+        ("deleted", &|| std::fs::remove_file(test.repo().join("gone.rs")).expect("removed")),
+        ("a file in place of a folder", &|| {
+            std::fs::remove_dir_all(test.repo().join("folder")).expect("removed");
+            test.write("folder", "a file\n");
+        }),
+        ("line ends", &|| test.write("crlf.txt", "1\r\n2\r\n")),
+        ("oversized", &|| {
+            test.write("large.txt", &"x".repeat(3 * KIB as usize));
+            test.write("large-and-new.txt", &"y".repeat(3 * KIB as usize));
+        }),
+        ("staged", &|| {
+            test.git(&["add", "a.rs", "new"]);
+            test.write("a.rs", "1\n2c\n3\n");
+        }),
+    ];
+    for (step, change) in steps {
+        change();
+        for scope in ["worktree", "staged", "all"] {
+            let before = objects();
+            let scope: Scope = scope.parse().expect("a scope");
+            let computed = repo.compute_scope_fingerprint(&scope, small).expect("readable");
+            assert_eq!(objects(), before, "{step}: {scope} has written objects");
+            let taken = repo.take_snapshot(&scope, small).expect("a snapshot");
+            assert_eq!(computed.as_deref(), Some(taken.diff_fingerprint.as_str()), "{step}: {scope}");
+            known.insert((scope.to_string(), computed), step);
+        }
+    }
+    // Each step changed the worktree and the whole tree, and one step the index.
+    assert_eq!(known.len(), 8 + 8 + 2);
+    let commit = Scope::Commit("HEAD".to_owned());
+    assert_eq!(repo.compute_scope_fingerprint(&commit, small).expect("readable"), None);
 }
