@@ -7,9 +7,10 @@ use unicode_width::UnicodeWidthStr;
 
 use super::app::App;
 use super::draw::{footer_actions, footer_end, tab_name};
-use super::keymap::{Action, KeySequence};
+use super::keymap::{Action, KeyContext, KeySequence};
 use super::layout::ScreenLayout;
 use super::message::Tab;
+use super::update::finding_to_ask;
 
 /// Columns between two keys of the footer, and between two tabs.
 const GAP: u16 = 3;
@@ -28,9 +29,8 @@ pub struct FooterKey {
 /// Returns the keys of the footer that fit before column `end`.
 pub fn place_footer_keys(app: &App, end: u16) -> Vec<FooterKey> {
     let context = app.key_context();
-    let actions = footer_actions(app, context);
     let is_kept = |action: &Action| match action {
-        Action::Help | Action::Quit => true,
+        Action::Help | Action::AskOrHelp | Action::Quit => true,
         Action::Abort | Action::Back => !app.views.is_empty(),
         _ => false,
     };
@@ -45,10 +45,12 @@ pub fn place_footer_keys(app: &App, end: u16) -> Vec<FooterKey> {
         Some(view) if !view.is_window() => &[Action::Help],
         Some(_) => &[],
     };
+    let mut actions = footer_actions(app, context);
     let missing = always.iter().copied().filter(|action| !actions.iter().any(|(known, _)| known == action));
     let missing: Vec<(Action, &'static str)> = missing.map(|action| (action, action.footer_label())).collect();
-    let kept: Vec<FooterKey> =
-        actions.iter().filter(|(action, _)| is_kept(action)).chain(&missing).filter_map(place).collect();
+    actions.extend(missing);
+    name_help_key(app, context, &mut actions);
+    let kept: Vec<FooterKey> = actions.iter().filter(|(action, _)| is_kept(action)).filter_map(place).collect();
     let kept_width: u16 = kept.iter().map(|key| key.width + GAP).sum();
     let mut x = 1;
     let mut placed = Vec::new();
@@ -69,6 +71,19 @@ pub fn place_footer_keys(app: &App, end: u16) -> Vec<FooterKey> {
         placed.push(FooterKey { x: x - key.width - GAP, ..key });
     }
     placed
+}
+
+/// Where one key asks or helps, puts it in place of the help, with the word for what it does now. The help keeps a key of
+/// its own while that one asks.
+fn name_help_key(app: &App, context: KeyContext, actions: &mut Vec<(Action, &'static str)>) {
+    let Some(at) = actions.iter().position(|(action, _)| *action == Action::Help) else { return };
+    if app.keymap.key_of(context, Action::AskOrHelp).is_none() {
+        return;
+    }
+    match finding_to_ask(app) {
+        Some(_) => actions.insert(at, (Action::AskOrHelp, Action::AskOrHelp.footer_label())),
+        None => actions[at].0 = Action::AskOrHelp,
+    }
 }
 
 /// Returns the key of the footer at a column.

@@ -98,7 +98,7 @@ impl KeyContext {
     /// Returns true for an action that certainly does nothing in this context.
     fn ignores(self, action: Action) -> bool {
         match self {
-            _ if matches!(action, Action::Redraw | Action::Suspend) => false,
+            _ if matches!(action, Action::Redraw | Action::Suspend | Action::Help) => false,
             Self::Runs | Self::Findings | Self::Files | Self::Detail => action.group() == "Answer",
             Self::Menu | Self::Confirm | Self::Prompt => !matches!(action.group(), "Answer" | "Move"),
             Self::Help => action != Action::Ask && !matches!(action.group(), "Answer" | "Move" | "Find"),
@@ -188,6 +188,7 @@ actions! {
         Reopen "reopen" "reopen" "open again",
         Note "note" "note" "write a note; it decides nothing",
         Ask "ask" "ask" "ask its reviewer; says the cost first",
+        AskOrHelp "ask_or_help" "ask" "ask its reviewer if it can; else help",
         SnoozeFinding "snooze_finding" "snooze" "snooze the finding until a date or a change",
         Rate "rate" "rate" "change priority or kind; later reports keep it",
         Triage "triage" "triage" "triage mode: one finding at a time",

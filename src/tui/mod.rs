@@ -51,6 +51,7 @@ pub(crate) mod views;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,7 +77,8 @@ use terminal::{EventSource, MessageSender, Terminal};
 use theme::{Background, ColorDepth, Theme, ThemeChoice, ThemeName};
 
 use crate::config::{
-    self, ClockAndIds, ColorChoice, CommandPlace, CustomCommand, KeymapFile, NotifyMode, OpeningMode, Paths, Settings,
+    self, ClockAndIds, ColorChoice, CommandPlace, CustomCommand, KeymapFile, NotifyMode, OpeningMode, Paths,
+    ReviewerKind, ReviewerSettings, Settings,
 };
 use crate::git::Repo;
 use crate::runner::{FreshnessFacts, Services, SnoozedFindings, max_turns};
@@ -227,6 +229,7 @@ fn load_options(services: &Services, keymap: Keymap, (columns, rows): (u16, u16)
                 cost: services.settings.budget.run_cost.map(|cost| cost.as_f64()),
                 tokens: services.settings.budget.run_tokens,
             },
+            answering_reviewers: list_answering_reviewers(&services.settings),
             reviewer: None,
             reviews_on_open: services.settings.on_open == OpeningMode::Review,
         },
@@ -257,6 +260,12 @@ pub fn can_show_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
         let locale = locale.to_ascii_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
     })
+}
+
+/// Returns the names of the reviewers that are models: analyzer and agents answer no questions.
+fn list_answering_reviewers(settings: &Settings) -> BTreeSet<String> {
+    let answers = |own: &ReviewerSettings| !matches!(own.kind, ReviewerKind::Builtin | ReviewerKind::Command);
+    settings.reviewers.iter().filter(|(_, own)| answers(own)).map(|(name, _)| name.clone()).collect()
 }
 
 fn read_turn_limits(settings: &Settings) -> TurnLimits {

@@ -1,6 +1,6 @@
 //! Facts that stay the same while the cockpit is open.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::runner::ReviewerTerms;
 
@@ -15,6 +15,8 @@ pub struct SessionInfo {
     pub turn_limits: TurnLimits,
     /// Limits of a run's cost from the settings.
     pub budget: RunBudget,
+    /// Names of the reviewers that answer questions about their findings.
+    pub answering_reviewers: BTreeSet<String>,
     /// Default reviewer and the most that its reviews may cost; `None` before it is known.
     pub reviewer: Option<ReviewerTerms>,
     /// True if opening the cockpit has the built-in reviewer review what is new.

@@ -8,6 +8,7 @@ use crate::domain::{
 };
 use crate::policy::BudgetAmount;
 use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan};
+use crate::store::{FindingRow, RunRow, StoreViewBuilder};
 use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
 use crate::tui::page_data::PageData;
@@ -88,7 +89,7 @@ fn the_prompt_says_the_most_that_a_question_costs_and_escape_sends_nothing() {
     ] {
         let mut app = asking(160, limit);
         let shown = screen(&app);
-        assert!(shown.contains(&format!("{said}  asks sonnet  Esc sen")), "{shown}");
+        assert!(shown.contains(&format!("{said}  ? again: help  asks sonnet  Esc sen")), "{shown}");
         type_text(&mut app, "Why?");
         assert_eq!(questions(&press(&mut app, "Esc")), []);
         assert!(!app.views.has_window(), "the prompt is closed");
@@ -130,6 +131,97 @@ fn a_second_question_mark_asks_the_reviewer_of_the_finding_at_hand() {
     press(&mut app, "t");
     assert_eq!(planned(&press(&mut app, "? ?")), [finding_id(1)]);
     assert!(!app.views.is_empty(), "triage mode stays");
+}
+
+/// Returns a cockpit whose newest run, that of findings 1 to 4, is by a reviewer that answers or not.
+fn reviewed_by(reviewer: &str, columns: u16, rows: u16) -> App {
+    let (new, old) = (run_id(3), run_id(1));
+    let mut builder = StoreViewBuilder::default();
+    builder.run(RunRow { reviewer, ..run_row(&new) });
+    builder.run(RunRow { created_ms: NOW - 86_400_000, ..run_row(&old) });
+    for (number, run) in [(1, &new), (2, &new), (3, &new), (5, &old)] {
+        builder.finding(FindingRow { line_start: number, ..finding_row(&finding_id(number), run) });
+    }
+    let mut app = showing(columns, rows, complete(builder));
+    app.session.answering_reviewers = ["sonnet".to_owned()].into();
+    app
+}
+
+fn last_line(app: &App) -> String {
+    screen(app).lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_question_mark_on_the_page_of_a_finding_asks_and_another_one_helps() {
+    let is_planned = |commands: &[AppCommand], number: u32| {
+        commands.iter().any(|command| matches!(command, AppCommand::PlanQuestion(id) if *id == finding(number)))
+    };
+    for (open, at_hand) in [("l", 1), ("j l", 2), ("t", 1)] {
+        let mut app = reviewed_by("sonnet", 100, 30);
+        press(&mut app, open);
+        assert!(last_line(&app).contains("? ask   F1 help"), "{open}: {}", screen(&app));
+        let commands = press(&mut app, "?");
+        assert!(is_planned(&commands, at_hand), "{open}: {commands:?}");
+        let place = app.views.len();
+        // The prompt is there before its cost is known; no question is sent until then.
+        assert!(screen(&app).contains("looking at the cost…  ? again: help"), "{}", screen(&app));
+        let mut plan = plan(CostLimit::AtMost { dollars: 0.13 });
+        plan.finding_id = finding(at_hand);
+        if open == "l" {
+            type_text(&mut app, "Why?");
+            assert_eq!(questions(&press(&mut app, "Enter")), []);
+            press(&mut app, "Ctrl-u");
+        }
+        send(&mut app, AppMessage::QuestionPlanned(Ok(QuestionPlan::Ask(Box::new(plan.clone())))));
+        assert!(screen(&app).contains("at most $0.13  ? again: help  asks sonnet"), "{}", screen(&app));
+        assert_eq!(press(&mut app, "?").len(), 0, "the help costs nothing");
+        assert!(screen(&app).contains("Here: "), "{}", screen(&app));
+        assert_eq!(app.views.len(), place, "the help stands in place of the prompt");
+        press(&mut app, "q");
+        // Typed text may contain the key, and there is nothing more to say about it.
+        press(&mut app, "?");
+        send(&mut app, AppMessage::QuestionPlanned(Ok(QuestionPlan::Ask(Box::new(plan)))));
+        press(&mut app, "w h y ?");
+        assert!(screen(&app).contains("why?") && !screen(&app).contains("again: help"), "{}", screen(&app));
+        assert_eq!(questions(&press(&mut app, "Enter")), [(finding_id(at_hand), "sonnet".into(), "why?".into())]);
+    }
+}
+
+#[test]
+fn a_question_mark_is_the_help_where_nobody_answers_and_in_lists() {
+    for (reviewer, keys) in [("builtin", "l"), ("agent", "l"), ("builtin", "t"), ("sonnet", ""), ("sonnet", "1 l")] {
+        let mut app = reviewed_by(reviewer, 100, 30);
+        press(&mut app, keys);
+        assert!(last_line(&app).contains("? help"), "{reviewer} {keys}: {}", screen(&app));
+        assert_eq!(press(&mut app, "?").len(), 0, "{reviewer} {keys}");
+        assert!(screen(&app).contains("Here: "), "{reviewer} {keys}: {}", screen(&app));
+    }
+    // F1 is always the help, in front of a prompt, too.
+    let mut app = reviewed_by("sonnet", 100, 30);
+    press(&mut app, "l F1");
+    assert!(screen(&app).contains("Here: detail"), "{}", screen(&app));
+    press(&mut app, "q A F1");
+    assert!(screen(&app).contains("Here: prompts"), "{}", screen(&app));
+    press(&mut app, "/ F1 Esc q");
+    assert!(app.views.front_as::<PromptView>().is_some(), "one help stood in front of the prompt: {}", screen(&app));
+}
+
+#[test]
+fn a_prompt_that_opened_at_once_goes_when_nobody_answers() {
+    for reply in [Err("no key".to_owned()), Ok(QuestionPlan::Stop(request("Why?", 1)))] {
+        let mut app = reviewed_by("sonnet", 100, 30);
+        press(&mut app, "j l ?");
+        let is_stop = reply.is_ok();
+        send(&mut app, AppMessage::QuestionPlanned(reply));
+        assert!(app.views.front_as::<PromptView>().is_none(), "{}", screen(&app));
+        assert_eq!(screen(&app).contains("Stop the question?"), is_stop);
+        assert_eq!(notice(&app) == "no question: no key", !is_stop);
+    }
+    // Who has left the prompt does not get it again.
+    let mut app = reviewed_by("sonnet", 100, 30);
+    press(&mut app, "j l ? Esc");
+    send(&mut app, AppMessage::QuestionPlanned(Ok(question_plan(CostLimit::Nothing))));
+    assert!(app.views.is_empty());
 }
 
 #[test]

@@ -71,9 +71,10 @@ pub fn check_footer(app: &App, buffer: &Buffer, hint: &str) {
         let key = app.keymap.key_of(context, action).map(ToString::to_string);
         key.is_some_and(|key| footer.split_whitespace().any(|word| word == key))
     };
+    let has_help = has(Action::Help) || has(Action::AskOrHelp);
     let (help, out) = match app.views.front() {
-        None => (has(Action::Help), has(Action::Quit)),
-        Some(view) => (view.is_window() || has(Action::Help), has(Action::Abort) || has(Action::Back)),
+        None => (has_help, has(Action::Quit)),
+        Some(view) => (view.is_window() || has_help, has(Action::Abort) || has(Action::Back)),
     };
     assert!(help && out, "{hint}: no key for help or no way out in {footer:?}\n{}", super::support::screen(app));
 }

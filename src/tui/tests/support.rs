@@ -1,6 +1,6 @@
 //! Provides a cockpit with a few runs and findings, and functions that press its keys.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ratatui::buffer::Buffer;
@@ -38,6 +38,7 @@ pub fn app(columns: u16, rows: u16) -> App {
             branch: "main".into(),
             turn_limits: TurnLimits { default: 20, by_reviewer: BTreeMap::new() },
             budget: RunBudget::default(),
+            answering_reviewers: BTreeSet::new(),
             reviewer: None,
             reviews_on_open: true,
         },

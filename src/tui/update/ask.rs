@@ -1,7 +1,8 @@
 //! Handles questions to the reviewer of a finding: the key, the prompt with the most that it may cost, and the answers.
 
-use super::super::app::{App, NoticeLevel};
+use super::super::app::{App, NoticeLevel, Pane};
 use super::super::diff;
+use super::super::input::KeyEvent;
 use super::super::keymap::{Action, KeyContext};
 use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, DetailSubject};
@@ -9,7 +10,7 @@ use super::super::views::confirm::{ConfirmAction, confirm_if_idle};
 use super::super::views::prompt::{self, InputPromptKind, PromptView};
 use super::super::views::{self, ViewChange};
 use super::triage::name_place;
-use crate::domain::{FindingId, FindingQuestion, QuestionOutcome, QuestionRequest, QuestionVerdict, text};
+use crate::domain::{FindingId, FindingQuestion, QuestionOutcome, QuestionRequest, QuestionVerdict, RunRecord, text};
 use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan};
 
 /// Returns the finding at the cursor of the diff, else the selected one.
@@ -29,23 +30,83 @@ pub fn plan_question(app: &mut App, commands: &mut Vec<AppCommand>) {
     }
 }
 
-/// Asks who would answer a question about a finding, and what it may cost.
+/// Asks who would answer a question about a finding, and what it may cost. Where the reviewer certainly answers, the
+/// prompt opens at once, and the cost follows.
 pub fn plan_question_about(app: &mut App, finding: FindingId, commands: &mut Vec<AppCommand>) {
-    app.show_notice(NoticeLevel::Info, format!("looking at who can answer{}", app.display.glyphs.ellipsis));
+    if can_answer(app, &finding) {
+        app.notice = None;
+        open_prompt(app, finding.clone(), None);
+    } else {
+        app.show_notice(NoticeLevel::Info, format!("looking at who can answer{}", app.display.glyphs.ellipsis));
+    }
     commands.push(AppCommand::PlanQuestion(finding));
 }
 
-/// Opens the prompt for a question that may be asked, or asks whether the one on its way is to stop.
+/// Returns what a key that asks or helps does now: it asks where a page shows a finding whose reviewer can answer.
+pub fn choose_ask_or_help(app: &App, action: Action) -> Action {
+    match action {
+        Action::AskOrHelp if finding_to_ask(app).is_some() => Action::Ask,
+        Action::AskOrHelp => Action::Help,
+        action => action,
+    }
+}
+
+/// Returns the finding of the page with the focus, or of triage mode, if its reviewer can answer a question.
+pub fn finding_to_ask(app: &App) -> Option<FindingId> {
+    let finding = match app.views.front() {
+        None if app.panes.focus == Pane::Detail => finding_at_hand(app),
+        None => None,
+        Some(view) => view.finding_at_hand(),
+    };
+    finding.filter(|finding| can_answer(app, finding))
+}
+
+/// Returns true if the reviewer that reported a finding last is a model of the settings.
+fn can_answer(app: &App, finding: &FindingId) -> bool {
+    let view = &app.store.view;
+    let run = app.finding_by_id(finding.as_str()).and_then(|row| view.run_index(row.last_run));
+    run.map(|index| view.run(index)).is_some_and(|run| {
+        let is_imported = run.scope_hash.starts_with(RunRecord::IMPORT_SCOPE_PREFIX);
+        !is_imported && app.session.answering_reviewers.contains(run.reviewer)
+    })
+}
+
+fn open_prompt(app: &mut App, finding: FindingId, plan: Option<Box<PreparedQuestion>>) {
+    let context = app.key_context();
+    let keys = [Action::AskOrHelp, Action::Help].into_iter().flat_map(|action| app.keymap.keys_of(context, action));
+    let mut keys = keys.filter_map(|keys| <[KeyEvent; 1]>::try_from(keys.keys()).ok()).map(|[key]| key);
+    let help_key = keys.find(|key| key.is_text());
+    let kind = InputPromptKind::Ask { finding, plan };
+    let mut prompt = PromptView::new(kind, LineEdit::default());
+    prompt.help_key = help_key;
+    app.views.open(prompt);
+}
+
+/// Returns true for the prompt of a question whose cost is not known yet.
+fn is_awaiting_plan(prompt: &PromptView) -> bool {
+    matches!(prompt.kind, InputPromptKind::Ask { plan: None, .. })
+}
+
+/// Says what a question may cost in the prompt that is open for it, else opens the prompt; or asks whether the question
+/// on its way is to stop.
 pub fn open_question_prompt(app: &mut App, plan: Result<QuestionPlan, String>) {
     match plan {
+        Ok(QuestionPlan::Ask(plan)) if can_answer(app, &plan.finding_id) => {
+            // Without the prompt, the user has closed it meanwhile.
+            views::change_view(app, |prompt: &mut PromptView, _| match &mut prompt.kind {
+                InputPromptKind::Ask { finding, plan: known } if *finding == plan.finding_id => *known = Some(plan),
+                _ => {}
+            });
+        }
         Ok(QuestionPlan::Ask(_)) if app.views.has_window() => {
             app.show_notice(NoticeLevel::Info, "a question can be asked: ask for it again");
         }
         Ok(QuestionPlan::Ask(plan)) => {
             app.notice = None;
-            app.views.open(PromptView::new(InputPromptKind::Ask(plan), LineEdit::default()));
+            open_prompt(app, plan.finding_id.clone(), Some(plan));
         }
         Ok(QuestionPlan::Stop(request)) => {
+            app.views.close_matching(is_awaiting_plan);
             app.notice = None;
             let text = format!(
                 "{} has not answered yet. Stop the question? The provider may charge for it.",
@@ -54,7 +115,10 @@ pub fn open_question_prompt(app: &mut App, plan: Result<QuestionPlan, String>) {
             let otherwise = "a question has no answer yet: ask again to stop it";
             confirm_if_idle(app, ConfirmAction::StopQuestion(request.finding_id), text, otherwise);
         }
-        Err(error) => app.show_notice(NoticeLevel::Error, format!("no question: {error}")),
+        Err(error) => {
+            app.views.close_matching(is_awaiting_plan);
+            app.show_notice(NoticeLevel::Error, format!("no question: {error}"));
+        }
     }
 }
 

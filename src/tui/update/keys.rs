@@ -8,6 +8,7 @@ use super::super::keymap::{Action, KeyMatch};
 use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, ChosenReviewer, DetailSubject, Tab, TriageOrder};
 use super::super::views::confirm::{ConfirmAction, ConfirmView};
+use super::super::views::help::HelpView;
 use super::super::views::prompt::{InputPromptKind, PromptView};
 use super::super::views::{self, KeyPress, fix};
 use super::comments;
@@ -27,7 +28,7 @@ pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) 
     }
     let action = match app.keymap.find(context, &[key]) {
         KeyMatch::Prefix => return begin_sequence(app, key),
-        KeyMatch::Action(action) => Some(action),
+        KeyMatch::Action(action) => Some(ask::choose_ask_or_help(app, action)),
         KeyMatch::Unbound => None,
     };
     if let Some(action) = action
@@ -64,6 +65,8 @@ pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) 
 /// terminal. Returns false for another action.
 fn run_over_views(app: &mut App, action: Action, commands: &mut Vec<AppCommand>) -> bool {
     match action {
+        // Its keys while text is searched in it.
+        Action::Help if app.views.front_as::<HelpView>().is_some() => {}
         Action::Help | Action::Palette => {
             app.notice = None;
             views::open_for_action(app, action, commands);
@@ -78,6 +81,7 @@ fn run_over_views(app: &mut App, action: Action, commands: &mut Vec<AppCommand>)
 
 /// Runs an action that was chosen by name: the view in front takes it, else the panes.
 pub fn run_chosen_action(app: &mut App, action: Action, commands: &mut Vec<AppCommand>) {
+    let action = ask::choose_ask_or_help(app, action);
     if run_over_views(app, action, commands) {
         return;
     }
@@ -116,6 +120,7 @@ fn continue_sequence(app: &mut App, mut pending: PendingKeys, key: KeyEvent, com
     match app.keymap.find(context, &pending.keys) {
         KeyMatch::Prefix => app.pending_keys = Some(pending),
         KeyMatch::Action(action) => {
+            let action = ask::choose_ask_or_help(app, action);
             if run_over_views(app, action, commands) {
                 return;
             }
@@ -287,6 +292,8 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::KeepTheme => keep_theme(app, commands),
         // They work in front of any view.
         A::Redraw | A::Suspend => {}
+        // It was replaced by one of the two.
+        A::AskOrHelp => {}
         A::Quit => push_quit(commands),
         // Only views and prompts have these.
         A::Reason1 | A::Reason2 | A::Reason3 | A::Reason4 | A::Reason5 | A::Later | A::Skip | A::Return => {}

@@ -5,7 +5,9 @@
 
 mod announce;
 mod ask;
-pub(crate) use ask::{describe_cost, dismiss_hint, finding_at_hand, plan_question_about, request_question};
+pub(crate) use ask::{
+    describe_cost, dismiss_hint, finding_at_hand, finding_to_ask, plan_question_about, request_question,
+};
 mod comments;
 mod compare;
 pub use compare::CodeLooks;

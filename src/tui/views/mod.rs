@@ -287,6 +287,12 @@ impl ViewStack {
         self.views.clear();
     }
 
+    /// Closes the open view of this type for which `is_meant` returns true. Returns false if there is none.
+    pub fn close_matching<V: View>(&mut self, is_meant: impl Fn(&V) -> bool) -> bool {
+        let place = self.views.iter().position(|view| downcast::<V>(&**view).is_some_and(&is_meant));
+        place.map(|place| self.views.remove(place)).is_some()
+    }
+
     /// Returns the view in front, which gets the keys.
     pub fn front(&self) -> Option<&dyn View> {
         self.views.last().map(|view| &**view)

@@ -377,7 +377,7 @@ fn is_offered((action, group, ..): &ActionRow, context: KeyContext) -> bool {
         "Knowledge" => context == KeyContext::Knowledge,
         _ => true,
     };
-    is_of_view && *action != Action::Palette
+    is_of_view && !matches!(action, Action::Palette | Action::AskOrHelp)
 }
 
 /// Returns true for the contexts whose actions cannot be chosen.

@@ -5,13 +5,14 @@ use ratatui::layout::Rect;
 use super::knowledge::{ExportOverwrite, KnowledgeOrder, KnowledgeView};
 use super::revision_list::{OfferedRevision, draw_revisions, find_revisions, is_search_text, range_since};
 use super::window::draw_window;
-use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, with_labels};
+use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, open_for_action, with_labels};
 use crate::domain::{Disposition, FindingId, FindingNote, RatingWish, Scope, Time, text};
 use crate::runner::{PreparedQuestion, SnoozeWish, parse_snooze};
 use crate::tui::app::{App, NoticeLevel, Pane};
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
 use crate::tui::filter;
+use crate::tui::input::KeyEvent;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
@@ -34,6 +35,8 @@ pub struct PromptView {
     pub error: String,
     /// Text that the user typed last; the offered revisions match it.
     query: String,
+    /// Key that opens the help while nothing is typed, because it has opened the prompt; `None` for none.
+    pub help_key: Option<KeyEvent>,
 }
 
 /// Purpose of a prompt.
@@ -65,7 +68,11 @@ pub enum InputPromptKind {
         finding: FindingId,
     },
     /// Asks for a question to the reviewer of a finding.
-    Ask(Box<PreparedQuestion>),
+    Ask {
+        finding: FindingId,
+        /// Who answers, and the most that it may cost; `None` until that is known.
+        plan: Option<Box<PreparedQuestion>>,
+    },
     /// Asks for the commit to review.
     Commit {
         reviewer: ChosenReviewer,
@@ -120,6 +127,10 @@ impl View for PromptView {
     }
 
     fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow {
+        if press.action.is_none() && self.shown_help_key() == Some(press.key) {
+            open_for_action(app, Action::Help, commands);
+            return ViewFlow::Close;
+        }
         if let Some(flow) = self.choose_by_digit(app, press, commands) {
             return flow;
         }
@@ -167,9 +178,19 @@ impl View for PromptView {
         match &self.kind {
             InputPromptKind::Reason { lines, entry } => draw_reason_prompt(painter, self, lines.len(), *entry),
             InputPromptKind::Note { .. } => draw_input_line(painter, layout, "note", self, &["decides nothing"]),
-            InputPromptKind::Ask(plan) => {
-                let (cost, who) = (describe_cost(plan.limit), format!("asks {}", text::sanitize_line(&plan.reviewer)));
-                draw_input_line(painter, layout, "ask", self, &[&cost, &who, "Esc sends nothing"]);
+            InputPromptKind::Ask { plan, .. } => {
+                let mut help = match plan {
+                    Some(plan) => {
+                        vec![describe_cost(plan.limit), format!("asks {}", text::sanitize_line(&plan.reviewer))]
+                    }
+                    None => vec![format!("looking at the cost{}", painter.app.display.glyphs.ellipsis)],
+                };
+                if let Some(key) = self.shown_help_key() {
+                    help.insert(1, format!("{key} again: help"));
+                }
+                help.push("Esc sends nothing".to_owned());
+                let help: Vec<&str> = help.iter().map(String::as_str).collect();
+                draw_input_line(painter, layout, "ask", self, &help);
             }
             InputPromptKind::SnoozeFindings { .. } => {
                 let help = ["3d, 2w, 2026-12-01", "change: of the file", "off"];
@@ -222,7 +243,12 @@ impl View for PromptView {
 
 impl PromptView {
     pub fn new(kind: InputPromptKind, line: LineEdit) -> Self {
-        Self { kind, line, choice: 0, error: String::new(), query: String::new() }
+        Self { kind, line, choice: 0, error: String::new(), query: String::new(), help_key: None }
+    }
+
+    /// Returns the key that opens the help now.
+    fn shown_help_key(&self) -> Option<KeyEvent> {
+        self.help_key.filter(|_| self.line.text().is_empty())
     }
 
     /// Returns the revisions that match the typed text, each with the text that the prompt takes for it.
@@ -376,7 +402,7 @@ impl PromptView {
                 Ok(wish) => request_rating(findings, wish, commands),
                 Err(error) => return self.refuse(error),
             },
-            InputPromptKind::Ask(_) => return self.accept_question(app, text, commands),
+            InputPromptKind::Ask { .. } => return self.accept_question(app, text, commands),
             InputPromptKind::Note { .. } if text.chars().count() > FindingNote::MAX_TEXT_CHARS => {
                 return self.refuse(format!("a note has at most {} characters", FindingNote::MAX_TEXT_CHARS));
             }
@@ -422,7 +448,10 @@ impl PromptView {
 
     /// Sends a typed question. A text that is no question stays.
     fn accept_question(&mut self, app: &mut App, text: String, commands: &mut Vec<AppCommand>) -> ViewFlow {
-        let InputPromptKind::Ask(plan) = &self.kind else { return ViewFlow::Close };
+        let InputPromptKind::Ask { plan, .. } = &self.kind else { return ViewFlow::Close };
+        let Some(plan) = plan else {
+            return self.refuse("what it may cost is not known yet; nothing was sent");
+        };
         if let Err(error) = request_question(app, plan, &text, commands) {
             return self.refuse(error);
         }
@@ -448,7 +477,7 @@ impl PromptView {
             InputPromptKind::SnoozeFindings { .. }
             | InputPromptKind::Rate { .. }
             | InputPromptKind::Note { .. }
-            | InputPromptKind::Ask(_)
+            | InputPromptKind::Ask { .. }
             | InputPromptKind::Commit { .. }
             | InputPromptKind::Range { .. }
             | InputPromptKind::Snooze
@@ -490,7 +519,7 @@ pub type AnsweredKinds = fn(&InputPromptKind) -> bool;
 pub const REVIEW_PROMPTS: AnsweredKinds =
     |kind| matches!(kind, InputPromptKind::Commit { .. } | InputPromptKind::Range { .. });
 /// Prompts for a question about a finding.
-pub const ASK_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Ask(_));
+pub const ASK_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Ask { .. });
 /// Prompts of the knowledge view.
 pub const KNOWLEDGE_PROMPTS: AnsweredKinds = |kind| matches!(kind, InputPromptKind::Export);
 
@@ -540,7 +569,12 @@ fn draw_input_line(painter: &mut Painter<'_>, layout: &ScreenLayout, name: &str,
     let x = 1 + painter.draw_text(1, area.y, 10, name, Role::Title) + 2;
     let width = area.width.saturating_sub(x + 1);
     // The typed text needs the room of a narrow screen.
-    let help_width: u16 = if help.is_empty() || width < 40 { 0 } else { (width * 2 / 5).max(16) };
+    let help_width: u16 = match prompt.shown_help_key() {
+        _ if help.is_empty() || width < 40 => 0,
+        // Nothing is typed.
+        Some(_) => width * 3 / 4,
+        None => (width * 2 / 5).max(16),
+    };
     let field = Rect::new(x, area.y, width.saturating_sub(help_width), 1);
     draw_line_edit(painter, field, &prompt.line);
     let mut at = field.right() + 2;
