@@ -12,6 +12,7 @@ use crate::tui::glyphs;
 use crate::tui::input::{KeyCode, KeyEvent, TerminalInput};
 use crate::tui::keymap::{Action, Keymap};
 use crate::tui::message::{AppCommand, AppMessage};
+use crate::tui::theme::{Background, ColorDepth, Role, ThemeChoice, ThemeName};
 use crate::tui::views::palette::PaletteView;
 use crate::tui::views::palette::matching::find_matches;
 use crate::tui::views::prompt::PromptView;
@@ -287,4 +288,45 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn the_theme_picker_shows_each_theme_at_once_and_keeps_it_only_with_enter() {
+    let kept = |commands: &[AppCommand]| -> Vec<String> {
+        let name = |command: &AppCommand| match command {
+            AppCommand::KeepTheme(name) => Some(name.clone()),
+            _ => None,
+        };
+        commands.iter().filter_map(name).collect()
+    };
+    let mut app = showing(100, 30, view());
+    let open = |app: &mut App| {
+        press(app, ":");
+        type_and_answer(app, "theme choose");
+        press(app, "Enter");
+        assert!(screen(app).contains(" Theme "), "{}", screen(app));
+    };
+    open(&mut app);
+    let accent = |app: &App| app.display.theme.style(Role::Accent);
+    let before = accent(&app);
+    press(&mut app, "Down Down");
+    assert_eq!(app.display.themes.name(), "light");
+    assert_ne!(accent(&app), before, "the screen shows it");
+    assert_eq!(kept(&press(&mut app, "Esc")), [""; 0]);
+    assert_eq!((app.display.themes.name(), app.views.is_empty()), ("auto", true));
+    assert_eq!(accent(&app), before);
+    open(&mut app);
+    press(&mut app, "Up");
+    assert_eq!(app.display.themes.name(), "auto", "there is none above");
+    let commands = press(&mut app, "Down Enter");
+    assert_eq!(kept(&commands), ["dark"]);
+    send(&mut app, AppMessage::ThemeKept(Ok("theme dark is kept".to_owned())));
+    open(&mut app);
+    assert!(screen(&app).lines().any(|line| line.contains("dark") && line.contains("kept")), "{}", screen(&app));
+    // Without colours there is nothing to choose.
+    app.display.themes = ThemeChoice::new(ThemeName::Auto, Background::Dark, ColorDepth::None);
+    press(&mut app, "Esc :");
+    type_and_answer(&mut app, "theme choose");
+    press(&mut app, "Enter");
+    assert!(app.views.is_empty() && screen(&app).contains("only one theme"), "{}", screen(&app));
 }

@@ -189,6 +189,33 @@ impl ThemeChoice {
         std::mem::replace(&mut self.background, background) != background && self.follows_background()
     }
 
+    /// Lists the themes that can be shown, with their names: the built-in ones, then the user's own, which has no
+    /// [`ThemeName`]. Without colours there is only the one on the screen.
+    pub fn list(&self) -> Vec<(Option<ThemeName>, String)> {
+        if self.depth == ColorDepth::None {
+            return vec![(self.shown, self.name().to_owned())];
+        }
+        let builtin = ThemeName::TABLE.iter().map(|(name, word)| (Some(*name), (*word).to_owned()));
+        builtin.chain(self.own.iter().map(|(name, _)| (None, name.clone()))).collect()
+    }
+
+    /// Returns the theme on the screen; `None` for the user's own.
+    pub fn shown(&self) -> Option<ThemeName> {
+        self.shown
+    }
+
+    /// Shows a theme of [`ThemeChoice::list`].
+    pub fn show(&mut self, theme: Option<ThemeName>) {
+        if theme.is_some() || self.own.is_some() {
+            self.shown = theme;
+        }
+    }
+
+    /// Returns the name that the settings have.
+    pub fn kept(&self) -> &str {
+        &self.kept
+    }
+
     /// Switches to a built-in theme. Without colours nothing changes.
     pub fn switch_to(&mut self, name: ThemeName) {
         if self.depth != ColorDepth::None {

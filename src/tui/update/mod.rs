@@ -195,18 +195,23 @@ pub(crate) fn show_theme(app: &mut App, name: ThemeName) {
     apply_theme(app);
 }
 
+/// Draws with the chosen theme.
+pub(crate) fn refresh_theme(app: &mut App) {
+    app.display.theme = app.display.themes.theme();
+    rebuild_page(app);
+}
+
 fn apply_theme(app: &mut App) {
-    let display = &mut app.display;
-    display.theme = display.themes.theme();
+    refresh_theme(app);
+    let display = &app.display;
     let (name, is_kept) = (display.themes.name().to_owned(), display.themes.is_kept());
     let key = app.keymap.key_of(KeyContext::Global, Action::KeepTheme).filter(|_| !is_kept);
     let hint = key.map_or_else(String::new, |key| format!("; {key} keeps it"));
     app.show_notice(NoticeLevel::Info, format!("theme {name}{hint}"));
-    rebuild_page(app);
 }
 
 /// Asks to write the theme on the screen into the user's settings.
-fn keep_theme(app: &mut App, commands: &mut Vec<AppCommand>) {
+pub(crate) fn keep_theme(app: &mut App, commands: &mut Vec<AppCommand>) {
     match app.display.themes.is_kept() {
         true => app.show_notice(NoticeLevel::Info, format!("the settings name {}", app.display.themes.name())),
         false => commands.push(AppCommand::KeepTheme(app.display.themes.name().to_owned())),

@@ -22,6 +22,7 @@ pub(crate) mod prompt;
 pub(crate) mod review_form;
 mod revision_list;
 pub(crate) mod stats;
+mod theme_picker;
 pub(crate) mod triage;
 mod window;
 

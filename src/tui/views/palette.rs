@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::prompt::{draw_line_edit, edit_line};
 use super::window::{draw_window, place_window};
-use super::{KeyPress, View, ViewFlow, ViewRequest, change_view};
+use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, theme_picker};
 use crate::domain::text;
 use crate::tui::app::{App, Pane};
 use crate::tui::draw;
@@ -32,6 +32,8 @@ pub enum PaletteTarget {
     Action(Action),
     /// Switches to a built-in theme.
     Theme(ThemeName),
+    /// Opens the theme picker.
+    Themes,
     /// Switches ASCII glyphs on or off.
     Ascii(bool),
     /// Selects a run, by its id.
@@ -47,7 +49,7 @@ impl PaletteTarget {
     fn kind(&self) -> &'static str {
         match self {
             Self::Action(_) => "command",
-            Self::Theme(_) | Self::Ascii(_) => "setting",
+            Self::Theme(_) | Self::Themes | Self::Ascii(_) => "setting",
             Self::Run(_) => "run",
             Self::Finding(_) => "finding",
             Self::File(_) => "file",
@@ -56,7 +58,7 @@ impl PaletteTarget {
 
     /// Returns true for a row that is listed before anything is typed.
     fn is_command(&self) -> bool {
-        matches!(self, Self::Action(_) | Self::Theme(_) | Self::Ascii(_))
+        matches!(self, Self::Action(_) | Self::Theme(_) | Self::Themes | Self::Ascii(_))
     }
 }
 
@@ -347,6 +349,7 @@ fn collect_entries(app: &App) -> Arc<[PaletteEntry]> {
         |target, text: String, words: &str| PaletteEntry { target, text, words: words.to_owned(), hint: String::new() };
     let themes = ThemeName::TABLE
         .map(|(name, word)| setting(PaletteTarget::Theme(name), format!("theme: {word}"), "colour color"));
+    let picker = setting(PaletteTarget::Themes, "theme: choose from a list, shown at once".to_owned(), "colour color");
     let to_ascii = app.display.glyphs != glyphs::ASCII;
     let glyph_text = if to_ascii { "glyphs: ASCII only" } else { "glyphs: Unicode" };
     let ascii = setting(PaletteTarget::Ascii(to_ascii), glyph_text.to_owned(), "ascii unicode symbols");
@@ -362,7 +365,7 @@ fn collect_entries(app: &App) -> Arc<[PaletteEntry]> {
         words: "command program".to_owned(),
         hint: key_of(Action::Custom(index)),
     });
-    own.chain(actions).chain(themes).chain([ascii]).chain(files).collect()
+    own.chain(actions).chain([picker]).chain(themes).chain([ascii]).chain(files).collect()
 }
 
 /// Groups of commands in the order of the palette.
@@ -390,6 +393,7 @@ fn run_target(app: &mut App, target: PaletteTarget, commands: &mut Vec<AppComman
     match target {
         PaletteTarget::Action(action) => update::run_chosen_action(app, action, commands),
         PaletteTarget::Theme(name) => update::show_theme(app, name),
+        PaletteTarget::Themes => theme_picker::open(app),
         PaletteTarget::Ascii(is_on) => {
             app.display.glyphs = if is_on { glyphs::ASCII } else { glyphs::UNICODE };
             update::rebuild_page(app);
