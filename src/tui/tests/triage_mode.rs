@@ -410,3 +410,18 @@ fn a_decision_has_the_cards_of_similar_findings_read_again() {
     }
     assert!(requested.contains(&finding_id(1)), "the shown one: {requested:?}");
 }
+
+#[test]
+fn a_small_screen_keeps_the_position_the_place_and_a_line_of_code() {
+    let mut app = open(40, 10);
+    let shown = screen(&app);
+    let lines: Vec<&str> = shown.lines().map(str::trim).collect();
+    assert!(lines[1].starts_with("1 of 4 · P0 · open"), "{shown}");
+    assert_eq!(lines[2], "src/config.rs:7", "{shown}");
+    assert!(lines[3].starts_with("a token in the source"), "{shown}");
+    assert!(shown.contains("let mut sum") || shown.contains("sum +="), "the code: {shown}");
+    let commands = decide(&mut app, "a");
+    store(&mut app, commands);
+    assert!(head(&app).starts_with("2 of 4 · P1"), "{}", screen(&app));
+    assert!(head(&app).ends_with("addressed 1"), "a verdict that was given is counted: {}", screen(&app));
+}

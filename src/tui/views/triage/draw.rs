@@ -6,6 +6,7 @@ use ratatui::layout::{Position, Rect};
 use unicode_width::UnicodeWidthStr;
 
 use super::TriageView;
+use super::queue::VerdictCounts;
 use crate::domain::text;
 use crate::store::FindingRow;
 use crate::tui::app::App;
@@ -26,6 +27,8 @@ const MIN_ONE_ROW_COLUMNS: u16 = 150;
 const MIN_BESIDE_COLUMNS: u16 = 100;
 /// Columns of space at both edges of the screen.
 const MARGIN: u16 = 1;
+/// Columns between two counts.
+const COUNT_GAP: u16 = 3;
 /// Fewest rows of code, as far as the screen has them.
 const MIN_CODE_ROWS: u16 = 4;
 
@@ -128,9 +131,12 @@ fn compute_areas(app: &App, view: &TriageView) -> TriageAreas {
             let rows = lines
                 .min((upper / 2).max(upper.saturating_sub(code_lines.saturating_add(1))))
                 .min(upper.saturating_sub(1));
-            code.height = upper.saturating_sub(rows + 1);
-            rules.push(code.bottom());
-            Some(PatchArea::Below(row(code.bottom() + 1, rows)))
+            // A patch without a row would take the row of the code for its title.
+            (rows > 0).then(|| {
+                code.height = upper.saturating_sub(rows + 1);
+                rules.push(code.bottom());
+                PatchArea::Below(row(code.bottom() + 1, rows))
+            })
         }
     };
     TriageAreas { head, code, patch, text, rules, reasons }
@@ -196,20 +202,20 @@ fn draw_doc(painter: &mut Painter<'_>, area: Rect, doc: &Doc, scroll: usize) {
 fn draw_head(painter: &mut Painter<'_>, view: &TriageView, area: Rect) {
     let app = painter.app;
     let Rect { x, y, width, .. } = area;
-    let counts = view.queue.counts();
-    let said = [("addressed", counts.addressed), ("dismissed", counts.dismissed), ("later", counts.later)];
-    let mut end = x + width;
-    for (word, count) in said.into_iter().rev() {
-        let text = format!("{word} {count}");
-        let role = if count > 0 { Role::Normal } else { Role::Faint };
-        end -= painter.draw_text_right(x, y, end - x, &text, role).min(end - x);
-        end = end.saturating_sub(3).max(x);
-    }
     let finding = view.queue.current().and_then(|item| app.finding_by_id(&item.finding));
     let place = match view.queue.position() {
         Some(position) => format!("{position} of {}", view.queue.len()),
         None => "Triage".to_owned(),
     };
+    // On a narrow screen the position and the priority stay, and the counts go.
+    let priority = finding.as_ref().map_or(0, |finding| priority_label(finding.priority).width() + 3);
+    let room = usize::from(width).saturating_sub(place.width() + priority);
+    let mut end = x + width;
+    for (text, is_some) in fit_counts(view.queue.counts(), room).into_iter().rev() {
+        let role = if is_some { Role::Normal } else { Role::Faint };
+        end -= painter.draw_text_right(x, y, end - x, &text, role).min(end - x);
+        end = end.saturating_sub(COUNT_GAP).max(x);
+    }
     let mut at = x + painter.draw_text(x, y, end.saturating_sub(x), &place, Role::Title);
     let Some(finding) = finding else { return };
     let status = app.current_status(&finding);
@@ -233,6 +239,18 @@ fn draw_head(painter: &mut Painter<'_>, view: &TriageView, area: Rect) {
         ..=2 => painter.draw_text(x + used + 2, y + 1, width.saturating_sub(used + 2), &title, Role::Strong),
         _ => painter.draw_text(x, y + 2, width, &shorten(&title, usize::from(width), ellipsis), Role::Strong),
     };
+}
+
+/// Returns the counts of verdicts that fit into `room` columns with a gap before each, and whether they are more than zero:
+/// all, else those of verdicts that were given, else none.
+fn fit_counts(counts: VerdictCounts, room: usize) -> Vec<(String, bool)> {
+    let said = [("addressed", counts.addressed), ("dismissed", counts.dismissed), ("later", counts.later)];
+    let all = said.map(|(word, count)| (format!("{word} {count}"), count > 0)).to_vec();
+    let given = all.iter().filter(|(_, is_some)| *is_some).cloned().collect();
+    let width = |texts: &Vec<(String, bool)>| {
+        texts.iter().map(|(text, _)| text.width() + usize::from(COUNT_GAP)).sum::<usize>()
+    };
+    [all, given].into_iter().find(|texts| width(texts) <= room).unwrap_or_default()
 }
 
 /// Returns the reasons that fit into their row, each with its columns and its key.
