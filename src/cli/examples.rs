@@ -173,7 +173,12 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     ("keys", &[("revdeck keys", "every key with the file that binds it")]),
     (
         "reviewers",
-        &[("revdeck reviewers list", "who can review"), ("revdeck reviewers test sonnet", "one small request")],
+        &[
+            ("revdeck reviewers list", "who can review"),
+            ("revdeck reviewers test sonnet", "one small request"),
+            ("revdeck reviewers discover", "models of Ollama and llama.cpp on this machine"),
+            ("revdeck reviewers discover qwen3-coder:30b --add", "make one of them a reviewer"),
+        ],
     ),
     ("tokens", &[("revdeck tokens src/main.rs", "how large a file is for a model")]),
     ("doctor", &[("revdeck doctor", "what is wrong, and what to do")]),

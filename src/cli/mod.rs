@@ -21,6 +21,7 @@ mod context;
 mod context_eval;
 mod crash_report;
 mod details;
+mod discover;
 mod doctor;
 mod error;
 mod examples;

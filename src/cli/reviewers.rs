@@ -1,10 +1,11 @@
-//! `revdeck reviewers`: lists and tests reviewers.
+//! `revdeck reviewers`: lists, tests and discovers reviewers.
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use serde_json::{Value, json};
 
 use super::args::PlainFormat;
+use super::discover::{self, DiscoverArgs};
 use super::error::{CliError, CliExitCode};
 use super::session::{Invocation, detect_look, read_variable};
 use super::{complete, output};
@@ -39,6 +40,8 @@ enum ReviewersCommand {
         #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
         format: PlainFormat,
     },
+    /// Find models of Ollama, llama.cpp and similar servers on this machine, and make reviewers of them
+    Discover(DiscoverArgs),
 }
 
 /// Runs `revdeck reviewers`.
@@ -92,6 +95,7 @@ pub fn run(invocation: &Invocation, arguments: &ReviewersArgs) -> Result<CliExit
             }
             Ok(CliExitCode::Done)
         }
+        ReviewersCommand::Discover(arguments) => discover::run(invocation, arguments, &loaded, &models),
     }
 }
 
@@ -104,7 +108,11 @@ fn find_reviewer<'a>(settings: &'a Settings, name: &str) -> Result<&'a ReviewerS
         None => {
             let known: Vec<&str> = models().map(|(name, _)| name.as_str()).collect();
             let hint = match known.is_empty() {
-                true => "describe one in your config.toml: `revdeck config defaults` shows how".to_owned(),
+                true => {
+                    "describe one in your config.toml: `revdeck config defaults` shows how, and `revdeck reviewers \
+                         discover` finds models on this machine"
+                        .to_owned()
+                }
                 false => format!("there are: {}", known.join(", ")),
             };
             Err(CliError::usage(format!("there is no reviewer named {name:?} that talks to a model")).hint(hint))

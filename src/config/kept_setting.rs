@@ -44,16 +44,25 @@ pub fn set_user_setting(path: &Path, keys: &[&str], value: Option<&str>) -> Resu
         (None, Some(value)) => table[key] = toml_edit::value(value),
         (_, None) => drop(table.remove(key)),
     }
+    replace_file(path, &real, &document.to_string())
+}
+
+/// Replaces the file at `real` by one with this text and the same permissions; creates its folder. Errors name `path`.
+///
+/// # Errors
+///
+/// Fails if the file cannot be written; it is then unchanged.
+pub(super) fn replace_file(path: &Path, real: &Path, text: &str) -> Result<(), ConfigError> {
     let failed = |source| ConfigError::Write { path: path.to_owned(), source };
     let folder = real.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(failed)?;
     let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    temporary.write_all(document.to_string().as_bytes()).map_err(failed)?;
-    if let Ok(metadata) = std::fs::metadata(&real) {
+    temporary.write_all(text.as_bytes()).map_err(failed)?;
+    if let Ok(metadata) = std::fs::metadata(real) {
         temporary.as_file().set_permissions(metadata.permissions()).map_err(failed)?;
     }
     temporary.as_file().sync_all().map_err(failed)?;
-    temporary.persist(&real).map_err(|error| failed(error.error))?;
+    temporary.persist(real).map_err(|error| failed(error.error))?;
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 //! - A reviewed repository can set only harmless keys (thresholds, ignored paths, scope).
 //! - A setting is one field in `settings.rs`, and its default and explanation in `assets/config.toml`.
 
+mod added_reviewer;
 mod clock;
 mod closest_word;
 mod custom_commands;
@@ -27,6 +28,7 @@ mod strictness;
 mod tests;
 mod user_guidelines;
 
+pub(crate) use added_reviewer::{add_reviewers, render_reviewer};
 pub(crate) use clock::ClockAndIds;
 pub(crate) use closest_word::did_you_mean;
 pub use custom_commands::{CommandField, CommandPart, CommandPlace, CommandWord, CustomCommand};

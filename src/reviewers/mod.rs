@@ -1,7 +1,7 @@
 //! Reviewers: the parts that read code and report problems.
 //!
 //! The built-in analyzer needs no network and no key; [`http`] sends the code to language models; [`command`] runs
-//! command-line agents.
+//! command-line agents. `local` finds servers of models on this machine.
 //!
 //! - A reviewer reads the objects of the snapshot only, never the working tree.
 //! - A reviewer records nothing. Its report is data for the review engine.
@@ -12,6 +12,7 @@ pub mod command;
 mod error_class;
 pub mod http;
 mod json_access;
+pub(crate) mod local;
 
 use thiserror::Error;
 

@@ -125,6 +125,9 @@ pub(crate) use recovery::reconcile::ReconcileReport;
 pub(crate) use recovery::retention::{RetentionLimits, RetentionReport};
 pub(crate) use repository_rules::RepositoryRules;
 pub(crate) use reviewer_access::ReviewerAccess;
+pub(crate) use reviewer_access::local_reviewers::{
+    DiscoveredServer, DiscoveryRequest, LocalReviewer, ModelTests, ToolVerdict, WindowSource, discover_reviewers,
+};
 pub(crate) use reviewer_access::missing_key::MissingKey;
 pub(crate) use reviewer_access::model_reviewer::max_turns;
 pub(crate) use reviewer_access::review_cost::{AutomaticReviewer, CostLimit, ReviewerTerms};

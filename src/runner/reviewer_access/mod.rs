@@ -1,5 +1,6 @@
 //! Access to reviewers: their identity, their clients, their prompts and what they may spend.
 
+pub(super) mod local_reviewers;
 pub(super) mod missing_key;
 pub(super) mod model_reviewer;
 mod panels;
