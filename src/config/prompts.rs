@@ -3,7 +3,7 @@
 //!
 //! | file | placeholders, optional ones in brackets |
 //! |---|---|
-//! | `system.md` | none: the reviewer's role, what to report and how |
+//! | `system.md`, `system-short.md` | none: the reviewer's role, what to report and how; the short one for small windows |
 //! | `task.md` | `diff`, [`scope`, `rules`, `patterns`, `known`, `not_shown`, `context`, `later`] |
 //! | `more.md` | `diff`, `[later]` |
 //! | `turn-investigate.md`, `turn-analyse.md`, `turn-finish.md` | [`turn`, `of`] |
@@ -74,6 +74,8 @@ macro_rules! prompts {
 prompts! {
     /// The reviewer's role, what to report and how.
     System "system" [] [],
+    /// The same in a third of the tokens, for a model with a small window and without tools.
+    SystemShort "system-short" [] [],
     /// The pinned task.
     Task "task" ["diff"] ["scope", "rules", "patterns", "known", "not_shown", "context", "later"],
     /// The next part of the diff.
@@ -120,6 +122,7 @@ prompts! {
 #[derive(Debug, Clone, Copy)]
 pub enum Prompt<'a> {
     System,
+    SystemShort,
     Task {
         /// Reviewed scope in words.
         scope: &'a str,
@@ -217,6 +220,7 @@ impl<'a> Prompt<'a> {
     pub fn name(&self) -> PromptName {
         match self {
             Self::System => PromptName::System,
+            Self::SystemShort => PromptName::SystemShort,
             Self::Task { .. } => PromptName::Task,
             Self::More { .. } => PromptName::More,
             Self::TurnInvestigate { .. } => PromptName::TurnInvestigate,
@@ -248,7 +252,7 @@ impl<'a> Prompt<'a> {
         let text = |text: &'a str| if text.trim().is_empty() { "none" } else { text }.into();
         let number = |number: u64| Cow::Owned(number.to_string());
         match *self {
-            Self::System | Self::Last | Self::Cut | Self::RetryEmpty | Self::Agent => Vec::new(),
+            Self::System | Self::SystemShort | Self::Last | Self::Cut | Self::RetryEmpty | Self::Agent => Vec::new(),
             Self::Resolve | Self::ResolveAgent | Self::ResolveEdits | Self::Ask => Vec::new(),
             Self::ResolveTask { findings, code, again } => {
                 vec![("findings", text(findings)), ("code", text(code)), ("again", text(again))]
@@ -425,6 +429,7 @@ mod tests {
     fn marked() -> Vec<Prompt<'static>> {
         vec![
             Prompt::System,
+            Prompt::SystemShort,
             Prompt::Task {
                 scope: "=scope=",
                 rules: "=rules=",

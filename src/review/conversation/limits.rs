@@ -20,6 +20,8 @@ pub struct ConversationLimits {
     pub window_tokens: u64,
     /// Maximum number of tokens in one answer.
     pub output_tokens: u64,
+    /// `true` if the model is given tools, so that the window needs room for their results.
+    pub has_tools: bool,
     /// The window slides after this turn ...
     pub slide_after_turn: u32,
     /// ... if it holds more messages than this ...
@@ -45,6 +47,7 @@ impl ConversationLimits {
             max_turns: 1,
             window_tokens: 0,
             output_tokens: 0,
+            has_tools: false,
             slide_after_turn: 0,
             slide_over_messages: 0,
             keep_messages: 0,
@@ -60,9 +63,13 @@ impl ConversationLimits {
     pub const MAX_SUMMARY_TOKENS: u64 = 2_000;
 
     /// Returns the maximum tokens of the pinned part: system prompt, tools, and the task with the first parts of the
-    /// diff.
+    /// diff. It is half of the window, or two thirds without tools: then a later part of the diff and answers are all that
+    /// follows.
     pub fn pinned_tokens(&self) -> u64 {
-        self.window_tokens / 2
+        match self.has_tools {
+            true => self.window_tokens / 2,
+            false => self.window_tokens * 2 / 3,
+        }
     }
 
     /// Returns the maximum tokens of a later part of the diff.

@@ -15,6 +15,7 @@ fn limits() -> ConversationLimits {
         max_turns: 20,
         window_tokens: WINDOW,
         output_tokens: 8_000,
+        has_tools: true,
         slide_after_turn: 5,
         slide_over_messages: 15,
         keep_messages: 10,

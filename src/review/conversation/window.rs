@@ -402,6 +402,7 @@ mod tests {
             max_turns: 20,
             window_tokens: window,
             output_tokens: 1_000,
+            has_tools: true,
             slide_after_turn: 5,
             slide_over_messages: 15,
             keep_messages: 10,

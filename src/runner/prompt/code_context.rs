@@ -32,8 +32,13 @@ use crate::tokens;
 
 /// Minimum useful budget, in tokens.
 const MIN_CONTEXT_TOKENS: u64 = 200;
-/// Divisor of the window that limits the code around the change: a fifth.
+/// Divisor of the window that limits the code around the change: a fifth. A model with tools reads more by itself.
 const WINDOW_DIVISOR: u64 = 5;
+/// Divisor for a model without tools: a half. It gets what the tools would have told.
+const WINDOW_DIVISOR_WITHOUT_TOOLS: u64 = 2;
+/// Factor of the user's limit for a model without tools. Not from the literature: a model with tools reads two or three
+/// files besides the 8,000 tokens of the default.
+const LIMIT_FACTOR_WITHOUT_TOOLS: u32 = 2;
 /// Maximum number of file names per reason why files are not sent.
 const MAX_NAMED_FILES: usize = 8;
 
@@ -48,13 +53,20 @@ pub(in crate::runner) struct WindowRoom {
     pub fixed: u64,
     /// Kept for the first part of the diff.
     pub diff: u64,
+    /// `true` if the model is given tools.
+    pub has_tools: bool,
 }
 
 impl WindowRoom {
-    /// Returns the budget for the code around the change, at most `most`; 0 if it would be below the minimum.
+    /// Returns the budget for the code around the change, at most `most` for a model with tools; 0 if it would be below
+    /// the minimum.
     pub fn budget(self, most: u32) -> u32 {
         let left = self.pinned.saturating_sub(self.fixed).saturating_sub(self.diff);
-        let budget = u64::from(most).min(self.window / WINDOW_DIVISOR).min(left);
+        let (divisor, factor) = match self.has_tools {
+            true => (WINDOW_DIVISOR, 1),
+            false => (WINDOW_DIVISOR_WITHOUT_TOOLS, LIMIT_FACTOR_WITHOUT_TOOLS),
+        };
+        let budget = u64::from(most.saturating_mul(factor)).min(self.window / divisor).min(left);
         if budget < MIN_CONTEXT_TOKENS { 0 } else { budget as u32 }
     }
 }
@@ -305,20 +317,24 @@ mod tests {
     use super::*;
 
     #[rstest]
-    #[case::as_set(70_000, 4_000, 14_000, 8_000, 8_000)]
-    #[case::switched_off(70_000, 4_000, 14_000, 0, 0)]
-    #[case::a_fifth_of_the_window(70_000, 4_000, 1_000, 100_000, 14_000)]
-    #[case::the_change_comes_first(16_000, 4_000, 3_200, 8_000, 800)]
-    #[case::next_to_nothing(16_000, 4_000, 3_900, 8_000, 0)]
-    #[case::no_room(8_000, 5_000, 1_600, 8_000, 0)]
+    #[case::as_set(true, 70_000, 4_000, 14_000, 8_000, 8_000)]
+    #[case::switched_off(true, 70_000, 4_000, 14_000, 0, 0)]
+    #[case::a_fifth_of_the_window(true, 70_000, 4_000, 1_000, 100_000, 14_000)]
+    #[case::the_change_comes_first(true, 16_000, 4_000, 3_200, 8_000, 800)]
+    #[case::next_to_nothing(true, 16_000, 4_000, 3_900, 8_000, 0)]
+    #[case::no_room(true, 8_000, 5_000, 1_600, 8_000, 0)]
+    #[case::twice_without_tools(false, 70_000, 4_000, 14_000, 8_000, 16_000)]
+    #[case::still_switched_off(false, 70_000, 4_000, 14_000, 0, 0)]
+    #[case::all_that_is_left(false, 6_000, 500, 100, 8_000, 2_400)]
     fn the_budget_is_what_the_window_leaves(
+        #[case] has_tools: bool,
         #[case] window: u64,
         #[case] fixed: u64,
         #[case] diff: u64,
         #[case] most: u32,
         #[case] budget: u32,
     ) {
-        assert_eq!(WindowRoom { window, pinned: window / 2, fixed, diff }.budget(most), budget);
+        assert_eq!(WindowRoom { window, pinned: window / 2, fixed, diff, has_tools }.budget(most), budget);
     }
 
     #[rstest]

@@ -23,14 +23,16 @@ use crate::tokens;
 
 /// Maximum size of the project's own rules in a request, in tokens.
 const MAX_RULES_TOKENS: u64 = 3_000;
+/// Divisor of the pinned tokens that limits the project's own rules in a small window: a quarter.
+const RULES_DIVISOR: u64 = 4;
 /// Divisor of the pinned tokens, or of a budget, that limits the constitution: a quarter.
 const CONSTITUTION_DIVISOR: u64 = 4;
 /// Divisor of a budget that limits the diff: a half. The diff gets more if the other parts need less.
 const DIFF_DIVISOR: u64 = 2;
 /// Maximum size of the list of changes without a diff (by name), in tokens. Not from the literature.
 const MAX_OMITTED_TOKENS: u64 = 1_000;
-/// Divisor of a budget that limits each of rules, patterns and the list of changes without a diff: an eighth. For that
-/// list it applies to the pinned tokens, too.
+/// Divisor of a budget that limits each of rules, patterns and the list of changes without a diff: an eighth. For
+/// patterns and that list it applies to the pinned tokens, too.
 const SIDE_PART_DIVISOR: u64 = 8;
 
 /// The subject of a prompt.
@@ -90,9 +92,9 @@ impl PromptTokenLimits {
             // As much as all turns together can send.
             diff: limits.pinned_tokens() + limits.part_tokens() * u64::from(limits.max_turns),
             part: limits.part_tokens(),
-            rules: MAX_RULES_TOKENS,
+            rules: MAX_RULES_TOKENS.min(limits.pinned_tokens() / RULES_DIVISOR),
             constitution: limits.pinned_tokens() / CONSTITUTION_DIVISOR,
-            patterns: prompt_hints::MAX_HINT_TOKENS,
+            patterns: prompt_hints::MAX_HINT_TOKENS.min(limits.pinned_tokens() / SIDE_PART_DIVISOR),
             omitted_files: MAX_OMITTED_TOKENS.min(limits.pinned_tokens() / SIDE_PART_DIVISOR),
             total: u64::MAX,
         }

@@ -33,6 +33,17 @@ const OPINION_CONTEXT_LINES: u32 = 40;
 /// Longest answer for which the window keeps room, in tokens. Not from the literature: 300 findings, and the reasoning
 /// before them.
 pub(in crate::runner) const MAX_ANSWER_TOKENS: u64 = 16_000;
+/// Divisor of the context window that limits the answer, unless the settings name a limit: a quarter. The change and the
+/// code around it need the rest more.
+const ANSWER_DIVISOR: u64 = 4;
+/// Answer in tokens for which there is room in any window: six findings.
+const MIN_ANSWER_TOKENS: u64 = 1_000;
+/// Divisor of the window that limits the descriptions of the tools: a sixth. In a smaller window, the code that tools
+/// would read is better sent at once.
+const TOOLS_DIVISOR: u64 = 6;
+/// Divisor of the window that limits the system prompt of a model without tools: a quarter. A longer one is replaced by
+/// the short one.
+const SYSTEM_DIVISOR: u64 = 4;
 /// Tokens that a provider adds to prompt and messages: 3 tokens each for the system message and for priming the answer
 /// (OpenAI's cookbook, "How to count tokens").
 const PROVIDER_OVERHEAD_TOKENS: u64 = 6;
@@ -204,9 +215,18 @@ impl PromptBuilder<'_> {
         (ready, wish, cancelled): (&IndexReadiness, &ContextTaskInput, &dyn Fn() -> bool),
     ) -> Result<PreparedTask, RunnerError> {
         let TaskReviewer { settings, facts, mask, .. } = who;
-        let limits = self.conversation_limits(settings, facts, record)?;
+        let mut limits = self.conversation_limits(settings, facts, record)?;
         let encoding = facts.encoding;
         let count = move |text: &str| tokens::count_tokens(encoding, text) as u64;
+        let takes_tools = who.tools == ToolSupport::Native && facts.takes_tools(settings.kind);
+        let mut tools = if takes_tools { Toolbox::specs() } else { Vec::new() };
+        let described = tools.iter().map(|tool| count(&serde_json::to_string(tool).unwrap_or_default())).sum::<u64>();
+        let lacks_room_for_tools = described > limits.window_tokens / TOOLS_DIVISOR;
+        if lacks_room_for_tools {
+            tools.clear();
+        }
+        // A command-line agent has tools of its own.
+        limits.has_tools = !tools.is_empty() || settings.kind == ReviewerKind::Command;
         let prompts = Rc::new(self.services.reviewers().load_prompts()?);
         let subject = PromptSubject::new(record, change, &plan, (encoding, mask), cancelled);
         let gathered = self.gather_prompt_material(&subject, &PromptTokenLimits::for_review(&limits), &prompts, wish);
@@ -214,8 +234,11 @@ impl PromptBuilder<'_> {
         let unseen: Vec<&str> = material.left_out.iter().map(|file| file.path.as_str()).collect();
         plan.files.retain(|file| !unseen.contains(&file.path.as_str()));
         plan.left_out.extend(material.left_out.iter().cloned());
-        let native = who.tools == ToolSupport::Native && facts.takes_tools(settings.kind);
         let mut system = prompts.render(&Prompt::System);
+        let is_system_short = !limits.has_tools && count(&system) > limits.window_tokens / SYSTEM_DIVISOR;
+        if is_system_short {
+            system = prompts.render(&Prompt::SystemShort);
+        }
         if settings.kind == ReviewerKind::Command {
             system = format!("{system}\n\n{}", prompts.render(&Prompt::Agent));
         }
@@ -224,7 +247,7 @@ impl PromptBuilder<'_> {
             known_findings: known,
             parts: material.parts.clone(),
             system,
-            tools: if native { Toolbox::specs() } else { Vec::new() },
+            tools,
             limits,
             count: Box::new(count),
             render_prompt: Box::new(|_| String::new()),
@@ -250,6 +273,7 @@ impl PromptBuilder<'_> {
                 pinned: task.limits.pinned_tokens(),
                 fixed: task.fixed_tokens() + words + task.known_tokens(),
                 diff: material.tokens.min(task.limits.part_tokens()),
+                has_tools: task.limits.has_tools,
             };
             let budget = room.budget(most);
             packed = self.pack_code_context(&subject, (budget, Vec::new()), gathered.documents(), (ready, wish));
@@ -263,6 +287,12 @@ impl PromptBuilder<'_> {
         packed = packed
             .prepend_pieces(&gathered.pieces(task.first_part_count()), &|text| tokens::count_tokens(encoding, text));
         packed.notes.extend(gathered.notes());
+        if lacks_room_for_tools {
+            packed.notes.push("the window is too small for tools: more code is sent instead".to_owned());
+        }
+        if is_system_short {
+            packed.notes.push("the window is small: the short instructions (system-short.md) are sent".to_owned());
+        }
         packed.notes.extend(list_withheld(&material.over_budget, &task.plan.left_out));
         Ok(PreparedTask { task, packed })
     }
@@ -352,11 +382,15 @@ impl PromptBuilder<'_> {
         record: &RunRecord,
     ) -> Result<ConversationLimits, RunnerError> {
         let window = &self.services.settings.window;
-        let answer = facts.max_output.min(MAX_ANSWER_TOKENS);
+        let mut answer = facts.max_output.min(MAX_ANSWER_TOKENS);
+        if settings.max_output.is_none() {
+            answer = answer.min((facts.context_window / ANSWER_DIVISOR).max(MIN_ANSWER_TOKENS));
+        }
         Ok(ConversationLimits {
             max_turns: max_turns(settings, window),
             window_tokens: window.max_tokens.min(facts.context_window.saturating_sub(answer)),
             output_tokens: answer,
+            has_tools: facts.takes_tools(settings.kind),
             slide_after_turn: window.slide_after_turn,
             slide_over_messages: window.slide_over_messages,
             keep_messages: window.keep_messages,
