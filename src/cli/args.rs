@@ -172,7 +172,7 @@ pub enum CliCommand {
     Config(config::ConfigArgs),
     /// Print the keys of the cockpit, with the file that binds each
     Keys(keys::KeysArgs),
-    /// List and test reviewers
+    /// List, test and discover reviewers
     Reviewers(reviewers::ReviewersArgs),
     /// Count the tokens of files
     Tokens(tokens::TokensArgs),

@@ -1,5 +1,6 @@
 //! `revdeck reviewers discover`: finds models on this machine and makes reviewers of them.
 
+use std::io::IsTerminal;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::Args;
@@ -84,7 +85,7 @@ pub fn run(
         window: arguments.window,
     };
     let say = |model: &str| {
-        if output::has_color_on_stderr() {
+        if std::io::stderr().is_terminal() {
             output::print_note(&format!("testing {model} …"));
         }
     };

@@ -165,7 +165,7 @@ pub fn find_servers(
     cancelled: &dyn Fn() -> bool,
 ) -> std::io::Result<Vec<(SocketAddr, LocalAnswer)>> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let found = runtime.block_on(async {
+    let mut found = runtime.block_on(async {
         let mut asked = JoinSet::new();
         for (index, address) in addresses.iter().copied().enumerate().filter(|(_, address)| address.ip().is_loopback())
         {
@@ -180,7 +180,6 @@ pub fn find_servers(
     });
     // Requests under way are dropped with the runtime.
     runtime.shutdown_background();
-    let mut found = found;
     found.sort_by_key(|(index, ..)| *index);
     Ok(found.into_iter().map(|(_, address, answer)| (address, answer)).collect())
 }
