@@ -146,8 +146,14 @@ fn cut_finding(look: &TextOptions, finding: &Finding, room: usize) -> String {
     let mut cut = finding.clone();
     let code = std::mem::take(&mut cut.quoted_code).len();
     let replacement = cut.suggestion.as_mut().and_then(|it| it.replacement.take()).map_or(0, |text| text.len());
+    let voices = cut.voices.iter_mut().map(|voice| std::mem::take(&mut voice.explanation).len()).sum::<usize>();
     let note = |explanation: usize| {
-        let parts = [("the code", code), ("the replacement", replacement), ("of the explanation", explanation)];
+        let parts = [
+            ("the code", code),
+            ("the replacement", replacement),
+            ("explanations of reviewers", voices),
+            ("of the explanation", explanation),
+        ];
         let parts: Vec<String> = parts
             .into_iter()
             .filter(|(_, bytes)| *bytes > 0)

@@ -271,4 +271,9 @@ impl Finding {
     pub fn lines(&self) -> super::LineRange {
         super::LineRange::new(self.line_start, self.line_end)
     }
+
+    /// Returns the position among the voices of the report whose words are those of the finding.
+    pub fn own_voice(&self) -> Option<usize> {
+        self.voices.iter().position(|voice| voice.title == self.title && voice.explanation == self.explanation)
+    }
 }

@@ -5,7 +5,7 @@
 //! - A suggested replacement in which a secret is masked is dropped: it would write the mask into the file.
 
 use crate::domain::text::{sanitize_line, sanitize_lines};
-use crate::domain::{Finding, FindingStatus, Priority, Suggestion};
+use crate::domain::{Finding, FindingStatus, Priority, Suggestion, Voice};
 use crate::masking::Mask;
 
 /// Beginning of the marks that stand for masked secrets.
@@ -80,6 +80,7 @@ impl ExportedFinding {
                 replacement: suggestion.replacement.clone().filter(|text| is_free_of_secrets(text)),
                 lines: suggestion.lines,
             }),
+            voices: finding.voices.iter().map(mask_voice).collect(),
             ..finding.clone()
         };
         Self { finding, suppressed: suppressed.map(|reason| line(&reason)) }
@@ -126,6 +127,15 @@ impl FindingExport {
     /// Returns [`FindingExport::main_path`], or the folder of the repository.
     pub fn place(&self) -> &str {
         if self.main_path.is_empty() { "." } else { &self.main_path }
+    }
+}
+
+fn mask_voice(voice: &Voice) -> Voice {
+    Voice {
+        reviewer: sanitize_line(&voice.reviewer).into_owned(),
+        title: sanitize_line(&mask(&voice.title)).into_owned(),
+        explanation: sanitize_lines(&mask(&voice.explanation), TAB_COLUMNS),
+        ..voice.clone()
     }
 }
 

@@ -81,6 +81,9 @@ pub fn encode_finding(finding: &Finding) -> Value {
     let mut value = to_object(finding);
     value.entry("suggestion").or_insert(Value::Null);
     value.entry("pattern").or_insert(Value::Null);
+    for key in ["voices", "steps", "disputed"] {
+        value.entry(key).or_insert_with(|| json!([]));
+    }
     Value::Object(value)
 }
 

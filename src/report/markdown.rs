@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::panel;
 use super::text::{self, format_masked};
 use super::text_style::TextOptions;
 use crate::domain::text::{sanitize_line, sanitize_lines};
@@ -94,8 +95,22 @@ pub fn render_finding(finding: &Finding) -> String {
             item.push_str(&format_fence(replacement, fence_language(&finding.repo_relative_path)));
         }
     }
+    item.push_str(&render_panel(finding));
     item.push_str(&format!("  {}\n\n", format_code_span(finding.finding_id.as_str())));
     item
+}
+
+/// Renders what the reviewers of a panel said about a finding, as a list inside its item; empty for the finding of a single
+/// reviewer.
+fn render_panel(finding: &Finding) -> String {
+    let voices = panel::describe_voices(finding).into_iter().map(|voice| match voice.words.is_empty() {
+        true => voice.lead,
+        false => format!("{}: {}", voice.lead, voice.words),
+    });
+    let disputes = panel::describe_disputes(finding).into_iter().map(|dispute| format!("disputed: {dispute}"));
+    let lines = voices.chain(panel::describe_steps(finding)).chain(disputes);
+    let list: String = lines.map(|line| format!("  - {}\n", escape(&line))).collect();
+    if list.is_empty() { list } else { format!("{list}\n") }
 }
 
 fn without_color(look: &TextOptions) -> TextOptions {

@@ -17,6 +17,7 @@ mod gitlab;
 pub(crate) mod json;
 mod junit;
 pub(crate) mod markdown;
+pub(crate) mod panel;
 mod quickfix;
 mod rdjsonl;
 mod rules;

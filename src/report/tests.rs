@@ -2,10 +2,11 @@
 
 use insta::assert_snapshot;
 
-use super::{ExportedFinding, FindingExport, OutputFormat};
+use super::{ExportedFinding, FindingExport, OutputFormat, TextOptions};
 use crate::domain::text::is_unsafe;
 use crate::domain::{
-    Confidence, Finding, FindingId, FindingStatus, Kind, LineRange, Priority, Severity, Suggestion, Time,
+    Confidence, Dispute, Finding, FindingId, FindingStatus, FindingStep, Kind, KindRecord, LineRange, Priority,
+    Severity, Suggestion, Time, Voice,
 };
 
 /// Formats with a renderer for other programs.
@@ -170,4 +171,69 @@ fn a_workflow_command_stays_on_its_line() {
         assert_eq!(names, ["file", "line", "endLine", "title"], "{line}");
         assert!(!message.is_empty(), "{line}");
     }
+}
+
+/// Finding of a panel: three reviewers with hostile names and words.
+fn panel_finding() -> Finding {
+    let own = finding(Kind::Performance, Priority::P2, "src/a.rs", 3, "Each row copies the list");
+    let voice = |reviewer: &str, priority: Priority, kind: Kind, title: &str, explanation: &str| Voice {
+        reviewer: reviewer.into(),
+        run_id: own.first_run_id.clone(),
+        finding_id: own.finding_id.clone(),
+        priority,
+        confidence: Confidence::Medium,
+        kind,
+        title: title.into(),
+        explanation: explanation.into(),
+        line_start: 4,
+        line_end: 4,
+    };
+    let record = KindRecord { reviewer: "gpt".into(), kind: Kind::Performance, accepted: 3, decided: 24 };
+    let hostile = format!("<b>\u{1b}[2J@all {SECRET}");
+    Finding {
+        voices: vec![
+            Voice { line_start: 3, ..voice("claude", Priority::P2, own.kind, &own.title, &own.explanation) },
+            voice("g\u{9b}pt", Priority::P0, Kind::Correctness, &hostile, "`clone` in a loop.\nIt is quadratic."),
+            voice("third", Priority::P2, own.kind, "The list is cloned", ""),
+        ],
+        steps: vec![
+            FindingStep::Agreed { voices: 3, reviewers: 3, from: Confidence::Medium, to: Confidence::High },
+            FindingStep::Lowered { from: Priority::P1, to: Priority::P2, because: record },
+        ],
+        disputed: vec![Dispute::Alone { reviewer: "gpt".into(), silent: vec!["a".into(), "b".into()] }],
+        ..own
+    }
+}
+
+#[test]
+fn a_finding_of_a_panel_shows_every_word_and_lets_nothing_hostile_through() {
+    let finding = panel_finding();
+    let look = TextOptions { color: false, ascii: false, width: Some(80), now: Time::UNIX_EPOCH };
+    let json = super::json::to_json_text(&super::json::encode_finding(&ExportedFinding::new(&finding, None).finding));
+    let parsed: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let shown = [
+        super::text::render_finding(&look, &finding, &[]),
+        super::markdown::render_finding(&finding),
+        serde_json::to_string_pretty(&parsed).expect("JSON"),
+    ];
+    for text in &shown {
+        assert!(!text.contains(&SECRET[4..]), "{text}");
+        assert_eq!(text.chars().find(|c| is_unsafe(*c) && *c != '\n'), None, "{text:?}");
+    }
+    assert_snapshot!("panel", shown.join("\n---\n"));
+}
+
+#[test]
+fn a_finding_of_one_reviewer_is_stored_as_before_and_an_old_record_is_read() {
+    let own = finding(Kind::Performance, Priority::P2, "src/a.rs", 3, "Each row copies the list");
+    let stored = serde_json::to_string(&own).expect("JSON");
+    for key in ["voices", "steps", "disputed"] {
+        assert!(!stored.contains(key), "{stored}");
+    }
+    assert_eq!(serde_json::from_str::<Finding>(&stored).expect("a finding"), own);
+    let panel = panel_finding();
+    let stored = serde_json::to_string(&panel).expect("JSON");
+    assert_eq!(serde_json::from_str::<Finding>(&stored).expect("a finding"), panel);
+    let encoded = super::json::encode_finding(&own);
+    assert_eq!((&encoded["voices"], &encoded["disputed"]), (&serde_json::json!([]), &serde_json::json!([])));
 }

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::panel;
 use super::text_style::{TextOptions, TextStyle};
 use crate::domain::text::{format_count, format_thousands, sanitize_line, sanitize_lines};
 use crate::domain::{
@@ -401,6 +402,26 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
     text
 }
 
+/// Renders what the reviewers of a panel said about a finding; empty for the finding of a single reviewer.
+fn render_panel(look: &TextOptions, finding: &Finding) -> String {
+    let mut text = String::new();
+    let mut push = |line: &str, indent: usize| {
+        if text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&look.wrap(line, indent));
+    };
+    for voice in panel::describe_voices(finding) {
+        push(&voice.lead, 0);
+        if !voice.words.is_empty() {
+            push(&voice.words, 2);
+        }
+    }
+    panel::describe_steps(finding).iter().for_each(|step| push(step, 0));
+    panel::describe_disputes(finding).iter().for_each(|dispute| push(&format!("disputed: {dispute}"), 0));
+    text
+}
+
 /// Renders a finding for `show`, with its decisions.
 pub fn render_finding(look: &TextOptions, finding: &Finding, history: &[Disposition]) -> String {
     let mut text = format!(
@@ -432,6 +453,7 @@ pub fn render_finding(look: &TextOptions, finding: &Finding, history: &[Disposit
             }
         }
     }
+    text.push_str(&render_panel(look, finding));
     text.push('\n');
     let dot = look.separator();
     text.push_str(&format!(

@@ -30,8 +30,16 @@ impl ConceptSet {
         self.0 == 0
     }
 
+    /// Returns true if both have a concept in common. Consequences count only if one of them has nothing else: a program
+    /// crashes for many reasons.
     pub fn overlaps(self, other: Self) -> bool {
-        self.0 & other.0 != 0
+        let common = self.0 & other.0;
+        if self.has_causes() && other.has_causes() { common & !CONSEQUENCES != 0 } else { common != 0 }
+    }
+
+    /// Returns true if there is more than a consequence.
+    pub fn has_causes(self) -> bool {
+        self.0 & !CONSEQUENCES != 0
     }
 
     pub fn union(self, other: Self) -> Self {
@@ -41,32 +49,36 @@ impl ConceptSet {
 
 /// Words of each concept in lower case, with commas between them. A word that ends with `*` also stands for longer words;
 /// several words stand for the phrase.
-const CONCEPTS: [&str; 24] = [
+const CONCEPTS: [&str; 28] = [
     // Bounds of loops, slices and buffers.
     "off by one, bound*, out of range, past the end, beyond the end, overrun, overread, fencepost, too far, one \
-     too many, one too few, one step, last element, first element, index*, iterat*, buffer*, slice*",
+     too many, one too few, one step, last element, first element, empty list, empty array, index*, iterat*, buffer*, \
+     slice*",
     // Missing values.
     "null*, none, nil, undefined, dereference*, optional*, missing value, absent, uninitiali*",
-    // Numbers: overflow, truncation, precision, division.
-    "overflow*, underflow*, truncat*, wraps, wrap around, narrowing, cast*, precision, round*, float*, divi*, \
-     zero, negative, signed, unsigned, exceed*",
+    // Numbers that do not fit.
+    "overflow*, underflow*, truncat*, wraps, wrap around, narrowing, cast*, precision, signed, unsigned, exceed*",
+    // Numbers that are not exact.
+    "precision, round*, float*, double, decimal*",
+    // Numbers without a quotient or with the wrong sign.
+    "divi*, zero, negative",
     // Locks, races and order of threads.
     "lock*, mutex*, deadlock*, race*, racy, thread*, synchron*, atomic*, concurren*, guard*, semaphore*, \
-     simultaneous*, interleav*",
+     simultaneous*, interleav*, unsynchron*, goroutine*, coroutine*",
     // Resources that are not given back.
     "leak*, close, closed, closes, closing, unclosed, release, released, dispose*, descriptor*, file handle*, \
-     free, freed, cleanup, clean up, stays open, pool*, unsubscrib*",
-    // Errors that are lost or end the program.
-    "error*, exception*, ignor*, swallow*, unnoticed, unhandled, unchecked, discard*, panic*, crash*, abort*, \
-     unwrap*, throw*, rejection*, fail*, propagat*",
+     free, freed, cleanup, clean up, stays open, pool*, unsubscrib*, dangling, lifetime*, deallocat*, subscription*",
+    // Errors that are lost.
+    "error*, exception*, ignor*, swallow*, unnoticed, unhandled, unchecked, discard*, unwrap*, rejection*, fail*, \
+     propagat*",
     // Input that becomes code.
     "inject*, sql, query, queries, concatenat*, interpolat*, escap*, saniti*, parameteri*, xss, shell, eval, \
-     html, template*, quot*",
+     html, template*, quot*, unquot*, unescap*, unsanit*, markup, script*, cross site",
     // Paths under foreign control.
     "traversal, path*, directory, symlink*, folder*, outside the, upload*",
     // Who may do what.
     "permission*, authori*, authenti*, access, admin, role, roles, privilege*, owner*, login, session*, csrf, \
-     unauth*, caller may",
+     unauth*, caller may, permit*, forge*, bypass*, csrf, tenant*, verif*",
     // Secrets in the wrong place.
     "secret*, password*, credential*, token*, api key, private key, plaintext, plain text, sensitive, leaks into, \
      expos*, redact*, personal data",
@@ -75,7 +87,10 @@ const CONCEPTS: [&str; 24] = [
      certificate*, tls",
     // Work without need.
     "slow, quadratic, n 1, every iteration, each iteration, in a loop, per row, repeatedly, again and again, \
-     copies, copied, copy, clone*, allocat*, cache, cached, memory, performance, expensive, inefficien*, batch*",
+     copies, copied, copy, clone*, allocat*, performance, expensive, inefficien*, batch*",
+    // Data without a bound.
+    "cache, cached, memory, allocat*, performance, unbounded, unlimited, without bound, without limit, no limit, \
+     evict*, paginat*, grows, growth",
     // Waiting.
     "timeout*, time out, times out, hang*, retry, retries, retried, backoff, forever, infinite, never ends, \
      endless, block*",
@@ -105,7 +120,12 @@ const CONCEPTS: [&str; 24] = [
     // Size and structure.
     "long, too many lines, complex*, nest*, god class, does too much, responsibilit*, unused, dead code, \
      unreachable",
+    // The end of the program or the request.
+    "panic*, crash*, abort*, throw*, exception*, unwrap*, fail*",
 ];
+
+/// Concepts that are the consequence of many defects: the last row of [`CONCEPTS`].
+const CONSEQUENCES: u32 = 1 << (CONCEPTS.len() - 1);
 
 /// Term of a concept.
 #[derive(Debug, Clone, Copy)]

@@ -1,14 +1,31 @@
 //! Merges the reports of several reviewers about one change: the reports of one problem become one group.
 //!
 //! - A group has at most one report of each reviewer: whoever reports two problems has told them apart.
-//! - The groups depend only on the reports, not on the order in which they are given or came. They are no chains: no two
-//!   reports of a group clearly describe two problems.
+//! - The groups depend only on the reports, not on the order in which they are given or came. They are no chains: any two
+//!   reports of a group have words or a defect in common.
+//! - Precision and recall are measured on the labelled reports in `tests/merging`.
 
 use std::cmp::Reverse;
 
 use super::accumulate::{MAX_MOVED_DISTANCE, MAX_REWORDED_DISTANCE, main_explanation};
 use super::similarity::{FindingSimilarity, FindingWords, ProblemDistinction};
 use crate::domain::{Finding, FindingId};
+
+/// Similarity (Jaccard index in thousandths) from which overlapping reports of different kinds that name one defect are one
+/// problem, and from which two reports may belong to one group because of a third one. From the reports in
+/// `tests/merging/tuning.toml`.
+const MIN_DEFECT_SIMILARITY: u32 = 100;
+
+/// Like [`MIN_DEFECT_SIMILARITY`], for reports whose words name no common defect.
+const MIN_WORDING_SIMILARITY: u32 = 140;
+
+/// Similarity (Jaccard index in thousandths) below which long texts of one kind at one place, whose titles name no common
+/// defect, are two problems. From the reports in `tests/merging/tuning.toml`.
+const MIN_COMMON_SIMILARITY: u32 = 70;
+
+/// Maximum additional lines of the longer of two anchors of one problem, beyond twice the length of the shorter one. The
+/// same limit holds for the findings of earlier runs.
+const MAX_EXTRA_LINES: u32 = 3;
 
 /// Report of a reviewer, by their positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,23 +131,49 @@ fn score_pair<'a>(one: &KnownReport<'a>, other: &KnownReport<'a>) -> Option<Pair
 fn is_same_problem(one: &Finding, other: &Finding, likeness: FindingSimilarity) -> bool {
     let apart = one.lines().distance(other.lines());
     let is_unclear = likeness.distinct == ProblemDistinction::None;
-    let in_other_words = likeness.alike && apart <= MAX_REWORDED_DISTANCE;
+    // "It may be null" holds for many lines.
+    let is_elsewhere = apart > 0 && likeness.other_code;
+    let in_other_words = likeness.alike && apart <= MAX_REWORDED_DISTANCE && !is_elsewhere;
     if one.kind != other.kind && !one.kind.twins().any(|twin| twin == other.kind) {
-        return in_other_words || (apart == 0 && is_unclear && likeness.same_code && likeness.shares_concepts);
+        return in_other_words || (apart == 0 && is_unclear && is_one_defect(one, other, likeness));
     }
     let moved = likeness.same_code && !likeness.told_apart && is_unclear && apart <= MAX_MOVED_DISTANCE;
-    let at_one_place = apart == 0 && !likeness.separates(false, one, other);
+    // A function has a smell once.
+    let names_one_defect = likeness.shares_title_concepts || (one.kind == other.kind && one.kind.is_smell());
+    let says_nothing_alike = likeness.says_enough && likeness.similarity < MIN_COMMON_SIMILARITY;
+    let is_inside = !is_one_place(one, other) && likeness.similarity < MIN_WORDING_SIMILARITY;
+    let at_one_place = apart == 0
+        && !likeness.separates(false, one, other)
+        && (names_one_defect || !(says_nothing_alike || is_inside));
     at_one_place || (apart > 0 && moved) || in_other_words
 }
 
-/// Returns true if no reviewer has a report in both groups, and no two reports of them are clearly two problems.
+/// Returns true if the longer of two overlapping anchors is not so long that the shorter one is a place inside of it.
+fn is_one_place(one: &Finding, other: &Finding) -> bool {
+    let (one, other) = (one.lines().count(), other.lines().count());
+    one.max(other) <= one.min(other).saturating_mul(2).saturating_add(MAX_EXTRA_LINES)
+}
+
+/// Returns true if overlapping reports under different kinds name one defect. Smells measure different things, whatever
+/// their words, and a line inside of a long function is another place.
+fn is_one_defect(one: &Finding, other: &Finding, likeness: FindingSimilarity) -> bool {
+    let min_similarity = if likeness.shares_concepts { MIN_DEFECT_SIMILARITY } else { MIN_WORDING_SIMILARITY };
+    let is_alike = likeness.similarity >= min_similarity || (likeness.same_code && likeness.shares_title_concepts);
+    is_one_place(one, other) && is_alike && !(one.kind.is_smell() && other.kind.is_smell())
+}
+
+/// Returns true if no reviewer has a report in both groups, and no report of one is a stranger to a report of the other: a
+/// report that is like one of them only is more often a neighbour than the same problem.
 fn can_join(reports: &[KnownReport<'_>], one: &[usize], other: &[usize]) -> bool {
     let pairs = one.iter().flat_map(|a| other.iter().map(move |b| (&reports[*a], &reports[*b])));
-    pairs.into_iter().all(|(a, b)| {
-        let is_one = a.finding.finding_id == b.finding.finding_id;
-        a.place.member != b.place.member
-            && (is_one || !a.words.compare(&b.words).distinct.separates(a.finding, b.finding))
-    })
+    pairs.into_iter().all(|(a, b)| a.place.member != b.place.member && (score_pair(a, b).is_some() || may_be_one(a, b)))
+}
+
+/// Returns true if two reports that alone are not enough alike may describe the problem of a third one.
+fn may_be_one(one: &KnownReport<'_>, other: &KnownReport<'_>) -> bool {
+    let likeness = one.words.compare(&other.words);
+    let has_common_words = likeness.shares_title_concepts || likeness.similarity >= MIN_DEFECT_SIMILARITY;
+    has_common_words && !likeness.distinct.separates(one.finding, other.finding)
 }
 
 #[cfg(test)]

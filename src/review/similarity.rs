@@ -76,10 +76,16 @@ pub(super) struct FindingSimilarity {
     /// The words clearly describe two problems.
     pub distinct: ProblemDistinction,
     pub same_code: bool,
+    /// Both have code, without a word in common.
+    pub other_code: bool,
     /// The titles have hardly a word in common, and the texts do not say the same.
     pub other_title: bool,
     /// The defects that the texts name are, in part, the same.
     pub shares_concepts: bool,
+    /// The defects that the titles name are, in part, the same.
+    pub shares_title_concepts: bool,
+    /// Both texts are long enough that two reports of one problem have words in common.
+    pub says_enough: bool,
     /// Jaccard index in thousandths.
     pub similarity: u32,
 }
@@ -168,10 +174,17 @@ impl FindingWords {
                 && jaccard_permille(&self.title, &other.title) < MAX_OTHER_TITLE_SIMILARITY,
             distinct: self.distinguish(other, similarity),
             same_code: jaccard_permille(&self.code, &other.code) >= MIN_CODE_SIMILARITY,
+            other_code: !self.code.is_empty() && !other.code.is_empty() && count_common(&self.code, &other.code) == 0,
             shares_concepts: self.main_concepts().overlaps(other.concepts)
                 || other.main_concepts().overlaps(self.concepts),
+            shares_title_concepts: self.title_concepts.overlaps(other.title_concepts),
+            says_enough: self.says_enough(other),
             similarity,
         }
+    }
+
+    fn says_enough(&self, other: &Self) -> bool {
+        self.text.len().min(other.text.len()) >= MIN_UNRELATED_WORDS
     }
 
     /// Returns the similarity of the titles or of the whole texts, whichever is greater, in thousandths.
@@ -189,7 +202,7 @@ impl FindingWords {
         }
         let is_unrelated = match (self.main_concepts(), other.main_concepts()) {
             (one, another) if one.is_empty() || another.is_empty() => {
-                similarity < MAX_UNRELATED_SIMILARITY && self.text.len().min(other.text.len()) >= MIN_UNRELATED_WORDS
+                similarity < MAX_UNRELATED_SIMILARITY && self.says_enough(other)
             }
             // The cause in one report may be the effect in the other.
             (one, another) => {
@@ -201,9 +214,9 @@ impl FindingWords {
         if is_unrelated { ProblemDistinction::Unrelated } else { ProblemDistinction::None }
     }
 
-    /// Returns the concepts of the title, or of the whole text if the title has none.
+    /// Returns the concepts of the title, or of the whole text if the title has none or only says what follows.
     fn main_concepts(&self) -> ConceptSet {
-        if self.title_concepts.is_empty() { self.concepts } else { self.title_concepts }
+        if self.title_concepts.has_causes() { self.title_concepts } else { self.concepts }
     }
 }
 

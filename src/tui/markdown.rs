@@ -1,6 +1,7 @@
 //! Renders a finding as Markdown for a ticket or a prompt.
 
 use crate::domain::{Finding, FindingStatus, text};
+use crate::report::panel;
 use crate::store::FindingRow;
 
 fn format_location(path: &str, start: u32, end: u32) -> String {
@@ -28,6 +29,14 @@ pub fn render_finding(finding: &Finding, status: FindingStatus) -> String {
     }
     if let Some(suggestion) = &finding.suggestion {
         out.push_str(&format!("\nSuggestion: {}\n", text::sanitize_lines(&suggestion.text, 4)));
+    }
+    for (number, voice) in panel::describe_voices(finding).into_iter().enumerate() {
+        let blank = if number == 0 { "\n" } else { "" };
+        let words = if voice.words.is_empty() { String::new() } else { format!(": {}", voice.words) };
+        out.push_str(&format!("{blank}- {}{words}\n", voice.lead));
+    }
+    for dispute in panel::describe_disputes(finding) {
+        out.push_str(&format!("- disputed: {dispute}\n"));
     }
     out
 }

@@ -25,11 +25,11 @@ pub use questions::render_questions;
 pub(crate) use crate::report::figures::{format_brief, format_dollars, format_thousands};
 
 use crate::domain::{
-    Actor, FindingNote, FindingRating, FindingSnooze, FindingStatus, NoteKind, Priority, ReportedProblem, RunRecord,
-    Source, TriageAction, text,
+    Actor, Finding, FindingNote, FindingRating, FindingSnooze, FindingStatus, NoteKind, Priority, ReportedProblem,
+    RunRecord, Source, TriageAction, text,
 };
-use crate::report::describe_snooze_end;
 use crate::report::text::describe_review;
+use crate::report::{describe_snooze_end, panel};
 use crate::runner::OWN_REVIEWER;
 
 /// Lines shown of a long anchor if the pane has no room for more, and of them at its end; the middle is omitted.
@@ -210,6 +210,12 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
     for line in wrap_words(&text::sanitize_line(&place), width) {
         doc.push(DocLine::styled(Role::Accent, &line));
     }
+    for (number, dispute) in panel::describe_disputes(finding).iter().enumerate() {
+        if number == 0 {
+            doc.push_blank();
+        }
+        doc.push_field("disputed", NAMES, Role::Warn, dispute, width);
+    }
     if let Some(snooze) = app.finding_list.overrides.snoozed.get(finding.finding_id.as_str()) {
         doc.push_blank();
         let end = describe_snooze_end(Some(&snooze.until), &app.display.zone);
@@ -244,8 +250,27 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
             render_replacement(&page.code, lines.start, lines.end, replacement, doc);
         }
     }
+    render_panel(&page.finding, width, doc);
     render_questions(app, page, width, doc);
     render_history(app, page, width, doc);
+}
+
+/// Renders what the reviewers of a panel said about a finding, and what followed from it.
+fn render_panel(finding: &Finding, width: usize, doc: &mut Doc) {
+    let voices = panel::describe_voices(finding);
+    if voices.is_empty() {
+        return;
+    }
+    doc.push_heading("Reviewers", "");
+    for voice in voices {
+        doc.push_paragraph(Role::Muted, &voice.lead, width);
+        if !voice.words.is_empty() {
+            doc.push_paragraph(Role::Normal, &voice.words, width);
+        }
+    }
+    for step in panel::describe_steps(finding) {
+        doc.push_paragraph(Role::Muted, &step, width);
+    }
 }
 
 fn build_title(app: &App, priority: Priority, status: FindingStatus) -> DocLine {

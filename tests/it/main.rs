@@ -35,6 +35,7 @@ mod life;
 mod llm;
 mod lsp;
 mod mcp;
+mod merging;
 mod mine;
 mod needless;
 mod panel;

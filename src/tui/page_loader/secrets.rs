@@ -1,6 +1,6 @@
 //! Masks the secrets in what a page shows. A secret is found in a whole file and masked in the lines that are shown.
 
-use crate::domain::{Finding, JournalEntry, RunEvent, RunOutput};
+use crate::domain::{Finding, JournalEntry, RunEvent, RunOutput, Voice};
 use crate::masking::{Mask, mask_event_words};
 
 /// Masks a finding, which an older version or an unmasked reviewer may have stored with a secret.
@@ -10,6 +10,7 @@ pub fn mask_finding(mut finding: Finding, mask: Mask) -> Finding {
     let mask_words = |text: &mut String| *text = mask.mask_words(text).into_owned();
     mask_code(&mut finding.quoted_code);
     [&mut finding.title, &mut finding.explanation].into_iter().for_each(mask_words);
+    finding.voices.iter_mut().flat_map(Voice::texts_mut).for_each(mask_words);
     if let Some(suggestion) = &mut finding.suggestion {
         mask_words(&mut suggestion.text);
         if let Some(replacement) = &mut suggestion.replacement {

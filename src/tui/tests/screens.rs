@@ -11,7 +11,9 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
-use crate::domain::{Kind, LedgerForm, Priority, RunStatus};
+use crate::domain::{
+    Confidence, Dispute, Finding, FindingStep, Kind, LedgerForm, Priority, RankRule, RunStatus, Voice,
+};
 use crate::runner::{LedgerPreview, PreviewLine, SessionPreview};
 use crate::store::{FindingRow, RunRow, StoreViewBuilder};
 use crate::tui::app::App;
@@ -69,6 +71,49 @@ fn first_start_without_a_store() {
 #[test]
 fn findings() {
     assert_looks_at_all_sizes("findings", with_page);
+}
+
+#[test]
+fn a_finding_of_a_panel_with_the_words_of_its_reviewers() {
+    assert_looks_at_all_sizes("panel_finding", |columns, rows| {
+        let mut app = with_page(columns, rows);
+        let mut loaded = page(2, 3);
+        let PageData::Finding(shown) = loaded.as_mut() else { panic!("a page of a finding") };
+        add_voices(&mut shown.finding);
+        send(&mut app, AppMessage::Loaded { subject: DetailSubject::Finding(finding_id(2)), tab: Tab::Page, loaded });
+        app
+    });
+}
+
+/// Makes a finding that of a panel: three reviewers, of whom two report it and a third calls it fixed.
+fn add_voices(finding: &mut Finding) {
+    let voice = |reviewer: &str, run: u32, priority: Priority, title: &str, explanation: &str| Voice {
+        reviewer: reviewer.into(),
+        run_id: run_id(run).parse().expect("an id"),
+        finding_id: finding_id(run).parse().expect("an id"),
+        priority,
+        confidence: Confidence::Medium,
+        kind: Kind::ErrorHandling,
+        title: title.into(),
+        explanation: explanation.into(),
+        line_start: 32,
+        line_end: 32,
+    };
+    let own = voice("claude", 5, Priority::P2, &finding.title, &finding.explanation);
+    let words = "unwrap_or(0.0) turns a malformed amount into zero, so the total is silently too low.";
+    finding.voices = vec![own, voice("gpt", 6, Priority::P0, "Malformed amounts are counted as 0", words)];
+    finding.steps = vec![
+        FindingStep::Agreed { voices: 2, reviewers: 3, from: Confidence::Medium, to: Confidence::High },
+        FindingStep::Ranked {
+            priorities: vec![Priority::P0, Priority::P2],
+            to: Priority::P0,
+            rule: RankRule::MostUrgent,
+        },
+    ];
+    finding.disputed = vec![
+        Dispute::Fixed { fixed: vec!["gemini".into()], standing: vec!["claude".into(), "gpt".into()] },
+        Dispute::Priority { most: Priority::P0, least: Priority::P2 },
+    ];
 }
 
 #[test]

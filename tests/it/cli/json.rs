@@ -2,7 +2,7 @@
 
 use super::*;
 
-const FINDING_KEYS: [&str; 17] = [
+const FINDING_KEYS: [&str; 20] = [
     "finding_id",
     "first_run_id",
     "last_run_id",
@@ -20,6 +20,9 @@ const FINDING_KEYS: [&str; 17] = [
     "status",
     "detail_ref",
     "reported_at",
+    "voices",
+    "steps",
+    "disputed",
 ];
 
 const RUN_KEYS: [&str; 54] = [

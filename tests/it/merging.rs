@@ -1,0 +1,190 @@
+//! Measures how well reports of several reviewers are merged, with the labelled reports in `tests/merging`.
+
+use std::fmt::Write;
+
+use revdeck::domain::{Confidence, Finding, FindingId, FindingStatus, Kind, Priority, RunId, Severity, Time};
+use revdeck::review::merge_reports;
+use serde::Deserialize;
+
+/// Lower bounds of precision and recall; project requirements.
+const MIN_PRECISION: f64 = 0.95;
+const MIN_RECALL: f64 = 0.85;
+
+/// Lower bound of the precision where nothing but the two reports is known: no report of the same reviewer fits better.
+/// Holds the present level.
+const MIN_PRECISION_ALONE: f64 = 0.93;
+
+const HALVES: [(&str, &str); 2] =
+    [("tuning", include_str!("../merging/tuning.toml")), ("held out", include_str!("../merging/held_out.toml"))];
+
+#[derive(Debug, Deserialize)]
+struct LabelledReports {
+    scene: Vec<Scene>,
+}
+
+/// Reports about one file.
+#[derive(Debug, Deserialize)]
+struct Scene {
+    path: String,
+    /// What the code is, for the reader of the file.
+    about: String,
+    report: Vec<LabelledReport>,
+}
+
+#[derive(Debug, Deserialize)]
+struct LabelledReport {
+    problem: String,
+    by: String,
+    at: (u32, u32),
+    kind: Kind,
+    title: String,
+    text: String,
+    code: String,
+}
+
+impl LabelledReport {
+    fn to_finding(&self, path: &str) -> Finding {
+        let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
+        Finding {
+            // As the engines give it: from kind, path and code. Problems at one place that differ have different ids.
+            finding_id: FindingId::from_parts(self.kind.word(), path, &format!("{} {}", self.code, self.problem), 0),
+            first_run_id: run.clone(),
+            last_run_id: run,
+            priority: Priority::P2,
+            severity: Severity::Medium,
+            confidence: Confidence::Medium,
+            kind: self.kind,
+            title: self.title.clone(),
+            explanation: self.text.clone(),
+            repo_relative_path: path.to_owned(),
+            line_start: self.at.0,
+            line_end: self.at.1,
+            quoted_code: self.code.clone(),
+            suggestion: None,
+            pattern: None,
+            status: FindingStatus::Open,
+            detail_ref: String::new(),
+            reported_at: Time::UNIX_EPOCH,
+            voices: Vec::new(),
+            steps: Vec::new(),
+            disputed: Vec::new(),
+        }
+    }
+}
+
+/// Counts of pairs.
+#[derive(Debug, Default)]
+struct PairCounts {
+    merged_rightly: u32,
+    merged_wrongly: u32,
+    missed: u32,
+    kept_apart: u32,
+    wrong_pairs: String,
+}
+
+impl PairCounts {
+    fn add(&mut self, scene: &Scene, one: &LabelledReport, other: &LabelledReport, is_merged: bool) {
+        let is_one = one.problem == other.problem;
+        let count = match (is_merged, is_one) {
+            (true, true) => &mut self.merged_rightly,
+            (true, false) => &mut self.merged_wrongly,
+            (false, true) => &mut self.missed,
+            (false, false) => &mut self.kept_apart,
+        };
+        *count += 1;
+        if is_merged != is_one {
+            let what = if is_merged { "merged two problems" } else { "missed one problem" };
+            let side = |report: &LabelledReport| {
+                format!("{}-{} {} {:?} {:?}", report.at.0, report.at.1, report.kind, report.title, report.text)
+            };
+            let _ = writeln!(self.wrong_pairs, "{what} in {}:\n    {}\n    {}", scene.path, side(one), side(other));
+        }
+    }
+
+    fn precision(&self) -> f64 {
+        f64::from(self.merged_rightly) / f64::from(self.merged_rightly + self.merged_wrongly)
+    }
+
+    fn recall(&self) -> f64 {
+        f64::from(self.merged_rightly) / f64::from(self.merged_rightly + self.missed)
+    }
+
+    /// Prints the figures and the wrong pairs, and fails below the minima.
+    fn check(&self, name: &str, min_precision: f64, min_recall: f64) {
+        let one_problem = self.merged_rightly + self.missed;
+        let pairs = one_problem + self.merged_wrongly + self.kept_apart;
+        let (precision, recall) = (self.precision(), self.recall());
+        let figures = format!(
+            "{name}: {pairs} pairs, {one_problem} of one problem: precision {precision:.3}, recall {recall:.3}\n{}",
+            self.wrong_pairs
+        );
+        println!("{figures}");
+        assert!(one_problem >= 40 && pairs >= 120, "too few pairs: {figures}");
+        assert!(precision >= min_precision && recall >= min_recall, "{figures}");
+    }
+}
+
+fn scenes(text: &str) -> Vec<Scene> {
+    let labelled: LabelledReports = toml::from_str(text).expect("labelled reports");
+    assert!(labelled.scene.iter().all(|scene| !scene.about.is_empty()));
+    labelled.scene
+}
+
+/// Calls `visit` with each pair of reports of different reviewers.
+fn for_pairs<'a>(scene: &'a Scene, mut visit: impl FnMut(&'a LabelledReport, &'a LabelledReport)) {
+    for (at, one) in scene.report.iter().enumerate() {
+        scene.report[at + 1..].iter().filter(|other| other.by != one.by).for_each(|other| visit(one, other));
+    }
+}
+
+/// Merges the reports of all reviewers of each scene, as a panel does.
+fn count_in_panels(scenes: &[Scene]) -> PairCounts {
+    let mut counts = PairCounts::default();
+    for scene in scenes {
+        let mut reviewers: Vec<&str> = scene.report.iter().map(|report| report.by.as_str()).collect();
+        reviewers.sort_unstable();
+        reviewers.dedup();
+        let of_reviewer = |name: &&str| scene.report.iter().filter(|report| report.by == *name).collect::<Vec<_>>();
+        let reports: Vec<Vec<&LabelledReport>> = reviewers.iter().map(of_reviewer).collect();
+        let findings: Vec<Vec<Finding>> = reports
+            .iter()
+            .map(|reports| reports.iter().map(|report| report.to_finding(&scene.path)).collect())
+            .collect();
+        let members: Vec<&[Finding]> = findings.iter().map(Vec::as_slice).collect();
+        let groups = merge_reports(&members);
+        let group_of = |wanted: &LabelledReport| {
+            groups
+                .iter()
+                .position(|group| group.iter().any(|place| std::ptr::eq(reports[place.member][place.finding], wanted)))
+        };
+        for_pairs(scene, |one, other| counts.add(scene, one, other, group_of(one) == group_of(other)));
+    }
+    counts
+}
+
+/// Compares each pair of reports alone, without the other reports of their reviewers.
+fn count_alone(scenes: &[Scene]) -> PairCounts {
+    let mut counts = PairCounts::default();
+    for scene in scenes {
+        for_pairs(scene, |one, other| {
+            let findings = [one, other].map(|report| [report.to_finding(&scene.path)]);
+            let is_merged = merge_reports(&[&findings[0], &findings[1]]).len() == 1;
+            counts.add(scene, one, other, is_merged);
+        });
+    }
+    counts
+}
+
+#[test]
+fn reports_of_a_panel_are_merged_by_problem() {
+    for (name, text) in HALVES {
+        count_in_panels(&scenes(text)).check(name, MIN_PRECISION, MIN_RECALL);
+    }
+}
+
+#[test]
+fn two_reports_alone_are_merged_by_problem() {
+    for (name, text) in HALVES {
+        count_alone(&scenes(text)).check(name, MIN_PRECISION_ALONE, MIN_RECALL);
+    }
+}
