@@ -1,5 +1,6 @@
-//! Measures the engine's work on a model's answer. Targets: less than 10 ms to read 300 reports from 200 KB, and less
-//! than 5 ms for a whole turn (an answer with findings, results of tools, the next window of 70,000 tokens).
+//! Measures the engine's work on a model's answer. Targets: less than 10 ms to read 300 reports from 200 KB, less than
+//! 5 ms for a whole turn (an answer with findings, results of tools, the next window of 70,000 tokens), and less than 20 ms
+//! to merge 300 reports of each of three reviewers into one list.
 //!
 //! ```text
 //! cargo bench --bench review
@@ -7,12 +8,15 @@
 
 use divan::Bencher;
 use divan::counter::BytesCount;
-use revdeck::domain::{ChatResponse, DiffPart, LineRange, StopReason, SummaryAuthor, ToolCall, ToolOutcome, Usage};
+use revdeck::domain::{
+    ChatResponse, Coverage, DiffPart, FileCoverage, Finding, FindingId, LineRange, RunId, StopReason, SummaryAuthor,
+    ToolCall, ToolOutcome, Usage,
+};
 use revdeck::review::conversation::{
     ConversationEffect, ConversationEngine, ConversationEvent, ConversationLimits, ConversationPrompt,
     ConversationToolResult, RemainingBudget, ReviewTask,
 };
-use revdeck::review::{PlannedFile, ReviewPlan, extract_reports};
+use revdeck::review::{OneList, PanelMember, PlannedFile, ReviewPlan, extract_reports, merge_panel};
 use revdeck::tokens::{Encoding, count_tokens};
 
 const REPORTS: usize = 300;
@@ -173,4 +177,82 @@ fn turn(bencher: Bencher<'_, '_>, before: u32) {
         play(&mut dialog);
         dialog
     });
+}
+
+/// Reviewer of a panel.
+struct Reviewer {
+    name: &'static str,
+    run_id: RunId,
+    findings: Vec<Finding>,
+    coverage: Coverage,
+}
+
+/// Files of the panel's change; ten reports stand in each, many of them on neighbouring lines.
+const PANEL_FILES: usize = 30;
+
+/// Returns three reviewers with 300 reports each: two of three problems are common, in other words and a line off.
+fn panel() -> Vec<Reviewer> {
+    let words = [
+        (
+            "The result of `write` is thrown away in",
+            "When the disk is full, the caller goes on as if all were written.",
+        ),
+        ("Error of `write` is ignored in", "A full disk goes unnoticed because the returned error is never looked at."),
+        ("`write` may fail unnoticed in", "Nobody looks at the error, so data is lost when the disk is full."),
+    ];
+    let names = [("builtin", "0"), ("claude", "1"), ("gpt", "2")];
+    let build = |member: usize| {
+        let (name, digit) = names[member];
+        let run_id: RunId = format!("ar_01JD3Z8Q6M7S5V2K4T9XWB1C0{digit}").parse().expect("an id");
+        let findings = (0..REPORTS).map(|number| {
+            // Every third problem is of one reviewer only.
+            let own = if number % 3 == 0 { format!("alone_{member}_{number}") } else { format!("flush_{number}") };
+            let (path, line) = (format!("src/store/file_{}.rs", number % PANEL_FILES), number / PANEL_FILES * 4 + member % 2 + 1);
+            let code = format!("    let _ = file.write(&block_{number});");
+            let (title, text) = words[member];
+            let id = FindingId::from_parts("ERROR_HANDLING", &path, &format!("{code}{own}{member}"), 0);
+            serde_json::from_value(serde_json::json!({
+                "finding_id": id, "first_run_id": run_id, "last_run_id": run_id, "priority": number % 4,
+                "severity": "high", "confidence": "medium", "kind": if member == 1 { "CORRECTNESS" } else { "ERROR_HANDLING" },
+                "title": format!("{title} `{own}`"), "explanation": text.repeat(4), "repo_relative_path": path,
+                "line_start": line, "line_end": line + 1, "quoted_code": code, "status": "open", "detail_ref": "",
+                "reported_at": "2026-03-04T12:00:00Z",
+            }))
+            .expect("a finding")
+        });
+        let files = (0..PANEL_FILES).map(|file| FileCoverage {
+            path: format!("src/store/file_{file}.rs"),
+            hunks: vec![LineRange::new(1, 100)],
+            keys: Vec::new(),
+        });
+        let coverage = Coverage { files: files.collect(), ..Coverage::default() };
+        Reviewer { name, findings: findings.collect(), coverage, run_id }
+    };
+    (0..names.len()).map(build).collect()
+}
+
+fn merge(panel: &[Reviewer]) -> OneList {
+    let members: Vec<PanelMember<'_>> = panel
+        .iter()
+        .map(|reviewer| PanelMember {
+            reviewer: reviewer.name,
+            run_id: &reviewer.run_id,
+            findings: &reviewer.findings,
+            coverage: &reviewer.coverage,
+            is_finished: true,
+            kinds: None,
+            confirmed: &[],
+            fixed: &[],
+        })
+        .collect();
+    merge_panel(&members, |_| false, |_, _| None)
+}
+
+#[divan::bench]
+fn merging_a_panel(bencher: Bencher<'_, '_>) {
+    let panel = panel();
+    let list = merge(&panel);
+    let voices: usize = list.findings.iter().map(|finding| finding.voices.len()).sum();
+    assert!(voices == 3 * REPORTS && list.findings.len() < 3 * REPORTS, "{} of {voices}", list.findings.len());
+    bencher.bench(|| merge(&panel));
 }

@@ -6,7 +6,9 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+use super::similarity::push_lower_case;
 
 /// A set of concepts, one bit for each row of [`CONCEPTS`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -151,7 +153,10 @@ static CONCEPT_TERMS: LazyLock<ConceptTerms> = LazyLock::new(|| {
             None => (term, ConceptTerm { row, is_prefix: false }),
         })
         .unzip();
-    let automaton = AhoCorasick::new(words).unwrap_or_else(|error| unreachable!("{error}"));
+    let automaton = AhoCorasick::builder()
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(words)
+        .unwrap_or_else(|error| unreachable!("{error}"));
     ConceptTerms { automaton, terms }
 });
 
@@ -165,7 +170,7 @@ fn normalize_words(text: &str) -> String {
         if word.contains('_') || is_camel {
             continue;
         }
-        words.push_str(&word.to_lowercase());
+        push_lower_case(&mut words, word);
         words.push(' ');
     }
     words

@@ -6,7 +6,8 @@
 //! - Effects are executed in order, so that a unit is marked as covered only after its findings are durable.
 //!
 //! [`extract_reports()`] turns a model's answer into reports, [`validate_report()`] turns reports into findings, and
-//! [`FindingAccumulator`] collects the findings of the run.
+//! [`FindingAccumulator`] collects the findings of the run. [`merge_panel`] makes one list of the findings of several
+//! reviewers.
 
 mod accumulate;
 mod code_fences;

@@ -240,11 +240,24 @@ fn to_sorted_set(words: impl IntoIterator<Item = u32>) -> Vec<u32> {
 /// Hashes the words of a text without stop words and without word endings.
 fn hash_words(text: &str) -> Vec<u32> {
     let words = text.split(|c: char| !is_word_char(c)).filter(|word| !word.is_empty()).take(MAX_COMPARED_WORDS);
-    words
-        .map(str::to_lowercase)
-        .filter(|word| !STOP_WORDS.contains(&word.as_str()))
-        .map(|word| hash_word(stem(&word)))
-        .collect()
+    let mut lower = String::new();
+    let mut hashes = Vec::new();
+    for word in words {
+        push_lower_case(&mut lower, word);
+        if !STOP_WORDS.contains(&lower.as_str()) {
+            hashes.push(hash_word(stem(&lower)));
+        }
+        lower.clear();
+    }
+    hashes
+}
+
+/// Appends a word in lower case.
+pub(super) fn push_lower_case(text: &mut String, word: &str) {
+    match word.is_ascii() {
+        true => text.extend(word.bytes().map(|byte| char::from(byte.to_ascii_lowercase()))),
+        false => text.push_str(&word.to_lowercase()),
+    }
 }
 
 fn stem(word: &str) -> &str {
