@@ -103,13 +103,7 @@ pub fn render_finding(finding: &Finding) -> String {
 /// Renders what the reviewers of a panel said about a finding, as a list inside its item; empty for the finding of a single
 /// reviewer.
 fn render_panel(finding: &Finding) -> String {
-    let voices = panel::describe_voices(finding).into_iter().map(|voice| match voice.words.is_empty() {
-        true => voice.lead,
-        false => format!("{}: {}", voice.lead, voice.words),
-    });
-    let disputes = panel::describe_disputes(finding).into_iter().map(|dispute| format!("disputed: {dispute}"));
-    let lines = voices.chain(panel::describe_steps(finding)).chain(disputes);
-    let list: String = lines.map(|line| format!("  - {}\n", escape(&line))).collect();
+    let list: String = panel::list_lines(finding).iter().map(|line| format!("  - {}\n", escape(line))).collect();
     if list.is_empty() { list } else { format!("{list}\n") }
 }
 

@@ -48,3 +48,13 @@ pub fn describe_steps(finding: &Finding) -> Vec<String> {
 pub fn describe_disputes(finding: &Finding) -> Vec<String> {
     finding.disputed.iter().map(|dispute| format_masked(&dispute.to_string())).collect()
 }
+
+/// Returns all of this as lines: voices with their words, steps, disputes.
+pub fn list_lines(finding: &Finding) -> Vec<String> {
+    let voices = describe_voices(finding).into_iter().map(|voice| match voice.words.is_empty() {
+        true => voice.lead,
+        false => format!("{}: {}", voice.lead, voice.words),
+    });
+    let disputes = describe_disputes(finding).into_iter().map(|dispute| format!("disputed: {dispute}"));
+    voices.chain(describe_steps(finding)).chain(disputes).collect()
+}

@@ -30,13 +30,9 @@ pub fn render_finding(finding: &Finding, status: FindingStatus) -> String {
     if let Some(suggestion) = &finding.suggestion {
         out.push_str(&format!("\nSuggestion: {}\n", text::sanitize_lines(&suggestion.text, 4)));
     }
-    for (number, voice) in panel::describe_voices(finding).into_iter().enumerate() {
+    for (number, line) in panel::list_lines(finding).iter().enumerate() {
         let blank = if number == 0 { "\n" } else { "" };
-        let words = if voice.words.is_empty() { String::new() } else { format!(": {}", voice.words) };
-        out.push_str(&format!("{blank}- {}{words}\n", voice.lead));
-    }
-    for dispute in panel::describe_disputes(finding) {
-        out.push_str(&format!("- disputed: {dispute}\n"));
+        out.push_str(&format!("{blank}- {line}\n"));
     }
     out
 }

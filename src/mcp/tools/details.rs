@@ -15,6 +15,7 @@ use crate::mcp::tool::{
     ToolContext, ToolDefinition, ToolEffect, ToolOutput, ToolSchemas, check_range, encode, parse_arguments,
 };
 use crate::mcp::{OpenPurpose, ToolFailure};
+use crate::report::panel;
 use crate::runner::Services;
 use crate::store::id_lookup::{self, RunOrFinding};
 use crate::store::{Store, StoreView};
@@ -104,6 +105,8 @@ struct FindingDetails {
     /// Code at these lines, in the snapshot of the run
     quoted_code: String,
     suggestion: Option<SuggestedChange>,
+    /// Words of the reviewers of a panel, what followed from them, and what is disputed; empty for a single reviewer's finding
+    reviewers: Vec<String>,
     /// Decisions about the finding, oldest first
     history: Vec<HistoryEntry>,
     /// Notes for the user, such as disputes, oldest first
@@ -312,6 +315,7 @@ impl FindingDetails {
         let path = finding.repo_relative_path.clone();
         let mask_code = |code: &str| Mask::On.mask_text(Some(&path), code).into_owned();
         let lines = finding.lines();
+        let reviewers = panel::list_lines(&finding);
         let suggestion = finding.suggestion.map(|suggestion| {
             let lines = suggestion.lines.unwrap_or(lines);
             SuggestedChange {
@@ -337,6 +341,7 @@ impl FindingDetails {
             line_start: lines.start,
             line_end: lines.end,
             suggestion,
+            reviewers,
             history: history
                 .into_iter()
                 .map(|line| HistoryEntry {
@@ -373,6 +378,7 @@ impl FindingDetails {
             // Half of a replacement would be wrong code.
             suggestion.replacement.take_if(|replacement| replacement.len() > most);
         }
+        finding.reviewers.clear();
         finding.history.drain(..finding.history.len().saturating_sub(KEPT_HISTORY));
         finding.notes.drain(..finding.notes.len().saturating_sub(KEPT_HISTORY));
         finding.history.iter_mut().for_each(|entry| entry.reason = cut_text(&entry.reason, most));
@@ -438,6 +444,7 @@ mod tests {
                 line_start: 1,
                 line_end: 2,
             }),
+            reviewers: vec![text.to_owned(); 3],
             history: (0..50)
                 .map(|_| HistoryEntry {
                     status: "open".to_owned(),
