@@ -13,6 +13,7 @@ use crate::domain::text::sanitize_line;
 use crate::domain::{
     Coverage, ErrorClass, Finding, FindingCounts, FindingId, Panel, RunId, RunOutput, RunRecord, RunStatus,
 };
+use crate::policy::FindingState;
 use crate::review::{self, PanelMember, ReviewOutcome, merge_coverage, merge_panel};
 use crate::runner::{RunnerError, Services};
 use crate::store::StoreView;
@@ -32,6 +33,13 @@ struct EndedMember {
     decision: String,
     record: RunRecord,
     output: RunOutput,
+}
+
+/// First report of a finding.
+struct FirstReport {
+    quoted_code: String,
+    /// Names of the reviewers that made it.
+    reporters: Vec<String>,
 }
 
 impl EndedMember {
@@ -89,9 +97,11 @@ impl Services {
         let view = self.store.view()?;
         let own: HashSet<&str> = panel.members.iter().map(|member| member.run_id.as_str()).collect();
         let is_known = |id: &FindingId| is_known_before(&view, &own, id);
+        let fixed = self.list_fixed(&view, &own, &members)?;
         let merged_members: Vec<PanelMember<'_>> = members
             .iter()
-            .map(|member| PanelMember {
+            .zip(&fixed)
+            .map(|(member, fixed)| PanelMember {
                 reviewer: &member.reviewer,
                 run_id: &member.record.run_id,
                 findings: &member.output.findings,
@@ -99,7 +109,7 @@ impl Services {
                 is_finished: member.is_finished(),
                 kinds: Some(member.record.reviewed_by.focus.as_slice()).filter(|focus| !focus.is_empty()),
                 confirmed: &[],
-                fixed: &[],
+                fixed,
             })
             .collect();
         let list = merge_panel(&merged_members, is_known, |_, _| None);
@@ -140,6 +150,63 @@ impl Services {
         };
         review::summarize_panel(&mut outcome);
         Ok(outcome)
+    }
+
+    /// Returns for each member the known findings that another member reports and that it calls fixed by its silence: it
+    /// reported them before and has reviewed their lines again, and somebody claims that they are fixed or their code has
+    /// changed.
+    fn list_fixed(
+        &self,
+        view: &StoreView,
+        own: &HashSet<&str>,
+        members: &[EndedMember],
+    ) -> Result<Vec<Vec<FindingId>>, RunnerError> {
+        let mut fixed: Vec<Vec<FindingId>> = vec![Vec::new(); members.len()];
+        let reported = members.iter().flat_map(|member| &member.output.findings);
+        let known: Vec<&Finding> = reported.filter(|finding| is_known_before(view, own, &finding.finding_id)).collect();
+        let ids: HashSet<&str> = known.iter().map(|finding| finding.finding_id.as_str()).collect();
+        if ids.is_empty() {
+            return Ok(fixed);
+        }
+        let said = self.store.latest_dispositions(&ids)?;
+        for finding in known {
+            let id = &finding.finding_id;
+            let Some(before) = self.find_first_report(view, id)? else { continue };
+            let present = FindingState::from_last_disposition(said.get(id).map(|(_, last)| last));
+            let is_changed = before.quoted_code != finding.quoted_code;
+            if !is_changed && !matches!(present, FindingState::Claimed(_)) {
+                continue;
+            }
+            for (member, fixed) in members.iter().zip(&mut fixed) {
+                let is_silent = member.is_finished() && member.output.findings.iter().all(|own| own.finding_id != *id);
+                let has_reviewed = member.output.coverage.files.iter().any(|file| {
+                    file.path == finding.repo_relative_path
+                        && file.hunks.iter().any(|hunk| hunk.overlaps(finding.lines()))
+                });
+                if is_silent && has_reviewed && before.reporters.contains(&member.reviewer) && !fixed.contains(id) {
+                    fixed.push(id.clone());
+                }
+            }
+        }
+        Ok(fixed)
+    }
+
+    /// Returns the first report of a finding, with all who made it.
+    fn find_first_report(&self, view: &StoreView, id: &FindingId) -> Result<Option<FirstReport>, RunnerError> {
+        let row = view.finding_index(id.as_str()).map(|index| view.finding(index));
+        let Some(first) = row.and_then(|row| row.first_run.parse::<RunId>().ok()) else { return Ok(None) };
+        let Some(record) = self.store.run(&first)? else { return Ok(None) };
+        let panel = self.find_panel_of(&record).map(|(panel, _)| panel);
+        let listed = panel.map(|panel| self.store.finding_in_run(&panel, id)).transpose()?.flatten();
+        let reported = match listed {
+            Some(listed) => Some(listed),
+            None => self.store.finding_in_run(&first, id)?,
+        };
+        Ok(reported.map(|finding| {
+            let mut reporters: Vec<String> = finding.voices.into_iter().map(|voice| voice.reviewer).collect();
+            reporters.push(record.reviewed_by.name);
+            FirstReport { quoted_code: finding.quoted_code, reporters }
+        }))
     }
 
     fn load_members(&self, panel: &Panel) -> Result<Vec<EndedMember>, RunnerError> {

@@ -1,12 +1,12 @@
 //! Integration tests of panels: several reviewers, played by models on loopback, and the one list that they give.
 
-use revdeck::domain::{BudgetKind, Finding, FindingStatus, RunId, RunRecord, RunStatus, Source};
+use revdeck::domain::{BudgetKind, Finding, FindingStatus, Kind, RunId, RunRecord, RunStatus, Source};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::env::{DONE, INCOMPLETE, out};
 use crate::llm::finish;
-use crate::llm::server::{Model, Turn, calls};
+use crate::llm::server::{Model, Turn, calls, says};
 use crate::runner::place::{Place, gone, signal, wait_for};
 
 /// Code with problems that a person can see, so that models have something to say about it.
@@ -262,6 +262,93 @@ fn a_decision_holds_for_the_problem_whoever_reports_it_next() {
     let open = (0..view.finding_count()).map(|index| view.finding(index));
     let open = open.filter(|row| row.status == FindingStatus::Open && row.line_start == INJECTION);
     assert_eq!(open.count(), 0);
+}
+
+#[test]
+fn a_judge_sees_only_what_is_disputed_and_its_word_stands_on_the_finding() {
+    // The second model calls an injection p3: three steps from the first.
+    let other = answer(&[report(INJECTION, "SECURITY", 3, "User input `name` is concatenated into SQL: injection")]);
+    let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "priority": 0, "reason": "name reaches the statement" }] });
+    let judge = Model::start(vec![says(ruling.to_string())]);
+    let more = format!(
+        "judge = \"dear\"\n[reviewers.dear]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\n\
+         api_key_cmd = \"printf made-up\"\nattempts = 1\nprice_input = 10.0\nprice_output = 40.0",
+        judge.url()
+    );
+    let panel = Panel::start(vec![first()], vec![other], &more);
+    let run = panel.review(&["--panel", "all"], DONE);
+    assert_eq!(judge.asked(), 1);
+    let asked = judge.requests()[0].to_string();
+    assert!(asked.contains("SELECT * FROM users") && asked.contains("the priorities go from p0 to p3"), "{asked}");
+    assert!(!asked.contains("Division by zero"), "nobody disputes that: {asked}");
+    let findings = panel.findings(&run);
+    let injection = findings.iter().find(|finding| finding.line_start == INJECTION).expect("there");
+    let said: Vec<String> = injection.steps.iter().map(ToString::to_string).collect();
+    assert!(said.contains(&"dear finds it real: name reaches the statement".to_owned()), "{said:?}");
+    assert_eq!((injection.priority as u8, injection.voices.len()), (0, 2));
+    assert!(run.usage.cost > 0.0 && run.usage.tokens.total() > 0, "the judge is paid by the panel");
+    assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, run.run_id);
+    assert_eq!(judge.asked(), 1);
+}
+
+#[test]
+fn a_judge_that_cannot_answer_leaves_the_list_as_it_is() {
+    let other = answer(&[report(INJECTION, "SECURITY", 3, "User input `name` is concatenated into SQL: injection")]);
+    let refusal =
+        Turn::Refuse { status: 401, headers: Vec::new(), body: "{\"error\":{\"message\":\"bad key\"}}".into() };
+    let judge = Model::start(vec![refusal]);
+    let more = format!(
+        "escalate = {{ to = \"dear\", when = \"p0 or disputed\" }}\n[reviewers.dear]\nkind = \"openai\"\n\
+         model = \"gpt-4o-test\"\nbase_url = \"{}\"\napi_key_cmd = \"printf made-up\"\nattempts = 1",
+        judge.url()
+    );
+    let panel = Panel::start(vec![first()], vec![other], &more);
+    let run = panel.review(&["--panel", "all"], DONE);
+    let output = panel.place.output(&run.run_id).expect("an output");
+    assert!(output.notes.iter().any(|note| note.starts_with("no second opinion by dear")), "{:?}", output.notes);
+    assert_eq!(output.findings.len(), panel.listed().len());
+    assert_eq!((run.status, judge.asked()), (RunStatus::Completed, 1));
+}
+
+#[test]
+fn a_focus_is_asked_for_and_is_another_question_than_the_whole_review() {
+    let panel = Panel::start(vec![first(), first()], vec![second()], "focus = { one = [\"SECURITY\"] }");
+    let run = panel.review(&["--panel", "all"], DONE);
+    let asked = panel.one.requests()[0].to_string();
+    assert!(asked.contains("Look for problems of these kinds") && asked.contains("SECURITY"), "{asked}");
+    assert!(!panel.two.requests()[0].to_string().contains("Look for problems of these kinds"));
+    let member = panel.member(&run, "one");
+    assert_eq!(member.reviewed_by.focus, [Kind::Security]);
+    // The whole review is not answered by the narrow one, nor the other way round.
+    let whole = panel.review(&["--reviewer", "one"], DONE);
+    assert_ne!(whole.run_id, member.run_id);
+    assert_eq!(panel.one.asked(), 2);
+    assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, run.run_id);
+}
+
+#[test]
+fn what_one_member_calls_fixed_and_another_still_reports_is_disputed() {
+    let only = |title: &str| answer(&[report(INJECTION, "SECURITY", 1, title)]);
+    let panel = Panel::start(vec![first()], vec![only("User input `name` is concatenated into SQL: injection")], "");
+    let run = panel.review(&["--panel", "all"], DONE);
+    let id =
+        panel.findings(&run).into_iter().find(|finding| finding.line_start == INJECTION).expect("there").finding_id;
+    panel.place.revdeck(&["triage", id.as_str(), "addressed"]);
+    // The line is edited; the first model is silent about it now, the second still reports it.
+    let edited = CODE.replace("SELECT * FROM users", "SELECT id, mail FROM users");
+    panel.place.test.write("src/users.py", &edited);
+    let line = edited.lines().nth(INJECTION as usize - 1).expect("the line");
+    let mut still = report(INJECTION, "SECURITY", 1, "User input `name` is concatenated into SQL: injection");
+    still["quoted_code"] = line.into();
+    panel.one.answer_from_now_on(vec![answer(&[])]);
+    panel.two.answer_from_now_on(vec![answer(&[still])]);
+    let again = panel.review(&["--panel", "all"], DONE);
+    let findings = panel.findings(&again);
+    let injection = findings.iter().find(|finding| finding.line_start == INJECTION).expect("still there");
+    assert_eq!(injection.finding_id, id);
+    let said: Vec<String> = injection.disputed.iter().map(ToString::to_string).collect();
+    assert!(said.iter().any(|said| said == "one says that it is fixed, two still sees it"), "{said:?}");
+    assert_eq!(injection.status, FindingStatus::Unresolved, "a claim that a member contradicts is not confirmed");
 }
 
 #[test]

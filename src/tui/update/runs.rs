@@ -258,6 +258,11 @@ mod tests {
         );
         let resumed = RunRow { resumed_from: &ids[1], ..row(0) };
         assert_eq!(roots(&[resumed, RunRow { status: RunStatus::Lost, ..row(1) }]), [None, Some(0)]);
+        let member = |at: usize, panel: usize| RunRow { member_of: &ids[panel], ..row(at) };
+        let working = RunRow { status: RunStatus::Reviewing, ..member(1, 0) };
+        assert_eq!(roots(&[row(0), working, member(2, 0)]), [None, Some(0), Some(0)], "members of a panel");
+        let older = RunRow { superseded_by: &ids[0], ..row(1) };
+        assert_eq!(roots(&[row(0), older, member(2, 1)]), [None, Some(0), Some(0)], "of a replaced panel, too");
         assert_eq!(roots(&[superseded(0, 1), superseded(1, 0)]), [None, None], "a circle hides nothing");
         assert_eq!(roots(&[superseded(0, 0), superseded(1, 3)]), [None, None], "an unknown run hides nothing");
     }
