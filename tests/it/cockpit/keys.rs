@@ -6,7 +6,8 @@ use super::{Cockpit, repository};
 fn an_interrupt_ends_a_program_and_at_the_question_behind_it_the_cockpit() {
     let test = repository();
     test.settings(
-        "[commands.long]\nkey = \"Ctrl-o\"\nrun = [\"sh\", \"-c\", \"echo at work; exec sleep 600\"]\nwhere = \"terminal\"\n",
+        "[commands.long]\nkey = \"Ctrl-o\"\nrun = [\"sh\", \"-c\", \"echo at work; exec sleep 600\"]\nwhere = \"terminal\"\n\
+         [commands.short]\nkey = \"Ctrl-t\"\nrun = [\"true\"]\nwhere = \"terminal\"\n",
     );
     assert!(test.revdeck(&["review", "--wait"]).status.success());
     let mut cockpit = Cockpit::open(&test);
@@ -17,10 +18,8 @@ fn an_interrupt_ends_a_program_and_at_the_question_behind_it_the_cockpit() {
     cockpit.wait_for("Enter goes back to revdeck.");
     cockpit.press("\r");
     cockpit.wait("the panes", |screen| screen.contains("long: ended with") && screen.contains("1 Runs"));
-    cockpit.press("\x0f");
-    cockpit.wait_for("at work");
-    cockpit.press("\x03");
-    cockpit.wait_for("Enter goes back to revdeck.");
+    cockpit.press("\x14");
+    cockpit.wait_for("short: done. Enter goes back to revdeck.");
     // Without Enter.
     cockpit.press("\x03");
     assert_eq!(cockpit.end(), 130);

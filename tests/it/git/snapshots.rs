@@ -209,14 +209,14 @@ fn the_fingerprint_of_a_scope_is_that_of_its_snapshot_and_nothing_is_written_for
     let mut known = std::collections::BTreeMap::new();
     let steps: [(&str, &dyn Fn()); 8] = [
         ("clean", &|| {}),
-        ("edited", &|| test.write("a.rs", "1\n2b\n3\n")),
-        ("untracked", &|| test.write("new/b.rs", "b\n")),
+        ("edited", &|| drop(test.write("a.rs", "1\n2b\n3\n"))),
+        ("untracked", &|| drop(test.write("new/b.rs", "b\n"))),
         ("deleted", &|| std::fs::remove_file(test.repo().join("gone.rs")).expect("removed")),
         ("a file in place of a folder", &|| {
             std::fs::remove_dir_all(test.repo().join("folder")).expect("removed");
             test.write("folder", "a file\n");
         }),
-        ("line ends", &|| test.write("crlf.txt", "1\r\n2\r\n")),
+        ("line ends", &|| drop(test.write("crlf.txt", "1\r\n2\r\n"))),
         ("oversized", &|| {
             test.write("large.txt", &"x".repeat(3 * KIB as usize));
             test.write("large-and-new.txt", &"y".repeat(3 * KIB as usize));

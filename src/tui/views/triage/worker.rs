@@ -162,6 +162,7 @@ mod tests {
             action: TriageAction::Set,
             group: ClockAndIds::system().new_run_id().as_str().replacen("ar_", "t_", 1),
             run_id: None,
+            merged_into: None,
         };
         store.decide(|_| Ok::<_, crate::store::StoreError>(vec![line])).expect("stored");
         let counted = count_similar(&store, &view, &finding_id(1));
