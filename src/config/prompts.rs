@@ -583,6 +583,13 @@ mod tests {
         for priority in crate::domain::Priority::ALL {
             assert!(text.contains(&format!("- {priority}: ")), "{priority}");
         }
+        let short = PromptName::SystemShort.text();
+        for kind in crate::domain::Kind::ALL {
+            assert!(short.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == kind.word()), "{kind}");
+        }
+        for priority in crate::domain::Priority::ALL {
+            assert!(short.contains(&format!("{priority} ")), "{priority}");
+        }
     }
 
     proptest! {

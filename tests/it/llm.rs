@@ -8,6 +8,7 @@ mod incomplete;
 mod scenarios;
 mod secrets;
 pub mod server;
+mod small_window;
 
 use revdeck::domain::{CancelReason, ErrorClass, Kind, RunEvent, RunId, RunStatus};
 use rustix::process::Signal;

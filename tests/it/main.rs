@@ -12,6 +12,7 @@ mod command;
 mod compare;
 mod context;
 mod copies;
+mod discover;
 mod disk;
 mod embeddings;
 mod env;

@@ -370,7 +370,7 @@ fn every_default_file_can_be_printed_and_used() {
     }
     assert_eq!(test.json(&["doctor", "--format", "json"], DONE)["healthy"], true);
     assert_snapshot!(test.fails(&["config", "defaults", "themes"], USAGE), @"
-    error: invalid value 'themes' for '[FILE]': there are config, smells, keymap, keymaps/vim, keymaps/emacs, keymaps/arrows, models, prompts/system, prompts/task, prompts/more, prompts/turn-investigate, prompts/turn-analyse, prompts/turn-finish, prompts/last, prompts/uncovered, prompts/cut, prompts/retry-empty, prompts/retry-refused, prompts/retry-unreadable, prompts/summarize, prompts/masked, prompts/critic, prompts/agent, prompts/resolve, prompts/resolve-agent, prompts/resolve-edits, prompts/resolve-task, prompts/resolve-refused, prompts/ask, prompts/ask-task
+    error: invalid value 'themes' for '[FILE]': there are config, smells, keymap, keymaps/vim, keymaps/emacs, keymaps/arrows, models, prompts/system, prompts/system-short, prompts/task, prompts/more, prompts/turn-investigate, prompts/turn-analyse, prompts/turn-finish, prompts/last, prompts/uncovered, prompts/cut, prompts/retry-empty, prompts/retry-refused, prompts/retry-unreadable, prompts/summarize, prompts/masked, prompts/critic, prompts/agent, prompts/resolve, prompts/resolve-agent, prompts/resolve-edits, prompts/resolve-task, prompts/resolve-refused, prompts/ask, prompts/ask-task
 
     For more information, try '--help'.
     ");
@@ -381,6 +381,7 @@ fn prompts_are_short() {
     // Limits in tokens, about a third above the present size: every request pays for the whole prompt.
     for (prompt, most) in PromptName::ALL.iter().map(|prompt| match prompt {
         PromptName::System => (prompt, 1600),
+        PromptName::SystemShort => (prompt, 460),
         PromptName::Task => (prompt, 340),
         PromptName::Critic | PromptName::Agent | PromptName::Ask => (prompt, 260),
         PromptName::Resolve | PromptName::ResolveAgent | PromptName::ResolveEdits => (prompt, 200),

@@ -243,7 +243,7 @@ fn ids_and_reviewers_complete_in_a_shell() {
     assert_eq!(test.normalise(&elsewhere), complete(&["show", "f_"]));
     assert_snapshot!(complete(&["revi"]), @"
     review	Review a change in the background, or wait for the result
-    reviewers	List and test reviewers
+    reviewers	List, test and discover reviewers
     ");
 }
 
