@@ -371,7 +371,7 @@ fn hostile_servers_are_bounded_and_harmless() {
     ];
     let text = named(&test, &out(&output), &names);
     assert_snapshot!(text, @r#"
-    # Ollama 1�[31m evil at http://127.0.0.1:[evil]
+    # Ollama 1�[[duration] evil at http://127.0.0.1:[evil]
 
     # plain (7B�[2J [x]), not in memory: window 32,768 tokens, as revdeck asks for it; tools not tested
     [reviewers.plain]
