@@ -5,8 +5,8 @@ use insta::assert_snapshot;
 use super::{ExportedFinding, FindingExport, OutputFormat, TextOptions};
 use crate::domain::text::is_unsafe;
 use crate::domain::{
-    Confidence, Dispute, Finding, FindingId, FindingStatus, FindingStep, Kind, KindRecord, LineRange, Priority,
-    Severity, Suggestion, Time, Voice,
+    Confidence, Dispute, Finding, FindingId, FindingStatus, FindingStep, Kind, LineRange, Priority, RankRule, Severity,
+    Suggestion, Time, Voice,
 };
 
 /// Formats with a renderer for other programs.
@@ -188,9 +188,9 @@ fn panel_finding() -> Finding {
         line_start: 4,
         line_end: 4,
     };
-    let record = KindRecord { reviewer: "gpt".into(), kind: Kind::Performance, accepted: 3, decided: 24 };
     let hostile = format!("<b>\u{1b}[2J@all {SECRET}");
     Finding {
+        priority: Priority::P0,
         voices: vec![
             Voice { line_start: 3, ..voice("claude", Priority::P2, own.kind, &own.title, &own.explanation) },
             voice("g\u{9b}pt", Priority::P0, Kind::Correctness, &hostile, "`clone` in a loop.\nIt is quadratic."),
@@ -198,9 +198,13 @@ fn panel_finding() -> Finding {
         ],
         steps: vec![
             FindingStep::Agreed { voices: 3, reviewers: 3, from: Confidence::Medium, to: Confidence::High },
-            FindingStep::Lowered { from: Priority::P1, to: Priority::P2, because: record },
+            FindingStep::Ranked {
+                priorities: vec![Priority::P0, Priority::P2, Priority::P2],
+                to: Priority::P0,
+                rule: RankRule::MostUrgent,
+            },
         ],
-        disputed: vec![Dispute::Alone { reviewer: "gpt".into(), silent: vec!["a".into(), "b".into()] }],
+        disputed: vec![Dispute::Priority { most: Priority::P0, least: Priority::P2 }],
         ..own
     }
 }

@@ -110,6 +110,7 @@ impl PairCounts {
     }
 
     /// Prints the figures and the wrong pairs, and fails below the minima.
+    #[allow(clippy::print_stdout, reason = "the figures are what one looks for")]
     fn check(&self, name: &str, min_precision: f64, min_recall: f64) {
         let one_problem = self.merged_rightly + self.missed;
         let pairs = one_problem + self.merged_wrongly + self.kept_apart;
