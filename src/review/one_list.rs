@@ -114,7 +114,7 @@ pub fn merge_panel(
         {
             lower_lone_report(&mut finding, lone, &record_of);
         }
-        finding.voices = group.iter().map(PanelReport::to_voice).collect();
+        finding.voices = group.iter().map(|report| report.to_voice()).collect();
         finding.voices.sort_by(|a, b| voice_key(a).cmp(&voice_key(b)));
         finding.disputed = list_disputes(&members, &group, &finding, silent);
         taken.insert(finding.finding_id.clone());
@@ -132,7 +132,7 @@ pub fn merge_panel(
 }
 
 impl PanelReport<'_> {
-    fn to_voice(&self) -> Voice {
+    fn to_voice(self) -> Voice {
         let Finding { finding_id, priority, confidence, kind, title, explanation, line_start, line_end, .. } =
             self.finding.clone();
         let (reviewer, run_id) = (self.member.reviewer.to_owned(), self.member.run_id.clone());

@@ -232,7 +232,7 @@ fn fixed_against_still_there_is_disputed() {
     let claims = Member { fixed: vec![id.clone()], ..member("claude", Vec::new()) };
     let list = merge(&[member("gpt", vec![known]), claims.clone()]);
     let expected = Dispute::Fixed { fixed: vec!["claude".into()], standing: vec!["gpt".into()] };
-    assert_eq!(list.findings[0].disputed, [expected.clone()]);
+    assert_eq!(list.findings[0].disputed, std::slice::from_ref(&expected));
     assert!(list.disputed_known.is_empty());
     // Nobody reports it, and one member saw it.
     let sees = Member { confirmed: vec![id.clone()], ..member("gpt", Vec::new()) };
