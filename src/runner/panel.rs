@@ -11,11 +11,11 @@ use std::collections::{HashMap, HashSet};
 
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    Coverage, ErrorClass, Finding, FindingCounts, FindingId, Panel, RunId, RunOutput, RunRecord, RunStatus,
+    Coverage, ErrorClass, Finding, FindingCounts, FindingId, Kind, Panel, RunId, RunOutput, RunRecord, RunStatus,
 };
 use crate::policy::FindingState;
 use crate::review::{self, PanelMember, ReviewOutcome, merge_coverage, merge_panel};
-use crate::runner::{RunnerError, Services};
+use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services};
 use crate::store::StoreView;
 
 /// What became of a member.
@@ -49,6 +49,12 @@ impl EndedMember {
             (RunStatus::Cancelled, Some(_)) => MemberEnd::OwnEnd,
             _ => MemberEnd::Broken,
         }
+    }
+
+    /// Returns the kinds that the reviewer can report or was asked for; `None` for all kinds.
+    fn kinds<'a>(&'a self, smells: &'a [Kind]) -> Option<&'a [Kind]> {
+        let focus = self.record.reviewed_by.focus.as_slice();
+        if self.reviewer == BUILTIN_REVIEWER { Some(smells) } else { Some(focus).filter(|focus| !focus.is_empty()) }
     }
 
     fn is_finished(&self) -> bool {
@@ -97,6 +103,7 @@ impl Services {
         let view = self.store.view()?;
         let own: HashSet<&str> = panel.members.iter().map(|member| member.run_id.as_str()).collect();
         let is_known = |id: &FindingId| is_known_before(&view, &own, id);
+        let smells: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| kind.is_smell()).collect();
         let fixed = self.list_fixed(&view, &own, &members)?;
         let merged_members: Vec<PanelMember<'_>> = members
             .iter()
@@ -107,7 +114,7 @@ impl Services {
                 findings: &member.output.findings,
                 coverage: &member.output.coverage,
                 is_finished: member.is_finished(),
-                kinds: Some(member.record.reviewed_by.focus.as_slice()).filter(|focus| !focus.is_empty()),
+                kinds: member.kinds(&smells),
                 confirmed: &[],
                 fixed,
             })
