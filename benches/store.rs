@@ -390,6 +390,17 @@ mod open {
             .bench_local_values(|()| check(&place.store.view().expect("a view")));
     }
 
+    /// Reads the figures of all runs, the largest part of `revdeck stats`.
+    #[divan::bench(sample_count = 20, sample_size = 1)]
+    fn run_figures(bencher: Bencher) {
+        let place = &*LARGE;
+        let view = place.store.view().expect("a view");
+        bencher.bench_local(|| {
+            let figures = place.store.run_figures(&view).expect("read");
+            assert_eq!(figures.iter().flatten().count(), 10_000);
+        });
+    }
+
     /// Loads the data that `revdeck review` reads before it decides.
     #[divan::bench(sample_count = 50, sample_size = 1)]
     fn runs_only(bencher: Bencher) {

@@ -106,6 +106,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "stats",
         &[
             ("revdeck stats --since 7d", "cost, outcomes and precision of a week"),
+            ("revdeck stats --by reviewer", "what each reviewer is worth"),
             ("revdeck stats --run latest", "one run"),
         ],
     ),

@@ -4,6 +4,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 
 use super::error::CliError;
 use crate::domain::text;
+use crate::report::json::escape_json_text;
 pub use crate::report::json::to_json_text;
 
 /// Writes text to standard output and flushes it. A closed pipe is not an error.
@@ -35,6 +36,18 @@ pub fn print_patch(patch: &[u8]) -> Result<(), CliError> {
         return print(&text::sanitize_lines(&String::from_utf8_lossy(patch), 4));
     }
     write_stdout(patch)
+}
+
+/// Prints a document as JSON on one line, escaped as in [`to_json_text`].
+///
+/// # Errors
+///
+/// Returns an error if the document cannot be encoded or standard output cannot be written.
+pub fn print_json_document(document: &impl serde::Serialize) -> Result<(), CliError> {
+    let text = serde_json::to_string(document).map_err(|error| CliError::failed(format!("cannot encode: {error}")))?;
+    let mut text = escape_json_text(&text).into_owned();
+    text.push('\n');
+    print(&text)
 }
 
 /// Prints a JSON value on one line, encoded by [`to_json_text`].

@@ -27,6 +27,7 @@ pub mod quoted_code;
 mod reported_problem;
 mod review_unit;
 mod run;
+mod run_figures;
 mod run_output;
 mod scope;
 pub mod text;
@@ -64,14 +65,15 @@ pub use run::{
     CancelReason, ErrorClass, FindingCounts, PhaseTimings, ReviewSubject, ReviewerUsage, RunEnding, RunLinks,
     RunOutcome, RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source, Usage,
 };
+pub use run_figures::RunFigures;
 pub use run_output::{OutputDamage, OutputDamageCause, RunOutput};
 pub use scope::{ParseScopeError, Scope};
-pub use triage::{Actor, Disposition, TriageAction};
+pub use triage::{Actor, DismissalReason, Disposition, FindingDecision, TriageAction};
 pub use unified_diff::Hunk;
 pub use viewed_file::ViewedFile;
 pub use voice::{Dispute, FindingStep, KindRecord, RankRule, Voice};
 pub use watch_trigger::{GitOperation, MinuteOfDay, QuietHours, WatchMode, WatchTrigger};
-pub use wilson::wilson_lower_bound;
+pub use wilson::{wilson_lower_bound, wilson_upper_bound};
 
 /// A point in time, written as RFC 3339. This module has no clock: callers pass times in.
 pub type Time = jiff::Timestamp;

@@ -15,10 +15,61 @@ word_enum!(
     TriageAction { Set = "set", Undo = "undo", Redo = "redo" }
 );
 
-const REASON_GENERATED: &str = "generated";
-const REASON_FIXED_ELSEWHERE: &str = "fixed elsewhere";
+word_enum!(
+    /// Class of the reason of a dismissal: the reasons that the user interface offers, and all others.
+    DismissalReason {
+        NotWorthIt = "not worth it",
+        FalseAlarm = "false alarm",
+        Intended = "intended",
+        Generated = "generated",
+        FixedElsewhere = "fixed elsewhere",
+        /// The user's own words, which no offered reason begins.
+        Other = "other",
+    }
+);
+
 /// Offered before `generated`; older stores contain it.
 const REASON_VENDORED: &str = "generated or vendored code";
+
+impl DismissalReason {
+    /// Classifies the text of a reason. The text may be longer than the offered one: "Fixed elsewhere, in #12". After
+    /// `generated` only a punctuation mark may follow, because "generated names are fine here" is about the code.
+    pub fn from_text(reason: &str) -> Self {
+        let reason = reason.trim();
+        let rest_after = |with: &str| {
+            let begin = reason.get(..with.len())?;
+            begin.eq_ignore_ascii_case(with).then(|| &reason[with.len()..])
+        };
+        let is_of = |class: Self| {
+            rest_after(class.word()).is_some_and(|rest| match (class, rest.chars().next()) {
+                (Self::FixedElsewhere, _) | (_, None) => true,
+                (Self::Generated, Some(next)) => next.is_ascii_punctuation(),
+                (_, Some(next)) => !next.is_alphanumeric(),
+            })
+        };
+        if rest_after(REASON_VENDORED).is_some() {
+            return Self::Generated;
+        }
+        let mut offered = Self::ALL.iter().copied().filter(|class| *class != Self::Other);
+        offered.find(|class| is_of(*class)).unwrap_or(Self::Other)
+    }
+
+    /// Returns true if the reason does not concern the shape of the code, and so says nothing against the report.
+    pub fn is_unrelated_to_code(self) -> bool {
+        matches!(self, Self::Generated | Self::FixedElsewhere)
+    }
+}
+
+/// Last disposition of a finding, without its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FindingDecision {
+    /// Author of the status.
+    pub actor: Actor,
+    /// Time of the disposition, to the millisecond.
+    pub at: Time,
+    /// Class of its reason; meaningful for a dismissal only.
+    pub reason: DismissalReason,
+}
 
 /// Line of `triage.ndjson`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,21 +101,17 @@ pub struct Disposition {
 
 impl Disposition {
     /// Dismissal reasons that the user interface offers, in the order of their keys.
-    pub const REASONS: [&str; 5] =
-        ["not worth it", "false alarm", "intended", REASON_GENERATED, REASON_FIXED_ELSEWHERE];
+    pub const REASONS: [&str; 5] = [
+        DismissalReason::NotWorthIt.word(),
+        DismissalReason::FalseAlarm.word(),
+        DismissalReason::Intended.word(),
+        DismissalReason::Generated.word(),
+        DismissalReason::FixedElsewhere.word(),
+    ];
 
-    /// Returns true if the reason does not concern the shape of the code. The reason may be longer than the offered
-    /// text: "Fixed elsewhere, in #12". After `generated` only a punctuation mark may follow, because "generated names
-    /// are fine here" is about the code.
+    /// Returns true if the reason does not concern the shape of the code, see [`DismissalReason::is_unrelated_to_code`].
     pub fn is_unrelated_to_code(&self) -> bool {
-        let reason = self.reason.trim();
-        let rest_after = |with: &str| {
-            let begin = reason.get(..with.len())?;
-            begin.eq_ignore_ascii_case(with).then(|| &reason[with.len()..])
-        };
-        let is_generated = |rest: &str| rest.is_empty() || rest.starts_with(|next: char| next.is_ascii_punctuation());
-        [REASON_VENDORED, REASON_FIXED_ELSEWHERE].into_iter().any(|with| rest_after(with).is_some())
-            || rest_after(REASON_GENERATED).is_some_and(is_generated)
+        DismissalReason::from_text(&self.reason).is_unrelated_to_code()
     }
 }
 
@@ -96,6 +143,25 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(is_about_other_things(reason), expected, "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn every_offered_reason_is_a_class_and_own_words_are_others() {
+        for (offered, class) in Disposition::REASONS.into_iter().zip(DismissalReason::ALL) {
+            assert_eq!((DismissalReason::from_text(offered), class.word()), (*class, offered));
+        }
+        for (reason, expected) in [
+            ("False alarm: the caller checks it", DismissalReason::FalseAlarm),
+            ("false alarms are common here", DismissalReason::Other),
+            ("INTENDED.", DismissalReason::Intended),
+            ("intended to be so", DismissalReason::Intended),
+            ("generated names are fine here", DismissalReason::Other),
+            ("not worth it, the file goes away", DismissalReason::NotWorthIt),
+            ("as it should be", DismissalReason::Other),
+            ("", DismissalReason::Other),
+        ] {
+            assert_eq!(DismissalReason::from_text(reason), expected, "{reason:?}");
         }
     }
 }

@@ -13,9 +13,9 @@ use super::chunked_columns::{ChunkedColumn, HashIndex, TableReader, TableWriter,
 use super::files::{self, ExistingPolicy, SyncPolicy};
 use super::finding_scan::{CheckpointFindings, LazyFindings};
 use super::load::{FileMark, LoadDepth, SettledTables, UnreadableCounts};
-use super::tables::{FindingIdBytes, PackedFinding, PackedRun, StoreTables};
+use super::tables::{FindingIdBytes, PackedDecision, PackedFinding, PackedRun, PackedStatus, StoreTables};
 use super::{Store, StoreError};
-use crate::domain::{FindingStatus, Kind, RunStatus, Severity};
+use crate::domain::{Actor, DismissalReason, FindingStatus, Kind, RunStatus, Severity};
 
 /// Length and checksum of a part of the file that is read and verified by itself.
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
@@ -41,6 +41,8 @@ struct CheckpointHeader {
     facts: SectionMark,
     /// Ids, texts and order of findings.
     names: SectionMark,
+    /// Findings by run, and the last disposition of each finding: what figures need, and no list.
+    history: SectionMark,
     /// Checksum of the header fields before this field.
     checksum: u64,
 }
@@ -69,6 +71,7 @@ fn format_hash() -> u64 {
     words.extend(FindingStatus::ALL.iter().map(|word| word.to_string()));
     words.extend(Severity::ALL.iter().map(|word| word.to_string()));
     words.extend(Kind::ALL.iter().map(|word| word.to_string()));
+    words.extend(Actor::WORDS.iter().chain(DismissalReason::WORDS).map(|word| (*word).to_owned()));
     fold_hash(MAGIC, words.join("\n").as_bytes())
 }
 
@@ -76,9 +79,20 @@ fn format_hash() -> u64 {
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct OrphanDisposition {
-    pub(super) id: FindingIdBytes,
-    pub(super) status: u8,
-    unused: u8,
+    decision: PackedDecision,
+    id: FindingIdBytes,
+    status: u8,
+    unused: [u8; 5],
+}
+
+impl OrphanDisposition {
+    fn from_entry((id, status): (&FindingIdBytes, &PackedStatus)) -> Self {
+        Self { decision: status.decision, id: *id, status: status.status, unused: [0; 5] }
+    }
+
+    fn to_entry(self) -> (FindingIdBytes, PackedStatus) {
+        (self.id, PackedStatus { status: self.status, decision: self.decision })
+    }
 }
 
 /// Loads the checkpoint; `None` when it is missing or not usable.
@@ -87,7 +101,7 @@ pub(super) fn load(store: &Store, depth: LoadDepth) -> Option<SettledTables> {
     let mut header = CheckpointHeader::zeroed();
     file.read_exact(bytemuck::bytes_of_mut(&mut header)).ok()?;
     let length = files::length(&file).ok()?;
-    let sections = [header.runs, header.facts, header.names];
+    let sections = [header.runs, header.facts, header.names, header.history];
     let expected = sections
         .iter()
         .try_fold(size_of::<CheckpointHeader>() as u64, |sum, section| sum.checked_add(section.bytes))?;
@@ -117,7 +131,7 @@ pub(super) fn load(store: &Store, depth: LoadDepth) -> Option<SettledTables> {
     let mut loader = TableReader::new(&mut reader, header.facts.bytes);
     columns.findings = ChunkedColumn::read_from(&mut loader).ok()?;
     let orphans = ChunkedColumn::<OrphanDisposition>::read_from(&mut loader).ok()?;
-    settled.orphans = orphans.iter().map(|orphan| (orphan.id, orphan.status)).collect();
+    settled.orphans = orphans.iter().map(OrphanDisposition::to_entry).collect();
     if !loader.is_at_end() || loader.checksum != header.facts.checksum {
         return None;
     }
@@ -125,7 +139,13 @@ pub(super) fn load(store: &Store, depth: LoadDepth) -> Option<SettledTables> {
     columns.finding_ids = HashIndex::read_from(&mut loader).ok()?;
     columns.finding_text = TextPool::read_from(&mut loader, header.seed).ok()?;
     settled.finding_order = ChunkedColumn::read_from(&mut loader).ok()?;
-    (loader.is_at_end() && loader.checksum == header.names.checksum).then_some(settled)
+    if !loader.is_at_end() || loader.checksum != header.names.checksum {
+        return None;
+    }
+    let mut loader = TableReader::new(&mut reader, header.history.bytes);
+    columns.reports = ChunkedColumn::read_from(&mut loader).ok()?;
+    columns.decisions = ChunkedColumn::read_from(&mut loader).ok()?;
+    (loader.is_at_end() && loader.checksum == header.history.checksum).then_some(settled)
 }
 
 /// Loads the runs of the checkpoint, with findings that are loaded when they are needed; `None` when the checkpoint is
@@ -141,7 +161,7 @@ pub(super) fn load_lazily(store: &Store) -> Option<SettledTables> {
     }
     let at = (size_of::<CheckpointHeader>() as u64).checked_add(header.runs.bytes)?;
     let findings = CheckpointFindings::locate(file, at, header.facts, header.names, header.seed)?;
-    settled.orphans = findings.orphans().map(|orphan| (orphan.id, orphan.status)).collect();
+    settled.orphans = findings.orphans().map(OrphanDisposition::to_entry).collect();
     settled.lazy = Some(LazyFindings::new(findings));
     Some(settled)
 }
@@ -202,8 +222,7 @@ fn save(store: &Store, settled: &SettledTables) -> Result<(), StoreError> {
         header.runs = SectionMark { bytes: saver.written, checksum: saver.checksum };
         let mut saver = TableWriter::new(&mut to);
         columns.findings.write_to(&mut saver)?;
-        let orphans =
-            settled.orphans.iter().map(|(id, status)| OrphanDisposition { id: *id, status: *status, unused: 0 });
+        let orphans = settled.orphans.iter().map(OrphanDisposition::from_entry);
         orphans.collect::<ChunkedColumn<OrphanDisposition>>().write_to(&mut saver)?;
         header.facts = SectionMark { bytes: saver.written, checksum: saver.checksum };
         let mut saver = TableWriter::new(&mut to);
@@ -211,6 +230,10 @@ fn save(store: &Store, settled: &SettledTables) -> Result<(), StoreError> {
         columns.finding_text.write_to(&mut saver)?;
         settled.finding_order.write_to(&mut saver)?;
         header.names = SectionMark { bytes: saver.written, checksum: saver.checksum };
+        let mut saver = TableWriter::new(&mut to);
+        columns.reports.write_to(&mut saver)?;
+        columns.decisions.write_to(&mut saver)?;
+        header.history = SectionMark { bytes: saver.written, checksum: saver.checksum };
         header.seal();
         to.seek(SeekFrom::Start(0))?;
         to.write_all(bytemuck::bytes_of(&header))?;

@@ -19,11 +19,11 @@ use super::finding_scan::LazyFindings;
 use super::latest_statuses::{WantedFindings, read_latest_statuses};
 use super::live_journal::LiveJournal;
 use super::parse;
-use super::tables::{FindingIdBytes, FindingUpsert, StoreTables, pad_bytes};
+use super::tables::{FindingIdBytes, FindingUpsert, PackedStatus, StoreTables, pad_bytes};
 use super::view::{StoreView, ViewOrigin};
 use super::{Store, StoreError, checkpoint, files, lines};
 use crate::domain::text::format_count;
-use crate::domain::{FindingStatus, RunStatus};
+use crate::domain::RunStatus;
 
 /// Read position in a file, with data that identifies the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -91,7 +91,7 @@ pub(super) struct SettledTables {
     pub(super) unsettled: Vec<u32>,
     pub(super) finding_order: ChunkedColumn<u32>,
     /// Dispositions of findings that belong to no settled run yet.
-    pub(super) orphans: BTreeMap<FindingIdBytes, u8>,
+    pub(super) orphans: BTreeMap<FindingIdBytes, PackedStatus>,
     pub(super) runs_mark: FileMark,
     pub(super) triage_mark: FileMark,
     pub(super) unreadable: UnreadableCounts,
@@ -154,8 +154,8 @@ impl SettledTables {
         }
         let Some(file) = file else { return Ok(true) };
         let fail = |error| StoreError::io("read", &path)(error);
-        let end = lines::read_forwards(&file, self.runs_mark.len, |_, line| match parse::parse_run(line) {
-            Some(run) => self.insert_run(&run),
+        let end = lines::read_forwards(&file, self.runs_mark.len, |at, line| match parse::parse_run(line) {
+            Some(run) => self.insert_run(&run, (at, line.len())),
             None => self.unreadable.runs += 1,
         })
         .map_err(fail)?;
@@ -166,9 +166,9 @@ impl SettledTables {
         Ok(true)
     }
 
-    fn insert_run(&mut self, run: &parse::RunLine<'_>) {
+    fn insert_run(&mut self, run: &parse::RunLine<'_>, line: (u64, usize)) {
         let known = self.columns.runs.len();
-        let row = self.columns.upsert_run(run);
+        let row = self.columns.upsert_run(run, line);
         if row == known {
             self.unsettled.push(row as u32);
         }
@@ -196,8 +196,9 @@ impl SettledTables {
 
     fn apply_status(&mut self, line: &parse::TriageStatusLine<'_>) {
         self.load_finding(&line.finding_id);
-        if !self.columns.set_status(&line.finding_id, line.status) {
-            self.orphans.insert(pad_bytes(&line.finding_id), line.status as u8);
+        let status = line.to_packed();
+        if !self.columns.set_status(&line.finding_id, status) {
+            self.orphans.insert(pad_bytes(&line.finding_id), status);
         }
     }
 
@@ -214,13 +215,14 @@ impl SettledTables {
             let Ok(findings) = load_findings(store, self.columns.run_id(*row as usize), *row as usize) else {
                 return true;
             };
+            let mut reported = Vec::new();
             match findings {
                 RunFindings::StillWriting => return true,
                 RunFindings::Output(bytes) => {
                     let lines = parse::parse_output_lines(&bytes).unwrap_or_default();
                     self.unreadable.findings += lines.unreadable as u32;
                     for finding in &lines.findings {
-                        self.insert_finding(*row as usize, finding, &mut touched);
+                        reported.push(self.insert_finding(*row as usize, finding, &mut touched));
                     }
                     for moved in &lines.moved {
                         self.load_finding(&moved.finding_id);
@@ -232,7 +234,7 @@ impl SettledTables {
                 RunFindings::Journal(live) => {
                     self.unreadable.findings += live.unreadable;
                     for finding in &live.findings {
-                        self.insert_finding(*row as usize, finding, &mut touched);
+                        reported.push(self.insert_finding(*row as usize, finding, &mut touched));
                     }
                     self.fresh_bytes += live.offset;
                     self.fresh_files += 1;
@@ -240,19 +242,23 @@ impl SettledTables {
             }
             run.settled = 1;
             self.columns.runs.set(*row as usize, run);
+            self.columns.set_reports(*row as usize, reported);
             false
         });
         self.unsettled = unsettled;
         Ok(touched)
     }
 
-    fn insert_finding(&mut self, run: usize, finding: &parse::FindingLine<'_>, touched: &mut Vec<u32>) {
+    /// Adds a finding that a run reported. Returns its row.
+    fn insert_finding(&mut self, run: usize, finding: &parse::FindingLine<'_>, touched: &mut Vec<u32>) -> u32 {
         self.load_finding(&finding.finding_id);
         let orphan = if self.orphans.is_empty() { None } else { self.orphans.remove(&pad_bytes(&finding.finding_id)) };
-        match self.columns.upsert_finding(run, finding, orphan.unwrap_or(FindingStatus::Open as u8)) {
-            FindingUpsert::Inserted(row) | FindingUpsert::Replaced(row) => touched.push(row as u32),
-            FindingUpsert::Kept => {}
+        let upsert = self.columns.upsert_finding(run, finding, orphan.unwrap_or(PackedStatus::OPEN));
+        let row = upsert.row() as u32;
+        if !matches!(upsert, FindingUpsert::Kept(_)) {
+            touched.push(row);
         }
+        row
     }
 
     /// Builds the view: the settled tables merged with the journals of live runs, and with ratings in place of reported
@@ -319,21 +325,22 @@ fn load_findings(store: &Store, id: &str, row: usize) -> Result<RunFindings, Sto
 fn overlay_live_journal(
     columns: &mut StoreTables,
     live: &LiveJournal,
-    orphans: &BTreeMap<FindingIdBytes, u8>,
+    orphans: &BTreeMap<FindingIdBytes, PackedStatus>,
     touched: &mut Vec<u32>,
 ) {
-    let mut own = BTreeMap::new();
+    let (mut own, mut reported) = (BTreeMap::new(), Vec::new());
     let of_a_fix = columns.run_row(live.run).is_fix_review();
     for finding in live.findings.iter().filter(|_| !of_a_fix) {
         let id = pad_bytes(&finding.finding_id);
         own.insert(id, finding.priority);
-        let status = orphans.get(&id).copied().unwrap_or(FindingStatus::Open as u8);
-        if let FindingUpsert::Inserted(row) | FindingUpsert::Replaced(row) =
-            columns.upsert_finding(live.run, finding, status)
-        {
-            touched.push(row as u32);
+        let status = orphans.get(&id).copied().unwrap_or(PackedStatus::OPEN);
+        let upsert = columns.upsert_finding(live.run, finding, status);
+        reported.push(upsert.row() as u32);
+        if !matches!(upsert, FindingUpsert::Kept(_)) {
+            touched.push(upsert.row() as u32);
         }
     }
+    columns.set_reports(live.run, reported);
     let mut run = columns.runs.get(live.run);
     let mut counts = [0; 4];
     for priority in own.values() {
@@ -544,7 +551,7 @@ impl Store {
         newest.sort_by_key(|(created, _)| *created);
         for (_, line) in newest.iter().skip(newest.len().saturating_sub(runs)) {
             if let Some(run) = parse::parse_run(line) {
-                settled.insert_run(&run);
+                settled.insert_run(&run, (0, 0));
             }
         }
         let touched = settled.settle_runs(self)?;
@@ -579,7 +586,7 @@ impl SettledTables {
             read_latest_statuses(&file, &WantedFindings { contains: &contains, count }, MAX_RECENT_TRIAGE_BYTES);
         for (id, status) in found.map_err(StoreError::io("read", &path))? {
             let finding_id = String::from_utf8_lossy(&id);
-            self.apply_status(&parse::TriageStatusLine { finding_id, status });
+            self.apply_status(&parse::TriageStatusLine { finding_id, status, decision: None });
         }
         Ok(())
     }

@@ -71,6 +71,7 @@ mod pending_marker;
 mod prune;
 mod recovery_notices;
 mod restore;
+mod run_figures;
 mod run_record;
 mod spending;
 mod tables;

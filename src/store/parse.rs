@@ -7,9 +7,12 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::tables::FINDING_ID_BYTES;
+use super::tables::{FINDING_ID_BYTES, PackedDecision, PackedStatus};
 use super::view::RunRow;
-use crate::domain::{FindingCounts, FindingId, FindingStatus, Kind, Priority, RunId, RunStatus, Severity, Time, Usage};
+use crate::domain::{
+    Actor, DismissalReason, FindingCounts, FindingDecision, FindingId, FindingStatus, Kind, Priority, RunId, RunStatus,
+    Severity, Time, Usage,
+};
 
 /// Coverage counts of a run.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -206,6 +209,26 @@ pub(super) struct TriageStatusLine<'a> {
     #[serde(borrow)]
     pub(super) finding_id: Cow<'a, str>,
     pub(super) status: FindingStatus,
+    /// Author, time and reason; `None` when this version cannot read one of them.
+    #[serde(skip)]
+    pub(super) decision: Option<FindingDecision>,
+}
+
+impl TriageStatusLine<'_> {
+    /// Returns the status as the tables keep it.
+    pub(super) fn to_packed(&self) -> PackedStatus {
+        let decision = self.decision.map(PackedDecision::from).unwrap_or_default();
+        PackedStatus { status: self.status as u8, decision }
+    }
+}
+
+/// Author, time and reason in a line of `triage.ndjson`.
+#[derive(Debug, Deserialize)]
+struct DecisionFields<'a> {
+    actor: Actor,
+    at: Time,
+    #[serde(borrow, default)]
+    reason: Cow<'a, str>,
 }
 
 /// A line of a journal, with the fields of all kinds of events.
@@ -228,8 +251,16 @@ pub(super) fn parse_run(line: &[u8]) -> Option<RunLine<'_>> {
     serde_json::from_slice(line).ok().filter(|run: &RunLine<'_>| RunId::is_valid(&run.run_id))
 }
 
+/// Parses a line of `triage.ndjson`. A line whose status is readable counts, even if its author or time is not.
 pub(super) fn parse_triage(line: &[u8]) -> Option<TriageStatusLine<'_>> {
-    serde_json::from_slice(line).ok().filter(|line: &TriageStatusLine<'_>| FindingId::is_valid(&line.finding_id))
+    let mut status: TriageStatusLine<'_> = serde_json::from_slice(line).ok()?;
+    let decided = serde_json::from_slice::<DecisionFields<'_>>(line).ok();
+    status.decision = decided.map(|fields| FindingDecision {
+        actor: fields.actor,
+        at: fields.at,
+        reason: DismissalReason::from_text(&fields.reason),
+    });
+    FindingId::is_valid(&status.finding_id).then_some(status)
 }
 
 /// Returns the finding id of a line of `triage.ndjson` without parsing the line: in lines that this version writes, the

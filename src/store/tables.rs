@@ -11,7 +11,9 @@ use super::chunked_columns::{ChunkedColumn, HashIndex, TextPool, TextSpan, fold_
 use super::finding_scan::FindingFacts;
 use super::parse::{FindingLine, MovedLine, RunLine};
 use super::view::{FindingRow, RunRow};
-use crate::domain::{FindingStatus, Kind, Priority, Rating, RunStatus, Severity};
+use crate::domain::{
+    Actor, DismissalReason, FindingDecision, FindingStatus, Kind, Priority, Rating, RunStatus, Severity, Time,
+};
 
 /// Length of a finding id in bytes.
 pub(super) const FINDING_ID_BYTES: usize = 18;
@@ -28,6 +30,14 @@ pub(super) struct PackedRun {
     tokens: u64,
     epoch: u64,
     cost: f64,
+    /// Offset of the run's latest readable line in `runs.ndjson`, and its length without the line feed; 0 and 0 when it is
+    /// not known.
+    line_at: u64,
+    line_bytes: u32,
+    /// First row of the run's findings in [`StoreTables::reports`], and their number.
+    reports_at: u32,
+    report_count: u32,
+    unused: u32,
     pub(super) counts: [u32; 4],
     pub(super) files_total: u32,
     pub(super) files_covered: u32,
@@ -100,13 +110,65 @@ impl PackedFinding {
     }
 }
 
+/// Last disposition of a finding; all zeros when there is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct PackedDecision {
+    at_ms: i64,
+    /// Position in [`Actor::ALL`] plus 1; 0 when nobody decided.
+    actor: u8,
+    /// Position in [`DismissalReason::ALL`].
+    reason: u8,
+    unused: [u8; 6],
+}
+
+impl From<FindingDecision> for PackedDecision {
+    fn from(decision: FindingDecision) -> Self {
+        Self {
+            at_ms: decision.at.as_millisecond(),
+            actor: decision.actor as u8 + 1,
+            reason: decision.reason as u8,
+            unused: [0; 6],
+        }
+    }
+}
+
+impl PackedDecision {
+    fn unpack(self) -> Option<FindingDecision> {
+        Some(FindingDecision {
+            actor: enum_from_index(Actor::ALL, self.actor.checked_sub(1)?)?,
+            at: Time::from_millisecond(self.at_ms).ok()?,
+            reason: enum_from_index(DismissalReason::ALL, self.reason)?,
+        })
+    }
+}
+
+/// Status of a finding after its last disposition, with that disposition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PackedStatus {
+    pub(super) status: u8,
+    pub(super) decision: PackedDecision,
+}
+
+impl PackedStatus {
+    /// Status of a finding about which nobody has decided.
+    pub(super) const OPEN: Self = Self {
+        status: FindingStatus::Open as u8,
+        decision: PackedDecision { at_ms: 0, actor: 0, reason: 0, unused: [0; 6] },
+    };
+}
+
 /// The tables of runs and findings.
 #[derive(Debug, Clone)]
 pub(super) struct StoreTables {
     pub(super) runs: ChunkedColumn<PackedRun>,
     pub(super) run_ids: HashIndex,
     pub(super) run_text: TextPool,
+    /// Rows of the findings that runs reported, one run after the other.
+    pub(super) reports: ChunkedColumn<u32>,
     pub(super) findings: ChunkedColumn<PackedFinding>,
+    /// Last dispositions of the findings of the same rows. Rows that [`StoreTables::insert_packed_finding`] added have none.
+    pub(super) decisions: ChunkedColumn<PackedDecision>,
     pub(super) finding_ids: HashIndex,
     pub(super) finding_text: TextPool,
     pub(super) seed: u64,
@@ -135,7 +197,16 @@ pub(super) enum FindingUpsert {
     /// The row now contains the report of this run.
     Replaced(usize),
     /// The row keeps the report of a later run.
-    Kept,
+    Kept(usize),
+}
+
+impl FindingUpsert {
+    /// Returns the row of the finding.
+    pub(super) fn row(self) -> usize {
+        match self {
+            Self::Inserted(row) | Self::Replaced(row) | Self::Kept(row) => row,
+        }
+    }
 }
 
 impl StoreTables {
@@ -144,7 +215,9 @@ impl StoreTables {
             runs: ChunkedColumn::default(),
             run_ids: HashIndex::default(),
             run_text: TextPool::new(seed),
+            reports: ChunkedColumn::default(),
             findings: ChunkedColumn::default(),
+            decisions: ChunkedColumn::default(),
             finding_ids: HashIndex::default(),
             finding_text: TextPool::new(seed),
             seed,
@@ -179,9 +252,40 @@ impl StoreTables {
         enum_from_index(RunStatus::ALL, self.runs.get(row).status).unwrap_or(RunStatus::Lost)
     }
 
-    /// Adds a run's row or updates it from a line. Returns the row.
-    pub(super) fn upsert_run(&mut self, line: &RunLine<'_>) -> usize {
-        self.pack_run(&line.to_row(), None)
+    /// Adds a run's row or updates it from a line of `line_bytes` at offset `line_at`. Returns the row.
+    pub(super) fn upsert_run(&mut self, line: &RunLine<'_>, (line_at, line_bytes): (u64, usize)) -> usize {
+        let row = self.pack_run(&line.to_row(), None);
+        let line_bytes = u32::try_from(line_bytes).unwrap_or(0);
+        self.runs.set(row, PackedRun { line_at, line_bytes, ..self.runs.get(row) });
+        row
+    }
+
+    /// Returns the offset and the length of the latest line of a run; `None` when it is not known.
+    pub(super) fn run_line(&self, row: usize) -> Option<(u64, usize)> {
+        let run = self.runs.get(row);
+        (run.line_bytes > 0).then_some((run.line_at, run.line_bytes as usize))
+    }
+
+    /// Sets the findings that a run reported; each counts once.
+    pub(super) fn set_reports(&mut self, run: usize, mut findings: Vec<u32>) {
+        findings.sort_unstable();
+        findings.dedup();
+        let reports_at = self.reports.len() as u32;
+        findings.iter().for_each(|finding| self.reports.push(*finding));
+        self.runs.set(run, PackedRun { reports_at, report_count: findings.len() as u32, ..self.runs.get(run) });
+    }
+
+    /// Returns the rows of the findings that a run reported, each once.
+    pub(super) fn reports(&self, run: usize) -> impl Iterator<Item = usize> + '_ {
+        let run = self.runs.get(run);
+        let begin = run.reports_at as usize;
+        let end = begin.saturating_add(run.report_count as usize).min(self.reports.len());
+        (begin..end).map(|at| self.reports.get(at) as usize)
+    }
+
+    /// Returns the last disposition of a finding.
+    pub(super) fn decision(&self, row: usize) -> Option<FindingDecision> {
+        self.decisions.get(row).unpack()
     }
 
     /// Adds a run's row of a view unchanged.
@@ -200,6 +304,11 @@ impl StoreTables {
             settled: settled.unwrap_or(old.settled),
             paused: u8::from(row.paused),
             incomplete: u8::from(row.incomplete),
+            line_at: old.line_at,
+            line_bytes: old.line_bytes,
+            reports_at: old.reports_at,
+            report_count: old.report_count,
+            unused: 0,
             epoch: row.epoch,
             cost: row.cost,
             created_ms: row.created_ms,
@@ -252,7 +361,7 @@ impl StoreTables {
 
     /// Adds a finding that a run reported. The latest report is determined by the run's row, so the order of calls does
     /// not matter. When a run reports a finding twice, the later call wins.
-    pub(super) fn upsert_finding(&mut self, run: usize, line: &FindingLine<'_>, status: u8) -> FindingUpsert {
+    pub(super) fn upsert_finding(&mut self, run: usize, line: &FindingLine<'_>, status: PackedStatus) -> FindingUpsert {
         let run = run as u32;
         let row = self.find_finding(&line.finding_id);
         let old = row.map(|row| self.findings.get(row));
@@ -263,14 +372,14 @@ impl StoreTables {
                 old.first_run = run;
                 self.findings.set(row, old);
             }
-            return FindingUpsert::Kept;
+            return FindingUpsert::Kept(row);
         }
         let text = &mut self.finding_text;
         // A later run may have seen the finding elsewhere without reporting it.
         let seen = old.filter(|old| old.location_run > run);
         let column = PackedFinding {
             id: text.replace(old.map_or(TextSpan::default(), |old| old.id), &line.finding_id),
-            status: old.map_or(status, |old| old.status),
+            status: old.map_or(status.status, |old| old.status),
             priority: line.priority as u8,
             severity: line.severity as u8,
             kind: line.kind as u8,
@@ -288,6 +397,7 @@ impl StoreTables {
         }
         let row = self.findings.len();
         self.findings.push(column);
+        self.decisions.push(status.decision);
         let (findings, text, seed) = (&self.findings, &self.finding_text, self.seed);
         let code = |row: usize| fold_hash(seed, text.get(findings.get(row).id).as_bytes());
         self.finding_ids.insert(code(row), row, code);
@@ -300,6 +410,7 @@ impl StoreTables {
         let packed = PackedFinding { id: text.push(id), path: text.intern(path), title: text.push(title), ..row };
         let at = self.findings.len();
         self.findings.push(packed);
+        self.decisions.push(PackedDecision::default());
         let (findings, text, seed) = (&self.findings, &self.finding_text, self.seed);
         let code = |row: usize| fold_hash(seed, text.get(findings.get(row).id).as_bytes());
         self.finding_ids.insert(code(at), at, code);
@@ -344,13 +455,14 @@ impl StoreTables {
     }
 
     /// Sets the current status of a finding; returns false when no run has reported it yet.
-    pub(super) fn set_status(&mut self, id: &str, status: FindingStatus) -> bool {
+    pub(super) fn set_status(&mut self, id: &str, status: PackedStatus) -> bool {
         let Some(row) = self.find_finding(id) else { return false };
         let mut column = self.findings.get(row);
-        if column.status != status as u8 {
-            column.status = status as u8;
+        if column.status != status.status {
+            column.status = status.status;
             self.findings.set(row, column);
         }
+        self.decisions.set(row, status.decision);
         true
     }
 
@@ -453,7 +565,8 @@ impl StoreTables {
             line_start: row.line_start,
             line_end: row.line_end,
         };
-        match self.upsert_finding(u32::MAX as usize, &line, row.status as u8) {
+        let status = PackedStatus { status: row.status as u8, ..PackedStatus::OPEN };
+        match self.upsert_finding(u32::MAX as usize, &line, status) {
             FindingUpsert::Inserted(at) | FindingUpsert::Replaced(at) => {
                 let column = self.findings.get(at);
                 let place_run = last_run;
@@ -463,7 +576,7 @@ impl StoreTables {
                 );
                 at
             }
-            FindingUpsert::Kept => 0,
+            FindingUpsert::Kept(_) => 0,
         }
     }
 
@@ -472,6 +585,8 @@ impl StoreTables {
         self.runs.memory_bytes()
             + self.run_ids.memory_bytes()
             + self.run_text.memory_bytes()
+            + self.reports.memory_bytes()
+            + self.decisions.memory_bytes()
             + self.findings.memory_bytes()
             + self.finding_ids.memory_bytes()
             + self.finding_text.memory_bytes()

@@ -10,7 +10,9 @@ use super::chunked_columns::ChunkedColumn;
 use super::live_journal::LiveJournal;
 use super::load::SettledTables;
 use super::tables::StoreTables;
-use crate::domain::{Finding, FindingStatus, Kind, LineRange, Priority, Rating, RunRecord, RunStatus, Severity};
+use crate::domain::{
+    Finding, FindingDecision, FindingStatus, Kind, LineRange, Priority, Rating, RunRecord, RunStatus, Severity,
+};
 
 /// A run in a list. Times are in milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -244,6 +246,29 @@ impl StoreView {
     pub fn first_reporting_run(&self, index: usize) -> Option<usize> {
         let row = (index < self.finding_order.len()).then(|| self.finding_order.get(index) as usize)?;
         self.run_position(self.columns.first_reporting_run(row))
+    }
+
+    /// Returns the last disposition of a finding. `None` if there is none, if this version cannot read it, or if the view
+    /// is not complete.
+    pub fn decision(&self, index: usize) -> Option<FindingDecision> {
+        let row = (self.complete && index < self.finding_order.len()).then(|| self.finding_order.get(index) as usize)?;
+        self.columns.decision(row)
+    }
+
+    /// Returns the indexes of the findings that a run reported or carried over, each once; none if the view is not
+    /// complete. A run that has not ended has those of its journal.
+    pub fn reported_findings(&self, run: usize) -> impl Iterator<Item = usize> + '_ {
+        let row = self.run_order.get(run).filter(|_| self.complete);
+        let rank = self.finding_rank.get_or_init(|| rank_rows(self.columns.findings.len(), self.finding_order.iter()));
+        let rows = row.into_iter().flat_map(move |row| self.columns.reports(*row as usize));
+        rows.filter_map(move |row| {
+            rank.get(row).map(|index| *index as usize).filter(|index| *index < self.finding_order.len())
+        })
+    }
+
+    /// Returns the offset and the length in bytes of a run's latest line in `runs.ndjson`; `None` when it is not known.
+    pub(super) fn run_line(&self, index: usize) -> Option<(u64, usize)> {
+        self.columns.run_line(*self.run_order.get(index)? as usize)
     }
 
     /// Returns the index of the run whose snapshot contains the finding at the lines of its row: the run that last

@@ -114,7 +114,7 @@ fn an_empty_store_has_a_sentence_and_every_key() {
     let text = place.revdeck(&["stats"]);
     assert_eq!(text.lines().count(), 1, "{text}");
     let stats = stats(&place, &[]);
-    for key in ["since", "totals", "runs", "by_kind", "by_reviewer", "series"] {
+    for key in ["since", "totals", "runs", "by_kind", "by_reviewer", "series", "worth"] {
         assert!(stats.get(key).is_some(), "{key} is missing in {stats}");
     }
     assert_eq!(stats["totals"]["precision"]["share"], Value::Null, "unknown is not 0");
@@ -166,4 +166,53 @@ fn totals_are_the_sums_of_the_runs() {
     let points = stats["series"]["points"].as_array().expect("points");
     let runs: u64 = points.iter().filter_map(|point| point["runs"].as_u64()).sum();
     assert_eq!(runs, 2);
+}
+
+#[test]
+fn worth_follows_from_decisions_and_survives_the_loss_of_derived_files() {
+    let place = Place::new();
+    let commit = place.commit_modules("one", 3);
+    let run = place.review(&["--commit", &commit, "--wait"]);
+    // A second review of the same code by the same reviewer reports the same findings: they count once.
+    let again = place.review(&["--all", "--wait"]);
+    assert_ne!(again, run);
+    let ids: Vec<String> = place.finding_ids(&run).iter().map(ToString::to_string).collect();
+    assert!(ids.len() >= 4, "{ids:?}");
+    place.revdeck(&["triage", &ids[0], "addressed"]);
+    place.revdeck(&["triage", &ids[1], "dismissed", "--reason", "false alarm"]);
+    place.revdeck(&["triage", &ids[2], "dismissed", "--reason", "it is meant so"]);
+    place.revdeck(&["triage", &ids[3], "dismissed", "--reason", "not worth it"]);
+    place.revdeck(&["undo"]);
+
+    let before = stats(&place, &[])["worth"].clone();
+    let rows = before["by_reviewer"].as_array().expect("rows");
+    let [row] = rows.as_slice() else { panic!("one reviewer: {before}") };
+    let all = place.revdeck(&["findings", "--status", "all", "--format", "json"]);
+    let all: Value = serde_json::from_str(&all).expect("JSON");
+    let raised = all["findings"].as_array().expect("findings").len();
+    assert_eq!((&row["name"], &row["raised"]), (&json!("builtin"), &json!(raised)));
+    assert_eq!((&row["accepted"], &row["confirmed"], &row["dismissed"]), (&json!(1), &json!(0), &json!(2)));
+    assert_eq!(row["undecided"], raised - 3);
+    assert_eq!((&row["dismissed_by_reason"]["false_alarm"], &row["dismissed_by_reason"]["other"]), (&json!(1), &json!(1)));
+    assert_eq!((&row["cost"], &row["cost_per_accepted"]), (&json!(0.0), &json!(0.0)));
+    for grouping in ["by_model", "by_kind", "by_language"] {
+        let raised_in_all: u64 = before[grouping].as_array().expect("rows").iter().filter_map(|row| row["raised"].as_u64()).sum();
+        assert_eq!(raised_in_all, raised as u64, "{grouping}");
+    }
+    assert_eq!(before["almost_always_wrong"], json!([]));
+
+    // All of it follows from the records: a lost checkpoint changes nothing.
+    place.store().checkpoint_now().expect("written");
+    assert_eq!(stats(&place, &[])["worth"], before);
+    std::fs::remove_file(place.store().root().join("view.cache")).expect("removed");
+    assert_eq!(stats(&place, &[])["worth"], before);
+
+    let text = place.revdeck(&["stats", "--by", "reviewer", "--ascii"]);
+    assert!(text.is_ascii() && text.lines().all(|line| line.len() <= 80), "{text}");
+    let words: Vec<&str> = text.lines().nth(1).expect("a row").split_whitespace().collect();
+    assert_eq!(words[..5], ["builtin", &raised.to_string(), "1", "2", &(raised - 3).to_string()], "{text}");
+    assert!(text.contains("1 false alarm") && text.contains("1 other"), "{text}");
+    for grouping in ["model", "kind", "language"] {
+        assert!(place.revdeck(&["stats", "--by", grouping]).starts_with("By "), "{grouping}");
+    }
 }

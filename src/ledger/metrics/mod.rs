@@ -7,27 +7,36 @@
 //! - Sums over runs are the sums of their records.
 
 mod precision;
+mod reports;
 mod series;
+mod worth;
 
 pub(crate) use precision::Precision;
 pub(crate) use series::{MetricsSeries, SeriesPoint, Step};
+#[cfg(test)]
+pub(crate) use worth::DismissalCounts;
+pub(crate) use worth::{MisjudgedKind, Worth, WorthRow};
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
+use self::reports::{ReportedFindings, for_each_row};
+use self::worth::compute_worth;
 use crate::domain::{
-    Actor, CancelReason, ErrorClass, FindingStatus, Kind, LedgerDelivery, PhaseTimings, ReviewerUsage, RunId,
-    RunRecord, RunStatus, Scope, Source, Time, Usage,
+    Actor, CancelReason, ErrorClass, FindingDecision, FindingStatus, Kind, LedgerDelivery, PhaseTimings, ReviewerUsage,
+    RunFigures, RunId, RunStatus, Scope, Source, Time, Usage,
 };
 
 /// Records from which metrics are computed.
 #[derive(Debug, Clone, Copy)]
 pub struct MetricsInput<'a> {
     /// Newest first.
-    pub runs: &'a [RunRecord],
+    pub runs: &'a [RunFigures],
     pub findings: &'a [FindingFact<'a>],
+    /// Indexes of a run and of a finding that it reported or carried over, each pair once.
+    pub reports: &'a [(u32, u32)],
     pub handed: &'a [LedgerDelivery],
 }
 
@@ -35,12 +44,22 @@ pub struct MetricsInput<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct FindingFact<'a> {
     pub id: &'a str,
-    pub first_run: &'a str,
-    pub last_run: &'a str,
+    /// Index of the run that reported it first. `None` if the run is not on record.
+    pub first_run: Option<u32>,
     pub kind: Kind,
+    /// Name of the language of its file; empty for a file of another kind.
+    pub language: &'a str,
     pub status: FindingStatus,
-    /// Actor that set the status, and the time. `None` if nobody has.
-    pub decided: Option<(Actor, Time)>,
+    /// Disposition that set the status. `None` if nobody has decided.
+    pub decided: Option<FindingDecision>,
+}
+
+impl FindingFact<'_> {
+    /// Returns true for an addressed finding whose fix a later review saw.
+    fn is_confirmed(&self) -> bool {
+        self.status == FindingStatus::Addressed
+            && self.decided.is_some_and(|decision| decision.actor == Actor::Engine)
+    }
 }
 
 /// Selection of the runs to count.
@@ -53,7 +72,7 @@ pub struct MetricsSelection {
 }
 
 impl MetricsSelection {
-    fn contains(&self, run: &RunRecord) -> bool {
+    fn contains(&self, run: &RunFigures) -> bool {
         self.since.is_none_or(|since| run.created_at >= since)
             && self.run.as_ref().is_none_or(|wanted| run.run_id == *wanted)
     }
@@ -70,6 +89,7 @@ pub struct Metrics {
     /// Sorted by name.
     pub by_reviewer: Vec<ReviewerMetrics>,
     pub series: MetricsSeries,
+    pub worth: Worth,
 }
 
 /// Number of findings by outcome.
@@ -99,9 +119,9 @@ impl OutcomeCounts {
             FindingStatus::Unresolved => self.unresolved += 1,
             FindingStatus::Addressed => {
                 self.addressed += 1;
-                match finding.decided {
-                    Some((Actor::Engine, _)) => self.confirmed += 1,
-                    _ => self.claimed += 1,
+                match finding.is_confirmed() {
+                    true => self.confirmed += 1,
+                    false => self.claimed += 1,
                 }
             }
             FindingStatus::Dismissed => self.dismissed += 1,
@@ -133,6 +153,7 @@ pub struct RunMetrics {
     pub attempt: u32,
     /// Number of times the run was resumed after its worker or its reviewer failed.
     pub resumed: u32,
+    #[serde(serialize_with = "serialize_timings")]
     pub phase_timings: PhaseTimings,
     pub tokens: Usage,
     pub tokens_spent: u64,
@@ -218,31 +239,42 @@ pub struct ReviewerMetrics {
     pub precision: Precision,
 }
 
+/// Serializes timings with all of their keys: an unknown time is null.
+fn serialize_timings<S: serde::Serializer>(timings: &PhaseTimings, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct AllTimings {
+        queued_ms: u64,
+        snapshot_ms: u64,
+        review_ms: u64,
+        resolve_ms: u64,
+        first_token_ms: Option<u64>,
+        first_finding_ms: Option<u64>,
+    }
+    let PhaseTimings { queued_ms, snapshot_ms, review_ms, resolve_ms, first_token_ms, first_finding_ms } = *timings;
+    AllTimings { queued_ms, snapshot_ms, review_ms, resolve_ms, first_token_ms, first_finding_ms }.serialize(serializer)
+}
+
 /// Computes all metrics of the selected runs. Days are those of `zone`.
 pub fn compute_metrics(facts: &MetricsInput<'_>, selection: &MetricsSelection, zone: &TimeZone) -> Metrics {
-    let chosen: Vec<&RunRecord> = facts.runs.iter().filter(|run| selection.contains(run)).collect();
+    let reported = ReportedFindings::select(facts, |run| selection.contains(run));
     let told = SurfacedItems::from_deliveries(facts.handed);
     let attempts: HashMap<&RunId, u32> = facts.runs.iter().map(|run| (&run.run_id, run.attempt)).collect();
-    let mut runs: Vec<RunMetrics> = chosen.iter().map(|run| measure_run(run, &attempts, &told)).collect();
-    let reported = pair_runs_with_findings(&chosen, facts.findings);
-    let surfaced = |finding: u32| told.findings.contains(facts.findings[finding as usize].id);
-
-    for &(run, finding) in &reported {
-        runs[run as usize].findings.count_finding(&facts.findings[finding as usize], surfaced(finding));
-    }
-    for (metrics, run) in runs.iter_mut().zip(&chosen) {
-        // A record may name only a part of very many findings, but it counts all of them.
-        metrics.findings.found = metrics.findings.found.max(run.outcome.finding_counts.total());
-    }
-    let mut distinct: Vec<u32> = reported.iter().map(|(_, finding)| *finding).collect();
-    distinct.sort_unstable();
-    distinct.dedup();
+    let mut runs: Vec<RunMetrics> = reported.runs.iter().map(|run| measure_run(run, &attempts, &told)).collect();
+    let mut reviewers = ReviewerTable::from_runs(&reported.runs, &runs);
     let mut all = OutcomeCounts::default();
     let mut kinds: BTreeMap<Kind, OutcomeCounts> = BTreeMap::new();
-    for &finding in &distinct {
-        let fact = &facts.findings[finding as usize];
-        all.count_finding(fact, surfaced(finding));
-        kinds.entry(fact.kind).or_default().count_finding(fact, surfaced(finding));
+    for (fact, reporting) in reported.iter() {
+        let surfaced = told.findings.contains(fact.id);
+        all.count_finding(fact, surfaced);
+        kinds.entry(fact.kind).or_default().count_finding(fact, surfaced);
+        for &run in reporting {
+            runs[run as usize].findings.count_finding(fact, surfaced);
+        }
+        reviewers.count_finding(fact, reporting, surfaced);
+    }
+    for (metrics, run) in runs.iter_mut().zip(&reported.runs) {
+        // The result of a run may be lost, but its record counts all of its findings.
+        metrics.findings.found = metrics.findings.found.max(run.finding_counts.total());
     }
     let handed = facts
         .handed
@@ -256,8 +288,9 @@ pub fn compute_metrics(facts: &MetricsInput<'_>, selection: &MetricsSelection, z
     Metrics {
         totals: sum_totals(&runs, all, handed),
         by_kind,
-        by_reviewer: group_by_reviewer(&chosen, &runs, &reported, facts.findings, &surfaced),
-        series: build_series(&chosen, &distinct, facts.findings, zone),
+        by_reviewer: reviewers.into_rows(),
+        series: build_series(&reported, zone),
+        worth: compute_worth(&reported),
         runs,
     }
 }
@@ -281,65 +314,42 @@ impl<'a> SurfacedItems<'a> {
     }
 }
 
-/// Returns pairs of the indexes of a run and of a finding that it reported, without duplicates, in order.
-fn pair_runs_with_findings(runs: &[&RunRecord], findings: &[FindingFact<'_>]) -> Vec<(u32, u32)> {
-    let places = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let run_at: HashMap<&str, u32> =
-        runs.iter().enumerate().map(|(at, run)| (run.run_id.as_str(), places(at))).collect();
-    let finding_at: HashMap<&str, u32> =
-        findings.iter().enumerate().map(|(at, finding)| (finding.id, places(at))).collect();
-    let mut pairs = Vec::with_capacity(findings.len() * 2);
-    for (at, finding) in findings.iter().enumerate() {
-        for run in [finding.first_run, finding.last_run] {
-            pairs.extend(run_at.get(run).map(|run| (*run, places(at))));
-        }
-    }
-    for (at, run) in runs.iter().enumerate() {
-        let known = run.outcome.finding_digests.iter().filter_map(|id| finding_at.get(id.as_str()));
-        pairs.extend(known.map(|finding| (places(at), *finding)));
-    }
-    pairs.sort_unstable();
-    pairs.dedup();
-    pairs
-}
-
 /// Returns the number of times a run was resumed. Its worker count includes those of the run that it resumed.
-fn count_resumes(run: &RunRecord, attempts: &HashMap<&RunId, u32>) -> u32 {
-    let before = run.links.resumed_from.as_ref().and_then(|from| attempts.get(from)).copied().unwrap_or(1);
+fn count_resumes(run: &RunFigures, attempts: &HashMap<&RunId, u32>) -> u32 {
+    let before = run.resumed_from.as_ref().and_then(|from| attempts.get(from)).copied().unwrap_or(1);
     run.attempt.saturating_sub(before)
 }
 
-fn measure_run(run: &RunRecord, attempts: &HashMap<&RunId, u32>, told: &SurfacedItems<'_>) -> RunMetrics {
-    let spent = run.usage.tokens.total();
+fn measure_run(run: &RunFigures, attempts: &HashMap<&RunId, u32>, told: &SurfacedItems<'_>) -> RunMetrics {
     RunMetrics {
         run_id: run.run_id.clone(),
         status: run.status,
         created_at: run.created_at,
         source: run.source,
-        scope: run.subject.scope.clone(),
-        reviewer: run.reviewed_by.name.clone(),
-        model: run.reviewed_by.model.clone(),
-        reasoning_effort: run.reviewed_by.reasoning_effort.clone(),
-        answered_by: run.usage.answered_by.clone(),
+        scope: run.scope.clone(),
+        reviewer: run.reviewer.clone(),
+        model: run.model.clone(),
+        reasoning_effort: run.reasoning_effort.clone(),
+        answered_by: run.answered_by.clone(),
         attempt: run.attempt,
         resumed: count_resumes(run, attempts),
-        phase_timings: run.usage.phase_timings,
-        tokens: run.usage.tokens,
-        tokens_spent: spent,
-        tokens_saved: run.usage.saved_token_estimate,
-        cost: (spent == 0 || run.usage.cost > 0.0).then_some(run.usage.cost),
-        window_peak: Some(run.usage.window_peak).filter(|peak| *peak > 0),
+        phase_timings: run.phase_timings,
+        tokens: run.tokens,
+        tokens_spent: run.tokens.total(),
+        tokens_saved: run.saved_token_estimate,
+        cost: run.known_cost(),
+        window_peak: Some(run.window_peak).filter(|peak| *peak > 0),
         follow_ups: run.follow_up_count,
-        adopted: run.reuse.adopted_count,
-        reused: run.reuse.count.saturating_sub(run.reuse.adopted_count),
-        hunks_covered: run.outcome.coverage.hunks_covered,
-        hunks_carried: run.outcome.coverage.hunks_carried,
+        adopted: run.adopted_count,
+        reused: run.reuse_count.saturating_sub(run.adopted_count),
+        hunks_covered: run.coverage.hunks_covered,
+        hunks_carried: run.coverage.hunks_carried,
         decision: run.decision.clone(),
-        cancel_reason: run.ending.cancel_reason,
-        superseded_by: run.links.superseded_by.clone(),
-        reused_from: run.links.reused_from.clone(),
-        carried_over_from: run.links.carried_over_from.clone(),
-        error_class: run.ending.error_class,
+        cancel_reason: run.cancel_reason,
+        superseded_by: run.superseded_by.clone(),
+        reused_from: run.reused_from.clone(),
+        carried_over_from: run.carried_over_from.clone(),
+        error_class: run.error_class,
         surfaced_at: told.runs.get(&run.run_id).copied(),
         findings: OutcomeCounts::default(),
     }
@@ -388,81 +398,89 @@ fn sum_totals<'a>(
     totals
 }
 
-/// Returns the reviewer that a run counts for: the one with most answers, the last among equals.
-fn main_reviewer(run: &RunRecord) -> &str {
-    let most = run.usage.answered_by.iter().max_by_key(|answerer| answerer.turns);
-    most.map_or(&run.reviewed_by.name, |answerer| &answerer.reviewer)
+/// Reviewers of the selected runs with their figures.
+struct ReviewerTable {
+    rows: Vec<ReviewerMetrics>,
+    /// Row of each selected run. `None` for a skipped run.
+    row_of: Vec<Option<usize>>,
 }
 
-fn group_by_reviewer(
-    chosen: &[&RunRecord],
-    runs: &[RunMetrics],
-    reported: &[(u32, u32)],
-    findings: &[FindingFact<'_>],
-    surfaced: &dyn Fn(u32) -> bool,
-) -> Vec<ReviewerMetrics> {
-    let mut table: BTreeMap<&str, ReviewerMetrics> = BTreeMap::new();
-    for (run, metrics) in chosen.iter().zip(runs).filter(|(run, _)| run.status != RunStatus::Skipped) {
-        let name = main_reviewer(run);
-        let reviewer = table.entry(name).or_insert_with(|| ReviewerMetrics {
-            reviewer: name.to_owned(),
-            runs: 0,
-            tokens_spent: 0,
-            cost: 0.0,
-            review_ms: None,
-            findings: OutcomeCounts::default(),
-            precision: Precision::default(),
-        });
-        reviewer.runs += 1;
-        reviewer.tokens_spent = reviewer.tokens_spent.saturating_add(metrics.tokens_spent);
-        reviewer.cost += metrics.cost.unwrap_or(0.0);
-    }
-    let completed = chosen.iter().filter(|run| has_review_time(run));
-    let mut times: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-    for run in completed {
-        times.entry(main_reviewer(run)).or_default().push(run.usage.phase_timings.review_ms);
-    }
-    for (name, times) in times {
-        table.entry(name).and_modify(|reviewer| reviewer.review_ms = median(times));
-    }
-    let mut said: Vec<(&str, u32)> =
-        reported.iter().map(|(run, finding)| (main_reviewer(chosen[*run as usize]), *finding)).collect();
-    said.sort_unstable();
-    said.dedup();
-    for (name, finding) in said {
-        if let Some(reviewer) = table.get_mut(name) {
-            reviewer.findings.count_finding(&findings[finding as usize], surfaced(finding));
+impl ReviewerTable {
+    fn from_runs(chosen: &[&RunFigures], runs: &[RunMetrics]) -> Self {
+        let mut table = Self { rows: Vec::new(), row_of: Vec::with_capacity(chosen.len()) };
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        let mut times: Vec<Vec<u64>> = Vec::new();
+        for (run, metrics) in chosen.iter().zip(runs) {
+            if run.status == RunStatus::Skipped {
+                table.row_of.push(None);
+                continue;
+            }
+            let name = run.main_reviewer();
+            let row = *known.entry(name).or_insert(table.rows.len());
+            if row == table.rows.len() {
+                times.push(Vec::new());
+                table.rows.push(ReviewerMetrics {
+                    reviewer: name.to_owned(),
+                    runs: 0,
+                    tokens_spent: 0,
+                    cost: 0.0,
+                    review_ms: None,
+                    findings: OutcomeCounts::default(),
+                    precision: Precision::default(),
+                });
+            }
+            let reviewer = &mut table.rows[row];
+            reviewer.runs += 1;
+            reviewer.tokens_spent = reviewer.tokens_spent.saturating_add(metrics.tokens_spent);
+            reviewer.cost += metrics.cost.unwrap_or(0.0);
+            if has_review_time(run) {
+                times[row].push(run.phase_timings.review_ms);
+            }
+            table.row_of.push(Some(row));
         }
+        for (reviewer, times) in table.rows.iter_mut().zip(times) {
+            reviewer.review_ms = median(times);
+        }
+        table
     }
-    let mut all: Vec<ReviewerMetrics> = table.into_values().collect();
-    for reviewer in &mut all {
-        reviewer.precision = reviewer.findings.precision();
+
+    /// Counts a finding once for each reviewer of the runs that reported it.
+    fn count_finding(&mut self, fact: &FindingFact<'_>, reporting: &[u32], surfaced: bool) {
+        for_each_row(&self.row_of, reporting, |row| self.rows[row].findings.count_finding(fact, surfaced));
     }
-    all
+
+    /// Returns the rows, sorted by name.
+    fn into_rows(mut self) -> Vec<ReviewerMetrics> {
+        for reviewer in &mut self.rows {
+            reviewer.precision = reviewer.findings.precision();
+        }
+        self.rows.sort_by(|a, b| a.reviewer.cmp(&b.reviewer));
+        self.rows
+    }
 }
 
-fn build_series(runs: &[&RunRecord], distinct: &[u32], findings: &[FindingFact<'_>], zone: &TimeZone) -> MetricsSeries {
-    let asked: HashMap<&str, Time> = runs.iter().map(|run| (run.run_id.as_str(), run.created_at)).collect();
+fn build_series(reported: &ReportedFindings<'_>, zone: &TimeZone) -> MetricsSeries {
     let decided = |finding: &FindingFact<'_>| match finding.status {
-        FindingStatus::Addressed | FindingStatus::Dismissed => finding.decided.map(|(_, at)| at),
+        FindingStatus::Addressed | FindingStatus::Dismissed => finding.decided.map(|decision| decision.at),
         _ => None,
     };
-    let facts = || distinct.iter().map(|finding| &findings[*finding as usize]);
-    let moments = runs.iter().map(|run| run.created_at).chain(facts().filter_map(decided));
+    let facts = move || reported.iter().map(|(fact, _)| fact);
+    let moments = reported.runs.iter().map(|run| run.created_at).chain(facts().filter_map(decided));
     let mut series = MetricsSeries::from_times(moments, zone);
     let mut times: BTreeMap<Time, Vec<u64>> = BTreeMap::new();
-    for run in runs {
+    for run in &reported.runs {
         if let Some(point) = series.point_at(run.created_at) {
             if has_review_time(run) {
-                times.entry(point.start).or_default().push(run.usage.phase_timings.review_ms);
+                times.entry(point.start).or_default().push(run.phase_timings.review_ms);
             }
             point.runs += 1;
-            point.tokens_spent = point.tokens_spent.saturating_add(run.usage.tokens.total());
-            point.tokens_saved = point.tokens_saved.saturating_add(run.usage.saved_token_estimate);
+            point.tokens_spent = point.tokens_spent.saturating_add(run.tokens.total());
+            point.tokens_saved = point.tokens_saved.saturating_add(run.saved_token_estimate);
         }
     }
     for finding in facts() {
-        if let Some(point) = asked.get(finding.first_run).and_then(|at| series.point_at(*at)) {
+        let first = finding.first_run.and_then(|run| reported.selected(run));
+        if let Some(point) = first.and_then(|run| series.point_at(run.created_at)) {
             point.findings += 1;
         }
         if let Some(point) = decided(finding).and_then(|at| series.point_at(at)) {
@@ -482,7 +500,7 @@ fn build_series(runs: &[&RunRecord], distinct: &[u32], findings: &[FindingFact<'
 }
 
 /// Returns true for a completed review; an import reviews nothing itself.
-fn has_review_time(run: &RunRecord) -> bool {
+fn has_review_time(run: &RunFigures) -> bool {
     run.status == RunStatus::Completed && run.source != Source::Import
 }
 

@@ -3,7 +3,9 @@
 use rstest::rstest;
 
 use super::*;
-use crate::domain::{FindingId, LedgerForm, RunEnding, RunLinks, RunReuse, RunUsage, TokenCountPrecision};
+use crate::domain::{
+    DismissalReason, FindingId, LedgerForm, RunEnding, RunLinks, RunRecord, RunReuse, RunUsage, TokenCountPrecision,
+};
 
 const NOW: i64 = 1_790_000_000;
 
@@ -65,23 +67,36 @@ fn measure_runs(
     handed: &[LedgerDelivery],
     selection: &MetricsSelection,
 ) -> Metrics {
-    let ids: Vec<[String; 3]> = rows
-        .iter()
-        .map(|row| [finding_id(row.0).to_string(), run_id(row.1).to_string(), run_id(row.2).to_string()])
-        .collect();
+    let ids: Vec<String> = rows.iter().map(|row| finding_id(row.0).to_string()).collect();
+    let position = |number: u8| runs.iter().position(|run| run.run_id == run_id(number)).map(|at| at as u32);
     let findings: Vec<FindingFact<'_>> = rows
         .iter()
         .zip(&ids)
-        .map(|(row, [id, first_run, last_run])| FindingFact {
+        .map(|(row, id)| FindingFact {
             id,
-            first_run,
-            last_run,
+            first_run: position(row.1),
             kind: row.3,
+            language: "",
             status: row.4,
-            decided: row.5.map(|actor| (actor, time_at(0))),
+            decided: row.5.map(|actor| FindingDecision { actor, at: time_at(0), reason: DismissalReason::Other }),
         })
         .collect();
-    compute_metrics(&MetricsInput { runs, findings: &findings, handed }, selection, &TimeZone::UTC)
+    let mut reports: Vec<(u32, u32)> = Vec::new();
+    for (at, row) in rows.iter().enumerate() {
+        reports.extend([row.1, row.2].into_iter().filter_map(|run| Some((position(run)?, at as u32))));
+    }
+    for (at, run) in runs.iter().enumerate() {
+        let named = rows.iter().enumerate().filter(|(_, row)| run.outcome.finding_digests.contains(&finding_id(row.0)));
+        reports.extend(named.map(|(finding, _)| (at as u32, finding as u32)));
+    }
+    reports.sort_unstable();
+    reports.dedup();
+    let runs: Vec<RunFigures> = runs.iter().map(RunFigures::from).collect();
+    compute_metrics(
+        &MetricsInput { runs: &runs, findings: &findings, reports: &reports, handed },
+        selection,
+        &TimeZone::UTC,
+    )
 }
 
 fn measure_all(runs: &[RunRecord]) -> Metrics {
@@ -207,7 +222,7 @@ fn a_finding_counts_once_in_all_and_once_for_each_run_and_reviewer() {
         run(1),
     ];
     let rows: [FindingSpec; 6] = [
-        // All three runs reported it: the first and the last by the table, the middle one by the record.
+        // All three runs reported it; the table names the first and the last.
         (2, 1, 3, Kind::Security, S::Addressed, Some(Actor::Engine)),
         (1, 1, 2, Kind::Security, S::Addressed, Some(Actor::User)),
         (3, 1, 1, Kind::Security, S::Dismissed, Some(Actor::User)),

@@ -1,27 +1,29 @@
 //! Encodes the statistics as one JSON object.
 
-use serde_json::{Value, json as value};
+use serde::Serialize;
 
-use crate::ledger::metrics::{Metrics, MetricsSelection};
-use crate::report::json::build_versioned;
+use crate::domain::{SCHEMA_VERSION, Time};
+use crate::ledger::metrics::{
+    KindMetrics, Metrics, MetricsSelection, MetricsSeries, MetricsTotals, ReviewerMetrics, RunMetrics, Worth,
+};
 
-/// Encodes the output of `stats --format json`: `since`, `totals`, `runs`, `by_kind`, `by_reviewer`, `series`.
-/// Every key is always present; `null` stands for an unknown value.
-pub fn encode_stats(metrics: &Metrics, selection: &MetricsSelection) -> Value {
-    let mut runs = value!(metrics.runs);
-    for run in runs.as_array_mut().into_iter().flatten() {
-        if let Some(Value::Object(timings)) = run.get_mut("phase_timings") {
-            for key in ["first_token_ms", "first_finding_ms"] {
-                timings.entry(key).or_insert(Value::Null);
-            }
-        }
-    }
-    build_versioned([
-        ("since", value!(selection.since)),
-        ("totals", value!(metrics.totals)),
-        ("runs", runs),
-        ("by_kind", value!(metrics.by_kind)),
-        ("by_reviewer", value!(metrics.by_reviewer)),
-        ("series", value!(metrics.series)),
-    ])
+/// Output of `stats --format json`. Every key is always present; `null` stands for an unknown value.
+///
+/// It is serialized without a tree of values in between, which for 10,000 runs would take most of the command's time.
+#[derive(Debug, Serialize)]
+pub struct StatsDocument<'a> {
+    version: u32,
+    since: Option<Time>,
+    totals: &'a MetricsTotals,
+    runs: &'a [RunMetrics],
+    by_kind: &'a [KindMetrics],
+    by_reviewer: &'a [ReviewerMetrics],
+    series: &'a MetricsSeries,
+    worth: &'a Worth,
+}
+
+/// Encodes the statistics of a selection.
+pub fn encode_stats<'a>(metrics: &'a Metrics, selection: &MetricsSelection) -> StatsDocument<'a> {
+    let Metrics { totals, runs, by_kind, by_reviewer, series, worth } = metrics;
+    StatsDocument { version: SCHEMA_VERSION, since: selection.since, totals, runs, by_kind, by_reviewer, series, worth }
 }

@@ -5,25 +5,28 @@
 
 mod json;
 mod text;
+mod worth_text;
 
 pub(crate) use json::encode_stats;
 pub(crate) use text::{MIN_TELLING_DECISIONS, describe_span, render_stats};
+pub(crate) use worth_text::{WorthGrouping, describe_misjudged, describe_worth, render_worth, split_bar};
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
 
 use super::figures::{format_brief, format_dollars, format_millis, format_percent, format_short_count, resample};
 use crate::domain::text::format_count;
-use crate::domain::{CancelReason, FindingId, FindingStatus, RunRecord};
+use crate::domain::{CancelReason, RunFigures};
 use crate::ledger::metrics::{
     FindingFact, Metrics, MetricsInput, MetricsSelection, MetricsTotals, OutcomeCounts, Precision, SeriesPoint,
     compute_metrics,
 };
 use crate::review::JournalMetrics;
-use crate::store::{FindingRow, Store, StoreError, StoreView};
+use crate::store::{Store, StoreError, StoreView};
+use crate::syntax::language::Language;
 
-/// Reads the store and computes its metrics. Day boundaries are those of `zone`.
+/// Reads the store and computes its metrics. Day boundaries are those of `zone`. The view must be complete.
 ///
 /// # Errors
 ///
@@ -34,43 +37,73 @@ pub fn gather_metrics(
     selection: &MetricsSelection,
     zone: &TimeZone,
 ) -> Result<Metrics, StoreError> {
-    let mut runs = store.latest_records()?;
-    for run in runs.iter_mut().filter(|run| selection.run.as_ref() == Some(&run.run_id)) {
+    let mut records = StoredReports::load(store, view)?;
+    for run in records.runs.iter_mut().filter(|run| selection.run.as_ref() == Some(&run.run_id)) {
         fill_from_journal(store, run)?;
     }
-    let rows = || (0..view.finding_count()).map(|index| view.finding(index));
-    let decided: HashSet<&str> = rows().filter(|row| row.status != FindingStatus::Open).map(|row| row.id).collect();
-    let said = store.latest_dispositions(&decided)?;
-    let fact = |row: FindingRow<'_>| {
-        let last = row.id.parse::<FindingId>().ok().and_then(|id| said.get(&id)).map(|(_, last)| last);
-        (last.map_or(row.status, |last| last.status), last.map(|last| (last.actor, last.at)))
-    };
-    let findings: Vec<FindingFact<'_>> = rows()
-        .map(|row| {
-            let (status, decided) = fact(row);
-            FindingFact {
-                id: row.id,
-                first_run: row.first_run,
-                last_run: row.last_run,
-                kind: row.kind,
-                status,
-                decided,
-            }
-        })
-        .collect();
+    let findings = list_facts(view, &records);
     let handed = store.ledger_deliveries()?;
-    Ok(compute_metrics(&MetricsInput { runs: &runs, findings: &findings, handed: &handed }, selection, zone))
+    let input =
+        MetricsInput { runs: &records.runs, findings: &findings, reports: &records.reports, handed: &handed };
+    Ok(compute_metrics(&input, selection, zone))
+}
+
+/// Runs on record, and which of the view's findings each of them reported.
+struct StoredReports {
+    /// Newest first.
+    runs: Vec<RunFigures>,
+    /// Index in `runs` of each run of the view. `None` for a run whose record cannot be read.
+    index_of: Vec<Option<u32>>,
+    /// Index in `runs`, and index of the finding in the view.
+    reports: Vec<(u32, u32)>,
+}
+
+impl StoredReports {
+    fn load(store: &Store, view: &StoreView) -> Result<Self, StoreError> {
+        let mut records = Self { runs: Vec::new(), index_of: Vec::new(), reports: Vec::new() };
+        for (index, figures) in store.run_figures(view)?.into_iter().enumerate() {
+            let Some(figures) = figures else {
+                records.index_of.push(None);
+                continue;
+            };
+            let run = records.runs.len() as u32;
+            records.reports.extend(view.reported_findings(index).map(|finding| (run, finding as u32)));
+            records.index_of.push(Some(run));
+            records.runs.push(figures);
+        }
+        Ok(records)
+    }
+}
+
+/// Returns the facts of all findings of a view, by their index.
+fn list_facts<'a>(view: &'a StoreView, records: &StoredReports) -> Vec<FindingFact<'a>> {
+    // Many findings share a file.
+    let mut languages: HashMap<&str, &'static str> = HashMap::new();
+    let facts = (0..view.finding_count()).map(|index| {
+        let row = view.finding(index);
+        let first_run = view.first_reporting_run(index);
+        FindingFact {
+            id: row.id,
+            first_run: first_run.and_then(|run| records.index_of.get(run).copied().flatten()),
+            kind: row.kind,
+            language: languages.entry(row.path).or_insert_with(|| Language::detect(row.path, b"").map_or("", Language::name)),
+            status: row.status,
+            decided: view.decision(index),
+        }
+    });
+    facts.collect()
 }
 
 /// Fills timings and answers that the run record lacks from the run's journal. A record lacks them while the run
 /// is active, or if an older version wrote it.
-fn fill_from_journal(store: &Store, run: &mut RunRecord) -> Result<(), StoreError> {
-    let measured = JournalMetrics::from_journal(run, &store.read_journal(&run.run_id)?);
-    let timings = measured.apply_to_timings(run.usage.phase_timings);
-    run.usage.phase_timings.first_token_ms = run.usage.phase_timings.first_token_ms.or(timings.first_token_ms);
-    run.usage.phase_timings.first_finding_ms = run.usage.phase_timings.first_finding_ms.or(timings.first_finding_ms);
-    if run.usage.answered_by.is_empty() {
-        run.usage.answered_by = measured.answered_by;
+fn fill_from_journal(store: &Store, run: &mut RunFigures) -> Result<(), StoreError> {
+    let Some(record) = store.run(&run.run_id)? else { return Ok(()) };
+    let measured = JournalMetrics::from_journal(&record, &store.read_journal(&run.run_id)?);
+    let timings = measured.apply_to_timings(run.phase_timings);
+    run.phase_timings.first_token_ms = run.phase_timings.first_token_ms.or(timings.first_token_ms);
+    run.phase_timings.first_finding_ms = run.phase_timings.first_finding_ms.or(timings.first_finding_ms);
+    if run.answered_by.is_empty() {
+        run.answered_by = measured.answered_by;
     }
     Ok(())
 }

@@ -14,9 +14,9 @@ use crate::report::figures::{
 use crate::report::text_style::{TextOptions, TextStyle};
 
 /// Width in columns of text that does not go to a terminal.
-const DEFAULT_WIDTH: usize = 80;
+pub(super) const DEFAULT_WIDTH: usize = 80;
 /// Greatest width in columns; wider text is harder to read.
-const MAX_WIDTH: usize = 110;
+pub(super) const MAX_WIDTH: usize = 110;
 /// Columns of a field name, and of the total behind a chart.
 const NAME: usize = 13;
 const SUM: usize = 6;
@@ -67,7 +67,7 @@ pub fn describe_span(series: &MetricsSeries, zone: &TimeZone) -> String {
 
 /// Returns the style of a precision; colour only if the precision is below one half and enough decisions support
 /// it.
-fn precision_style(precision: &Precision) -> TextStyle {
+pub(super) fn precision_style(precision: &Precision) -> TextStyle {
     match (precision.share, precision.decided_count()) {
         (Some(share), MIN_TELLING_DECISIONS..) if share < 0.5 => TextStyle::Notice,
         _ => TextStyle::Plain,

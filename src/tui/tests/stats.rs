@@ -6,8 +6,8 @@ use jiff::tz::TimeZone;
 
 use super::looks::{SIZES, assert_looks};
 use super::support::*;
-use crate::domain::{Actor, FindingStatus, Kind, RunRecord, Time};
-use crate::ledger::metrics::{FindingFact, Metrics, MetricsInput, MetricsSelection, compute_metrics};
+use crate::domain::{Actor, DismissalReason, FindingDecision, FindingStatus, Kind, RunFigures, Time};
+use crate::ledger::metrics::{FindingFact, Metrics, MetricsInput, MetricsSelection, MisjudgedKind, compute_metrics};
 use crate::store::{StoreView, StoreViewBuilder};
 use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage};
@@ -20,7 +20,7 @@ const DAY: i64 = 86_400_000;
 /// Builds metrics of three weeks of reviews, offline and by a model.
 fn figures() -> Metrics {
     let at = |ms: i64| Time::from_millisecond(ms).unwrap_or_default();
-    let runs: Vec<RunRecord> = (0..40)
+    let runs: Vec<RunFigures> = (0..40)
         .map(|n| {
             let by_model = n % 3 == 0;
             let status = ["completed", "completed", "failed", "completed", "cancelled"][n as usize % 5];
@@ -35,7 +35,7 @@ fn figures() -> Metrics {
             .expect("a record")
         })
         .collect();
-    let ids: Vec<(String, String)> = (0..90).map(|n| (finding_id(n), run_id(n % 40))).collect();
+    let ids: Vec<(String, u32)> = (0..90).map(|n| (finding_id(n), n % 40)).collect();
     let kinds = [Kind::MissingErrorHandling, Kind::DeadCode, Kind::MagicNumbers, Kind::Security, Kind::DeadCode];
     let findings: Vec<FindingFact<'_>> = ids
         .iter()
@@ -49,12 +49,15 @@ fn figures() -> Metrics {
                 _ => FindingStatus::Addressed,
             };
             let actor = if n % 2 == 0 { Actor::User } else { Actor::Engine };
-            let decided = (status != FindingStatus::Open).then(|| (actor, at(NOW - (n as i64 % 19) * DAY)));
-            FindingFact { id, first_run: run, last_run: run, kind, status, decided }
+            let reason = DismissalReason::ALL[n % 4];
+            let decided = (status != FindingStatus::Open)
+                .then(|| FindingDecision { actor, at: at(NOW - (n as i64 % 19) * DAY), reason });
+            FindingFact { id, first_run: Some(*run), kind, language: ["rust", "python", ""][n % 3], status, decided }
         })
         .collect();
+    let reports: Vec<(u32, u32)> = ids.iter().enumerate().map(|(n, (_, run))| (*run, n as u32)).collect();
     compute_metrics(
-        &MetricsInput { runs: &runs, findings: &findings, handed: &[] },
+        &MetricsInput { runs: &runs, findings: &findings, reports: &reports, handed: &[] },
         &MetricsSelection::default(),
         &TimeZone::UTC,
     )
@@ -160,7 +163,16 @@ fn every_key_that_leaves_it_leaves_it_and_the_others_scroll() {
 #[test]
 fn hostile_names_of_reviewers_reach_no_terminal() {
     let mut metrics = figures();
-    metrics.by_reviewer[0].reviewer = "\u{1b}[2J漢字かな交じり文の長い名前の審査員\u{202e}".to_owned();
+    let hostile = "\u{1b}[2J漢字かな交じり文の長い名前の審査員\u{202e}".to_owned();
+    metrics.by_reviewer[0].reviewer.clone_from(&hostile);
+    metrics.worth.by_reviewer[0].name.clone_from(&hostile);
+    metrics.worth.almost_always_wrong = vec![MisjudgedKind {
+        reviewer: hostile,
+        kind: Kind::MagicNumbers,
+        accepted: 1,
+        wrong: 19,
+        at_most: 0.24,
+    }];
     for columns in [30, 40, 61, 80, 119, 160, 200] {
         for rows in [10, 24, 48] {
             let text = screen(&open_stats(columns, rows, metrics.clone()));

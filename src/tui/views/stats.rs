@@ -1,4 +1,4 @@
-//! Statistics: work and cost of reviews, charts over time, precision by kind and reviewer.
+//! Statistics: work and cost of reviews, charts over time, precision by kind and reviewer, worth of reviewers.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,9 +10,12 @@ use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
 use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, scroll_distance, with_labels};
-use crate::ledger::metrics::{Metrics, MetricsSelection, OutcomeCounts, Precision};
+use crate::ledger::metrics::{Metrics, MetricsSelection, OutcomeCounts, Precision, Worth};
 use crate::report::figures::{format_brief, format_millis, format_percent, format_short_count, render_sparkline};
-use crate::report::stats::{MIN_TELLING_DECISIONS, build_charts, describe_metrics, describe_span, gather_metrics};
+use crate::report::stats::{
+    MIN_TELLING_DECISIONS, build_charts, describe_metrics, describe_misjudged, describe_span, describe_worth,
+    gather_metrics, split_bar,
+};
 use crate::store::{Store, StoreView};
 use crate::tui::app::App;
 use crate::tui::doc::{Doc, DocLine, shorten};
@@ -40,6 +43,11 @@ const BY_KIND: &str = "By kind";
 const BY_REVIEWER: &str = "By reviewer";
 /// Headings of the columns that only the reviewers table has.
 const REVIEWER_COLUMNS: &str = "  runs tokens  time";
+/// Title of the bars of worth.
+const WORTH: &str = "Worth";
+/// Greatest width of a reviewer's name before its bar, and smallest width of the bar, in columns.
+const MAX_WORTH_NAME: usize = 24;
+const MIN_WORTH_BAR: usize = 10;
 /// Smallest and greatest width of a precision bar in columns.
 const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 12..=40;
 
@@ -264,6 +272,48 @@ fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
         })
         .collect();
     render_table(&app.display.glyphs, (BY_REVIEWER, REVIEWER_COLUMNS), &reviewers, (reviewer_names, width), doc);
+    render_worth(&app.display.glyphs, &metrics.worth, width, doc);
+}
+
+/// Renders what each reviewer is worth: a bar of its accepted, dismissed and undecided findings, and what an accepted one
+/// costs. Below stand the kinds about which a reviewer is almost always wrong.
+fn render_worth(glyphs: &Glyphs, worth: &Worth, width: usize, doc: &mut Doc) {
+    if worth.by_reviewer.iter().all(|row| row.raised == 0) {
+        return;
+    }
+    let names = worth.by_reviewer.iter().map(|row| row.name.width()).max().unwrap_or(0).max(WORTH.width());
+    let names = names.min(MAX_WORTH_NAME);
+    let bar = (width / 5).clamp(MIN_WORTH_BAR, *BAR_COLUMNS.end());
+    let room = width.saturating_sub(names + bar + 4);
+    let dot = format!(" {} ", glyphs.dot);
+    doc.push_blank();
+    let legend = ["accepted", "dismissed", "undecided"].iter().zip(worth_marks(glyphs));
+    let legend = legend.map(|(word, (_, mark))| format!("{mark} {word}")).collect::<Vec<_>>().join("  ");
+    doc.push(
+        DocLine::styled(Role::Title, &pad_end(WORTH, names))
+            .with_span(Role::Faint, &shorten(&format!("  {legend}"), width.saturating_sub(names), glyphs.ellipsis)),
+    );
+    for row in &worth.by_reviewer {
+        let name = pad_end(&shorten(&row.name, names, glyphs.ellipsis), names);
+        let mut line = DocLine::styled(Role::Normal, &name).with_span(Role::Normal, "  ");
+        let parts = split_bar(row, bar);
+        for (cells, (role, mark)) in parts.into_iter().zip(worth_marks(glyphs)) {
+            line = line.with_span(role, &mark.repeat(cells));
+        }
+        line = line.with_span(Role::Normal, &" ".repeat(bar - parts.iter().sum::<usize>() + 2));
+        let accepted = format_short_count(u64::from(row.accepted));
+        let mut facts = vec![format!("{accepted} of {} accepted", format_short_count(u64::from(row.raised)))];
+        facts.extend(describe_worth(row));
+        doc.push(line.with_span(Role::Muted, &shorten(&facts.join(&dot), room, glyphs.ellipsis)));
+    }
+    for one in &worth.almost_always_wrong {
+        doc.push_paragraph(Role::Warn, &describe_misjudged(one), width);
+    }
+}
+
+/// Returns the role and the glyph of each part of a bar of worth. The glyphs differ without colours.
+fn worth_marks(glyphs: &Glyphs) -> [(Role, &'static str); 3] {
+    [(Role::Filled, glyphs.eighths[8]), (Role::Muted, glyphs.eighths[4]), (Role::Empty, glyphs.none)]
 }
 
 /// Name, text of extra columns, outcomes, precision.

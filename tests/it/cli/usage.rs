@@ -23,6 +23,8 @@ use super::*;
 #[case::few_bytes(&["details", "latest", "--max-bytes", "3"])]
 #[case::no_such_time(&["stats", "--since", "yesterday"])]
 #[case::two_selections(&["stats", "--since", "7d", "--run", "latest"])]
+#[case::worth_of_one_run(&["stats", "--by", "reviewer", "--run", "latest"])]
+#[case::no_such_grouping(&["stats", "--by", "author"])]
 #[case::no_folder(&["-C", "missing", "runs"])]
 fn wrong_use_ends_with_2(#[case] arguments: &[&str]) {
     let test = TestEnvironment::new();

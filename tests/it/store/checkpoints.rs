@@ -97,6 +97,16 @@ fn opening_many_runs_leaves_a_checkpoint_and_recent_agrees_with_it() {
     assert!(store.root().join("view.cache").exists());
     let opened = store.view().expect("a view");
     assert_eq!(dump(&opened), dump(&scratch));
+    assert_eq!(history(&opened), history(&scratch));
+    for run in 0..opened.run_count() {
+        let mut reported: Vec<String> =
+            opened.reported_findings(run).map(|finding| opened.finding(finding).id.to_owned()).collect();
+        let record = store.run(&opened.run(run).id.parse().expect("an id")).expect("readable").expect("a record");
+        let mut named: Vec<String> = record.outcome.finding_digests.iter().map(ToString::to_string).collect();
+        reported.sort();
+        named.sort();
+        assert_eq!(reported, named, "{}", record.run_id);
+    }
     assert_eq!(dump(&store.lines_only_view().expect("a view")), dump(&store.runs_view().expect("a view")));
     assert!(Arc::ptr_eq(&store.refresh_view(&opened).expect("a view"), &opened), "nothing changed");
     let recent = store.recent_view(20).expect("a view");
@@ -185,6 +195,17 @@ fn apply(store: &Store, op: &Op, runs: &mut Vec<bool>, view: &mut Arc<StoreView>
     }
 }
 
+/// Returns the findings that each run reported, and the last disposition of each finding.
+fn history(view: &StoreView) -> Vec<String> {
+    let reported = |run: usize| {
+        let mut ids: Vec<&str> = view.reported_findings(run).map(|finding| view.finding(finding).id).collect();
+        ids.sort_unstable();
+        format!("{} {ids:?}", view.run(run).id)
+    };
+    let decided = |finding: usize| format!("{} {:?}", view.finding(finding).id, view.decision(finding));
+    (0..view.run_count()).map(reported).chain((0..view.finding_count()).map(decided)).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -198,11 +219,23 @@ proptest! {
         for op in &ops {
             apply(&store, op, &mut runs, &mut view);
         }
-        let opened = dump(&store.view().expect("a view"));
-        let refreshed = dump(&store.refresh_view(&view).expect("a view"));
+        let opened = store.view().expect("a view");
+        let refreshed = store.refresh_view(&view).expect("a view");
+        let histories = [history(&opened), history(&refreshed)];
+        let figures = store.run_figures(&opened).expect("readable").into_iter().flatten();
+        let mut figures: Vec<RunFigures> = figures.collect();
+        figures.sort_by(|a, b| a.run_id.cmp(&b.run_id));
+        let mut records: Vec<RunFigures> =
+            store.latest_records().expect("readable").iter().map(RunFigures::from).collect();
+        records.sort_by(|a, b| a.run_id.cmp(&b.run_id));
+        prop_assert_eq!(figures, records, "of the latest lines");
+        let (opened, refreshed) = (dump(&opened), dump(&refreshed));
         let cached = dump(&store.runs_view().expect("a view"));
         let _ = fs::remove_file(store.root().join("view.cache"));
-        let scratch = dump(&store.view().expect("a view"));
+        let scratch = store.view().expect("a view");
+        prop_assert_eq!(&histories[0], &history(&scratch));
+        prop_assert_eq!(&histories[1], &history(&scratch));
+        let scratch = dump(&scratch);
         prop_assert_eq!(&opened, &scratch);
         prop_assert_eq!(&refreshed, &scratch);
         prop_assert_eq!(cached, dump(&store.runs_view().expect("a view")));

@@ -1,0 +1,206 @@
+//! Defines the figures of a run that statistics need: the part of a run's record without its texts and lists.
+
+use serde::Deserialize;
+
+use super::{
+    CancelReason, ErrorClass, FindingCounts, PhaseTimings, ReviewerUsage, RunId, RunRecord, RunStatus, Scope, Source,
+    Time, Usage,
+};
+
+/// Figures of a run, see the fields of the same names in [`RunRecord`].
+///
+/// They are read from a line of `runs.ndjson`. Without the lists of a record, and without its nested parts, which serde
+/// buffers, reading them takes a fraction of the time of reading a whole record.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct RunFigures {
+    /// Id of the run.
+    pub run_id: RunId,
+    /// Status in the latest record.
+    pub status: RunStatus,
+    /// Time of the request.
+    pub created_at: Time,
+    /// Part of revdeck that requested the run.
+    pub source: Source,
+    /// Requested part of the repository.
+    pub scope: Scope,
+    /// Name of the requested reviewer.
+    pub reviewer: String,
+    /// Requested model; empty for a reviewer without one.
+    #[serde(default)]
+    pub model: String,
+    /// Requested effort; empty for none.
+    #[serde(default)]
+    pub reasoning_effort: String,
+    /// Usage by reviewer that answered.
+    #[serde(default)]
+    pub answered_by: Vec<ReviewerUsage>,
+    /// Number of started workers.
+    #[serde(default)]
+    pub attempt: u32,
+    /// Number of reviews of patches for this run's findings.
+    #[serde(default)]
+    pub follow_up_count: u32,
+    /// Durations of the phases.
+    #[serde(default)]
+    pub phase_timings: PhaseTimings,
+    /// Tokens that were sent and received.
+    #[serde(default)]
+    pub tokens: Usage,
+    /// Cost in US dollars; 0 also if no price is known.
+    #[serde(default)]
+    pub cost: f64,
+    /// Tokens of the fullest window.
+    #[serde(default)]
+    pub window_peak: u64,
+    /// Tokens that were not sent because earlier runs covered the code.
+    #[serde(default)]
+    pub saved_token_estimate: u64,
+    /// Numbers of hunks.
+    #[serde(default)]
+    pub coverage: CoveredHunks,
+    /// Numbers of findings by priority.
+    #[serde(default)]
+    pub finding_counts: FindingCounts,
+    /// Reason for the policy's decision at the request.
+    #[serde(default)]
+    pub decision: String,
+    /// Number of later requests that the run answered.
+    #[serde(default)]
+    pub reuse_count: u32,
+    /// Part of `reuse_count` while the run was active.
+    #[serde(default)]
+    pub adopted_count: u32,
+    /// Newer run that replaced it.
+    #[serde(default)]
+    pub superseded_by: Option<RunId>,
+    /// Run whose results answer this skipped run.
+    #[serde(default)]
+    pub reused_from: Option<RunId>,
+    /// Run from which it carried over most.
+    #[serde(default)]
+    pub carried_over_from: Option<RunId>,
+    /// Run whose journal it continues.
+    #[serde(default)]
+    pub resumed_from: Option<RunId>,
+    /// Reason of the cancellation.
+    #[serde(default)]
+    pub cancel_reason: Option<CancelReason>,
+    /// Class of the failure.
+    #[serde(default)]
+    pub error_class: Option<ErrorClass>,
+}
+
+/// Numbers of hunks that a run showed to its reviewer, or took over from an earlier run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct CoveredHunks {
+    /// Hunks that this run showed to its reviewer.
+    pub hunks_covered: u32,
+    /// Hunks that an earlier run had reviewed unchanged.
+    pub hunks_carried: u32,
+}
+
+impl RunFigures {
+    /// Returns the usage of the reviewer that gave most answers, the last among equals. `None` without answers.
+    fn main_answerer(&self) -> Option<&ReviewerUsage> {
+        self.answered_by.iter().max_by_key(|answerer| answerer.turns)
+    }
+
+    /// Returns the name of the reviewer that the run counts for: the one with most answers, else the requested one.
+    pub fn main_reviewer(&self) -> &str {
+        self.main_answerer().map_or(&self.reviewer, |answerer| &answerer.reviewer)
+    }
+
+    /// Returns the model that the run counts for, chosen as in [`RunFigures::main_reviewer`]; empty for a reviewer without
+    /// a model.
+    pub fn main_model(&self) -> &str {
+        self.main_answerer().map_or(&self.model, |answerer| &answerer.model)
+    }
+
+    /// Returns the cost in US dollars; `None` if tokens were spent and no price is known.
+    pub fn known_cost(&self) -> Option<f64> {
+        (self.tokens.total() == 0 || self.cost > 0.0).then_some(self.cost)
+    }
+
+    /// Returns true if the run reviewed code itself: it was neither skipped nor imported.
+    pub fn is_review(&self) -> bool {
+        self.status != RunStatus::Skipped && self.source != Source::Import
+    }
+}
+
+impl From<&RunRecord> for RunFigures {
+    fn from(record: &RunRecord) -> Self {
+        let RunRecord { subject, reviewed_by, usage, outcome, reuse, links, ending, .. } = record;
+        let hunks = &outcome.coverage;
+        Self {
+            run_id: record.run_id.clone(),
+            status: record.status,
+            created_at: record.created_at,
+            source: record.source,
+            scope: subject.scope.clone(),
+            reviewer: reviewed_by.name.clone(),
+            model: reviewed_by.model.clone(),
+            reasoning_effort: reviewed_by.reasoning_effort.clone(),
+            answered_by: usage.answered_by.clone(),
+            attempt: record.attempt,
+            follow_up_count: record.follow_up_count,
+            phase_timings: usage.phase_timings,
+            tokens: usage.tokens,
+            cost: usage.cost,
+            window_peak: usage.window_peak,
+            saved_token_estimate: usage.saved_token_estimate,
+            coverage: CoveredHunks { hunks_covered: hunks.hunks_covered, hunks_carried: hunks.hunks_carried },
+            finding_counts: outcome.finding_counts,
+            decision: record.decision.clone(),
+            reuse_count: reuse.count,
+            adopted_count: reuse.adopted_count,
+            superseded_by: links.superseded_by.clone(),
+            reused_from: links.reused_from.clone(),
+            carried_over_from: links.carried_over_from.clone(),
+            resumed_from: links.resumed_from.clone(),
+            cancel_reason: ending.cancel_reason,
+            error_class: ending.error_class,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_line_and_the_record_of_the_line_have_the_same_figures() {
+        let line = json!({
+            "run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E", "status": "failed", "created_at": "2026-11-01T10:00:00Z",
+            "updated_at": "2026-11-01T10:05:00Z", "source": "watch", "scope": "commit:abc", "reviewer": "deep",
+            "model": "d-1", "reasoning_effort": "high", "attempt": 2, "follow_up_count": 1,
+            "phase_timings": {"review_ms": 70, "first_finding_ms": 12},
+            "tokens": {"input": 5, "cached": 1, "output": 3, "reasoning": 2, "estimated": true}, "cost": 0.25,
+            "window_peak": 800,
+            "answered_by": [{"reviewer": "deep", "model": "d-1", "turns": 1}, {"reviewer": "spare", "model": "s-2", "turns": 4}],
+            "saved_token_estimate": 40, "coverage": {"hunks_covered": 3, "hunks_carried": 2, "files": []},
+            "finding_counts": {"p0": 1, "p3": 2}, "finding_digests": ["f_0000000000000001"], "decision": "nothing equivalent",
+            "reuse_count": 3, "adopted_count": 1, "superseded_by": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0F",
+            "reused_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0G", "carried_over_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0H",
+            "resumed_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0J", "cancel_reason": "user_stop", "error_class": "network",
+            "from_a_later_version": {"deep": [1, 2]},
+        });
+        let text = line.to_string();
+        let figures: RunFigures = serde_json::from_str(&text).expect("figures");
+        let record: RunRecord = serde_json::from_str(&text).expect("a record");
+        assert_eq!(figures, RunFigures::from(&record));
+        assert_eq!((figures.main_reviewer(), figures.main_model()), ("spare", "s-2"));
+        assert_eq!((figures.known_cost(), figures.coverage.hunks_carried), (Some(0.25), 2));
+
+        let least = json!({
+            "run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E", "status": "skipped", "created_at": "2026-11-01T10:00:00Z",
+            "updated_at": "2026-11-01T10:05:00Z", "source": "cli", "scope": "worktree", "reviewer": "builtin",
+        });
+        let figures: RunFigures = serde_json::from_value(least.clone()).expect("figures");
+        assert_eq!(figures, RunFigures::from(&serde_json::from_value::<RunRecord>(least).expect("a record")));
+        assert_eq!((figures.main_reviewer(), figures.main_model(), figures.known_cost()), ("builtin", "", Some(0.0)));
+        assert!(!figures.is_review());
+    }
+}
