@@ -198,6 +198,7 @@ pub fn finding(shape: &Shape, run: &RunRecord, dice: &mut Dice) -> Finding {
             lines: None,
         }),
         status: FindingStatus::Open,
+        lowered: None,
         detail_ref: format!("outputs/{}.json#{id}", run.run_id),
         reported_at: run.created_at,
         voices: Vec::new(),

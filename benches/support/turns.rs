@@ -416,6 +416,7 @@ fn reported(
     if let Some((path, line, priority, kind, title)) = due.and_then(|at| FOUND.get(at)).copied() {
         let finding_id = FindingId::from_parts(kind.word(), path, title, 0);
         let finding = Finding {
+            lowered: None,
             detail_ref: format!("outputs/{run}.json#{finding_id}"),
             finding_id,
             first_run_id: run.clone(),

@@ -198,6 +198,8 @@ setting_table! {
         context: ContextSettings;
         /// Table `[learning]`.
         learning: LearningSettings;
+        /// Table `[worth]`.
+        worth: WorthSettings;
         /// User's `[reviewers]` tables by name; `builtin` needs no table.
         #[serde(skip)]
         reviewers: BTreeMap<String, ReviewerSettings>;
@@ -393,6 +395,15 @@ setting_table! {
 }
 
 setting_table! {
+    /// Use of what reviewers are worth.
+    #[derive(Eq)]
+    WorthSettings at "worth." {
+        /// True if kinds about which a reviewer is almost always wrong are lowered by one priority, and a model is warned.
+        steer: bool, Form::Flag, User;
+    }
+}
+
+setting_table! {
     /// Switch for learning from reviews.
     #[derive(Eq)]
     LearningSettings at "learning." {
@@ -406,7 +417,7 @@ setting_table! {
     }
 }
 
-const TABLES: [&[SettingKey]; 11] = [
+const TABLES: [&[SettingKey]; 12] = [
     Settings::KEYS,
     WindowSettings::KEYS,
     BudgetSettings::KEYS,
@@ -418,6 +429,7 @@ const TABLES: [&[SettingKey]; 11] = [
     ContextSettings::KEYS,
     EmbeddingSettings::KEYS,
     LearningSettings::KEYS,
+    WorthSettings::KEYS,
 ];
 
 const fn count_keys() -> usize {

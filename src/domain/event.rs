@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::finding::word_enum;
 use super::{
     BudgetStop, CancelReason, CarriedFile, ChatResponse, ContextRecord, ErrorClass, FileCoverage, Finding, FindingId,
-    OmittedFile, RejectedReport, RunStatus, Time, is_default,
+    OmittedFile, RejectedReport, RunStatus, SteeredKind, Time, is_default,
 };
 
 word_enum!(
@@ -333,6 +333,12 @@ pub enum RunEvent {
     Surrounded {
         /// Sent and omitted sections.
         context: Box<ContextRecord>,
+    },
+    /// Kinds about which the reviewer is almost always wrong, recorded once before the review: a model is warned of them,
+    /// and findings of these kinds are lowered by one priority. A later attempt goes by this record.
+    Steered {
+        /// The kinds with the decisions that show it.
+        kinds: Vec<SteeredKind>,
     },
     /// A person paused the run; no request is sent until it is resumed.
     Paused,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Dispute, FindingId, FindingStep, Kind, PatternId, RunId, Time, Voice};
+use super::{Dispute, FindingId, FindingStep, Kind, LoweredPriority, PatternId, RunId, Time, Voice};
 
 /// Urgency of a finding: P0 needs attention now, P3 when there is time. Serialized as a number, 0 to 3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -146,6 +146,11 @@ impl Severity {
 }
 
 impl Priority {
+    /// Returns the next less urgent priority; `None` for the lowest.
+    pub fn one_lower(self) -> Option<Self> {
+        Self::ALL.get(self.index() + 1).copied()
+    }
+
     /// Returns the inverse of [`Severity::priority`].
     pub fn severity(self) -> Severity {
         match self {
@@ -246,6 +251,9 @@ pub struct Finding {
     /// Learned pattern that caused the finding, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<PatternId>,
+    /// Step by which the priority was lowered; `None` for a finding with the priority that its reviewer reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lowered: Option<LoweredPriority>,
     /// Status at the end of the run; later changes are dispositions.
     pub status: FindingStatus,
     /// Reference to the details: `outputs/<run_id>.json#<finding_id>`.

@@ -30,6 +30,7 @@ mod run;
 mod run_figures;
 mod run_output;
 mod scope;
+mod steering;
 pub mod text;
 mod triage;
 pub mod unified_diff;
@@ -68,6 +69,7 @@ pub use run::{
 pub use run_figures::RunFigures;
 pub use run_output::{OutputDamage, OutputDamageCause, RunOutput};
 pub use scope::{ParseScopeError, Scope};
+pub use steering::{LoweredPriority, SteeredKind};
 pub use triage::{Actor, DismissalReason, Disposition, FindingDecision, TriageAction};
 pub use unified_diff::Hunk;
 pub use viewed_file::ViewedFile;

@@ -156,6 +156,7 @@ mod tests {
             pattern: None,
             suggestion: None,
             status: FindingStatus::Open,
+            lowered: None,
             detail_ref: String::new(),
             reported_at: Time::UNIX_EPOCH,
             voices: Vec::new(),

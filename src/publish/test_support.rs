@@ -27,6 +27,7 @@ pub fn finding(title: &str, path: &str, (line_start, line_end): (u32, u32)) -> F
         suggestion: None,
         pattern: None,
         status: FindingStatus::Open,
+        lowered: None,
         detail_ref: String::new(),
         reported_at: Time::UNIX_EPOCH,
         voices: Vec::new(),

@@ -84,6 +84,7 @@ pub fn encode_finding(finding: &Finding) -> Value {
     for key in ["voices", "steps", "disputed"] {
         value.entry(key).or_insert_with(|| json!([]));
     }
+    value.entry("lowered").or_insert(Value::Null);
     Value::Object(value)
 }
 

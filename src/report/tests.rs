@@ -40,6 +40,7 @@ fn finding(kind: Kind, priority: Priority, path: &str, line: u32, title: &str) -
         suggestion: None,
         pattern: None,
         status: FindingStatus::Open,
+        lowered: None,
         detail_ref: String::new(),
         reported_at: Time::UNIX_EPOCH,
         voices: Vec::new(),

@@ -464,6 +464,9 @@ pub fn render_finding(look: &TextOptions, finding: &Finding, history: &[Disposit
         finding.first_run_id,
         finding.last_run_id
     ));
+    if let Some(lowered) = &finding.lowered {
+        text.push_str(&look.wrap(&format_masked(&lowered.to_string()), 0));
+    }
     for line in history {
         let reason = if line.reason.is_empty() { String::new() } else { format!(": {}", format_masked(&line.reason)) };
         text.push_str(&format!(

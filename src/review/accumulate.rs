@@ -241,7 +241,9 @@ pub(super) fn main_explanation(explanation: &str) -> &str {
 /// Returns a known finding merged with a report.
 fn merge_findings(known: &Finding, new: &Finding, likeness: FindingSimilarity) -> Finding {
     let mut both = known.clone();
-    both.priority = known.priority.min(new.priority);
+    if new.priority < known.priority {
+        (both.priority, both.lowered) = (new.priority, new.lowered.clone());
+    }
     both.severity = known.severity.max(new.severity);
     both.confidence = known.confidence.max(new.confidence);
     let (own, also) = known.explanation.split_at(main_explanation(&known.explanation).len());

@@ -123,6 +123,7 @@ impl JournalState {
                 | RunEvent::Unanswered { .. }
                 | RunEvent::TookOver { .. }
                 | RunEvent::Surrounded { .. }
+                | RunEvent::Steered { .. }
                 | RunEvent::Waiting { .. }
                 | RunEvent::ToolAnswered { .. }
                 | RunEvent::SlidingWindowApplied { .. }

@@ -274,7 +274,8 @@ fn lower_lone_report(
     lone: &PanelReport<'_>,
     record_of: &impl Fn(&str, Kind) -> Option<KindRecord>,
 ) {
-    if finding.kind.is_never_lowered() {
+    // The reviewer's own run has lowered it for the same reason.
+    if finding.kind.is_never_lowered() || finding.lowered.is_some() {
         return;
     }
     let Some(because) = record_of(lone.member.reviewer, finding.kind).filter(is_poor) else { return };

@@ -87,6 +87,8 @@ mod scope_comparison;
 mod services;
 mod set_status;
 mod snoozed_findings;
+mod steering;
+mod stored_reports;
 mod watcher;
 mod worker;
 
@@ -136,6 +138,7 @@ pub(crate) use scope_comparison::{ScopeComparer, ScopeFingerprints};
 pub(crate) use services::{BUILTIN_REVIEWER, Services};
 pub(crate) use set_status::{SetStatusError, StatusChange, set_status};
 pub(crate) use snoozed_findings::{SnoozeError, SnoozeWish, SnoozedFindings, snooze_findings};
+pub(crate) use stored_reports::StoredReports;
 pub(crate) use watcher::{
     RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState, Watcher, parse_snooze,
 };

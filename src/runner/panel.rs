@@ -119,7 +119,12 @@ impl Services {
                 fixed,
             })
             .collect();
-        let list = merge_panel(&merged_members, is_known, |_, _| None);
+        let reviewers: Vec<&str> = members.iter().map(|member| member.reviewer.as_str()).collect();
+        let records = self.kind_records(&reviewers)?;
+        let record_of = |reviewer: &str, kind: Kind| {
+            records.iter().find(|record| record.reviewer == reviewer && record.kind == kind).cloned()
+        };
+        let list = merge_panel(&merged_members, is_known, record_of);
         let renamed: HashMap<&FindingId, &FindingId> =
             list.aliases.iter().map(|alias| (&alias.reported_as, &alias.finding_id)).collect();
         let listed = |id: &FindingId| renamed.get(id).copied().unwrap_or(id).clone();

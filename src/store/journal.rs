@@ -100,6 +100,7 @@ fn sync_policy(event: &RunEvent) -> SyncPolicy {
         | RunEvent::Unanswered { .. }
         | RunEvent::TookOver { .. }
         | RunEvent::Surrounded { .. }
+        | RunEvent::Steered { .. }
         | RunEvent::Restated { .. }
         | RunEvent::Rejected { .. }
         | RunEvent::Judged { .. }

@@ -22,8 +22,8 @@ use super::parse;
 use super::tables::{FindingIdBytes, FindingUpsert, PackedStatus, StoreTables, pad_bytes};
 use super::view::{StoreView, ViewOrigin};
 use super::{Store, StoreError, checkpoint, files, lines};
-use crate::domain::text::format_count;
 use crate::domain::RunStatus;
+use crate::domain::text::format_count;
 
 /// Read position in a file, with data that identifies the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]

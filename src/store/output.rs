@@ -195,6 +195,7 @@ impl Store {
                 | RunEvent::Unanswered { .. }
                 | RunEvent::TookOver { .. }
                 | RunEvent::Surrounded { .. }
+                | RunEvent::Steered { .. }
                 | RunEvent::Waiting { .. }
                 | RunEvent::ToolAnswered { .. }
                 | RunEvent::Repeated { .. }

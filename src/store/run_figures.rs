@@ -26,8 +26,12 @@ impl Store {
         });
         let mut figures: Vec<Option<RunFigures>> = read.into_iter().flatten().collect();
         // The line is not known, the file was replaced meanwhile, or a newer version wrote the line.
-        let missing: BTreeSet<&str> =
-            figures.iter().enumerate().filter(|(_, figures)| figures.is_none()).map(|(at, _)| view.run(at).id).collect();
+        let missing: BTreeSet<&str> = figures
+            .iter()
+            .enumerate()
+            .filter(|(_, figures)| figures.is_none())
+            .map(|(at, _)| view.run(at).id)
+            .collect();
         for record in self.latest_records_of(&missing)?.values() {
             if let Some(index) = view.run_index(record.run_id.as_str()) {
                 figures[index] = Some(RunFigures::from(record));
@@ -98,7 +102,8 @@ mod tests {
         assert_eq!(tokens(&store.refresh_view(&view).expect("readable")), [None, Some(20), Some(12)]);
 
         // A file that was replaced since is searched.
-        std::fs::write(store.runs_path(), [line(2, "failed", "cli", 9), line(1, "failed", "cli", 8)].concat()).expect("written");
+        std::fs::write(store.runs_path(), [line(2, "failed", "cli", 9), line(1, "failed", "cli", 8)].concat())
+            .expect("written");
         assert_eq!(tokens(&view), [None, Some(9), Some(8)]);
     }
 }

@@ -37,7 +37,6 @@ pub(super) struct PackedRun {
     /// First row of the run's findings in [`StoreTables::reports`], and their number.
     reports_at: u32,
     report_count: u32,
-    unused: u32,
     pub(super) counts: [u32; 4],
     pub(super) files_total: u32,
     pub(super) files_covered: u32,
@@ -63,8 +62,6 @@ pub(super) struct PackedRun {
     resumed_from: u32,
     reuse_count: u32,
     member_of: u32,
-    /// Keeps the row free of padding.
-    reserved: u32,
     diff_fingerprint: TextSpan,
     snapshot_commit: TextSpan,
     pub(super) status: u8,
@@ -308,7 +305,6 @@ impl StoreTables {
             line_bytes: old.line_bytes,
             reports_at: old.reports_at,
             report_count: old.report_count,
-            unused: 0,
             epoch: row.epoch,
             cost: row.cost,
             created_ms: row.created_ms,
@@ -339,7 +335,6 @@ impl StoreTables {
             resumed_from: text.intern(row.resumed_from),
             reuse_count: row.reuse_count,
             member_of: text.intern(row.member_of),
-            reserved: 0,
             diff_fingerprint: text.replace(old.diff_fingerprint, row.diff_fingerprint),
             snapshot_commit: text.replace(old.snapshot_commit, row.snapshot_commit),
         };

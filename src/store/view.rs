@@ -251,7 +251,8 @@ impl StoreView {
     /// Returns the last disposition of a finding. `None` if there is none, if this version cannot read it, or if the view
     /// is not complete.
     pub fn decision(&self, index: usize) -> Option<FindingDecision> {
-        let row = (self.complete && index < self.finding_order.len()).then(|| self.finding_order.get(index) as usize)?;
+        let row =
+            (self.complete && index < self.finding_order.len()).then(|| self.finding_order.get(index) as usize)?;
         self.columns.decision(row)
     }
 

@@ -240,6 +240,10 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
         doc.push_blank();
         doc.push_paragraph(Role::Normal, &finding.explanation, width);
     }
+    if let Some(lowered) = &finding.lowered {
+        doc.push_blank();
+        doc.push_paragraph(Role::Muted, &text::sanitize_line(&lowered.to_string()), width);
+    }
     render_code(app, page, extent, width, doc);
     if let Some(suggestion) = &finding.suggestion {
         doc.push_heading("Suggestion", "");

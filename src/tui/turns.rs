@@ -266,7 +266,7 @@ impl TurnHistory {
             RunEvent::Started { .. } => self.failure = None,
             // The pages of the run and of its findings show these.
             RunEvent::Phase { .. } | RunEvent::Note { .. } => {}
-            RunEvent::CancelAsked { .. } | RunEvent::BudgetReached { .. } => {}
+            RunEvent::CancelAsked { .. } | RunEvent::BudgetReached { .. } | RunEvent::Steered { .. } => {}
             RunEvent::OutOfMemory { .. } => {}
             RunEvent::Planned { .. } | RunEvent::Covered { .. } | RunEvent::Carried { .. } => {}
             RunEvent::LeftOut { .. } | RunEvent::Unanswered { .. } | RunEvent::TookOver { .. } => {}

@@ -9,6 +9,7 @@ mod scenarios;
 mod secrets;
 pub mod server;
 mod small_window;
+mod steering;
 
 use revdeck::domain::{CancelReason, ErrorClass, Kind, RunEvent, RunId, RunStatus};
 use rustix::process::Signal;

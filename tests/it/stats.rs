@@ -193,10 +193,14 @@ fn worth_follows_from_decisions_and_survives_the_loss_of_derived_files() {
     assert_eq!((&row["name"], &row["raised"]), (&json!("builtin"), &json!(raised)));
     assert_eq!((&row["accepted"], &row["confirmed"], &row["dismissed"]), (&json!(1), &json!(0), &json!(2)));
     assert_eq!(row["undecided"], raised - 3);
-    assert_eq!((&row["dismissed_by_reason"]["false_alarm"], &row["dismissed_by_reason"]["other"]), (&json!(1), &json!(1)));
+    assert_eq!(
+        (&row["dismissed_by_reason"]["false_alarm"], &row["dismissed_by_reason"]["other"]),
+        (&json!(1), &json!(1))
+    );
     assert_eq!((&row["cost"], &row["cost_per_accepted"]), (&json!(0.0), &json!(0.0)));
     for grouping in ["by_model", "by_kind", "by_language"] {
-        let raised_in_all: u64 = before[grouping].as_array().expect("rows").iter().filter_map(|row| row["raised"].as_u64()).sum();
+        let raised_in_all: u64 =
+            before[grouping].as_array().expect("rows").iter().filter_map(|row| row["raised"].as_u64()).sum();
         assert_eq!(raised_in_all, raised as u64, "{grouping}");
     }
     assert_eq!(before["almost_always_wrong"], json!([]));

@@ -87,6 +87,7 @@ fn finding(n: usize, run: usize) -> Finding {
         pattern: None,
         suggestion: None,
         status: FindingStatus::Open,
+        lowered: None,
         detail_ref: format!("outputs/{}.json#{}", run_id(run), finding_id(n)),
         reported_at: at(0),
         voices: Vec::new(),

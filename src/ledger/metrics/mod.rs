@@ -15,7 +15,7 @@ pub(crate) use precision::Precision;
 pub(crate) use series::{MetricsSeries, SeriesPoint, Step};
 #[cfg(test)]
 pub(crate) use worth::DismissalCounts;
-pub(crate) use worth::{MisjudgedKind, Worth, WorthRow};
+pub(crate) use worth::{MIN_STEERING_DECISIONS, MisjudgedKind, Worth, WorthRow, list_kind_records, list_misjudged_kinds};
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -57,8 +57,7 @@ pub struct FindingFact<'a> {
 impl FindingFact<'_> {
     /// Returns true for an addressed finding whose fix a later review saw.
     fn is_confirmed(&self) -> bool {
-        self.status == FindingStatus::Addressed
-            && self.decided.is_some_and(|decision| decision.actor == Actor::Engine)
+        self.status == FindingStatus::Addressed && self.decided.is_some_and(|decision| decision.actor == Actor::Engine)
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::reports::{ReportedFindings, for_each_row};
 use super::{FindingFact, MetricsInput, Precision};
-use crate::domain::{DismissalReason, FindingStatus, Kind, RunFigures, RunStatus, wilson_upper_bound};
+use crate::domain::{DismissalReason, FindingStatus, Kind, KindRecord, Panel, RunFigures, RunStatus, wilson_upper_bound};
 
 /// Fewest decisions about the findings of a kind from which they steer later reviews; a requirement of the project.
 pub const MIN_STEERING_DECISIONS: u32 = 20;
@@ -181,8 +181,10 @@ impl<'a> RunGroups<'a> {
         let mut groups = Self::default();
         let mut known: HashMap<&str, usize> = HashMap::new();
         for run in runs {
-            let row = (run.status != RunStatus::Skipped).then(|| {
-                let name = name_of(run);
+            let name = name_of(run);
+            // The run of a panel reports what its members report; it is no reviewer.
+            let is_counted = run.status != RunStatus::Skipped && Panel::name_of(name).is_none();
+            let row = is_counted.then(|| {
                 let row = *known.entry(name).or_insert(groups.names.len());
                 if row == groups.names.len() {
                     groups.names.push(name);
@@ -276,10 +278,7 @@ fn count_decision(
     });
 }
 
-fn name_misjudged(
-    reviewers: &RunGroups<'_>,
-    decisions: &BTreeMap<(usize, Kind), KindDecisions>,
-) -> Vec<MisjudgedKind> {
+fn name_misjudged(reviewers: &RunGroups<'_>, decisions: &BTreeMap<(usize, Kind), KindDecisions>) -> Vec<MisjudgedKind> {
     let mut misjudged: Vec<MisjudgedKind> = decisions
         .iter()
         .filter_map(|((reviewer, kind), counts)| {
@@ -301,6 +300,23 @@ pub fn list_misjudged_kinds(input: &MetricsInput<'_>, reviewer: &str) -> Vec<Mis
         count_decision(&reviewers, fact, reporting, &mut decisions);
     }
     name_misjudged(&reviewers, &decisions)
+}
+
+/// Returns the decisions about the reports of these reviewers by kind, as [`list_misjudged_kinds`] counts them.
+pub fn list_kind_records(input: &MetricsInput<'_>, reviewers: &[&str]) -> Vec<KindRecord> {
+    let reported = ReportedFindings::select(input, |run| reviewers.contains(&run.main_reviewer()));
+    let groups = RunGroups::from_runs(&reported.runs, reviewer_name);
+    let mut decisions = BTreeMap::new();
+    for (fact, reporting) in reported.iter() {
+        count_decision(&groups, fact, reporting, &mut decisions);
+    }
+    let records = decisions.into_iter().map(|((reviewer, kind), counts)| KindRecord {
+        reviewer: groups.names[reviewer].to_owned(),
+        kind,
+        accepted: counts.accepted,
+        decided: counts.accepted.saturating_add(counts.wrong),
+    });
+    records.collect()
 }
 
 #[cfg(test)]

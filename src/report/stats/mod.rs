@@ -11,20 +11,17 @@ pub(crate) use json::encode_stats;
 pub(crate) use text::{MIN_TELLING_DECISIONS, describe_span, render_stats};
 pub(crate) use worth_text::{WorthGrouping, describe_misjudged, describe_worth, render_worth, split_bar};
 
-use std::collections::HashMap;
-
 use jiff::tz::TimeZone;
 
 use super::figures::{format_brief, format_dollars, format_millis, format_percent, format_short_count, resample};
 use crate::domain::text::format_count;
 use crate::domain::{CancelReason, RunFigures};
 use crate::ledger::metrics::{
-    FindingFact, Metrics, MetricsInput, MetricsSelection, MetricsTotals, OutcomeCounts, Precision, SeriesPoint,
-    compute_metrics,
+    Metrics, MetricsInput, MetricsSelection, MetricsTotals, OutcomeCounts, Precision, SeriesPoint, compute_metrics,
 };
 use crate::review::JournalMetrics;
+use crate::runner::StoredReports;
 use crate::store::{Store, StoreError, StoreView};
-use crate::syntax::language::Language;
 
 /// Reads the store and computes its metrics. Day boundaries are those of `zone`. The view must be complete.
 ///
@@ -41,57 +38,10 @@ pub fn gather_metrics(
     for run in records.runs.iter_mut().filter(|run| selection.run.as_ref() == Some(&run.run_id)) {
         fill_from_journal(store, run)?;
     }
-    let findings = list_facts(view, &records);
+    let findings = records.list_facts(view);
     let handed = store.ledger_deliveries()?;
-    let input =
-        MetricsInput { runs: &records.runs, findings: &findings, reports: &records.reports, handed: &handed };
+    let input = MetricsInput { runs: &records.runs, findings: &findings, reports: &records.reports, handed: &handed };
     Ok(compute_metrics(&input, selection, zone))
-}
-
-/// Runs on record, and which of the view's findings each of them reported.
-struct StoredReports {
-    /// Newest first.
-    runs: Vec<RunFigures>,
-    /// Index in `runs` of each run of the view. `None` for a run whose record cannot be read.
-    index_of: Vec<Option<u32>>,
-    /// Index in `runs`, and index of the finding in the view.
-    reports: Vec<(u32, u32)>,
-}
-
-impl StoredReports {
-    fn load(store: &Store, view: &StoreView) -> Result<Self, StoreError> {
-        let mut records = Self { runs: Vec::new(), index_of: Vec::new(), reports: Vec::new() };
-        for (index, figures) in store.run_figures(view)?.into_iter().enumerate() {
-            let Some(figures) = figures else {
-                records.index_of.push(None);
-                continue;
-            };
-            let run = records.runs.len() as u32;
-            records.reports.extend(view.reported_findings(index).map(|finding| (run, finding as u32)));
-            records.index_of.push(Some(run));
-            records.runs.push(figures);
-        }
-        Ok(records)
-    }
-}
-
-/// Returns the facts of all findings of a view, by their index.
-fn list_facts<'a>(view: &'a StoreView, records: &StoredReports) -> Vec<FindingFact<'a>> {
-    // Many findings share a file.
-    let mut languages: HashMap<&str, &'static str> = HashMap::new();
-    let facts = (0..view.finding_count()).map(|index| {
-        let row = view.finding(index);
-        let first_run = view.first_reporting_run(index);
-        FindingFact {
-            id: row.id,
-            first_run: first_run.and_then(|run| records.index_of.get(run).copied().flatten()),
-            kind: row.kind,
-            language: languages.entry(row.path).or_insert_with(|| Language::detect(row.path, b"").map_or("", Language::name)),
-            status: row.status,
-            decided: view.decision(index),
-        }
-    });
-    facts.collect()
 }
 
 /// Fills timings and answers that the run record lacks from the run's journal. A record lacks them while the run

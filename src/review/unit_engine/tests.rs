@@ -26,6 +26,7 @@ pub(in crate::review) fn finding(path: &str, start: u32, end: u32, priority: u8)
         pattern: None,
         suggestion: None,
         status: crate::domain::FindingStatus::Open,
+        lowered: None,
         detail_ref: String::new(),
         reported_at: Time::UNIX_EPOCH,
         voices: Vec::new(),

@@ -215,6 +215,7 @@ fn build_finding(
     let SuggestionParts { suggestion, explanation, note } =
         suggestion::build_suggestion(report, file, place.lines, &place.target);
     let finding = Finding {
+        lowered: None,
         detail_ref: format!("outputs/{run_id}.json#{finding_id}"),
         finding_id,
         first_run_id: run_id.clone(),

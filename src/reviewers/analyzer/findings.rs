@@ -28,6 +28,7 @@ pub fn to_findings(smells: &[Smell], path: &str, text: &[u8], run_id: &RunId, no
         let finding_id = FindingId::from_parts(smell.kind.word(), path, &identity, *ordinal);
         *ordinal += 1;
         let finding = Finding {
+            lowered: smell.lowered.clone(),
             detail_ref: format!("outputs/{run_id}.json#{finding_id}"),
             finding_id,
             first_run_id: run_id.clone(),

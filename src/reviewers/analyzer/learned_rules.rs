@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, text::format_count};
+use crate::domain::{Confidence, Kind, LineRange, LoweredPriority, PatternId, Priority, Severity, text::format_count};
 
 use super::change::LineSet;
 use super::smells::{Smell, SmellBuilder, SmellGrade};
@@ -114,8 +114,7 @@ pub(super) fn lower_dismissed<'s>(
     let asked: Vec<(Kind, LineRange)> =
         may.iter().map(|smell| (smell.kind, LineRange::new(smell.line_start, smell.line_end))).collect();
     for (smell, dismissed) in may.iter_mut().zip(lessons.find_dismissed(source, &asked)) {
-        let Some((lower, dismissed)) = next_lower_priority(smell.priority).zip(dismissed) else { continue };
-        smell.priority = lower;
+        let Some((to, dismissed)) = smell.priority.one_lower().zip(dismissed) else { continue };
         let why = match dismissed {
             DismissalRule::Shape => "Findings like it were dismissed before".to_owned(),
             DismissalRule::Kind(times) => {
@@ -123,20 +122,13 @@ pub(super) fn lower_dismissed<'s>(
             }
         };
         smell.explanation.push_str(&format!(" {why}, so its priority is a step lower."));
+        smell.lowered = Some(LoweredPriority { from: smell.priority, to, because: why });
+        smell.priority = to;
     }
 }
 
 fn is_lowerable(smell: &Smell) -> bool {
     !smell.kind.is_never_lowered() && smell.quote.is_none() && smell.priority < Priority::P3
-}
-
-fn next_lower_priority(priority: Priority) -> Option<Priority> {
-    match priority {
-        Priority::P0 => Some(Priority::P1),
-        Priority::P1 => Some(Priority::P2),
-        Priority::P2 => Some(Priority::P3),
-        Priority::P3 => None,
-    }
 }
 
 #[cfg(test)]
@@ -236,6 +228,8 @@ mod tests {
         lower_dismissed(&FakeLearnedRules(kind), &source.expect("parses"), &mut smells);
         assert_eq!(smells[0].priority, to);
         assert_eq!(smells[0].explanation.contains("dismissed"), from != to, "{}", smells[0].explanation);
+        let step = smells[0].lowered.as_ref().map(|lowered| (lowered.from, lowered.to));
+        assert_eq!(step, (from != to).then_some((from, to)));
     }
 
     #[test]

@@ -103,6 +103,7 @@ impl LifecycleFixture {
         let view = self.services.store.view().expect("a view");
         let first_run = view.finding_index(id.as_str()).map(|index| view.finding(index).first_run.parse());
         Finding {
+            lowered: None,
             detail_ref: format!("outputs/{run}.json#{id}"),
             finding_id: id,
             first_run_id: first_run.map_or_else(|| run.clone(), |run| run.expect("an id")),

@@ -95,7 +95,7 @@ impl Launcher<'_> {
             None => {
                 let tools =
                     if settings.kind == ReviewerKind::Command { ToolSupport::None } else { ToolSupport::Native };
-                let who = TaskReviewer { settings: &settings, facts: &facts, mask, tools };
+                let who = TaskReviewer { settings: &settings, facts: &facts, mask, tools, misjudged: &[] };
                 self.services
                     .prompts()
                     .prepare_task(who, &record, &change, (plan, Vec::new()), (&ready, wish, &|| false))?

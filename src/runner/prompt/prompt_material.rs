@@ -116,6 +116,11 @@ impl PromptTokenLimits {
         }
     }
 
+    /// Returns the limits with `tokens` fewer for learned patterns, because something else stands in their place.
+    pub fn with_fewer_patterns(self, tokens: u64) -> Self {
+        Self { patterns: self.patterns.saturating_sub(tokens), ..self }
+    }
+
     /// Returns the limits with `tokens` more for the diff.
     pub fn with_extra_diff(self, tokens: u64) -> Self {
         Self { diff: self.diff + tokens, part: self.part + tokens, ..self }

@@ -10,7 +10,9 @@ use crate::config::{
 };
 use crate::context::pack::PackedContext;
 use crate::context::tools::{Toolbox, ToolboxSetup};
-use crate::domain::{BudgetKind, BudgetStop, Finding, Kind, RunRecord, Time, TurnPhase, Usage, content_hash, text};
+use crate::domain::{
+    BudgetKind, BudgetStop, Finding, Kind, RunRecord, SteeredKind, Time, TurnPhase, Usage, content_hash, text,
+};
 use crate::git::{Changeset, CheckoutPlan, Repo, TemporaryCheckout};
 use crate::masking::Mask;
 use crate::masking::secret_files::is_secret_file;
@@ -24,6 +26,7 @@ use crate::runner::indexing::IndexReadiness;
 use crate::runner::prompt::code_context::{ContextTaskInput, WindowRoom, list_withheld};
 use crate::runner::prompt::prompt_material::{PromptSubject, PromptTokenLimits};
 use crate::runner::reviewer_access::reviewer_identity::connect;
+use crate::runner::steering::render_kind_warning;
 use crate::runner::{PromptBuilder, ReviewerAccess, RunnerError};
 use crate::store::{SpendingLog, SpendingTotal};
 use crate::tokens;
@@ -56,6 +59,8 @@ pub(in crate::runner) struct TaskReviewer<'a> {
     pub mask: Mask,
     /// The tool support of the model.
     pub tools: ToolSupport,
+    /// Kinds of findings of which the model is warned.
+    pub misjudged: &'a [SteeredKind],
 }
 
 /// A task for a model, with everything it sends: rules, learned patterns, the change, the code around it.
@@ -200,7 +205,8 @@ impl<'a> ReviewerAccess<'a> {
     /// Describes an opened reviewer for the preparation of a task.
     pub(in crate::runner) fn task_reviewer(&self, opened: &'a OpenedReviewer) -> Result<TaskReviewer<'a>, RunnerError> {
         let settings = self.model_settings(&opened.name)?;
-        Ok(TaskReviewer { settings, facts: &opened.facts, mask: opened.mask, tools: opened.chat.tool_support() })
+        let tools = opened.chat.tool_support();
+        Ok(TaskReviewer { settings, facts: &opened.facts, mask: opened.mask, tools, misjudged: &[] })
     }
 }
 
@@ -229,7 +235,13 @@ impl PromptBuilder<'_> {
         limits.has_tools = !tools.is_empty() || settings.kind == ReviewerKind::Command;
         let prompts = Rc::new(self.services.reviewers().load_prompts()?);
         let subject = PromptSubject::new(record, change, &plan, (encoding, mask), cancelled);
-        let gathered = self.gather_prompt_material(&subject, &PromptTokenLimits::for_review(&limits), &prompts, wish);
+        let mut warning = render_kind_warning(who.misjudged);
+        if !prompts.has_placeholder(PromptName::Task, "patterns") {
+            warning.clear();
+        }
+        let sizes = PromptTokenLimits::for_review(&limits).with_fewer_patterns(count(&warning));
+        let mut gathered = self.gather_prompt_material(&subject, &sizes, &prompts, wish);
+        gathered.patterns.insert_str(0, &warning);
         let material = &gathered.material;
         let unseen: Vec<&str> = material.left_out.iter().map(|file| file.path.as_str()).collect();
         plan.files.retain(|file| !unseen.contains(&file.path.as_str()));

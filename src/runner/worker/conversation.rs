@@ -26,7 +26,7 @@ use crate::review::{JournalState, ReportValidation, ReviewOutcome, ReviewPlan};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
 use crate::runner::indexing::{BackgroundIndexing, BackgroundReading, IndexReadiness};
 use crate::runner::prompt::code_context::{ContextTaskInput, context_sources, summarize_packed};
-use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, PreparedTask};
+use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, PreparedTask, TaskReviewer};
 use crate::runner::reviewer_access::usage_estimate::fill_missing_usage;
 use crate::runner::worker::report_validation::ReportValidator;
 use crate::runner::worker::{CancelWatch, RunWorker};
@@ -126,7 +126,7 @@ impl RunWorker<'_> {
         } else {
             IndexReadiness::default()
         };
-        let who = self.services.reviewers().task_reviewer(&opened)?;
+        let who = TaskReviewer { misjudged: &self.steered, ..self.services.reviewers().task_reviewer(&opened)? };
         let wish = ContextTaskInput::for_review(&self.services.settings.context);
         let asked = (&ready, &wish, &cancelled as &dyn Fn() -> bool);
         let PreparedTask { task, packed } =
@@ -431,6 +431,7 @@ impl RunWorker<'_> {
         for examined in &mut examined {
             if let ReportValidation::Finding { finding, .. } = examined {
                 self.stamp(finding)?;
+                self.lower_misjudged(finding);
                 if let Some(earlier) = recorded.finding(&finding.finding_id) {
                     finding.reported_at = earlier.reported_at;
                 }

@@ -18,7 +18,7 @@ use self::standing_code::{StandingCode, StandingGround};
 use crate::context::read_ahead::ContextSources;
 use crate::domain::{
     CancelReason, ErrorClass, Finding, FindingId, JournalEntry, Panel, PhaseTimings, RunEvent, RunId, RunRecord,
-    RunReviewer, RunStatus, Source, Time,
+    RunReviewer, RunStatus, Source, SteeredKind, Time,
 };
 use crate::git::{Changeset, FileChange};
 use crate::review::{
@@ -26,6 +26,7 @@ use crate::review::{
 };
 use crate::reviewers::{Reviewer, ReviewerError};
 use crate::runner::conclude::{self, elapsed_ms};
+use crate::runner::steering::recorded_steering;
 use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services, indexing, known_runs, process};
 use crate::store::{JournalWriter, RunLock, StoreError, StoreView};
 use crate::syntax::parse_log::{self, ParseLog};
@@ -207,6 +208,8 @@ pub(in crate::runner) struct RunWorker<'a> {
     unknown_bytes: u64,
     /// Sources of the context that were not read completely.
     pub(in crate::runner) unread: Option<ContextSources>,
+    /// Kinds about which the reviewer is almost always wrong.
+    pub(in crate::runner) steered: Vec<SteeredKind>,
 }
 
 /// Work for the next review that a run leaves to its worker.
@@ -233,6 +236,7 @@ impl<'a> RunWorker<'a> {
             failure: None,
             unknown_bytes: 0,
             unread: None,
+            steered: Vec::new(),
         })
     }
 
@@ -356,6 +360,10 @@ impl<'a> RunWorker<'a> {
                 }
                 RunEvent::TurnAnswered { .. } | RunEvent::Unanswered { .. } if answers > 0 => answers -= 1,
                 event @ RunEvent::Unanswered { .. } => self.buffer.push(event),
+                // The copied answers were given to a prompt with this warning.
+                event @ RunEvent::Steered { .. } if own.iter().all(|entry| entry.event != event) => {
+                    self.buffer.push(event);
+                }
                 event @ RunEvent::OutOfMemory { .. } if own.iter().all(|entry| entry.event != event) => {
                     self.buffer.push(event);
                 }
@@ -383,6 +391,7 @@ impl<'a> RunWorker<'a> {
         replayed: JournalState,
         entries: &[JournalEntry],
     ) -> Result<ReviewOutcome, RunnerError> {
+        self.decide_steering(entries)?;
         let subject = &self.record.subject;
         let identity = self.services.reviewers().resolve_identity_for(
             Some(&self.record.reviewed_by.name),
@@ -462,6 +471,26 @@ impl<'a> RunWorker<'a> {
         Ok(outcome)
     }
 
+    /// Decides which kinds are lowered in this run, and records the decision; a later attempt takes it from the journal.
+    fn decide_steering(&mut self, entries: &[JournalEntry]) -> Result<(), RunnerError> {
+        if let Some(recorded) = recorded_steering(entries) {
+            self.steered = recorded;
+            return Ok(());
+        }
+        self.steered = self.services.steered_kinds(&self.record.reviewed_by.name)?;
+        if !self.steered.is_empty() {
+            self.buffer.push(RunEvent::Steered { kinds: self.steered.clone() });
+        }
+        Ok(())
+    }
+
+    /// Lowers the priority of a finding if its reviewer is almost always wrong about its kind.
+    pub(in crate::runner) fn lower_misjudged(&self, finding: &mut Finding) {
+        if let Some(steered) = self.steered.iter().find(|steered| steered.kind == finding.kind) {
+            steered.lower(finding, &self.record.reviewed_by.name);
+        }
+    }
+
     /// Builds the plan. `reviewer` is `None` for a model, which does not review in units.
     fn build_plan(&self, change: &Changeset, reviewer: Option<&dyn Reviewer>) -> ReviewPlan {
         let keys = self.services.worker().hunk_keys(&self.record.reviewed_by.name, change);
@@ -512,6 +541,7 @@ impl<'a> RunWorker<'a> {
         for finding in &mut report.findings {
             self.leave_foreign_id(finding)?;
             self.stamp(finding)?;
+            self.lower_misjudged(finding);
         }
         Ok(UnitEvent::Reported(report))
     }

@@ -9,7 +9,7 @@ use super::super::doc::{Doc, DocLine, wrap_words};
 use super::super::theme::Role;
 use super::{format_reported_location, priority_label};
 use crate::domain::{
-    CarriedFile, ChatResponse, ContextRecord, Finding, JournalEntry, Kind, RejectedReport, RunEvent, text,
+    CarriedFile, ChatResponse, ContextRecord, Finding, JournalEntry, Kind, RejectedReport, RunEvent, SteeredKind, text,
 };
 
 /// Width of the column of words.
@@ -82,6 +82,7 @@ fn summarize_event(event: &RunEvent) -> EventSummary {
         E::Unanswered { turn, class, summary } => ("unanswered", Role::Warn, format!("{turn}, {class}: {summary}")),
         E::TookOver { reviewer, model, .. } => ("took over", Role::Warn, describe_successor(reviewer, model)),
         E::Surrounded { context } => ("context", Role::Muted, describe_context(context)),
+        E::Steered { kinds } => ("steered", Role::Warn, describe_steered(kinds)),
         E::Waiting { reason, wait_ms, .. } => {
             ("waiting", Role::Warn, format!("{reason}, {} s", wait_ms.div_ceil(1000)))
         }
@@ -181,6 +182,14 @@ fn format_amount(count: impl TryInto<usize>, noun: &str) -> String {
     text::format_count(count.try_into().unwrap_or(usize::MAX), noun)
 }
 
+fn describe_steered(kinds: &[SteeredKind]) -> String {
+    let one = |steered: &SteeredKind| {
+        let SteeredKind { kind, accepted, wrong } = steered;
+        format!("{kind} ({accepted} of {} accepted)", accepted.saturating_add(*wrong))
+    };
+    format!("lowered by one: {}", kinds.iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -261,6 +270,11 @@ mod tests {
         r#"{"event":"budget_reached","budget":"run_cost","reached":0.95,"limit":1.0}"#,
         "stopped",
         "budget reached at $0.95 of $1.00"
+    )]
+    #[case::steered(
+        r#"{"event":"steered","kinds":[{"kind":"MAGIC_NUMBERS","accepted":1,"wrong":19},{"kind":"DOCS","accepted":0,"wrong":20}]}"#,
+        "steered",
+        "lowered by one: MAGIC_NUMBERS (1 of 20 accepted), DOCS (0 of 20 accepted)"
     )]
     #[case::paused(r#"{"event":"paused"}"#, "paused", "nothing is asked until it is resumed")]
     #[case::of_a_newer_version(r#"{"event":"invented_later"}"#, "?", "an entry of a newer revdeck")]

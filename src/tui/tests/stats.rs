@@ -50,8 +50,11 @@ fn figures() -> Metrics {
             };
             let actor = if n % 2 == 0 { Actor::User } else { Actor::Engine };
             let reason = DismissalReason::ALL[n % 4];
-            let decided = (status != FindingStatus::Open)
-                .then(|| FindingDecision { actor, at: at(NOW - (n as i64 % 19) * DAY), reason });
+            let decided = (status != FindingStatus::Open).then(|| FindingDecision {
+                actor,
+                at: at(NOW - (n as i64 % 19) * DAY),
+                reason,
+            });
             FindingFact { id, first_run: Some(*run), kind, language: ["rust", "python", ""][n % 3], status, decided }
         })
         .collect();
@@ -166,13 +169,8 @@ fn hostile_names_of_reviewers_reach_no_terminal() {
     let hostile = "\u{1b}[2J漢字かな交じり文の長い名前の審査員\u{202e}".to_owned();
     metrics.by_reviewer[0].reviewer.clone_from(&hostile);
     metrics.worth.by_reviewer[0].name.clone_from(&hostile);
-    metrics.worth.almost_always_wrong = vec![MisjudgedKind {
-        reviewer: hostile,
-        kind: Kind::MagicNumbers,
-        accepted: 1,
-        wrong: 19,
-        at_most: 0.24,
-    }];
+    metrics.worth.almost_always_wrong =
+        vec![MisjudgedKind { reviewer: hostile, kind: Kind::MagicNumbers, accepted: 1, wrong: 19, at_most: 0.24 }];
     for columns in [30, 40, 61, 80, 119, 160, 200] {
         for rows in [10, 24, 48] {
             let text = screen(&open_stats(columns, rows, metrics.clone()));

@@ -343,6 +343,7 @@ pub fn page(n: u32, run: u32) -> Box<PageData> {
                 lines: Some(crate::domain::LineRange::new(31, 31)),
             }),
             status: FindingStatus::Unresolved,
+            lowered: None,
             detail_ref: String::new(),
             reported_at: Time::from_second(NOW / 1000 - 3600).unwrap_or_default(),
             voices: Vec::new(),

@@ -43,7 +43,8 @@ fn facts(specs: &[FindingSpec]) -> Vec<FindingFact<'static>> {
 }
 
 fn pair_reports(specs: &[FindingSpec]) -> Vec<(u32, u32)> {
-    let pairs = |(finding, spec): (usize, &FindingSpec)| spec.0.iter().map(|run| (*run, finding as u32)).collect::<Vec<_>>();
+    let pairs =
+        |(finding, spec): (usize, &FindingSpec)| spec.0.iter().map(|run| (*run, finding as u32)).collect::<Vec<_>>();
     specs.iter().enumerate().flat_map(pairs).collect()
 }
 

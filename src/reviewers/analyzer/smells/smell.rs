@@ -1,6 +1,6 @@
 //! A smell that a check found, and its builder.
 
-use crate::domain::{Confidence, Kind, LineRange, PatternId, Priority, Severity, Suggestion};
+use crate::domain::{Confidence, Kind, LineRange, LoweredPriority, PatternId, Priority, Severity, Suggestion};
 
 /// Problem that a smell check found in one file, before it becomes a finding of a run. Lines are 1-based and inclusive.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +32,8 @@ pub struct Smell {
     pub quote: Option<String>,
     /// Learned pattern that found the problem, if any.
     pub pattern: Option<PatternId>,
+    /// Step by which learned rules lowered the priority.
+    pub lowered: Option<LoweredPriority>,
     /// Replacement that removes the problem, if one is safe.
     pub suggestion: Option<Suggestion>,
 }
@@ -88,6 +90,7 @@ impl SmellBuilder {
             figure: None,
             quote: None,
             pattern: None,
+            lowered: None,
             suggestion: None,
         }
     }

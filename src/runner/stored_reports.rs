@@ -1,0 +1,61 @@
+//! Reads which runs reported which findings, and what became of these, as the metrics of the ledger take it.
+
+use std::collections::HashMap;
+
+use crate::domain::RunFigures;
+use crate::ledger::metrics::FindingFact;
+use crate::store::{Store, StoreError, StoreView};
+use crate::syntax::language::Language;
+
+/// Runs on record, and which of the view's findings each of them reported.
+pub(crate) struct StoredReports {
+    /// Newest first.
+    pub runs: Vec<RunFigures>,
+    /// Index in `runs` of each run of the view. `None` for a run whose record cannot be read.
+    index_of: Vec<Option<u32>>,
+    /// Index in `runs`, and index of the finding in the view.
+    pub reports: Vec<(u32, u32)>,
+}
+
+impl StoredReports {
+    /// Reads the figures of all runs of a complete view.
+    ///
+    /// # Errors
+    ///
+    /// If the records cannot be read.
+    pub fn load(store: &Store, view: &StoreView) -> Result<Self, StoreError> {
+        let mut records = Self { runs: Vec::new(), index_of: Vec::new(), reports: Vec::new() };
+        for (index, figures) in store.run_figures(view)?.into_iter().enumerate() {
+            let Some(figures) = figures else {
+                records.index_of.push(None);
+                continue;
+            };
+            let run = records.runs.len() as u32;
+            records.reports.extend(view.reported_findings(index).map(|finding| (run, finding as u32)));
+            records.index_of.push(Some(run));
+            records.runs.push(figures);
+        }
+        Ok(records)
+    }
+
+    /// Returns the facts of all findings of a view, by their index.
+    pub fn list_facts<'a>(&self, view: &'a StoreView) -> Vec<FindingFact<'a>> {
+        // Many findings share a file.
+        let mut languages: HashMap<&str, &'static str> = HashMap::new();
+        let facts = (0..view.finding_count()).map(|index| {
+            let row = view.finding(index);
+            let first_run = view.first_reporting_run(index);
+            FindingFact {
+                id: row.id,
+                first_run: first_run.and_then(|run| self.index_of.get(run).copied().flatten()),
+                kind: row.kind,
+                language: languages
+                    .entry(row.path)
+                    .or_insert_with(|| Language::detect(row.path, b"").map_or("", Language::name)),
+                status: row.status,
+                decided: view.decision(index),
+            }
+        });
+        facts.collect()
+    }
+}
