@@ -80,6 +80,9 @@ mod tests {
             status: FindingStatus::Open,
             detail_ref: String::new(),
             reported_at: Time::UNIX_EPOCH,
+            voices: Vec::new(),
+            steps: Vec::new(),
+            disputed: Vec::new(),
         }
     }
 

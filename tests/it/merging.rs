@@ -65,6 +65,7 @@ impl LabelledReport {
             status: FindingStatus::Open,
             detail_ref: String::new(),
             reported_at: Time::UNIX_EPOCH,
+            lowered: None,
             voices: Vec::new(),
             steps: Vec::new(),
             disputed: Vec::new(),

@@ -15,7 +15,9 @@ pub(crate) use precision::Precision;
 pub(crate) use series::{MetricsSeries, SeriesPoint, Step};
 #[cfg(test)]
 pub(crate) use worth::DismissalCounts;
-pub(crate) use worth::{MIN_STEERING_DECISIONS, MisjudgedKind, Worth, WorthRow, list_kind_records, list_misjudged_kinds};
+pub(crate) use worth::{
+    MIN_STEERING_DECISIONS, MisjudgedKind, Worth, WorthRow, list_kind_records, list_misjudged_kinds,
+};
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -11,7 +11,9 @@ use serde::Serialize;
 
 use super::reports::{ReportedFindings, for_each_row};
 use super::{FindingFact, MetricsInput, Precision};
-use crate::domain::{DismissalReason, FindingStatus, Kind, KindRecord, Panel, RunFigures, RunStatus, wilson_upper_bound};
+use crate::domain::{
+    DismissalReason, FindingStatus, Kind, KindRecord, Panel, RunFigures, RunStatus, wilson_upper_bound,
+};
 
 /// Fewest decisions about the findings of a kind from which they steer later reviews; a requirement of the project.
 pub const MIN_STEERING_DECISIONS: u32 = 20;
