@@ -112,6 +112,7 @@ fn task() -> ReviewTask {
         system: "You review changes to code. ".repeat(200),
         tools: Vec::new(),
         limits: ConversationLimits {
+            has_tools: true,
             max_turns: 20,
             window_tokens: 70_000,
             output_tokens: 8_000,

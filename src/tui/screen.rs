@@ -489,7 +489,9 @@ mod tests {
         // A new size must not forget it.
         screen.resize(24, 4);
         let mut terminal = vt100::Parser::new(4.try_into().expect("rows"), 24.try_into().expect("columns"), 0);
-        let frames: [(&[(u16, u16, &str, Style)], &[&str], &[&str]); 4] = [
+        // Rows of a frame, what is spoken of them in this order, and what is not.
+        type Rows<'a> = &'a [(u16, u16, &'a str, Style)];
+        let frames: [(Rows<'_>, &[&str], &[&str]); 4] = [
             (
                 &[(0, 0, "Findings, 1 of 2.", plain), (0, 1, "> P0 open, a.rs", bar), (0, 2, "  P1 open, b.rs", plain)],
                 &["Findings, 1 of 2.", "> P0 open, a.rs", "P1 open, b.rs"],

@@ -121,15 +121,15 @@ impl ConversationEngine {
             );
             return Some(BudgetProblem { stop, note });
         }
-        if let (Some(most), Some(next)) = (limits.budget.cost, self.estimate_request_cost()) {
-            if self.spent.cost + next > most {
-                let spent = self.spent.cost;
-                let stop = BudgetStop { kind: BudgetKind::RunCost, reached: spent, limit: most };
-                let note = format!(
-                    "the budget of ${most:.2} is used up: ${spent:.4} are spent and the next request takes about ${next:.4}"
-                );
-                return Some(BudgetProblem { stop, note });
-            }
+        if let (Some(most), Some(next)) = (limits.budget.cost, self.estimate_request_cost())
+            && self.spent.cost + next > most
+        {
+            let spent = self.spent.cost;
+            let stop = BudgetStop { kind: BudgetKind::RunCost, reached: spent, limit: most };
+            let note = format!(
+                "the budget of ${most:.2} is used up: ${spent:.4} are spent and the next request takes about ${next:.4}"
+            );
+            return Some(BudgetProblem { stop, note });
         }
         None
     }

@@ -102,7 +102,7 @@ impl Launcher<'_> {
     /// If `models.toml` cannot be read.
     pub fn list_offered_reviewers(&self) -> Result<Vec<OfferedReviewer>, RunnerError> {
         let settings = &self.services.settings;
-        let named = settings.reviewers.keys().cloned().filter(|name| *name != settings.default_reviewer);
+        let named = settings.reviewers.keys().filter(|name| **name != settings.default_reviewer).cloned();
         let mut names = vec![settings.default_reviewer.clone()];
         names.extend(named.filter(|name| name != BUILTIN_REVIEWER));
         if !names.iter().any(|name| name == BUILTIN_REVIEWER) {

@@ -139,6 +139,9 @@ pub struct DiscoveredServer {
     pub omitted: Vec<OmittedModel>,
 }
 
+/// The servers that were found, and the addresses where something else answers, with the reason on one line.
+pub type FoundServers = (Vec<DiscoveredServer>, Vec<(SocketAddr, String)>);
+
 /// Finds servers on this machine and makes reviewers of their models. Returns the servers, and the addresses where
 /// something else answers, with the reason on one line. `begin_test` gets the id of each model before its test. `stop` is
 /// called often; `true` ends everything under way.
@@ -152,7 +155,7 @@ pub fn discover_reviewers(
     (models, paths): (&ModelCatalog, &Paths),
     begin_test: &dyn Fn(&str),
     stop: &dyn Fn() -> bool,
-) -> std::io::Result<(Vec<DiscoveredServer>, Vec<(SocketAddr, String)>)> {
+) -> std::io::Result<FoundServers> {
     let (mut servers, mut others) = (Vec::new(), Vec::new());
     let mut taken: Vec<String> = configured.keys().cloned().chain(["builtin".to_owned()]).collect();
     for (address, answer) in find_servers(request.addresses, stop)? {

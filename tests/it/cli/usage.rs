@@ -214,22 +214,22 @@ fn ids_and_reviewers_complete_in_a_shell() {
         let output = command.env("REVDECK_COMPLETE", "fish").arg("--").arg("revdeck").args(words).output();
         test.normalise(&out(&output.expect("revdeck starts")))
     };
-    assert_snapshot!(complete(&["show", "ar_"]), @"[run]	completed commit:[hash] builtin");
-    assert_snapshot!(complete(&["show", "f_"]), @"f_[id]	long.py:1 Function `long` is 202 code lines long");
-    assert_snapshot!(lines_with(&complete(&["cancel", ""]), |line| !line.starts_with("--")), @"
+    // On a busy machine the candidates may come too late for a shell.
+    let listed = |words: &[&str], awaited: &str| {
+        crate::runner::place::wait_for(awaited, || Some(complete(words)).filter(|listed| listed.contains(awaited)))
+    };
+    assert_snapshot!(listed(&["show", "ar_"], "builtin"), @"[run]	completed commit:[hash] builtin");
+    assert_snapshot!(listed(&["show", "f_"], "long.py"), @"f_[id]	long.py:1 Function `long` is 202 code lines long");
+    assert_snapshot!(lines_with(&listed(&["cancel", ""], "[run]"), |line| !line.starts_with("--")), @"
     latest	the newest run
     [run]	completed commit:[hash] builtin
     ");
-    assert_snapshot!(lines_with(&complete(&["review", "--reviewer", ""]), |line| !line.starts_with("--")), @"
+    assert_snapshot!(lines_with(&listed(&["review", "--reviewer", ""], "cloud"), |line| !line.starts_with("--")), @"
     builtin	offline, at no cost
     cloud	anthropic m
     ");
     assert_snapshot!(complete(&["fix", "show", "l"]), @"latest	the newest fix");
-    // On a busy machine the candidates may come too late for a shell.
-    let patterns = |command: &str| {
-        let listed = || Some(complete(&["knowledge", command, "k_"])).filter(|listed| !listed.is_empty());
-        crate::runner::place::wait_for("patterns", listed)
-    };
+    let patterns = |command: &str| listed(&["knowledge", command, "k_"], "k_");
     let shown = patterns("show");
     assert!(shown.lines().count() > 10 && shown.lines().all(|line| line.starts_with("k_")), "{shown}");
     assert_eq!((patterns("mute"), patterns("forget")), (shown.clone(), shown));

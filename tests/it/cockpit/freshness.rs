@@ -26,7 +26,7 @@ fn a_key_or_the_focus_finds_out_that_the_code_has_changed_and_is_as_it_was_again
     cockpit.wait_for("current");
     assert_silent(&cockpit);
     let code = std::fs::read_to_string(test.repo().join("job.py")).expect("the file");
-    test.write("job.py", &format!("{code}\n\ndef more():\n    return 1\n"));
+    test.write("job.py", format!("{code}\n\ndef more():\n    return 1\n"));
     // Nobody uses the cockpit: it looks at nothing.
     assert_silent(&cockpit);
     wait_for_outdated(&mut cockpit, "1", true);

@@ -218,8 +218,8 @@ fn the_fingerprint_of_a_scope_is_that_of_its_snapshot_and_nothing_is_written_for
         }),
         ("line ends", &|| drop(test.write("crlf.txt", "1\r\n2\r\n"))),
         ("oversized", &|| {
-            test.write("large.txt", &"x".repeat(3 * KIB as usize));
-            test.write("large-and-new.txt", &"y".repeat(3 * KIB as usize));
+            test.write("large.txt", "x".repeat(3 * KIB as usize));
+            test.write("large-and-new.txt", "y".repeat(3 * KIB as usize));
         }),
         ("staged", &|| {
             test.git(&["add", "a.rs", "new"]);
