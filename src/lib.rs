@@ -12,6 +12,9 @@
 //! each report of the reviewer durably before the next step. The cockpit, the command line and the ledger only read the
 //! store and write requests and dispositions.
 //!
+//! A *panel* is several reviewers of one snapshot. Each member is such a run of its own; the panel's run waits for them and
+//! merges what they found into one list.
+//!
 //! ```text
 //! key or command ─► runner::Launcher ─► git: snapshot ─► policy::decide ─► store: append the run
 //!                                                      └► spawn `revdeck worker RUN` (detached, holds the lock)

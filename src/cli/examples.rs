@@ -24,6 +24,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("revdeck review --range main...HEAD --wait --fail-on p1", "for CI: exit code 1 if it is urgent"),
             ("revdeck review --staged --wait", "before a commit"),
             ("revdeck review --commit HEAD~2 --reviewer sonnet", "one commit, by a model"),
+            ("revdeck review --reviewer sonnet,builtin --wait", "by both, in one list"),
         ],
     ),
     ("runs", &[("revdeck runs --limit 20", "the 20 newest runs"), ("revdeck runs --format json", "for a script")]),

@@ -55,6 +55,10 @@
 //! - *Learning.* A worker that has ended its run reads the new decisions about findings and updates the knowledge on
 //!   this machine ([`crate::knowledge`]). Nobody waits for it. A run or fix whose requester opted out records that and
 //!   teaches nothing, whichever process works on it.
+//! - *Panels.* A panel is requested in one step: a run for each reviewer that needs one, then the run of the panel, which
+//!   stays pending until they have ended ([`launcher`]). It merges their outputs purely, asks for second opinions if the
+//!   settings say so, and settles the findings ([`panel`]). Its members leave all decisions about findings to it and share
+//!   one slot. A member's run answers later requests like any other run.
 //! - *Importing.* The report of another tool becomes a run of its own in the process of the command ([`import`]). It is
 //!   recorded as a run that is being settled, under the run's lock, and never has a worker.
 //! - *Superseding ended runs.* A run that completes, or is reused, replaces the ended runs of its lineage
