@@ -1,5 +1,7 @@
 //! `revdeck compare`: compares two reviews of one change.
 
+use std::collections::HashMap;
+
 use clap::Args;
 
 use super::args::PlainFormat;
@@ -8,17 +10,17 @@ use super::output;
 use super::resolve_id::resolve_run;
 use super::session::Invocation;
 use crate::config::RequiredAssets;
-use crate::domain::RunId;
+use crate::domain::{RunId, RunStatus};
 use crate::report::{ComparedRun, RunComparison};
 use crate::store::{RunRow, Store, StoreView};
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub struct CompareArgs {
-    /// First run: an id, its beginning, or latest
+    /// First run: an id, its beginning, or latest; or a reviewer
     #[arg(value_name = "RUN")]
     first: String,
-    /// Second run
+    /// Second run; two reviewers are compared by the latest change that both have reviewed
     #[arg(value_name = "RUN")]
     second: String,
     /// Compare reviews of different changes, too
@@ -38,11 +40,14 @@ pub struct CompareArgs {
 pub fn run(invocation: &Invocation, arguments: &CompareArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_reading_session(RequiredAssets::Smells)?;
     let store = &session.store;
-    let ids = [resolve_run(store, &arguments.first)?, resolve_run(store, &arguments.second)?];
+    let view = store.view()?;
+    let ids = match find_common_change(&view, &arguments.first, &arguments.second)? {
+        Some(ids) => ids,
+        None => [resolve_run(store, &arguments.first)?, resolve_run(store, &arguments.second)?],
+    };
     if ids[0] == ids[1] {
         return Err(CliError::usage("a run is compared with another one").hint("`revdeck runs` lists them"));
     }
-    let view = store.view()?;
     let rows = [find_row(&view, &ids[0])?, find_row(&view, &ids[1])?];
     if rows[0].diff_fingerprint != rows[1].diff_fingerprint && !arguments.any {
         let (first, second) = (rows[0].scope, rows[1].scope);
@@ -57,6 +62,30 @@ pub fn run(invocation: &Invocation, arguments: &CompareArgs) -> Result<CliExitCo
         PlainFormat::Json => output::print_json(&comparison.encode())?,
     }
     Ok(CliExitCode::Done)
+}
+
+/// Returns the newest completed runs of two reviewers that reviewed the same change. `None` if one of the words is no
+/// reviewer of a run.
+fn find_common_change(view: &StoreView, first: &str, second: &str) -> Result<Option<[RunId; 2]>, CliError> {
+    let rows = || (0..view.run_count()).map(|index| view.run(index));
+    if first == second || [first, second].iter().any(|name| rows().all(|row| row.reviewer != *name)) {
+        return Ok(None);
+    }
+    let completed = |name: &'_ str| {
+        let name = name.to_owned();
+        rows().filter(move |row| row.status == RunStatus::Completed && row.reviewer == name)
+    };
+    // Runs are sorted from new to old.
+    let mut changes: HashMap<(&str, &str), &str> = HashMap::new();
+    for row in completed(second) {
+        changes.entry((row.scope_hash, row.diff_fingerprint)).or_insert(row.id);
+    }
+    let pair = completed(first).find_map(|row| Some([row.id, changes.get(&(row.scope_hash, row.diff_fingerprint))?]));
+    let Some([one, other]) = pair else {
+        let hint = format!("`revdeck review --reviewer {first},{second}` has both look at one change");
+        return Err(CliError::usage(format!("no change was reviewed by both {first} and {second}")).hint(hint));
+    };
+    Ok(one.parse().ok().zip(other.parse().ok()).map(|(one, other)| [one, other]))
 }
 
 fn find_row<'a>(view: &'a StoreView, id: &RunId) -> Result<RunRow<'a>, CliError> {

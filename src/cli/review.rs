@@ -74,8 +74,15 @@ fn parse_priority(text: &str) -> Result<FailOn, String> {
 
 /// Returns the requested reviewer or panel, or the default one, after a check that it exists. A panel is named as in the
 /// records of runs: `panel:NAME`.
-fn resolve_reviewer(settings: &Settings, asked: Option<&str>, panel: Option<&str>) -> Result<String, CliError> {
-    let default_panel = Some(settings.default_panel.as_str()).filter(|name| !name.is_empty() && asked.is_none());
+fn resolve_reviewer(
+    settings: &Settings,
+    asked: Option<&str>,
+    panel: Option<&str>,
+    source: Source,
+) -> Result<String, CliError> {
+    // A coding assistant does not start several reviews by naming nobody.
+    let is_default = asked.is_none() && source == Source::Cli;
+    let default_panel = Some(settings.default_panel.as_str()).filter(|name| !name.is_empty() && is_default);
     if let Some(name) = panel.or(default_panel) {
         return resolve_panel(settings, name, panel.is_none());
     }
@@ -161,7 +168,7 @@ fn build_request(session: &Session, arguments: &ReviewArgs, source: Source) -> R
     }
     Ok(ReviewRequest {
         scope,
-        reviewer: Some(resolve_reviewer(settings, arguments.reviewer.as_deref(), arguments.panel.as_deref())?),
+        reviewer: Some(resolve_reviewer(settings, arguments.reviewer.as_deref(), arguments.panel.as_deref(), source)?),
         source,
         started_in_session: 0,
         force: arguments.force,

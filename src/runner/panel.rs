@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    Coverage, ErrorClass, Finding, FindingCounts, FindingId, Kind, Panel, RunId, RunOutput, RunRecord, RunStatus,
+    Actor, Coverage, ErrorClass, Finding, FindingCounts, FindingId, Kind, Panel, RunId, RunOutput, RunRecord, RunStatus,
 };
 use crate::policy::FindingState;
 use crate::review::{self, PanelMember, ReviewOutcome, merge_coverage, merge_panel};
@@ -45,7 +45,12 @@ struct FirstReport {
 impl EndedMember {
     fn end(&self) -> MemberEnd {
         match (self.record.status, self.record.ending.budget_stop) {
-            (RunStatus::Completed, _) if self.record.ending.error_class.is_none() => MemberEnd::OwnEnd,
+            // What could not be read is a gap of the coverage.
+            (RunStatus::Completed, _)
+                if matches!(self.record.ending.error_class, None | Some(ErrorClass::Unreadable)) =>
+            {
+                MemberEnd::OwnEnd
+            }
             (RunStatus::Cancelled, Some(_)) => MemberEnd::OwnEnd,
             _ => MemberEnd::Broken,
         }
@@ -102,7 +107,12 @@ impl Services {
         let members = self.load_members(panel)?;
         let view = self.store.view()?;
         let own: HashSet<&str> = panel.members.iter().map(|member| member.run_id.as_str()).collect();
-        let is_known = |id: &FindingId| is_known_before(&view, &own, id);
+        let reported = members.iter().flat_map(|member| &member.output.findings);
+        let reported: HashSet<&str> = reported.map(|finding| finding.finding_id.as_str()).collect();
+        let said = self.store.latest_dispositions(&reported)?;
+        // A decision that somebody made while the members worked holds for the problem, too.
+        let is_decided = |id: &FindingId| said.get(id).is_some_and(|(_, last)| last.actor != Actor::Engine);
+        let is_known = |id: &FindingId| is_decided(id) || is_known_before(&view, &own, id);
         let smells: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| kind.is_smell()).collect();
         let fixed = self.list_fixed(&view, &own, &members)?;
         let merged_members: Vec<PanelMember<'_>> = members
@@ -224,8 +234,17 @@ impl Services {
     fn load_members(&self, panel: &Panel) -> Result<Vec<EndedMember>, RunnerError> {
         let mut members = Vec::new();
         for member in &panel.members {
-            let Some(record) = self.store.run(&member.run_id)? else { return Err(self.no_run_error(&member.run_id)) };
-            let output = self.store.output(&member.run_id)?.unwrap_or_else(|| RunOutput::new(record.clone()));
+            let Some(mut record) = self.store.run(&member.run_id)? else {
+                tracing::warn!(run = %member.run_id, "the run of a panel's member is gone");
+                continue;
+            };
+            // A damaged result must not keep the panel from ending.
+            let output = self.store.output(&member.run_id).unwrap_or_else(|error| {
+                record.ending.error_class = Some(ErrorClass::Store);
+                record.ending.error_summary = error.to_string();
+                None
+            });
+            let output = output.unwrap_or_else(|| RunOutput::new(record.clone()));
             let (reviewer, decision) = (member.reviewer.clone(), member.decision.clone());
             members.push(EndedMember { reviewer, decision, record, output });
         }

@@ -1,8 +1,8 @@
 //! Reads which runs reported which findings, and what became of these, as the metrics of the ledger take it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use crate::domain::RunFigures;
+use crate::domain::{FindingStatus, RunFigures};
 use crate::ledger::metrics::FindingFact;
 use crate::store::{Store, StoreError, StoreView};
 use crate::syntax::language::Language;
@@ -35,7 +35,37 @@ impl StoredReports {
             records.index_of.push(Some(run));
             records.runs.push(figures);
         }
+        records.follow_merged(store, view)?;
         Ok(records)
+    }
+
+    /// Counts a report whose problem a panel lists under another id as a report of that finding: what became of it is said
+    /// there, and its reviewer was right or wrong like the others.
+    fn follow_merged(&mut self, store: &Store, view: &StoreView) -> Result<(), StoreError> {
+        let rows = (0..view.finding_count()).map(|index| (index, view.finding(index)));
+        let obsolete = rows.filter(|(index, row)| {
+            row.status == FindingStatus::Obsolete
+                && view.first_reporting_run(*index).is_some_and(|run| !view.run(run).member_of.is_empty())
+        });
+        let ids: HashSet<&str> = obsolete.map(|(_, row)| row.id).collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let said = store.latest_dispositions(&ids)?;
+        let mut listed: HashMap<u32, u32> = HashMap::new();
+        for id in ids {
+            let target = id.parse().ok().and_then(|id| said.get(&id)?.1.merged_into.clone());
+            let target = target.and_then(|target| view.finding_index(target.as_str()));
+            if let Some((from, to)) = view.finding_index(id).zip(target) {
+                listed.insert(from as u32, to as u32);
+            }
+        }
+        for (_, finding) in &mut self.reports {
+            *finding = listed.get(finding).copied().unwrap_or(*finding);
+        }
+        self.reports.sort_unstable();
+        self.reports.dedup();
+        Ok(())
     }
 
     /// Returns the facts of all findings of a view, by their index.

@@ -439,7 +439,11 @@ impl EventSource {
             let timeout = rustix::fs::Timespec::try_from(left).ok();
             let has_input = !left.is_zero() && {
                 let mut waiting = [PollFd::new(&self.tty, PollFlags::IN)];
-                matches!(poll(&mut waiting, timeout.as_ref()), Ok(1..) | Err(rustix::io::Errno::INTR))
+                match poll(&mut waiting, timeout.as_ref()) {
+                    // A read would wait for a key, whatever the deadline.
+                    Err(rustix::io::Errno::INTR) => continue,
+                    found => matches!(found, Ok(1..)),
+                }
             };
             let mut bytes = [0; 4096];
             match has_input.then(|| self.tty.read(&mut bytes)) {

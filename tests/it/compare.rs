@@ -50,6 +50,13 @@ fn two_reviews_of_one_change_are_compared_by_problem() {
     // The other way round, and by beginnings of ids.
     let turned = test.json(&["compare", &agent, &builtin, "--format", "json"], DONE);
     assert_eq!(turned["only_first"], compared["only_second"]);
+    // By reviewers: the latest change that both have reviewed, although one has reviewed another since.
+    test.write("app.py", "def load(path, items=[]):\n    return items\n");
+    run(&test, &["review", "--wait"], DONE);
+    let named = test.json(&["compare", "builtin", "agent", "--format", "json"], DONE);
+    let ids =
+        |compared: &Value| [0, 1].map(|run| compared["runs"][run]["run_id"].as_str().unwrap_or_default().to_owned());
+    assert_eq!(ids(&named), ids(&compared));
 }
 
 #[test]
@@ -64,4 +71,6 @@ fn what_cannot_be_compared_is_refused_with_what_to_do() {
     assert_eq!(other.status.code(), Some(USAGE));
     assert!(err(&other).contains("different changes") && err(&other).contains("--any"), "{}", err(&other));
     run(&test, &["compare", &builtin, "latest", "--any"], DONE);
+    let nobody = test.revdeck(&["compare", "builtin", "ghost"]);
+    assert_eq!(nobody.status.code(), Some(USAGE), "{}", err(&nobody));
 }

@@ -97,6 +97,17 @@ impl Panel {
         self.place.run(&id)
     }
 
+    /// Starts the panel, and waits until its first model has ended and its second one is asked and held.
+    fn start_held(&self) -> RunId {
+        self.two.hold_after(0);
+        let started = out(&self.place.test.revdeck(&["review", "--panel", "all"]));
+        let id: RunId = started.split_whitespace().next().expect("an id").parse().expect("an id");
+        wait_for("the request to the second model", || (self.two.asked() == 1).then_some(()));
+        let run = self.place.run(&id);
+        wait_for("the end of the first member", || self.member(&run, "one").status.is_terminal().then_some(()));
+        id
+    }
+
     fn member(&self, panel: &RunRecord, reviewer: &str) -> RunRecord {
         let members = &panel.links.panel.as_ref().expect("a panel").members;
         let member = members.iter().find(|member| member.reviewer == reviewer).expect("a member");
@@ -198,14 +209,10 @@ fn a_member_that_fails_is_said_and_only_that_one_is_asked_again() {
 #[test]
 fn a_killed_member_goes_on_alone_and_nothing_is_paid_for_twice() {
     let panel = Panel::start(vec![first()], vec![second(), second()], "");
-    panel.two.hold_after(0);
-    let started = out(&panel.place.test.revdeck(&["review", "--panel", "all"]));
-    let id: RunId = started.split_whitespace().next().expect("an id").parse().expect("an id");
-    wait_for("the request to the second model", || (panel.two.asked() == 1).then_some(()));
+    let id = panel.start_held();
     let run = panel.place.run(&id);
     assert_eq!(run.status, RunStatus::Pending, "the panel waits for its members");
     let member = panel.member(&run, "two");
-    wait_for("the end of the first member", || panel.member(&run, "one").status.is_terminal().then_some(()));
     let worker = panel.place.worker(&member.run_id).expect("a worker");
     signal(worker, Signal::KILL);
     wait_for("the worker's end", || gone(worker).then_some(()));
@@ -231,12 +238,8 @@ fn the_cost_of_all_members_stays_below_the_limit_of_the_panel() {
 #[test]
 fn cancelling_a_panel_ends_its_members_and_keeps_what_they_found() {
     let panel = Panel::start(vec![first()], vec![second()], "");
-    panel.two.hold_after(0);
-    let started = out(&panel.place.test.revdeck(&["review", "--panel", "all"]));
-    let id: RunId = started.split_whitespace().next().expect("an id").parse().expect("an id");
-    wait_for("the request to the second model", || (panel.two.asked() == 1).then_some(()));
+    let id = panel.start_held();
     let run = panel.place.run(&id);
-    wait_for("the end of the first member", || panel.member(&run, "one").status.is_terminal().then_some(()));
     panel.place.revdeck(&["cancel", id.as_str()]);
     let run = panel.place.ended(&id);
     assert_eq!((run.status, panel.member(&run, "two").status), (RunStatus::Cancelled, RunStatus::Cancelled));
@@ -349,6 +352,67 @@ fn what_one_member_calls_fixed_and_another_still_reports_is_disputed() {
     let said: Vec<String> = injection.disputed.iter().map(ToString::to_string).collect();
     assert!(said.iter().any(|said| said == "one says that it is fixed, two still sees it"), "{said:?}");
     assert_eq!(injection.status, FindingStatus::Unresolved, "a claim that a member contradicts is not confirmed");
+}
+
+#[test]
+fn a_decision_made_while_the_panel_works_holds_for_its_list() {
+    let panel = Panel::start(vec![first()], vec![second()], "");
+    let id = panel.start_held();
+    let injection = |found: &Finding| found.line_start == INJECTION;
+    let early = panel.findings(&panel.member(&panel.place.run(&id), "one"));
+    let early = early.iter().find(|found| injection(found)).expect("found early");
+    panel.place.revdeck(&["triage", early.finding_id.as_str(), "dismissed", "--reason", "intended"]);
+    panel.two.let_go();
+    let run = panel.place.ended(&id);
+    let output = panel.place.output(&run.run_id).expect("an output");
+    assert!(!output.findings.iter().any(injection), "{:#?}", output.findings);
+    assert!(output.held_back.iter().any(|held| injection(&held.finding)));
+    assert!(panel.listed().iter().all(|(line, _)| *line != u64::from(INJECTION)), "{:?}", panel.listed());
+}
+
+#[test]
+fn pausing_a_panel_pauses_its_members() {
+    let panel = Panel::start(vec![first()], vec![second()], "");
+    let id = panel.start_held();
+    panel.place.revdeck(&["pause", id.as_str()]);
+    let run = panel.place.run(&id);
+    assert_eq!([run.paused, panel.member(&run, "two").paused], [true; 2]);
+    panel.two.let_go();
+    panel.place.revdeck(&["resume", id.as_str()]);
+    let run = panel.place.ended(&id);
+    assert_eq!((run.status, panel.member(&run, "two").status), (RunStatus::Completed, RunStatus::Completed));
+}
+
+#[test]
+fn a_panel_of_an_amended_commit_ends_with_what_its_members_found() {
+    let panel = Panel::start(vec![first()], vec![second()], "");
+    let id = panel.start_held();
+    panel.place.test.write("src/users.py", CODE.replace("row[1]", "row[2]"));
+    panel.place.test.git(&["commit", "-q", "-a", "--amend", "-m", "users"]);
+    panel.place.revdeck(&["runs"]);
+    let run = panel.place.ended(&id);
+    assert_eq!((run.status, panel.member(&run, "two").status), (RunStatus::Cancelled, RunStatus::Cancelled));
+    assert!(panel.findings(&run).iter().any(|finding| finding.line_start == INJECTION));
+    panel.two.let_go();
+}
+
+#[test]
+fn the_default_panel_is_for_people() {
+    let panel = Panel::start(vec![first()], vec![second()], "");
+    let settings = panel.place.test.home().join("config.toml");
+    let written = std::fs::read_to_string(&settings).expect("settings");
+    panel.place.settings(&format!("default_panel = \"all\"\n{written}"));
+    assert_eq!(panel.review(&[], DONE).reviewed_by.name, "panel:all");
+    let asked = panel
+        .place
+        .test
+        .command(env!("CARGO_BIN_EXE_revdeck"))
+        .env("REVDECK_ACTOR", "assistant")
+        .arg("review")
+        .output();
+    assert!(asked.expect("revdeck starts").status.success());
+    let newest = panel.place.run(&panel.place.newest().expect("a run"));
+    assert_eq!((newest.source, newest.reviewed_by.name.as_str()), (Source::Assistant, "builtin"));
 }
 
 #[test]

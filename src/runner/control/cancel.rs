@@ -64,9 +64,19 @@ impl RunControl<'_> {
             }
             locked.annotate_run(panel_run, |record| record.ending.cancel_reason = Some(CancelReason::UserStop))?;
             let view = locked.runs_view()?;
-            Ok(self.services.launcher().active_own_members(&view, panel_run))
+            let members = self.services.launcher().active_own_members(&view, panel_run);
+            // All of them are asked before the first one is waited for, so that none sends another request.
+            for member in &members {
+                locked.annotate_run(member, |record| {
+                    record.ending.cancel_reason = Some(CancelReason::UserStop);
+                    note.clone_into(&mut record.ending.cancel_note);
+                })?;
+            }
+            Ok(members)
         })?;
-        members.iter().try_for_each(|member| self.cancel(member, note).map(drop))
+        let ended: Vec<Result<CancelOutcome, RunnerError>> =
+            members.iter().map(|member| self.cancel(member, note)).collect();
+        ended.into_iter().try_for_each(|ended| ended.map(drop))
     }
 
     fn end_worker(&self, run: &RunId) -> Result<CancelOutcome, RunnerError> {

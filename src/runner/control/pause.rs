@@ -53,6 +53,18 @@ impl RunControl<'_> {
                 return Ok(PauseOutcome::NoTurns);
             }
             locked.annotate_run(run, |record| record.paused = paused)?;
+            // A panel sends its requests through its members.
+            for member in record.links.panel.iter().flat_map(|panel| &panel.members) {
+                let member = self.services.store.run(&member.run_id)?;
+                let own = member.filter(|member| {
+                    member.links.member_of.as_ref() == Some(run)
+                        && !member.status.is_terminal()
+                        && self.has_turns(member)
+                });
+                if let Some(member) = own {
+                    locked.annotate_run(&member.run_id, |record| record.paused = paused)?;
+                }
+            }
             Ok(PauseOutcome::Recorded)
         })
     }

@@ -84,9 +84,16 @@ impl RunControl<'_> {
         Ok(unclaimed.map_or(RunCheck::Fine, RunCheck::Unclaimed))
     }
 
-    /// Returns the run, and the older runs that it waits for, directly or through others.
+    /// Returns the run, the older runs that it waits for, directly or through others, and the same of a panel's members.
     fn collect_awaited(&self, run: RunRecord) -> Result<Vec<RunId>, RunnerError> {
         let mut awaited = vec![run.run_id.clone()];
+        for member in run.links.panel.iter().flat_map(|panel| &panel.members) {
+            // A member is no panel.
+            let member = self.services.store.run(&member.run_id)?.filter(|member| member.links.panel.is_none());
+            if let Some(member) = member.filter(|member| !member.status.is_terminal()) {
+                awaited.extend(self.collect_awaited(member)?);
+            }
+        }
         let mut next = Some(run);
         while let Some(run) = next {
             // Only older runs are awaited, so that the chain ends.

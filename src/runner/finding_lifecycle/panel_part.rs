@@ -106,8 +106,11 @@ impl FindingSettlement<'_> {
     ) -> Vec<Disposition> {
         let run = &self.run.run_id;
         let undecided = merged.iter().filter_map(|(id, into)| {
-            let present = FindingState::from_last_disposition(said.get(id).map(|(_, last)| last));
-            let is_undecided = matches!(present, FindingState::Open | FindingState::Unresolved);
+            let last = said.get(id).map(|(_, last)| last);
+            let present = FindingState::from_last_disposition(last);
+            // A person may have reopened it.
+            let is_decided = last.is_some_and(|last| last.actor != Actor::Engine);
+            let is_undecided = matches!(present, FindingState::Open | FindingState::Unresolved) && !is_decided;
             is_undecided.then(|| Disposition {
                 finding_id: id.clone(),
                 status: FindingStatus::Obsolete,

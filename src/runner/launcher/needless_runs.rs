@@ -210,7 +210,8 @@ impl Launcher<'_> {
                 record.links.reused_from = Some(other.clone());
             }
         })?;
-        if asked.status == RunStatus::Pending {
+        // A panel ends when its members have ended, with what they have found.
+        if asked.status == RunStatus::Pending && asked.links.panel.is_none() {
             self.services.closer().end_pending_run(locked, &asked)?;
         }
         Ok(Some(format!("ends: {note}")))

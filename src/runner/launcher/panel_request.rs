@@ -174,7 +174,9 @@ impl Launcher<'_> {
         ids.filter(|id| {
             let record = self.services.store.run(id).ok().flatten();
             record.is_some_and(|record| {
-                record.links.member_of.as_ref() == Some(panel_run) && record.status != RunStatus::Skipped
+                record.links.member_of.as_ref() == Some(panel_run)
+                    && record.status != RunStatus::Skipped
+                    && record.reuse.adopted_count == 0
             })
         })
         .collect()

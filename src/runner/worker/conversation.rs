@@ -34,7 +34,7 @@ use crate::runner::{RunnerError, Services, conclude};
 use crate::store::{HeartbeatState, HeartbeatWriter, PaidAnswer};
 
 /// Interval at which a paused worker checks whether it may go on.
-const PAUSE_POLL_INTERVAL: Duration = Duration::from_millis(100);
+pub(super) const PAUSE_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The resources of a conversation.
 struct ConversationResources {
@@ -431,7 +431,10 @@ impl RunWorker<'_> {
         for examined in &mut examined {
             if let ReportValidation::Finding { finding, .. } = examined {
                 self.stamp(finding)?;
-                self.lower_misjudged(finding);
+                // A fallback has a record of its own.
+                if talk.opened.name == self.record.reviewed_by.name {
+                    self.lower_misjudged(finding);
+                }
                 if let Some(earlier) = recorded.finding(&finding.finding_id) {
                     finding.reported_at = earlier.reported_at;
                 }

@@ -301,7 +301,8 @@ impl<'a> RunWorker<'a> {
         }
         self.buffer.push(RunEvent::Finished { status });
         self.flush()?;
-        if let Some(panel) = &concluded.links.panel {
+        // A panel that could not merge does not stand for its members.
+        if let Some(panel) = concluded.links.panel.as_ref().filter(|_| concluded.status != RunStatus::Failed) {
             self.services.fold_members(&concluded, panel)?;
         }
         if self.services.learning().may_learn_from(&concluded) {

@@ -6,16 +6,18 @@
 //!   not pay for it again.
 //! - A request that fails, or that a budget forbids, leaves the list as it is, and a note says so.
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use crate::domain::{
     BudgetKind, BudgetStop, CancelReason, ChatMessage, ChatRequest, ChatResponse, Finding, JournalEntry, Panel,
-    PanelOpinion, RunEvent, RunStatus, TurnPhase, Usage, WindowUse, text,
+    PanelOpinion, RunEvent, RunStatus, TurnPhase, Usage, WindowUse, content_hash, text,
 };
+use crate::masking::Mask;
 use crate::review::{ReviewOutcome, RunCost, apply_ruling, parse_rulings};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
 use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, describe_finding, read_code_around};
+use crate::runner::worker::conversation::PAUSE_POLL_INTERVAL;
 use crate::runner::worker::{CancelWatch, RunWorker};
 use crate::runner::{RunnerError, conclude};
 use crate::store::HeartbeatWriter;
@@ -28,8 +30,8 @@ const MAX_ANSWER_TOKENS: u64 = 8_000;
 
 /// Requests of the panel's run so far.
 struct OpinionRequests {
-    /// Answers of earlier attempts, in the order of their requests; `None` for a request that failed.
-    recorded: VecDeque<Option<Box<ChatResponse>>>,
+    /// Answers of earlier attempts by what was asked; `None` for a request that failed.
+    recorded: HashMap<String, Option<Box<ChatResponse>>>,
     /// Number of the last request.
     turn: u32,
     spent: RunCost,
@@ -37,14 +39,21 @@ struct OpinionRequests {
 
 impl OpinionRequests {
     fn from_journal(entries: &[JournalEntry]) -> Self {
-        let mut requests = Self { recorded: VecDeque::new(), turn: 0, spent: RunCost::default() };
+        let mut requests = Self { recorded: HashMap::new(), turn: 0, spent: RunCost::default() };
+        let mut last = String::new();
         for entry in entries {
             match &entry.event {
+                RunEvent::TurnAsked { turn, asked, .. } => {
+                    requests.turn = requests.turn.max(*turn);
+                    last.clone_from(asked);
+                }
                 RunEvent::TurnAnswered { response, cost, .. } => {
                     requests.spent.add(&response.usage, *cost, &response.model);
-                    requests.recorded.push_back(Some(response.clone()));
+                    requests.recorded.insert(std::mem::take(&mut last), Some(response.clone()));
                 }
-                RunEvent::Unanswered { .. } => requests.recorded.push_back(None),
+                RunEvent::Unanswered { .. } => {
+                    requests.recorded.insert(std::mem::take(&mut last), None);
+                }
                 _ => {}
             }
         }
@@ -90,16 +99,20 @@ impl RunWorker<'_> {
             .open_model(&opinion.reviewer, &self.record, &|| self.cancel_watch.check().is_some());
         let mut opened = match opened {
             Ok(opened) => opened,
-            Err(RunnerError::Reviewer(error)) => {
-                self.note_without_opinion(outcome, &opinion.reviewer, &error.summary);
+            Err(RunnerError::Reviewer(error)) if error.cancelled => {
+                let reason = self.cancel_watch.check().unwrap_or(CancelReason::UserStop);
+                (outcome.status, outcome.cancel) = (reason.status(), Some(reason));
                 return Ok(());
             }
-            Err(error) => return Err(error),
+            Err(error @ RunnerError::Store(_)) => return Err(error),
+            Err(error) => {
+                self.note_without_opinion(outcome, &opinion.reviewer, &error.to_string());
+                return Ok(());
+            }
         };
         let mut pulse = self.services.store.start_heartbeat(&self.record.run_id, self.now());
         for batch in self.batch_findings(&opened, asked, outcome)? {
-            requests.turn += 1;
-            let response = match requests.recorded.pop_front() {
+            let response = match requests.recorded.remove(&batch.asked) {
                 Some(recorded) => recorded,
                 None => self.request_opinion(panel, &mut opened, &batch, outcome, (requests, &mut pulse))?,
             };
@@ -110,7 +123,8 @@ impl RunWorker<'_> {
                 let findings = text::format_count(missing, "finding");
                 outcome.notes.push(format!("{} gave no verdict on {findings}", opinion.reviewer));
             }
-            for ruling in rulings {
+            for mut ruling in rulings {
+                ruling.reason = Mask::On.mask_key_shapes(&ruling.reason).into_owned();
                 let finding = &mut outcome.findings[batch.findings[ruling.number - 1]];
                 apply_ruling(finding, &opinion.reviewer, &ruling);
             }
@@ -127,7 +141,9 @@ impl RunWorker<'_> {
         outcome: &mut ReviewOutcome,
         (requests, pulse): (&mut OpinionRequests, &mut HeartbeatWriter),
     ) -> Result<Option<Box<ChatResponse>>, RunnerError> {
-        let turn = requests.turn;
+        while self.cancel_watch.check_now().is_none() && self.services.control().is_paused(&self.record.run_id)? {
+            std::thread::sleep(PAUSE_POLL_INTERVAL);
+        }
         if let Some(reason) = self.cancel_watch.check_now() {
             (outcome.status, outcome.cancel) = (reason.status(), Some(reason));
             return Ok(None);
@@ -137,8 +153,8 @@ impl RunWorker<'_> {
             return Ok(None);
         }
         let window = WindowUse { tokens: batch.tokens, limit: batch.limit, messages: 1, ..WindowUse::default() };
-        let findings = text::format_count(batch.findings.len(), "finding");
-        let asked = format!("second opinions of {} on {findings}", opened.name);
+        requests.turn += 1;
+        let (turn, asked) = (requests.turn, batch.asked.clone());
         self.buffer.push(RunEvent::TurnAsked { turn, phase: TurnPhase::Finish, asked, window });
         self.flush()?;
         requests.spent.add_request(batch.tokens, batch.limit);
@@ -237,6 +253,10 @@ impl RunWorker<'_> {
             let words = prompts.render(&crate::config::Prompt::Judge { findings: &findings });
             let words = opened.mask.mask_key_shapes(&words).into_owned();
             let tokens = count(&words);
+            // The hash tells a request from others of the same size: an answer belongs to its words.
+            let hash = content_hash([words.as_bytes()]);
+            let number = text::format_count(places.len(), "finding");
+            let asked = format!("second opinions of {} on {number} ({})", opened.name, &hash[..12]);
             let request = ChatRequest {
                 system: String::new(),
                 messages: vec![ChatMessage::User { text: words }],
@@ -245,7 +265,7 @@ impl RunWorker<'_> {
                 temperature: Some(0.0),
                 pinned: 0,
             };
-            batches.push(OpinionBatch { findings: std::mem::take(places), request, tokens, limit });
+            batches.push(OpinionBatch { findings: std::mem::take(places), asked, request, tokens, limit });
             texts.clear();
         };
         let frame = count(&prompts.render(&crate::config::Prompt::Judge { findings: "" }));
@@ -285,6 +305,8 @@ impl RunWorker<'_> {
 struct OpinionBatch {
     /// Places in the outcome, in the order of their numbers.
     findings: Vec<usize>,
+    /// The request in a few words, and a hash of its text.
+    asked: String,
     request: ChatRequest,
     /// Tokens of the request.
     tokens: u64,

@@ -87,6 +87,19 @@ fn is_awaiting_plan(prompt: &PromptView) -> bool {
     matches!(prompt.kind, InputPromptKind::Ask { plan: None, .. })
 }
 
+/// Shows an error in the prompt in which the user types a question, and leaves it open: what is typed next must not reach
+/// the keys below it. Returns false if nothing was typed.
+fn refuse_typed_question(app: &mut App, error: &str) -> bool {
+    let mut is_typed = false;
+    views::change_view(app, |prompt: &mut PromptView, _| {
+        if is_awaiting_plan(prompt) && !prompt.line.text().is_empty() {
+            error.clone_into(&mut prompt.error);
+            is_typed = true;
+        }
+    });
+    is_typed
+}
+
 /// Says what a question may cost in the prompt that is open for it, else opens the prompt; or asks whether the question
 /// on its way is to stop.
 pub fn open_question_prompt(app: &mut App, plan: Result<QuestionPlan, String>) {
@@ -105,6 +118,8 @@ pub fn open_question_prompt(app: &mut App, plan: Result<QuestionPlan, String>) {
             app.notice = None;
             open_prompt(app, plan.finding_id.clone(), Some(plan));
         }
+        Ok(QuestionPlan::Stop(_))
+            if refuse_typed_question(app, "an earlier question has no answer yet: Esc, then ask") => {}
         Ok(QuestionPlan::Stop(request)) => {
             app.views.close_matching(is_awaiting_plan);
             app.notice = None;
@@ -116,6 +131,9 @@ pub fn open_question_prompt(app: &mut App, plan: Result<QuestionPlan, String>) {
             confirm_if_idle(app, ConfirmAction::StopQuestion(request.finding_id), text, otherwise);
         }
         Err(error) => {
+            if refuse_typed_question(app, &format!("no question: {error}")) {
+                return;
+            }
             app.views.close_matching(is_awaiting_plan);
             app.show_notice(NoticeLevel::Error, format!("no question: {error}"));
         }

@@ -76,8 +76,8 @@ enum RefreshState {
 
 /// Opens the page and requests its figures.
 pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
-    let mut view = StatsView { refresh: RefreshState::Pending, ..StatsView::default() };
-    commands.push(request(&app.store.view));
+    let mut view = StatsView { refresh: RefreshState::Done, ..StatsView::default() };
+    view.refresh(&Arc::clone(&app.store.view), commands);
     view.build_page(app);
     app.views.open(view);
 }
@@ -137,6 +137,10 @@ impl View for StatsView {
 impl StatsView {
     /// Requests new figures after a change of the store.
     fn refresh(&mut self, view: &Arc<StoreView>, commands: &mut Vec<AppCommand>) {
+        // The first view of a large store has only the newest runs.
+        if !view.complete {
+            return;
+        }
         match self.refresh {
             RefreshState::Done => {
                 self.refresh = RefreshState::Pending;
