@@ -233,7 +233,7 @@ fn ids_and_reviewers_complete_in_a_shell() {
     let shown = patterns("show");
     assert!(shown.lines().count() > 10 && shown.lines().all(|line| line.starts_with("k_")), "{shown}");
     assert_eq!((patterns("mute"), patterns("forget")), (shown.clone(), shown));
-    assert_snapshot!(complete(&["reviewers", "test", "c"]), @"cloud	anthropic m");
+    assert_snapshot!(listed(&["reviewers", "test", "c"], "cloud"), @"cloud	anthropic m");
     // The folder of the command line counts, not the one that the shell is in.
     let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
     let repo = test.repo();
@@ -242,7 +242,7 @@ fn ids_and_reviewers_complete_in_a_shell() {
     let elsewhere = crate::runner::place::wait_for("the finding", || {
         Some(out(&command.output().expect("revdeck starts"))).filter(|listed| !listed.is_empty())
     });
-    assert_eq!(test.normalise(&elsewhere), complete(&["show", "f_"]));
+    assert_eq!(test.normalise(&elsewhere), listed(&["show", "f_"], "long.py"));
     assert_snapshot!(complete(&["revi"]), @"
     review	Review a change in the background, or wait for the result
     reviewers	List, test and discover reviewers
