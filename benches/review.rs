@@ -16,7 +16,7 @@ use revdeck::review::conversation::{
     ConversationEffect, ConversationEngine, ConversationEvent, ConversationLimits, ConversationPrompt,
     ConversationToolResult, RemainingBudget, ReviewTask,
 };
-use revdeck::review::{OneList, PanelMember, PlannedFile, ReviewPlan, extract_reports, merge_panel};
+use revdeck::review::{MemberResult, OneList, PlannedFile, ReviewPlan, extract_reports, merge_panel};
 use revdeck::tokens::{Encoding, count_tokens};
 
 const REPORTS: usize = 300;
@@ -233,9 +233,9 @@ fn panel() -> Vec<Reviewer> {
 }
 
 fn merge(panel: &[Reviewer]) -> OneList {
-    let members: Vec<PanelMember<'_>> = panel
+    let members: Vec<MemberResult<'_>> = panel
         .iter()
-        .map(|reviewer| PanelMember {
+        .map(|reviewer| MemberResult {
             reviewer: reviewer.name,
             run_id: &reviewer.run_id,
             findings: &reviewer.findings,

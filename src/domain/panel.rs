@@ -2,7 +2,24 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::finding::word_enum;
 use super::{Finding, Priority, RunId, is_default};
+
+word_enum!(
+    /// Decision of the policy about a request, without the run that it is about.
+    RequestDecision {
+        /// A new run was started.
+        Launch = "launch",
+        /// An equivalent run that is under way answers.
+        Adopt = "adopt",
+        /// An equivalent run that has ended answers.
+        Reuse = "reuse",
+        /// A new run goes on where an equivalent run ended early.
+        Resume = "resume",
+        /// There was nothing to do.
+        Skip = "skip",
+    }
+);
 
 /// Panel of a run. Each member has a run of its own; the run of the panel merges what they found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -68,8 +85,8 @@ pub struct PanelMember {
     pub reviewer: String,
     /// Run that answers for the reviewer: a run of this panel, or an equivalent run that was adopted or reused.
     pub run_id: RunId,
-    /// What the policy decided about the member's request: `launch`, `adopt`, `reuse`, `resume` or `skip`.
-    pub decision: String,
+    /// Decision about the member's request.
+    pub decision: RequestDecision,
     /// Tokens that an adopted or reused run saves.
     #[serde(default, skip_serializing_if = "is_default")]
     pub saved_token_estimate: u64,
@@ -90,10 +107,12 @@ impl Panel {
 
     /// Describes the members: `one ar_…, two ar_… (reused)`.
     pub fn describe_members(&self) -> String {
-        let describe = |member: &PanelMember| match member.decision.as_str() {
-            "adopt" => format!("{} {} (adopted)", member.reviewer, member.run_id),
-            "reuse" => format!("{} {} (reused)", member.reviewer, member.run_id),
-            _ => format!("{} {}", member.reviewer, member.run_id),
+        let describe = |member: &PanelMember| match member.decision {
+            RequestDecision::Adopt => format!("{} {} (adopted)", member.reviewer, member.run_id),
+            RequestDecision::Reuse => format!("{} {} (reused)", member.reviewer, member.run_id),
+            RequestDecision::Launch | RequestDecision::Resume | RequestDecision::Skip => {
+                format!("{} {}", member.reviewer, member.run_id)
+            }
         };
         self.members.iter().map(describe).collect::<Vec<_>>().join(", ")
     }

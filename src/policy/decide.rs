@@ -27,7 +27,7 @@
 //! reason, its HEAD and the saved tokens. A skipped duplicate points to the run that it duplicates. Only a duplicate
 //! that no run can answer gets a `skipped` record.
 
-use crate::domain::{RunId, RunStatus, Scope, Source};
+use crate::domain::{RequestDecision, RunId, RunStatus, Scope, Source};
 
 use super::decision_reason::{DecisionReason, describe_older_runs, describe_wait};
 use super::known_run::{CancelRequest, KnownRun, Resumable, ReviewExtent, RunAdvance, is_moving_scope};
@@ -154,15 +154,20 @@ pub enum ReviewAction {
 }
 
 impl ReviewAction {
+    /// Returns the action without the run that it is about; its word stands in JSON output.
+    pub fn decision(&self) -> RequestDecision {
+        match self {
+            Self::Launch => RequestDecision::Launch,
+            Self::Adopt { .. } => RequestDecision::Adopt,
+            Self::Reuse { .. } => RequestDecision::Reuse,
+            Self::Resume { .. } => RequestDecision::Resume,
+            Self::Skip => RequestDecision::Skip,
+        }
+    }
+
     /// Returns the word for the action in JSON output.
     pub fn word(&self) -> &'static str {
-        match self {
-            Self::Launch => "launch",
-            Self::Adopt { .. } => "adopt",
-            Self::Reuse { .. } => "reuse",
-            Self::Resume { .. } => "resume",
-            Self::Skip => "skip",
-        }
+        self.decision().word()
     }
 }
 

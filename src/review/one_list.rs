@@ -32,7 +32,7 @@ const MIN_DISPUTED_STEPS: usize = 2;
 
 /// One reviewer of a panel with what its run said.
 #[derive(Debug, Clone, Copy)]
-pub struct PanelMember<'a> {
+pub struct MemberResult<'a> {
     /// Name of the reviewer.
     pub reviewer: &'a str,
     /// Run of the reviewer.
@@ -65,7 +65,7 @@ pub struct OneList {
 /// Report of a member.
 #[derive(Debug, Clone, Copy)]
 struct PanelReport<'a> {
-    member: &'a PanelMember<'a>,
+    member: &'a MemberResult<'a>,
     finding: &'a Finding,
 }
 
@@ -82,7 +82,7 @@ struct PanelReport<'a> {
 ///   "Probabilistic Reasoning in Intelligent Systems", 1988, section 4.3.2), at most 95 %.
 /// - A lone report is less urgent by one step where the reviewer's record is poor and another member reviewed the lines.
 pub fn merge_panel(
-    members: &[PanelMember<'_>],
+    members: &[MemberResult<'_>],
     is_known: impl Fn(&FindingId) -> bool,
     record_of: impl Fn(&str, Kind) -> Option<KindRecord>,
 ) -> OneList {
@@ -140,7 +140,7 @@ impl PanelReport<'_> {
     }
 }
 
-impl PanelMember<'_> {
+impl MemberResult<'_> {
     /// Returns the hunks of a file that the run showed to the reviewer or carried over.
     fn hunks_of(&self, path: &str) -> impl Iterator<Item = LineRange> {
         let carried = self.coverage.carried.iter().map(|carried| &carried.file);
@@ -150,8 +150,8 @@ impl PanelMember<'_> {
 }
 
 /// Sorts members by name and run. A run has one record, so the order is total.
-fn sort_members<'a, 'm>(members: &'a [PanelMember<'m>]) -> Vec<&'a PanelMember<'m>> {
-    let mut sorted: Vec<&PanelMember<'_>> = members.iter().collect();
+fn sort_members<'a, 'm>(members: &'a [MemberResult<'m>]) -> Vec<&'a MemberResult<'m>> {
+    let mut sorted: Vec<&MemberResult<'_>> = members.iter().collect();
     sorted.sort_by_key(|member| (member.reviewer, member.run_id));
     sorted
 }
@@ -232,11 +232,11 @@ fn adopt_suggestion(finding: Finding, report: &PanelReport<'_>) -> Finding {
 
 /// Returns the names of the members that reviewed the lines of a finding to the end and did not report it. Lines in a hunk
 /// are reviewed with the hunk; lines that are in no hunk of a member are reviewed with their file.
-fn list_silent(members: &[&PanelMember<'_>], group: &[PanelReport<'_>], finding: &Finding) -> Vec<String> {
+fn list_silent(members: &[&MemberResult<'_>], group: &[PanelReport<'_>], finding: &Finding) -> Vec<String> {
     let path = &finding.repo_relative_path;
-    let has_hunk = |member: &PanelMember<'_>| member.hunks_of(path).any(|hunk| hunk.overlaps(finding.lines()));
+    let has_hunk = |member: &MemberResult<'_>| member.hunks_of(path).any(|hunk| hunk.overlaps(finding.lines()));
     let is_in_hunk = members.iter().any(|member| has_hunk(member));
-    let has_reviewed = |member: &PanelMember<'_>| match is_in_hunk {
+    let has_reviewed = |member: &MemberResult<'_>| match is_in_hunk {
         true => has_hunk(member),
         false => member.hunks_of(path).next().is_some(),
     };
@@ -298,7 +298,7 @@ fn is_poor(record: &KindRecord) -> bool {
 }
 
 fn list_disputes(
-    members: &[&PanelMember<'_>],
+    members: &[&MemberResult<'_>],
     group: &[PanelReport<'_>],
     finding: &Finding,
     silent: Vec<String>,
@@ -307,7 +307,7 @@ fn list_disputes(
     let ids: HashSet<&FindingId> =
         group.iter().map(|report| &report.finding.finding_id).chain([&finding.finding_id]).collect();
     let has_one = |known: &[FindingId]| known.iter().any(|id| ids.contains(id));
-    let is_voice = |member: &PanelMember<'_>| group.iter().any(|report| report.member.run_id == member.run_id);
+    let is_voice = |member: &MemberResult<'_>| group.iter().any(|report| report.member.run_id == member.run_id);
     let fixed = list_names(members, |member| has_one(member.fixed) && !is_voice(member));
     let standing = list_names(members, |member| is_voice(member) || has_one(member.confirmed));
     if !fixed.is_empty() && !standing.is_empty() {
@@ -330,7 +330,7 @@ fn list_disputes(
 
 /// Returns the contradictions about known findings that are not on the list, by id.
 fn list_disputed_known(
-    members: &[&PanelMember<'_>],
+    members: &[&MemberResult<'_>],
     is_listed: impl Fn(&FindingId) -> bool,
 ) -> Vec<(FindingId, Dispute)> {
     let claimed: BTreeSet<&FindingId> = members.iter().flat_map(|member| member.fixed).collect();
@@ -344,7 +344,7 @@ fn list_disputed_known(
 }
 
 /// Returns the names of the members that pass, in their order and each once.
-fn list_names(members: &[&PanelMember<'_>], passes: impl Fn(&PanelMember<'_>) -> bool) -> Vec<String> {
+fn list_names(members: &[&MemberResult<'_>], passes: impl Fn(&MemberResult<'_>) -> bool) -> Vec<String> {
     let mut names: Vec<String> =
         members.iter().filter(|member| passes(member)).map(|member| member.reviewer.to_owned()).collect();
     names.dedup();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::journal_state::to_u32;
 use crate::domain::{CarriedFile, Coverage, FileCoverage, FindingId, LineRange, OmissionReason, OmittedFile};
 
-/// What one member did with one file.
+/// File as one member has reviewed it.
 #[derive(Debug, Default)]
 struct MemberFile<'a> {
     /// Hunks that its reviewer saw in this run or in an earlier one.

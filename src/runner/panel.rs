@@ -1,7 +1,7 @@
 //! Ends the run of a panel: merges what its members found into one list.
 //!
-//! - The run of a panel asks no reviewer. Everything it says follows from the outputs of its members, so that a worker
-//!   that dies is replaced by one that merges the same again, and nothing is paid for twice.
+//! - Merging asks no reviewer. Its result follows from the outputs of the members, so that a worker that dies is replaced
+//!   by one that merges the same again. Only then are second opinions asked for.
 //! - A member that failed, or was stopped, is named and makes the panel incomplete. What it found until then counts.
 //! - Until the panel ends, the findings of its members are findings like others. When it ends, those that describe a
 //!   problem of the list under another id become obsolete and name the finding of the list
@@ -11,14 +11,15 @@ use std::collections::{HashMap, HashSet};
 
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    Actor, Coverage, ErrorClass, Finding, FindingCounts, FindingId, Kind, Panel, RunId, RunOutput, RunRecord, RunStatus,
+    Actor, Coverage, ErrorClass, Finding, FindingCounts, FindingId, Kind, Panel, RequestDecision, RunId, RunOutput,
+    RunRecord, RunStatus,
 };
 use crate::policy::FindingState;
-use crate::review::{self, PanelMember, ReviewOutcome, merge_coverage, merge_panel};
+use crate::review::{self, MemberResult, ReviewOutcome, merge_coverage, merge_panel};
 use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services};
-use crate::store::StoreView;
+use crate::store::{LatestDispositions, StoreView};
 
-/// What became of a member.
+/// End of a member's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MemberEnd {
     /// It came to its own end, perhaps at one of its limits.
@@ -30,7 +31,7 @@ enum MemberEnd {
 /// Member of a panel that has ended.
 struct EndedMember {
     reviewer: String,
-    decision: String,
+    decision: RequestDecision,
     record: RunRecord,
     output: RunOutput,
 }
@@ -68,9 +69,9 @@ impl EndedMember {
 
     /// Returns the line about the member in the notes of the panel.
     fn describe(&self) -> String {
-        let said = match self.decision.as_str() {
-            "adopt" | "reuse" => format!(" ({})", self.record.run_id),
-            _ => String::new(),
+        let said = match self.decision {
+            RequestDecision::Adopt | RequestDecision::Reuse => format!(" ({})", self.record.run_id),
+            RequestDecision::Launch | RequestDecision::Resume | RequestDecision::Skip => String::new(),
         };
         let summary = match self.record.outcome.summary.as_str() {
             "" => self.record.status.word(),
@@ -114,11 +115,11 @@ impl Services {
         let is_decided = |id: &FindingId| said.get(id).is_some_and(|(_, last)| last.actor != Actor::Engine);
         let is_known = |id: &FindingId| is_decided(id) || is_known_before(&view, &own, id);
         let smells: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| kind.is_smell()).collect();
-        let fixed = self.list_fixed(&view, &own, &members)?;
-        let merged_members: Vec<PanelMember<'_>> = members
+        let fixed = self.list_fixed(&view, &own, &members, &said)?;
+        let merged_members: Vec<MemberResult<'_>> = members
             .iter()
             .zip(&fixed)
-            .map(|(member, fixed)| PanelMember {
+            .map(|(member, fixed)| MemberResult {
                 reviewer: &member.reviewer,
                 run_id: &member.record.run_id,
                 findings: &member.output.findings,
@@ -154,13 +155,12 @@ impl Services {
             None if ended.is_empty() => RunStatus::Failed,
             None => RunStatus::Completed,
         };
-        let counts = FindingCounts::from_findings(&findings);
         let mut outcome = ReviewOutcome {
             status,
             findings,
             // A report that is held back shows that an earlier finding is not fixed.
             unraised: members.iter().flat_map(|one| &one.output.held_back).map(|held| held.finding.clone()).collect(),
-            counts,
+            counts: FindingCounts::default(),
             coverage,
             summary: String::new(),
             notes: members.iter().map(EndedMember::describe).collect(),
@@ -182,16 +182,11 @@ impl Services {
         view: &StoreView,
         own: &HashSet<&str>,
         members: &[EndedMember],
+        said: &LatestDispositions,
     ) -> Result<Vec<Vec<FindingId>>, RunnerError> {
         let mut fixed: Vec<Vec<FindingId>> = vec![Vec::new(); members.len()];
         let reported = members.iter().flat_map(|member| &member.output.findings);
-        let known: Vec<&Finding> = reported.filter(|finding| is_known_before(view, own, &finding.finding_id)).collect();
-        let ids: HashSet<&str> = known.iter().map(|finding| finding.finding_id.as_str()).collect();
-        if ids.is_empty() {
-            return Ok(fixed);
-        }
-        let said = self.store.latest_dispositions(&ids)?;
-        for finding in known {
+        for finding in reported.filter(|finding| is_known_before(view, own, &finding.finding_id)) {
             let id = &finding.finding_id;
             let Some(before) = self.find_first_report(view, id)? else { continue };
             let present = FindingState::from_last_disposition(said.get(id).map(|(_, last)| last));
@@ -245,8 +240,7 @@ impl Services {
                 None
             });
             let output = output.unwrap_or_else(|| RunOutput::new(record.clone()));
-            let (reviewer, decision) = (member.reviewer.clone(), member.decision.clone());
-            members.push(EndedMember { reviewer, decision, record, output });
+            members.push(EndedMember { reviewer: member.reviewer.clone(), decision: member.decision, record, output });
         }
         Ok(members)
     }

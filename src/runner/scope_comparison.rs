@@ -9,7 +9,7 @@ use crate::domain::Scope;
 use crate::git::{GitError, GitState, WatchExclusions, WorktreeFingerprint};
 use crate::runner::Services;
 
-/// What scopes of a worktree show at one moment.
+/// Content of scopes of a worktree at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeFingerprints {
     /// Counter of the repository's movements before the look. After a later movement, the comparison says nothing.

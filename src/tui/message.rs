@@ -48,7 +48,7 @@ pub enum AppMessage {
     Pulses(Vec<(String, Heartbeat)>),
     /// Facts from which the freshness of the runs is derived; sent before the view whose runs they describe.
     Freshness(Arc<FreshnessFacts>),
-    /// What the scopes of runs show now, or the reason why git could not tell; and how long the look took.
+    /// Present content of the scopes of runs, or the reason why git could not tell it; and how long the look took.
     ScopesCompared {
         /// Fingerprints of the scopes.
         result: Result<ScopeFingerprints, String>,

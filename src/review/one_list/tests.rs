@@ -55,9 +55,9 @@ fn merge_with(
     known: &[&FindingId],
     record_of: impl Fn(&str, Kind) -> Option<KindRecord>,
 ) -> OneList {
-    let members: Vec<PanelMember<'_>> = members
+    let members: Vec<MemberResult<'_>> = members
         .iter()
-        .map(|member| PanelMember {
+        .map(|member| MemberResult {
             reviewer: member.reviewer,
             run_id: &member.run_id,
             findings: &member.findings,

@@ -63,8 +63,8 @@ impl RunControl<'_> {
                 return Ok(Vec::new());
             }
             locked.annotate_run(panel_run, |record| record.ending.cancel_reason = Some(CancelReason::UserStop))?;
-            let view = locked.runs_view()?;
-            let members = self.services.launcher().active_own_members(&view, panel_run);
+            let panel = record.links.panel.unwrap_or_default();
+            let members = self.services.launcher().active_own_members(panel_run, &panel);
             // All of them are asked before the first one is waited for, so that none sends another request.
             for member in &members {
                 locked.annotate_run(member, |record| {

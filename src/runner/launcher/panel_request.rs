@@ -11,15 +11,15 @@
 use std::collections::HashSet;
 
 use crate::config::PanelSettings;
-use crate::domain::{Kind, Panel, PanelMember, RunId, RunReviewer, RunStatus};
+use crate::domain::{Kind, Panel, PanelMember, RequestDecision, RunId, RunReviewer};
 use crate::git::Snapshot;
 use crate::policy::{self, ReviewAction};
 use crate::runner::launcher::request::{
     EarlierRunFacts, JudgedRequest, LockedAttempt, PanelRole, RequestInput, RequestJudgement,
 };
 use crate::runner::worker::rewritten_code::mark_moved_code;
-use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, RunnerError, known_runs};
-use crate::store::{LockedStore, StoreView};
+use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, RunnerError};
+use crate::store::LockedStore;
 
 /// Member of a requested panel: its reviewer, and the request and the code as it sees them.
 struct RequestedMember {
@@ -45,8 +45,7 @@ impl Launcher<'_> {
             panel.reviewers.iter().map(|name| self.describe_member(input, panel, name)).collect::<Result<_, _>>()?;
         let (requested, view) =
             self.try_until_requested(|locked, earlier| self.decide_panel(locked, input, (panel, &members), earlier))?;
-        let findings = self.services.findings();
-        findings.settle_answered_request(&requested, input.snapshot);
+        self.services.findings().settle_answered_request(&requested, input.snapshot);
         self.settle_needless_of_view(&view);
         // The view is older than the members.
         if let Err(error) = self.start_pending() {
@@ -111,7 +110,7 @@ impl Launcher<'_> {
             Ok(PanelMember {
                 reviewer: member.reviewer.clone(),
                 run_id: run.run_id,
-                decision: decision.action.word().to_owned(),
+                decision: decision.action.decision(),
                 saved_token_estimate: decision.saved_token_estimate,
             })
         });
@@ -167,19 +166,17 @@ impl Launcher<'_> {
         working.into_iter().map(|run| self.slot_of(&run)).collect()
     }
 
-    /// Returns the runs of this panel's own members that have not ended. Runs that others asked for are left alone.
-    pub(in crate::runner) fn active_own_members(&self, view: &StoreView, panel_run: &RunId) -> Vec<RunId> {
-        let live = known_runs::run_rows(view).filter(|row| !row.status.is_terminal());
-        let ids = live.filter_map(|row| row.id.parse::<RunId>().ok());
-        ids.filter(|id| {
-            let record = self.services.store.run(id).ok().flatten();
+    /// Returns the runs of a panel's own members that have not ended. Runs that others asked for are left alone.
+    pub(in crate::runner) fn active_own_members(&self, panel_run: &RunId, panel: &Panel) -> Vec<RunId> {
+        let is_active = |run: &&RunId| {
+            let record = self.services.store.run(run).ok().flatten();
             record.is_some_and(|record| {
                 record.links.member_of.as_ref() == Some(panel_run)
-                    && record.status != RunStatus::Skipped
+                    && !record.status.is_terminal()
                     && record.reuse.adopted_count == 0
             })
-        })
-        .collect()
+        };
+        panel.members.iter().map(|member| &member.run_id).filter(is_active).cloned().collect()
     }
 }
 
@@ -194,14 +191,14 @@ fn member_input<'a>(panel: &RequestInput<'a>, member: &'a RequestedMember, id: &
 
 /// Adds to the reason of a decision what becomes of the members that are not launched.
 fn describe_members(reason: &str, members: &[PanelMember]) -> String {
-    let word = |decision: &str| match decision {
-        "adopt" => Some("is on its way already"),
-        "reuse" => Some("has been done"),
-        "resume" => Some("goes on"),
-        _ => None,
+    let word = |decision| match decision {
+        RequestDecision::Adopt => Some("is on its way already"),
+        RequestDecision::Reuse => Some("has been done"),
+        RequestDecision::Resume => Some("goes on"),
+        RequestDecision::Launch | RequestDecision::Skip => None,
     };
     let said = members.iter().filter_map(|member| {
-        word(&member.decision).map(|word| format!("{} {word} as {}", member.reviewer, member.run_id))
+        word(member.decision).map(|word| format!("{} {word} as {}", member.reviewer, member.run_id))
     });
     let said: Vec<String> = said.collect();
     if said.is_empty() { reason.to_owned() } else { format!("{reason}; {}", said.join("; ")) }

@@ -1,5 +1,5 @@
-//! Asks for second opinions on the list of a panel: the judge of disputed findings, and the dear reviewer to whom urgent
-//! ones are escalated.
+//! Asks for second opinions on the list of a panel: the judge of disputed findings, and the more expensive reviewer to
+//! whom urgent ones are escalated.
 //!
 //! - A request contains only the findings that it is about, what was said about each, and their frozen code.
 //! - An answer is in the journal before it is applied. A worker that goes on after another one reads it there and does
@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use crate::config::Prompt;
 use crate::domain::{
     BudgetKind, BudgetStop, CancelReason, ChatMessage, ChatRequest, ChatResponse, Finding, JournalEntry, Panel,
     PanelOpinion, RunEvent, RunStatus, TurnPhase, Usage, WindowUse, content_hash, text,
@@ -25,6 +26,8 @@ use crate::tokens;
 
 /// Most findings in one request. Not from the literature: a model that judges more of them at once skips some.
 const MAX_FINDINGS: usize = 20;
+/// Tokens of the element around a finding, with its number. Not from the literature: a dozen, rounded up.
+const FINDING_FRAME_TOKENS: u64 = 20;
 /// Longest answer of a request, in tokens: a verdict and two sentences for each finding, and some thinking.
 const MAX_ANSWER_TOKENS: u64 = 8_000;
 
@@ -239,49 +242,43 @@ impl RunWorker<'_> {
         let count = |text: &str| tokens::count_tokens(facts.encoding, text) as u64;
         let answer = MAX_ANSWER_TOKENS.min(facts.max_output).min(facts.context_window / 2);
         let limit = self.services.settings.window.max_tokens.min(facts.context_window.saturating_sub(answer));
-        let mut batches: Vec<OpinionBatch> = Vec::new();
-        let mut texts: Vec<String> = Vec::new();
-        let (mut places, mut room) = (Vec::new(), limit);
-        let finish = |places: &mut Vec<usize>, texts: &mut Vec<String>, batches: &mut Vec<OpinionBatch>| {
-            if places.is_empty() {
-                return;
+        let frame = count(&prompts.render(&Prompt::Judge { findings: "" }));
+        let mut groups: Vec<Vec<(usize, String)>> = Vec::new();
+        let mut room = 0;
+        for at in asked {
+            let text = self.describe_reports(&outcome.findings[*at], opened);
+            let needed = count(&text) + FINDING_FRAME_TOKENS;
+            match groups.last_mut().filter(|group| group.len() < MAX_FINDINGS && needed <= room) {
+                Some(group) => group.push((*at, text)),
+                None => {
+                    groups.push(vec![(*at, text)]);
+                    room = limit.saturating_sub(frame);
+                }
             }
+            room = room.saturating_sub(needed);
+        }
+        let batches = groups.into_iter().map(|group| {
             let numbered = (1..)
-                .zip(texts.iter())
-                .map(|(number, text)| format!("<finding number=\"{number}\">\n{text}</finding>\n\n"));
+                .zip(&group)
+                .map(|(number, (_, text))| format!("<finding number=\"{number}\">\n{text}</finding>\n\n"));
             let findings: String = numbered.collect();
-            let words = prompts.render(&crate::config::Prompt::Judge { findings: &findings });
-            let words = opened.mask.mask_key_shapes(&words).into_owned();
+            let words =
+                opened.mask.mask_key_shapes(&prompts.render(&Prompt::Judge { findings: &findings })).into_owned();
             let tokens = count(&words);
             // The hash tells a request from others of the same size: an answer belongs to its words.
             let hash = content_hash([words.as_bytes()]);
-            let number = text::format_count(places.len(), "finding");
+            let number = text::format_count(group.len(), "finding");
             let asked = format!("second opinions of {} on {number} ({})", opened.name, &hash[..12]);
             let request = ChatRequest {
-                system: String::new(),
                 messages: vec![ChatMessage::User { text: words }],
-                tools: Vec::new(),
                 max_output: answer,
                 temperature: Some(0.0),
-                pinned: 0,
+                ..ChatRequest::default()
             };
-            batches.push(OpinionBatch { findings: std::mem::take(places), asked, request, tokens, limit });
-            texts.clear();
-        };
-        let frame = count(&prompts.render(&crate::config::Prompt::Judge { findings: "" }));
-        for at in asked {
-            let text = self.describe_reports(&outcome.findings[*at], opened);
-            let needed = count(&text) + 20;
-            if places.len() >= MAX_FINDINGS || needed + frame > room {
-                finish(&mut places, &mut texts, &mut batches);
-                room = limit;
-            }
-            room = room.saturating_sub(needed);
-            places.push(*at);
-            texts.push(text);
-        }
-        finish(&mut places, &mut texts, &mut batches);
-        Ok(batches)
+            let findings = group.into_iter().map(|(at, _)| at).collect();
+            OpinionBatch { findings, asked, request, tokens, limit }
+        });
+        Ok(batches.collect())
     }
 
     /// Describes what was said about a finding, and shows its code.

@@ -70,7 +70,7 @@ pub enum InputPromptKind {
     /// Asks for a question to the reviewer of a finding.
     Ask {
         finding: FindingId,
-        /// Who answers, and the most that it may cost; `None` until that is known.
+        /// Reviewer that answers, and the most that it may cost; `None` until that is known.
         plan: Option<Box<PreparedQuestion>>,
     },
     /// Asks for the commit to review.
