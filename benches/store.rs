@@ -90,6 +90,7 @@ mod append {
             group: "01JD3Z8Q6M7S5V2K4T9XWB1C0E".into(),
             run_id: None,
             merged_into: None,
+            team: None,
         }
     }
 
@@ -453,6 +454,7 @@ mod open {
             group: "g".into(),
             run_id: None,
             merged_into: None,
+            team: None,
         };
         place.store.append_dispositions(&[line]).expect("appended");
         bencher.bench_local(|| check(&place.store.refresh_view(&view).expect("a view")));

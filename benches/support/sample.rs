@@ -158,6 +158,7 @@ pub fn record(shape: &Shape, number: usize, dice: &mut Dice) -> RunRecord {
         attempt: 1,
         follow_up_count: 0,
         follow_up_of: None,
+        team: None,
         usage: RunUsage::default(),
         outcome: RunOutcome::default(),
         decision: "nothing equivalent was reviewed before".into(),
@@ -302,6 +303,7 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
                     group: dice.hex(16),
                     run_id: None,
                     merged_into: None,
+                    team: None,
                 };
                 line(&mut triage, &disposition)?;
             }

@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::{
     ask, asker, cancel, compare, completions, config, context, details, doctor, findings, fix, fixer, fixes, hook,
     import, indexer, keep, keys, knowledge, ledger, lsp, man, mcp, mute, pause, publish, repos, resume, review,
-    reviewers, runs, show, smells, snooze, stats, status, store, tokens, triage, undo, watch, worker,
+    reviewers, runs, show, smells, snooze, stats, status, store, sync, team, tokens, triage, undo, watch, worker,
 };
 #[cfg(feature = "eval")]
 use super::{context_eval, fit_weights, replay};
@@ -166,6 +166,10 @@ pub enum CliCommand {
     Import(import::ImportArgs),
     /// Publish findings as comments of a pull request or merge request
     Publish(publish::PublishArgs),
+    /// Join a team and show its machines; decisions and reviews of a team are shared by `sync`
+    Team(team::TeamArgs),
+    /// Exchange decisions and reviews with the team
+    Sync(sync::SyncArgs),
     /// Manage the git hook that reviews every commit
     Hook(hook::HookArgs),
     /// Show settings, their origins and the locations of their files

@@ -83,6 +83,9 @@ impl From<GitError> for CliError {
             | GitError::NoGit { .. }
             | GitError::Io { .. }
             | GitError::Git { .. }
+            | GitError::Remote { .. }
+            | GitError::RefusedRef { .. }
+            | GitError::Unsigned { .. }
             | GitError::PartialClone { .. } => CliExitCode::Incomplete,
             _ => CliExitCode::Usage,
         };

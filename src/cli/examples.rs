@@ -158,6 +158,22 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "team",
+        &[
+            ("revdeck team join", "take part: says what will leave this machine"),
+            ("revdeck team join ../team.git", "keep the records in a bare repository"),
+            ("revdeck team", "machines, what waits, about what people disagree"),
+            ("revdeck team forget lovelace-3f9a2c1d", "read a machine no more"),
+        ],
+    ),
+    (
+        "sync",
+        &[
+            ("revdeck sync --dry-run --show", "print exactly what would be sent"),
+            ("revdeck sync", "send what is new here, take over what is new elsewhere"),
+        ],
+    ),
+    (
         "hook",
         &[
             ("revdeck hook install git", "review every commit"),

@@ -66,6 +66,8 @@ mod snooze;
 mod stats;
 mod status;
 mod store;
+mod sync;
+mod team;
 mod tokens;
 mod triage;
 mod undo;
@@ -181,6 +183,8 @@ fn run(cli: Cli) -> Result<CliExitCode, CliError> {
         Some(CliCommand::Store(arguments)) => store::run(&invocation, &arguments),
         Some(CliCommand::Import(arguments)) => import::run(&invocation, &arguments),
         Some(CliCommand::Publish(arguments)) => publish::run(&invocation, &arguments),
+        Some(CliCommand::Team(arguments)) => team::run(&invocation, &arguments),
+        Some(CliCommand::Sync(arguments)) => sync::run(&invocation, &arguments),
         Some(CliCommand::Hook(arguments)) => hook::run(&invocation, &arguments),
         Some(CliCommand::Config(arguments)) => config::run(&invocation, &arguments),
         Some(CliCommand::Keys(arguments)) => keys::run(&invocation, &arguments),

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::error::{CliError, CliExitCode};
 use super::scope_args::ScopeArgs;
 use super::session::{Invocation, Session};
-use super::{complete, export, interrupt, output, runs};
+use super::{complete, export, interrupt, output, runs, sync};
 use crate::config::{RequiredAssets, SettingOrigin, Settings};
 use crate::domain::{
     Coverage, ErrorClass, Finding, FindingId, FindingStatus, OmissionReason, OutputDamage, Panel, Priority,
@@ -51,6 +51,12 @@ pub struct ReviewArgs {
     /// Review again even if an equivalent review exists
     #[arg(long)]
     force: bool,
+    /// With --wait: exchange records with the team before and after the review, see `revdeck team`
+    #[arg(long, requires = "wait")]
+    sync: bool,
+    /// Only report what this machine or its team has reviewed; never start a review
+    #[arg(long, requires = "wait", conflicts_with = "force")]
+    from_team: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: OutputFormat,
@@ -137,12 +143,21 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     let allowed =
         arguments.allow_unreviewed.clone().unwrap_or_else(|| session.loaded.settings.allow_unreviewed.clone());
     let (services, look) = session.into_runner();
+    if arguments.sync {
+        sync::sync_beside_review(&services, &look)?;
+    }
+    if arguments.from_team {
+        check_reviewed(&services, &request)?;
+    }
     let requested = services.launcher().request_review(&request)?;
     runs::print_reconciled(&services.recovery().take_news());
     if !arguments.wait {
         return print_started(&services, &look, arguments.format, &requested);
     }
     let run = wait_for_run(&services, &requested, &look)?;
+    if arguments.sync {
+        sync::sync_beside_review(&services, &look)?;
+    }
     let subject = &run.subject;
     let settings = services.settings_for(&subject.base_commit, &subject.snapshot_commit);
     // A change may make the gate of the repository stricter, but not looser.
@@ -173,6 +188,19 @@ fn build_request(session: &Session, arguments: &ReviewArgs, source: Source) -> R
         started_in_session: 0,
         force: arguments.force,
     })
+}
+
+/// Checks that a request would be answered by a review that exists.
+fn check_reviewed(services: &Services, request: &ReviewRequest) -> Result<(), CliError> {
+    let forecast = services.launcher().preview_request(request)?;
+    match forecast.decision.action {
+        ReviewAction::Reuse { .. } | ReviewAction::Skip => Ok(()),
+        ReviewAction::Launch | ReviewAction::Adopt { .. } | ReviewAction::Resume { .. } => {
+            let scope = crate::domain::text::sanitize_line(&forecast.scope.to_string()).into_owned();
+            Err(CliError::failed(format!("neither this machine nor its team has reviewed {scope} as it is now"))
+                .hint("`revdeck sync` fetches what the team has reviewed; without --from-team it is reviewed here"))
+        }
+    }
 }
 
 fn decision_to_json(decision: &Decision) -> serde_json::Value {

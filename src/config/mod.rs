@@ -57,7 +57,7 @@ pub(crate) use settings::{
     ColorChoice, ContextSettings, EmbeddingSettings, FileOrder, KEYS, NotifyMode, OpeningMode, RetentionSettings,
     RunOrder, Settings, WindowSettings,
 };
-pub use settings::{FindingGrouping, FindingSort};
+pub use settings::{FindingGrouping, FindingSort, SignChoice};
 pub(crate) use settings_file::{AllowedKeys, overlay_user_file};
 pub(crate) use user_guidelines::UserGuidelines;
 

@@ -17,7 +17,7 @@ use super::reviewers::EMBEDDING_WORDS;
 use super::{
     CustomCommand, Dollars, KeyPreset, KeymapFile, PanelSettings, ReviewerKind, ReviewerSettings, SettingOrigin,
 };
-use crate::domain::{OmissionReason, Priority, QuietHours, Scope, WatchTrigger, word_enum};
+use crate::domain::{OmissionReason, Priority, QuietHours, Scope, ShareMode, WatchTrigger, word_enum};
 
 word_enum!(
     /// When commands print in color.
@@ -27,6 +27,18 @@ word_enum!(
         /// Color everywhere, also in files and pipes.
         Always = "always",
         /// No color.
+        Never = "never",
+    }
+);
+
+word_enum!(
+    /// Signing of the records for a team.
+    SignChoice {
+        /// As `commit.gpgSign` of git's configuration says.
+        Auto = "auto",
+        /// Always.
+        Always = "always",
+        /// Never.
         Never = "never",
     }
 );
@@ -200,6 +212,8 @@ setting_table! {
         learning: LearningSettings;
         /// Table `[worth]`.
         worth: WorthSettings;
+        /// Table `[team]`.
+        team: TeamSettings;
         /// User's `[reviewers]` tables by name; `builtin` needs no table.
         #[serde(skip)]
         reviewers: BTreeMap<String, ReviewerSettings>;
@@ -404,6 +418,19 @@ setting_table! {
 }
 
 setting_table! {
+    /// Exchange of decisions and reviews with a team, once `revdeck team join` has begun it.
+    #[derive(Eq)]
+    TeamSettings at "team." {
+        /// What leaves this machine.
+        share: ShareMode, Form::OneOf(ShareMode::WORDS), User;
+        /// Globs in .gitignore syntax for paths of which nothing leaves this machine.
+        exclude: Vec<String>, Form::Patterns, User;
+        /// Signing of what leaves this machine, by the key of git's configuration.
+        sign: SignChoice, Form::OneOf(SignChoice::WORDS), User;
+    }
+}
+
+setting_table! {
     /// Switch for learning from reviews.
     #[derive(Eq)]
     LearningSettings at "learning." {
@@ -417,7 +444,7 @@ setting_table! {
     }
 }
 
-const TABLES: [&[SettingKey]; 12] = [
+const TABLES: [&[SettingKey]; 13] = [
     Settings::KEYS,
     WindowSettings::KEYS,
     BudgetSettings::KEYS,
@@ -430,6 +457,7 @@ const TABLES: [&[SettingKey]; 12] = [
     EmbeddingSettings::KEYS,
     LearningSettings::KEYS,
     WorthSettings::KEYS,
+    TeamSettings::KEYS,
 ];
 
 const fn count_keys() -> usize {

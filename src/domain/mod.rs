@@ -31,6 +31,7 @@ mod run_figures;
 mod run_output;
 mod scope;
 mod steering;
+mod team;
 pub mod text;
 mod triage;
 pub mod unified_diff;
@@ -70,6 +71,10 @@ pub use run_figures::RunFigures;
 pub use run_output::{OutputDamage, OutputDamageCause, RunOutput};
 pub use scope::{ParseScopeError, Scope};
 pub use steering::{LoweredPriority, SteeredKind};
+pub use team::{
+    DecisionId, MachineName, RunOrigin, ShareMode, SharedDecision, SharedReview, TeamClock, TeamOrigin, TeamPerson,
+    TeamRecord,
+};
 pub use triage::{Actor, DismissalReason, Disposition, FindingDecision, TriageAction};
 pub use unified_diff::Hunk;
 pub use viewed_file::ViewedFile;

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
-use super::{BudgetStop, Coverage, Finding, FindingId, FixId, Kind, Panel, Priority, RunId, Scope, Time, is_default};
+use super::{
+    BudgetStop, Coverage, Finding, FindingId, FixId, Kind, Panel, Priority, RunId, RunOrigin, Scope, Time, is_default,
+};
 
 word_enum!(
     /// Status of a run. A terminal status never changes again.
@@ -300,6 +302,9 @@ pub struct RunRecord {
     /// Fix whose patch this run reviews. Its findings are not in the user's files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow_up_of: Option<FixId>,
+    /// Machine of the team that made the run; `None` for a run of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<RunOrigin>,
     /// Time, tokens and money.
     #[serde(flatten)]
     pub usage: RunUsage,
@@ -574,7 +579,8 @@ mod tests {
         });
         let rest = json!({
             "attempt": 2, "follow_up_count": 1,
-            "follow_up_of": "fx_01JD3Z8Q6M7S5V2K4T9XWB1C0E", "phase_timings": PhaseTimings::default(),
+            "follow_up_of": "fx_01JD3Z8Q6M7S5V2K4T9XWB1C0E",
+            "team": {"machine": "lovelace-3f9a2c", "person": {"name": "Ada", "email": "ada@example.org"}}, "phase_timings": PhaseTimings::default(),
             "prompt_estimate": 900, "tokens": Usage { input: 5, ..Usage::default() }, "cost": 0.25, "window_peak": 800,
             "answered_by": [ReviewerUsage { reviewer: "deep".into(), ..ReviewerUsage::default() }],
             "saved_token_estimate": 40, "coverage": Coverage::default(), "finding_counts": FindingCounts::default(),

@@ -1,6 +1,7 @@
 //! Defines the figures of a run that statistics need: the part of a run's record without its texts and lists.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::{
     CancelReason, ErrorClass, FindingCounts, PhaseTimings, ReviewerUsage, RunId, RunRecord, RunStatus, Scope, Source,
@@ -88,6 +89,9 @@ pub struct RunFigures {
     /// Class of the failure.
     #[serde(default)]
     pub error_class: Option<ErrorClass>,
+    /// Present if another machine of the team made the run.
+    #[serde(default)]
+    pub team: Option<IgnoredAny>,
 }
 
 /// Numbers of hunks that a run showed to its reviewer, or took over from an earlier run.
@@ -120,6 +124,16 @@ impl RunFigures {
     /// Returns the cost in US dollars; `None` if tokens were spent and no price is known.
     pub fn known_cost(&self) -> Option<f64> {
         (self.tokens.total() == 0 || self.cost > 0.0).then_some(self.cost)
+    }
+
+    /// Returns the figures of what was spent here: a run of another machine was paid there.
+    #[must_use]
+    pub fn spent_here(mut self) -> Self {
+        if self.team.is_some() {
+            (self.tokens, self.cost, self.window_peak) = (Usage::default(), 0.0, 0);
+            self.answered_by.iter_mut().for_each(|usage| usage.tokens = Usage::default());
+        }
+        self
     }
 
     /// Returns true if the run reviewed code itself: it was neither skipped nor imported.
@@ -160,6 +174,7 @@ impl From<&RunRecord> for RunFigures {
             resumed_from: links.resumed_from.clone(),
             cancel_reason: ending.cancel_reason,
             error_class: ending.error_class,
+            team: record.team.as_ref().map(|_| IgnoredAny),
         }
     }
 }

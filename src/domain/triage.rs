@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
-use super::{FindingId, FindingStatus, RunId, Time};
+use super::text::sanitize_line;
+use super::{FindingId, FindingStatus, RunId, TeamOrigin, Time};
 
 word_enum!(
     /// Author of a status change.
@@ -97,6 +98,9 @@ pub struct Disposition {
     /// Finding of a panel's list that describes the same problem, because of which this one is obsolete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged_into: Option<FindingId>,
+    /// Decision of another machine of the team that this line repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<TeamOrigin>,
 }
 
 impl Disposition {
@@ -108,6 +112,17 @@ impl Disposition {
         DismissalReason::Generated.word(),
         DismissalReason::FixedElsewhere.word(),
     ];
+
+    /// Returns the author and machine of a decision that the team sent, as a part of a sentence on one line; `None` for a
+    /// decision of this machine.
+    pub fn describe_team_author(&self) -> Option<String> {
+        let TeamOrigin { id, person } = self.team.as_ref()?;
+        let who = match self.actor {
+            Actor::Assistant => format!("the assistant of {}", person.label()),
+            Actor::User | Actor::Engine => person.label().to_owned(),
+        };
+        Some(format!("{} on {}", sanitize_line(&who), id.machine))
+    }
 
     /// Returns true if the reason does not concern the shape of the code, see [`DismissalReason::is_unrelated_to_code`].
     pub fn is_unrelated_to_code(&self) -> bool {

@@ -150,6 +150,44 @@ pub enum GitError {
         /// Error of the operating system.
         source: std::io::Error,
     },
+    /// A remote could not be reached, or did not do what it was asked for.
+    #[error("git {task} with {remote} failed in {}: {what}", path.display())]
+    Remote {
+        /// Root of the repository.
+        path: PathBuf,
+        /// Remote as it was given: a name, an URL or a path.
+        remote: String,
+        /// Subcommand of git, such as "fetch".
+        task: String,
+        /// Message of git.
+        what: String,
+    },
+    /// A remote refused a ref.
+    #[error("{remote} refuses the ref {name}: {what}")]
+    RefusedRef {
+        /// Remote as it was given: a name, an URL or a path.
+        remote: String,
+        /// Full name of the ref.
+        name: String,
+        /// Reason that the remote gave.
+        what: String,
+    },
+    /// git does not know who the user is.
+    #[error("git has no user.name and user.email in {}, so records for the team would have no author", path.display())]
+    NoIdentity {
+        /// Root of the repository.
+        path: PathBuf,
+    },
+    /// A commit could not be signed.
+    #[error("git cannot sign in {}: {what}", path.display())]
+    Unsigned {
+        /// Root of the repository.
+        path: PathBuf,
+        /// Message of git.
+        what: String,
+        /// True if git's configuration asks for signatures, not the settings of revdeck.
+        is_configured: bool,
+    },
     /// A call of libgit2 failed.
     #[error("cannot {action} in {}: {source}", path.display())]
     Git {
@@ -179,6 +217,13 @@ fn unmerged(paths: &[String]) -> String {
 /// Returns true when the system refused a write; libgit2 reports this in the message only.
 fn is_permission_error(error: &git2::Error) -> bool {
     ["Permission denied", "Read-only file system"].iter().any(|words| error.message().contains(words))
+}
+
+/// Returns true for a message of git or ssh that says that the remote wants to know who asks.
+fn is_missing_login(message: &str) -> bool {
+    ["Permission denied", "Authentication failed", "could not read Username", "terminal prompts disabled"]
+        .iter()
+        .any(|words| message.contains(words))
 }
 
 impl GitError {
@@ -216,6 +261,21 @@ impl GitError {
             {
                 "revdeck stores a snapshot as git objects and needs to write to .git".to_owned()
             }
+            Self::Remote { what, .. } if is_missing_login(what) => {
+                "git must reach the remote without asking: use an ssh agent or a credential helper; `git ls-remote REMOTE` tests it"
+                    .to_owned()
+            }
+            Self::Remote { .. } => "`git ls-remote REMOTE` says whether git itself can reach it; nothing is lost".to_owned(),
+            Self::RefusedRef { .. } => {
+                "a remote of its own for the records works, also a bare repository: `revdeck team join REMOTE`".to_owned()
+            }
+            Self::NoIdentity { .. } => {
+                "`git config user.name NAME` and `git config user.email ADDRESS` set them".to_owned()
+            }
+            Self::Unsigned { is_configured: true, .. } => {
+                "commit.gpgSign asks for signatures; `[team] sign = \"never\"` sends the records without".to_owned()
+            }
+            Self::Unsigned { .. } => "check user.signingKey and gpg.format, or leave `[team] sign` out".to_owned(),
             Self::NoGit { .. } => "install git, or put it into PATH".to_owned(),
             Self::NotTouched { .. } | Self::Io { .. } | Self::Git { .. } => return None,
         })

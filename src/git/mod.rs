@@ -25,6 +25,7 @@
 //!   watch.
 //! - `listing` lists the paths of a tree; `history` reads the changes of earlier commits; `new_commits` finds commits that
 //!   no known commit contains.
+//! - `remote_logs` keeps append-only logs in refs of a remote, for teams.
 //! - `git_command` runs the git program under a time limit, `process_tree` ends what it started, and `blocking_files`
 //!   refuses pipes in the places of git's files.
 //! - [`hooks`] installs the git hook that requests reviews.
@@ -53,6 +54,7 @@ mod path_bytes;
 pub(crate) mod process_tree;
 mod reachability;
 mod regular_file;
+mod remote_logs;
 mod repo;
 mod scan;
 mod scope;
@@ -78,6 +80,7 @@ pub(crate) use git_command::{DEFAULT_GIT_PATIENCE, end_all as end_git_programs};
 pub(crate) use history::{CommitAncestor, CommitFileChange, CommitFileChangeKind, ModifiedFileBlobs};
 pub(crate) use new_commits::NewCommits;
 pub(crate) use patch::FileEdit;
+pub use remote_logs::{LogSegment, LogSignature, PushOutcome, RemoteLog, SigningMode};
 pub use snapshot_diff::AlteredFile;
 pub(crate) use watched_folders::{WatchExclusions, WatchedFolders};
 pub(crate) use worktree::{FilePermissions, Worktree, WorktreeFile};

@@ -201,6 +201,7 @@ pub fn next_status(id: &FindingId, present: FindingState, evidence: &Evidence<'_
         group: run.to_string(),
         run_id: Some(run.clone()),
         merged_into: None,
+        team: None,
     })
 }
 
@@ -394,6 +395,7 @@ mod tests {
             group: String::new(),
             run_id: None,
             merged_into: None,
+            team: None,
         };
         let (user, engine) = (Actor::User, Actor::Engine);
         for (history, expected) in [

@@ -16,6 +16,7 @@
 //! | does a run still show the current code? | [`derive_freshness`] | snapshot, head, epoch, lock, activity; no age |
 //! | may a finding be snoozed, and is it? | [`may_snooze`], [`is_snoozed`] | actor, priority, end of the snooze, now |
 //! | may a question be asked? | [`check_question_budget`] | limits of a run and of a day, what is used, the most it may take |
+//! | which decision of a team stands? | [`merge_decisions`] | decisions of all machines, and which ones their authors knew |
 //! | which status does a finding get? | [`next_status`] | observations of a run in code that it covered |
 //!
 //! # Finding lifecycle
@@ -48,6 +49,7 @@ mod question_budget;
 mod run_authority;
 pub mod supersede;
 mod suppression;
+mod team_merge;
 
 pub(crate) use auto_review::{
     AutoReviewInput, AutoReviewRules, AutoReviewVerdict, ChangeSize, DailySpend, MIN_SETTLE_MS, NoReviewReason,
@@ -68,3 +70,4 @@ pub(crate) use needless_runs::{LiveRun, NeedlessVerdict, ReviewedCommit, find_ne
 pub(crate) use question_budget::{BudgetAmount, QuestionLimits, QuestionOverBudget, check_question_budget};
 pub(crate) use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority};
 pub(crate) use suppression::{MuteOffer, PriorCoverage, ReviewerProfile, is_late, list_mute_offers, may_mute};
+pub(crate) use team_merge::{MergedDecision, merge_decisions};

@@ -15,7 +15,7 @@ use crate::domain::{Coverage, Finding, RejectedReport, RunRecord, SCHEMA_VERSION
 use crate::policy::Freshness;
 
 /// Run keys that serialization omits when they are empty.
-const OPTIONAL_RUN_KEYS: [&str; 16] = [
+const OPTIONAL_RUN_KEYS: [&str; 17] = [
     "triage_bytes",
     "superseded_by",
     "reused_from",
@@ -23,6 +23,7 @@ const OPTIONAL_RUN_KEYS: [&str; 16] = [
     "resumed_from",
     "waits_for",
     "member_of",
+    "team",
     "panel",
     "finish_note",
     "follow_up_of",

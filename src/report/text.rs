@@ -342,6 +342,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
         ),
         ("freshness", describe_freshness(freshness)),
         ("asked", format!("{} ago by {} ({})", look.format_age(run.created_at), run.owner, run.source)),
+        ("ran on", run.team.as_ref().map(|team| team.machine.to_string()).unwrap_or_default()),
         ("decision", run.decision.clone()),
         ("reused", describe_reuse(look, run)),
         ("branch", mask(&run.subject.branch)),
@@ -472,7 +473,7 @@ pub fn render_finding(look: &TextOptions, finding: &Finding, history: &[Disposit
         text.push_str(&format!(
             "{} ago  {} {} {} -> {}{reason}\n",
             look.format_age(line.at),
-            line.actor,
+            line.describe_team_author().unwrap_or_else(|| line.actor.to_string()),
             line.action,
             line.previous,
             line.status

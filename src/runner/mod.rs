@@ -59,6 +59,8 @@
 //!   stays pending until they have ended ([`launcher`]). It merges their outputs purely, asks for second opinions if the
 //!   settings say so, and settles the findings ([`panel`]). Its members leave all decisions about findings to it and share
 //!   one slot. A member's run answers later requests like any other run.
+//! - *Teams.* `revdeck sync` exchanges decisions and completed reviews with other machines ([`team`]). What comes from them
+//!   becomes runs and dispositions of this store, so that reuse, carry-over and suppression need no rules of their own.
 //! - *Importing.* The report of another tool becomes a run of its own in the process of the command ([`import`]). It is
 //!   recorded as a run that is being settled, under the run's lock, and never has a worker.
 //! - *Superseding ended runs.* A run that completes, or is reused, replaces the ended runs of its lineage
@@ -93,6 +95,7 @@ mod set_status;
 mod snoozed_findings;
 mod steering;
 mod stored_reports;
+mod team;
 mod watcher;
 mod worker;
 
@@ -123,7 +126,7 @@ pub(crate) use ledger_feed::{
     ledger_format,
 };
 pub(crate) use located_findings::{CodeComparison, CodeState, LocatedFinding, is_commit_id, locate_findings};
-pub(crate) use process::limit_memory;
+pub(crate) use process::{host_name, limit_memory};
 pub(crate) use prompt::PromptBuilder;
 pub(crate) use prompt::code_context::{ContextTaskInput, context_options};
 pub(crate) use recovery::Recovery;
@@ -143,6 +146,7 @@ pub(crate) use services::{BUILTIN_REVIEWER, Services};
 pub(crate) use set_status::{SetStatusError, StatusChange, set_status};
 pub(crate) use snoozed_findings::{SnoozeError, SnoozeWish, SnoozedFindings, snooze_findings};
 pub(crate) use stored_reports::StoredReports;
+pub(crate) use team::{RecordCounts, SyncError, SyncReport, TeamSync};
 pub(crate) use watcher::{
     RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState, Watcher, parse_snooze,
 };

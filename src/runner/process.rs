@@ -233,10 +233,13 @@ pub(super) fn owner() -> String {
     let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
     let user =
         variable("USER").or_else(|| variable("LOGNAME")).or_else(|| variable("USERNAME")).unwrap_or_else(user_id);
-    format!(
-        "{user}@{}",
-        host().or_else(|| variable("HOSTNAME")).or_else(|| variable("COMPUTERNAME")).unwrap_or_default()
-    )
+    format!("{user}@{}", host_name())
+}
+
+/// Returns the name of this machine; empty if it has none.
+pub(crate) fn host_name() -> String {
+    let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
+    host().or_else(|| variable("HOSTNAME")).or_else(|| variable("COMPUTERNAME")).unwrap_or_default()
 }
 
 #[cfg(unix)]

@@ -8,7 +8,7 @@ use crate::git::Repo;
 use crate::review::JournalState;
 use crate::runner::{
     Asker, FindingLifecycle, Fixer, Importer, Indexer, Launcher, Learning, PromptBuilder, Recovery, RepositoryRules,
-    ReviewerAccess, RunCloser, RunControl, Watcher, Worker,
+    ReviewerAccess, RunCloser, RunControl, TeamSync, Watcher, Worker,
 };
 use crate::store::{Store, StoreError};
 
@@ -104,6 +104,11 @@ impl Services {
     /// Returns the service for learned patterns.
     pub fn learning(&self) -> Learning<'_> {
         Learning { services: self }
+    }
+
+    /// Returns the service that exchanges records with the team.
+    pub fn team(&self) -> TeamSync<'_> {
+        TeamSync { services: self }
     }
 
     /// Returns the service for the repository index.

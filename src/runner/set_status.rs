@@ -74,6 +74,7 @@ fn build_dispositions(
                 group: group.clone(),
                 run_id: None,
                 merged_into: None,
+                team: None,
             }),
             Err(Refusal::AlreadySo(_)) => {}
             Err(refusal) => return Err(SetStatusError::Refused { finding: id.clone(), status, refusal }),

@@ -55,7 +55,9 @@ impl Store {
             if line.at < since {
                 return ControlFlow::Break(());
             }
-            let is_decision = line.actor == Actor::User && !line.status.is_undecided();
+            // What another member of the team has decided is not the user's work.
+            let is_own = line.actor == Actor::User && line.team.is_none();
+            let is_decision = is_own && !line.status.is_undecided();
             latest.entry(line.finding_id).or_insert(is_decision);
             ControlFlow::Continue(())
         })

@@ -34,6 +34,7 @@
 //! | `load`, `checkpoint`, `view` | building a [`StoreView`] from files, with a checkpoint file for speed |
 //! | `finding_scan` | selecting a few findings without loading the others |
 //! | `tail` | waiting for changes |
+//! | `team` | records of the team: own, received and set aside; runs of other machines |
 //! | `watcher_state` | the watcher of the repository, and the snooze |
 //! | `extents` | how far the append-only files have grown, to notice what was deleted |
 //! | `check`, `cross_check`, `restore`, `prune` | verify, repair, prune |
@@ -76,6 +77,7 @@ mod run_record;
 mod spending;
 mod tables;
 mod tail;
+mod team;
 pub(crate) mod triage;
 mod view;
 mod viewed_files;
@@ -99,6 +101,7 @@ pub use recovery_notices::{Leftover, RecoveryNotice};
 pub use spending::PaidAnswer;
 pub use spending::{SpendingLog, SpendingTotal};
 pub use tail::{StoreChange, StoreTail, TailStopper};
+pub use team::{DisputeSide, LogProgress, SetAsideSegment, TeamMembership, TeamProgress, TeamStatus, UnsentRecords};
 pub use view::{FindingRow, RunRow, StoreView, StoreViewBuilder};
 pub use watcher_state::WatcherInfo;
 pub use watcher_state::WatcherStatus;
@@ -115,6 +118,8 @@ use lock::StoreLock;
 
 /// File with the delivered ledgers.
 const DELIVERIES_FILE: &str = "surfaced.ndjson";
+/// File that says how far the exchange with the team has come.
+const TEAM_FILE: &str = "team.json";
 /// Subfolders of the store that contain files; the empty name is the store's own folder.
 const STORE_FOLDERS: [&str; 5] = ["", "events", "outputs", "fixes", "locks"];
 

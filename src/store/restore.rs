@@ -144,6 +144,7 @@ impl Store {
                     group,
                     run_id: None,
                     merged_into: None,
+                    team: None,
                 });
             }
         };

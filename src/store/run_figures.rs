@@ -34,7 +34,7 @@ impl Store {
             .collect();
         for record in self.latest_records_of(&missing)?.values() {
             if let Some(index) = view.run_index(record.run_id.as_str()) {
-                figures[index] = Some(RunFigures::from(record));
+                figures[index] = Some(RunFigures::from(record).spent_here());
             }
         }
         Ok(figures)
@@ -47,7 +47,7 @@ fn read_figures(file: &File, view: &StoreView, index: usize, line: &mut Vec<u8>)
     line.resize(bytes, 0);
     files::read_at(file, at, line).ok()?;
     let figures: RunFigures = serde_json::from_slice(line).ok()?;
-    (figures.run_id.as_str() == view.run(index).id).then_some(figures)
+    (figures.run_id.as_str() == view.run(index).id).then(|| figures.spent_here())
 }
 
 #[cfg(test)]

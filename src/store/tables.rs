@@ -354,6 +354,12 @@ impl StoreTables {
         row
     }
 
+    /// Returns the order of the reports of runs. A run of another machine that has answered no request here has no worktree:
+    /// whatever it reports, the reports of this machine say more about the code that is here.
+    fn report_rank(&self, run: u32) -> (bool, u32) {
+        (!self.run_worktree(run as usize).is_empty(), run)
+    }
+
     /// Adds a finding that a run reported. The latest report is determined by the run's row, so the order of calls does
     /// not matter. When a run reports a finding twice, the later call wins.
     pub(super) fn upsert_finding(&mut self, run: usize, line: &FindingLine<'_>, status: PackedStatus) -> FindingUpsert {
@@ -361,7 +367,7 @@ impl StoreTables {
         let row = self.find_finding(&line.finding_id);
         let old = row.map(|row| self.findings.get(row));
         if let (Some(row), Some(mut old)) = (row, old)
-            && old.last_run > run
+            && self.report_rank(old.last_run) > self.report_rank(run)
         {
             if run < old.first_run {
                 old.first_run = run;

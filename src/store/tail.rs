@@ -100,7 +100,7 @@ impl TailStopper {
 }
 
 /// Files whose lines the cockpit shows.
-const SHOWN_FILES: [&str; 7] = [
+const SHOWN_FILES: [&str; 8] = [
     "runs.ndjson",
     "triage.ndjson",
     "fixes.ndjson",
@@ -108,6 +108,7 @@ const SHOWN_FILES: [&str; 7] = [
     "snoozes.ndjson",
     "ratings.ndjson",
     "questions.ndjson",
+    super::TEAM_FILE,
 ];
 /// Minimum time between two returns of [`StoreTail::wait`], so that a busy worker does not cause constant redraws.
 const MIN_CHANGE_INTERVAL: Duration = Duration::from_millis(100);

@@ -248,12 +248,10 @@ impl<'a> UndoStacks<'a> {
     fn from_log(log: TriageLog<'a>, actor: Actor) -> Self {
         let (mut done, mut undone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
         let present = log.decisions.iter().map(|line| (&line.finding_id, line.status)).collect();
-        let decided = log.decisions.iter().map(|line| LineStep {
-            at: line.at,
-            actor: line.actor,
-            action: line.action,
-            group: &line.group,
-        });
+        // What another machine has decided is undone there.
+        let own = log.decisions.iter().filter(|line| line.team.is_none());
+        let decided =
+            own.map(|line| LineStep { at: line.at, actor: line.actor, action: line.action, group: &line.group });
         let mut steps: Vec<LineStep<'_>> = decided.collect();
         if !log.snoozes.is_empty() || !log.ratings.is_empty() {
             steps.extend(log.snoozes.iter().map(ValueLine::step));
@@ -324,7 +322,8 @@ impl<'a> UndoStacks<'a> {
     ) -> Option<Vec<Disposition>> {
         let sets = log
             .iter()
-            .filter(|line| line.actor == self.actor && line.action == TriageAction::Set && line.group == group);
+            .filter(|line| line.actor == self.actor && line.action == TriageAction::Set && line.group == group)
+            .filter(|line| line.team.is_none());
         let lines: Vec<Disposition> = sets
             .filter_map(|set| {
                 let (from, to) = match action {
@@ -368,6 +367,7 @@ mod tests {
             group: group.into(),
             run_id: None,
             merged_into: None,
+            team: None,
         }
     }
 

@@ -46,7 +46,7 @@ use crate::domain::{ContextRecord, FindingStatus, RunStatus};
 use crate::policy::Freshness;
 use crate::report::activity::ActivityState;
 use crate::runner::{BUILTIN_REVIEWER, CostLimit, FreshnessFacts, ReviewerTerms, UnreviewedChange, WatchState};
-use crate::store::{FindingRow, Heartbeat, RunRow, StoreView};
+use crate::store::{FindingRow, Heartbeat, RunRow, StoreView, TeamStatus};
 
 /// Panes of the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -180,6 +180,8 @@ pub struct StoreState {
     pub freshness: Arc<FreshnessFacts>,
     /// State of the watcher and of the snooze.
     pub watch: WatchState,
+    /// State of the exchange with the team; `None` without a team.
+    pub team: Option<TeamStatus>,
     /// All fixes.
     pub fixes: Arc<FixIndex>,
     /// Store problem, shown until it is resolved.

@@ -40,7 +40,7 @@ use crate::runner::{
     FreshnessFacts, ScopeComparer, Services, SnoozeWish, SnoozedFindings, WatchState, rate_findings, snooze_findings,
 };
 use crate::store::triage::{self, UndoOutcome};
-use crate::store::{Store, StoreChange, StoreError, StoreView, WatcherStatus};
+use crate::store::{Store, StoreChange, StoreError, StoreView, TeamStatus, WatcherStatus};
 
 /// Name prefix of the threads whose panics are caught, so that a panic does not reset the terminal.
 pub const WORKER: &str = "revdeck-cockpit-";
@@ -202,6 +202,7 @@ impl Effects {
             AppCommand::Cancel(run) => self.send_to(&self.control, RunnerRequest::Cancel(run)),
             AppCommand::Pause(run) => self.send_to(&self.control, RunnerRequest::Pause(run)),
             AppCommand::Resume(run) => self.send_to(&self.control, RunnerRequest::Resume(run)),
+            AppCommand::Sync => self.send_to(&self.control, RunnerRequest::Sync),
             AppCommand::Watch => self.send_to(&self.control, RunnerRequest::Watch),
             AppCommand::Snooze(text) => self.send_to(&self.control, RunnerRequest::Snooze(text)),
             AppCommand::SaveFilter(change) => self.send_to(&self.control, RunnerRequest::SaveFilter(change)),
@@ -328,6 +329,7 @@ fn follow_store(
     let (mut working, mut pulses) = (Vec::new(), Vec::new());
     let (mut decided, mut questions) = ((0, 0), NewAnswers::new(store));
     let mut snoozed = SnoozedFindings::default();
+    let mut team = None;
     let mut changed = StoreChange::Store;
     loop {
         if changed == StoreChange::Store {
@@ -339,6 +341,7 @@ fn follow_store(
                 return;
             }
             let is_heard = read_fixes(store, messages, &mut fixes) && questions.send_new(store, messages);
+            let is_heard = is_heard && read_team(store, messages, &mut team);
             if !is_heard || !count_decisions(store, zone, messages, &mut decided) {
                 return;
             }
@@ -448,6 +451,18 @@ fn read_fixes(store: &Store, messages: &MessageSender, known: &mut u64) -> bool 
         Ok(fixes) => {
             *known = length;
             messages.send(AppMessage::Fixes(Arc::new(FixIndex::new(fixes)))).is_ok()
+        }
+        Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
+    }
+}
+
+/// Sends the state of the exchange with the team if it has changed. Returns false if the receiver is gone.
+fn read_team(store: &Store, messages: &MessageSender, known: &mut Option<TeamStatus>) -> bool {
+    match store.team_status() {
+        Ok(team) if team == *known => true,
+        Ok(team) => {
+            known.clone_from(&team);
+            messages.send(AppMessage::Team(team)).is_ok()
         }
         Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
     }
@@ -578,6 +593,7 @@ fn apply_triage_order(store: &Store, ambient: &ClockAndIds, order: &TriageOrder)
                     group: group.clone(),
                     run_id: None,
                     merged_into: None,
+                    team: None,
                 })
             };
             let decided = store.decide(|log| lines.iter().map(|line| disposition(log, line)).collect::<Result<_, _>>());

@@ -21,6 +21,8 @@ pub struct FindingFilter {
     statuses: Vec<FindingStatus>,
     /// Treatment of the findings that are out of sight for a time.
     snoozed: SnoozedTerm,
+    /// True for findings about which people disagree only.
+    disputed: bool,
     priorities: [bool; 4],
     /// Kinds whose name contains one of the typed words.
     kinds: Vec<Kind>,
@@ -61,6 +63,8 @@ pub struct FilterOverrides {
     pub seen: HashSet<String>,
     /// Findings that are out of sight for a time.
     pub snoozed: Arc<SnoozedFindings>,
+    /// Ids of the findings about which members of the team disagree.
+    pub disputed: Arc<HashSet<String>>,
 }
 
 impl FilterOverrides {
@@ -123,6 +127,7 @@ impl FindingFilter {
                     }
                 }
                 "snoozed" => self.snoozed = SnoozedTerm::Wanted,
+                "disputed" => self.disputed = true,
                 "decided" => self.statuses.extend([S::Addressed, S::Dismissed, S::Obsolete]),
                 "all" => self.statuses.extend(S::ALL),
                 value => {
@@ -215,7 +220,8 @@ impl FindingFilter {
                 }
                 let row = view.finding(*index);
                 let status = known.status_of(&row);
-                (self.matches_status(status, known.snoozed.hides(row.id, status))
+                ((!self.disputed || known.disputed.contains(row.id))
+                    && self.matches_status(status, known.snoozed.hides(row.id, status))
                     && self.matches_rest(&row, is_reported))
                     || (!known.pinned.is_empty() && known.pinned.contains(row.id))
             })
@@ -254,9 +260,8 @@ const TERM_NAMES: [&str; 5] = ["status:", "p:", "kind:", "path:", "run:"];
 fn list_values(name: &str) -> Vec<String> {
     match name {
         "status" | "s" => {
-            ["undecided", "open", "unresolved", "addressed", "dismissed", "obsolete", "decided", "snoozed", "all"]
-                .map(str::to_owned)
-                .to_vec()
+            let words = ["undecided", "open", "unresolved", "addressed", "dismissed", "obsolete"];
+            words.into_iter().chain(["decided", "snoozed", "disputed", "all"]).map(str::to_owned).collect()
         }
         "p" | "priority" => ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
         "kind" | "k" => Kind::ALL.iter().map(|kind| kind.word().to_owned()).collect(),

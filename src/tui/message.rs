@@ -21,7 +21,7 @@ use crate::runner::{
     SnoozeWish, SnoozedFindings, WatchState, WrittenComment,
 };
 use crate::store::triage::UndoOutcome;
-use crate::store::{Heartbeat, StoreView};
+use crate::store::{Heartbeat, StoreView, TeamStatus};
 
 /// Event for the cockpit.
 #[derive(Debug)]
@@ -151,6 +151,8 @@ pub enum AppMessage {
     Rated(Result<Vec<FindingRating>, String>),
     /// Result of snoozing findings: the stored lines.
     SnoozeStored(Result<Vec<FindingSnooze>, String>),
+    /// State of the exchange with the team; `None` without a team.
+    Team(Option<TeamStatus>),
     /// Findings that are out of sight for a time.
     Snoozed(Arc<SnoozedFindings>),
     /// Data for a view.
@@ -179,7 +181,7 @@ pub enum AppMessage {
     ProgramEnded(Result<String, String>),
     /// State of the watcher and of the snooze.
     Watch(WatchState),
-    /// Result of starting or stopping the watcher, or of a snooze.
+    /// Result of starting or stopping the watcher, of a snooze, or of starting an exchange with the team.
     Watched(Result<String, String>),
     /// Result of writing the theme into the settings.
     ThemeKept(Result<String, String>),
@@ -343,6 +345,8 @@ pub enum AppCommand {
     Resume(RunId),
     /// Starts a watcher, or stops the current one.
     Watch,
+    /// Exchanges records with the team.
+    Sync,
     /// Pauses automatic reviews for the typed duration.
     Snooze(String),
     /// Has the terminal report the mouse, or not.

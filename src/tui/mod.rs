@@ -252,9 +252,12 @@ fn load_options(services: &Services, keymap: Keymap, (columns, rows): (u16, u16)
     }
 }
 
-/// Returns false if the locale of the environment has another encoding than UTF-8. Without a locale, the terminal is taken
-/// to show Unicode, as nearly all do.
+/// Returns false on the Linux console, whose fonts have 256 or 512 characters, and if the locale of the environment has another
+/// encoding than UTF-8. Without a locale, the terminal is taken to show Unicode, as nearly all do.
 pub fn can_show_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
+    if variable("TERM").is_some_and(|term| term == "linux") {
+        return false;
+    }
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| variable(name).filter(|it| !it.is_empty()));
     locale.is_none_or(|locale| {
         let locale = locale.to_ascii_lowercase();
@@ -602,6 +605,7 @@ mod locale_tests {
         for (pairs, expected) in [
             (&[][..], true),
             (&[("LANG", "de_DE.UTF-8")], true),
+            (&[("LANG", "de_DE.UTF-8"), ("TERM", "linux")], false),
             (&[("LANG", "C.utf8")], true),
             (&[("LANG", "C")], false),
             (&[("LANG", "de_DE.ISO-8859-1")], false),

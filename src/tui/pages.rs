@@ -25,8 +25,8 @@ pub use questions::render_questions;
 pub(crate) use crate::report::figures::{format_brief, format_dollars, format_thousands};
 
 use crate::domain::{
-    Actor, Finding, FindingNote, FindingRating, FindingSnooze, FindingStatus, NoteKind, Priority, ReportedProblem,
-    RunRecord, Source, TriageAction, text,
+    Actor, Disposition, Finding, FindingNote, FindingRating, FindingSnooze, FindingStatus, NoteKind, Priority,
+    ReportedProblem, RunRecord, Source, TriageAction, text,
 };
 use crate::report::text::describe_review;
 use crate::report::{describe_snooze_end, panel};
@@ -444,7 +444,7 @@ pub fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc
         entry(doc, when(seen.run.created_at), what);
     }
     for line in &page.history {
-        let who = name_actor(line.actor);
+        let who = name_author(line);
         let what = match line.action {
             TriageAction::Set => format!("{} by {who}", line.status),
             TriageAction::Undo => format!("{} again: {who} took it back", line.status),
@@ -467,6 +467,11 @@ pub fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc
         };
         entry(doc, when(*at), format!("{what} by {}: {text}", name_actor(*actor)));
     }
+}
+
+/// Returns the words for the author of a decision in a sentence to the user: who it was elsewhere, if the team sent it.
+fn name_author(line: &Disposition) -> String {
+    line.describe_team_author().unwrap_or_else(|| name_actor(line.actor).to_owned())
 }
 
 /// Returns the word for an actor in a sentence to the user.

@@ -25,6 +25,7 @@ pub(super) enum RunnerRequest {
     Cancel(RunId),
     Pause(RunId),
     Resume(RunId),
+    Sync,
     Watch,
     Snooze(String),
     KeepTheme(String),
@@ -65,6 +66,7 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
                 services.control().pause(&run),
                 "pauses as soon as the answer is in",
             )),
+            RunnerRequest::Sync => AppMessage::Watched(start_sync(services)),
             RunnerRequest::Watch => AppMessage::Watched(toggle_watch(services)),
             RunnerRequest::Snooze(text) => AppMessage::Watched(snooze(services, &text)),
             RunnerRequest::KeepTheme(name) => AppMessage::ThemeKept(keep_theme(services, &name)),
@@ -204,6 +206,14 @@ fn toggle_watch(services: &Services) -> Result<String, String> {
             Err(format!("nobody watches: {} says why", services.watcher().watch_log_path().display()))
         }
         Err(error) => Err(format!("nobody watches: {error}")),
+    }
+}
+
+/// Starts an exchange with the team in a process of its own; its end changes the header.
+fn start_sync(services: &Services) -> Result<String, String> {
+    match services.team().start_sync() {
+        Ok(()) => Ok("exchanging records with the team; the header says when it is done".to_owned()),
+        Err(error) => Err(format!("nothing was exchanged: {error}")),
     }
 }
 

@@ -55,6 +55,7 @@ mod smells;
 mod stats;
 mod store;
 mod storm;
+mod team;
 mod tools;
 #[allow(dead_code, reason = "shared with the example and the cockpit's own tests")]
 #[path = "../../benches/support/turns.rs"]

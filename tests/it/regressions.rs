@@ -49,6 +49,7 @@ fn concurrent_undos_take_back_one_decision_each() {
             group: format!("t_{n}"),
             run_id: None,
             merged_into: None,
+            team: None,
         };
         store.append_dispositions(&[line]).expect("written");
     }

@@ -108,6 +108,7 @@ fn disposition(n: usize, status: FindingStatus, group: &str) -> Disposition {
         group: group.into(),
         run_id: None,
         merged_into: None,
+        team: None,
     }
 }
 

@@ -42,7 +42,8 @@ impl FindingSettlement<'_> {
             let dismissed = said.get(&finding.finding_id).map(|(_, last)| last);
             let held_by = if let Some(last) = dismissed.filter(|last| last.status == FindingStatus::Dismissed) {
                 let day = last.at.strftime("%Y-%m-%d");
-                Some((SuppressionReason::Dismissed, format!("dismissed on {day} because {}", last.reason)))
+                let by = last.describe_team_author().map(|who| format!(" by {who}")).unwrap_or_default();
+                Some((SuppressionReason::Dismissed, format!("dismissed on {day}{by} because {}", last.reason)))
             } else if let Some(since) = muted.get(&finding.kind).filter(|_| may_mute(finding.kind).is_ok()) {
                 let (kind, day) = (finding.kind, since.strftime("%Y-%m-%d"));
                 let text = format!("{kind} is muted since {day}; `revdeck unmute {kind}` has it raised again");

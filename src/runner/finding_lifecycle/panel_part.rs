@@ -122,6 +122,7 @@ impl FindingSettlement<'_> {
                 group: run.to_string(),
                 run_id: Some(run.clone()),
                 merged_into: Some(into.clone()),
+                team: None,
             })
         });
         undecided.collect()

@@ -144,6 +144,7 @@ impl LifecycleFixture {
             group: "g".to_owned(),
             run_id: None,
             merged_into: None,
+            team: None,
         };
         self.services.store.append_dispositions(&[line]).expect("stored");
     }

@@ -376,6 +376,7 @@ impl Fixer<'_> {
                     group: group.clone(),
                     run_id: None,
                     merged_into: None,
+                    team: None,
                 })
             });
             Ok::<_, StoreError>(lines.collect())

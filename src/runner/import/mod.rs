@@ -171,6 +171,7 @@ impl Importer<'_> {
             attempt: 1,
             follow_up_count: 0,
             follow_up_of: None,
+            team: None,
             usage: RunUsage::default(),
             outcome: RunOutcome::default(),
             decision: format!("imported from {}", request.origin),

@@ -527,6 +527,7 @@ impl Launcher<'_> {
             attempt: 0,
             follow_up_count: 0,
             follow_up_of: follow_up_of.map(|fix| fix.fix_id.clone()),
+            team: None,
             usage: RunUsage { prompt_estimate: launch_request.prompt_estimate, ..RunUsage::default() },
             outcome: RunOutcome { coverage: expected_coverage(snapshot, RunStatus::Pending), ..RunOutcome::default() },
             decision: String::new(),
@@ -571,6 +572,11 @@ impl Launcher<'_> {
         Ok(locked.annotate_run(id, |run| {
             run.subject.epoch = epoch;
             run.subject.triage_bytes = Some(input.triage_bytes);
+            if run.team.is_some() && run.subject.worktree.is_empty() {
+                // From now on, it is a review of this worktree, and assistants here hear of it.
+                run.subject.worktree.clone_from(&input.policy_request.worktree);
+                run.subject.branch.clone_from(&input.policy_request.branch);
+            }
             run.links.superseded_by = None;
             run.usage.saved_token_estimate =
                 run.usage.saved_token_estimate.saturating_add(decision.saved_token_estimate);

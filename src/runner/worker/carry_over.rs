@@ -271,6 +271,8 @@ impl RunWorker<'_> {
             let Some(output) = services.store.output(run)? else { continue };
             let hunks = hunks.get().map(Vec::as_slice).unwrap_or_default();
             let then = output.run.subject.snapshot_commit.clone();
+            // A run of another machine may have reviewed code that was never committed.
+            let is_known = services.repo.tree_id(&then).is_ok();
             for mut finding in self.collect_reported_findings(output) {
                 let path = finding.repo_relative_path.clone();
                 let (numbers, lines): (Vec<usize>, Vec<LineRange>) = hunks
@@ -291,6 +293,10 @@ impl RunWorker<'_> {
                 let place = if self.record.reviewed_by.name == BUILTIN_REVIEWER {
                     // The keys of the built-in reviewer cover whole files.
                     Some((path, finding.lines()))
+                } else if !is_known {
+                    let from = of.and_then(|of| hunks.get(*of)).map(|hunk| hunk.lines);
+                    let to = hunk.map(|hunk| open[hunk].lines);
+                    from.zip(to).and_then(|(from, to)| Some((path, shift_with_hunk(finding.lines(), from, to)?)))
                 } else {
                     if ground.is_none() {
                         let made = SnapshotFiles::new(&services.repo, &then, &snapshot);
@@ -435,6 +441,16 @@ fn carry_source(earlier: &[EarlierRun], fate: HunkDecision) -> Option<&RunId> {
         HunkDecision::Carry { run, hunk } => Some(&earlier.get(run)?.hunks.get()?.get(hunk)?.from),
         HunkDecision::Send(_) => None,
     }
+}
+
+/// Returns the lines of a finding after its hunk has moved. Equal keys of both hunks mean equal code in the hunk and a few lines
+/// around it; `None` for lines beyond these.
+fn shift_with_hunk(lines: LineRange, from: LineRange, to: LineRange) -> Option<LineRange> {
+    let margin = hunk_keys::MIN_KEY_CONTEXT_LINES;
+    let known = LineRange::new(from.start.saturating_sub(margin).max(1), from.end.saturating_add(margin));
+    let shifted = |line: u32| u32::try_from(i64::from(line) + i64::from(to.start) - i64::from(from.start)).ok();
+    known.contains(lines).then_some(())?;
+    Some(LineRange::new(shifted(lines.start)?.max(1), shifted(lines.end)?.max(1)))
 }
 
 fn to_wanted<'a>(hunk: &OpenHunk<'a>) -> HunkToReview<'a> {

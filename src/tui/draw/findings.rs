@@ -302,6 +302,7 @@ fn draw_finding(
     let is_snoozed = list.overrides.snoozed.hides(finding.id, status);
     let mark = match list.rows.get(at) {
         _ if is_snoozed => Some(("snoozed", Role::Muted)),
+        _ if list.overrides.disputed.contains(finding.id) => Some(("disputed", Role::Warn)),
         Some(index) if app.is_new(*index as usize, finding) => Some(("new", Role::Good)),
         _ => None,
     };

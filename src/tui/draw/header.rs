@@ -63,10 +63,29 @@ fn collect_facts(app: &App) -> Vec<(Cow<'_, str>, Role)> {
             facts.push((format!("{} decided today", number(decided)).into(), Role::Muted));
         }
     }
+    if let Some(team) = team_label(app) {
+        facts.push(team);
+    }
     if let Some(watch) = watch_label(app) {
         facts.push((watch, Role::Faint));
     }
     facts
+}
+
+/// Returns the state of the exchange with the team; `None` without a team. It names a time of the day, not an age: an idle
+/// screen has nothing to draw.
+fn team_label(app: &App) -> Option<(Cow<'static, str>, Role)> {
+    let team = app.store.team.as_ref()?;
+    let number = |count: usize| text::format_thousands(count as u64);
+    Some(match (team.has_failed, team.to_send, team.synced_at) {
+        _ if !team.disputed.is_empty() => (format!("{} disputed", number(team.disputed.len())).into(), Role::Warn),
+        (true, 0, _) => ("team offline".into(), Role::Warn),
+        (true, waiting, _) => (format!("team offline, {} to send", number(waiting)).into(), Role::Warn),
+        (false, 0, Some(at)) => {
+            (format!("synced {}", app.format_date_or_time(at.as_millisecond())).into(), Role::Faint)
+        }
+        (false, waiting, _) => (format!("{} to send", number(waiting)).into(), Role::Faint),
+    })
 }
 
 /// Returns the label of the watcher or snooze state; `None` if nobody watches and nothing is snoozed.

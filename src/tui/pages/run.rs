@@ -282,6 +282,9 @@ fn render_about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
             .trim_start_matches(" from")
             .replace("from the cli", "from the command line"),
     );
+    if let Some(team) = &run.team {
+        field("ran on", team.machine.as_str());
+    }
     field("asked at", &app.format_date_time(run.created_at));
     if run.status.is_terminal() {
         let took = run.updated_at.as_millisecond().saturating_sub(run.created_at.as_millisecond());

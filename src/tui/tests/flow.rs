@@ -570,6 +570,7 @@ fn undoing_names_what_is_open_again() {
         group: String::new(),
         run_id: None,
         merged_into: None,
+        team: None,
     };
     use FindingStatus as S;
     for (order, statuses, expected) in [

@@ -32,6 +32,7 @@ fn build_disposition(page: &FindingPage, actor: Actor, status: FindingStatus, re
         group: String::new(),
         run_id: None,
         merged_into: None,
+        team: None,
     }
 }
 

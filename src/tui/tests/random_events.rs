@@ -16,9 +16,9 @@ use super::{diff, live};
 use crate::domain::text::is_unsafe;
 use crate::domain::{QuestionRequest, Time};
 use crate::policy::BudgetAmount;
-use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan, WrittenComment};
+use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan, ScopeFingerprints, WrittenComment};
 use crate::store::triage::UndoOutcome;
-use crate::store::{StoreView, StoreViewBuilder};
+use crate::store::{StoreView, StoreViewBuilder, TeamStatus};
 use crate::tui::app::{App, MotionMode, RunSubject};
 use crate::tui::diff::DiffRequest;
 use crate::tui::input::InputParser;
@@ -30,7 +30,7 @@ use crate::tui::{draw, glyphs, update};
 /// Events between two frames.
 const EVENTS_PER_FRAME: usize = 10;
 /// Input that random bytes rarely make: keys with escape sequences, mouse reports, pastes, replies to queries.
-const SEQUENCES: [&str; 26] = [
+const SEQUENCES: [&str; 28] = [
     "\x1b",
     "\x1b[A",
     "\x1b[B",
@@ -48,6 +48,8 @@ const SEQUENCES: [&str; 26] = [
     "\x1b[<0;10;7m",
     "\x1b[<64;300;300M",
     "\x1b[M !!",
+    "\x1b[I",
+    "\x1b[O",
     "\x1b]11;rgb:ffff/ffff/ffff\x1b\\",
     "\x1b[200~\x1b[2Jpaste\r\n\u{202e}\x07\x1b[201~",
     "\x1b[200~",
@@ -159,7 +161,17 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
         AppCommand::Cancel(run) => {
             AppMessage::Cancelled { run: run.to_string(), result: if fails { Err(text()) } else { Ok(text()) } }
         }
-        AppCommand::Watch | AppCommand::Snooze(_) => AppMessage::Watched(if fails { Err(text()) } else { Ok(text()) }),
+        AppCommand::CompareScopes { epoch, scopes } => {
+            let fingerprints = scopes.iter().map(|scope| (scope.to_string(), text())).collect();
+            let look = ScopeFingerprints { epoch, worktree: text(), branch: text(), head: text(), fingerprints };
+            AppMessage::ScopesCompared {
+                result: if fails { Err(text()) } else { Ok(look) },
+                took_ms: dice.below(5_000) as i64,
+            }
+        }
+        AppCommand::Sync | AppCommand::Watch | AppCommand::Snooze(_) => {
+            AppMessage::Watched(if fails { Err(text()) } else { Ok(text()) })
+        }
         AppCommand::PlanQuestion(finding_id) => AppMessage::QuestionPlanned(match fails {
             true => Err(text()),
             false if dice.below(2) == 0 => Ok(QuestionPlan::Stop(QuestionRequest {
@@ -215,6 +227,15 @@ fn event(dice: &mut Dice, parser: &mut InputParser, views: &[Arc<StoreView>]) ->
         1 => return vec![AppMessage::StoreRead { view: dice.pick(views).clone(), written: dice.below(100) as u64 }],
         2 => return vec![AppMessage::StoreTrouble(HOSTILE.to_owned())],
         3 => return vec![AppMessage::Tick],
+        4 if dice.below(2) == 0 => {
+            let team = TeamStatus {
+                synced_at: Some(Time::UNIX_EPOCH),
+                has_failed: dice.below(2) == 0,
+                to_send: dice.below(3),
+                disputed: (0..dice.below(3)).map(|n| support::finding_id(n as u32)).collect(),
+            };
+            return vec![AppMessage::Team(Some(team).filter(|_| dice.below(4) > 0))];
+        }
         4 => return vec![AppMessage::Reconciled(Some(HOSTILE.to_owned()))],
         5 => return vec![AppMessage::Ended(ExitCause::Terminated)],
         6..12 => parser.feed(dice.pick(&SEQUENCES).as_bytes(), &mut inputs),

@@ -297,6 +297,7 @@ pub fn store(app: &mut App, commands: Vec<AppCommand>) -> usize {
                     group: "t_1".into(),
                     run_id: None,
                     merged_into: None,
+                    team: None,
                 })
                 .collect();
             stored += dispositions.len();

@@ -66,6 +66,7 @@ fn disposition(line: &TriageOrderItem, action: TriageAction) -> Disposition {
         group: "t_1".into(),
         run_id: None,
         merged_into: None,
+        team: None,
     }
 }
 

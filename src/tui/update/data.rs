@@ -15,7 +15,7 @@ use super::runs::{position_of_run, rebuild_runs};
 use crate::config::FileOrder;
 use crate::domain::{FindingStatus, RunStatus, Time};
 use crate::runner::SnoozedFindings;
-use crate::store::StoreView;
+use crate::store::{StoreView, TeamStatus};
 
 /// Up to this number of findings, filtering here is faster than a request to the filter thread.
 const MAX_INLINE_FILTER_FINDINGS: usize = 4_000;
@@ -76,6 +76,17 @@ pub fn apply_snoozed(app: &mut App, snoozed: Arc<SnoozedFindings>, commands: &mu
     Arc::make_mut(&mut app.finding_list.overrides).snoozed = snoozed;
     app.detail.stale |= matches!(app.detail.subject, DetailSubject::Finding(_));
     request_filter(app, Arc::clone(&app.store.view), commands);
+}
+
+/// Applies the state of the exchange with the team.
+pub fn apply_team(app: &mut App, team: Option<TeamStatus>, commands: &mut Vec<AppCommand>) {
+    let disputed = team.as_ref().map(|team| team.disputed.clone()).unwrap_or_default();
+    app.store.team = team;
+    if *app.finding_list.overrides.disputed != disputed {
+        Arc::make_mut(&mut app.finding_list.overrides).disputed = Arc::new(disputed);
+        app.detail.stale |= matches!(app.detail.subject, DetailSubject::Finding(_));
+        request_filter(app, Arc::clone(&app.store.view), commands);
+    }
 }
 
 /// Brings the findings back whose snooze is over.

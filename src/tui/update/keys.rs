@@ -283,6 +283,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Cancel => confirm_cancel(app),
         A::Pause => toggle_pause(app, commands),
         A::Watch => toggle_watch(app, commands),
+        A::Sync => sync_team(app, commands),
         A::Snooze => prompt_snooze(app),
         A::Copy => open_copy_menu(app),
         A::CopyPrompt => copy_prompt(app, commands),
@@ -423,6 +424,16 @@ fn toggle_watch(app: &mut App, commands: &mut Vec<AppCommand>) {
     let said = if ends { "asking the watcher to end" } else { "beginning to watch" };
     app.show_notice(NoticeLevel::Info, format!("{said}{}", app.display.glyphs.ellipsis));
     commands.push(AppCommand::Watch);
+}
+
+/// Starts an exchange with the team, or says how to join one.
+fn sync_team(app: &mut App, commands: &mut Vec<AppCommand>) {
+    if app.store.team.is_none() {
+        let said = "this repository has no team here; `revdeck team join` begins one and says what would leave";
+        app.show_notice(NoticeLevel::Info, said.to_owned());
+        return;
+    }
+    commands.push(AppCommand::Sync);
 }
 
 fn open_copy_menu(app: &mut App) {

@@ -125,6 +125,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Noted(result) => triage::apply_noted(app, result),
         AppMessage::Rated(result) => triage::apply_rating(app, result),
         AppMessage::SnoozeStored(result) => triage::apply_snooze(app, result),
+        AppMessage::Team(team) => data::apply_team(app, team, &mut commands),
         AppMessage::Snoozed(snoozed) => data::apply_snoozed(app, snoozed, &mut commands),
         AppMessage::Requested(Ok(reply)) => apply_review_reply(app, &reply),
         AppMessage::Requested(Err(error)) => apply_refusal(app, format!("no review: {error}")),

@@ -312,6 +312,7 @@ mod tests {
             group: String::new(),
             run_id: None,
             merged_into: None,
+            team: None,
         };
         vec![line]
     }

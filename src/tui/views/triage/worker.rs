@@ -163,6 +163,7 @@ mod tests {
             group: ClockAndIds::system().new_run_id().as_str().replacen("ar_", "t_", 1),
             run_id: None,
             merged_into: None,
+            team: None,
         };
         store.decide(|_| Ok::<_, crate::store::StoreError>(vec![line])).expect("stored");
         let counted = count_similar(&store, &view, &finding_id(1));

@@ -1,0 +1,177 @@
+//! `revdeck sync`: exchanges decisions and reviews with the team that the repository has joined.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
+use super::output;
+use super::session::Invocation;
+use crate::config::RequiredAssets;
+use crate::domain::TeamRecord;
+use crate::domain::text::{format_count, sanitize_line};
+use crate::report::TextOptions;
+use crate::runner::{RecordCounts, Services, SyncError, SyncReport};
+
+/// Arguments of `sync`.
+#[derive(Debug, Args)]
+pub struct SyncArgs {
+    /// Where the records are kept, if it must be the place that the repository has joined: otherwise nothing is exchanged
+    #[arg(value_name = "REMOTE")]
+    place: Option<String>,
+    /// Say what would be sent, and exchange nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// With --dry-run: print exactly what would be sent, a record on each line
+    #[arg(long, requires = "dry_run")]
+    show: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", conflicts_with = "show")]
+    format: PlainFormat,
+}
+
+/// Runs `revdeck sync`.
+///
+/// # Errors
+///
+/// Returns an error if the repository has not joined a team, or the place of the records cannot be used.
+pub fn run(invocation: &Invocation, arguments: &SyncArgs) -> Result<CliExitCode, CliError> {
+    let (services, look) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
+    let team = services.team().membership()?;
+    if let Some(place) = arguments.place.as_ref().filter(|place| **place != team.place) {
+        return Err(CliError::usage(format!("this repository keeps its records in {}, not in {place}", team.place))
+            .hint(format!("`revdeck team join {place}` changes it, and says what will leave this machine")));
+    }
+    if arguments.dry_run {
+        return preview(&services, &look, arguments);
+    }
+    let report = services.team().sync()?;
+    match arguments.format {
+        PlainFormat::Json => output::print_json(&to_json(&report))?,
+        PlainFormat::Text => output::print(&format_report(&report, &look))?,
+    }
+    Ok(CliExitCode::Done)
+}
+
+fn preview(services: &Services, look: &TextOptions, arguments: &SyncArgs) -> Result<CliExitCode, CliError> {
+    let records = services.team().preview()?;
+    if arguments.show {
+        records.iter().try_for_each(output::print_json_document)?;
+        return Ok(CliExitCode::Done);
+    }
+    let counts = count_records(&records);
+    if arguments.format == PlainFormat::Json {
+        output::print_json(&crate::report::json::build_versioned([("would_send", counts_to_json(counts))]))?;
+        return Ok(CliExitCode::Done);
+    }
+    let said = match counts.is_empty() {
+        true => "nothing to send\n".to_owned(),
+        false => format!("would send {}{}{}\n", format_counts(counts), look.separator(), "`--show` prints it"),
+    };
+    output::print(&said)?;
+    Ok(CliExitCode::Done)
+}
+
+/// Exchanges records before or after a review. A failure is said and does not stop the review.
+pub fn sync_beside_review(services: &Services, look: &TextOptions) -> Result<(), CliError> {
+    match services.team().sync() {
+        Ok(report) => {
+            output::print_note(format_report(&report, look).trim_end());
+            Ok(())
+        }
+        Err(error @ (SyncError::NotJoined | SyncError::Exclude(_))) => Err(error.into()),
+        Err(error) => {
+            let error = CliError::from(error);
+            output::print_note(&format!("note: no exchange with the team: {}", error.message));
+            if let Some(hint) = error.hint {
+                output::print_note(&format!("  hint: {hint}"));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Formats counts as a part of a sentence.
+pub fn format_counts(counts: RecordCounts) -> String {
+    let parts: Vec<String> = [(counts.decisions, "decision"), (counts.reviews, "review")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format_count(count, word))
+        .collect();
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join(" and ") }
+}
+
+fn format_report(report: &SyncReport, look: &TextOptions) -> String {
+    let dot = look.separator();
+    let place = sanitize_line(&report.place);
+    let mut said = match report.sent.is_empty() && report.received.is_empty() {
+        true => format!("nothing new{dot}{place}, {}", format_count(report.logs, "other machine")),
+        false => format!(
+            "sent {}, received {}{dot}{place}, {}",
+            format_counts(report.sent),
+            format_counts(report.received),
+            format_count(report.logs, "other machine")
+        ),
+    };
+    said.push('\n');
+    if report.applied > 0 {
+        said.push_str(&format!("{} changed by decisions of the team\n", format_count(report.applied, "finding")));
+    }
+    if report.disputes > 0 {
+        let n = format_count(report.disputes, "finding");
+        said.push_str(&format!("people disagree about {n}{dot}`revdeck team` names them\n"));
+    }
+    if report.restored {
+        said.push_str("the records of this machine had disappeared there and were sent again\n");
+    }
+    if report.unknown > 0 {
+        let n = format_count(report.unknown, "record");
+        said.push_str(&format!("{n} of a newer revdeck skipped{dot}a newer version reads them\n"));
+    }
+    for segment in &report.set_aside {
+        said.push_str(&format!("set aside {} of {}: {}\n", segment.segment, segment.log, segment.reason));
+    }
+    said
+}
+
+fn counts_to_json(counts: RecordCounts) -> Value {
+    json!({ "decisions": counts.decisions, "reviews": counts.reviews })
+}
+
+fn to_json(report: &SyncReport) -> Value {
+    crate::report::json::build_versioned([
+        ("place", report.place.clone().into()),
+        ("sent", counts_to_json(report.sent)),
+        ("received", counts_to_json(report.received)),
+        ("applied", report.applied.into()),
+        ("disputes", report.disputes.into()),
+        ("machines", report.logs.into()),
+        ("restored", report.restored.into()),
+        ("skipped", report.unknown.into()),
+        ("set_aside", json!(report.set_aside)),
+    ])
+}
+
+impl From<SyncError> for CliError {
+    fn from(error: SyncError) -> Self {
+        let message = error.to_string();
+        match error {
+            SyncError::NotJoined => Self::usage(message)
+                .hint("`revdeck team join` begins it, and says what will leave this machine; until then nothing does"),
+            SyncError::Exclude(_) => Self::usage(message).hint("a glob is written as in .gitignore"),
+            SyncError::Busy => Self::failed(message).hint("wait for its end, and try again"),
+            SyncError::Team(crate::team::TeamError::Git(error)) => error.into(),
+            SyncError::Team(crate::team::TeamError::Contended { .. }) => {
+                Self::failed(message).hint("nothing is lost; try again")
+            }
+            SyncError::Store(error) => error.into(),
+        }
+    }
+}
+
+/// Returns the counts of records.
+pub fn count_records(records: &[TeamRecord]) -> RecordCounts {
+    let mut counts = RecordCounts::default();
+    records.iter().for_each(|record| counts.add(record));
+    counts
+}

@@ -1,0 +1,299 @@
+//! `revdeck team`: joins and leaves a team, and shows its machines.
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::args::PlainFormat;
+use super::error::{CliError, CliExitCode};
+use super::output;
+use super::session::{Invocation, Session, read_variable};
+use super::sync::{count_records, format_counts};
+use crate::config::RequiredAssets;
+use crate::domain::text::{format_count, sanitize_line};
+use crate::domain::{MachineName, ShareMode};
+use crate::runner::Services;
+use crate::store::{TeamMembership, TeamProgress};
+use crate::team::segment::CI_LOG;
+
+/// Name of the place when none is given.
+const DEFAULT_PLACE: &str = "origin";
+
+/// Arguments of `team`.
+#[derive(Debug, Args)]
+pub struct TeamArgs {
+    #[command(subcommand)]
+    action: Option<TeamAction>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: PlainFormat,
+}
+
+/// Actions of `team`.
+#[derive(Debug, Subcommand)]
+enum TeamAction {
+    /// Take part in the team of this repository: say what will leave this machine, and let `revdeck sync` send it
+    Join(JoinArgs),
+    /// Take part no longer; what was received stays
+    Leave,
+    /// Use the records of a machine no longer
+    Forget(MachineArgs),
+    /// Use the records of a forgotten machine again
+    Remember(MachineArgs),
+}
+
+/// Arguments of `team join`.
+#[derive(Debug, Args)]
+struct JoinArgs {
+    /// Where the records are kept: the name of a git remote, an URL, or the path of a repository
+    #[arg(default_value = DEFAULT_PLACE)]
+    place: String,
+    /// Name of this machine in the team; without it, made from the name of the host
+    #[arg(long, value_name = "NAME")]
+    machine: Option<MachineName>,
+}
+
+/// Arguments of `team forget` and `team remember`.
+#[derive(Debug, Args)]
+struct MachineArgs {
+    /// Name of the machine, as `revdeck team` shows it
+    machine: MachineName,
+}
+
+/// Runs `revdeck team`.
+///
+/// # Errors
+///
+/// Returns an error if an assistant wants to join, the place or machine is unknown, or the store fails.
+pub fn run(invocation: &Invocation, arguments: &TeamArgs) -> Result<CliExitCode, CliError> {
+    let session = invocation.open_reading_session(RequiredAssets::None)?;
+    let Some(action) = &arguments.action else { return show(session, arguments.format) };
+    invocation.actor()?.require_person("decide what leaves this machine")?;
+    match action {
+        TeamAction::Join(join) => join_team(session, join),
+        TeamAction::Leave => leave_team(&session),
+        TeamAction::Forget(MachineArgs { machine }) => forget(session, machine),
+        TeamAction::Remember(MachineArgs { machine }) => remember(session, machine),
+    }
+}
+
+fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliError> {
+    let (services, look) = session.into_runner();
+    let place = &arguments.place;
+    check_place(&services, place)?;
+    // An author is part of every record.
+    if services.team().person().label().is_empty() {
+        return Err(CliError::usage("git has no user.name here, so decisions would have no author")
+            .hint("`git config user.name NAME` and `git config user.email ADDRESS` set them"));
+    }
+    let before = services.store.team_membership()?;
+    if let (Some(name), Some(before)) = (&arguments.machine, &before)
+        && *name != before.machine
+    {
+        return Err(CliError::usage(format!("this machine is called {} in its team", before.machine))
+            .hint("records carry the name of their machine, so it stays; leave --machine out"));
+    }
+    let is_ci = read_variable("CI").is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
+    let machine = match (&arguments.machine, &before) {
+        (Some(name), _) => name.clone(),
+        (None, Some(before)) => before.machine.clone(),
+        (None, None) => new_machine_name(&services, is_ci),
+    };
+    let log = match machine.is_ci() {
+        true => CI_LOG.parse().map_err(CliError::internal)?,
+        false => machine.clone(),
+    };
+    if before.as_ref().is_some_and(|before| before.place != *place || before.log != log) {
+        // Another place, or another log, has nothing of this machine yet.
+        let progress = TeamProgress { forgotten: services.store.team_progress()?.forgotten, ..TeamProgress::default() };
+        let progress = TeamProgress {
+            triage_bytes: services.store.team_progress()?.triage_bytes,
+            runs_bytes: services.store.team_progress()?.runs_bytes,
+            ..progress
+        };
+        services.store.write_team_progress(&progress)?;
+    }
+    let now = services.ambient.now();
+    let team = TeamMembership { machine, log, place: place.clone(), joined_at: now, left_at: None };
+    services.store.write_team_membership(&team)?;
+    let waiting = count_records(&services.team().preview()?);
+    let dot = look.separator();
+    let mut said = format!("{} takes part{dot}records are kept in {}\n\n", team.machine, sanitize_line(place));
+    said.push_str(&describe_sharing(&services));
+    said.push_str(&format!(
+        "\nNothing has left yet. The first `revdeck sync` sends {}; `revdeck sync --dry-run --show` prints it.\n\
+         What was sent cannot be called back.\n",
+        format_counts(waiting)
+    ));
+    output::print(&said)?;
+    Ok(CliExitCode::Done)
+}
+
+/// Checks that a place can be a git remote. It is not asked: joining works offline.
+fn check_place(services: &Services, place: &str) -> Result<(), CliError> {
+    let is_remote = services.repo.remote_url(place).is_some();
+    let is_elsewhere = place.contains(['/', ':', '\\']) || std::path::Path::new(place).is_dir();
+    if place.is_empty() || place.starts_with('-') || !(is_remote || is_elsewhere) {
+        let names = services.repo.remote_names();
+        let there_are = match names.is_empty() {
+            true => "this repository has no remote; an URL or the path of a bare repository works, too".to_owned(),
+            false => format!("there are: {}; an URL or a path works, too", names.join(", ")),
+        };
+        return Err(CliError::usage(format!("{place:?} is no git remote of this repository")).hint(there_are));
+    }
+    Ok(())
+}
+
+fn new_machine_name(services: &Services, is_ci: bool) -> MachineName {
+    let id = services.ambient.new_run_id().to_string().to_lowercase();
+    let unique: String = id.chars().rev().take(8).collect();
+    match is_ci {
+        true => MachineName::from_host("ci", &unique),
+        false => MachineName::from_host(&crate::runner::host_name(), &unique),
+    }
+}
+
+fn describe_sharing(services: &Services) -> String {
+    let settings = &services.settings.team;
+    let what = match settings.share {
+        ShareMode::Decisions => "decisions about findings: id, status, reason, author and time",
+        ShareMode::Findings => {
+            "decisions about findings (id, status, reason, author, time), and completed reviews: commits, branch, paths, \
+             the words of findings, coverage, tokens and cost; no code"
+        }
+        ShareMode::All => {
+            "decisions about findings (id, status, reason, author, time), and completed reviews: commits, branch, paths, \
+             the words of findings with the quoted code and proposed changes, coverage, tokens and cost"
+        }
+    };
+    let mut said = format!(
+        "Leaves with share = \"{}\": {what}.\nNever leaves: secrets (masked), prompts, answers of models, other code, settings.\n",
+        settings.share
+    );
+    if !settings.exclude.is_empty() {
+        let globs: Vec<String> = settings.exclude.iter().map(|glob| sanitize_line(glob).into_owned()).collect();
+        said.push_str(&format!("Excluded paths: {}\n", globs.join(", ")));
+    }
+    said
+}
+
+fn leave_team(session: &Session) -> Result<CliExitCode, CliError> {
+    let Some(team) = session.store.team_membership()?.filter(|team| team.left_at.is_none()) else {
+        output::print("takes part in no team\n")?;
+        return Ok(CliExitCode::Done);
+    };
+    let place = sanitize_line(&team.place).into_owned();
+    let log = team.log.clone();
+    let team = TeamMembership { left_at: Some(session.ambient.now()), ..team };
+    session.store.write_team_membership(&team)?;
+    output::print(&format!(
+        "{} takes part no longer{}what was sent stays in {place}: `git push {place} --delete refs/revdeck/team/{log}` removes it there\n",
+        team.machine,
+        session.look.separator()
+    ))?;
+    Ok(CliExitCode::Done)
+}
+
+fn forget(session: Session, machine: &MachineName) -> Result<CliExitCode, CliError> {
+    let (services, look) = session.into_runner();
+    let was_known = services.team().forget(machine)?;
+    let known = if was_known { "is forgotten" } else { "was not known; it will not be read" };
+    output::print(&format!(
+        "{machine} {known}{}its decisions and reviews that are here stay, new ones are not read\n",
+        look.separator()
+    ))?;
+    Ok(CliExitCode::Done)
+}
+
+fn remember(session: Session, machine: &MachineName) -> Result<CliExitCode, CliError> {
+    let (services, _) = session.into_runner();
+    let said = match services.team().remember(machine)? {
+        true => "is read again from the next `revdeck sync` on",
+        false => "was not forgotten",
+    };
+    output::print(&format!("{machine} {said}\n"))?;
+    Ok(CliExitCode::Done)
+}
+
+fn show(session: Session, format: PlainFormat) -> Result<CliExitCode, CliError> {
+    let (services, look) = session.into_runner();
+    let team = services.store.team_membership()?;
+    let progress = services.store.team_progress()?;
+    if format == PlainFormat::Json {
+        let waiting = match services.team().membership() {
+            Ok(_) => Some(services.store.count_unsent(&progress)?.total()),
+            Err(_) => None,
+        };
+        output::print_json(&crate::report::json::build_versioned([
+            ("membership", json!(team)),
+            ("share", services.settings.team.share.word().into()),
+            ("to_send", json!(waiting)),
+            ("synced_at", json!(progress.synced_at)),
+            ("failure", json!(progress.failure)),
+            ("machines", json!(progress.logs)),
+            ("forgotten", json!(progress.forgotten)),
+            ("disputes", json!(progress.disputes)),
+            ("set_aside", json!(progress.set_aside)),
+        ]))?;
+        return Ok(CliExitCode::Done);
+    }
+    let Some(team) = team.filter(|team| team.left_at.is_none()) else {
+        output::print("takes part in no team: nothing leaves this machine\n`revdeck team join` says what would\n")?;
+        return Ok(CliExitCode::Done);
+    };
+    let dot = look.separator();
+    let mut said = format!("{}{dot}{}", team.machine, sanitize_line(&team.place));
+    said.push_str(&match progress.synced_at {
+        Some(at) => format!("{dot}synced {} ago", look.format_age(at)),
+        None => format!("{dot}never synced"),
+    });
+    let waiting = services.store.count_unsent(&progress)?.total();
+    said.push_str(&format!(
+        "{dot}{}\n",
+        if waiting == 0 { "all sent".to_owned() } else { format!("{waiting} to send") }
+    ));
+    if let Some(failure) = &progress.failure {
+        said.push_str(&format!("the last exchange failed: {}\n", sanitize_line(failure)));
+    }
+    said.push_str(&format!("\n{}", describe_sharing(&services)));
+    said.push_str(&format_machines(&progress, &look));
+    said.push_str(&format_disputes(&progress));
+    for segment in &progress.set_aside {
+        said.push_str(&format!(
+            "set aside {} of {}: {}\n",
+            sanitize_line(&segment.segment),
+            segment.log,
+            sanitize_line(&segment.reason)
+        ));
+    }
+    output::print(&said)?;
+    Ok(CliExitCode::Done)
+}
+
+fn format_machines(progress: &TeamProgress, look: &crate::report::TextOptions) -> String {
+    if progress.logs.is_empty() {
+        return "\nno other machine yet\n".to_owned();
+    }
+    let dot = look.separator();
+    let mut said = String::from("\n");
+    for (name, log) in &progress.logs {
+        let age = log.received_at.map(|at| format!("{dot}{} ago", look.format_age(at))).unwrap_or_default();
+        let records = format_count(usize::try_from(log.records).unwrap_or(usize::MAX), "record");
+        said.push_str(&format!("{name}  {records}{age}{dot}{}\n", sanitize_line(&log.signed)));
+    }
+    for name in &progress.forgotten {
+        said.push_str(&format!("{name}  forgotten\n"));
+    }
+    said
+}
+
+fn format_disputes(progress: &TeamProgress) -> String {
+    let mut said = String::new();
+    for (finding, sides) in &progress.disputes {
+        let words: Vec<String> = sides
+            .iter()
+            .map(|side| format!("{} ({}) says {}", sanitize_line(&side.person), side.machine, side.status))
+            .collect();
+        said.push_str(&format!("{finding}  disputed: {}; the first one stands\n", words.join(", ")));
+    }
+    if said.is_empty() { said } else { format!("\n{said}") }
+}

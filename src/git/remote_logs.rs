@@ -1,0 +1,347 @@
+//! Keeps append-only logs in refs of a remote: one ref for each writer, whose commit holds the segments of the log as files.
+//!
+//! Invariants:
+//! - Only the writer of a log moves its ref, and never by force: a log that has moved is read again, and the segments go on
+//!   top of it.
+//! - Nothing of the user is touched: no branch, no index, no file, no hook, no `FETCH_HEAD`. Fetched logs stand below
+//!   [`TRACKING_REFS`], apart for each remote.
+//! - The remote is reached by the git program, so that its credentials, proxies and ssh settings apply. It never asks for
+//!   anything.
+
+use std::process::{Command, Output};
+
+use git2::{ErrorCode, ObjectType, Oid, Signature};
+
+use super::{GitError, Repo, git_command};
+
+/// Prefix of the logs' refs at the remote.
+const LOG_REFS: &str = "refs/revdeck/team/";
+/// Prefix of the refs that hold fetched logs here.
+const TRACKING_REFS: &str = "refs/revdeck/team-logs/";
+/// Ending of the files that are segments.
+const SEGMENT_ENDING: &str = ".ndjson";
+/// Maximum number of logs of a remote that are read. A team that has more uses one log for continuous integration.
+const MAX_LOGS: usize = 2_000;
+/// Message of the commits.
+const COMMIT_MESSAGE: &str = "revdeck: records of reviews for the team\n";
+
+/// Log at a remote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteLog {
+    /// Last part of the ref.
+    pub name: String,
+    /// Id of its commit in hexadecimal.
+    pub commit: String,
+}
+
+/// Segment of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogSegment {
+    /// Name of the file.
+    pub name: String,
+    /// Id of the content in hexadecimal.
+    pub blob: String,
+    /// Size of the content in bytes.
+    pub bytes: u64,
+}
+
+/// Outcome of a push.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PushOutcome {
+    /// The log has the segments.
+    Pushed,
+    /// The log has moved since it was read.
+    Moved,
+}
+
+/// Signature of a log's commit, as git verifies it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum LogSignature {
+    /// There is none.
+    #[default]
+    None,
+    /// By a key that git's configuration trusts, and its owner.
+    Trusted(String),
+    /// By a key that git's configuration does not know.
+    Unknown,
+    /// It does not fit the content.
+    Bad,
+}
+
+/// Whether to sign a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SigningMode {
+    /// As `commit.gpgSign` says.
+    AsConfigured,
+    /// Always, by the key of git's configuration.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Repo {
+    /// Returns `user.email` of git's configuration.
+    pub fn user_email(&self) -> Option<String> {
+        let config = self.inner.config().and_then(|mut config| config.snapshot()).ok()?;
+        config.get_string("user.email").ok().filter(|email| !email.trim().is_empty())
+    }
+
+    /// Returns the names of the remotes, in git's order.
+    pub fn remote_names(&self) -> Vec<String> {
+        let Ok(names) = self.inner.remotes() else { return Vec::new() };
+        names.iter().filter_map(|name| name.ok().flatten().map(str::to_owned)).collect()
+    }
+
+    /// Lists the logs of a remote: a name of a remote, an URL or a path.
+    ///
+    /// # Errors
+    /// Returns an error when the remote cannot be reached.
+    pub fn list_remote_logs(&self, remote: &str) -> Result<Vec<RemoteLog>, GitError> {
+        let mut command = self.remote_command();
+        command.args(["ls-remote", "--refs", "--", remote]).arg(format!("{LOG_REFS}*"));
+        let output = self.run_remote(command, "ls-remote", remote, Vec::new())?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let lines = text.lines().filter_map(|line| line.split_once('\t'));
+        let logs = lines.filter_map(|(commit, name)| {
+            let is_id = Oid::from_str(commit).is_ok();
+            let name = name.strip_prefix(LOG_REFS).filter(|_| is_id)?;
+            Some(RemoteLog { name: name.to_owned(), commit: commit.to_owned() })
+        });
+        Ok(logs.take(MAX_LOGS).collect())
+    }
+
+    /// Fetches logs of a remote, with all their objects, also into a partial clone.
+    ///
+    /// # Errors
+    /// Returns an error when the remote cannot be reached or does not send a log.
+    pub fn fetch_remote_logs(&self, remote: &str, logs: &[RemoteLog]) -> Result<(), GitError> {
+        if logs.is_empty() {
+            return Ok(());
+        }
+        let mut command = self.remote_command();
+        // The progress shows that git does not hang.
+        command.args(["fetch", "--progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]);
+        command.args(["--recurse-submodules=no", "--refmap=", "--stdin"]);
+        if self.promisor_remote().is_some() {
+            command.arg("--no-filter");
+        }
+        command.args(["--", remote]);
+        // Whoever owns a log may have rewritten it; what it said before is kept elsewhere.
+        let refspec = |log: &RemoteLog| format!("+{LOG_REFS}{0}:{1}\n", log.name, tracking_ref(remote, &log.name));
+        let input: String = logs.iter().map(refspec).collect();
+        self.run_remote(command, "fetch", remote, input.into_bytes()).map(|_| ())
+    }
+
+    /// Lists the segments of a fetched log, by name. A file with another ending is no segment.
+    ///
+    /// # Errors
+    /// Returns an error when the commit is not here or cannot be read.
+    pub fn log_segments(&self, commit: &str) -> Result<Vec<LogSegment>, GitError> {
+        let failed = self.git_error("read a log of the team");
+        let id = Oid::from_str(commit).map_err(failed)?;
+        let tree = self.inner.find_commit(id).and_then(|commit| commit.tree()).map_err(failed)?;
+        let odb = self.inner.odb().map_err(failed)?;
+        let mut segments = Vec::new();
+        for entry in tree.iter() {
+            let name = entry.name().unwrap_or_default();
+            if entry.kind() != Some(ObjectType::Blob) || !name.ends_with(SEGMENT_ENDING) {
+                continue;
+            }
+            let (bytes, _) = odb.read_header(entry.id()).map_err(failed)?;
+            segments.push(LogSegment { name: name.to_owned(), blob: entry.id().to_string(), bytes: bytes as u64 });
+        }
+        Ok(segments)
+    }
+
+    /// Returns the last known commit of a remote's log here; `None` before the first fetch or push.
+    pub fn tracked_log(&self, remote: &str, name: &str) -> Option<String> {
+        let reference = self.inner.find_reference(&tracking_ref(remote, name)).ok()?;
+        Some(reference.target()?.to_string())
+    }
+
+    /// Forgets what was fetched from a remote's log. Does nothing when there is nothing.
+    ///
+    /// # Errors
+    /// Returns an error when the ref cannot be deleted.
+    pub fn forget_tracked_log(&self, remote: &str, name: &str) -> Result<(), GitError> {
+        match self.inner.find_reference(&tracking_ref(remote, name)) {
+            Ok(mut reference) => reference.delete().map_err(self.git_error("forget a log of the team")),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(()),
+            Err(error) => Err(self.git_error("forget a log of the team")(error)),
+        }
+    }
+
+    /// Writes a commit that holds exactly these segments (names and contents), on top of `parent`.
+    ///
+    /// # Errors
+    /// Returns an error when git has no name of the user, cannot write, or cannot sign.
+    pub fn write_log_commit(
+        &self,
+        segments: &[(String, Vec<u8>)],
+        parent: Option<&str>,
+        signing: SigningMode,
+    ) -> Result<String, GitError> {
+        let failed = self.git_error("write records for the team");
+        let mut tree = self.inner.treebuilder(None).map_err(failed)?;
+        for (name, content) in segments {
+            let blob = self.inner.blob(content).map_err(failed)?;
+            tree.insert(name, blob, 0o100_644).map_err(failed)?;
+        }
+        let tree = tree.write().map_err(failed)?;
+        if self.is_signing(signing) {
+            return self.write_signed_commit(tree, parent, signing);
+        }
+        let signature = self.log_signature()?;
+        let parent = parent.map(Oid::from_str).transpose().map_err(failed)?;
+        let parent = parent.map(|id| self.inner.find_commit(id)).transpose().map_err(failed)?;
+        let parents: Vec<&git2::Commit<'_>> = parent.iter().collect();
+        let tree = self.inner.find_tree(tree).map_err(failed)?;
+        let commit =
+            self.inner.commit(None, &signature, &signature, COMMIT_MESSAGE, &tree, &parents).map_err(failed)?;
+        Ok(commit.to_string())
+    }
+
+    /// Returns true if a commit will be signed.
+    fn is_signing(&self, signing: SigningMode) -> bool {
+        match signing {
+            SigningMode::Always => true,
+            SigningMode::Never => false,
+            SigningMode::AsConfigured => {
+                let config = self.inner.config().and_then(|mut config| config.snapshot());
+                config.and_then(|config| config.get_bool("commit.gpgSign")).unwrap_or(false)
+            }
+        }
+    }
+
+    fn log_signature(&self) -> Result<Signature<'static>, GitError> {
+        // Hosts refuse authors that they cannot read, so there is no substitute.
+        self.inner.signature().map_err(|_| GitError::NoIdentity { path: self.root() })
+    }
+
+    fn write_signed_commit(&self, tree: Oid, parent: Option<&str>, signing: SigningMode) -> Result<String, GitError> {
+        self.log_signature()?;
+        let mut command = self.remote_command();
+        command.args(["commit-tree", "-S", "-m", COMMIT_MESSAGE.trim_end()]);
+        if let Some(parent) = parent {
+            command.args(["-p", parent]);
+        }
+        command.arg(tree.to_string());
+        let failed =
+            |what| GitError::Unsigned { path: self.root(), what, is_configured: signing != SigningMode::Always };
+        let output = git_command::run_with_input(command, "commit-tree", Vec::new(), self.git_patience)
+            .map_err(|error| failed(error.to_string()))?;
+        let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        match output.status.success() && Oid::from_str(&id).is_ok() {
+            true => Ok(id),
+            false => Err(failed(git_command::error_message(&output.stderr))),
+        }
+    }
+
+    /// Moves a log of a remote to `commit`, which must stand on top of it.
+    ///
+    /// # Errors
+    /// Returns an error when the remote cannot be reached or refuses the ref.
+    pub fn push_log(&self, remote: &str, name: &str, commit: &str) -> Result<PushOutcome, GitError> {
+        let mut command = self.remote_command();
+        command.args(["push", "--porcelain", "--progress", "--no-verify", "--no-follow-tags", "--no-signed"]);
+        command.args(["--recurse-submodules=no", "--", remote]);
+        command.arg(format!("{commit}:{LOG_REFS}{name}"));
+        let output = git_command::run_with_input(command, "push", Vec::new(), self.git_patience)
+            .map_err(|error| self.remote_error("push", remote, error.to_string()))?;
+        if output.status.success() {
+            let id = Oid::from_str(commit).map_err(self.git_error("note a push"))?;
+            self.inner
+                .reference(&tracking_ref(remote, name), id, true, "revdeck: records for the team")
+                .map_err(self.git_error("note a push"))?;
+            return Ok(PushOutcome::Pushed);
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        let rejection = text.lines().find_map(|line| line.strip_prefix("!\t")?.split('\t').nth(1).map(str::to_owned));
+        match rejection {
+            Some(reason)
+                if ["fetch first", "non-fast-forward", "stale info"].iter().any(|word| reason.contains(word)) =>
+            {
+                Ok(PushOutcome::Moved)
+            }
+            // Another push of the same log was quicker.
+            Some(reason) if reason.contains("failed to update ref") || reason.contains("cannot lock ref") => {
+                Ok(PushOutcome::Moved)
+            }
+            Some(reason) => Err(GitError::RefusedRef {
+                remote: remote.to_owned(),
+                name: format!("{LOG_REFS}{name}"),
+                what: crate::domain::text::sanitize_line(&reason).into_owned(),
+            }),
+            None => Err(self.remote_error("push", remote, git_command::error_message(&output.stderr))),
+        }
+    }
+
+    /// Verifies the signature of a log's commit.
+    ///
+    /// # Errors
+    /// Returns an error when the commit cannot be read.
+    pub fn log_commit_signature(&self, commit: &str) -> Result<LogSignature, GitError> {
+        let failed = self.git_error("read a log of the team");
+        let id = Oid::from_str(commit).map_err(failed)?;
+        match self.inner.extract_signature(&id, None) {
+            Ok(_) => {}
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(LogSignature::None),
+            Err(error) => return Err(failed(error)),
+        }
+        let mut command = self.remote_command();
+        command.args(["log", "-1", "--no-show-signature", "--format=%G?%x00%GS", commit, "--"]);
+        let output = git_command::run_with_input(command, "log", Vec::new(), self.git_patience);
+        let Ok(output) = output else { return Ok(LogSignature::Unknown) };
+        let text = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+        Ok(match text.split_once('\0') {
+            Some(("G", signer)) => LogSignature::Trusted(crate::domain::text::sanitize_line(signer).into_owned()),
+            Some(("B" | "R", _)) => LogSignature::Bad,
+            _ => LogSignature::Unknown,
+        })
+    }
+
+    /// Returns the git program for this repository, without hooks.
+    fn remote_command(&self) -> Command {
+        let mut command = Command::new("git");
+        command.args(["-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"]);
+        command.arg("--git-dir").arg(self.inner.path());
+        // Messages are parsed.
+        command.env("LC_ALL", "C");
+        command.env("SSH_ASKPASS_REQUIRE", "never");
+        if !self.has_ssh_command() {
+            command.env("GIT_SSH_COMMAND", "ssh -o BatchMode=yes");
+        }
+        command
+    }
+
+    /// Returns true if the user has chosen the program for ssh.
+    fn has_ssh_command(&self) -> bool {
+        let config = self.inner.config().and_then(|mut config| config.snapshot());
+        ["GIT_SSH_COMMAND", "GIT_SSH"].iter().any(|name| std::env::var_os(name).is_some())
+            || config.is_ok_and(|config| config.get_string("core.sshCommand").is_ok())
+    }
+
+    fn run_remote(&self, command: Command, task: &str, remote: &str, input: Vec<u8>) -> Result<Output, GitError> {
+        let output = git_command::run_with_input(command, task, input, self.git_patience)
+            .map_err(|error| self.remote_error(task, remote, error.to_string()))?;
+        match output.status.success() {
+            true => Ok(output),
+            false => Err(self.remote_error(task, remote, git_command::error_message(&output.stderr))),
+        }
+    }
+
+    fn remote_error(&self, task: &str, remote: &str, what: String) -> GitError {
+        GitError::Remote {
+            path: self.root(),
+            remote: crate::domain::text::sanitize_line(remote).into_owned(),
+            task: task.to_owned(),
+            what,
+        }
+    }
+}
+
+/// Returns the ref that holds a fetched log. Remotes may be URLs, so a hash stands for them.
+fn tracking_ref(remote: &str, name: &str) -> String {
+    let remote: String = blake3::hash(remote.as_bytes()).to_hex().chars().take(12).collect();
+    format!("{TRACKING_REFS}{remote}/{name}")
+}

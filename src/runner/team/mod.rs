@@ -1,0 +1,354 @@
+//! Exchanges decisions and reviews with the other machines of a team.
+//!
+//! An exchange has four steps, each of which can be repeated after a kill without loss or doubling:
+//!
+//! 1. [`own_records`]: new decisions and completed reviews of this machine become records and are appended to `team/own.ndjson`.
+//! 2. The logs at the place are listed. If nothing is new on either side, the exchange ends.
+//! 3. [`received_records`]: new segments of the other logs are checked and appended to `team/received`. Reviews become runs of
+//!    this store. Decisions are merged ([`crate::policy::merge_decisions`]), and what stands is appended to `triage.ndjson`.
+//! 4. Own records that the place does not have are appended to the own log there.
+//!
+//! The order of `triage.ndjson` is the order in which this machine has learned of decisions. So the times of the hybrid
+//! logical clock and the decisions that each decision replaces follow from the file alone, and are never stored apart.
+
+mod own_records;
+mod received_records;
+
+use std::collections::HashSet;
+use std::process::Stdio;
+
+use self::own_records::OwnDecisions;
+use self::received_records::ReceivedRecords;
+use crate::config::SignChoice;
+use crate::domain::text::sanitize_line;
+use crate::domain::{MachineName, TeamPerson, TeamRecord};
+use crate::git::SigningMode;
+use crate::runner::{RunnerError, Services, process};
+use crate::store::{SetAsideSegment, StoreError, TeamMembership, TeamProgress};
+use crate::team::{AppendOutcome, GitBackend, LogVersion, OutgoingFilter, TeamBackend, TeamError, segment};
+
+/// Log of exchanges that a user interface has started.
+const SYNC_LOG: &str = "sync.log";
+/// Number of attempts to append to a log that others write, too.
+const MAX_APPEND_TRIES: u32 = 8;
+
+/// Service that exchanges records with the team.
+#[derive(Clone, Copy)]
+pub struct TeamSync<'a> {
+    pub(in crate::runner) services: &'a Services,
+}
+
+/// Error of an exchange.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    /// The machine takes no part in a team.
+    #[error("this repository has not joined a team here")]
+    NotJoined,
+    /// Another process exchanges records.
+    #[error("another process is exchanging records with the team")]
+    Busy,
+    /// A glob of the settings is wrong.
+    #[error("team.exclude of the settings: {0}")]
+    Exclude(#[from] ignore::Error),
+    /// The place of the logs could not be used.
+    #[error(transparent)]
+    Team(#[from] TeamError),
+    /// The store could not be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Number of decisions and reviews.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RecordCounts {
+    /// Decisions about findings.
+    pub decisions: usize,
+    /// Completed reviews.
+    pub reviews: usize,
+}
+
+impl RecordCounts {
+    /// Counts one more record.
+    pub fn add(&mut self, record: &TeamRecord) {
+        match record {
+            TeamRecord::Decision(_) => self.decisions += 1,
+            TeamRecord::Review(_) => self.reviews += 1,
+        }
+    }
+
+    /// Returns true if both are zero.
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// Outcome of an exchange.
+#[derive(Debug, Clone, Default)]
+pub struct SyncReport {
+    /// Name of the place.
+    pub place: String,
+    /// Records that were sent.
+    pub sent: RecordCounts,
+    /// New records of others.
+    pub received: RecordCounts,
+    /// Decisions of others that changed the status of a finding here.
+    pub applied: usize,
+    /// Findings about which people disagree.
+    pub disputes: usize,
+    /// Number of other logs.
+    pub logs: usize,
+    /// Segments that could not be taken in this exchange.
+    pub set_aside: Vec<SetAsideSegment>,
+    /// Records of types that this version does not know.
+    pub unknown: usize,
+    /// True if the own log had disappeared from its place and was sent again.
+    pub restored: bool,
+}
+
+impl TeamSync<'_> {
+    /// Returns the machine's part in its team.
+    ///
+    /// # Errors
+    ///
+    /// If it takes no part, or the store cannot be read.
+    pub fn membership(&self) -> Result<TeamMembership, SyncError> {
+        self.services.store.team_membership()?.filter(|team| team.left_at.is_none()).ok_or(SyncError::NotJoined)
+    }
+
+    /// Returns the person as git knows it.
+    pub fn person(&self) -> TeamPerson {
+        let repo = &self.services.repo;
+        TeamPerson { name: repo.user_name().unwrap_or_default(), email: repo.user_email().unwrap_or_default() }
+    }
+
+    fn backend(&self, team: &TeamMembership) -> GitBackend<'_> {
+        let signing = match self.services.settings.team.sign {
+            SignChoice::Auto => SigningMode::AsConfigured,
+            SignChoice::Always => SigningMode::Always,
+            SignChoice::Never => SigningMode::Never,
+        };
+        GitBackend::new(&self.services.repo, &team.place, signing)
+    }
+
+    fn filter(&self) -> Result<OutgoingFilter, SyncError> {
+        let settings = &self.services.settings.team;
+        Ok(OutgoingFilter::new(settings.share, &settings.exclude)?)
+    }
+
+    /// Returns the records that the next exchange would send, in their order, without changing anything.
+    ///
+    /// # Errors
+    ///
+    /// If the machine takes no part in a team, or the store cannot be read.
+    pub fn preview(&self) -> Result<Vec<TeamRecord>, SyncError> {
+        let team = self.membership()?;
+        let progress = self.services.store.team_progress()?;
+        let (unsent, _) = self.services.store.own_team_lines(progress.sent_bytes)?;
+        let mut records: Vec<TeamRecord> = unsent.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        records.extend(self.collect_own(&team, &progress)?.records);
+        Ok(records)
+    }
+
+    /// Exchanges records with the team.
+    ///
+    /// # Errors
+    ///
+    /// If the machine takes no part in a team, the place cannot be used, or the store cannot be read or written. What was
+    /// done until then is kept, and the next exchange goes on from there.
+    pub fn sync(&self) -> Result<SyncReport, SyncError> {
+        let team = self.membership()?;
+        let store = &self.services.store;
+        let Some(_lock) = store.lock_team()? else { return Err(SyncError::Busy) };
+        let mut progress = store.team_progress()?;
+        let done = self.exchange(&team, &mut progress);
+        let now = self.services.ambient.now();
+        match &done {
+            Ok(_) => (progress.synced_at, progress.failure) = (Some(now), None),
+            Err(error) => progress.failure = Some(sanitize_line(&error.to_string()).into_owned()),
+        }
+        store.write_team_progress(&progress)?;
+        done
+    }
+
+    fn exchange(&self, team: &TeamMembership, progress: &mut TeamProgress) -> Result<SyncReport, SyncError> {
+        let store = &self.services.store;
+        let backend = self.backend(team);
+        let mut report = SyncReport { place: backend.place().to_owned(), ..SyncReport::default() };
+        let own = self.collect_own(team, progress)?;
+        let mut lines = segment::encode_records(&own.records)
+            .map_err(|source| StoreError::Encode { what: "a record for the team", source })?
+            .concat();
+        store.append_own_team_lines(&std::mem::take(&mut lines))?;
+        (progress.triage_bytes, progress.runs_bytes) = (own.triage_bytes, own.runs_bytes);
+        store.write_team_progress(progress)?;
+        let logs = backend.list_logs()?;
+        let decided = own.records.iter().filter_map(|record| match record {
+            // Whoever decides with knowledge of both sides ends a dispute.
+            TeamRecord::Decision(decision) if progress.disputes.contains_key(&decision.finding_id) => {
+                Some(decision.finding_id.clone())
+            }
+            TeamRecord::Decision(_) | TeamRecord::Review(_) => None,
+        });
+        let received = ReceivedRecords { decided: decided.collect(), ..ReceivedRecords::default() };
+        self.receive(&backend, team, &logs, received, progress, &mut report)?;
+        store.write_team_progress(progress)?;
+        self.send(&backend, team, logs, progress, &mut report)?;
+        report.disputes = progress.disputes.len();
+        report.logs = progress.logs.len();
+        Ok(report)
+    }
+
+    /// Reads what is new in the logs of others, and in the own log if somebody else wrote there.
+    fn receive(
+        &self,
+        backend: &GitBackend<'_>,
+        team: &TeamMembership,
+        logs: &[LogVersion],
+        mut received: ReceivedRecords,
+        progress: &mut TeamProgress,
+        report: &mut SyncReport,
+    ) -> Result<(), SyncError> {
+        let is_new = |log: &&LogVersion| {
+            if progress.forgotten.contains(&log.name) {
+                return false;
+            }
+            match log.name == team.log {
+                true => progress.own_version != log.version,
+                false => progress.logs.get(&log.name).is_none_or(|known| known.version != log.version),
+            }
+        };
+        let new: Vec<LogVersion> = logs.iter().filter(is_new).cloned().collect();
+        if new.is_empty() && received.decided.is_empty() {
+            return Ok(());
+        }
+        backend.fetch_logs(&new)?;
+        for log in &new {
+            self.read_log(backend, team, log, progress, &mut received, report)?;
+        }
+        self.apply_received(team, received, progress, report)
+    }
+
+    /// Starts `revdeck sync` as a process of its own, for a user interface.
+    ///
+    /// # Errors
+    ///
+    /// If the process cannot be started.
+    pub fn start_sync(&self) -> Result<(), RunnerError> {
+        let Services { repo, paths, .. } = self.services;
+        process::reap(process::spawn_detached(repo, paths, &repo.root(), &["sync"], Stdio::null(), SYNC_LOG)?);
+        Ok(())
+    }
+
+    /// Appends to the own log what it does not have yet.
+    fn send(
+        &self,
+        backend: &GitBackend<'_>,
+        team: &TeamMembership,
+        logs: Vec<LogVersion>,
+        progress: &mut TeamProgress,
+        report: &mut SyncReport,
+    ) -> Result<(), SyncError> {
+        let store = &self.services.store;
+        let mut logs = logs;
+        for _ in 0..MAX_APPEND_TRIES {
+            let present = logs.iter().find(|log| log.name == team.log).cloned();
+            if present.is_none() && !progress.own_version.is_empty() {
+                // Somebody has deleted the log; this machine has all of it.
+                (progress.sent_bytes, progress.own_version) = (0, String::new());
+                report.restored = true;
+            }
+            let (mut lines, end) = store.own_team_lines(progress.sent_bytes)?;
+            if let Some(log) = present.as_ref().filter(|log| log.version != progress.own_version) {
+                backend.fetch_logs(std::slice::from_ref(log))?;
+                let there = self.lines_at_place(backend, log)?;
+                lines.retain(|line| !there.contains(line));
+            }
+            if lines.is_empty() {
+                progress.sent_bytes = end;
+                progress.own_version = present.map_or_else(String::new, |log| log.version);
+                return Ok(());
+            }
+            let records: Vec<TeamRecord> = lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+            let segments = pack_lines(&lines);
+            let base = present.as_ref().map(|log| log.version.as_str());
+            match backend.append(&team.log, &segments, base)? {
+                AppendOutcome::Appended(version) => {
+                    records.iter().for_each(|record| report.sent.add(record));
+                    (progress.sent_bytes, progress.own_version) = (end, version);
+                    return Ok(());
+                }
+                AppendOutcome::Moved => logs = backend.list_logs()?,
+            }
+        }
+        let (log, place) = (team.log.clone(), backend.place().to_owned());
+        Err(TeamError::Contended { log, place, tries: MAX_APPEND_TRIES }.into())
+    }
+
+    /// Returns the lines of a fetched log. Bad segments count as empty: they are set aside where they are received.
+    fn lines_at_place(&self, backend: &GitBackend<'_>, log: &LogVersion) -> Result<HashSet<String>, SyncError> {
+        let segments = backend.read_segments(log, None)?;
+        let contents = segments.into_iter().filter_map(|segment| segment.content.ok());
+        Ok(contents
+            .flat_map(|bytes| String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect::<Vec<_>>())
+            .collect())
+    }
+
+    /// Stops using the records of a log: removes what was received from it and reads it no more. Its decisions that stand stay,
+    /// because they were made known to this machine; a person may change them.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be written.
+    pub fn forget(&self, log: &MachineName) -> Result<bool, SyncError> {
+        let store = &self.services.store;
+        let Some(_lock) = store.lock_team()? else { return Err(SyncError::Busy) };
+        let mut progress = store.team_progress()?;
+        let was_known = progress.logs.remove(log).is_some();
+        store.remove_received_team_lines(log)?;
+        if !progress.forgotten.contains(log) {
+            progress.forgotten.push(log.clone());
+        }
+        if let Some(team) = store.team_membership()?
+            && let Err(error) = self.services.repo.forget_tracked_log(&team.place, log.as_str())
+        {
+            tracing::warn!(%log, %error, "what was fetched of a forgotten log stays");
+        }
+        store.write_team_progress(&progress)?;
+        Ok(was_known)
+    }
+
+    /// Reads a forgotten log again from the next exchange on. Returns false if it was not forgotten.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be written.
+    pub fn remember(&self, log: &MachineName) -> Result<bool, SyncError> {
+        let store = &self.services.store;
+        let Some(_lock) = store.lock_team()? else { return Err(SyncError::Busy) };
+        let mut progress = store.team_progress()?;
+        let before = progress.forgotten.len();
+        progress.forgotten.retain(|known| known != log);
+        store.write_team_progress(&progress)?;
+        Ok(progress.forgotten.len() < before)
+    }
+
+    fn collect_own(&self, team: &TeamMembership, progress: &TeamProgress) -> Result<OwnDecisions, SyncError> {
+        own_records::collect(self.services, team, &self.person(), &self.filter()?, progress)
+    }
+}
+
+/// Packs lines into segments of at most the size that readers take.
+fn pack_lines(lines: &[String]) -> Vec<Vec<u8>> {
+    let mut segments: Vec<Vec<u8>> = Vec::new();
+    for line in lines {
+        let fits = |segment: &&mut Vec<u8>| segment.len() + line.len() < segment::MAX_SEGMENT_BYTES;
+        match segments.last_mut().filter(fits) {
+            Some(segment) => segment.extend_from_slice(line.as_bytes()),
+            None => segments.push(line.clone().into_bytes()),
+        }
+        if let Some(segment) = segments.last_mut() {
+            segment.push(b'\n');
+        }
+    }
+    segments
+}

@@ -1,0 +1,234 @@
+//! Collects the decisions and reviews of this machine that are not records for the team yet.
+
+use std::collections::{HashMap, HashSet};
+
+use super::SyncError;
+use crate::domain::{
+    DecisionId, Disposition, FindingId, RunId, SharedDecision, SharedReview, TeamClock, TeamPerson, TeamRecord,
+};
+use crate::runner::Services;
+use crate::store::{StoreError, StoreView, TeamMembership, TeamProgress};
+use crate::team::OutgoingFilter;
+use crate::team::outgoing::is_own_decision;
+use crate::team::segment::MAX_RECORD_BYTES;
+
+/// New records of this machine, and the lengths of the files that they were read from.
+#[derive(Debug, Default)]
+pub struct OwnDecisions {
+    pub records: Vec<TeamRecord>,
+    pub triage_bytes: u64,
+    pub runs_bytes: u64,
+}
+
+/// Collects the records that `team/own.ndjson` does not have.
+pub fn collect(
+    services: &Services,
+    team: &TeamMembership,
+    person: &TeamPerson,
+    filter: &OutgoingFilter,
+    progress: &TeamProgress,
+) -> Result<OwnDecisions, SyncError> {
+    let store = &services.store;
+    let mut own = OwnDecisions { triage_bytes: store.triage_bytes()?, ..OwnDecisions::default() };
+    let (ended, runs_bytes) = store.completed_runs_since(progress.runs_bytes)?;
+    own.runs_bytes = runs_bytes;
+    let has_decisions = own.triage_bytes != progress.triage_bytes;
+    if !has_decisions && ended.is_empty() {
+        return Ok(own);
+    }
+    let known = KnownRecords::load(services)?;
+    if has_decisions {
+        let view = store.view()?;
+        let log = store.triage_log()?;
+        for decision in number_decisions(&log, team, person) {
+            let is_new = known.last_decision.as_ref().is_none_or(|last| decision.id > *last);
+            if is_new && may_leave(&view, filter, &decision.finding_id) {
+                own.records.push(TeamRecord::Decision(filter.clean_decision(decision)));
+            }
+        }
+    }
+    if filter.shares_reviews() {
+        for run in ended.iter().filter(|run| !known.runs.contains(*run)) {
+            own.records.extend(build_review(services, team, person, filter, run)?);
+        }
+    }
+    Ok(own)
+}
+
+/// Records that this machine has made already.
+#[derive(Default)]
+struct KnownRecords {
+    last_decision: Option<DecisionId>,
+    runs: HashSet<RunId>,
+}
+
+impl KnownRecords {
+    fn load(services: &Services) -> Result<Self, StoreError> {
+        let mut known = Self::default();
+        for line in services.store.own_team_lines(0)?.0 {
+            match serde_json::from_str(&line) {
+                Ok(TeamRecord::Decision(decision)) => known.last_decision = known.last_decision.max(Some(decision.id)),
+                Ok(TeamRecord::Review(review)) => drop(known.runs.insert(review.run.run_id)),
+                Err(error) => tracing::warn!(%error, "a line of team/own.ndjson is not readable"),
+            }
+        }
+        Ok(known)
+    }
+}
+
+/// Returns true if the path of a finding may be named. A finding that the store does not know has no path to hide.
+fn may_leave(view: &StoreView, filter: &OutgoingFilter, finding: &FindingId) -> bool {
+    view.finding_index(finding.as_str()).is_none_or(|index| filter.may_name(view.finding(index).path))
+}
+
+/// Gives each decision of this machine its time and what it replaces. The lines stand in the order in which the machine has
+/// learned of them, and name the decisions of others that it has taken over.
+pub fn number_decisions(log: &[Disposition], team: &TeamMembership, person: &TeamPerson) -> Vec<SharedDecision> {
+    let mut numbered = Vec::new();
+    walk_decisions(log, team, |line, id, over| {
+        if is_own_decision(line) {
+            numbered.push(SharedDecision {
+                id: id.clone(),
+                person: person.clone(),
+                actor: line.actor,
+                finding_id: line.finding_id.clone(),
+                status: line.status,
+                reason: line.reason.clone(),
+                at: line.at,
+                action: line.action,
+                over: over.to_vec(),
+            });
+        }
+    });
+    numbered
+}
+
+/// Maximum number of decisions that one names as replaced, the latest ones.
+const MAX_REPLACED: usize = 64;
+
+/// Calls `visit` for each line with its identity and those of the decisions that its author knew and nobody there had replaced.
+/// A line of the engine has an identity, too, by which it can be compared; nobody else sees it.
+pub fn walk_decisions<'a>(
+    log: &'a [Disposition],
+    team: &TeamMembership,
+    mut visit: impl FnMut(&'a Disposition, &DecisionId, &[DecisionId]),
+) {
+    let mut clock = TeamClock::default();
+    let mut competing: HashMap<&FindingId, Vec<DecisionId>> = HashMap::new();
+    for line in log {
+        let id = match &line.team {
+            Some(origin) => {
+                clock = clock.max(origin.id.clock);
+                origin.id.clone()
+            }
+            None => {
+                clock = clock.tick(line.at);
+                DecisionId { clock, machine: team.machine.clone() }
+            }
+        };
+        let known = competing.entry(&line.finding_id).or_default();
+        visit(line, &id, &known[known.len().saturating_sub(MAX_REPLACED)..]);
+        if is_own_decision(line) {
+            known.clear();
+        }
+        if (line.team.is_some() || is_own_decision(line)) && !known.contains(&id) {
+            known.push(id);
+        }
+    }
+}
+
+/// Builds the record of a completed run; `None` if nothing of it may leave, or its result is damaged.
+fn build_review(
+    services: &Services,
+    team: &TeamMembership,
+    person: &TeamPerson,
+    filter: &OutgoingFilter,
+    run: &RunId,
+) -> Result<Option<TeamRecord>, SyncError> {
+    let Some(output) = services.store.output(run)? else { return Ok(None) };
+    // The record may have got more than its result: which run replaced it.
+    let Some(record) = services.store.run(run)? else { return Ok(None) };
+    if output.damage.is_some() {
+        tracing::warn!(%run, "a damaged result is not sent to the team");
+        return Ok(None);
+    }
+    let Some((mut run, findings, coverage)) = filter.clean_review(record, output.findings, output.coverage) else {
+        return Ok(None);
+    };
+    run.owner = person.label().to_owned();
+    let review = SharedReview { machine: team.machine.clone(), person: person.clone(), run, findings, coverage };
+    let record = TeamRecord::Review(Box::new(review));
+    let bytes = serde_json::to_vec(&record).map_err(|source| StoreError::Encode { what: "a review", source })?.len();
+    if bytes > MAX_RECORD_BYTES {
+        tracing::warn!(bytes, "a review is too large for the team");
+        return Ok(None);
+    }
+    Ok(Some(record))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Actor, FindingStatus, TeamOrigin, Time, TriageAction};
+
+    fn team() -> TeamMembership {
+        TeamMembership {
+            machine: "ada-1".parse().expect("a name"),
+            log: "ada-1".parse().expect("a name"),
+            place: "origin".to_owned(),
+            joined_at: Time::UNIX_EPOCH,
+            left_at: None,
+        }
+    }
+
+    fn line(finding: char, actor: Actor, ms: i64, from: Option<(i64, &str)>) -> Disposition {
+        let origin = from.map(|(ms, machine)| TeamOrigin {
+            id: DecisionId { clock: TeamClock { ms, count: 0 }, machine: machine.parse().expect("a name") },
+            person: TeamPerson::default(),
+        });
+        Disposition {
+            finding_id: format!("f_{}", String::from(finding).repeat(16)).parse().expect("an id"),
+            status: FindingStatus::Dismissed,
+            previous: FindingStatus::Open,
+            actor,
+            reason: String::new(),
+            at: Time::from_millisecond(ms).expect("a time"),
+            action: TriageAction::Set,
+            group: String::new(),
+            run_id: None,
+            merged_into: None,
+            team: origin,
+        }
+    }
+
+    #[test]
+    fn decisions_are_later_than_all_that_was_known_and_name_what_they_replace() {
+        let log = [
+            line('a', Actor::User, 100, None),
+            line('a', Actor::Engine, 100, None),
+            line('b', Actor::Assistant, 100, None),
+            // Bob's clock is days ahead.
+            line('a', Actor::User, 900_000, Some((900_000, "bob-1"))),
+            line('a', Actor::User, 200, None),
+            line('b', Actor::User, 900_001, None),
+        ];
+        let numbered = number_decisions(&log, &team(), &TeamPerson::default());
+        let ids: Vec<String> = numbered
+            .iter()
+            .map(|decision| {
+                let name = |id: &DecisionId| format!("{}.{}@{}", id.clock.ms, id.clock.count, id.machine);
+                let over: Vec<String> = decision.over.iter().map(name).collect();
+                format!("{} over {}", name(&decision.id), over.join(", "))
+            })
+            .collect();
+        assert_eq!(
+            ids,
+            [
+                "100.0@ada-1 over ",
+                "100.2@ada-1 over ",
+                "900000.1@ada-1 over 100.0@ada-1, 900000.0@bob-1",
+                "900001.0@ada-1 over 100.2@ada-1",
+            ]
+        );
+    }
+}

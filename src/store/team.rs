@@ -1,0 +1,417 @@
+//! Stores what the machine exchanges with its team, in the folder `team`: its own records, the records of other machines,
+//! and how far the exchange has come.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `membership.json` | name of this machine and place of the logs; while it exists and says so, the machine takes part |
+//! | `own.ndjson` | records of this machine, as they are sent; append-only |
+//! | `received/<log>.ndjson` | records of another log, each once; append-only |
+//! | `set-aside/<log>-<segment>` | segments that could not be taken |
+//! | `lock` | held while a process exchanges records |
+//!
+//! How far the exchange has come stands beside the folder, in `team.json`, where an open cockpit notices it.
+//!
+//! A log at its place is never the only copy: what was received stays here when it disappears there.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::files::{self, ExistingPolicy, SyncPolicy};
+use super::{RunLock, Store, StoreError, lines, lock};
+use crate::domain::{
+    Actor, Disposition, FindingId, FindingStatus, MachineName, RunId, RunOrigin, RunOutput, RunRecord, RunStatus, Time,
+};
+
+/// Maximum number of received results that are synced one by one. The first exchange with a team brings thousands, which the
+/// received records can tell again.
+const MAX_SYNCED_RESULTS: usize = 200;
+
+/// Part that this machine takes in a team.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamMembership {
+    /// Name of this machine, which stays the same when it leaves and joins again.
+    pub machine: MachineName,
+    /// Name of the log that it writes: its own name, or that of a shared log.
+    pub log: MachineName,
+    /// Name of a git remote, URL or path.
+    pub place: String,
+    /// Time of joining.
+    pub joined_at: Time,
+    /// Time of leaving; `None` while the machine takes part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_at: Option<Time>,
+}
+
+/// How far the exchange with the team has come.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TeamProgress {
+    /// Length of `triage.ndjson` up to which own decisions are in `own.ndjson`, in bytes.
+    pub triage_bytes: u64,
+    /// Length of `runs.ndjson` up to which own reviews are in `own.ndjson`, in bytes.
+    pub runs_bytes: u64,
+    /// Length of `own.ndjson` up to which it was sent, in bytes.
+    pub sent_bytes: u64,
+    /// Version of the own log after the last append; empty before the first.
+    pub own_version: String,
+    /// State of the other logs.
+    pub logs: BTreeMap<MachineName, LogProgress>,
+    /// Segments that could not be taken.
+    pub set_aside: Vec<SetAsideSegment>,
+    /// Findings about which people disagree, with the standing decision and the others.
+    pub disputes: BTreeMap<FindingId, Vec<DisputeSide>>,
+    /// Logs whose records are not used any more.
+    pub forgotten: Vec<MachineName>,
+    /// Time of the last exchange that succeeded.
+    pub synced_at: Option<Time>,
+    /// Failure of the last exchange, on one line; `None` if it succeeded.
+    pub failure: Option<String>,
+}
+
+/// Side of people who disagree about a finding. The first one of a finding is the decision that stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DisputeSide {
+    /// Name of the person.
+    pub person: String,
+    /// Machine of the person.
+    pub machine: MachineName,
+    /// Status that the person gave.
+    pub status: FindingStatus,
+    /// Reason; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Time of the decision by the clock of its machine.
+    pub at: Time,
+}
+
+/// State of another machine's log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LogProgress {
+    /// Version up to which the log was read.
+    pub version: String,
+    /// Number of records that were received.
+    pub records: u64,
+    /// Time at which it last had something new.
+    pub received_at: Option<Time>,
+    /// Who signed the log, as in the words of `revdeck team`.
+    pub signed: String,
+}
+
+/// Segment that could not be taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SetAsideSegment {
+    /// Log that the segment stands in.
+    pub log: MachineName,
+    /// Name of the segment.
+    pub segment: String,
+    /// Reason on one line.
+    pub reason: String,
+    /// Time at which it was set aside.
+    pub at: Time,
+}
+
+/// Records of this machine that the team does not have yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct UnsentRecords {
+    /// Number of decisions.
+    pub decisions: usize,
+    /// Number of reviews.
+    pub reviews: usize,
+}
+
+/// State of the exchange with the team, for a header.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TeamStatus {
+    /// Time of the last exchange that succeeded.
+    pub synced_at: Option<Time>,
+    /// True if the last exchange failed.
+    pub has_failed: bool,
+    /// Number of records that the team does not have yet.
+    pub to_send: usize,
+    /// Findings about which people disagree.
+    pub disputed: HashSet<String>,
+}
+
+impl UnsentRecords {
+    /// Returns the number of all records.
+    pub fn total(self) -> usize {
+        self.decisions + self.reviews
+    }
+}
+
+impl Store {
+    /// Returns the state of the exchange with the team; `None` if this machine takes no part in one.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
+    pub fn team_status(&self) -> Result<Option<TeamStatus>, StoreError> {
+        if self.team_membership()?.is_none_or(|team| team.left_at.is_some()) {
+            return Ok(None);
+        }
+        let progress = self.team_progress()?;
+        Ok(Some(TeamStatus {
+            synced_at: progress.synced_at,
+            has_failed: progress.failure.is_some(),
+            to_send: self.count_unsent(&progress)?.total(),
+            disputed: progress.disputes.keys().map(FindingId::to_string).collect(),
+        }))
+    }
+
+    fn team_path(&self, name: &str) -> PathBuf {
+        self.root.join("team").join(name)
+    }
+
+    fn team_progress_path(&self) -> PathBuf {
+        self.root.join(super::TEAM_FILE)
+    }
+
+    fn received_path(&self, log: &MachineName) -> PathBuf {
+        self.root.join("team").join("received").join(format!("{log}.ndjson"))
+    }
+
+    /// Takes the right to exchange records; `None` while another process does.
+    ///
+    /// # Errors
+    /// Returns an error when the lock file cannot be created or locked.
+    pub fn lock_team(&self) -> Result<Option<RunLock>, StoreError> {
+        self.prepare_for_write()?;
+        files::make_folder(&self.root.join("team"))?;
+        lock::lock_run(&self.team_path("lock"))
+    }
+
+    /// Returns the part that this machine takes or took in a team; `None` if it never joined one.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read or is damaged.
+    pub fn team_membership(&self) -> Result<Option<TeamMembership>, StoreError> {
+        read_json(&self.team_path("membership.json"))
+    }
+
+    /// Stores the part that this machine takes in a team.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be written.
+    pub fn write_team_membership(&self, membership: &TeamMembership) -> Result<(), StoreError> {
+        self.write_team_file(&self.team_path("membership.json"), membership)
+    }
+
+    /// Returns how far the exchange with the team has come.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read or is damaged.
+    pub fn team_progress(&self) -> Result<TeamProgress, StoreError> {
+        Ok(read_json(&self.team_progress_path())?.unwrap_or_default())
+    }
+
+    /// Stores how far the exchange with the team has come.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be written.
+    pub fn write_team_progress(&self, progress: &TeamProgress) -> Result<(), StoreError> {
+        self.write_team_file(&self.team_progress_path(), progress)
+    }
+
+    fn write_team_file(&self, path: &Path, content: &impl Serialize) -> Result<(), StoreError> {
+        self.prepare_for_write()?;
+        let mut json = serde_json::to_vec_pretty(content)
+            .map_err(|source| StoreError::Encode { what: "the exchange with the team", source })?;
+        json.push(b'\n');
+        if let Some(folder) = path.parent() {
+            files::make_folder(folder)?;
+        }
+        files::write_atomically(path, &json, ExistingPolicy::Replace)
+    }
+
+    /// Returns the lines of this machine's records from byte `from` on, and the length of the file. A torn last line is left
+    /// out.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read.
+    pub fn own_team_lines(&self, from: u64) -> Result<(Vec<String>, u64), StoreError> {
+        self.read_team_lines(&self.team_path("own.ndjson"), from)
+    }
+
+    /// Returns the lines of the records received from a log.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read.
+    pub fn received_team_lines(&self, log: &MachineName) -> Result<Vec<String>, StoreError> {
+        Ok(self.read_team_lines(&self.received_path(log), 0)?.0)
+    }
+
+    fn read_team_lines(&self, path: &Path, from: u64) -> Result<(Vec<String>, u64), StoreError> {
+        let Some(file) = files::open_read(path)? else { return Ok((Vec::new(), 0)) };
+        let mut all = Vec::new();
+        let end = lines::read_forwards(&file, from, |_, line| all.push(String::from_utf8_lossy(line).into_owned()))
+            .map_err(StoreError::io("read", path))?;
+        Ok((all, end))
+    }
+
+    /// Returns the names of the logs from which something was received, sorted.
+    ///
+    /// # Errors
+    /// Returns an error when the folder cannot be listed.
+    pub fn received_team_logs(&self) -> Result<Vec<MachineName>, StoreError> {
+        let folder = self.root.join("team").join("received");
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(StoreError::io("list", &folder)(error)),
+        };
+        let mut logs: Vec<MachineName> = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".ndjson")?.parse().ok())
+            .collect();
+        logs.sort();
+        Ok(logs)
+    }
+
+    /// Appends records of this machine, synced. The caller must hold the lock of [`Store::lock_team`].
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be written.
+    pub fn append_own_team_lines(&self, lines: &[u8]) -> Result<(), StoreError> {
+        match lines.is_empty() {
+            true => Ok(()),
+            false => files::append(&self.team_path("own.ndjson"), lines, SyncPolicy::Now),
+        }
+    }
+
+    /// Appends records received from a log, synced. The caller must hold the lock of [`Store::lock_team`].
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be written.
+    pub fn append_received_team_lines(&self, log: &MachineName, lines: &[u8]) -> Result<(), StoreError> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let path = self.received_path(log);
+        files::make_folder(path.parent().unwrap_or(&self.root))?;
+        files::append(&path, lines, SyncPolicy::Now)
+    }
+
+    /// Removes what was received from a log. Decisions and reviews that came from it stay in the store.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be removed.
+    pub fn remove_received_team_lines(&self, log: &MachineName) -> Result<(), StoreError> {
+        files::remove(&self.received_path(log))
+    }
+
+    /// Keeps a segment that could not be taken, and returns its path.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be written.
+    pub fn set_aside_segment(&self, log: &MachineName, name: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
+        let folder = self.root.join("team").join("set-aside");
+        files::make_folder(&folder)?;
+        let name: String =
+            name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' }).collect();
+        let name: String = name.chars().take(80).collect();
+        let path = folder.join(format!("{log}-{name}"));
+        files::write_atomically(&path, bytes, ExistingPolicy::Replace)?;
+        Ok(path)
+    }
+
+    /// Records completed runs of other machines: their results first, then their lines in `runs.ndjson`. Skips a run that
+    /// is known. Returns the number of new runs.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be locked or written.
+    pub fn import_team_runs(&self, outputs: Vec<(RunOutput, RunOrigin)>) -> Result<usize, StoreError> {
+        if outputs.is_empty() {
+            return Ok(0);
+        }
+        self.with_lock(|locked| {
+            let view = locked.runs_view()?;
+            let sync = if outputs.len() <= MAX_SYNCED_RESULTS { SyncPolicy::Now } else { SyncPolicy::Later };
+            let mut count = 0;
+            let mut records = Vec::new();
+            for (mut output, origin) in outputs {
+                if view.run_index(output.run.run_id.as_str()).is_some() {
+                    continue;
+                }
+                output.run.team = Some(origin);
+                self.write_team_output(&output, sync)?;
+                serde_json::to_writer(&mut records, &output.run)
+                    .map_err(|source| StoreError::Encode { what: "a run", source })?;
+                records.push(b'\n');
+                count += 1;
+            }
+            if count > 0 {
+                self.append_tracked(super::TrackedFile::Runs, &records)?;
+            }
+            Ok(count)
+        })
+    }
+
+    fn write_team_output(&self, output: &RunOutput, sync: SyncPolicy) -> Result<(), StoreError> {
+        let json =
+            serde_json::to_vec(output).map_err(|source| StoreError::Encode { what: "a run's output", source })?;
+        let path = self.output_path(output.run.run_id.as_str());
+        files::write_beside(&path, ExistingPolicy::Replace, sync, |file| std::io::Write::write_all(file, &json))
+    }
+
+    /// Returns the ids of this machine's own runs that ended behind byte `from` of `runs.ndjson`, oldest first, and the length
+    /// of the file. A run that was received, or that reviews a fix, is not among them.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read.
+    pub fn completed_runs_since(&self, from: u64) -> Result<(Vec<RunId>, u64), StoreError> {
+        #[derive(Deserialize)]
+        struct RunEndFields {
+            run_id: RunId,
+            status: RunStatus,
+            #[serde(default)]
+            scope_hash: String,
+            #[serde(default)]
+            team: Option<serde::de::IgnoredAny>,
+        }
+        let path = self.runs_path();
+        let Some(file) = files::open_read(&path)? else { return Ok((Vec::new(), 0)) };
+        let mut ended: Vec<RunId> = Vec::new();
+        let mut seen = HashSet::new();
+        let end = lines::read_forwards(&file, from, |_, line| {
+            let Ok(run) = serde_json::from_slice::<RunEndFields>(line) else { return };
+            let is_own = run.team.is_none() && !run.scope_hash.starts_with(RunRecord::FIX_SCOPE_PREFIX);
+            if run.status == RunStatus::Completed && is_own && seen.insert(run.run_id.clone()) {
+                ended.push(run.run_id);
+            }
+        })
+        .map_err(StoreError::io("read", &path))?;
+        Ok((ended, end))
+    }
+
+    /// Counts the records of this machine that the team does not have yet, as far as `progress` says. A run that was sent and
+    /// has got a remark since counts again.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
+    pub fn count_unsent(&self, progress: &TeamProgress) -> Result<UnsentRecords, StoreError> {
+        let (lines, _) = self.own_team_lines(progress.sent_bytes)?;
+        let is_decision = |line: &&String| line.contains("\"type\":\"decision\"");
+        let mut unsent = UnsentRecords { decisions: lines.iter().filter(is_decision).count(), reviews: 0 };
+        unsent.reviews = lines.len() - unsent.decisions;
+        let path = self.triage_path();
+        if let Some(file) = files::open_read(&path)? {
+            lines::read_forwards(&file, progress.triage_bytes, |_, line| {
+                if let Ok(line) = serde_json::from_slice::<Disposition>(line) {
+                    unsent.decisions += usize::from(line.team.is_none() && line.actor != Actor::Engine);
+                }
+            })
+            .map_err(StoreError::io("read", &path))?;
+        }
+        unsent.reviews += self.completed_runs_since(progress.runs_bytes)?.0.len();
+        Ok(unsent)
+    }
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
+    let Some(bytes) = files::read(path)? else { return Ok(None) };
+    serde_json::from_slice(&bytes).map(Some).map_err(|source| {
+        StoreError::io("understand", path)(std::io::Error::new(std::io::ErrorKind::InvalidData, source))
+    })
+}

@@ -1,0 +1,87 @@
+//! Defines what a place for the logs of a team must be able to do.
+
+use thiserror::Error;
+
+use crate::domain::MachineName;
+use crate::git::{GitError, LogSignature};
+
+/// Error of an exchange with the team.
+#[derive(Debug, Error)]
+pub enum TeamError {
+    /// The git remote could not be used.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The log was written by others again and again while this machine tried to append to it.
+    #[error("the log {log} at {place} was moved {tries} times while records were sent")]
+    Contended {
+        /// Name of the log.
+        log: MachineName,
+        /// Remote or database.
+        place: String,
+        /// Number of attempts.
+        tries: u32,
+    },
+}
+
+/// State of a log at its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogVersion {
+    /// Name of the log: that of its machine, or `ci`.
+    pub name: MachineName,
+    /// Version in the words of the place, such as the id of a commit.
+    pub version: String,
+}
+
+/// Segment of another machine's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReceivedSegment {
+    /// Name of the segment in its log, for messages.
+    pub name: String,
+    /// Content, or its size in bytes if that is above the limit.
+    pub content: Result<Vec<u8>, u64>,
+}
+
+/// Outcome of an append.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AppendOutcome {
+    /// The log has the segments, and this version.
+    Appended(String),
+    /// Others have moved the log; it must be read again.
+    Moved,
+}
+
+/// Place where the machines of a team keep their logs.
+pub trait TeamBackend {
+    /// Returns a name of the place for messages.
+    fn place(&self) -> &str;
+
+    /// Lists the logs and their versions.
+    ///
+    /// # Errors
+    /// Returns an error when the place cannot be reached.
+    fn list_logs(&self) -> Result<Vec<LogVersion>, TeamError>;
+
+    /// Brings logs here, so that their segments can be read.
+    ///
+    /// # Errors
+    /// Returns an error when the place cannot be reached.
+    fn fetch_logs(&self, logs: &[LogVersion]) -> Result<(), TeamError>;
+
+    /// Returns the segments of a fetched log that it did not have at `since`; all of them if that version is gone.
+    ///
+    /// # Errors
+    /// Returns an error when the log cannot be read.
+    fn read_segments(&self, log: &LogVersion, since: Option<&str>) -> Result<Vec<ReceivedSegment>, TeamError>;
+
+    /// Returns who has signed a fetched log.
+    ///
+    /// # Errors
+    /// Returns an error when the log cannot be read.
+    fn log_signature(&self, log: &LogVersion) -> Result<LogSignature, TeamError>;
+
+    /// Appends segments to a log whose last version is `base`; `None` if there is no such log yet.
+    ///
+    /// # Errors
+    /// Returns an error when the place cannot be reached or refuses the log.
+    fn append(&self, log: &MachineName, segments: &[Vec<u8>], base: Option<&str>) -> Result<AppendOutcome, TeamError>;
+}

@@ -1,0 +1,128 @@
+//! Keeps the logs of a team in refs of a git remote, see [`crate::git`].
+
+use std::collections::HashSet;
+
+use super::backend::{AppendOutcome, LogVersion, ReceivedSegment, TeamBackend, TeamError};
+use super::segment::MAX_SEGMENT_BYTES;
+use crate::domain::{MachineName, content_hash};
+use crate::git::{LogSignature, PushOutcome, RemoteLog, Repo, SigningMode};
+
+/// Number of segments above which the owner of a log joins them: each costs a reader a look-up. git stores what the joined
+/// ones have in common once.
+const MAX_SEGMENTS: usize = 32;
+/// Digits of a segment's number in its name, so that names sort by age.
+const NUMBER_DIGITS: usize = 6;
+
+/// Logs of a team in a git remote.
+pub struct GitBackend<'a> {
+    repo: &'a Repo,
+    /// Name of a remote, URL or path.
+    remote: String,
+    signing: SigningMode,
+}
+
+impl<'a> GitBackend<'a> {
+    /// Returns the logs of `remote`: the name of a remote of the repository, an URL, or the path of a repository.
+    pub fn new(repo: &'a Repo, remote: &str, signing: SigningMode) -> Self {
+        Self { repo, remote: remote.to_owned(), signing }
+    }
+
+    fn segment_name(number: usize, content: &[u8]) -> String {
+        let hash: String = content_hash([content]).chars().take(12).collect();
+        format!("{number:0NUMBER_DIGITS$}-{hash}.ndjson")
+    }
+}
+
+impl TeamBackend for GitBackend<'_> {
+    fn place(&self) -> &str {
+        &self.remote
+    }
+
+    fn list_logs(&self) -> Result<Vec<LogVersion>, TeamError> {
+        let logs = self.repo.list_remote_logs(&self.remote)?;
+        // A ref with another name is none of ours.
+        let named =
+            logs.into_iter().filter_map(|log| Some(LogVersion { name: log.name.parse().ok()?, version: log.commit }));
+        Ok(named.collect())
+    }
+
+    fn fetch_logs(&self, logs: &[LogVersion]) -> Result<(), TeamError> {
+        let logs: Vec<RemoteLog> =
+            logs.iter().map(|log| RemoteLog { name: log.name.to_string(), commit: log.version.clone() }).collect();
+        Ok(self.repo.fetch_remote_logs(&self.remote, &logs)?)
+    }
+
+    fn read_segments(&self, log: &LogVersion, since: Option<&str>) -> Result<Vec<ReceivedSegment>, TeamError> {
+        let before = since.and_then(|commit| self.repo.log_segments(commit).ok()).unwrap_or_default();
+        let known: HashSet<String> = before.into_iter().map(|segment| segment.blob).collect();
+        let mut new = Vec::new();
+        for segment in self.repo.log_segments(&log.version)? {
+            if known.contains(&segment.blob) {
+                continue;
+            }
+            let content = match segment.bytes <= MAX_SEGMENT_BYTES as u64 {
+                true => Ok(self.repo.blob(&segment.blob)?),
+                false => Err(segment.bytes),
+            };
+            new.push(ReceivedSegment { name: segment.name, content });
+        }
+        Ok(new)
+    }
+
+    fn log_signature(&self, log: &LogVersion) -> Result<LogSignature, TeamError> {
+        Ok(self.repo.log_commit_signature(&log.version)?)
+    }
+
+    fn append(&self, log: &MachineName, segments: &[Vec<u8>], base: Option<&str>) -> Result<AppendOutcome, TeamError> {
+        let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+        if let Some(base) = base {
+            for segment in self.repo.log_segments(base)? {
+                files.push((segment.name, self.repo.blob(&segment.blob)?));
+            }
+        }
+        let first = files.iter().filter_map(|(name, _)| name.get(..NUMBER_DIGITS)?.parse::<usize>().ok()).max();
+        for (number, content) in (first.map_or(0, |last| last + 1)..).zip(segments) {
+            files.push((Self::segment_name(number, content), content.clone()));
+        }
+        if files.len() > MAX_SEGMENTS {
+            files = join_segments(files);
+        }
+        let commit = self.repo.write_log_commit(&files, base, self.signing)?;
+        Ok(match self.repo.push_log(&self.remote, log.as_str(), &commit)? {
+            PushOutcome::Pushed => AppendOutcome::Appended(commit),
+            PushOutcome::Moved => AppendOutcome::Moved,
+        })
+    }
+}
+
+/// Joins segments into as few as their limit allows, in their order.
+fn join_segments(files: Vec<(String, Vec<u8>)>) -> Vec<(String, Vec<u8>)> {
+    let mut joined: Vec<Vec<u8>> = Vec::new();
+    for (_, content) in files {
+        match joined.last_mut().filter(|last| last.len() + content.len() <= MAX_SEGMENT_BYTES) {
+            Some(last) => last.extend_from_slice(&content),
+            None => joined.push(content),
+        }
+    }
+    joined
+        .into_iter()
+        .enumerate()
+        .map(|(number, content)| (GitBackend::segment_name(number, &content), content))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joined_segments_keep_every_line_in_order() {
+        let files: Vec<(String, Vec<u8>)> =
+            (0..40).map(|number| (format!("{number:06}-x.ndjson"), format!("{number}\n").into_bytes())).collect();
+        let lines: Vec<u8> = files.iter().flat_map(|(_, content)| content.clone()).collect();
+        let joined = join_segments(files);
+        assert_eq!(joined.len(), 1);
+        assert_eq!(joined[0].1, lines);
+        assert!(joined[0].0.starts_with("000000-"));
+    }
+}

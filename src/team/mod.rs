@@ -1,0 +1,24 @@
+//! Exchange of records between the machines of a team: their form, what leaves a machine, and where they are kept.
+//!
+//! - Each machine appends to a log of its own and reads the logs of the others. Nobody writes into another machine's log, so
+//!   there is no merge conflict.
+//! - A record from elsewhere is hostile input: it is bounded and validated here, and shown harmless elsewhere. It starts
+//!   nothing, changes no setting and names no file outside of the repository.
+//! - Nothing leaves a machine that [`OutgoingFilter`] has not passed: without secrets, and without code unless the user says
+//!   so.
+//!
+//! | module | purpose |
+//! |---|---|
+//! | [`segment`] | records as bytes and back, under limits |
+//! | [`outgoing`] | what leaves a machine: shares, excluded paths, masked secrets |
+//! | [`backend`] | what a place for logs must be able to do |
+//! | [`git_backend`] | logs in refs of a git remote |
+
+pub mod backend;
+pub mod git_backend;
+pub mod outgoing;
+pub mod segment;
+
+pub use backend::{AppendOutcome, LogVersion, TeamBackend, TeamError};
+pub use git_backend::GitBackend;
+pub use outgoing::OutgoingFilter;

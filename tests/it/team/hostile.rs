@@ -1,0 +1,100 @@
+//! Logs of others that are damaged or hostile: set aside and named, without an effect.
+
+use serde_json::{Value, json};
+
+use super::{Team, ids, review, status, sync};
+use crate::env::{DONE, TestEnvironment, run};
+
+/// Puts segments into a log of the remote, as whoever may push can.
+fn push_log(by: &TestEnvironment, log: &str, segments: &[(&str, String)]) {
+    let mut tree = String::new();
+    for (name, content) in segments {
+        let file = by.write("segment.tmp", content);
+        let blob = by.git(&["hash-object", "-w", file.to_str().expect("text")]);
+        tree.push_str(&format!("100644 blob {}\t{name}\n", blob.trim()));
+        std::fs::remove_file(file).expect("a file");
+    }
+    let list = by.write("tree.tmp", tree);
+    let made = by
+        .command("git")
+        .arg("mktree")
+        .stdin(std::fs::File::open(&list).expect("a file"))
+        .output()
+        .expect("git starts");
+    std::fs::remove_file(list).expect("a file");
+    let tree = String::from_utf8(made.stdout).expect("text");
+    let commit = by.git(&["commit-tree", tree.trim(), "-m", "x"]);
+    by.git(&["push", "-q", "-f", "origin", &format!("{}:refs/revdeck/team/{log}", commit.trim())]);
+}
+
+fn decision(machine: &str, finding: &str, reason: &str) -> Value {
+    json!({
+        "type": "decision", "clock": [4_000_000_000_000_i64, 0], "machine": machine, "person": {"name": "Eve"},
+        "actor": "user", "finding_id": finding, "status": "dismissed", "reason": reason,
+        "at": "2026-11-27T10:00:00Z", "action": "set",
+    })
+}
+
+#[test]
+fn bad_segments_are_set_aside_and_good_ones_are_taken() {
+    let team = Team::new();
+    let (ada, eve) = (team.member("Ada"), team.machine("Eve"));
+    let found = ids(&review(&ada));
+    let good = decision("eve-1", &found[0], "intended \u{1b}[2J\u{202e}by Eve");
+    let with_path = |path: &str| {
+        let finding = json!({
+            "finding_id": "f_00000000000000aa", "first_run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E",
+            "last_run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E", "priority": 0, "severity": "critical", "confidence": "high",
+            "kind": "SECURITY", "title": "t", "explanation": "e", "repo_relative_path": path, "line_start": 1,
+            "line_end": 1, "quoted_code": "", "status": "open", "detail_ref": "../../x",
+            "reported_at": "2026-11-27T10:00:00Z",
+        });
+        json!({
+            "type": "review", "machine": "eve-1", "person": {"name": "Eve"}, "findings": [finding], "coverage": {},
+            "run": {"run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E", "status": "completed", "created_at": "2026-11-27T10:00:00Z",
+                    "updated_at": "2026-11-27T10:01:00Z", "source": "cli", "scope": "worktree", "reviewer": "builtin"},
+        })
+    };
+    push_log(
+        &eve,
+        "eve-1",
+        &[
+            ("000000-good.ndjson", format!("{good}\n")),
+            ("000001-torn.ndjson", good.to_string()[..40].to_owned()),
+            ("000002-else.ndjson", format!("{}\n", decision("ada-1", &found[1], "as Ada"))),
+            ("000003-path.ndjson", format!("{}\n", with_path("../../../etc/passwd"))),
+            ("000004-late.ndjson", format!("{}\n", json!({"type": "prophecy", "machine": "eve-1"}))),
+            ("notes.txt", "no segment".to_owned()),
+        ],
+    );
+    push_log(&eve, "Bad_Name", &[("000000-x.ndjson", "x\n".to_owned())]);
+    let received = sync(&ada);
+    assert_eq!((&received["received"]["decisions"], &received["skipped"]), (&json!(1), &json!(1)), "{received}");
+    let reasons: Vec<String> = received["set_aside"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| {
+            format!("{}: {}", one["segment"].as_str().expect("a name"), one["reason"].as_str().expect("a reason"))
+        })
+        .collect();
+    insta::assert_snapshot!(reasons.join("\n"), @r#"
+    000001-torn.ndjson: line 1 is no record: EOF while parsing a list at line 1 column 40
+    000002-else.ndjson: line 1 is by ada-1, but stands in the log of eve-1
+    000003-path.ndjson: line 1 is no record: "../../../etc/passwd" is not a path of the repository
+    "#);
+    // What was taken is shown harmless, and names its author.
+    assert_eq!((status(&ada, &found[0]), status(&ada, &found[1])), ("dismissed".into(), "open".into()));
+    let shown = run(&ada, &["show", &found[0]], DONE);
+    assert!(shown.contains("Eve on eve-1") && !shown.contains('\u{1b}') && !shown.contains('\u{202e}'), "{shown:?}");
+    // The next exchange does not repeat it.
+    assert_eq!(sync(&ada)["set_aside"], json!([]));
+    assert!(run(&ada, &["team"], DONE).contains("set aside 000001-torn.ndjson of eve-1"));
+    // A clock that is decades ahead does not keep a person from deciding again.
+    run(&ada, &["triage", &found[0], "open"], DONE);
+    let bob = team.member("Bob");
+    sync(&ada);
+    sync(&bob);
+    assert_eq!(status(&ada, &found[0]), "open");
+    assert_eq!(bob.json(&["team", "--format", "json"], DONE)["disputes"], json!({}));
+}
