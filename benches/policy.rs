@@ -2,12 +2,14 @@
 //! records of 64 runs. `cargo bench --bench policy`; each must stay below a millisecond.
 
 use divan::{Bencher, black_box};
-use revdeck::domain::{RunStatus, Scope};
+use revdeck::domain::{
+    Actor, DecisionId, FindingStatus, RunStatus, Scope, SharedDecision, TeamClock, TeamPerson, Time, TriageAction,
+};
 use revdeck::policy::carry::{HunkToReview, MAX_EARLIER_RUNS, ReviewedHunk, carry_over};
 use revdeck::policy::supersede::{FinishRule, RunProgress, WorkerState};
 use revdeck::policy::{
     AssistantQuota, CancelRequest, KnownRun, LaunchRequest, Liveness, Requester, Resumable, ReviewExtent, decide,
-    find_replaced_runs,
+    find_replaced_runs, merge_decisions,
 };
 
 fn main() {
@@ -116,6 +118,29 @@ fn finds_what_a_run_stands_for(bencher: Bencher<'_, '_>) {
     let known = texts.runs();
     let standing = KnownRun { scope: "commit:abc", ..known[RUNS - 10] };
     bencher.bench_local(|| find_replaced_runs(black_box(&standing), black_box(&known)));
+}
+
+/// 10,000 decisions of 10 machines about 2,000 findings, each of which knows the one before.
+#[divan::bench]
+fn merges_10_000_decisions_of_a_team(bencher: Bencher<'_, '_>) {
+    let id = |number: usize| DecisionId {
+        clock: TeamClock { ms: number as i64, count: 0 },
+        machine: format!("machine-{}", number % 10).parse().expect("a name"),
+    };
+    let decisions: Vec<SharedDecision> = (0..RUNS)
+        .map(|number| SharedDecision {
+            id: id(number),
+            person: TeamPerson { name: format!("Person {}", number % 10), email: String::new() },
+            actor: if number % 4 == 0 { Actor::Assistant } else { Actor::User },
+            finding_id: format!("f_{:016x}", number % 2_000).parse().expect("an id"),
+            status: FindingStatus::ALL[number % 4],
+            reason: "intended".to_owned(),
+            at: Time::UNIX_EPOCH,
+            action: TriageAction::Set,
+            over: number.checked_sub(2_000).map(id).into_iter().collect(),
+        })
+        .collect();
+    bencher.bench_local(|| merge_decisions(black_box(&decisions)).len());
 }
 
 /// 200 hunks: every fourth is new, the others are spread over the records of 64 runs with 200 hunks each.

@@ -70,4 +70,4 @@ pub(crate) use needless_runs::{LiveRun, NeedlessVerdict, ReviewedCommit, find_ne
 pub(crate) use question_budget::{BudgetAmount, QuestionLimits, QuestionOverBudget, check_question_budget};
 pub(crate) use run_authority::{RunAuthority, SnapshotLayer, SnapshotView, decide_authority};
 pub(crate) use suppression::{MuteOffer, PriorCoverage, ReviewerProfile, is_late, list_mute_offers, may_mute};
-pub(crate) use team_merge::{MergedDecision, merge_decisions};
+pub use team_merge::{MergedDecision, merge_decisions};

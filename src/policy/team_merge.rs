@@ -45,15 +45,15 @@ fn merge_one(mut decisions: Vec<&SharedDecision>) -> Option<MergedDecision<'_>> 
         competing.retain(|decision| decision.actor == Actor::User);
     }
     let standing = competing.pop()?;
-    let mut disputed: Vec<&SharedDecision> = Vec::new();
-    for other in competing.into_iter().rev() {
-        let is_new = !disputed.iter().any(|known| known.person.is_same(&other.person));
-        let is_other_person = !other.person.is_same(&standing.person);
-        let are_people = other.actor == Actor::User && standing.actor == Actor::User;
-        if other.status != standing.status && is_other_person && are_people && is_new {
-            disputed.push(other);
+    // The last word of each person, latest first.
+    let mut last_words: Vec<&SharedDecision> = vec![standing];
+    for other in competing.into_iter().rev().filter(|other| other.actor == Actor::User) {
+        if !last_words.iter().any(|known| known.person.is_same(&other.person)) {
+            last_words.push(other);
         }
     }
+    let is_opponent = |other: &&SharedDecision| standing.actor == Actor::User && other.status != standing.status;
+    let disputed = last_words.into_iter().skip(1).filter(is_opponent).collect();
     Some(MergedDecision { standing, disputed })
 }
 
@@ -162,6 +162,11 @@ mod tests {
                 "whoever knows both ends the dispute",
                 &["1 ada dismissed", "2 bob addressed", "3 bob open over 1 ada 2 bob"],
                 "3 bob open; disputed by ",
+            ),
+            (
+                "a person who agrees now is no opponent",
+                &["1 ada dismissed", "2 ada addressed", "3 bob addressed"],
+                "3 bob addressed; disputed by ",
             ),
             (
                 "each opponent once",

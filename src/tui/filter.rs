@@ -417,7 +417,7 @@ mod tests {
             ("colour:red", "colour: is unknown; there are status: p: kind: path: run:, and words without a colon"),
             (
                 "status:gone",
-                "status:gone is unknown; there are undecided, open, unresolved, addressed, dismissed, obsolete, decided, snoozed, all",
+                "status:gone is unknown; there are undecided, open, unresolved, addressed, dismissed, obsolete, decided, snoozed, disputed, all",
             ),
             (
                 "stat:open",
@@ -425,7 +425,7 @@ mod tests {
             ),
             (
                 "status:opne",
-                "status:opne is unknown; there are undecided, open, unresolved, addressed, dismissed, obsolete, decided, snoozed, all; did you mean \"open\"?",
+                "status:opne is unknown; there are undecided, open, unresolved, addressed, dismissed, obsolete, decided, snoozed, disputed, all; did you mean \"open\"?",
             ),
             ("colour:", "colour: is unknown; there are status: p: kind: path: run:, and words without a colon"),
             ("p:", "p: has no value; there are 0, 1, 2, 3"),

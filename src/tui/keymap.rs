@@ -228,7 +228,7 @@ actions! {
         Cancel "cancel" "cancel run" "cancel the run (asks)",
         Pause "pause" "pause" "pause or resume the run",
         Watch "watch" "watch" "toggle watch mode",
-        Sync "sync" "sync" "exchange decisions and reviews with the team",
+        Sync "sync" "sync" "exchange records with the team",
         Snooze "snooze" "snooze" "pause automatic reviews",
         Copy "copy" "copy" "copy place, finding or id",
         CopyPrompt "copy_prompt" "prompt" "copy findings as a prompt",

@@ -22,6 +22,7 @@ mod sequences;
 mod sizes;
 mod stats;
 pub mod support;
+mod team;
 mod triage;
 mod triage_mode;
 mod turns;

@@ -367,3 +367,62 @@ fn a_forgotten_machine_is_read_no_more() {
     assert_eq!(sync(&bob)["applied"], 1);
     assert_eq!(status(&bob, &found[0]), "dismissed");
 }
+
+#[test]
+fn a_reused_review_of_another_machine_reaches_the_assistant_here() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    review(&ada);
+    sync(&ada);
+    sync(&bob);
+    assert_eq!(bob.output(&["ledger"], DONE), "", "nobody here has asked about that commit");
+    let reused = review(&bob);
+    assert_eq!(
+        reused["run"]["worktree"].as_str().map(PathBuf::from),
+        Some(bob.repo().canonicalize().expect("a folder"))
+    );
+    let ledger = bob.output(&["ledger"], DONE);
+    assert!(ledger.contains("path=\"b.py\""), "{ledger}");
+    // What was spent there is not what was spent here.
+    assert_eq!(bob.json(&["stats", "--format", "json"], DONE)["totals"]["runs"], 1);
+}
+
+/// Lets a machine review with a program that reports one problem in a line of `c.py`, and counts its calls.
+#[cfg(unix)]
+fn use_agent(machine: &TestEnvironment) -> PathBuf {
+    let answer = r#"{"findings":[{"path":"c.py","line_start":2,"line_end":2,"kind":"SECURITY","severity":"high","title":"path is read without a check","explanation":"Any file can be read.","quoted_code":"    return open(path)"}]}"#;
+    let (script, calls) = (machine.home().join("agent.sh"), machine.home().join("calls"));
+    let text = format!("#!/bin/sh\ncat > /dev/null\necho x >> '{}'\ncat <<'END'\n{answer}\nEND\n", calls.display());
+    crate::env::executable(&script, text);
+    machine.settings(&format!("[reviewers.agent]\nkind = \"command\"\ncommand = [\"{}\"]\n", script.display()));
+    calls
+}
+
+#[cfg(unix)]
+#[test]
+fn hunks_that_another_machine_reviewed_before_they_were_committed_are_carried_over() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    use_agent(&ada);
+    let calls = use_agent(&bob);
+    ada.write("c.py", "def load(path):\n    return open(path)\n");
+    let reviewed = ada.json(&["review", "--reviewer", "agent", "--wait", "--format", "json"], DONE);
+    assert_eq!(ids(&reviewed).len(), 1, "{reviewed}");
+    sync(&ada);
+    ada.commit("Load");
+    ada.git(&["push", "-q", "origin", "main"]);
+    bob.git(&["fetch", "-q"]);
+    bob.git(&["reset", "-q", "--hard", "origin/main"]);
+    sync(&bob);
+    // The same change, now as a commit: equivalent, so nothing is asked.
+    let reused = bob.json(&["review", "--commit", "HEAD", "--reviewer", "agent", "--wait", "--format", "json"], DONE);
+    assert_eq!(reused["decision"]["action"], "reuse", "{}", reused["decision"]);
+    // With another file beside it, only that file is asked about.
+    bob.write("d.py", "y = 2\n");
+    bob.commit("More");
+    let range = ["review", "--range", "HEAD~2..HEAD", "--reviewer", "agent", "--wait", "--format", "json"];
+    let carried = bob.json(&range, DONE);
+    assert_eq!(carried["coverage"]["hunks_carried"], 1, "{}", carried["coverage"]);
+    assert_eq!(ids(&carried), ids(&reviewed));
+    assert_eq!(std::fs::read_to_string(calls).expect("calls").lines().count(), 1);
+}

@@ -1,0 +1,56 @@
+//! Tests what the cockpit shows of a team: the state of the exchange, and findings about which people disagree.
+
+use std::collections::HashSet;
+
+use super::support::*;
+use crate::domain::Time;
+use crate::store::TeamStatus;
+use crate::tui::message::{AppCommand, AppMessage};
+
+fn status(has_failed: bool, to_send: usize, disputed: &[u32]) -> AppMessage {
+    let disputed: HashSet<String> = disputed.iter().map(|number| finding_id(*number)).collect();
+    let synced_at = Time::from_millisecond(NOW - 60_000).ok();
+    AppMessage::Team(Some(TeamStatus { synced_at, has_failed, to_send, disputed }))
+}
+
+#[test]
+fn the_header_says_what_waits_what_failed_and_about_what_people_disagree() {
+    for (message, expected) in [
+        (status(false, 0, &[]), "synced 11:59"),
+        (status(false, 3, &[]), "3 to send"),
+        (status(true, 0, &[]), "team offline"),
+        (status(true, 3, &[]), "team offline, 3 to send"),
+        (status(true, 3, &[1, 2]), "2 disputed"),
+    ] {
+        let mut app = showing(160, 48, view());
+        send(&mut app, message);
+        let header = screen(&app).lines().next().unwrap_or_default().to_owned();
+        assert!(header.contains(expected), "{expected} in {header}");
+    }
+    let mut app = showing(160, 48, view());
+    send(&mut app, AppMessage::Team(None));
+    assert!(!screen(&app).contains("synced"));
+}
+
+#[test]
+fn disputed_findings_are_marked_and_a_filter_lists_them() {
+    let mut app = showing(160, 48, view());
+    send(&mut app, status(false, 0, &[2]));
+    let shown = screen(&app);
+    assert_eq!(shown.lines().filter(|row| row.contains("disputed ")).count(), 1, "{shown}");
+    press(&mut app, "f Ctrl-u");
+    type_text(&mut app, "status:disputed");
+    press(&mut app, "Enter");
+    assert_eq!(app.finding_list.rows.len(), 1);
+    assert_eq!(app.selected_finding().map(|finding| finding.id.to_owned()), Some(finding_id(2)));
+}
+
+#[test]
+fn the_key_starts_an_exchange_or_says_how_to_join() {
+    let mut app = showing(160, 48, view());
+    assert!(press(&mut app, "T").is_empty());
+    assert!(app.notice.as_ref().is_some_and(|notice| notice.text.contains("`revdeck team join`")));
+    send(&mut app, status(false, 1, &[]));
+    let commands = press(&mut app, "T");
+    assert!(matches!(commands.as_slice(), [AppCommand::Sync]), "{commands:?}");
+}
