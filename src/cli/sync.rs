@@ -10,6 +10,7 @@ use super::session::Invocation;
 use crate::config::RequiredAssets;
 use crate::domain::TeamRecord;
 use crate::domain::text::{format_count, sanitize_line};
+use crate::git::hide_credentials;
 use crate::report::TextOptions;
 use crate::runner::{RecordCounts, Services, SyncError, SyncReport};
 
@@ -39,8 +40,12 @@ pub fn run(invocation: &Invocation, arguments: &SyncArgs) -> Result<CliExitCode,
     let (services, look) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
     let team = services.team().membership()?;
     if let Some(place) = arguments.place.as_ref().filter(|place| **place != team.place) {
-        return Err(CliError::usage(format!("this repository keeps its records in {}, not in {place}", team.place))
-            .hint(format!("`revdeck team join {place}` changes it, and says what will leave this machine")));
+        return Err(CliError::usage(format!(
+            "this repository keeps its records in {}, not in {}",
+            hide_credentials(&team.place),
+            hide_credentials(place)
+        ))
+        .hint("`revdeck team join REMOTE` changes it, and says what will leave this machine"));
     }
     if arguments.dry_run {
         return preview(&services, &look, arguments);
@@ -103,7 +108,7 @@ pub fn format_counts(counts: RecordCounts) -> String {
 
 fn format_report(report: &SyncReport, look: &TextOptions) -> String {
     let dot = look.separator();
-    let place = sanitize_line(&report.place);
+    let place = hide_credentials(&sanitize_line(&report.place));
     let mut said = match report.sent.is_empty() && report.received.is_empty() {
         true => format!("nothing new{dot}{place}, {}", format_count(report.logs, "other machine")),
         false => format!(
@@ -126,7 +131,10 @@ fn format_report(report: &SyncReport, look: &TextOptions) -> String {
     }
     if report.unknown > 0 {
         let n = format_count(report.unknown, "record");
-        said.push_str(&format!("{n} of a newer revdeck skipped{dot}a newer version reads them\n"));
+        said.push_str(&format!("{n} of a newer revdeck skipped{dot}a newer version reads them again\n"));
+    }
+    for refused in &report.refused {
+        said.push_str(&format!("not sent: {}\n", sanitize_line(refused)));
     }
     for segment in &report.set_aside {
         said.push_str(&format!("set aside {} of {}: {}\n", segment.segment, segment.log, segment.reason));
@@ -140,7 +148,7 @@ fn counts_to_json(counts: RecordCounts) -> Value {
 
 fn to_json(report: &SyncReport) -> Value {
     crate::report::json::build_versioned([
-        ("place", report.place.clone().into()),
+        ("place", hide_credentials(&report.place).into()),
         ("sent", counts_to_json(report.sent)),
         ("received", counts_to_json(report.received)),
         ("applied", report.applied.into()),
@@ -148,6 +156,7 @@ fn to_json(report: &SyncReport) -> Value {
         ("machines", report.logs.into()),
         ("restored", report.restored.into()),
         ("skipped", report.unknown.into()),
+        ("not_sent", json!(report.refused)),
         ("set_aside", json!(report.set_aside)),
     ])
 }
@@ -161,9 +170,9 @@ impl From<SyncError> for CliError {
             SyncError::Exclude(_) => Self::usage(message).hint("a glob is written as in .gitignore"),
             SyncError::Busy => Self::failed(message).hint("wait for its end, and try again"),
             SyncError::Team(crate::team::TeamError::Git(error)) => error.into(),
-            SyncError::Team(crate::team::TeamError::Contended { .. }) => {
-                Self::failed(message).hint("nothing is lost; try again")
-            }
+            SyncError::Team(crate::team::TeamError::Contended { .. }) => Self::failed(message).hint(
+                "nothing is lost; try again, and see `git ls-remote REMOTE 'refs/revdeck/team/*'` for a ref in its way",
+            ),
             SyncError::Store(error) => error.into(),
         }
     }

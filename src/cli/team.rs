@@ -11,7 +11,8 @@ use super::sync::{count_records, format_counts};
 use crate::config::RequiredAssets;
 use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{MachineName, ShareMode};
-use crate::runner::Services;
+use crate::git::hide_credentials;
+use crate::runner::{Services, SyncError};
 use crate::store::{TeamMembership, TeamProgress};
 use crate::team::segment::CI_LOG;
 
@@ -78,8 +79,8 @@ pub fn run(invocation: &Invocation, arguments: &TeamArgs) -> Result<CliExitCode,
 
 fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliError> {
     let (services, look) = session.into_runner();
-    let place = &arguments.place;
-    check_place(&services, place)?;
+    let Some(_lock) = services.store.lock_team()? else { return Err(SyncError::Busy.into()) };
+    let place = &resolve_place(&services, &arguments.place)?;
     // An author is part of every record.
     if services.team().person().label().is_empty() {
         return Err(CliError::usage("git has no user.name here, so decisions would have no author")
@@ -98,29 +99,34 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
         (None, Some(before)) => before.machine.clone(),
         (None, None) => new_machine_name(&services, is_ci),
     };
+    if machine.as_str() == CI_LOG {
+        return Err(CliError::usage(format!("{CI_LOG:?} is the log that jobs of continuous integration share"))
+            .hint("take another name"));
+    }
     let log = match machine.is_ci() {
         true => CI_LOG.parse().map_err(CliError::internal)?,
         false => machine.clone(),
     };
     if before.as_ref().is_some_and(|before| before.place != *place || before.log != log) {
         // Another place, or another log, has nothing of this machine yet.
-        let progress = TeamProgress { forgotten: services.store.team_progress()?.forgotten, ..TeamProgress::default() };
-        let progress = TeamProgress {
-            triage_bytes: services.store.team_progress()?.triage_bytes,
-            runs_bytes: services.store.team_progress()?.runs_bytes,
-            ..progress
-        };
+        let TeamProgress { triage_bytes, runs_bytes, forgotten, .. } = services.store.team_progress()?;
+        let progress = TeamProgress { triage_bytes, runs_bytes, forgotten, ..TeamProgress::default() };
         services.store.write_team_progress(&progress)?;
     }
     let now = services.ambient.now();
     let team = TeamMembership { machine, log, place: place.clone(), joined_at: now, left_at: None };
     services.store.write_team_membership(&team)?;
+    let shares_reviews = services.settings.team.share != ShareMode::Decisions;
+    let progress = services.store.team_progress()?;
+    services.store.write_team_progress(&TeamProgress { shares_reviews, ..progress })?;
     let waiting = count_records(&services.team().preview()?);
     let dot = look.separator();
-    let mut said = format!("{} takes part{dot}records are kept in {}\n\n", team.machine, sanitize_line(place));
+    let mut said = format!("{} takes part{dot}records are kept in {}\n\n", team.machine, show_place(place));
     said.push_str(&describe_sharing(&services));
+    let has_sent = !services.store.team_progress()?.own_version.is_empty();
+    let (yet, next) = if has_sent { ("", "next") } else { ("Nothing has left yet. ", "first") };
     said.push_str(&format!(
-        "\nNothing has left yet. The first `revdeck sync` sends {}; `revdeck sync --dry-run --show` prints it.\n\
+        "\n{yet}The {next} `revdeck sync` sends {}; `revdeck sync --dry-run --show` prints it.\n\
          What was sent cannot be called back.\n",
         format_counts(waiting)
     ));
@@ -128,11 +134,19 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     Ok(CliExitCode::Done)
 }
 
-/// Checks that a place can be a git remote. It is not asked: joining works offline.
-fn check_place(services: &Services, place: &str) -> Result<(), CliError> {
-    let is_remote = services.repo.remote_url(place).is_some();
-    let is_elsewhere = place.contains(['/', ':', '\\']) || std::path::Path::new(place).is_dir();
-    if place.is_empty() || place.starts_with('-') || !(is_remote || is_elsewhere) {
+/// Returns the place as every folder finds it: the name of a remote, an URL, or an absolute path. It is not asked: joining works
+/// offline.
+fn resolve_place(services: &Services, place: &str) -> Result<String, CliError> {
+    if services.repo.remote_url(place).is_some() && !place.starts_with('-') {
+        return Ok(place.to_owned());
+    }
+    if let Ok(path) = std::path::Path::new(place).canonicalize()
+        && path.is_dir()
+    {
+        return Ok(path.to_string_lossy().into_owned());
+    }
+    let is_elsewhere = place.contains(':') || place.starts_with('/');
+    if place.is_empty() || place.starts_with('-') || !is_elsewhere {
         let names = services.repo.remote_names();
         let there_are = match names.is_empty() {
             true => "this repository has no remote; an URL or the path of a bare repository works, too".to_owned(),
@@ -140,7 +154,7 @@ fn check_place(services: &Services, place: &str) -> Result<(), CliError> {
         };
         return Err(CliError::usage(format!("{place:?} is no git remote of this repository")).hint(there_are));
     }
-    Ok(())
+    Ok(place.to_owned())
 }
 
 fn new_machine_name(services: &Services, is_ci: bool) -> MachineName {
@@ -176,12 +190,18 @@ fn describe_sharing(services: &Services) -> String {
     said
 }
 
+/// Returns a place on one line, without the credentials of an URL.
+fn show_place(place: &str) -> String {
+    hide_credentials(&sanitize_line(place))
+}
+
 fn leave_team(session: &Session) -> Result<CliExitCode, CliError> {
+    let Some(_lock) = session.store.lock_team()? else { return Err(SyncError::Busy.into()) };
     let Some(team) = session.store.team_membership()?.filter(|team| team.left_at.is_none()) else {
         output::print("takes part in no team\n")?;
         return Ok(CliExitCode::Done);
     };
-    let place = sanitize_line(&team.place).into_owned();
+    let place = show_place(&team.place);
     let log = team.log.clone();
     let team = TeamMembership { left_at: Some(session.ambient.now()), ..team };
     session.store.write_team_membership(&team)?;
@@ -224,7 +244,7 @@ fn show(session: Session, format: PlainFormat) -> Result<CliExitCode, CliError> 
             Err(_) => None,
         };
         output::print_json(&crate::report::json::build_versioned([
-            ("membership", json!(team)),
+            ("membership", json!(team.map(|team| TeamMembership { place: hide_credentials(&team.place), ..team }))),
             ("share", services.settings.team.share.word().into()),
             ("to_send", json!(waiting)),
             ("synced_at", json!(progress.synced_at)),
@@ -241,7 +261,7 @@ fn show(session: Session, format: PlainFormat) -> Result<CliExitCode, CliError> 
         return Ok(CliExitCode::Done);
     };
     let dot = look.separator();
-    let mut said = format!("{}{dot}{}", team.machine, sanitize_line(&team.place));
+    let mut said = format!("{}{dot}{}", team.machine, show_place(&team.place));
     said.push_str(&match progress.synced_at {
         Some(at) => format!("{dot}synced {} ago", look.format_age(at)),
         None => format!("{dot}never synced"),
@@ -270,11 +290,8 @@ fn show(session: Session, format: PlainFormat) -> Result<CliExitCode, CliError> 
 }
 
 fn format_machines(progress: &TeamProgress, look: &crate::report::TextOptions) -> String {
-    if progress.logs.is_empty() {
-        return "\nno other machine yet\n".to_owned();
-    }
     let dot = look.separator();
-    let mut said = String::from("\n");
+    let mut said = String::from(if progress.logs.is_empty() { "\nno other machine yet\n" } else { "\n" });
     for (name, log) in &progress.logs {
         let age = log.received_at.map(|at| format!("{dot}{} ago", look.format_age(at))).unwrap_or_default();
         let records = format_count(usize::try_from(log.records).unwrap_or(usize::MAX), "record");

@@ -53,11 +53,11 @@ pub(crate) use reviewers::ReviewerSettings;
 pub use reviewers::{ApiKeySource, CommandDialect, ReviewerKind};
 #[cfg(test)]
 pub(crate) use settings::CONTEXT_KINDS;
+pub use settings::{AcceptedRecords, FindingGrouping, FindingSort, SignChoice};
 pub(crate) use settings::{
     ColorChoice, ContextSettings, EmbeddingSettings, FileOrder, KEYS, NotifyMode, OpeningMode, RetentionSettings,
     RunOrder, Settings, WindowSettings,
 };
-pub use settings::{FindingGrouping, FindingSort, SignChoice};
 pub(crate) use settings_file::{AllowedKeys, overlay_user_file};
 pub(crate) use user_guidelines::UserGuidelines;
 

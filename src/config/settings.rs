@@ -32,6 +32,16 @@ word_enum!(
 );
 
 word_enum!(
+    /// Records of other machines that count.
+    AcceptedRecords {
+        /// All that stand at the place of the team.
+        All = "all",
+        /// Those in logs that are signed by a key which git's configuration trusts.
+        Signed = "signed",
+    }
+);
+
+word_enum!(
     /// Signing of the records for a team.
     SignChoice {
         /// As `commit.gpgSign` of git's configuration says.
@@ -425,6 +435,8 @@ setting_table! {
         share: ShareMode, Form::OneOf(ShareMode::WORDS), User;
         /// Globs in .gitignore syntax for paths of which nothing leaves this machine.
         exclude: Vec<String>, Form::Patterns, User;
+        /// Records of others that count.
+        accept: AcceptedRecords, Form::OneOf(AcceptedRecords::WORDS), User;
         /// Signing of what leaves this machine, by the key of git's configuration.
         sign: SignChoice, Form::OneOf(SignChoice::WORDS), User;
     }

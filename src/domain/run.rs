@@ -265,7 +265,7 @@ impl FindingCounts {
 
     /// Returns the number of findings of all priorities.
     pub fn total(&self) -> u32 {
-        self.by_priority().iter().sum()
+        self.by_priority().into_iter().fold(0, u32::saturating_add)
     }
 }
 

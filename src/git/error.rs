@@ -265,7 +265,7 @@ impl GitError {
                 "git must reach the remote without asking: use an ssh agent or a credential helper; `git ls-remote REMOTE` tests it"
                     .to_owned()
             }
-            Self::Remote { .. } => "`git ls-remote REMOTE` says whether git itself can reach it; nothing is lost".to_owned(),
+            Self::Remote { .. } => "nothing is lost; `git ls-remote REMOTE` says whether git itself can reach it, and `revdeck team join REMOTE` takes another one".to_owned(),
             Self::RefusedRef { .. } => {
                 "a remote of its own for the records works, also a bare repository: `revdeck team join REMOTE`".to_owned()
             }

@@ -80,7 +80,7 @@ pub(crate) use git_command::{DEFAULT_GIT_PATIENCE, end_all as end_git_programs};
 pub(crate) use history::{CommitAncestor, CommitFileChange, CommitFileChangeKind, ModifiedFileBlobs};
 pub(crate) use new_commits::NewCommits;
 pub(crate) use patch::FileEdit;
-pub use remote_logs::{LogSegment, LogSignature, PushOutcome, RemoteLog, SigningMode};
+pub use remote_logs::{LogSegment, LogSignature, PushOutcome, RemoteLog, SigningMode, hide_credentials};
 pub use snapshot_diff::AlteredFile;
 pub(crate) use watched_folders::{WatchExclusions, WatchedFolders};
 pub(crate) use worktree::{FilePermissions, Worktree, WorktreeFile};

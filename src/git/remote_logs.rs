@@ -13,6 +13,7 @@ use std::process::{Command, Output};
 use git2::{ErrorCode, ObjectType, Oid, Signature};
 
 use super::{GitError, Repo, git_command};
+use crate::domain::text::sanitize_line;
 
 /// Prefix of the logs' refs at the remote.
 const LOG_REFS: &str = "refs/revdeck/team/";
@@ -92,11 +93,12 @@ impl Repo {
         names.iter().filter_map(|name| name.ok().flatten().map(str::to_owned)).collect()
     }
 
-    /// Lists the logs of a remote: a name of a remote, an URL or a path.
+    /// Lists the logs of a remote: a name of a remote, an URL or a path. Leaves out names with further parts; the log `own` is
+    /// listed however many there are.
     ///
     /// # Errors
     /// Returns an error when the remote cannot be reached.
-    pub fn list_remote_logs(&self, remote: &str) -> Result<Vec<RemoteLog>, GitError> {
+    pub fn list_remote_logs(&self, remote: &str, own: &str) -> Result<Vec<RemoteLog>, GitError> {
         let mut command = self.remote_command();
         command.args(["ls-remote", "--refs", "--", remote]).arg(format!("{LOG_REFS}*"));
         let output = self.run_remote(command, "ls-remote", remote, Vec::new())?;
@@ -104,10 +106,13 @@ impl Repo {
         let lines = text.lines().filter_map(|line| line.split_once('\t'));
         let logs = lines.filter_map(|(commit, name)| {
             let is_id = Oid::from_str(commit).is_ok();
-            let name = name.strip_prefix(LOG_REFS).filter(|_| is_id)?;
+            let name = name.strip_prefix(LOG_REFS).filter(|name| is_id && !name.contains('/'))?;
             Some(RemoteLog { name: name.to_owned(), commit: commit.to_owned() })
         });
-        Ok(logs.take(MAX_LOGS).collect())
+        let mut logs: Vec<RemoteLog> = logs.collect();
+        logs.sort_by(|a, b| ((a.name != own), &a.name).cmp(&((b.name != own), &b.name)));
+        logs.truncate(MAX_LOGS);
+        Ok(logs)
     }
 
     /// Fetches logs of a remote, with all their objects, also into a partial clone.
@@ -243,6 +248,11 @@ impl Repo {
     /// Returns an error when the remote cannot be reached or refuses the ref.
     pub fn push_log(&self, remote: &str, name: &str, commit: &str) -> Result<PushOutcome, GitError> {
         let mut command = self.remote_command();
+        // What the user has set for pushes of branches is not meant for records.
+        command.args(["-c", "push.pushOption=", "-c", "push.gpgSign=false"]);
+        if self.inner.find_remote(remote).is_ok() {
+            command.arg("-c").arg(format!("remote.{remote}.mirror=false"));
+        }
         command.args(["push", "--porcelain", "--progress", "--no-verify", "--no-follow-tags", "--no-signed"]);
         command.args(["--recurse-submodules=no", "--", remote]);
         command.arg(format!("{commit}:{LOG_REFS}{name}"));
@@ -268,9 +278,9 @@ impl Repo {
                 Ok(PushOutcome::Moved)
             }
             Some(reason) => Err(GitError::RefusedRef {
-                remote: remote.to_owned(),
+                remote: hide_credentials(&sanitize_line(remote)),
                 name: format!("{LOG_REFS}{name}"),
-                what: crate::domain::text::sanitize_line(&reason).into_owned(),
+                what: hide_credentials(&sanitize_line(&reason)),
             }),
             None => Err(self.remote_error("push", remote, git_command::error_message(&output.stderr))),
         }
@@ -294,7 +304,7 @@ impl Repo {
         let Ok(output) = output else { return Ok(LogSignature::Unknown) };
         let text = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
         Ok(match text.split_once('\0') {
-            Some(("G", signer)) => LogSignature::Trusted(crate::domain::text::sanitize_line(signer).into_owned()),
+            Some(("G", signer)) => LogSignature::Trusted(sanitize_line(signer).into_owned()),
             Some(("B" | "R", _)) => LogSignature::Bad,
             _ => LogSignature::Unknown,
         })
@@ -307,7 +317,9 @@ impl Repo {
         command.arg("--git-dir").arg(self.inner.path());
         // Messages are parsed.
         command.env("LC_ALL", "C");
-        command.env("SSH_ASKPASS_REQUIRE", "never");
+        // Nobody may be there to answer.
+        command.args(["-c", "core.askPass="]).env("GIT_ASKPASS", "false").env_remove("SSH_ASKPASS");
+        command.env("SSH_ASKPASS_REQUIRE", "never").env("GCM_INTERACTIVE", "never");
         if !self.has_ssh_command() {
             command.env("GIT_SSH_COMMAND", "ssh -o BatchMode=yes");
         }
@@ -333,15 +345,53 @@ impl Repo {
     fn remote_error(&self, task: &str, remote: &str, what: String) -> GitError {
         GitError::Remote {
             path: self.root(),
-            remote: crate::domain::text::sanitize_line(remote).into_owned(),
+            remote: hide_credentials(&sanitize_line(remote)),
             task: task.to_owned(),
-            what,
+            what: hide_credentials(&what),
         }
     }
+}
+
+/// Returns a text without the user names and passwords of its URLs.
+pub fn hide_credentials(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        let end = after.find(|c: char| c == '/' || c.is_whitespace() || matches!(c, '\'' | '"')).unwrap_or(after.len());
+        let host = after[..end].rfind('@').map_or(0, |at| at + 1);
+        shown.push_str(before);
+        shown.push_str(&after[host..end]);
+        rest = &after[end..];
+    }
+    shown.push_str(rest);
+    shown
 }
 
 /// Returns the ref that holds a fetched log. Remotes may be URLs, so a hash stands for them.
 fn tracking_ref(remote: &str, name: &str) -> String {
     let remote: String = blake3::hash(remote.as_bytes()).to_hex().chars().take(12).collect();
     format!("{TRACKING_REFS}{remote}/{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hide_credentials;
+
+    #[test]
+    fn names_and_passwords_of_urls_are_hidden() {
+        for (text, expected) in [
+            ("origin", "origin"),
+            ("https://host/x.git", "https://host/x.git"),
+            ("https://ada:pass@host/x.git", "https://host/x.git"),
+            (
+                "fatal: unable to access 'https://token@host/x@y.git': 403",
+                "fatal: unable to access 'https://host/x@y.git': 403",
+            ),
+            ("a://b@c d://e@f", "a://c d://f"),
+            ("git@host:x.git", "git@host:x.git"),
+        ] {
+            assert_eq!(hide_credentials(text), expected);
+        }
+    }
 }

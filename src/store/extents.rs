@@ -289,6 +289,9 @@ impl Store {
         self.write_extent(file, FileExtent { tail: UNKNOWN_TAIL, ..extent });
         files::write_atomically(&self.tracked_path(file), content, ExistingPolicy::Replace)?;
         self.write_extent(file, extent);
+        if file == TrackedFile::Runs {
+            self.forget_sent_runs();
+        }
         Ok(())
     }
 

@@ -61,7 +61,10 @@ pub fn resolve_run(store: &Store, given: &str) -> Result<RunId, LookupError> {
     }
     let view = store.view()?;
     if given == "latest" {
-        let newest = (0..view.run_count()).map(|index| view.run(index)).find(|run| !run.is_fix_review());
+        // A run of another machine has no worktree until it has answered a request here.
+        let is_here = |run: &super::RunRow<'_>| !run.is_fix_review() && !run.worktree.is_empty();
+        let runs = || (0..view.run_count()).map(|index| view.run(index));
+        let newest = runs().find(is_here).or_else(|| runs().find(|run| !run.is_fix_review()));
         return newest.map_or_else(|| Err(not_found("run", given, &view)), |run| parse_id(run.id));
     }
     let prefix = add_prefix("ar_", given).to_uppercase();

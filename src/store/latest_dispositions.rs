@@ -52,12 +52,14 @@ impl Store {
         let mut latest: HashMap<FindingId, bool> = HashMap::new();
         lines::read_backwards(&file, |line| {
             let Ok(line) = serde_json::from_slice::<Disposition>(line) else { return ControlFlow::Continue(()) };
+            // What another member of the team has decided is not the user's work, and has the time of another clock.
+            if line.team.is_some() {
+                return ControlFlow::Continue(());
+            }
             if line.at < since {
                 return ControlFlow::Break(());
             }
-            // What another member of the team has decided is not the user's work.
-            let is_own = line.actor == Actor::User && line.team.is_none();
-            let is_decision = is_own && !line.status.is_undecided();
+            let is_decision = line.actor == Actor::User && !line.status.is_undecided();
             latest.entry(line.finding_id).or_insert(is_decision);
             ControlFlow::Continue(())
         })

@@ -56,6 +56,12 @@ pub struct TeamProgress {
     pub sent_bytes: u64,
     /// Version of the own log after the last append; empty before the first.
     pub own_version: String,
+    /// Version of the own log up to which the records of others in it were received.
+    pub own_received: String,
+    /// Version of revdeck that read the logs. A newer one reads again what this one has set aside or skipped.
+    pub reader: String,
+    /// True if reviews leave this machine.
+    pub shares_reviews: bool,
     /// State of the other logs.
     pub logs: BTreeMap<MachineName, LogProgress>,
     /// Segments that could not be taken.
@@ -158,6 +164,22 @@ impl Store {
             to_send: self.count_unsent(&progress)?.total(),
             disputed: progress.disputes.keys().map(FindingId::to_string).collect(),
         }))
+    }
+
+    /// Lets the next exchange read `runs.ndjson` from its start, because the file was rewritten. A failure is only logged: a
+    /// shorter file is noticed anyway.
+    pub(super) fn forget_sent_runs(&self) {
+        let reset = || -> Result<(), StoreError> {
+            match read_json::<TeamProgress>(&self.team_progress_path())? {
+                Some(progress) if progress.runs_bytes > 0 => {
+                    self.write_team_progress(&TeamProgress { runs_bytes: 0, ..progress })
+                }
+                _ => Ok(()),
+            }
+        };
+        if let Err(error) = reset() {
+            tracing::warn!(%error, "the next exchange with the team does not look at rewritten runs");
+        }
     }
 
     fn team_path(&self, name: &str) -> PathBuf {
@@ -331,11 +353,15 @@ impl Store {
             let mut count = 0;
             let mut records = Vec::new();
             for (mut output, origin) in outputs {
-                if view.run_index(output.run.run_id.as_str()).is_some() {
+                let is_known = view.run_index(output.run.run_id.as_str()).is_some();
+                output.run.team = Some(origin);
+                // A known run may have lost its result.
+                if !is_known || !self.output_path(output.run.run_id.as_str()).exists() {
+                    self.write_team_output(&output, sync)?;
+                }
+                if is_known {
                     continue;
                 }
-                output.run.team = Some(origin);
-                self.write_team_output(&output, sync)?;
                 serde_json::to_writer(&mut records, &output.run)
                     .map_err(|source| StoreError::Encode { what: "a run", source })?;
                 records.push(b'\n');
@@ -372,6 +398,9 @@ impl Store {
         }
         let path = self.runs_path();
         let Some(file) = files::open_read(&path)? else { return Ok((Vec::new(), 0)) };
+        // A repair or a compaction may have made the file shorter.
+        let length = files::length(&file).map_err(StoreError::io("read the length of", &path))?;
+        let from = if from <= length { from } else { 0 };
         let mut ended: Vec<RunId> = Vec::new();
         let mut seen = HashSet::new();
         let end = lines::read_forwards(&file, from, |_, line| {
@@ -404,7 +433,9 @@ impl Store {
             })
             .map_err(StoreError::io("read", &path))?;
         }
-        unsent.reviews += self.completed_runs_since(progress.runs_bytes)?.0.len();
+        if progress.shares_reviews {
+            unsent.reviews += self.completed_runs_since(progress.runs_bytes)?.0.len();
+        }
         Ok(unsent)
     }
 }

@@ -12,7 +12,7 @@ pub enum TeamError {
     #[error(transparent)]
     Git(#[from] GitError),
     /// The log was written by others again and again while this machine tried to append to it.
-    #[error("the log {log} at {place} was moved {tries} times while records were sent")]
+    #[error("the log {log} at {place} was moved or locked {tries} times while records were sent")]
     Contended {
         /// Name of the log.
         log: MachineName,
@@ -55,11 +55,11 @@ pub trait TeamBackend {
     /// Returns a name of the place for messages.
     fn place(&self) -> &str;
 
-    /// Lists the logs and their versions.
+    /// Lists the logs and their versions; `own` is among them if it is there, however many there are.
     ///
     /// # Errors
     /// Returns an error when the place cannot be reached.
-    fn list_logs(&self) -> Result<Vec<LogVersion>, TeamError>;
+    fn list_logs(&self, own: &MachineName) -> Result<Vec<LogVersion>, TeamError>;
 
     /// Brings logs here, so that their segments can be read.
     ///

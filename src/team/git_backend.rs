@@ -10,6 +10,10 @@ use crate::git::{LogSignature, PushOutcome, RemoteLog, Repo, SigningMode};
 /// Number of segments above which the owner of a log joins them: each costs a reader a look-up. git stores what the joined
 /// ones have in common once.
 const MAX_SEGMENTS: usize = 32;
+/// Maximum number of segments of a log that one exchange reads; no owner lets a log have as many.
+const MAX_READ_SEGMENTS: usize = 1_000;
+/// Maximum size of what one exchange reads of a log, in bytes.
+const MAX_READ_BYTES: u64 = 256 << 20;
 /// Digits of a segment's number in its name, so that names sort by age.
 const NUMBER_DIGITS: usize = 6;
 
@@ -38,8 +42,8 @@ impl TeamBackend for GitBackend<'_> {
         &self.remote
     }
 
-    fn list_logs(&self) -> Result<Vec<LogVersion>, TeamError> {
-        let logs = self.repo.list_remote_logs(&self.remote)?;
+    fn list_logs(&self, own: &MachineName) -> Result<Vec<LogVersion>, TeamError> {
+        let logs = self.repo.list_remote_logs(&self.remote, own.as_str())?;
         // A ref with another name is none of ours.
         let named =
             logs.into_iter().filter_map(|log| Some(LogVersion { name: log.name.parse().ok()?, version: log.commit }));
@@ -53,6 +57,7 @@ impl TeamBackend for GitBackend<'_> {
     }
 
     fn read_segments(&self, log: &LogVersion, since: Option<&str>) -> Result<Vec<ReceivedSegment>, TeamError> {
+        let mut left = MAX_READ_BYTES;
         let before = since.and_then(|commit| self.repo.log_segments(commit).ok()).unwrap_or_default();
         let known: HashSet<String> = before.into_iter().map(|segment| segment.blob).collect();
         let mut new = Vec::new();
@@ -60,11 +65,13 @@ impl TeamBackend for GitBackend<'_> {
             if known.contains(&segment.blob) {
                 continue;
             }
-            let content = match segment.bytes <= MAX_SEGMENT_BYTES as u64 {
-                true => Ok(self.repo.blob(&segment.blob)?),
-                false => Err(segment.bytes),
-            };
+            let is_readable = segment.bytes <= MAX_SEGMENT_BYTES as u64 && segment.bytes <= left;
+            let content = if is_readable { Ok(self.repo.blob(&segment.blob)?) } else { Err(segment.bytes) };
+            left = left.saturating_sub(if is_readable { segment.bytes } else { 0 });
             new.push(ReceivedSegment { name: segment.name, content });
+            if new.len() == MAX_READ_SEGMENTS {
+                break;
+            }
         }
         Ok(new)
     }

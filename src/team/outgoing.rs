@@ -8,9 +8,10 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::domain::{
     Actor, Coverage, Disposition, Finding, FindingCounts, FindingStep, Kind, RunEnding, RunLinks, RunRecord, RunReuse,
-    ShareMode, SharedDecision, Voice, content_hash,
+    ShareMode, SharedDecision, SharedReview, TeamRecord, Voice, content_hash, text::format_count,
 };
 use crate::masking::{Mask, has_secret_name};
+use crate::team::segment::MAX_REASON_BYTES;
 
 /// Prefix of the scope hash of a review of which a part is not shared.
 const PARTIAL_SCOPE_PREFIX: &str = "part:";
@@ -44,10 +45,49 @@ impl OutgoingFilter {
         !self.excluded.matched_path_or_any_parents(path, false).is_ignore() && !has_secret_name(path)
     }
 
-    /// Masks the texts of a decision.
+    /// Returns true if paths are kept here.
+    pub fn excludes_paths(&self) -> bool {
+        !self.excluded.is_empty()
+    }
+
+    /// Masks the texts of a decision, and cuts them to the size that others read.
     pub fn clean_decision(&self, mut decision: SharedDecision) -> SharedDecision {
-        decision.reason = mask_words(&decision.reason);
+        decision.reason = self.mask_words(&decision.reason);
+        if decision.reason.len() > MAX_REASON_BYTES {
+            decision.reason.truncate(decision.reason.floor_char_boundary(MAX_REASON_BYTES));
+        }
         decision
+    }
+
+    /// Returns a record that was made earlier as it may leave now; `None` if nothing of it may. The settings may have changed
+    /// since.
+    pub fn clean_record(&self, record: TeamRecord) -> Option<TeamRecord> {
+        match record {
+            TeamRecord::Decision(decision) => Some(TeamRecord::Decision(self.clean_decision(decision))),
+            TeamRecord::Review(review) => {
+                let SharedReview { machine, person, run, findings, coverage } = *review;
+                let (run, findings, coverage) = self.clean_review(run, findings, coverage)?;
+                Some(TeamRecord::Review(Box::new(SharedReview { machine, person, run, findings, coverage })))
+            }
+        }
+    }
+
+    /// Masks the secrets in words, and the names of paths that stay here.
+    fn mask_words(&self, text: &str) -> String {
+        let masked = Mask::On.mask_words(text).into_owned();
+        if !self.excludes_paths() {
+            return masked;
+        }
+        let is_path_character = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@');
+        let mut shown = String::with_capacity(masked.len());
+        for part in masked.split_inclusive(|c: char| !is_path_character(c)) {
+            let word = part.trim_end_matches(|c: char| !is_path_character(c)).trim_matches('.');
+            match !word.is_empty() && word.contains(['/', '.']) && !self.may_name(word.trim_start_matches('/')) {
+                true => shown.push_str(&part.replace(word, "«path»")),
+                false => shown.push_str(part),
+            }
+        }
+        shown
     }
 
     /// Returns a review without what must not leave: the run, its findings and its coverage. `None` if nothing is left.
@@ -65,19 +105,19 @@ impl OutgoingFilter {
             findings.into_iter().filter(|finding| self.may_name(&finding.repo_relative_path)).collect();
         let hidden = before - findings.len() + self.drop_paths(&mut run, &mut coverage);
         if hidden > 0 {
-            if findings.is_empty() && before > 0 {
+            if findings.is_empty() && coverage.files.is_empty() && coverage.carried.is_empty() {
                 return None;
             }
-            let identity = content_hash([run.run_id.as_str().as_bytes()]);
-            run.subject.scope_hash = format!("{PARTIAL_SCOPE_PREFIX}{}", identity.get(..16).unwrap_or_default());
+            make_partial(&mut run);
             coverage.incomplete = true;
+            run.outcome.summary = format!("{} shared of a review of more", format_count(findings.len(), "finding"));
             run.outcome.finding_digests.retain(|id| findings.iter().any(|finding| finding.finding_id == *id));
             run.outcome.finding_counts = FindingCounts::from_findings(&findings);
         }
         for finding in &mut findings {
             self.clean_finding(finding);
         }
-        clean_run(&mut run);
+        self.clean_run(&mut run);
         coverage.incomplete |= run.outcome.coverage.incomplete;
         Some((run, findings, coverage))
     }
@@ -99,17 +139,26 @@ impl OutgoingFilter {
         hidden
     }
 
+    /// Removes what is about this machine, and masks the texts.
+    fn clean_run(&self, run: &mut RunRecord) {
+        detach_from_machine(run);
+        run.ending.error_summary = self.mask_words(&run.ending.error_summary);
+        run.outcome.summary = self.mask_words(&run.outcome.summary);
+        run.decision = self.mask_words(&run.decision);
+        run.subject.branch = self.mask_words(&run.subject.branch);
+    }
+
     fn clean_finding(&self, finding: &mut Finding) {
         let path = finding.repo_relative_path.clone();
         // The place of a secret is said, and nothing of its code.
         let shares_code = self.mode == ShareMode::All && finding.kind != Kind::HardcodedConfiguration;
-        finding.title = mask_words(&finding.title);
-        finding.explanation = mask_words(&finding.explanation);
+        finding.title = self.mask_words(&finding.title);
+        finding.explanation = self.mask_words(&finding.explanation);
         finding.quoted_code = if shares_code { mask_code(&path, &finding.quoted_code) } else { String::new() };
         // A pattern is knowledge of this machine.
         finding.pattern = None;
         if let Some(suggestion) = &mut finding.suggestion {
-            suggestion.text = mask_words(&suggestion.text);
+            suggestion.text = self.mask_words(&suggestion.text);
             suggestion.replacement = match suggestion.replacement.take() {
                 // A change with a masked part would not be the change that was proposed.
                 Some(code) if shares_code && mask_code(&path, &code) == code => Some(code),
@@ -117,40 +166,40 @@ impl OutgoingFilter {
             };
         }
         for text in finding.voices.iter_mut().flat_map(Voice::texts_mut) {
-            *text = mask_words(text);
+            *text = self.mask_words(text);
         }
         for step in &mut finding.steps {
             if let FindingStep::Ruled { reason, .. } = step {
-                *reason = mask_words(reason);
+                *reason = self.mask_words(reason);
             }
         }
     }
 }
 
-/// Removes what is about this machine, and masks the texts.
-fn clean_run(run: &mut RunRecord) {
+/// Keeps a review from answering requests of others: it does not say that what it does not name is clean.
+pub fn make_partial(run: &mut RunRecord) {
+    let identity = content_hash([run.run_id.as_str().as_bytes()]);
+    run.subject.scope_hash = format!("{PARTIAL_SCOPE_PREFIX}{}", identity.get(..16).unwrap_or_default());
+}
+
+/// Removes what is about one machine alone: its folder, its counters, its other runs, and how it has used the run.
+pub fn detach_from_machine(run: &mut RunRecord) {
     run.subject.worktree = String::new();
     run.subject.triage_bytes = None;
     run.subject.epoch = 0;
     run.reuse = RunReuse::default();
-    let links = std::mem::take(&mut run.links);
-    run.links = RunLinks { member_of: links.member_of, panel: links.panel, ..RunLinks::default() };
+    run.links = RunLinks::default();
+    run.follow_up_of = None;
+    run.follow_up_count = 0;
     let ending = std::mem::take(&mut run.ending);
     run.ending = RunEnding {
         error_class: ending.error_class,
-        error_summary: mask_words(&ending.error_summary),
+        error_summary: ending.error_summary,
         budget_stop: ending.budget_stop,
         ..RunEnding::default()
     };
-    run.outcome.summary = mask_words(&run.outcome.summary);
-    run.decision = mask_words(&run.decision);
-    run.subject.branch = mask_words(&run.subject.branch);
     run.team = None;
     run.paused = false;
-}
-
-fn mask_words(text: &str) -> String {
-    Mask::On.mask_words(text).into_owned()
 }
 
 fn mask_code(path: &str, code: &str) -> String {

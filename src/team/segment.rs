@@ -21,6 +21,15 @@ const MAX_TEXT_BYTES: usize = 256 << 10;
 /// Greatest line number that a finding may have.
 const MAX_LINE_NUMBER: u32 = 100_000_000;
 
+/// Latest time of a decision: the year 2200. Clocks follow the latest one that they have seen, so it must leave room.
+const MAX_CLOCK_MS: i64 = 7_258_118_400_000;
+/// Greatest count of a decision within a millisecond.
+const MAX_CLOCK_COUNT: u32 = 1 << 30;
+/// Maximum number of decisions that one names as replaced.
+pub const MAX_REPLACED: usize = 64;
+/// Maximum number of bytes of a reason.
+pub const MAX_REASON_BYTES: usize = MAX_LINE_BYTES;
+
 /// Fault of a segment, because of which none of its records is taken.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SegmentFault {
@@ -132,7 +141,11 @@ fn may_stand_in(machine: &MachineName, log: &MachineName) -> bool {
 /// Name of the log that all jobs of continuous integration share, because a log for each of them would fill the remote.
 pub const CI_LOG: &str = "ci";
 
-fn check_record(record: &TeamRecord) -> Result<(), String> {
+/// Checks a record against the limits by which others read it.
+///
+/// # Errors
+/// Returns the first fault, as a part of a sentence.
+pub fn check_record(record: &TeamRecord) -> Result<(), String> {
     match record {
         TeamRecord::Decision(decision) => check_decision(decision),
         TeamRecord::Review(review) => check_review(review),
@@ -143,6 +156,13 @@ fn check_decision(decision: &SharedDecision) -> Result<(), String> {
     check_size("the author", &decision.person.name, MAX_LINE_BYTES)?;
     check_size("the author", &decision.person.email, MAX_LINE_BYTES)?;
     check_size("the reason", &decision.reason, MAX_LINE_BYTES)?;
+    let clock = decision.id.clock;
+    if !(0..MAX_CLOCK_MS).contains(&clock.ms) || clock.count > MAX_CLOCK_COUNT {
+        return Err("its clock is out of range".to_owned());
+    }
+    if decision.over.len() > MAX_REPLACED {
+        return Err(format!("it names more than {MAX_REPLACED} decisions"));
+    }
     match decision.actor {
         Actor::Engine => Err("a decision of the engine is nobody's decision".to_owned()),
         _ => Ok(()),

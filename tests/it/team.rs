@@ -9,6 +9,7 @@ use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, err, out};
 
 mod converge;
 mod hostile;
+mod mends;
 mod sharing;
 mod transport;
 

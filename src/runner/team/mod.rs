@@ -21,7 +21,7 @@ use self::own_records::OwnDecisions;
 use self::received_records::ReceivedRecords;
 use crate::config::SignChoice;
 use crate::domain::text::sanitize_line;
-use crate::domain::{MachineName, TeamPerson, TeamRecord};
+use crate::domain::{MachineName, TeamPerson, TeamRecord, TriageAction};
 use crate::git::SigningMode;
 use crate::runner::{RunnerError, Services, process};
 use crate::store::{SetAsideSegment, StoreError, TeamMembership, TeamProgress};
@@ -101,6 +101,8 @@ pub struct SyncReport {
     pub set_aside: Vec<SetAsideSegment>,
     /// Records of types that this version does not know.
     pub unknown: usize,
+    /// Decisions and reviews that others could not read and that were not sent, with the reasons.
+    pub refused: Vec<String>,
     /// True if the own log had disappeared from its place and was sent again.
     pub restored: bool,
 }
@@ -144,9 +146,22 @@ impl TeamSync<'_> {
         let team = self.membership()?;
         let progress = self.services.store.team_progress()?;
         let (unsent, _) = self.services.store.own_team_lines(progress.sent_bytes)?;
-        let mut records: Vec<TeamRecord> = unsent.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let mut records = self.clean_lines(&unsent)?;
         records.extend(self.collect_own(&team, &progress)?.records);
         Ok(records)
+    }
+
+    /// Returns the records of lines as they may leave now: the settings may have changed since the lines were written. A line
+    /// that a killed process left torn is no record.
+    fn clean_lines(&self, lines: &[String]) -> Result<Vec<TeamRecord>, SyncError> {
+        let filter = self.filter()?;
+        let records = lines.iter().filter_map(|line| serde_json::from_str::<TeamRecord>(line).ok());
+        let view = if filter.excludes_paths() { Some(self.services.store.view()?) } else { None };
+        let may_leave = |record: &TeamRecord| match (record, &view) {
+            (TeamRecord::Decision(decision), Some(view)) => own_records::may_leave(view, &filter, &decision.finding_id),
+            _ => true,
+        };
+        Ok(records.filter(may_leave).filter_map(|record| filter.clean_record(record)).collect())
     }
 
     /// Exchanges records with the team.
@@ -180,11 +195,16 @@ impl TeamSync<'_> {
             .concat();
         store.append_own_team_lines(&std::mem::take(&mut lines))?;
         (progress.triage_bytes, progress.runs_bytes) = (own.triage_bytes, own.runs_bytes);
+        progress.shares_reviews = self.filter()?.shares_reviews();
+        report.refused = own.refused;
         store.write_team_progress(progress)?;
-        let logs = backend.list_logs()?;
+        let logs = backend.list_logs(&team.log)?;
         let decided = own.records.iter().filter_map(|record| match record {
             // Whoever decides with knowledge of both sides ends a dispute.
-            TeamRecord::Decision(decision) if progress.disputes.contains_key(&decision.finding_id) => {
+            // Whoever takes a decision back lets those of others stand again.
+            TeamRecord::Decision(decision)
+                if decision.action == TriageAction::Undo || progress.disputes.contains_key(&decision.finding_id) =>
+            {
                 Some(decision.finding_id.clone())
             }
             TeamRecord::Decision(_) | TeamRecord::Review(_) => None,
@@ -212,8 +232,11 @@ impl TeamSync<'_> {
             if progress.forgotten.contains(&log.name) {
                 return false;
             }
+            if progress.reader != env!("CARGO_PKG_VERSION") {
+                return true;
+            }
             match log.name == team.log {
-                true => progress.own_version != log.version,
+                true => progress.own_received != log.version,
                 false => progress.logs.get(&log.name).is_none_or(|known| known.version != log.version),
             }
         };
@@ -257,7 +280,12 @@ impl TeamSync<'_> {
                 (progress.sent_bytes, progress.own_version) = (0, String::new());
                 report.restored = true;
             }
-            let (mut lines, end) = store.own_team_lines(progress.sent_bytes)?;
+            let (unsent, end) = store.own_team_lines(progress.sent_bytes)?;
+            let records = self.clean_lines(&unsent)?;
+            let encoded = segment::encode_records(&records)
+                .map_err(|source| StoreError::Encode { what: "a record for the team", source })?
+                .concat();
+            let mut lines: Vec<String> = String::from_utf8_lossy(&encoded).lines().map(str::to_owned).collect();
             if let Some(log) = present.as_ref().filter(|log| log.version != progress.own_version) {
                 backend.fetch_logs(std::slice::from_ref(log))?;
                 let there = self.lines_at_place(backend, log)?;
@@ -268,16 +296,19 @@ impl TeamSync<'_> {
                 progress.own_version = present.map_or_else(String::new, |log| log.version);
                 return Ok(());
             }
-            let records: Vec<TeamRecord> = lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect();
             let segments = pack_lines(&lines);
             let base = present.as_ref().map(|log| log.version.as_str());
             match backend.append(&team.log, &segments, base)? {
                 AppendOutcome::Appended(version) => {
                     records.iter().for_each(|record| report.sent.add(record));
+                    // Nothing of others came between what was received and what was appended.
+                    if base.unwrap_or_default() == progress.own_received {
+                        progress.own_received.clone_from(&version);
+                    }
                     (progress.sent_bytes, progress.own_version) = (end, version);
                     return Ok(());
                 }
-                AppendOutcome::Moved => logs = backend.list_logs()?,
+                AppendOutcome::Moved => logs = backend.list_logs(&team.log)?,
             }
         }
         let (log, place) = (team.log.clone(), backend.place().to_owned());
@@ -308,6 +339,7 @@ impl TeamSync<'_> {
         if !progress.forgotten.contains(log) {
             progress.forgotten.push(log.clone());
         }
+        progress.disputes.retain(|_, sides| !sides.iter().any(|side| side.machine == *log));
         if let Some(team) = store.team_membership()?
             && let Err(error) = self.services.repo.forget_tracked_log(&team.place, log.as_str())
         {
@@ -328,6 +360,8 @@ impl TeamSync<'_> {
         let mut progress = store.team_progress()?;
         let before = progress.forgotten.len();
         progress.forgotten.retain(|known| known != log);
+        // Its records are read from the begin.
+        progress.reader.clear();
         store.write_team_progress(&progress)?;
         Ok(progress.forgotten.len() < before)
     }

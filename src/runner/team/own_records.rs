@@ -4,13 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use super::SyncError;
 use crate::domain::{
-    DecisionId, Disposition, FindingId, RunId, SharedDecision, SharedReview, TeamClock, TeamPerson, TeamRecord,
+    DecisionId, Disposition, FindingId, RunId, SharedDecision, SharedReview, SuppressedReport, SuppressionReason,
+    TeamClock, TeamPerson, TeamRecord, TriageAction,
 };
 use crate::runner::Services;
 use crate::store::{StoreError, StoreView, TeamMembership, TeamProgress};
 use crate::team::OutgoingFilter;
-use crate::team::outgoing::is_own_decision;
-use crate::team::segment::MAX_RECORD_BYTES;
+use crate::team::outgoing::{is_own_decision, make_partial};
+use crate::team::segment::{MAX_RECORD_BYTES, MAX_REPLACED, check_record};
 
 /// New records of this machine, and the lengths of the files that they were read from.
 #[derive(Debug, Default)]
@@ -18,6 +19,8 @@ pub struct OwnDecisions {
     pub records: Vec<TeamRecord>,
     pub triage_bytes: u64,
     pub runs_bytes: u64,
+    /// Reviews and decisions that others could not read, with the reasons.
+    pub refused: Vec<String>,
 }
 
 /// Collects the records that `team/own.ndjson` does not have.
@@ -31,7 +34,8 @@ pub fn collect(
     let store = &services.store;
     let mut own = OwnDecisions { triage_bytes: store.triage_bytes()?, ..OwnDecisions::default() };
     let (ended, runs_bytes) = store.completed_runs_since(progress.runs_bytes)?;
-    own.runs_bytes = runs_bytes;
+    // A review that may not leave now may leave later.
+    own.runs_bytes = if filter.shares_reviews() { runs_bytes } else { progress.runs_bytes };
     let has_decisions = own.triage_bytes != progress.triage_bytes;
     if !has_decisions && ended.is_empty() {
         return Ok(own);
@@ -43,16 +47,31 @@ pub fn collect(
         for decision in number_decisions(&log, team, person) {
             let is_new = known.last_decision.as_ref().is_none_or(|last| decision.id > *last);
             if is_new && may_leave(&view, filter, &decision.finding_id) {
-                own.records.push(TeamRecord::Decision(filter.clean_decision(decision)));
+                own.add(TeamRecord::Decision(filter.clean_decision(decision)));
             }
         }
     }
     if filter.shares_reviews() {
         for run in ended.iter().filter(|run| !known.runs.contains(*run)) {
-            own.records.extend(build_review(services, team, person, filter, run)?);
+            if let Some(review) = build_review(services, team, person, filter, run)? {
+                own.add(review);
+            }
         }
     }
     Ok(own)
+}
+
+impl OwnDecisions {
+    /// Adds a record, unless others would refuse it.
+    fn add(&mut self, record: TeamRecord) {
+        match check_record(&record) {
+            Ok(()) => self.records.push(record),
+            Err(fault) => self.refused.push(match &record {
+                TeamRecord::Decision(decision) => format!("the decision about {}: {fault}", decision.finding_id),
+                TeamRecord::Review(review) => format!("the review {}: {fault}", review.run.run_id),
+            }),
+        }
+    }
 }
 
 /// Records that this machine has made already.
@@ -76,9 +95,13 @@ impl KnownRecords {
     }
 }
 
-/// Returns true if the path of a finding may be named. A finding that the store does not know has no path to hide.
-fn may_leave(view: &StoreView, filter: &OutgoingFilter, finding: &FindingId) -> bool {
-    view.finding_index(finding.as_str()).is_none_or(|index| filter.may_name(view.finding(index).path))
+/// Returns true if the path of a finding may be named. The path of a finding that the store does not know may be an excluded
+/// one.
+pub fn may_leave(view: &StoreView, filter: &OutgoingFilter, finding: &FindingId) -> bool {
+    match view.finding_index(finding.as_str()) {
+        Some(index) => filter.may_name(view.finding(index).path),
+        None => !filter.excludes_paths(),
+    }
 }
 
 /// Gives each decision of this machine its time and what it replaces. The lines stand in the order in which the machine has
@@ -103,9 +126,6 @@ pub fn number_decisions(log: &[Disposition], team: &TeamMembership, person: &Tea
     numbered
 }
 
-/// Maximum number of decisions that one names as replaced, the latest ones.
-const MAX_REPLACED: usize = 64;
-
 /// Calls `visit` for each line with its identity and those of the decisions that its author knew and nobody there had replaced.
 /// A line of the engine has an identity, too, by which it can be compared; nobody else sees it.
 pub fn walk_decisions<'a>(
@@ -127,9 +147,13 @@ pub fn walk_decisions<'a>(
             }
         };
         let known = competing.entry(&line.finding_id).or_default();
-        visit(line, &id, &known[known.len().saturating_sub(MAX_REPLACED)..]);
+        // Whoever takes a decision back does not speak about those of others.
+        let is_withdrawal = line.action == TriageAction::Undo && line.status.is_undecided();
+        let is_replaced = |known: &DecisionId| !is_withdrawal || known.machine == team.machine;
+        let replaced: Vec<DecisionId> = known.iter().filter(|known| is_replaced(known)).cloned().collect();
+        visit(line, &id, &replaced[replaced.len().saturating_sub(MAX_REPLACED)..]);
         if is_own_decision(line) {
-            known.clear();
+            known.retain(|known| !is_replaced(known));
         }
         if (line.team.is_some() || is_own_decision(line)) && !known.contains(&id) {
             known.push(id);
@@ -148,13 +172,23 @@ fn build_review(
     let Some(output) = services.store.output(run)? else { return Ok(None) };
     // The record may have got more than its result: which run replaced it.
     let Some(record) = services.store.run(run)? else { return Ok(None) };
-    if output.damage.is_some() {
-        tracing::warn!(%run, "a damaged result is not sent to the team");
+    // What a panel has merged travels with the panel's own run.
+    if output.damage.is_some() || record.links.member_of.is_some() {
         return Ok(None);
     }
-    let Some((mut run, findings, coverage)) = filter.clean_review(record, output.findings, output.coverage) else {
+    let is_muted_here = |held: &SuppressedReport| held.because != SuppressionReason::Dismissed;
+    let is_partial = output.held_back.iter().any(is_muted_here);
+    let mut coverage = output.coverage;
+    if is_partial {
+        // Others have not muted these kinds, so the review is not the one that they would get.
+        (coverage.files, coverage.carried) = (Vec::new(), Vec::new());
+    }
+    let Some((mut run, findings, coverage)) = filter.clean_review(record, output.findings, coverage) else {
         return Ok(None);
     };
+    if is_partial {
+        make_partial(&mut run);
+    }
     run.owner = person.label().to_owned();
     let review = SharedReview { machine: team.machine.clone(), person: person.clone(), run, findings, coverage };
     let record = TeamRecord::Review(Box::new(review));
@@ -169,7 +203,7 @@ fn build_review(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Actor, FindingStatus, TeamOrigin, Time, TriageAction};
+    use crate::domain::{Actor, FindingStatus, TeamOrigin, Time};
 
     fn team() -> TeamMembership {
         TeamMembership {

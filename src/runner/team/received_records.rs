@@ -4,19 +4,33 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::own_records::walk_decisions;
 use super::{SyncError, SyncReport, TeamSync};
+use crate::config::AcceptedRecords;
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    Actor, DecisionId, Disposition, Finding, FindingId, FindingStatus, RunOrigin, RunOutput, SharedDecision,
-    SharedReview, TeamOrigin, TeamRecord,
+    Actor, DecisionId, Disposition, Finding, FindingCounts, FindingId, FindingStatus, MachineName, RunOrigin,
+    RunOutput, RunRecord, SharedDecision, SharedReview, TeamOrigin, TeamRecord, Time,
 };
 use crate::git::LogSignature;
 use crate::policy::{MergedDecision, merge_decisions};
 use crate::store::{DisputeSide, LearningPolicy, SetAsideSegment, StoreError, TeamMembership, TeamProgress};
+use crate::team::outgoing::detach_from_machine;
 use crate::team::segment::{ParsedSegment, parse_segment};
 use crate::team::{GitBackend, LogVersion, TeamBackend};
 
-/// Lines that a quoted finding has at most before its id is compared with the code of HEAD.
+/// Number of equal places in a file that are tried when the id of a finding is compared with the code of HEAD.
 const MAX_ORDINALS: u32 = 8;
+/// Maximum number of segments of a log that one exchange names as set aside.
+const MAX_SET_ASIDE: usize = 20;
+/// How far the clock of another machine may be ahead: two days, in milliseconds.
+const MAX_AHEAD_MS: i64 = 2 * 86_400_000;
+/// Greatest number of tokens or milliseconds of a run of others.
+const MAX_FIGURE: u64 = 1_000_000_000_000;
+/// Greatest cost of a run of others, in US dollars.
+const MAX_COST: f64 = 1_000_000.0;
+/// Greatest number of attempts of a run of others.
+const MAX_ATTEMPTS: u32 = 1_000;
+/// Maximum number of reviewers that answered in a run of others.
+const MAX_ANSWERERS: usize = 100;
 
 /// Records that are new here.
 #[derive(Debug, Default)]
@@ -42,34 +56,70 @@ impl TeamSync<'_> {
         let store = &self.services.store;
         let is_own = log.name == team.log;
         let known = progress.logs.get(&log.name).cloned().unwrap_or_default();
-        let since = if is_own { &progress.own_version } else { &known.version };
-        let signature = backend.log_signature(log)?;
+        let is_same_reader = progress.reader == env!("CARGO_PKG_VERSION");
+        let since = if is_own { &progress.own_received } else { &known.version };
+        let since = if is_same_reader { since } else { &String::new() };
         let now = self.services.ambient.now();
+        let mut faults = 0;
         let mut set_aside = |name: &str, bytes: &[u8], reason: String| -> Result<(), StoreError> {
-            store.set_aside_segment(&log.name, name, bytes)?;
-            let reason = sanitize_line(&reason).into_owned();
+            faults += 1;
+            if faults > MAX_SET_ASIDE {
+                return Ok(());
+            }
+            if !bytes.is_empty() {
+                store.set_aside_segment(&log.name, name, bytes)?;
+            }
+            let reason = match faults == MAX_SET_ASIDE {
+                true => "and further segments of this log".to_owned(),
+                false => sanitize_line(&reason).into_owned(),
+            };
             let segment = sanitize_line(name).into_owned();
             report.set_aside.push(SetAsideSegment { log: log.name.clone(), segment, reason, at: now });
             Ok(())
         };
+        // One odd log must not keep the others away.
+        let since = Some(since.as_str()).filter(|since| !since.is_empty());
+        let read = backend.log_signature(log).and_then(|signature| Ok((signature, backend.read_segments(log, since)?)));
+        let (signature, segments) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                set_aside(&log.version, b"", format!("the log cannot be read: {error}"))?;
+                return Ok(());
+            }
+        };
+        let is_trusted = matches!(signature, LogSignature::Trusted(_));
+        let refused = match (&signature, self.services.settings.team.accept) {
+            (LogSignature::Bad, _) => Some("the signature of the log does not fit its content"),
+            (_, AcceptedRecords::Signed) if !is_trusted && !is_own => Some("no key that git trusts has signed the log"),
+            _ => None,
+        };
+        if let Some(reason) = refused {
+            // Read again when the keys or the settings have changed.
+            set_aside(&log.version, b"", reason.to_owned())?;
+            return Ok(());
+        }
         let mut lines: HashSet<String> = HashSet::new();
         let mut new = ParsedSegment::default();
-        for segment in backend.read_segments(log, Some(since.as_str()).filter(|since| !since.is_empty()))? {
+        for segment in segments {
             let bytes = match segment.content {
                 Ok(bytes) => bytes,
                 Err(bytes) => {
-                    set_aside(&segment.name, b"", format!("it has {bytes} bytes, which is too much"))?;
+                    set_aside(&segment.name, b"", format!("it has {bytes} bytes, which is too much for one exchange"))?;
                     continue;
                 }
             };
-            if signature == LogSignature::Bad {
-                set_aside(&segment.name, &bytes, "the signature of the log does not fit its content".to_owned())?;
-                continue;
-            }
             match parse_segment(&bytes, &log.name) {
                 Ok(parsed) => {
                     new.unknown += parsed.unknown;
-                    new.records.extend(parsed.records.into_iter().filter(|(_, line)| lines.insert(line.clone())));
+                    let ahead = parsed.records.iter().find(|(record, _)| is_ahead(record, now));
+                    if ahead.is_some() {
+                        let reason = "a review of it has a time in the future: check the clock of its machine";
+                        set_aside(&segment.name, &bytes, reason.to_owned())?;
+                        continue;
+                    }
+                    let is_wanted = |record: &TeamRecord| !progress.forgotten.contains(record.machine());
+                    let records = parsed.records.into_iter().filter(|(record, _)| is_wanted(record));
+                    new.records.extend(records.filter(|(_, line)| lines.insert(line.clone())));
                 }
                 Err(fault) => set_aside(&segment.name, &bytes, fault.to_string())?,
             }
@@ -101,9 +151,7 @@ impl TeamSync<'_> {
             }
         }
         store.append_received_team_lines(&log.name, &fresh)?;
-        if !is_own {
-            received.logs.push((log.clone(), signature, count));
-        }
+        received.logs.push((log.clone(), signature, count));
         Ok(())
     }
 
@@ -119,7 +167,12 @@ impl TeamSync<'_> {
         self.services.store.import_team_runs(outputs)?;
         report.applied = self.apply_decisions(team, &received.decided, progress)?;
         let now = self.services.ambient.now();
+        progress.reader = env!("CARGO_PKG_VERSION").to_owned();
         for (log, signature, count) in received.logs {
+            if log.name == team.log {
+                progress.own_received = log.version;
+                continue;
+            }
             let state = progress.logs.entry(log.name).or_default();
             state.version = log.version;
             state.records += count;
@@ -140,10 +193,9 @@ impl TeamSync<'_> {
     /// Builds the result of a run from its record. Code that did not travel is taken from the repository where it is the same.
     fn build_output(&self, review: SharedReview) -> (RunOutput, RunOrigin) {
         let SharedReview { machine, person, mut run, mut findings, coverage } = review;
-        run.team = None;
-        run.subject.worktree = String::new();
-        // Savings count where a request was answered without a review.
-        run.usage.saved_token_estimate = 0;
+        detach_from_machine(&mut run);
+        bound_figures(&mut run);
+        run.outcome.finding_counts = FindingCounts::from_findings(&findings);
         let mut code = CodeSource::new(self, &run.subject.snapshot_commit);
         for finding in &mut findings {
             finding.detail_ref = format!("outputs/{}.json#{}", run.run_id, finding.finding_id);
@@ -175,7 +227,7 @@ impl TeamSync<'_> {
             return Ok(0);
         }
         let store = self.services.store.clone().with_learning(LearningPolicy::Refused);
-        let all = self.load_decisions(findings)?;
+        let all = self.load_decisions(findings, &progress.forgotten)?;
         let person = self.person();
         let mut applied = 0;
         store.with_lock_as(|_| -> Result<(), SyncError> {
@@ -201,7 +253,12 @@ impl TeamSync<'_> {
                 applied += usize::from(before != missing.last().map(|line| line.status));
                 lines.extend(missing);
             }
+            let is_collected = store.triage_bytes()? == progress.triage_bytes;
             store.append_dispositions(&lines)?;
+            if is_collected {
+                // None of these lines is a decision of this machine, so the next exchange need not look at them.
+                progress.triage_bytes = store.triage_bytes()?;
+            }
             for (finding, outcome) in &merged {
                 match outcome.disputed.is_empty() {
                     true => drop(progress.disputes.remove(*finding)),
@@ -214,16 +271,21 @@ impl TeamSync<'_> {
     }
 
     /// Returns the decisions of all machines about these findings, own ones among them.
-    fn load_decisions(&self, findings: &BTreeSet<FindingId>) -> Result<Vec<SharedDecision>, SyncError> {
+    fn load_decisions(
+        &self,
+        findings: &BTreeSet<FindingId>,
+        forgotten: &[MachineName],
+    ) -> Result<Vec<SharedDecision>, SyncError> {
         let store = &self.services.store;
         let mut lines = store.own_team_lines(0)?.0;
         for log in store.received_team_logs()? {
             lines.extend(store.received_team_lines(&log)?);
         }
         let mut decisions: BTreeMap<DecisionId, SharedDecision> = BTreeMap::new();
-        for line in lines.iter().filter(|line| line.contains("\"type\":\"decision\"")) {
+        for line in lines.iter().filter(|line| line.contains("\"decision\"")) {
             if let Ok(TeamRecord::Decision(decision)) = serde_json::from_str::<TeamRecord>(line)
                 && findings.contains(&decision.finding_id)
+                && !forgotten.contains(&decision.id.machine)
             {
                 // Two decisions with one id are a mistake; every machine takes the same one.
                 let kept = decisions.entry(decision.id.clone()).or_insert_with(|| decision.clone());
@@ -234,6 +296,50 @@ impl TeamSync<'_> {
         }
         Ok(decisions.into_values().collect())
     }
+}
+
+/// Returns true for a review that would be newer than any review of this machine for a long time.
+fn is_ahead(record: &TeamRecord, now: Time) -> bool {
+    let TeamRecord::Review(review) = record else { return false };
+    let latest = now.as_millisecond().saturating_add(MAX_AHEAD_MS);
+    let letters = review.run.run_id.as_str().trim_start_matches("ar_");
+    let made = ulid::Ulid::from_string(letters).ok().and_then(|id| i64::try_from(id.timestamp_ms()).ok());
+    let made = made.unwrap_or(i64::MAX);
+    [made, review.run.created_at.as_millisecond(), review.run.updated_at.as_millisecond()]
+        .into_iter()
+        .any(|at| at > latest)
+}
+
+/// Keeps the figures of a run of others in ranges that sums of them do not leave.
+fn bound_figures(run: &mut RunRecord) {
+    let usage = &mut run.usage;
+    // Savings count where a request was answered without a review.
+    usage.saved_token_estimate = 0;
+    let numbers = [
+        &mut usage.prompt_estimate,
+        &mut usage.window_peak,
+        &mut usage.window_limit,
+        &mut usage.tokens.input,
+        &mut usage.tokens.cached,
+        &mut usage.tokens.output,
+        &mut usage.tokens.reasoning,
+        &mut usage.phase_timings.queued_ms,
+        &mut usage.phase_timings.snapshot_ms,
+        &mut usage.phase_timings.review_ms,
+        &mut usage.phase_timings.resolve_ms,
+    ];
+    numbers.into_iter().for_each(|number| *number = (*number).min(MAX_FIGURE));
+    usage.cost = if usage.cost.is_finite() { usage.cost.clamp(0.0, MAX_COST) } else { 0.0 };
+    usage.answered_by.truncate(MAX_ANSWERERS);
+    for answerer in &mut usage.answered_by {
+        let tokens = &mut answerer.tokens;
+        for number in [&mut tokens.input, &mut tokens.cached, &mut tokens.output, &mut tokens.reasoning] {
+            *number = (*number).min(MAX_FIGURE);
+        }
+    }
+    run.attempt = run.attempt.min(MAX_ATTEMPTS);
+    run.outcome.finding_digests.truncate(RunRecord::MAX_DIGESTS);
+    run.subject.changed_paths.truncate(RunRecord::MAX_PATHS);
 }
 
 /// Lines about a finding in the triage log.
@@ -357,7 +463,9 @@ impl<'a> CodeSource<'a> {
         });
         let (text, is_certain) = file.as_ref()?;
         let first = usize::try_from(finding.line_start).ok()?.checked_sub(1)?;
-        let count = usize::try_from(finding.line_end - finding.line_start + 1).ok()?.min(Finding::MAX_QUOTE_LINES);
+        let count = usize::try_from(finding.line_end.saturating_sub(finding.line_start).saturating_add(1))
+            .ok()?
+            .min(Finding::MAX_QUOTE_LINES);
         let lines: Vec<&str> = text.lines().skip(first).take(count).collect();
         let quote = lines.join("\n");
         let gives_id = || {

@@ -6,7 +6,7 @@ use super::{Team, ids, review, status, sync};
 use crate::env::{DONE, TestEnvironment, run};
 
 /// Puts segments into a log of the remote, as whoever may push can.
-fn push_log(by: &TestEnvironment, log: &str, segments: &[(&str, String)]) {
+pub fn push_log(by: &TestEnvironment, log: &str, segments: &[(&str, String)]) {
     let mut tree = String::new();
     for (name, content) in segments {
         let file = by.write("segment.tmp", content);
@@ -27,7 +27,7 @@ fn push_log(by: &TestEnvironment, log: &str, segments: &[(&str, String)]) {
     by.git(&["push", "-q", "-f", "origin", &format!("{}:refs/revdeck/team/{log}", commit.trim())]);
 }
 
-fn decision(machine: &str, finding: &str, reason: &str) -> Value {
+pub fn decision(machine: &str, finding: &str, reason: &str) -> Value {
     json!({
         "type": "decision", "clock": [4_000_000_000_000_i64, 0], "machine": machine, "person": {"name": "Eve"},
         "actor": "user", "finding_id": finding, "status": "dismissed", "reason": reason,
