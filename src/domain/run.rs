@@ -386,11 +386,29 @@ pub struct RunReviewer {
     /// Kinds that the reviewer is asked for; empty for all kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub focus: Vec<Kind>,
+    /// Prompt set of the user that the reviewer gets; `None` for the prompts outside of a set, and for a reviewer
+    /// without prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_set: Option<String>,
 }
 
 impl RunReviewer {
-    /// Separates the version of the prompts from the kinds that a reviewer is asked for.
+    /// Separates the version of the prompts from the name of their set.
+    const SET_SEPARATOR: char = '@';
+    /// Separates the version of the prompts and their set from the kinds that a reviewer is asked for.
     const FOCUS_SEPARATOR: char = '+';
+
+    /// Returns the prompt-policy version of a reviewer that gets the prompts of a set: two sets are never equivalent,
+    /// even if they have the same texts. Without a set, the version is unchanged.
+    pub fn version_of_set(version: &str, set: Option<&str>) -> String {
+        set.map_or_else(|| version.to_owned(), |set| format!("{version}{}{set}", Self::SET_SEPARATOR))
+    }
+
+    /// Returns the name of the set in a version of [`RunReviewer::version_of_set`]; `None` without a set.
+    pub fn set_of_version(version: &str) -> Option<&str> {
+        let (version, _) = version.split_once(Self::FOCUS_SEPARATOR).unwrap_or((version, ""));
+        version.split_once(Self::SET_SEPARATOR).map(|(_, set)| set)
+    }
 
     /// Returns the prompt-policy version of a reviewer that is asked for these kinds only: another focus is another
     /// question. Without a focus, the version is unchanged.
@@ -570,7 +588,7 @@ mod tests {
             "worktree": "/home/ada/orchard", "base_commit": "b1", "snapshot_commit": "s1", "head_commit": "h1",
             "epoch": 7, "triage_bytes": 120, "scope": "worktree", "scope_hash": "sc", "diff_fingerprint": "df",
             "prompt_policy_version": "p1", "changed_paths": ["a.rs"], "reviewer": "deep", "model": "d-1",
-            "reasoning_effort": "high", "focus": ["SECURITY"],
+            "reasoning_effort": "high", "focus": ["SECURITY"], "prompt_set": "strict",
         });
         let rest = json!({
             "attempt": 2, "follow_up_count": 1,
@@ -604,6 +622,22 @@ mod tests {
         let written = full_record();
         let record: RunRecord = serde_json::from_value(written.clone()).expect("a record");
         let again = serde_json::to_value(&record).expect("an object");
+    #[test]
+    fn a_version_names_its_set_and_its_kinds() {
+        for (set, focus, expected) in [
+            (None, &[][..], "0a1b"),
+            (Some("strict"), &[], "0a1b@strict"),
+            (None, &[Kind::Security], "0a1b+SECURITY"),
+            (Some("strict"), &[Kind::Security, Kind::Concurrency], "0a1b@strict+SECURITY,CONCURRENCY"),
+        ] {
+            let version = RunReviewer::focused_version(&RunReviewer::version_of_set("0a1b", set), focus);
+            assert_eq!(version, expected);
+            assert_eq!(RunReviewer::set_of_version(&version), set, "{version}");
+            let words: Vec<&str> = focus.iter().map(|kind| kind.word()).collect();
+            assert_eq!(RunReviewer::focus_of_version(&version), words.join(","), "{version}");
+        }
+    }
+
         assert_eq!(keys(&again), keys(&written));
         assert_eq!(again, written);
         let line = serde_json::to_string(&record).expect("a line");

@@ -64,7 +64,8 @@ impl Launcher<'_> {
         let mut snapshot = input.snapshot.clone();
         let (base, commit) = (&snapshot.base_commit, &snapshot.snapshot_commit);
         let focus = panel.focus.get(reviewer).cloned().unwrap_or_default();
-        let mut identity = self.services.reviewers().resolve_identity_for(Some(reviewer), base, commit)?;
+        let reviewers = self.services.reviewers().with_prompt_set(input.request.prompt_set.as_deref());
+        let mut identity = reviewers.resolve_identity_for(Some(reviewer), base, commit)?;
         identity.policy_version = RunReviewer::focused_version(&identity.policy_version, &focus);
         if identity.reviewer == BUILTIN_REVIEWER {
             let read = |path: &str| self.services.repo.file_at(&input.snapshot.snapshot_commit, path).ok().flatten();

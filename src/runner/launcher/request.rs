@@ -241,14 +241,15 @@ impl Launcher<'_> {
             _ => None,
         };
         let reviewer = request.reviewer.as_deref().or(panel.as_deref());
-        self.services.reviewers().resolve_identity(reviewer)?;
+        let reviewers = self.services.reviewers().with_prompt_set(request.prompt_set.as_deref());
+        reviewers.resolve_identity(reviewer)?;
         let filter = self.services.filter();
         let mut snapshot = match &request.scope {
             Some(scope) => self.services.repo.take_snapshot(scope, &filter)?,
             None => self.services.repo.take_default_snapshot(&filter)?,
         };
         let (base, commit) = (&snapshot.base_commit, &snapshot.snapshot_commit);
-        let identity = self.services.reviewers().resolve_identity_for(reviewer, base, commit)?;
+        let identity = reviewers.resolve_identity_for(reviewer, base, commit)?;
         // A model knows all languages.
         if identity.reviewer == BUILTIN_REVIEWER {
             let read = |path: &str| self.services.repo.file_at(&snapshot.snapshot_commit, path).ok().flatten();
@@ -546,6 +547,8 @@ impl Launcher<'_> {
     ) -> Result<(Snapshot, RunRecord), RunnerError> {
         let (snapshot, identity) = self.take_snapshot(request)?;
         let launch_request = self.build_policy_request(request, &identity, &snapshot);
+                // A reviewer without prompts has no set, whatever was asked for.
+                prompt_set: RunReviewer::set_of_version(&launch_request.prompt_policy_version).map(str::to_owned),
         let input = RequestInput {
             request,
             policy_request: &launch_request,

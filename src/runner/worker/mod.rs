@@ -394,7 +394,8 @@ impl<'a> RunWorker<'a> {
     ) -> Result<ReviewOutcome, RunnerError> {
         self.decide_steering(entries)?;
         let subject = &self.record.subject;
-        let identity = self.services.reviewers().resolve_identity_for(
+        let prompt_set = self.record.reviewed_by.prompt_set.as_deref();
+        let identity = self.services.reviewers().with_prompt_set(prompt_set).resolve_identity_for(
             Some(&self.record.reviewed_by.name),
             &subject.base_commit,
             &subject.snapshot_commit,

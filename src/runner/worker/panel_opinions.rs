@@ -237,7 +237,8 @@ impl RunWorker<'_> {
         asked: &[usize],
         outcome: &ReviewOutcome,
     ) -> Result<Vec<OpinionBatch>, RunnerError> {
-        let prompts = self.services.reviewers().load_prompts()?;
+        let prompt_set = self.record.reviewed_by.prompt_set.as_deref();
+        let prompts = self.services.reviewers().with_prompt_set(prompt_set).load_prompts()?;
         let facts = &opened.facts;
         let count = |text: &str| tokens::count_tokens(facts.encoding, text) as u64;
         let answer = MAX_ANSWER_TOKENS.min(facts.max_output).min(facts.context_window / 2);
