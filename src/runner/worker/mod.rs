@@ -2,6 +2,7 @@
 
 pub(super) mod carry_over;
 pub(super) mod conversation;
+mod earlier_rulings;
 mod panel_opinions;
 pub(super) mod report_validation;
 pub(in crate::runner) mod rewritten_code;
