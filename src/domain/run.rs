@@ -438,9 +438,17 @@ pub struct RunUsage {
     /// Tokens that were sent and received.
     #[serde(default)]
     pub tokens: Usage,
-    /// Cost in US dollars.
+    /// Cost in US dollars; an answer without a known price counts as 0.
     #[serde(default)]
     pub cost: f64,
+    /// True if the price of every answer was known, also if it was 0. `None` without an answer, and in records of older
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_known: Option<bool>,
+    /// Most that the request under way may cost, in US dollars. Set by members of a panel with a limit, so that they do
+    /// not exceed it together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved_cost: Option<f64>,
     /// Tokens of the fullest window.
     #[serde(default)]
     pub window_peak: u64,
@@ -593,7 +601,8 @@ mod tests {
         let rest = json!({
             "attempt": 2, "follow_up_count": 1,
             "follow_up_of": "fx_01JD3Z8Q6M7S5V2K4T9XWB1C0E", "phase_timings": PhaseTimings::default(),
-            "prompt_estimate": 900, "tokens": Usage { input: 5, ..Usage::default() }, "cost": 0.25, "window_peak": 800,
+            "prompt_estimate": 900, "tokens": Usage { input: 5, ..Usage::default() }, "cost": 0.25,
+            "price_known": true, "reserved_cost": 0.5, "window_peak": 800,
             "answered_by": [ReviewerUsage { reviewer: "deep".into(), ..ReviewerUsage::default() }],
             "saved_token_estimate": 40, "coverage": Coverage::default(), "finding_counts": FindingCounts::default(),
             "finding_digests": ["f_0000000000000001"], "summary": "one finding", "decision": "nothing equivalent",
@@ -613,15 +622,6 @@ mod tests {
         record
     }
 
-    fn keys(value: &Value) -> Vec<&str> {
-        value.as_object().map(|object| object.keys().map(String::as_str).collect()).unwrap_or_default()
-    }
-
-    #[test]
-    fn a_record_is_one_flat_object_that_keeps_every_key_and_their_order() {
-        let written = full_record();
-        let record: RunRecord = serde_json::from_value(written.clone()).expect("a record");
-        let again = serde_json::to_value(&record).expect("an object");
     #[test]
     fn a_version_names_its_set_and_its_kinds() {
         for (set, focus, expected) in [
@@ -638,6 +638,15 @@ mod tests {
         }
     }
 
+    fn keys(value: &Value) -> Vec<&str> {
+        value.as_object().map(|object| object.keys().map(String::as_str).collect()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_record_is_one_flat_object_that_keeps_every_key_and_their_order() {
+        let written = full_record();
+        let record: RunRecord = serde_json::from_value(written.clone()).expect("a record");
+        let again = serde_json::to_value(&record).expect("an object");
         assert_eq!(keys(&again), keys(&written));
         assert_eq!(again, written);
         let line = serde_json::to_string(&record).expect("a line");

@@ -18,10 +18,10 @@ use crate::domain::{
 use crate::masking::Mask;
 use crate::review::{ReviewOutcome, RunCost, apply_ruling, parse_rulings};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
+use crate::runner::RunnerError;
 use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, describe_finding, read_code_around};
 use crate::runner::worker::conversation::PAUSE_POLL_INTERVAL;
 use crate::runner::worker::{CancelWatch, RunWorker};
-use crate::runner::{RunnerError, conclude};
 use crate::store::HeartbeatWriter;
 use crate::tokens;
 
@@ -188,11 +188,7 @@ impl RunWorker<'_> {
                     taken_over: false,
                 });
                 self.flush()?;
-                let (now, spent) = (self.now(), requests.spent.clone());
-                self.record = self
-                    .services
-                    .store
-                    .update_run(&self.record.run_id, now, |record| conclude::record_cost(&spent, record))?;
+                self.record_cost(&requests.spent)?;
                 Ok(Some(response))
             }
             Err(error) if error.cancelled => {
