@@ -28,6 +28,7 @@ use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, PreparedTas
 use crate::runner::reviewer_access::usage_estimate::fill_missing_usage;
 use crate::runner::worker::panel_cost::RequestCost;
 use crate::runner::worker::report_validation::ReportValidator;
+use crate::runner::worker::shared_reading::SharedReading;
 use crate::runner::worker::{CancelWatch, RunWorker};
 use crate::runner::{RunnerError, Services, conclude};
 use crate::store::{HeartbeatState, HeartbeatWriter, PaidAnswer};
@@ -120,16 +121,22 @@ impl RunWorker<'_> {
         // If the run is cancelled now, the check before the first turn ends it.
         let asked = &self.cancel_watch;
         let cancelled = || asked.check().is_some();
-        let ready = if is_indexed {
+        let panel = self.record.links.member_of.as_ref().filter(|_| is_indexed);
+        let reading = self.services.indexer().share_reading(panel, &cancelled);
+        let mut ready = if is_indexed {
             self.services.indexer().prepare_index(&commit, &cancelled)
         } else {
             IndexReadiness::default()
         };
+        if matches!(reading, SharedReading::Done) {
+            ready.read_caches_only();
+        }
         let who = TaskReviewer { misjudged: &self.steered, ..self.services.reviewers().task_reviewer(&opened)? };
         let wish = ContextTaskInput::for_review(&self.services.settings.context);
         let asked = (&ready, &wish, &cancelled as &dyn Fn() -> bool);
         let PreparedTask { task, packed } =
             self.services.prompts().prepare_task(who, &self.record, change, (plan, known), asked)?;
+        reading.finish();
         let IndexReadiness { index, indexing, repaired, .. } = ready;
         self.buffer.extend(repaired.map(|text| RunEvent::Note { text }));
         if !cancelled() && !events().any(|event| matches!(event, RunEvent::Surrounded { .. })) {

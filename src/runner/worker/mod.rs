@@ -8,6 +8,7 @@ mod panel_opinions;
 pub(super) mod report_validation;
 pub(in crate::runner) mod rewritten_code;
 pub(super) mod secret_scan;
+pub(super) mod shared_reading;
 mod standing_code;
 
 use std::cell::Cell;
