@@ -236,6 +236,12 @@ impl StoreView {
         self.columns.finding_row(row)
     }
 
+    /// Returns the status of a finding; cheaper than the whole row.
+    pub fn finding_status(&self, index: usize) -> FindingStatus {
+        let row = if index < self.finding_order.len() { self.finding_order.get(index) as usize } else { usize::MAX };
+        self.columns.finding_status(row)
+    }
+
     /// Returns the position of the finding with this id; `None` when the list does not contain it.
     pub fn finding_index(&self, id: &str) -> Option<usize> {
         let row = self.columns.find_finding(id)?;
