@@ -136,7 +136,10 @@ impl RunWorker<'_> {
         let asked = (&ready, &wish, &cancelled as &dyn Fn() -> bool);
         let PreparedTask { task, packed } =
             self.services.prompts().prepare_task(who, &self.record, change, (plan, known), asked)?;
-        reading.finish();
+        // What a cancelled member has read is not all that there was time for.
+        if !cancelled() {
+            reading.finish();
+        }
         let IndexReadiness { index, indexing, repaired, .. } = ready;
         self.buffer.extend(repaired.map(|text| RunEvent::Note { text }));
         if !cancelled() && !events().any(|event| matches!(event, RunEvent::Surrounded { .. })) {
