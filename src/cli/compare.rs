@@ -1,15 +1,18 @@
-//! `revdeck compare`: compares two reviews of one change.
+//! `revdeck compare`: compares two reviews of one change: two runs, two reviewers, or two prompt sets of one reviewer.
 
 use std::collections::HashMap;
 
 use clap::Args;
+use clap_complete::ArgValueCandidates;
+
+use super::complete;
 
 use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::output;
 use super::resolve_id::resolve_run;
 use super::session::Invocation;
-use crate::config::RequiredAssets;
+use crate::config::{DEFAULT_PROMPT_SET, RequiredAssets};
 use crate::domain::{RunId, RunStatus};
 use crate::report::{ComparedRun, RunComparison};
 use crate::store::{RunRow, Store, StoreView};
@@ -18,11 +21,15 @@ use crate::store::{RunRow, Store, StoreView};
 #[derive(Debug, Args)]
 pub struct CompareArgs {
     /// First run: an id, its beginning, or latest; or a reviewer
-    #[arg(value_name = "RUN")]
-    first: String,
+    #[arg(value_name = "RUN", required_unless_present = "prompt_set")]
+    first: Option<String>,
     /// Second run; two reviewers are compared by the latest change that both have reviewed
-    #[arg(value_name = "RUN")]
-    second: String,
+    #[arg(value_name = "RUN", required_unless_present = "prompt_set", conflicts_with = "prompt_set")]
+    second: Option<String>,
+    /// Compare two prompt sets by the latest change that one reviewer has reviewed with both; default names the prompts
+    /// outside of a set. A reviewer may be named before: compare sonnet --prompt-set default,strict
+    #[arg(long, value_name = "SET,SET", value_delimiter = ',', add = ArgValueCandidates::new(complete::list_prompt_sets))]
+    prompt_set: Vec<String>,
     /// Compare reviews of different changes, too
     #[arg(long)]
     any: bool,
@@ -41,9 +48,12 @@ pub fn run(invocation: &Invocation, arguments: &CompareArgs) -> Result<CliExitCo
     let session = invocation.open_reading_session(RequiredAssets::Smells)?;
     let store = &session.store;
     let view = store.view()?;
-    let ids = match find_common_change(&view, &arguments.first, &arguments.second)? {
-        Some(ids) => ids,
-        None => [resolve_run(store, &arguments.first)?, resolve_run(store, &arguments.second)?],
+    let ids = match (&arguments.first, &arguments.second) {
+        (Some(first), Some(second)) => match find_common_change(&view, first, second)? {
+            Some(ids) => ids,
+            None => [resolve_run(store, first)?, resolve_run(store, second)?],
+        },
+        (reviewer, _) => find_change_of_sets(&view, &arguments.prompt_set, reviewer.as_deref())?,
     };
     if ids[0] == ids[1] {
         return Err(CliError::usage("a run is compared with another one").hint("`revdeck runs` lists them"));
@@ -86,6 +96,43 @@ fn find_common_change(view: &StoreView, first: &str, second: &str) -> Result<Opt
         return Err(CliError::usage(format!("no change was reviewed by both {first} and {second}")).hint(hint));
     };
     Ok(one.parse().ok().zip(other.parse().ok()).map(|(one, other)| [one, other]))
+}
+
+/// Returns the newest completed runs of one reviewer with one model that reviewed the same change with two prompt sets.
+/// Without a reviewer's name, the members of panels are left out: their panel stands for them.
+fn find_change_of_sets(view: &StoreView, sets: &[String], reviewer: Option<&str>) -> Result<[RunId; 2], CliError> {
+    let [first, second] = sets else {
+        return Err(CliError::usage("--prompt-set names two sets: --prompt-set default,strict"));
+    };
+    if first == second {
+        return Err(CliError::usage(format!("the prompt set {first} is compared with another one")));
+    }
+    let completed = |set: &'_ str| {
+        let set = Some(set).filter(|set| *set != DEFAULT_PROMPT_SET).map(str::to_owned);
+        let rows = (0..view.run_count()).map(|index| view.run(index));
+        rows.filter(move |row| {
+            row.status == RunStatus::Completed
+                && row.prompt_set() == set.as_deref()
+                && reviewer.map_or(row.member_of.is_empty(), |name| row.reviewer == name)
+        })
+    };
+    let change = |row: &RunRow<'_>| [row.scope_hash, row.diff_fingerprint, row.reviewer, row.model].map(str::to_owned);
+    // Runs are sorted from new to old.
+    let mut changes: HashMap<[String; 4], &str> = HashMap::new();
+    for row in completed(second) {
+        changes.entry(change(&row)).or_insert(row.id);
+    }
+    let pair = completed(first).find_map(|row| Some([row.id, changes.get(&change(&row))?]));
+    if let Some((one, other)) = pair.and_then(|[one, other]| one.parse().ok().zip(other.parse().ok())) {
+        return Ok([one, other]);
+    }
+    let who = reviewer.unwrap_or("any reviewer");
+    let hint = format!(
+        "`revdeck review --reviewer {} --prompt-set {first}`, and the same with {second}, review one change with both",
+        reviewer.unwrap_or("NAME")
+    );
+    Err(CliError::usage(format!("no change was reviewed by {who} with both prompt sets, {first} and {second}"))
+        .hint(hint))
 }
 
 fn find_row<'a>(view: &'a StoreView, id: &RunId) -> Result<RunRow<'a>, CliError> {

@@ -112,6 +112,20 @@ pub fn list_panels() -> Vec<CompletionCandidate> {
     })
 }
 
+/// Lists the prompt sets.
+pub fn list_prompt_sets() -> Vec<CompletionCandidate> {
+    list_in_time(|| {
+        let paths = Paths::resolve(std::env::var_os(Paths::HOME_VARIABLE).as_deref()).ok()?;
+        let sets = config::list_prompt_sets(&paths);
+        let listed = sets.iter().map(|set| candidate(set, "a folder of prompts"));
+        Some(
+            std::iter::once(candidate(config::DEFAULT_PROMPT_SET, "the prompts outside of a set"))
+                .chain(listed)
+                .collect(),
+        )
+    })
+}
+
 /// Loads the user's settings, as far as they can be read.
 fn load_settings() -> Option<Settings> {
     let paths = Paths::resolve(std::env::var_os(Paths::HOME_VARIABLE).as_deref()).ok()?;

@@ -11,7 +11,7 @@ use super::error::{CliError, CliExitCode};
 use super::session::{self, Invocation, read_variable};
 use super::{output, variables};
 use crate::config::{
-    ConfigError, KeyPreset, LoadedSettings, ModelCatalog, Paths, Prompts, Settings, UserGuidelines, load_keymaps,
+    self, ConfigError, KeyPreset, LoadedSettings, ModelCatalog, Paths, Prompts, Settings, UserGuidelines, load_keymaps,
 };
 use crate::domain::text::{format_count, sanitize_line};
 use crate::git::Repo;
@@ -125,6 +125,12 @@ pub fn run(invocation: &Invocation, arguments: &DoctorArgs) -> Result<CliExitCod
         match error {
             Some(error) => check(name, CheckStatus::Bad, format!("{error}; {}", error.hint())),
             None => check(name, CheckStatus::Good, "readable".to_owned()),
+        }
+    }
+    for set in config::list_prompt_sets(&invocation.paths) {
+        match config::describe_prompt_set(&invocation.paths, &set) {
+            Ok(said) => check("prompts", CheckStatus::Good, said),
+            Err(error) => check("prompts", CheckStatus::Bad, format!("{error}; {}", error.hint())),
         }
     }
     for unknown in Prompts::find_unknown_files(&invocation.paths) {

@@ -25,6 +25,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("revdeck review --staged --wait", "before a commit"),
             ("revdeck review --commit HEAD~2 --reviewer sonnet", "one commit, by a model"),
             ("revdeck review --reviewer sonnet,builtin --wait", "by both, in one list"),
+            ("revdeck review --reviewer sonnet --prompt-set strict", "with the prompts of prompts/strict/"),
         ],
     ),
     ("runs", &[("revdeck runs --limit 20", "the 20 newest runs"), ("revdeck runs --format json", "for a script")]),
@@ -116,6 +117,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("revdeck compare ar_01J8 latest", "two reviews of one change"),
             ("revdeck compare ar_01J8 ar_01J9 --format json", "for a script"),
+            ("revdeck compare sonnet --prompt-set default,strict", "two prompt sets, on the latest change of both"),
         ],
     ),
     (

@@ -11,7 +11,7 @@ use super::error::{CliError, CliExitCode};
 use super::scope_args::ScopeArgs;
 use super::session::{Invocation, Session};
 use super::{complete, export, interrupt, output, runs, sync};
-use crate::config::{RequiredAssets, SettingOrigin, Settings};
+use crate::config::{DEFAULT_PROMPT_SET, Paths, Prompts, RequiredAssets, SettingOrigin, Settings};
 use crate::domain::{
     Coverage, ErrorClass, Finding, FindingId, FindingStatus, OmissionReason, OutputDamage, Panel, Priority,
     RejectedReport, RunOutput, RunRecord, RunStatus, Source, SuppressedReport, Time,
@@ -45,6 +45,9 @@ pub struct ReviewArgs {
     /// Panel to use: a [panels] table of your settings
     #[arg(long, value_name = "NAME", conflicts_with = "reviewer", add = ArgValueCandidates::new(complete::list_panels))]
     panel: Option<String>,
+    /// Prompt set to use: a folder prompts/NAME next to your settings; default uses none
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::list_prompt_sets))]
+    prompt_set: Option<String>,
     /// Wait for the review and print its findings
     #[arg(long)]
     wait: bool,
@@ -127,6 +130,21 @@ fn resolve_panel(settings: &Settings, name: &str, is_default: bool) -> Result<St
     Err(CliError::usage(format!("there is no panel named {name:?}{which}")).hint(hint))
 }
 
+/// Returns the requested prompt set, after a check that it exists and that its texts can be used; `None` for the prompts
+/// outside of a set.
+fn resolve_prompt_set(paths: &Paths, asked: Option<&str>, reviewer: &str) -> Result<Option<String>, CliError> {
+    let Some(set) = asked else { return Ok(None) };
+    if reviewer == "builtin" {
+        return Err(CliError::usage("--prompt-set is for models: the built-in reviewer has no prompts")
+            .hint("--reviewer or --panel names who is asked"));
+    }
+    if set == DEFAULT_PROMPT_SET {
+        return Ok(None);
+    }
+    Prompts::load_set(paths, Some(set))?;
+    Ok(Some(set.to_owned()))
+}
+
 /// Runs `revdeck review`.
 ///
 /// # Errors
@@ -181,9 +199,11 @@ fn build_request(session: &Session, arguments: &ReviewArgs, source: Source) -> R
             scope = None;
         }
     }
+    let reviewer = resolve_reviewer(settings, arguments.reviewer.as_deref(), arguments.panel.as_deref(), source)?;
     Ok(ReviewRequest {
         scope,
-        reviewer: Some(resolve_reviewer(settings, arguments.reviewer.as_deref(), arguments.panel.as_deref(), source)?),
+        prompt_set: resolve_prompt_set(&session.paths, arguments.prompt_set.as_deref(), &reviewer)?,
+        reviewer: Some(reviewer),
         source,
         started_in_session: 0,
         force: arguments.force,

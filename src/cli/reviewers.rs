@@ -230,6 +230,7 @@ fn tools_word(trial: &ReviewerProbe) -> &'static str {
 fn format_trial(name: &str, settings: &ReviewerSettings, facts: &ModelFacts, trial: &ReviewerProbe) -> String {
     let answered = if trial.model.is_empty() { &settings.model } else { &trial.model };
     let usage = &trial.usage;
+    let about = if usage.estimated { "~" } else { "" };
     let cost = trial.cost.map_or("price not known".to_owned(), |cost| format!("${cost:.6}"));
     let lines = [
         format!("{} answers", sanitize_line(name)),
@@ -243,7 +244,7 @@ fn format_trial(name: &str, settings: &ReviewerSettings, facts: &ModelFacts, tri
         ),
         format!("  tools      {}", tools_word(trial)),
         format!("  streaming  {}", if trial.pieces > 1 { "yes" } else { "in one piece" }),
-        format!("  used       {} tokens in, {} out; {cost}", usage.input, usage.output + usage.reasoning),
+        format!("  used       {about}{} tokens in, {about}{} out; {cost}", usage.input, usage.output + usage.reasoning),
     ];
     lines.join("\n") + "\n"
 }

@@ -128,11 +128,14 @@ pub fn format_runs(look: &TextOptions, view: &StoreView, chosen: &[ListedRun]) -
         let age = Time::from_millisecond(run.created_ms).map(|moment| look.format_age(moment)).unwrap_or_default();
         let findings = text::format_by_priority(run.counts, " ");
         // A member stands below its panel, which was recorded after it.
-        let reviewer = match (run.member_of.is_empty(), look.ascii) {
+        let mut reviewer = match (run.member_of.is_empty(), look.ascii) {
             (true, _) => run.reviewer.to_owned(),
             (false, true) => format!("- {}", run.reviewer),
             (false, false) => format!("└ {}", run.reviewer),
         };
+        if let Some(set) = run.prompt_set() {
+            reviewer.push_str(&format!(" (prompts {set})"));
+        }
         table.push_row([
             (TextStyle::Plain, run.id),
             text::run_status_word(run.status, run.state_word(), run.is_incomplete()),

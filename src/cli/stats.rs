@@ -10,7 +10,7 @@ use super::session::Invocation;
 use super::{output, resolve_id, runs};
 use crate::config::RequiredAssets;
 use crate::domain::Time;
-use crate::ledger::metrics::MetricsSelection;
+use crate::ledger::metrics::{MetricsDetail, MetricsSelection};
 use crate::report::stats::{self, WorthGrouping};
 
 /// Long help: definitions of the figures.
@@ -107,13 +107,19 @@ pub fn run(invocation: &Invocation, arguments: &StatsArgs) -> Result<CliExitCode
     let selection = MetricsSelection { since, run };
     let view = session.store.view()?;
     runs::print_notices(&view);
-    let metrics = stats::gather_metrics(&session.store, &view, &selection, &zone)?;
+    let detail = match arguments.format {
+        PlainFormat::Text if selection.run.is_none() => MetricsDetail::Sums,
+        PlainFormat::Text | PlainFormat::Json => MetricsDetail::EachRun,
+    };
+    let metrics = stats::gather_metrics(&session.store, &view, (&selection, detail), &zone)?;
     match arguments.format {
         PlainFormat::Json => output::print_json_document(&stats::encode_stats(&metrics, &selection))?,
-        PlainFormat::Text if metrics.runs.is_empty() => output::print(match view.run_count() {
-            0 => "no runs yet: `revdeck review` makes a start\n",
-            _ => "no run was asked for since then\n",
-        })?,
+        PlainFormat::Text if metrics.totals.launched + metrics.totals.skipped == 0 => {
+            output::print(match view.run_count() {
+                0 => "no runs yet: `revdeck review` makes a start\n",
+                _ => "no run was asked for since then\n",
+            })?
+        }
         PlainFormat::Text => {
             let one = selection.run.as_ref().and_then(|_| metrics.runs.first());
             output::print(&match arguments.by {

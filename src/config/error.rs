@@ -77,6 +77,9 @@ pub enum ConfigError {
     /// A file next to the settings has invalid content.
     #[error("{place}: {}", text::sanitize_line(problem))]
     Content { place: SettingLocation, problem: String, allowed: String },
+    /// There is no such prompt set, or it has a mistake.
+    #[error("{}: {}", folder.display(), text::sanitize_line(problem))]
+    PromptSet { folder: PathBuf, problem: String, advice: String },
     #[error("cannot tell where this user's files are kept: there is no home directory")]
     NoHome,
     #[error("REVDECK_HOME is {value:?}, and the current folder it would start from is not known: {source}")]
@@ -97,6 +100,7 @@ impl ConfigError {
             Self::Value { allowed, .. } | Self::Content { allowed, .. } => {
                 format!("allowed: {}", text::sanitize_line(allowed))
             }
+            Self::PromptSet { advice, .. } => text::sanitize_line(advice).into_owned(),
             Self::NoHome => "set HOME, or set REVDECK_HOME to a folder that revdeck may use".to_owned(),
             Self::RelativeHome { .. } => "set REVDECK_HOME to an absolute path".to_owned(),
             Self::Now { .. } => "for tests only; for example 2026-01-02T03:04:05Z".to_owned(),

@@ -21,11 +21,12 @@
 //! | `ask-task.md` | `finding`, `question`, [`code`, `hunk`, `earlier`] |
 //!
 //! - A repository cannot set a prompt.
+//! - A prompt set ([`super::prompt_sets`]) replaces the prompts further, for the reviews that name it.
 //! - A loaded prompt can always be rendered.
 //! - Placeholders inside a value are never expanded.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::closest_word::did_you_mean;
 use super::settings_file::{SettingsFile, SymlinkPolicy};
@@ -69,6 +70,22 @@ macro_rules! prompts {
             }
         }
     };
+}
+
+impl PromptName {
+    /// Returns true for a prompt of a review or of its second opinions; the others are for fixes and questions.
+    pub fn is_of_review(self) -> bool {
+        !matches!(
+            self,
+            Self::Resolve
+                | Self::ResolveAgent
+                | Self::ResolveEdits
+                | Self::ResolveTask
+                | Self::ResolveRefused
+                | Self::Ask
+                | Self::AskTask
+        )
+    }
 }
 
 prompts! {
@@ -311,28 +328,30 @@ impl Prompts {
     /// Fails if a file cannot be read, is empty, has an unknown placeholder or lacks a required placeholder.
     pub fn load(paths: &Paths) -> Result<Self, ConfigError> {
         let mut prompts = Self::default();
-        for (name, text) in PromptName::ALL.iter().zip(&mut prompts.texts) {
-            if let Some(document) = SettingsFile::read(user_prompt_file(paths, *name), SymlinkPolicy::Follow)? {
-                check_placeholders(*name, &document)?;
-                document.text.trim_end().clone_into(text);
+        prompts.replace_from(&paths.prompts_folder(), PromptName::ALL.iter().copied())?;
+        Ok(prompts)
+    }
+
+    /// Replaces these prompts by the files of a folder, where they exist.
+    pub(super) fn replace_from(
+        &mut self,
+        folder: &Path,
+        names: impl Iterator<Item = PromptName>,
+    ) -> Result<(), ConfigError> {
+        for name in names {
+            if let Some(document) = SettingsFile::read(prompt_file(folder, name), SymlinkPolicy::Follow)? {
+                check_placeholders(name, &document)?;
+                document.text.trim_end().clone_into(&mut self.texts[name as usize]);
             }
         }
-        Ok(prompts)
+        Ok(())
     }
 
     /// Describes the Markdown files in the folder of the user's prompts that are no prompts, one line each.
     pub fn find_unknown_files(paths: &Paths) -> Vec<String> {
-        let entries = std::fs::read_dir(paths.prompts_folder()).into_iter().flatten().flatten();
-        let names = entries.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".md").map(str::to_owned));
-        let known = || PromptName::ALL.iter().map(|name| name.file());
-        let mut unknown: Vec<String> = names.filter(|name| known().all(|known| known != name)).collect();
-        unknown.sort();
-        let describe = |name: String| {
-            let meant = did_you_mean(&name, known());
-            let known: Vec<String> = known().map(|name| format!("{name}.md")).collect();
-            format!("{name}.md is no prompt; there are: {}{meant}", known.join(", "))
-        };
-        unknown.into_iter().map(describe).collect()
+        let unknown = list_prompt_files(&paths.prompts_folder()).into_iter();
+        let unknown = unknown.filter(|name| PromptName::ALL.iter().all(|known| known.file() != name));
+        unknown.map(|name| describe_unknown_file(&name, PromptName::ALL.iter().copied())).collect()
     }
 
     /// Returns the prompt with its placeholders filled in.
@@ -355,9 +374,25 @@ impl Prompts {
     }
 }
 
-/// Returns the path of the user's file for a prompt.
-fn user_prompt_file(paths: &Paths, name: PromptName) -> PathBuf {
-    paths.prompts_folder().join(format!("{}.md", name.file()))
+/// Returns the path of the file for a prompt in a folder of prompts.
+pub(super) fn prompt_file(folder: &Path, name: PromptName) -> PathBuf {
+    folder.join(format!("{}.md", name.file()))
+}
+
+/// Lists the Markdown files of a folder by their names without `.md`, sorted.
+pub(super) fn list_prompt_files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().to_str()?.strip_suffix(".md").map(str::to_owned));
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+/// Describes a Markdown file that is none of these prompts.
+pub(super) fn describe_unknown_file(name: &str, known: impl Iterator<Item = PromptName> + Clone) -> String {
+    let meant = did_you_mean(name, known.clone().map(PromptName::file));
+    let known: Vec<String> = known.map(|name| format!("{}.md", name.file())).collect();
+    format!("{name}.md is no prompt; there are: {}{meant}", known.join(", "))
 }
 
 fn check_placeholders(name: PromptName, document: &SettingsFile) -> Result<(), ConfigError> {
@@ -536,9 +571,9 @@ mod tests {
         assert_eq!(Prompts::load(&paths).expect("none"), Prompts::default());
         fs::create_dir_all(paths.prompts_folder()).expect("a folder");
         let with = |name: PromptName, text: &str| {
-            fs::write(user_prompt_file(&paths, name), text).expect("a file");
+            fs::write(prompt_file(&paths.prompts_folder(), name), text).expect("a file");
             let loaded = Prompts::load(&paths).map_err(|error| format!("{error}; {}", error.hint()));
-            fs::remove_file(user_prompt_file(&paths, name)).expect("a file");
+            fs::remove_file(prompt_file(&paths.prompts_folder(), name)).expect("a file");
             loaded
         };
         let own = with(PromptName::More, "More.\n{{diff}}\n\n").expect("sound");

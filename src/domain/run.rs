@@ -391,11 +391,29 @@ pub struct RunReviewer {
     /// Kinds that the reviewer is asked for; empty for all kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub focus: Vec<Kind>,
+    /// Prompt set of the user that the reviewer gets; `None` for the prompts outside of a set, and for a reviewer
+    /// without prompts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_set: Option<String>,
 }
 
 impl RunReviewer {
-    /// Separates the version of the prompts from the kinds that a reviewer is asked for.
+    /// Separates the version of the prompts from the name of their set.
+    const SET_SEPARATOR: char = '@';
+    /// Separates the version of the prompts and their set from the kinds that a reviewer is asked for.
     const FOCUS_SEPARATOR: char = '+';
+
+    /// Returns the prompt-policy version of a reviewer that gets the prompts of a set: two sets are never equivalent,
+    /// even if they have the same texts. Without a set, the version is unchanged.
+    pub fn version_of_set(version: &str, set: Option<&str>) -> String {
+        set.map_or_else(|| version.to_owned(), |set| format!("{version}{}{set}", Self::SET_SEPARATOR))
+    }
+
+    /// Returns the name of the set in a version of [`RunReviewer::version_of_set`]; `None` without a set.
+    pub fn set_of_version(version: &str) -> Option<&str> {
+        let (version, _) = version.split_once(Self::FOCUS_SEPARATOR).unwrap_or((version, ""));
+        version.split_once(Self::SET_SEPARATOR).map(|(_, set)| set)
+    }
 
     /// Returns the prompt-policy version of a reviewer that is asked for these kinds only: another focus is another
     /// question. Without a focus, the version is unchanged.
@@ -425,9 +443,17 @@ pub struct RunUsage {
     /// Tokens that were sent and received.
     #[serde(default)]
     pub tokens: Usage,
-    /// Cost in US dollars.
+    /// Cost in US dollars; an answer without a known price counts as 0.
     #[serde(default)]
     pub cost: f64,
+    /// True if the price of every answer was known, also if it was 0. `None` without an answer, and in records of older
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_known: Option<bool>,
+    /// Most that the request under way may cost, in US dollars. Set by members of a panel with a limit, so that they do
+    /// not exceed it together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reserved_cost: Option<f64>,
     /// Tokens of the fullest window.
     #[serde(default)]
     pub window_peak: u64,
@@ -575,13 +601,14 @@ mod tests {
             "worktree": "/home/ada/orchard", "base_commit": "b1", "snapshot_commit": "s1", "head_commit": "h1",
             "epoch": 7, "triage_bytes": 120, "scope": "worktree", "scope_hash": "sc", "diff_fingerprint": "df",
             "prompt_policy_version": "p1", "changed_paths": ["a.rs"], "reviewer": "deep", "model": "d-1",
-            "reasoning_effort": "high", "focus": ["SECURITY"],
+            "reasoning_effort": "high", "focus": ["SECURITY"], "prompt_set": "strict",
         });
         let rest = json!({
             "attempt": 2, "follow_up_count": 1,
             "follow_up_of": "fx_01JD3Z8Q6M7S5V2K4T9XWB1C0E",
             "team": {"machine": "lovelace-3f9a2c", "person": {"name": "Ada", "email": "ada@example.org"}}, "phase_timings": PhaseTimings::default(),
-            "prompt_estimate": 900, "tokens": Usage { input: 5, ..Usage::default() }, "cost": 0.25, "window_peak": 800,
+            "prompt_estimate": 900, "tokens": Usage { input: 5, ..Usage::default() }, "cost": 0.25,
+            "price_known": true, "reserved_cost": 0.5, "window_peak": 800,
             "answered_by": [ReviewerUsage { reviewer: "deep".into(), ..ReviewerUsage::default() }],
             "saved_token_estimate": 40, "coverage": Coverage::default(), "finding_counts": FindingCounts::default(),
             "finding_digests": ["f_0000000000000001"], "summary": "one finding", "decision": "nothing equivalent",
@@ -599,6 +626,22 @@ mod tests {
         let (Some(fields), Value::Object(rest)) = (record.as_object_mut(), rest) else { unreachable!("two objects") };
         fields.extend(rest);
         record
+    }
+
+    #[test]
+    fn a_version_names_its_set_and_its_kinds() {
+        for (set, focus, expected) in [
+            (None, &[][..], "0a1b"),
+            (Some("strict"), &[], "0a1b@strict"),
+            (None, &[Kind::Security], "0a1b+SECURITY"),
+            (Some("strict"), &[Kind::Security, Kind::Concurrency], "0a1b@strict+SECURITY,CONCURRENCY"),
+        ] {
+            let version = RunReviewer::focused_version(&RunReviewer::version_of_set("0a1b", set), focus);
+            assert_eq!(version, expected);
+            assert_eq!(RunReviewer::set_of_version(&version), set, "{version}");
+            let words: Vec<&str> = focus.iter().map(|kind| kind.word()).collect();
+            assert_eq!(RunReviewer::focus_of_version(&version), words.join(","), "{version}");
+        }
     }
 
     fn keys(value: &Value) -> Vec<&str> {

@@ -50,6 +50,9 @@ pub struct RunFigures {
     /// Cost in US dollars; 0 also if no price is known.
     #[serde(default)]
     pub cost: f64,
+    /// True if the price of every answer was known; `None` if older versions wrote the record.
+    #[serde(default)]
+    pub price_known: Option<bool>,
     /// Tokens of the fullest window.
     #[serde(default)]
     pub window_peak: u64,
@@ -121,9 +124,11 @@ impl RunFigures {
         self.main_answerer().map_or(&self.model, |answerer| &answerer.model)
     }
 
-    /// Returns the cost in US dollars; `None` if tokens were spent and no price is known.
+    /// Returns the cost in US dollars, 0 for a free model; `None` if the price of an answer is not known. Records of older
+    /// versions do not tell a free model from one without a known price: their cost counts if it is not 0.
     pub fn known_cost(&self) -> Option<f64> {
-        (self.tokens.total() == 0 || self.cost > 0.0).then_some(self.cost)
+        let is_known = self.price_known.unwrap_or(self.cost > 0.0);
+        (self.tokens.total() == 0 || is_known).then_some(self.cost)
     }
 
     /// Returns the figures of what was spent here: a run of another machine was paid there.
@@ -161,6 +166,7 @@ impl From<&RunRecord> for RunFigures {
             phase_timings: usage.phase_timings,
             tokens: usage.tokens,
             cost: usage.cost,
+            price_known: usage.price_known,
             window_peak: usage.window_peak,
             saved_token_estimate: usage.saved_token_estimate,
             coverage: CoveredHunks { hunks_covered: hunks.hunks_covered, hunks_carried: hunks.hunks_carried },
@@ -193,6 +199,7 @@ mod tests {
             "model": "d-1", "reasoning_effort": "high", "attempt": 2, "follow_up_count": 1,
             "phase_timings": {"review_ms": 70, "first_finding_ms": 12},
             "tokens": {"input": 5, "cached": 1, "output": 3, "reasoning": 2, "estimated": true}, "cost": 0.25,
+            "price_known": true,
             "window_peak": 800,
             "answered_by": [{"reviewer": "deep", "model": "d-1", "turns": 1}, {"reviewer": "spare", "model": "s-2", "turns": 4}],
             "saved_token_estimate": 40, "coverage": {"hunks_covered": 3, "hunks_carried": 2, "files": []},
@@ -208,6 +215,17 @@ mod tests {
         assert_eq!(figures, RunFigures::from(&record));
         assert_eq!((figures.main_reviewer(), figures.main_model()), ("spare", "s-2"));
         assert_eq!((figures.known_cost(), figures.coverage.hunks_carried), (Some(0.25), 2));
+
+        for (cost, price_known, expected) in [
+            (0.0, Some(true), Some(0.0)),
+            (0.25, Some(true), Some(0.25)),
+            (0.25, Some(false), None),
+            (0.25, None, Some(0.25)),
+            (0.0, None, None),
+        ] {
+            let figures = RunFigures { cost, price_known, ..figures.clone() };
+            assert_eq!(figures.known_cost(), expected, "{cost} {price_known:?}");
+        }
 
         let least = json!({
             "run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E", "status": "skipped", "created_at": "2026-11-01T10:00:00Z",

@@ -7,8 +7,9 @@
 //! Two runs have the same *lineage* if they ask the same question about changing code: the scope (`worktree`, `staged`,
 //! `branch:BASE`), branch, worktree and reviewer are equal. Only within a lineage does a newer run replace an older run
 //! with another diff. `commit:`, `range:` and `all` name fixed content and are never replaced by other content. The
-//! reviewer is part of the lineage so that an offline review never ends a paid one. [`super::supersede`] decides which
-//! older runs may finish anyway.
+//! reviewer is part of the lineage so that an offline review never ends a paid one; so are the kinds that it is asked
+//! for and its prompt set, so that the two sides of a comparison stand beside each other. [`super::supersede`] decides which
+//! older runs may finish anyway. A run for which a panel waits is ended only by a newer run of that panel.
 //!
 //! The first matching line decides about a request (`--force` skips all lines but the first and the last):
 //!
@@ -374,7 +375,7 @@ pub fn find_replaced_runs(standing: &KnownRun<'_>, known: &[KnownRun<'_>]) -> Ve
                 && run.superseded_by.is_empty()
                 && run.epoch <= standing.epoch
                 && run.same_lineage(standing.scope, standing.branch, standing.worktree, standing.reviewer)
-                && run.has_focus_of(standing.policy_version)
+                && run.is_asked_as(standing.policy_version)
                 && (follows
                     || (run.scope_hash == standing.scope_hash && run.diff_fingerprint == standing.diff_fingerprint))
         })

@@ -4,7 +4,7 @@ use crate::domain::{RunReviewer, RunStatus, Scope};
 
 use super::Liveness;
 use super::decide::LaunchRequest;
-use super::supersede::RunProgress;
+use super::supersede::{FinishRule, RunProgress, SupersedeVerdict, judge_older_run};
 
 /// Run of the store, with the fields that decisions need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,13 +180,22 @@ impl<'a> KnownRun<'a> {
         (self.status == RunStatus::Pending || self.status.is_working())
             && self.diff_fingerprint != request.diff_fingerprint
             && self.same_lineage(scope, &request.branch, &request.worktree, &request.reviewer)
-            && self.has_focus_of(&request.prompt_policy_version)
+            && self.is_asked_as(&request.prompt_policy_version)
             && is_moving_scope(scope)
     }
 
-    /// Returns true if the reviewer is asked for the same kinds as in a review with this prompt-policy version.
-    pub(super) fn has_focus_of(&self, policy_version: &str) -> bool {
-        RunReviewer::focus_of_version(self.policy_version) == RunReviewer::focus_of_version(policy_version)
+    /// Returns true if the run may finish although newer code was requested.
+    pub fn may_finish(&self, rule: FinishRule) -> bool {
+        let is_going_on = self.ending == CancelRequest::NotRequested;
+        let verdict = self.underway.as_ref().filter(|_| is_going_on).map(|underway| judge_older_run(underway, rule));
+        matches!(verdict, Some(SupersedeVerdict::Finish(_)))
+    }
+
+    /// Returns true if the reviewer is asked for the same kinds, by the same prompt set, as in a review with this
+    /// prompt-policy version.
+    pub(super) fn is_asked_as(&self, policy_version: &str) -> bool {
+        RunReviewer::set_of_version(self.policy_version) == RunReviewer::set_of_version(policy_version)
+            && RunReviewer::focus_of_version(self.policy_version) == RunReviewer::focus_of_version(policy_version)
     }
 
     pub(super) fn same_lineage(&self, scope: &str, branch: &str, worktree: &str, reviewer: &str) -> bool {

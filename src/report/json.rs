@@ -15,7 +15,10 @@ use crate::domain::{Coverage, Finding, RejectedReport, RunRecord, SCHEMA_VERSION
 use crate::policy::Freshness;
 
 /// Run keys that serialization omits when they are empty.
-const OPTIONAL_RUN_KEYS: [&str; 17] = [
+const OPTIONAL_RUN_KEYS: [&str; 20] = [
+    "prompt_set",
+    "price_known",
+    "reserved_cost",
     "triage_bytes",
     "superseded_by",
     "reused_from",

@@ -5,6 +5,7 @@ use serde_json::{Value, json as value};
 use super::figures::{format_dollars, format_millis};
 use super::json::{build_versioned, encode_finding};
 use super::{ExportedFinding, TextOptions, TextStyle, TextTable};
+use crate::config::DEFAULT_PROMPT_SET;
 use crate::domain::text::format_thousands;
 use crate::domain::{Finding, FindingStatus};
 use crate::review::merge_reports;
@@ -19,6 +20,7 @@ pub struct ComparedRun {
     pub findings: Vec<Finding>,
     reviewer: String,
     model: String,
+    prompt_set: Option<String>,
     tokens: u64,
     dollars: f64,
     took_ms: i64,
@@ -39,10 +41,15 @@ impl ComparedRun {
             findings,
             reviewer: run.reviewer.to_owned(),
             model: run.model.to_owned(),
+            prompt_set: run.prompt_set().map(str::to_owned),
             tokens: run.tokens,
             dollars: run.cost,
             took_ms: run.updated_ms.saturating_sub(run.created_ms),
         }
+    }
+
+    fn set_name(&self) -> &str {
+        self.prompt_set.as_deref().unwrap_or(DEFAULT_PROMPT_SET)
     }
 }
 
@@ -87,6 +94,9 @@ impl<'a> RunComparison<'a> {
             "" => run.reviewer.clone(),
             model => format!("{} ({model})", run.reviewer),
         });
+        if self.runs.iter().any(|run| run.prompt_set.is_some()) {
+            row(&mut table, "prompts", &|run| run.set_name().to_owned());
+        }
         row(&mut table, "findings", &|run| run.findings.len().to_string());
         for outcome in ["addressed", "dismissed", "undecided"] {
             let is_counted = |status: FindingStatus| match outcome {
@@ -117,7 +127,7 @@ impl<'a> RunComparison<'a> {
             }
         });
         for (member, found) in self.only.iter().enumerate() {
-            let heading = format!("only {}", self.name(member));
+            let heading = self.describe_lone(member);
             self.render_section(&mut text, look, &heading, found.len(), |table| {
                 found.iter().for_each(|finding| push_finding(table, finding));
             });
@@ -125,11 +135,18 @@ impl<'a> RunComparison<'a> {
         text
     }
 
-    /// Names a review: its reviewer, or its id if both have the same reviewer.
-    fn name(&self, member: usize) -> &str {
+    /// Returns the heading of what only one review found. It names the review by what the two do not share: the
+    /// reviewer, the prompt set, else the id.
+    fn describe_lone(&self, member: usize) -> String {
         let [first, second] = self.runs;
         let run = self.runs[member];
-        if first.reviewer == second.reviewer { &run.id } else { &run.reviewer }
+        if first.reviewer != second.reviewer {
+            format!("only {}", run.reviewer)
+        } else if first.prompt_set != second.prompt_set {
+            format!("only with the prompts {}", run.set_name())
+        } else {
+            format!("only {}", run.id)
+        }
     }
 
     fn render_section(
@@ -153,6 +170,7 @@ impl<'a> RunComparison<'a> {
                 "run_id": run.id,
                 "reviewer": run.reviewer,
                 "model": run.model,
+                "prompt_set": run.prompt_set,
                 "findings": run.findings.len(),
                 "tokens": run.tokens,
                 "cost": run.dollars,

@@ -340,6 +340,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
                 .trim()
                 .to_owned(),
         ),
+        ("prompts", run.reviewed_by.prompt_set.clone().unwrap_or_default()),
         ("freshness", describe_freshness(freshness)),
         ("asked", format!("{} ago by {} ({})", look.format_age(run.created_at), run.owner, run.source)),
         ("ran on", run.team.as_ref().map(|team| team.machine.to_string()).unwrap_or_default()),

@@ -42,7 +42,7 @@ pub(crate) use journal_metrics::JournalMetrics;
 pub(crate) use journal_state::JournalState;
 pub use one_list::{MemberResult, OneList, merge_panel};
 pub(crate) use panel_coverage::merge_coverage;
-pub(crate) use panel_rulings::{apply_ruling, parse_rulings};
+pub(crate) use panel_rulings::{Ruling, apply_ruling, parse_rulings};
 pub(crate) use plan::ReviewUnit;
 pub use plan::{PlannedFile, ReviewPlan};
 pub use report_merge::{MemberReport, merge_reports};

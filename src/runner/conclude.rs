@@ -45,6 +45,7 @@ pub(super) fn mark_incomplete(outcome: &mut ReviewOutcome, failure: Option<(Erro
 /// Writes the cost of a run into its record.
 pub(super) fn record_cost(spent: &RunCost, record: &mut RunRecord) {
     (record.usage.tokens, record.usage.cost) = (spent.usage, spent.cost);
+    record.usage.reserved_cost = None;
     (record.usage.window_peak, record.usage.window_limit) = (spent.window_peak, spent.window_limit);
 }
 
@@ -56,6 +57,7 @@ pub(super) fn apply_outcome(outcome: &ReviewOutcome, timings: PhaseTimings, reco
     record.outcome.finding_counts = outcome.counts;
     record.outcome.finding_digests =
         outcome.findings.iter().take(RunRecord::MAX_DIGESTS).map(|finding| finding.finding_id.clone()).collect();
+    record.usage.reserved_cost = None;
     if outcome.spent.turns > 0 {
         record_cost(&outcome.spent, record);
     }

@@ -19,10 +19,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::context::read_ahead::{ContextSources, read_ahead};
+use crate::domain::RunId;
 use crate::index::{Index, IndexCompleteness, IndexError, IndexProgress, RefreshReport};
 use crate::reviewers::analyzer::FingerprintSource;
 use crate::runner::launcher::start_workers;
 use crate::runner::process;
+use crate::runner::worker::shared_reading::SharedReading;
 use crate::store::RecoveryNotice;
 
 /// Time that a review waits for changed files in an index. A changed file takes 50 ms, the answer of a model takes
@@ -62,6 +64,11 @@ impl IndexReadiness {
     pub fn time_left(&self) -> Duration {
         let Some(time) = self.reading_time else { return Duration::MAX };
         time.saturating_sub(self.began_to_read.get_or_init(Instant::now).elapsed())
+    }
+
+    /// Lets the context take from the caches what they have, and read nothing else.
+    pub fn read_caches_only(&mut self) {
+        self.reading_time = Some(Duration::ZERO);
     }
 
     /// Returns the reason why searches read files one by one, if they do.
@@ -155,6 +162,12 @@ impl Indexer<'_> {
         }
         ready.reading_time = Some(limit.saturating_sub(began.elapsed()));
         ready
+    }
+
+    /// Finds out whether a member of a panel reads for all of them, and waits for another member that does.
+    pub(super) fn share_reading(&self, panel: Option<&RunId>, cancelled: &dyn Fn() -> bool) -> SharedReading {
+        let time = Duration::from_secs(self.services.settings.context.reading_seconds);
+        SharedReading::begin(panel, self.cache_folder(), time, cancelled)
     }
 
     /// Opens the fingerprints of a commit's files.

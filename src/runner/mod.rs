@@ -182,6 +182,8 @@ pub struct ReviewRequest {
     pub scope: Option<Scope>,
     /// The reviewer's name; `None` for the default reviewer.
     pub reviewer: Option<String>,
+    /// Prompt set of the user; `None` for the prompts outside of a set. A reviewer without prompts ignores it.
+    pub prompt_set: Option<String>,
     /// Part of revdeck that asks.
     pub source: Source,
     /// Number of reviews that the asking session of an assistant has started; 0 for others.

@@ -98,7 +98,7 @@ impl Services {
 
     /// Returns the service for reviewers of the settings.
     pub fn reviewers(&self) -> ReviewerAccess<'_> {
-        ReviewerAccess { services: self }
+        ReviewerAccess::new(self)
     }
 
     /// Returns the service for learned patterns.

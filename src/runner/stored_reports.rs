@@ -4,8 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use crate::domain::{FindingStatus, RunFigures};
 use crate::ledger::metrics::FindingFact;
+use crate::parallel;
 use crate::store::{Store, StoreError, StoreView};
 use crate::syntax::language::Language;
+
+/// Number of findings that a thread looks at at a time.
+const FACTS_PER_PIECE: usize = 8_192;
 
 /// Runs on record, and which of the view's findings each of them reported.
 pub(crate) struct StoredReports {
@@ -42,12 +46,11 @@ impl StoredReports {
     /// Counts a report whose problem a panel lists under another id as a report of that finding: what became of it is said
     /// there, and its reviewer was right or wrong like the others.
     fn follow_merged(&mut self, store: &Store, view: &StoreView) -> Result<(), StoreError> {
-        let rows = (0..view.finding_count()).map(|index| (index, view.finding(index)));
-        let obsolete = rows.filter(|(index, row)| {
-            row.status == FindingStatus::Obsolete
+        let obsolete = (0..view.finding_count()).filter(|index| {
+            view.finding_status(*index) == FindingStatus::Obsolete
                 && view.first_reporting_run(*index).is_some_and(|run| !view.run(run).member_of.is_empty())
         });
-        let ids: HashSet<&str> = obsolete.map(|(_, row)| row.id).collect();
+        let ids: HashSet<&str> = obsolete.map(|index| view.finding(index).id).collect();
         if ids.is_empty() {
             return Ok(());
         }
@@ -70,22 +73,27 @@ impl StoredReports {
 
     /// Returns the facts of all findings of a view, by their index.
     pub fn list_facts<'a>(&self, view: &'a StoreView) -> Vec<FindingFact<'a>> {
-        // Many findings share a file.
-        let mut languages: HashMap<&str, &'static str> = HashMap::new();
-        let facts = (0..view.finding_count()).map(|index| {
-            let row = view.finding(index);
-            let first_run = view.first_reporting_run(index);
-            FindingFact {
-                id: row.id,
-                first_run: first_run.and_then(|run| self.index_of.get(run).copied().flatten()),
-                kind: row.kind,
-                language: languages
-                    .entry(row.path)
-                    .or_insert_with(|| Language::detect(row.path, b"").map_or("", Language::name)),
-                status: row.status,
-                decided: view.decision(index),
-            }
+        let count = view.finding_count();
+        let pieces: Vec<usize> = (0..count).step_by(FACTS_PER_PIECE).collect();
+        let facts = parallel::map(&pieces, |begin| {
+            // Many findings share a file.
+            let mut languages: HashMap<&str, &'static str> = HashMap::new();
+            let facts = (*begin..count.min(begin + FACTS_PER_PIECE)).map(|index| {
+                let row = view.finding(index);
+                let first_run = view.first_reporting_run(index);
+                FindingFact {
+                    id: row.id,
+                    first_run: first_run.and_then(|run| self.index_of.get(run).copied().flatten()),
+                    kind: row.kind,
+                    language: languages
+                        .entry(row.path)
+                        .or_insert_with(|| Language::detect(row.path, b"").map_or("", Language::name)),
+                    status: row.status,
+                    decided: view.decision(index),
+                }
+            });
+            facts.collect::<Vec<_>>()
         });
-        facts.collect()
+        facts.concat()
     }
 }

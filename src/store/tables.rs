@@ -441,6 +441,10 @@ impl StoreTables {
     }
 
     /// Returns the row of the run that first reported a finding.
+    pub(super) fn finding_status(&self, row: usize) -> FindingStatus {
+        enum_from_index(FindingStatus::ALL, self.findings.get(row).status).unwrap_or(FindingStatus::Open)
+    }
+
     pub(super) fn first_reporting_run(&self, row: usize) -> usize {
         self.findings.get(row).first_run as usize
     }

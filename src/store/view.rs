@@ -11,7 +11,8 @@ use super::live_journal::LiveJournal;
 use super::load::SettledTables;
 use super::tables::StoreTables;
 use crate::domain::{
-    Finding, FindingDecision, FindingStatus, Kind, LineRange, Priority, Rating, RunRecord, RunStatus, Severity,
+    Finding, FindingDecision, FindingStatus, Kind, LineRange, Priority, Rating, RunRecord, RunReviewer, RunStatus,
+    Severity,
 };
 
 /// A run in a list. Times are in milliseconds since 1970.
@@ -107,6 +108,11 @@ impl RunRow<'_> {
     /// Returns the word that lists show for the run's state.
     pub fn state_word(&self) -> &'static str {
         self.status.list_word(self.paused, self.cancel_reason.parse().ok())
+    }
+
+    /// Returns the prompt set of the run's reviewer, as in [`RunReviewer::prompt_set`].
+    pub fn prompt_set(&self) -> Option<&str> {
+        RunReviewer::set_of_version(self.policy_version)
     }
 
     /// Returns true for a review of a fix's patch, which revdeck starts by itself.
@@ -228,6 +234,12 @@ impl StoreView {
     pub fn finding(&self, index: usize) -> FindingRow<'_> {
         let row = if index < self.finding_order.len() { self.finding_order.get(index) as usize } else { usize::MAX };
         self.columns.finding_row(row)
+    }
+
+    /// Returns the status of a finding; cheaper than the whole row.
+    pub fn finding_status(&self, index: usize) -> FindingStatus {
+        let row = if index < self.finding_order.len() { self.finding_order.get(index) as usize } else { usize::MAX };
+        self.columns.finding_status(row)
     }
 
     /// Returns the position of the finding with this id; `None` when the list does not contain it.

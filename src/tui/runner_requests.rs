@@ -130,6 +130,7 @@ fn request_review(
     let request = ReviewRequest {
         scope: scope.clone(),
         reviewer: reviewer.into_name(),
+        prompt_set: None,
         source: Source::Cockpit,
         started_in_session: 0,
         force,

@@ -254,6 +254,26 @@ fn a_reviewer_is_added_once_and_listed() {
 }
 
 #[test]
+fn only_servers_that_surely_run_on_this_machine_are_free() {
+    // A gateway with OpenAI's format, as LiteLLM is one.
+    let gateway = LocalServer::start(|path, _, _| match path {
+        "/v1/models" => Answer::Json(json!({ "data": [{ "id": "gpt-4o", "owned_by": "openai" }] })),
+        _ => missing(),
+    });
+    let (test, llama) = (TestEnvironment::new(), llama_cpp());
+    for (server, is_free) in [(&gateway, false), (&llama, true)] {
+        let found = test.json(
+            &["reviewers", "discover", "--port", &server.port(), "--no-test", "--window", "8192", "--format", "json"],
+            DONE,
+        );
+        let model = &found["servers"][0]["models"][0];
+        let settings = model["settings"].as_str().expect("a table");
+        assert_eq!(settings.contains("price_input = 0"), is_free, "{settings}");
+        assert_eq!(model["notes"].to_string().contains("its price is not known"), !is_free, "{model}");
+    }
+}
+
+#[test]
 fn the_json_tells_each_model_and_why_others_are_left_out() {
     let (test, ollama, llama) = (TestEnvironment::new(), ollama(), llama_cpp());
     let (first, second) = (ollama.port(), llama.port());

@@ -41,6 +41,7 @@ mod mine;
 mod needless;
 mod panel;
 mod private;
+mod prompt_sets;
 mod publish;
 mod reconcile;
 mod regressions;

@@ -1,6 +1,8 @@
 //! Integration tests of panels: several reviewers, played by models on loopback, and the one list that they give.
 
-use revdeck::domain::{BudgetKind, Finding, FindingStatus, Kind, RunId, RunRecord, RunStatus, Source};
+use revdeck::domain::{
+    BudgetKind, CancelReason, Finding, FindingStatus, Kind, RunEvent, RunId, RunRecord, RunStatus, Source,
+};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -226,6 +228,39 @@ fn a_killed_member_goes_on_alone_and_nothing_is_paid_for_twice() {
 }
 
 #[test]
+fn members_that_ask_at_the_same_moment_do_not_exceed_the_limit_together() {
+    let panel = Panel::start(vec![first(), first()], vec![second()], "");
+    // The largest request of a review says what a request of this change costs.
+    let alone = panel.review(&["--reviewer", "one"], DONE);
+    let request = alone.usage.window_peak as f64 * 2.0 / 1e6;
+    panel.place.test.write("src/users.py", CODE.replace("users.db", "other.db"));
+    panel.place.test.commit("others");
+    let settings = panel.place.test.home().join("config.toml");
+    let written = std::fs::read_to_string(&settings).expect("settings");
+    let limit = request * 1.5;
+    panel.place.settings(&format!("{written}max_cost = {limit:.4}\n"));
+    panel.one.hold_after(1);
+    panel.two.hold_after(0);
+    let started = out(&panel.place.test.revdeck(&["review", "--panel", "all"]));
+    let id: RunId = started.split_whitespace().next().expect("an id").parse().expect("an id");
+    let run = wait_for("the run of the panel", || Some(panel.place.run(&id)));
+    let waits = |name: &str| {
+        let events = panel.place.events(&panel.member(&run, name).run_id);
+        let note = "requests of other members may use up";
+        events.iter().any(|event| matches!(event, RunEvent::Note { text } if text.contains(note)))
+    };
+    wait_for("a member that waits for the other", || ["one", "two"].iter().any(|name| waits(name)).then_some(()));
+    assert_eq!(panel.one.asked() - 1 + panel.two.asked(), 1, "one request is on its way");
+    panel.one.let_go();
+    panel.two.let_go();
+    let run = panel.place.ended(&id);
+    let members = ["one", "two"].map(|name| panel.member(&run, name));
+    let spent: f64 = members.iter().map(|member| member.usage.cost).sum();
+    assert!(spent > 0.0 && spent <= limit, "{spent} of {limit}");
+    assert!(members.iter().all(|member| member.usage.reserved_cost.is_none()));
+}
+
+#[test]
 fn the_cost_of_all_members_stays_below_the_limit_of_the_panel() {
     let panel = Panel::start(vec![first()], vec![second()], "max_cost = 0.001");
     let run = panel.review(&["--panel", "all"], INCOMPLETE);
@@ -291,6 +326,62 @@ fn a_judge_sees_only_what_is_disputed_and_its_word_stands_on_the_finding() {
     assert!(run.usage.cost > 0.0 && run.usage.tokens.total() > 0, "the judge is paid by the panel");
     assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, run.run_id);
     assert_eq!(judge.asked(), 1);
+}
+
+#[test]
+fn a_judge_is_not_paid_again_when_a_member_that_failed_is_asked_again() {
+    let other = answer(&[report(INJECTION, "SECURITY", 3, "User input `name` is concatenated into SQL: injection")]);
+    let refusal =
+        Turn::Refuse { status: 401, headers: Vec::new(), body: "{\"error\":{\"message\":\"bad key\"}}".into() };
+    // When the third member comes, one more finding is disputed: a lone p1 that two others did not see.
+    let third = Model::start(vec![refusal, answer(&[report(ENDLESS, "CORRECTNESS", 1, "Retries never stop")])]);
+    let ruling = |reason: &str| {
+        let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "priority": 0, "reason": reason }] });
+        says(ruling.to_string())
+    };
+    let judge = Model::start(vec![ruling("name reaches the statement"), ruling("no attempt is counted")]);
+    let reviewer = |name: &str, model: &Model| {
+        format!(
+            "[reviewers.{name}]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\n\
+             api_key_cmd = \"printf made-up\"\nattempts = 1\nprice_input = 10.0\nprice_output = 40.0\n",
+            model.url()
+        )
+    };
+    let more = format!(
+        "judge = \"dear\"\n{}{}[panels.four]\nreviewers = [\"one\", \"two\", \"third\"]\njudge = \"dear\"\n",
+        reviewer("dear", &judge),
+        reviewer("third", &third)
+    );
+    let panel = Panel::start(vec![first()], vec![other], &more);
+    let run = panel.review(&["--panel", "four"], INCOMPLETE);
+    assert_eq!(judge.asked(), 1);
+    let ruled = |run: &RunRecord, line: u32| {
+        let findings = panel.findings(run);
+        let finding = findings.iter().find(|finding| finding.line_start == line).expect("there");
+        finding.steps.iter().map(ToString::to_string).filter(|step| step.starts_with("dear")).collect::<Vec<_>>()
+    };
+    let said = ["dear finds it real: name reaches the statement"];
+    assert_eq!(ruled(&run, INJECTION), said);
+    let again = panel.review(&["--panel", "four"], DONE);
+    assert_ne!(again.run_id, run.run_id);
+    assert_eq!((panel.one.asked(), panel.two.asked(), third.asked()), (1, 1, 2));
+    assert_eq!(ruled(&again, INJECTION), said, "what the judge said stands");
+    assert_eq!(ruled(&again, ENDLESS), ["dear finds it real, priority p1 becomes p0: no attempt is counted"]);
+    assert_eq!(judge.asked(), 2);
+    let second = judge.requests()[1].to_string();
+    assert!(second.contains("Retries never stop") && !second.contains("SQL injection through"), "only what is new");
+    let notes = panel.place.output(&again.run_id).expect("an output").notes;
+    assert!(notes.contains(&format!("second opinions of dear are those of {}", run.run_id)), "{notes:?}");
+    // A forced review asks about everything again.
+    panel.one.answer_from_now_on(vec![first()]);
+    panel.two.answer_from_now_on(vec![answer(&[report(
+        INJECTION,
+        "SECURITY",
+        3,
+        "User input `name` is concatenated into SQL: injection",
+    )])]);
+    panel.review(&["--panel", "four", "--force"], DONE);
+    assert_eq!(judge.asked(), 3);
 }
 
 #[test]
@@ -393,6 +484,45 @@ fn a_panel_of_an_amended_commit_ends_with_what_its_members_found() {
     assert_eq!((run.status, panel.member(&run, "two").status), (RunStatus::Cancelled, RunStatus::Cancelled));
     assert!(panel.findings(&run).iter().any(|finding| finding.line_start == INJECTION));
     panel.two.let_go();
+}
+
+#[test]
+fn a_single_review_of_newer_code_ends_no_member_and_a_newer_panel_does() {
+    let panel = Panel::start(vec![first(), first()], vec![second(), second(), second()], "");
+    panel.place.test.write("src/users.py", CODE.replace("users.db", "first.db"));
+    let id = panel.start_held();
+    let run = panel.place.run(&id);
+    // None of the hunks is as it was, so that nothing speaks for the older run.
+    panel.place.test.write("src/users.py", CODE.replace("users.db", "second.db"));
+    let single = out(&panel.place.test.revdeck(&["review", "--reviewer", "two"]));
+    let single: RunId = single.split_whitespace().next().expect("an id").parse().expect("an id");
+    wait_for("the request of the single review", || (panel.two.asked() == 2).then_some(()));
+    let member = panel.member(&run, "two");
+    assert_eq!((member.ending.cancel_reason, &member.links.superseded_by), (None, &None));
+    // The newer run of the panel ends the older one, and adopts the single review.
+    panel.place.revdeck(&["review", "--panel", "all"]);
+    assert_eq!(panel.member(&run, "two").ending.cancel_reason, Some(CancelReason::Superseded));
+    panel.two.let_go();
+    assert_eq!(panel.place.ended(&id).status, RunStatus::Superseded);
+    assert_eq!(panel.place.ended(&single).status, RunStatus::Completed);
+}
+
+#[test]
+fn a_panel_ends_whole_although_newer_code_was_reviewed_meanwhile() {
+    let panel = Panel::start(vec![first(), first()], vec![second(), second()], "");
+    panel.place.test.write("src/users.py", CODE.replace("users.db", "first.db"));
+    let id = panel.start_held();
+    panel.place.test.write("src/users.py", CODE.replace("users.db", "second.db"));
+    let single = out(&panel.place.test.revdeck(&["review", "--reviewer", "one", "--wait"]));
+    assert!(single.contains("SQL injection"), "{single}");
+    panel.two.let_go();
+    let run = panel.place.ended(&id);
+    assert_eq!((run.status, run.is_incomplete()), (RunStatus::Completed, false), "{}", run.outcome.summary);
+    for reviewer in ["one", "two", "builtin"] {
+        assert_eq!(panel.member(&run, reviewer).status, RunStatus::Completed);
+        let replaced = || panel.member(&run, reviewer).links.superseded_by;
+        assert_eq!(wait_for("a member below its panel", replaced).as_str(), run.run_id.as_str());
+    }
 }
 
 #[test]

@@ -345,6 +345,7 @@ fn build_request(asked: ReplayScope, force: ForceReview) -> ReviewRequest {
     ReviewRequest {
         scope: Some(asked.scope()),
         reviewer: Some(BUILTIN_REVIEWER.to_owned()),
+        prompt_set: None,
         source: Source::Cli,
         started_in_session: 0,
         force: force == ForceReview::Yes,

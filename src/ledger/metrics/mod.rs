@@ -79,11 +79,20 @@ impl MetricsSelection {
     }
 }
 
+/// What is computed besides the sums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricsDetail {
+    /// Nothing.
+    Sums,
+    /// Metrics of each run.
+    EachRun,
+}
+
 /// All metrics.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Metrics {
     pub totals: MetricsTotals,
-    /// Newest first.
+    /// Newest first; empty for [`MetricsDetail::Sums`].
     pub runs: Vec<RunMetrics>,
     /// Kinds with most findings first.
     pub by_kind: Vec<KindMetrics>,
@@ -256,20 +265,27 @@ fn serialize_timings<S: serde::Serializer>(timings: &PhaseTimings, serializer: S
 }
 
 /// Computes all metrics of the selected runs. Days are those of `zone`.
-pub fn compute_metrics(facts: &MetricsInput<'_>, selection: &MetricsSelection, zone: &TimeZone) -> Metrics {
+pub fn compute_metrics(
+    facts: &MetricsInput<'_>,
+    (selection, detail): (&MetricsSelection, MetricsDetail),
+    zone: &TimeZone,
+) -> Metrics {
     let reported = ReportedFindings::select(facts, |run| selection.contains(run));
     let told = SurfacedItems::from_deliveries(facts.handed);
     let attempts: HashMap<&RunId, u32> = facts.runs.iter().map(|run| (&run.run_id, run.attempt)).collect();
-    let mut runs: Vec<RunMetrics> = reported.runs.iter().map(|run| measure_run(run, &attempts, &told)).collect();
-    let mut reviewers = ReviewerTable::from_runs(&reported.runs, &runs);
+    let mut runs: Vec<RunMetrics> = match detail {
+        MetricsDetail::Sums => Vec::new(),
+        MetricsDetail::EachRun => reported.runs.iter().map(|run| measure_run(run, &attempts, &told)).collect(),
+    };
+    let mut reviewers = ReviewerTable::from_runs(&reported.runs);
     let mut all = OutcomeCounts::default();
     let mut kinds: BTreeMap<Kind, OutcomeCounts> = BTreeMap::new();
     for (fact, reporting) in reported.iter() {
         let surfaced = told.findings.contains(fact.id);
         all.count_finding(fact, surfaced);
         kinds.entry(fact.kind).or_default().count_finding(fact, surfaced);
-        for &run in reporting {
-            runs[run as usize].findings.count_finding(fact, surfaced);
+        if detail == MetricsDetail::EachRun {
+            reporting.iter().for_each(|run| runs[*run as usize].findings.count_finding(fact, surfaced));
         }
         reviewers.count_finding(fact, reporting, surfaced);
     }
@@ -287,7 +303,7 @@ pub fn compute_metrics(facts: &MetricsInput<'_>, selection: &MetricsSelection, z
         .collect();
     by_kind.sort_by_key(|kind| std::cmp::Reverse(kind.findings.found));
     Metrics {
-        totals: sum_totals(&runs, all, handed),
+        totals: sum_totals((&reported.runs, &attempts), all, handed),
         by_kind,
         by_reviewer: reviewers.into_rows(),
         series: build_series(&reported, zone),
@@ -357,7 +373,7 @@ fn measure_run(run: &RunFigures, attempts: &HashMap<&RunId, u32>, told: &Surface
 }
 
 fn sum_totals<'a>(
-    runs: &[RunMetrics],
+    (runs, attempts): (&[&RunFigures], &HashMap<&RunId, u32>),
     findings: OutcomeCounts,
     handed: impl Iterator<Item = &'a LedgerDelivery>,
 ) -> MetricsTotals {
@@ -380,17 +396,17 @@ fn sum_totals<'a>(
             }
         }
         totals.launched += u32::from(run.status != RunStatus::Skipped);
-        totals.adopted += run.adopted;
-        totals.reused += run.reused;
-        totals.resumed += run.resumed;
-        totals.follow_ups += run.follow_ups;
-        totals.hunks_covered += run.hunks_covered;
-        totals.hunks_carried += run.hunks_carried;
+        totals.adopted += run.adopted_count;
+        totals.reused += run.reuse_count.saturating_sub(run.adopted_count);
+        totals.resumed += count_resumes(run, attempts);
+        totals.follow_ups += run.follow_up_count;
+        totals.hunks_covered += run.coverage.hunks_covered;
+        totals.hunks_carried += run.coverage.hunks_carried;
         totals.tokens += run.tokens;
-        totals.tokens_spent = totals.tokens_spent.saturating_add(run.tokens_spent);
-        totals.tokens_saved = totals.tokens_saved.saturating_add(run.tokens_saved);
-        totals.cost += run.cost.unwrap_or(0.0);
-        totals.runs_without_price += u32::from(run.cost.is_none());
+        totals.tokens_spent = totals.tokens_spent.saturating_add(run.tokens.total());
+        totals.tokens_saved = totals.tokens_saved.saturating_add(run.saved_token_estimate);
+        totals.cost += run.known_cost().unwrap_or(0.0);
+        totals.runs_without_price += u32::from(run.known_cost().is_none());
     }
     for ledger in handed {
         totals.ledgers += u32::from(ledger.is_text());
@@ -407,11 +423,11 @@ struct ReviewerTable {
 }
 
 impl ReviewerTable {
-    fn from_runs(chosen: &[&RunFigures], runs: &[RunMetrics]) -> Self {
+    fn from_runs(chosen: &[&RunFigures]) -> Self {
         let mut table = Self { rows: Vec::new(), row_of: Vec::with_capacity(chosen.len()) };
         let mut known: HashMap<&str, usize> = HashMap::new();
         let mut times: Vec<Vec<u64>> = Vec::new();
-        for (run, metrics) in chosen.iter().zip(runs) {
+        for run in chosen {
             if run.status == RunStatus::Skipped {
                 table.row_of.push(None);
                 continue;
@@ -432,8 +448,8 @@ impl ReviewerTable {
             }
             let reviewer = &mut table.rows[row];
             reviewer.runs += 1;
-            reviewer.tokens_spent = reviewer.tokens_spent.saturating_add(metrics.tokens_spent);
-            reviewer.cost += metrics.cost.unwrap_or(0.0);
+            reviewer.tokens_spent = reviewer.tokens_spent.saturating_add(run.tokens.total());
+            reviewer.cost += run.known_cost().unwrap_or(0.0);
             if has_review_time(run) {
                 times[row].push(run.phase_timings.review_ms);
             }

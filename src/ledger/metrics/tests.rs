@@ -94,7 +94,7 @@ fn measure_runs(
     let runs: Vec<RunFigures> = runs.iter().map(RunFigures::from).collect();
     compute_metrics(
         &MetricsInput { runs: &runs, findings: &findings, reports: &reports, handed },
-        selection,
+        (selection, MetricsDetail::EachRun),
         &TimeZone::UTC,
     )
 }

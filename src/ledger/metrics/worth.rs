@@ -209,6 +209,30 @@ impl<'a> RunGroups<'a> {
     }
 }
 
+/// Rows by name, for kinds and languages.
+#[derive(Default)]
+struct WorthGroups<'a> {
+    /// A store has a few dozen of them; a list is searched faster than a map.
+    sums: Vec<(&'a str, WorthSum)>,
+}
+
+impl<'a> WorthGroups<'a> {
+    fn sum_mut(&mut self, name: &'a str) -> &mut WorthSum {
+        // Names are constants: mostly the same address.
+        let is_same = |known: &str| std::ptr::eq(known, name) || known == name;
+        let at = self.sums.iter().position(|(known, _)| is_same(known)).unwrap_or_else(|| {
+            self.sums.push((name, WorthSum::default()));
+            self.sums.len() - 1
+        });
+        &mut self.sums[at].1
+    }
+
+    fn into_rows(self) -> Vec<WorthRow> {
+        let name = |name: &str| if name.is_empty() { "other" } else { name }.to_owned();
+        sort_rows(self.sums.into_iter().map(|(known, sum)| sum.into_row(name(known))).collect())
+    }
+}
+
 fn sort_rows(mut rows: Vec<WorthRow>) -> Vec<WorthRow> {
     rows.sort_by(|a, b| b.raised.cmp(&a.raised).then_with(|| a.name.cmp(&b.name)));
     rows
@@ -227,8 +251,7 @@ fn model_name(run: &RunFigures) -> &str {
 pub(super) fn compute_worth(reported: &ReportedFindings<'_>) -> Worth {
     let mut reviewers = RunGroups::from_runs(&reported.runs, reviewer_name);
     let mut models = RunGroups::from_runs(&reported.runs, model_name);
-    let mut kinds: BTreeMap<Kind, WorthSum> = BTreeMap::new();
-    let mut languages: BTreeMap<&str, WorthSum> = BTreeMap::new();
+    let (mut kinds, mut languages) = (WorthGroups::default(), WorthGroups::default());
     let mut decisions: BTreeMap<(usize, Kind), KindDecisions> = BTreeMap::new();
     let mut report_counts = vec![0_u32; reported.runs.len()];
     for run in reported.iter().flat_map(|(_, reporting)| reporting) {
@@ -238,7 +261,7 @@ pub(super) fn compute_worth(reported: &ReportedFindings<'_>) -> Worth {
         reviewers.count_finding(fact, reporting);
         models.count_finding(fact, reporting);
         count_decision(&reviewers, fact, reporting, &mut decisions);
-        for sum in [kinds.entry(fact.kind).or_default(), languages.entry(fact.language).or_default()] {
+        for sum in [kinds.sum_mut(fact.kind.word()), languages.sum_mut(fact.language)] {
             sum.count_finding(fact);
             for run in reporting.iter().map(|run| *run as usize) {
                 sum.add_run(reported.runs[run], 1.0 / f64::from(report_counts[run].max(1)));
@@ -246,14 +269,11 @@ pub(super) fn compute_worth(reported: &ReportedFindings<'_>) -> Worth {
         }
     }
     let almost_always_wrong = name_misjudged(&reviewers, &decisions);
-    let kinds = kinds.into_iter().map(|(kind, sum)| sum.into_row(kind.word().to_owned())).collect();
-    let language = |name: &str| if name.is_empty() { "other" } else { name }.to_owned();
-    let languages = languages.into_iter().map(|(name, sum)| sum.into_row(language(name))).collect();
     Worth {
         by_reviewer: reviewers.into_rows(),
         by_model: models.into_rows(),
-        by_kind: sort_rows(kinds),
-        by_language: sort_rows(languages),
+        by_kind: kinds.into_rows(),
+        by_language: languages.into_rows(),
         almost_always_wrong,
     }
 }

@@ -80,6 +80,7 @@ fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, 
     let request = ReviewRequest {
         scope: scope.or_else(|| services.settings.default_scope.clone()),
         reviewer: Some(services.settings.default_reviewer.clone()),
+        prompt_set: None,
         source: Source::Assistant,
         started_in_session: context.access.started_reviews.load(Ordering::Relaxed),
         force: false,

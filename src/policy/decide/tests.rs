@@ -406,3 +406,18 @@ fn a_watcher_takes_no_for_an_answer(#[case] known: Vec<KnownRun<'static>>, #[cas
     let forced = decide(&LaunchRequest { asker: Requester::Automatic, force: true, ..request() }, &known);
     assert!(matches!(forced.action, ReviewAction::Launch), "{}", forced.reason);
 }
+
+#[test]
+fn reviews_with_different_prompt_sets_stand_beside_each_other() {
+    let older = KnownRun { diff_fingerprint: "older", ..run(A, RunStatus::Reviewing) };
+    for (version, asked, ends) in
+        [("p1", "p2", true), ("p1@strict", "p2@strict", true), ("p1", "p2@strict", false), ("p1@a", "p1@b", false)]
+    {
+        let request = LaunchRequest { prompt_policy_version: asked.into(), ..request() };
+        let older = KnownRun { policy_version: version, ..older };
+        assert_eq!(!decide(&request, &[older]).supersedes().is_empty(), ends, "{version} and {asked}");
+        let ended = KnownRun { status: RunStatus::Completed, ..older };
+        let standing = KnownRun { policy_version: asked, epoch: 2, ..run(B, RunStatus::Completed) };
+        assert_eq!(!find_replaced_runs(&standing, &[ended]).is_empty(), ends, "{version} and {asked}");
+    }
+}

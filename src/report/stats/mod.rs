@@ -17,7 +17,8 @@ use super::figures::{format_brief, format_dollars, format_millis, format_percent
 use crate::domain::text::format_count;
 use crate::domain::{CancelReason, RunFigures};
 use crate::ledger::metrics::{
-    Metrics, MetricsInput, MetricsSelection, MetricsTotals, OutcomeCounts, Precision, SeriesPoint, compute_metrics,
+    Metrics, MetricsDetail, MetricsInput, MetricsSelection, MetricsTotals, OutcomeCounts, Precision, SeriesPoint,
+    compute_metrics,
 };
 use crate::review::JournalMetrics;
 use crate::runner::StoredReports;
@@ -31,7 +32,7 @@ use crate::store::{Store, StoreError, StoreView};
 pub fn gather_metrics(
     store: &Store,
     view: &StoreView,
-    selection: &MetricsSelection,
+    (selection, detail): (&MetricsSelection, MetricsDetail),
     zone: &TimeZone,
 ) -> Result<Metrics, StoreError> {
     let mut records = StoredReports::load(store, view)?;
@@ -41,7 +42,7 @@ pub fn gather_metrics(
     let findings = records.list_facts(view);
     let handed = store.ledger_deliveries()?;
     let input = MetricsInput { runs: &records.runs, findings: &findings, reports: &records.reports, handed: &handed };
-    Ok(compute_metrics(&input, selection, zone))
+    Ok(compute_metrics(&input, (selection, detail), zone))
 }
 
 /// Fills timings and answers that the run record lacks from the run's journal. A record lacks them while the run

@@ -36,6 +36,7 @@ impl Fixer<'_> {
         let request = ReviewRequest {
             scope: Some(Scope::Range { from: short_commit(&fix.snapshot_commit), to: short_commit(&fix.fixed_commit) }),
             reviewer: self.choose_patch_reviewer(&fix.reviewer).ok(),
+            prompt_set: None,
             source: fix.source,
             started_in_session: 0,
             force: true,

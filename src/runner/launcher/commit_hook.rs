@@ -86,6 +86,7 @@ impl Launcher<'_> {
         let requested = self.request_review(&ReviewRequest {
             scope,
             reviewer,
+            prompt_set: None,
             source: Source::Hook,
             started_in_session: 0,
             force: false,

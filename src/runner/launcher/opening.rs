@@ -69,6 +69,7 @@ impl Launcher<'_> {
             let requested = self.request_review(&ReviewRequest {
                 scope: Some(change.scope.clone()),
                 reviewer: Some(BUILTIN_REVIEWER.to_owned()),
+                prompt_set: None,
                 source: Source::Cockpit,
                 started_in_session: 0,
                 force: false,

@@ -5,6 +5,7 @@
 //! - A member is an ordinary run, or an equivalent run that is adopted or reused. So what a member has reviewed is not
 //!   paid for again, whoever asked for it.
 //! - The members are recorded first and the panel last, so that no reader finds a panel without its members.
+//! - A review of newer code by a single reviewer does not end a run that a panel waits for.
 //! - The run of the panel stays pending until all members have ended, and then merges their findings
 //!   ([`crate::runner::panel`]).
 
@@ -18,8 +19,8 @@ use crate::runner::launcher::request::{
     EarlierRunFacts, JudgedRequest, LockedAttempt, PanelRole, RequestInput, RequestJudgement,
 };
 use crate::runner::worker::rewritten_code::mark_moved_code;
-use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, RunnerError};
-use crate::store::LockedStore;
+use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, RunnerError, known_runs};
+use crate::store::{LockedStore, RunRow, StoreView};
 
 /// Member of a requested panel: its reviewer, and the request and the code as it sees them.
 struct RequestedMember {
@@ -64,7 +65,8 @@ impl Launcher<'_> {
         let mut snapshot = input.snapshot.clone();
         let (base, commit) = (&snapshot.base_commit, &snapshot.snapshot_commit);
         let focus = panel.focus.get(reviewer).cloned().unwrap_or_default();
-        let mut identity = self.services.reviewers().resolve_identity_for(Some(reviewer), base, commit)?;
+        let reviewers = self.services.reviewers().with_prompt_set(input.request.prompt_set.as_deref());
+        let mut identity = reviewers.resolve_identity_for(Some(reviewer), base, commit)?;
         identity.policy_version = RunReviewer::focused_version(&identity.policy_version, &focus);
         if identity.reviewer == BUILTIN_REVIEWER {
             let read = |path: &str| self.services.repo.file_at(&input.snapshot.snapshot_commit, path).ok().flatten();
@@ -150,6 +152,20 @@ impl Launcher<'_> {
         panel.members.iter().any(|member| is_active(&member.run_id))
     }
 
+    /// Returns the runs that panels under way wait for, apart from panels with the reviewer's name `except`. Only a newer
+    /// run of the panel itself ends them: without them, its list would be incomplete.
+    pub(super) fn runs_held_by_panels(&self, view: &StoreView, except: Option<&str>) -> HashSet<String> {
+        let is_live = |row: &RunRow<'_>| {
+            !row.status.is_terminal()
+                && row.cancel_reason.is_empty()
+                && Panel::name_of(row.reviewer).is_some()
+                && except != Some(row.reviewer)
+        };
+        let panels = known_runs::run_rows(view).filter(is_live).filter_map(|row| row.id.parse::<RunId>().ok());
+        let panels = panels.filter_map(|run| self.services.store.run(&run).ok().flatten()?.links.panel);
+        panels.flat_map(|panel| panel.members).map(|member| member.run_id.as_str().to_owned()).collect()
+    }
+
     /// Returns the key under which the slot of a run is counted: all members of a panel share one.
     pub(in crate::runner) fn slot_of(&self, run: &RunId) -> RunId {
         let record = self.services.store.run(run).ok().flatten();
@@ -184,7 +200,7 @@ fn member_input<'a>(panel: &RequestInput<'a>, member: &'a RequestedMember, id: &
     RequestInput {
         policy_request: &member.request,
         snapshot: &member.snapshot,
-        role: PanelRole::Member(id, &member.focus),
+        role: PanelRole::Member { run: id, panel: &panel.policy_request.reviewer, focus: &member.focus },
         ..*panel
     }
 }

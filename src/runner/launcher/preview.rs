@@ -158,6 +158,7 @@ impl Launcher<'_> {
         let request = ReviewRequest {
             scope,
             reviewer: Some(BUILTIN_REVIEWER.to_owned()),
+            prompt_set: None,
             source: Source::Cli,
             started_in_session: 0,
             force: true,

@@ -1,5 +1,6 @@
 //! Turns a request into a decision, and perhaps a run, in one step under the store's lock.
 
+use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,10 +42,27 @@ pub(super) enum PanelRole<'a> {
     /// None: a run of a single reviewer.
     #[default]
     Alone,
-    /// Member of the panel with this run; asked for these kinds only, or for all if there are none.
-    Member(&'a RunId, &'a [Kind]),
+    /// Member of a panel.
+    Member {
+        /// Run of the panel.
+        run: &'a RunId,
+        /// Reviewer's name of the panel's run.
+        panel: &'a str,
+        /// Kinds that it is asked for; empty for all.
+        focus: &'a [Kind],
+    },
     /// Run of the panel, with its id and members.
     Panel(&'a RunId, &'a Panel),
+}
+
+impl PanelRole<'_> {
+    /// Returns the reviewer's name of the panel that asks for a member.
+    fn panel_name(&self) -> Option<&str> {
+        match self {
+            Self::Member { panel, .. } => Some(panel),
+            Self::Alone | Self::Panel(..) => None,
+        }
+    }
 }
 
 /// The decision about a request, which nothing in the store shows yet.
@@ -241,14 +259,15 @@ impl Launcher<'_> {
             _ => None,
         };
         let reviewer = request.reviewer.as_deref().or(panel.as_deref());
-        self.services.reviewers().resolve_identity(reviewer)?;
+        let reviewers = self.services.reviewers().with_prompt_set(request.prompt_set.as_deref());
+        reviewers.resolve_identity(reviewer)?;
         let filter = self.services.filter();
         let mut snapshot = match &request.scope {
             Some(scope) => self.services.repo.take_snapshot(scope, &filter)?,
             None => self.services.repo.take_default_snapshot(&filter)?,
         };
         let (base, commit) = (&snapshot.base_commit, &snapshot.snapshot_commit);
-        let identity = self.services.reviewers().resolve_identity_for(reviewer, base, commit)?;
+        let identity = reviewers.resolve_identity_for(reviewer, base, commit)?;
         // A model knows all languages.
         if identity.reviewer == BUILTIN_REVIEWER {
             let read = |path: &str| self.services.repo.file_at(&snapshot.snapshot_commit, path).ok().flatten();
@@ -266,6 +285,7 @@ impl Launcher<'_> {
     ) -> Result<Option<RequestCandidates<'v>>, RunnerError> {
         let RequestInput { policy_request: launch_request, .. } = input;
         let scope = launch_request.scope.to_string();
+        let held = LazyCell::new(|| self.runs_held_by_panels(view, input.role.panel_name()));
         let mut candidates = RequestCandidates::default();
         for row in known_runs::run_rows(view) {
             let same =
@@ -281,6 +301,10 @@ impl Launcher<'_> {
             }
             if run.is_older_sibling(launch_request, &scope) {
                 run.underway = self.measure_progress(&row, run.liveness, input.snapshot)?;
+                // The newer run may wait for it, but does not end it.
+                if held.contains(row.id) && !run.may_finish(launch_request.rule) {
+                    continue;
+                }
             }
             if same
                 && candidates.equivalent.len() < MAX_INSPECTED_RUNS
@@ -344,7 +368,7 @@ impl Launcher<'_> {
         let limited;
         // A panel counts as one review.
         let launch_request =
-            if input.request.source == Source::Assistant && !matches!(input.role, PanelRole::Member(..)) {
+            if input.request.source == Source::Assistant && !matches!(input.role, PanelRole::Member { .. }) {
                 let quota = self.measure_quota(view, input.request)?;
                 limited = policy::LaunchRequest { quota, ..(*launch_request).clone() };
                 &limited
@@ -489,8 +513,8 @@ impl Launcher<'_> {
         let now = self.services.ambient.now();
         let (run_id, links) = match role {
             PanelRole::Alone => (self.services.ambient.new_run_id(), RunLinks::default()),
-            PanelRole::Member(panel, _) => {
-                (self.services.ambient.new_run_id(), RunLinks { member_of: Some(panel.clone()), ..RunLinks::default() })
+            PanelRole::Member { run, .. } => {
+                (self.services.ambient.new_run_id(), RunLinks { member_of: Some(run.clone()), ..RunLinks::default() })
             }
             PanelRole::Panel(id, panel) => (id.clone(), RunLinks { panel: Some(panel.clone()), ..RunLinks::default() }),
         };
@@ -520,9 +544,11 @@ impl Launcher<'_> {
                 model: launch_request.model.clone(),
                 reasoning_effort: launch_request.reasoning_effort.clone(),
                 focus: match role {
-                    PanelRole::Member(_, focus) => focus.to_vec(),
+                    PanelRole::Member { focus, .. } => focus.to_vec(),
                     PanelRole::Alone | PanelRole::Panel(..) => Vec::new(),
                 },
+                // A reviewer without prompts has no set, whatever was asked for.
+                prompt_set: RunReviewer::set_of_version(&launch_request.prompt_policy_version).map(str::to_owned),
             },
             attempt: 0,
             follow_up_count: 0,
@@ -636,8 +662,10 @@ impl Launcher<'_> {
     ) -> Result<(), StoreError> {
         let view = locked.runs_view()?;
         let Some(target) = known_runs::run_rows(&view).find(|row| row.id == standing.as_str()) else { return Ok(()) };
+        // The run of the panel replaces its members when it ends.
+        let held = self.runs_held_by_panels(&view, None);
         let known: Vec<KnownRun<'_>> = known_runs::run_rows(&view)
-            .filter(|row| row.scope == target.scope && row.superseded_by.is_empty())
+            .filter(|row| row.scope == target.scope && row.superseded_by.is_empty() && !held.contains(row.id))
             .map(|row| known_runs::known_run_from_row(&row))
             .collect();
         for older in policy::find_replaced_runs(&known_runs::known_run_from_row(&target), &known) {

@@ -113,6 +113,13 @@ impl LocalReviewer {
             }
             Some(_) => {}
         }
+        if self.settings.kind.local_server().is_none() && self.settings.price_input.is_none() {
+            notes.push(
+                "the server may pass requests on to a paid service, so its price is not known: price_input = 0 and \
+                 price_output = 0 say that it is free"
+                    .to_owned(),
+            );
+        }
         if let Some(percent) = self.model.video_memory_percent.filter(|percent| *percent < 100) {
             notes.push(format!("{percent} % of it are in video memory: a smaller window makes it faster"));
         }
@@ -204,8 +211,11 @@ fn make_reviewer(
         LocalServerKind::Ollama => settings.base_url = Some(server.url()),
         LocalServerKind::LlamaCpp | LocalServerKind::Openai => {
             settings.base_url = Some(format!("{}/v1/", server.url()));
-            (settings.price_input, settings.price_output) = (Some(Dollars::ZERO), Some(Dollars::ZERO));
         }
+    }
+    // Any other server may be a gateway that passes requests on to a service.
+    if server.kind == LocalServerKind::LlamaCpp {
+        (settings.price_input, settings.price_output) = (Some(Dollars::ZERO), Some(Dollars::ZERO));
     }
     let default = models.facts_for_reviewer(&settings).context_window;
     let (window, window_source) = choose_window(kind, model, wanted, default);

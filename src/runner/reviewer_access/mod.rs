@@ -15,4 +15,17 @@ use crate::runner::Services;
 #[derive(Clone, Copy)]
 pub struct ReviewerAccess<'a> {
     pub(in crate::runner) services: &'a Services,
+    /// Prompt set of the review that the access is for; `None` for the prompts outside of a set.
+    prompt_set: Option<&'a str>,
+}
+
+impl<'a> ReviewerAccess<'a> {
+    pub(super) fn new(services: &'a Services) -> Self {
+        Self { services, prompt_set: None }
+    }
+
+    /// Returns the access for a review with this prompt set.
+    pub(super) fn with_prompt_set(self, prompt_set: Option<&'a str>) -> Self {
+        Self { prompt_set, ..self }
+    }
 }

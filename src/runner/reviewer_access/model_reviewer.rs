@@ -112,8 +112,9 @@ impl<'a> ReviewerAccess<'a> {
         Ok(content_hash(parts).chars().take(16).collect())
     }
 
+    /// Loads the prompts of the review's set, or those outside of a set.
     pub(in crate::runner) fn load_prompts(&self) -> Result<Prompts, RunnerError> {
-        Ok(Prompts::load(&self.services.paths)?)
+        Ok(Prompts::load_set(&self.services.paths, self.prompt_set)?)
     }
 
     /// Opens a reviewer by its name. Sends nothing yet.
@@ -233,7 +234,8 @@ impl PromptBuilder<'_> {
         }
         // A command-line agent has tools of its own.
         limits.has_tools = !tools.is_empty() || settings.kind == ReviewerKind::Command;
-        let prompts = Rc::new(self.services.reviewers().load_prompts()?);
+        let reviewers = self.services.reviewers().with_prompt_set(record.reviewed_by.prompt_set.as_deref());
+        let prompts = Rc::new(reviewers.load_prompts()?);
         let subject = PromptSubject::new(record, change, &plan, (encoding, mask), cancelled);
         let mut warning = render_kind_warning(who.misjudged);
         if !prompts.has_placeholder(PromptName::Task, "patterns") {

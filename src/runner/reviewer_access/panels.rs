@@ -77,7 +77,10 @@ impl ReviewerAccess<'_> {
             reviewer: format!("{}{}", Panel::PREFIX, panel.name),
             model: String::new(),
             effort: String::new(),
-            policy_version: format!("panel:{}", content_hash([members.as_bytes()])),
+            policy_version: RunReviewer::version_of_set(
+                &format!("panel:{}", content_hash([members.as_bytes()])),
+                self.prompt_set,
+            ),
         })
     }
 

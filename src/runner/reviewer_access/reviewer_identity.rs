@@ -7,7 +7,7 @@ use secrecy::SecretString;
 
 use crate::config::{EmbeddingSettings, ModelFacts, Paths, ReviewerKind, ReviewerSettings};
 use crate::context::embeddings::EmbeddingScorer;
-use crate::domain::{ErrorClass, ReviewSubject, RunRecord};
+use crate::domain::{ErrorClass, ReviewSubject, RunRecord, RunReviewer};
 use crate::reviewers::Reviewer;
 use crate::reviewers::analyzer;
 use crate::reviewers::analyzer::reviewer::{BuiltinReviewer, ReviewedSnapshot};
@@ -62,7 +62,7 @@ impl ReviewerAccess<'_> {
                 reviewer: name.to_owned(),
                 model: settings.model.clone(),
                 effort: settings.effort.map_or(String::new(), |effort| effort.word().to_owned()),
-                policy_version: self.model_policy_version(settings)?,
+                policy_version: RunReviewer::version_of_set(&self.model_policy_version(settings)?, self.prompt_set),
             },
         })
     }

@@ -7,6 +7,7 @@ use crate::config::{ModelCatalog, Paths, ReviewerSettings};
 use crate::domain::{ChatMessage, ChatRequest, ErrorClass, ToolSpec, Usage};
 use crate::reviewers::chat::{ChatError, ChatObserver, ChatProgress, ToolSupport};
 use crate::runner::reviewer_access::reviewer_identity::connect;
+use crate::runner::reviewer_access::usage_estimate::fill_missing_usage;
 
 /// Maximum length of the answer to the probe, in tokens. Not from the literature: enough for a short reasoning before
 /// one word.
@@ -97,8 +98,9 @@ pub fn probe_reviewer(
         pinned: 0,
     };
     let mut watch = Stopwatch { began: Instant::now(), first: Cell::new(None), pieces: 0, stop };
-    let response = chat.respond(&request, &mut watch)?;
+    let mut response = chat.respond(&request, &mut watch)?;
     let total = watch.began.elapsed();
+    fill_missing_usage(&request, &mut response, facts.encoding);
     let called = response.calls.iter().any(|call| call.name == "hello");
     Ok(ReviewerProbe {
         model: response.model,

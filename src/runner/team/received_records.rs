@@ -377,7 +377,10 @@ fn missing_lines<'a>(
     known: Option<&KnownLines<'_>>,
 ) -> Vec<Disposition> {
     let last = known.and_then(|known| known.last.as_ref());
-    let is_newer_evidence = |(line, id): &(&Disposition, DecisionId)| line.actor == Actor::Engine && *id > standing.id;
+    // The engine never moves what a person has decided.
+    let is_binding = standing.actor == Actor::User && !standing.status.is_undecided();
+    let is_newer_evidence =
+        |(line, id): &(&Disposition, DecisionId)| line.actor == Actor::Engine && *id > standing.id && !is_binding;
     if last.is_some_and(is_newer_evidence) {
         return Vec::new();
     }

@@ -568,8 +568,14 @@ impl RepoWatcher {
         now: Instant,
     ) -> Result<(), RunnerError> {
         let reviewer = Some(services.reviewers().automatic_reviewer()?.name);
-        let request =
-            ReviewRequest { scope: Some(scope), reviewer, source: Source::Watch, started_in_session: 0, force: false };
+        let request = ReviewRequest {
+            scope: Some(scope),
+            reviewer,
+            prompt_set: None,
+            source: Source::Watch,
+            started_in_session: 0,
+            force: false,
+        };
         let requested = services.launcher().request_review(&request)?;
         if pending.movement == WatchTrigger::Worktree {
             self.worktrees[at].asked = Some(now);

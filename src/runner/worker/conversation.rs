@@ -12,15 +12,13 @@ use crate::config::ReviewerKind;
 use crate::context::read_ahead::ContextSources;
 use crate::context::tools::{self, Toolbox};
 use crate::domain::{
-    BudgetKind, BudgetStop, CancelReason, ChatRequest, ChatResponse, ErrorClass, Finding, ReportedProblem, RunEvent,
-    ToolCall,
+    CancelReason, ChatRequest, ChatResponse, ErrorClass, Finding, ReportedProblem, RunEvent, ToolCall, Usage,
 };
 use crate::git::Changeset;
 use crate::index::{Index, IndexCompleteness, RefreshReport};
 use crate::masking::mask_event_words;
 use crate::review::conversation::{
-    BudgetProblem, ConversationEffect, ConversationEngine, ConversationEvent, ConversationToolResult, ResumeLog,
-    ReviewTask,
+    ConversationEffect, ConversationEngine, ConversationEvent, ConversationToolResult, ResumeLog, ReviewTask,
 };
 use crate::review::{JournalState, ReportValidation, ReviewOutcome, ReviewPlan};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
@@ -28,7 +26,9 @@ use crate::runner::indexing::{BackgroundIndexing, BackgroundReading, IndexReadin
 use crate::runner::prompt::code_context::{ContextTaskInput, context_sources, summarize_packed};
 use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, PreparedTask, TaskReviewer};
 use crate::runner::reviewer_access::usage_estimate::fill_missing_usage;
+use crate::runner::worker::panel_cost::RequestCost;
 use crate::runner::worker::report_validation::ReportValidator;
+use crate::runner::worker::shared_reading::SharedReading;
 use crate::runner::worker::{CancelWatch, RunWorker};
 use crate::runner::{RunnerError, Services, conclude};
 use crate::store::{HeartbeatState, HeartbeatWriter, PaidAnswer};
@@ -121,16 +121,25 @@ impl RunWorker<'_> {
         // If the run is cancelled now, the check before the first turn ends it.
         let asked = &self.cancel_watch;
         let cancelled = || asked.check().is_some();
-        let ready = if is_indexed {
+        let panel = self.record.links.member_of.as_ref().filter(|_| is_indexed);
+        let reading = self.services.indexer().share_reading(panel, &cancelled);
+        let mut ready = if is_indexed {
             self.services.indexer().prepare_index(&commit, &cancelled)
         } else {
             IndexReadiness::default()
         };
+        if matches!(reading, SharedReading::Done) {
+            ready.read_caches_only();
+        }
         let who = TaskReviewer { misjudged: &self.steered, ..self.services.reviewers().task_reviewer(&opened)? };
         let wish = ContextTaskInput::for_review(&self.services.settings.context);
         let asked = (&ready, &wish, &cancelled as &dyn Fn() -> bool);
         let PreparedTask { task, packed } =
             self.services.prompts().prepare_task(who, &self.record, change, (plan, known), asked)?;
+        // What a cancelled member has read is not all that there was time for.
+        if !cancelled() {
+            reading.finish();
+        }
         let IndexReadiness { index, indexing, repaired, .. } = ready;
         self.buffer.extend(repaired.map(|text| RunEvent::Note { text }));
         if !cancelled() && !events().any(|event| matches!(event, RunEvent::Surrounded { .. })) {
@@ -185,7 +194,7 @@ impl RunWorker<'_> {
                     Some(event) => event,
                     None => {
                         self.record_spending(dialog, talk)?;
-                        match self.check_before_asking(dialog, talk)? {
+                        match self.check_before_asking(dialog, (turn, &request), talk)? {
                             Some(event) => event,
                             None => self.ask_model(turn, &request, talk)?,
                         }
@@ -242,10 +251,7 @@ impl RunWorker<'_> {
         let spent = dialog.spent();
         talk.pulse.set_spending(self.now(), spent.cost, spent.usage);
         if self.record.usage.tokens != spent.usage {
-            let now = self.now();
-            self.record = self.services.store.update_run(&self.record.run_id, now, |record| {
-                conclude::record_cost(spent, record);
-            })?;
+            self.record_cost(spent)?;
         }
         Ok(())
     }
@@ -255,6 +261,7 @@ impl RunWorker<'_> {
     fn check_before_asking(
         &mut self,
         dialog: &ConversationEngine,
+        (turn, request): (u32, &ChatRequest),
         talk: &mut ConversationResources,
     ) -> Result<Option<ConversationEvent>, RunnerError> {
         let run = self.record.run_id.clone();
@@ -276,29 +283,13 @@ impl RunWorker<'_> {
         }
         let free = talk.opened.facts.is_free();
         let day = self.services.reviewers().check_daily_budget()?.filter(|_| !free);
-        let problem = match day {
-            Some(day) => Some(day),
-            None => self.find_panel_budget_problem(dialog)?.or_else(|| dialog.budget_problem()),
-        };
-        Ok(problem.map(ConversationEvent::BudgetExceeded))
-    }
-
-    /// Returns the reason why the next request would exceed the limit of the panel that the run belongs to. What its
-    /// members have spent is in their records; a member that asks at the same moment may exceed the limit by its request.
-    fn find_panel_budget_problem(&self, dialog: &ConversationEngine) -> Result<Option<BudgetProblem>, RunnerError> {
-        let Some((id, panel)) = self.services.find_panel_of(&self.record) else { return Ok(None) };
-        let (Some(limit), Some(next)) = (panel.max_cost, dialog.estimate_request_cost()) else { return Ok(None) };
-        let own = self.services.store.run(&self.record.run_id)?.map_or(0.0, |run| run.usage.cost);
-        let reached = self.services.spent_by_members(&panel, &id)? - own + dialog.spent().cost;
-        if reached + next <= limit {
-            return Ok(None);
+        if let Some(problem) = day.or_else(|| dialog.budget_problem()) {
+            return Ok(Some(ConversationEvent::BudgetExceeded(problem)));
         }
-        let stop = BudgetStop { kind: BudgetKind::PanelCost, reached, limit };
-        let note = format!(
-            "the budget of ${limit:.2} of panel {} is used up: ${reached:.4} are spent and the next request takes about ${next:.4}",
-            panel.name
-        );
-        Ok(Some(BudgetProblem { stop, note }))
+        let Some(next) = dialog.estimate_request_cost().filter(|_| !free) else { return Ok(None) };
+        let answer = talk.opened.cost(&Usage { output: request.max_output, ..Usage::default() });
+        let next = RequestCost { input: next, most: next + answer };
+        self.reserve_panel_cost(turn, next, dialog.spent().cost)
     }
 
     /// Requests one answer from the run's reviewer, or from its fallback after a failure.
@@ -388,6 +379,8 @@ impl RunWorker<'_> {
     ) -> (ChatResponse, f64) {
         fill_missing_usage(request, &mut response, opened.facts.encoding);
         let cost = opened.cost(&response.usage);
+        let is_known = opened.facts.price.is_some() && self.price_known.get().unwrap_or(true);
+        self.price_known.set(Some(is_known));
         let paid = PaidAnswer {
             at: self.now(),
             run_id: self.record.run_id.clone(),

@@ -2,10 +2,13 @@
 
 pub(super) mod carry_over;
 pub(super) mod conversation;
+mod earlier_rulings;
+mod panel_cost;
 mod panel_opinions;
 pub(super) mod report_validation;
 pub(in crate::runner) mod rewritten_code;
 pub(super) mod secret_scan;
+pub(super) mod shared_reading;
 mod standing_code;
 
 use std::cell::Cell;
@@ -22,7 +25,8 @@ use crate::domain::{
 };
 use crate::git::{Changeset, FileChange};
 use crate::review::{
-    self, JournalMetrics, JournalState, PlannedFile, ReviewOutcome, ReviewPlan, UnitEffect, UnitEngine, UnitEvent,
+    self, JournalMetrics, JournalState, PlannedFile, ReviewOutcome, ReviewPlan, RunCost, UnitEffect, UnitEngine,
+    UnitEvent,
 };
 use crate::reviewers::{Reviewer, ReviewerError};
 use crate::runner::conclude::{self, elapsed_ms};
@@ -210,6 +214,8 @@ pub(in crate::runner) struct RunWorker<'a> {
     pub(in crate::runner) unread: Option<ContextSources>,
     /// Kinds about which the reviewer is almost always wrong.
     pub(in crate::runner) steered: Vec<SteeredKind>,
+    /// As [`crate::domain::RunUsage::price_known`], with the answers that are not recorded yet.
+    price_known: Cell<Option<bool>>,
 }
 
 /// Work for the next review that a run leaves to its worker.
@@ -224,6 +230,7 @@ impl<'a> RunWorker<'a> {
         let journal = services.store.open_journal(&record.run_id)?;
         let asked = CancelWatch::new(services, record.run_id.clone());
         let timings = record.usage.phase_timings;
+        let price_known = Cell::new(record.usage.price_known);
         Ok(Self {
             services,
             record,
@@ -237,6 +244,7 @@ impl<'a> RunWorker<'a> {
             unknown_bytes: 0,
             unread: None,
             steered: Vec::new(),
+            price_known,
         })
     }
 
@@ -394,7 +402,8 @@ impl<'a> RunWorker<'a> {
     ) -> Result<ReviewOutcome, RunnerError> {
         self.decide_steering(entries)?;
         let subject = &self.record.subject;
-        let identity = self.services.reviewers().resolve_identity_for(
+        let prompt_set = self.record.reviewed_by.prompt_set.as_deref();
+        let identity = self.services.reviewers().with_prompt_set(prompt_set).resolve_identity_for(
             Some(&self.record.reviewed_by.name),
             &subject.base_commit,
             &subject.snapshot_commit,
@@ -593,6 +602,16 @@ impl<'a> RunWorker<'a> {
         self.record = self.services.store.update_run(&self.record.run_id, now, |record| {
             record.status = status;
             record.usage.phase_timings = timings;
+        })?;
+        Ok(())
+    }
+
+    /// Records what the run has cost so far.
+    fn record_cost(&mut self, spent: &RunCost) -> Result<(), RunnerError> {
+        let (now, price_known) = (self.now(), self.price_known.get());
+        self.record = self.services.store.update_run(&self.record.run_id, now, |record| {
+            conclude::record_cost(spent, record);
+            record.usage.price_known = price_known;
         })?;
         Ok(())
     }

@@ -3,7 +3,8 @@
 //!
 //! - A request contains only the findings that it is about, what was said about each, and their frozen code.
 //! - An answer is in the journal before it is applied. A worker that goes on after another one reads it there and does
-//!   not pay for it again.
+//!   not pay for it again. An opinion that an earlier run of the panel paid for is taken over
+//!   ([`super::earlier_rulings`]).
 //! - A request that fails, or that a budget forbids, leaves the list as it is, and a note says so.
 
 use std::collections::HashMap;
@@ -17,10 +18,10 @@ use crate::domain::{
 use crate::masking::Mask;
 use crate::review::{ReviewOutcome, RunCost, apply_ruling, parse_rulings};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
+use crate::runner::RunnerError;
 use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, describe_finding, read_code_around};
 use crate::runner::worker::conversation::PAUSE_POLL_INTERVAL;
 use crate::runner::worker::{CancelWatch, RunWorker};
-use crate::runner::{RunnerError, conclude};
 use crate::store::HeartbeatWriter;
 use crate::tokens;
 
@@ -73,12 +74,17 @@ impl RunWorker<'_> {
         entries: &[JournalEntry],
     ) -> Result<(), RunnerError> {
         let mut requests = OpinionRequests::from_journal(entries);
+        let ruled = if panel.opinions.is_empty() { Vec::new() } else { self.load_ruled_findings()? };
         for opinion in &panel.opinions {
             // Who was asked already is not asked again about the same finding.
             let asked: Vec<usize> = (0..outcome.findings.len())
                 .filter(|at| opinion.concerns(&outcome.findings[*at]) && !is_ruled_by(&outcome.findings[*at], opinion))
                 .collect();
-            if asked.is_empty() || outcome.status != RunStatus::Completed {
+            if outcome.status != RunStatus::Completed {
+                continue;
+            }
+            let asked = self.apply_earlier_rulings(opinion, asked, outcome, &ruled);
+            if asked.is_empty() {
                 continue;
             }
             self.ask_opinion(panel, opinion, &asked, outcome, &mut requests)?;
@@ -182,11 +188,7 @@ impl RunWorker<'_> {
                     taken_over: false,
                 });
                 self.flush()?;
-                let (now, spent) = (self.now(), requests.spent.clone());
-                self.record = self
-                    .services
-                    .store
-                    .update_run(&self.record.run_id, now, |record| conclude::record_cost(&spent, record))?;
+                self.record_cost(&requests.spent)?;
                 Ok(Some(response))
             }
             Err(error) if error.cancelled => {
@@ -237,7 +239,8 @@ impl RunWorker<'_> {
         asked: &[usize],
         outcome: &ReviewOutcome,
     ) -> Result<Vec<OpinionBatch>, RunnerError> {
-        let prompts = self.services.reviewers().load_prompts()?;
+        let prompt_set = self.record.reviewed_by.prompt_set.as_deref();
+        let prompts = self.services.reviewers().with_prompt_set(prompt_set).load_prompts()?;
         let facts = &opened.facts;
         let count = |text: &str| tokens::count_tokens(facts.encoding, text) as u64;
         let answer = MAX_ANSWER_TOKENS.min(facts.max_output).min(facts.context_window / 2);
@@ -246,7 +249,7 @@ impl RunWorker<'_> {
         let mut groups: Vec<Vec<(usize, String)>> = Vec::new();
         let mut room = 0;
         for at in asked {
-            let text = self.describe_reports(&outcome.findings[*at], opened);
+            let text = self.describe_reports(&outcome.findings[*at], opened.mask);
             let needed = count(&text) + FINDING_FRAME_TOKENS;
             match groups.last_mut().filter(|group| group.len() < MAX_FINDINGS && needed <= room) {
                 Some(group) => group.push((*at, text)),
@@ -282,7 +285,7 @@ impl RunWorker<'_> {
     }
 
     /// Describes what was said about a finding, and shows its code.
-    fn describe_reports(&self, finding: &Finding, opened: &OpenedReviewer) -> String {
+    pub(super) fn describe_reports(&self, finding: &Finding, mask: Mask) -> String {
         let mut said = format!("{}\n", describe_finding(finding));
         for voice in finding.voices.iter().filter(|voice| voice.title != finding.title) {
             let line = format!("another reviewer, {} {}: {}", voice.priority, voice.kind, voice.title);
@@ -292,8 +295,8 @@ impl RunWorker<'_> {
             said.push_str(&format!("disputed: {dispute}\n"));
         }
         let commit = &self.record.subject.snapshot_commit;
-        let code = read_code_around(&self.services.repo, commit, finding, opened.mask);
-        let said = opened.mask.mask_words(&said);
+        let code = read_code_around(&self.services.repo, commit, finding, mask);
+        let said = mask.mask_words(&said);
         format!("{said}\ncode:\n{code}")
     }
 }

@@ -276,6 +276,7 @@ fn render_about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
         format!("{} ({})", run.reviewed_by.name, run.reviewed_by.model)
     };
     field("reviewer", &reviewer);
+    field("prompts", run.reviewed_by.prompt_set.as_deref().unwrap_or_default());
     field(
         "asked by",
         &format!("{} from the {}", run.owner, run.source)

@@ -7,7 +7,9 @@ use jiff::tz::TimeZone;
 use super::looks::{SIZES, assert_looks};
 use super::support::*;
 use crate::domain::{Actor, DismissalReason, FindingDecision, FindingStatus, Kind, RunFigures, Time};
-use crate::ledger::metrics::{FindingFact, Metrics, MetricsInput, MetricsSelection, MisjudgedKind, compute_metrics};
+use crate::ledger::metrics::{
+    FindingFact, Metrics, MetricsDetail, MetricsInput, MetricsSelection, MisjudgedKind, compute_metrics,
+};
 use crate::store::{StoreView, StoreViewBuilder};
 use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage};
@@ -61,7 +63,7 @@ fn figures() -> Metrics {
     let reports: Vec<(u32, u32)> = ids.iter().enumerate().map(|(n, (_, run))| (*run, n as u32)).collect();
     compute_metrics(
         &MetricsInput { runs: &runs, findings: &findings, reports: &reports, handed: &[] },
-        &MetricsSelection::default(),
+        (&MetricsSelection::default(), MetricsDetail::Sums),
         &TimeZone::UTC,
     )
 }

@@ -497,6 +497,7 @@ fn serve_requests(services: &Services, orders: &Receiver<ReviewFormRequest>, mes
         let request = ReviewRequest {
             scope,
             reviewer: reviewer.into_name(),
+            prompt_set: None,
             source: Source::Cockpit,
             started_in_session: 0,
             force,

@@ -10,7 +10,7 @@ use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
 use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, scroll_distance, with_labels};
-use crate::ledger::metrics::{Metrics, MetricsSelection, OutcomeCounts, Precision, Worth};
+use crate::ledger::metrics::{Metrics, MetricsDetail, MetricsSelection, OutcomeCounts, Precision, Worth};
 use crate::report::figures::{format_brief, format_millis, format_percent, format_short_count, render_sparkline};
 use crate::report::stats::{
     MIN_TELLING_DECISIONS, build_charts, describe_metrics, describe_misjudged, describe_span, describe_worth,
@@ -200,10 +200,8 @@ fn serve_requests(store: &Store, zone: &TimeZone, views: &Receiver<Arc<StoreView
     while let Ok(first) = views.recv() {
         let Some(view) = std::iter::once(first).chain(views.try_iter()).last() else { continue };
         let began = Instant::now();
-        let figures = gather_metrics(store, &view, &MetricsSelection::default(), zone);
-        // The page shows no single run.
-        let figures = figures.map(|metrics| Arc::new(Metrics { runs: Vec::new(), ..metrics }));
-        let reply = ViewReply::Stats(figures.map_err(|error| error.to_string()));
+        let figures = gather_metrics(store, &view, (&MetricsSelection::default(), MetricsDetail::Sums), zone);
+        let reply = ViewReply::Stats(figures.map(Arc::new).map_err(|error| error.to_string()));
         if messages.send(AppMessage::View(reply)).is_err() {
             return;
         }

@@ -36,7 +36,7 @@ fn place(kind: ReviewerKind, server: &Server, more: &str) -> Place {
 #[case::gemini(ReviewerKind::Gemini)]
 #[case::ollama(ReviewerKind::Ollama)]
 fn what_a_server_does_not_report_is_estimated(#[case] kind: ReviewerKind) {
-    let server = Server::new(vec![streamed(&uncounted(kind)); 2]);
+    let server = Server::new(vec![streamed(&uncounted(kind)); 3]);
     let place = place(kind, &server, "[window]\nmax_turns = 2");
     place.test.revdeck(&["review", "--reviewer", "m", "--wait"]);
     let run = place.newest().expect("a run");
@@ -65,6 +65,11 @@ fn what_a_server_does_not_report_is_estimated(#[case] kind: ReviewerKind) {
     // What costs nothing has no account.
     assert_eq!(total, if kind == ReviewerKind::Ollama { 0 } else { record.usage.tokens.total() });
     assert!(paid.iter().all(|paid| paid["estimated"] == true), "{account}");
+    // A free model costs nothing, which is no unknown cost.
+    let stats: Value = serde_json::from_str(&place.revdeck(&["stats", "--format", "json"])).expect("JSON");
+    assert_eq!(stats["worth"]["by_reviewer"][0]["cost"].as_f64(), Some(record.usage.cost), "{}", stats["worth"]);
+    let tested = place.revdeck(&["reviewers", "test", "m"]);
+    assert!(tested.contains("used       ~") && !tested.contains("~0 tokens"), "{tested}");
 }
 
 #[rstest]

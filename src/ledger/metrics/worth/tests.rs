@@ -5,7 +5,7 @@ use rstest::rstest;
 
 use super::*;
 use crate::domain::{Actor, FindingDecision, Time};
-use crate::ledger::metrics::{MetricsSelection, compute_metrics};
+use crate::ledger::metrics::{MetricsDetail, MetricsSelection, compute_metrics};
 
 /// A run of a table: reviewer, model, status, dollars, milliseconds of its review.
 type RunSpec = (&'static str, &'static str, &'static str, f64, u64);
@@ -51,7 +51,7 @@ fn pair_reports(specs: &[FindingSpec]) -> Vec<(u32, u32)> {
 fn worth(run_specs: &[RunSpec], finding_specs: &[FindingSpec]) -> Worth {
     let (runs, findings, reports) = (runs(run_specs), facts(finding_specs), pair_reports(finding_specs));
     let input = MetricsInput { runs: &runs, findings: &findings, reports: &reports, handed: &[] };
-    compute_metrics(&input, &MetricsSelection::default(), &TimeZone::UTC).worth
+    compute_metrics(&input, (&MetricsSelection::default(), MetricsDetail::Sums), &TimeZone::UTC).worth
 }
 
 fn row<'a>(rows: &'a [WorthRow], name: &str) -> &'a WorthRow {
@@ -150,7 +150,7 @@ fn kinds_about_which_a_reviewer_is_almost_always_wrong(
     let counts: Vec<(u32, u32)> = misjudged.iter().map(|kind| (kind.accepted, kind.wrong)).collect();
     assert_eq!(counts, Vec::from_iter(expected), "{misjudged:?}");
     assert!(misjudged.iter().all(|one| one.at_most < MAX_WRONG_PRECISION && one.reviewer == "deep"));
-    let worth = compute_metrics(&input, &MetricsSelection::default(), &TimeZone::UTC).worth;
+    let worth = compute_metrics(&input, (&MetricsSelection::default(), MetricsDetail::Sums), &TimeZone::UTC).worth;
     assert_eq!(worth.almost_always_wrong, misjudged, "the page and the next review say the same");
     assert_eq!(list_misjudged_kinds(&input, "quick"), [], "it says nothing about another reviewer");
 }

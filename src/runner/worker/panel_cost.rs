@@ -1,0 +1,113 @@
+//! Holds the members of a panel to its limit, also those that ask at the same moment.
+//!
+//! - Before its request, a member reserves in its record what the request may cost at most, under the store's lock.
+//! - A member whose request would exceed the limit only together with requests on their way waits for their answers, which
+//!   usually cost less than was reserved. It reserves nothing meanwhile, so that no two members wait for each other.
+//! - So the members exceed the limit together by no more than one answer: what a request sends is counted before, and
+//!   what comes back after.
+
+use crate::domain::{BudgetKind, BudgetStop, Panel, RunEvent, RunId, RunRecord};
+use crate::review::conversation::{BudgetProblem, ConversationEvent};
+use crate::runner::RunnerError;
+use crate::runner::worker::RunWorker;
+use crate::runner::worker::conversation::PAUSE_POLL_INTERVAL;
+use crate::store::LockedStore;
+
+/// Cost of the next request in US dollars.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RequestCost {
+    /// Cost of what it sends.
+    pub input: f64,
+    /// Cost with the longest answer.
+    pub most: f64,
+}
+
+/// Answer to a member that wants to send a request.
+enum Reservation {
+    /// The request may be sent.
+    Granted,
+    /// Requests of other members are on their way that may use up the rest of the limit.
+    MustWait,
+    /// The limit is used up: US dollars that all members have spent.
+    Refused { reached: f64 },
+}
+
+impl RunWorker<'_> {
+    /// Reserves the cost of the next request in the limit of the panel that the run belongs to. `spent` is what the run has
+    /// spent. Returns the event that forbids the request, if any.
+    pub(super) fn reserve_panel_cost(
+        &mut self,
+        turn: u32,
+        next: RequestCost,
+        spent: f64,
+    ) -> Result<Option<ConversationEvent>, RunnerError> {
+        let Some((panel_run, panel)) = self.services.find_panel_of(&self.record) else { return Ok(None) };
+        let Some(limit) = panel.max_cost else { return Ok(None) };
+        let mut is_noted = false;
+        loop {
+            let store = &self.services.store;
+            let reserved =
+                store.with_lock_as(|locked| self.try_to_reserve(locked, (&panel_run, &panel, limit), next, spent))?;
+            match reserved {
+                Reservation::Granted => return Ok(None),
+                Reservation::Refused { reached } => {
+                    let stop = BudgetStop { kind: BudgetKind::PanelCost, reached, limit };
+                    let note = format!(
+                        "the budget of ${limit:.2} of panel {} is used up: ${reached:.4} are spent and the next request \
+                         takes about ${:.4}",
+                        panel.name, next.input
+                    );
+                    return Ok(Some(ConversationEvent::BudgetExceeded(BudgetProblem { stop, note })));
+                }
+                Reservation::MustWait => {
+                    if !std::mem::replace(&mut is_noted, true) {
+                        let text = format!(
+                            "turn {turn} waits: requests of other members may use up the ${limit:.2} of panel {}",
+                            panel.name
+                        );
+                        self.buffer.push(RunEvent::Note { text });
+                        self.flush()?;
+                    }
+                    std::thread::sleep(PAUSE_POLL_INTERVAL);
+                    if let Some(reason) = self.cancel_watch.check() {
+                        return Ok(Some(ConversationEvent::CancelAsked(reason)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn try_to_reserve(
+        &self,
+        locked: &LockedStore<'_>,
+        (panel_run, panel, limit): (&RunId, &Panel, f64),
+        next: RequestCost,
+        spent: f64,
+    ) -> Result<Reservation, RunnerError> {
+        let (mut reached, mut on_their_way) = (spent, 0.0);
+        for member in panel.members.iter().filter(|member| member.run_id != self.record.run_id) {
+            let Some(record) = self.services.store.run(&member.run_id)? else { continue };
+            // What an adopted or reused run costs was not paid for this panel.
+            if record.links.member_of.as_ref() == Some(panel_run) {
+                reached += record.usage.cost;
+                on_their_way += self.reserved_cost(&record);
+            }
+        }
+        let answer = if reached + next.input > limit {
+            Reservation::Refused { reached }
+        } else if reached + on_their_way + next.input > limit {
+            Reservation::MustWait
+        } else {
+            Reservation::Granted
+        };
+        let reserved = matches!(answer, Reservation::Granted).then_some(next.most);
+        locked.annotate_run(&self.record.run_id, |record| record.usage.reserved_cost = reserved)?;
+        Ok(answer)
+    }
+
+    /// Returns what the request of a member that is on its way may cost. A member without a worker has none.
+    fn reserved_cost(&self, member: &RunRecord) -> f64 {
+        let is_working = !member.status.is_terminal() && self.services.has_worker(&member.run_id);
+        member.usage.reserved_cost.filter(|_| is_working).unwrap_or(0.0)
+    }
+}
