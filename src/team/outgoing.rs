@@ -198,6 +198,7 @@ pub fn detach_from_machine(run: &mut RunRecord) {
         budget_stop: ending.budget_stop,
         ..RunEnding::default()
     };
+    run.usage.reserved_cost = Default::default();
     run.team = None;
     run.paused = false;
 }
