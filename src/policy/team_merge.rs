@@ -230,7 +230,7 @@ mod tests {
             prop_assert_eq!(format!("{one:?}"), format!("{other:?}"));
             for outcome in one.values() {
                 let is_opponent = |other: &&SharedDecision| other.status != outcome.standing.status;
-                prop_assert!(outcome.disputed.iter().all(|other| is_opponent(other)));
+                prop_assert!(outcome.disputed.iter().all(is_opponent));
             }
         }
     }

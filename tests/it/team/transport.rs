@@ -86,7 +86,7 @@ fn read_exactly(reader: &mut impl std::io::Read, length: usize) -> Option<Vec<u8
     Some(body)
 }
 
-fn read_chunks(reader: &mut (impl std::io::BufRead + std::io::Read)) -> Option<Vec<u8>> {
+fn read_chunks(reader: &mut impl std::io::BufRead) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {
         let mut size = String::new();
