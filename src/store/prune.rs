@@ -127,7 +127,9 @@ impl Store {
         let since = keep_days
             .map_or(i64::MAX, |days| now.as_millisecond().saturating_sub(i64::from(days).saturating_mul(DAY_MS)));
         // Runs of other machines have neither a journal nor a snapshot here, so they take no place among those that are kept.
-        let own = (0..view.run_count()).filter(|index| !view.run_worktree(*index).is_empty());
+        let is_own =
+            |index: &usize| !view.run_worktree(*index).is_empty() || self.journal_path(view.run(*index).id).exists();
+        let own = (0..view.run_count()).filter(is_own);
         for index in own.skip(keep_runs.unwrap_or(0)) {
             let run = view.run(index);
             let Ok(id) = run.id.parse::<RunId>() else { continue };

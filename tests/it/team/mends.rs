@@ -252,3 +252,19 @@ fn joining_twice_says_what_the_next_exchange_sends() {
         "{again}"
     );
 }
+
+#[test]
+fn runs_of_others_take_no_place_among_those_that_are_kept() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    let own = review(&bob)["run"]["run_id"].as_str().expect("an id").to_owned();
+    for number in 0..3 {
+        ada.write("c.py", CHANGE.replace("first", &format!("first_{number}")));
+        run(&ada, &["review", "--worktree", "--wait"], DONE);
+    }
+    sync(&ada);
+    assert_eq!(sync(&bob)["received"]["reviews"], 3);
+    run(&bob, &["store", "prune", "--keep", "1"], DONE);
+    let journal = bob.store().root().join("events").join(format!("{own}.jsonl"));
+    assert!(journal.exists(), "the only run of this machine is the newest one");
+}
