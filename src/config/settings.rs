@@ -431,7 +431,7 @@ setting_table! {
     /// Exchange of decisions and reviews with a team, once `revdeck team join` has begun it.
     #[derive(Eq)]
     TeamSettings at "team." {
-        /// What leaves this machine.
+        /// Records that leave this machine.
         share: ShareMode, Form::OneOf(ShareMode::WORDS), User;
         /// Globs in .gitignore syntax for paths of which nothing leaves this machine.
         exclude: Vec<String>, Form::Patterns, User;

@@ -102,7 +102,7 @@ pub struct LogProgress {
     pub records: u64,
     /// Time at which it last had something new.
     pub received_at: Option<Time>,
-    /// Who signed the log, as in the words of `revdeck team`.
+    /// Signature of the log, in the words of `revdeck team`.
     pub signed: String,
 }
 

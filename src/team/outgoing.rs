@@ -16,7 +16,7 @@ use crate::team::segment::MAX_REASON_BYTES;
 /// Prefix of the scope hash of a review of which a part is not shared.
 const PARTIAL_SCOPE_PREFIX: &str = "part:";
 
-/// What leaves this machine.
+/// Rules for the records that leave this machine: sharing mode and excluded paths.
 pub struct OutgoingFilter {
     mode: ShareMode,
     excluded: Gitignore,

@@ -190,18 +190,17 @@ impl TeamSync<'_> {
         let backend = self.backend(team);
         let mut report = SyncReport { place: backend.place().to_owned(), ..SyncReport::default() };
         let own = self.collect_own(team, progress)?;
-        let mut lines = segment::encode_records(&own.records)
+        let lines = segment::encode_records(&own.records)
             .map_err(|source| StoreError::Encode { what: "a record for the team", source })?
             .concat();
-        store.append_own_team_lines(&std::mem::take(&mut lines))?;
+        store.append_own_team_lines(&lines)?;
         (progress.triage_bytes, progress.runs_bytes) = (own.triage_bytes, own.runs_bytes);
         progress.shares_reviews = self.filter()?.shares_reviews();
         report.refused = own.refused;
         store.write_team_progress(progress)?;
         let logs = backend.list_logs(&team.log)?;
         let decided = own.records.iter().filter_map(|record| match record {
-            // Whoever decides with knowledge of both sides ends a dispute.
-            // Whoever takes a decision back lets those of others stand again.
+            // Whoever decides with knowledge of both sides ends a dispute; an undo lets the decisions of others stand again.
             TeamRecord::Decision(decision)
                 if decision.action == TriageAction::Undo || progress.disputes.contains_key(&decision.finding_id) =>
             {
@@ -360,7 +359,7 @@ impl TeamSync<'_> {
         let mut progress = store.team_progress()?;
         let before = progress.forgotten.len();
         progress.forgotten.retain(|known| known != log);
-        // Its records are read from the begin.
+        // The next exchange reads its log from the start.
         progress.reader.clear();
         store.write_team_progress(&progress)?;
         Ok(progress.forgotten.len() < before)
