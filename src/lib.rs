@@ -121,7 +121,7 @@ pub mod runner;
 pub mod secrets;
 pub mod store;
 pub mod syntax;
-mod team;
+pub mod team;
 pub mod tokens;
 mod tool_reports;
 pub mod tui;

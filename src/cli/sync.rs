@@ -13,6 +13,7 @@ use crate::domain::text::{format_count, sanitize_line};
 use crate::git::hide_credentials;
 use crate::report::TextOptions;
 use crate::runner::{RecordCounts, Services, SyncError, SyncReport};
+use crate::team::postgres::DatabaseError;
 
 /// Arguments of `sync`.
 #[derive(Debug, Args)]
@@ -26,6 +27,12 @@ pub struct SyncArgs {
     /// With --dry-run: print exactly what would be sent, a record on each line
     #[arg(long, requires = "dry_run")]
     show: bool,
+    /// With a database: go on, and exchange whenever there is something new on either side
+    #[arg(long, conflicts_with = "dry_run")]
+    follow: bool,
+    /// With --follow: end with the standard input, for a program that starts this one
+    #[arg(long, requires = "follow", hide = true)]
+    until_input_ends: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT", conflicts_with = "show")]
     format: PlainFormat,
@@ -50,11 +57,52 @@ pub fn run(invocation: &Invocation, arguments: &SyncArgs) -> Result<CliExitCode,
     if arguments.dry_run {
         return preview(&services, &look, arguments);
     }
-    let report = services.team().sync()?;
+    if arguments.follow {
+        return follow(&services, &look, arguments);
+    }
+    let report = services.team().sync_when_free()?;
     match arguments.format {
         PlainFormat::Json => output::print_json(&to_json(&report))?,
         PlainFormat::Text => output::print(&format_report(&report, &look))?,
     }
+    Ok(CliExitCode::Done)
+}
+
+fn follow(services: &Services, look: &TextOptions, arguments: &SyncArgs) -> Result<CliExitCode, CliError> {
+    if !services.team().is_live() {
+        return Err(CliError::usage("only a team with a database tells news: a git remote must be asked")
+            .hint("`revdeck sync` exchanges records now; `revdeck team join postgres://...` takes a database"));
+    }
+    if arguments.until_input_ends {
+        std::thread::spawn(|| {
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+            // An exchange that is cut off goes on with the next one.
+            std::process::exit(CliExitCode::Done as i32);
+        });
+    }
+    let mut printed = Ok(());
+    let mut last_failure = String::new();
+    let mut print = |exchange: Result<SyncReport, SyncError>| {
+        printed = match (exchange, arguments.format) {
+            (Ok(report), PlainFormat::Json) => output::print_json_document(&to_json(&report)),
+            (Ok(report), PlainFormat::Text) => {
+                last_failure.clear();
+                output::print(&format_report(&report, look))
+            }
+            (Err(error), _) => {
+                let error = CliError::from(error);
+                // The same failure again and again is said once.
+                if error.message != last_failure {
+                    output::print_note(&format!("note: {}; trying again", error.message));
+                }
+                last_failure = error.message;
+                Ok(())
+            }
+        };
+        printed.is_ok()
+    };
+    services.team().follow(&mut print)?;
+    printed?;
     Ok(CliExitCode::Done)
 }
 
@@ -79,7 +127,7 @@ fn preview(services: &Services, look: &TextOptions, arguments: &SyncArgs) -> Res
 
 /// Exchanges records before or after a review. A failure is said and does not stop the review.
 pub fn sync_beside_review(services: &Services, look: &TextOptions) -> Result<(), CliError> {
-    match services.team().sync() {
+    match services.team().sync_when_free() {
         Ok(report) => {
             output::print_note(format_report(&report, look).trim_end());
             Ok(())
@@ -170,10 +218,34 @@ impl From<SyncError> for CliError {
             SyncError::Exclude(_) => Self::usage(message).hint("a glob is written as in .gitignore"),
             SyncError::Busy => Self::failed(message).hint("wait for its end, and try again"),
             SyncError::Team(crate::team::TeamError::Git(error)) => error.into(),
+            SyncError::Team(crate::team::TeamError::Database(error)) => explain_database(&error, message),
             SyncError::Team(crate::team::TeamError::Contended { .. }) => Self::failed(message).hint(
                 "nothing is lost; try again, and see `git ls-remote REMOTE 'refs/revdeck/team/*'` for a ref in its way",
             ),
             SyncError::Store(error) => error.into(),
+        }
+    }
+}
+
+/// Says what to do about an error of the team's database.
+fn explain_database(error: &DatabaseError, message: String) -> CliError {
+    match error {
+        DatabaseError::Address { .. } => CliError::usage(message)
+            .hint("an address is postgres://USER@HOST/DATABASE; a password stands in PGPASSWORD or ~/.pgpass"),
+        DatabaseError::Connect { is_login: true, .. } => CliError::failed(message)
+            .hint("put the password into PGPASSWORD or ~/.pgpass (mode 600), and see pg_hba.conf of the server"),
+        DatabaseError::Connect { .. } => {
+            CliError::failed(message).hint("nothing is lost: what waits is sent by the next `revdeck sync`")
+        }
+        DatabaseError::NotPrepared { .. } | DatabaseError::Outdated { .. } => CliError::failed(message).hint(
+            "`revdeck team join` makes them with a role that may; `revdeck team schema` prints the SQL for an administrator",
+        ),
+        DatabaseError::TooNew { .. } => CliError::failed(message).hint("take a newer revdeck on this machine"),
+        DatabaseError::Denied { .. } => {
+            CliError::failed(message).hint("docs/teams.md names the rights of members and owners")
+        }
+        DatabaseError::Query { .. } => {
+            CliError::failed(message).hint("nothing is lost: what waits is sent by the next `revdeck sync`")
         }
     }
 }

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use self::place::TeamPlace;
 use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::output;
@@ -14,10 +15,11 @@ use crate::domain::{MachineName, ShareMode};
 use crate::git::hide_credentials;
 use crate::runner::{Services, SyncError};
 use crate::store::{TeamMembership, TeamProgress};
+use crate::team::postgres::{full_sql, is_database};
 use crate::team::segment::CI_LOG;
 
-/// Name of the place when none is given.
-const DEFAULT_PLACE: &str = "origin";
+mod budget;
+mod place;
 
 /// Arguments of `team`.
 #[derive(Debug, Args)]
@@ -25,7 +27,7 @@ pub struct TeamArgs {
     #[command(subcommand)]
     action: Option<TeamAction>,
     /// Output format
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", global = true)]
     format: PlainFormat,
 }
 
@@ -40,17 +42,38 @@ enum TeamAction {
     Forget(MachineArgs),
     /// Use the records of a forgotten machine again
     Remember(MachineArgs),
+    /// Show or set what the team may spend in a day; only with a database
+    Budget(BudgetArgs),
+    /// Print the SQL that prepares a database, for an administrator who does not let `team join` do it
+    Schema,
 }
 
 /// Arguments of `team join`.
 #[derive(Debug, Args)]
 struct JoinArgs {
-    /// Where the records are kept: the name of a git remote, an URL, or the path of a repository
-    #[arg(default_value = DEFAULT_PLACE)]
-    place: String,
+    /// Where the records are kept: the name of a git remote, an URL, the path of a repository, or the address of a database
+    /// (postgres://...) [default: as `[team] backend` says, otherwise origin]
+    place: Option<String>,
     /// Name of this machine in the team; without it, made from the name of the host
     #[arg(long, value_name = "NAME")]
     machine: Option<MachineName>,
+    /// With a database: name of this repository among those that share it; without it, made from the URL of `origin`
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+}
+
+/// Arguments of `team budget`.
+#[derive(Debug, Args)]
+struct BudgetArgs {
+    /// US dollars that all machines together may spend in a day (UTC)
+    #[arg(long, value_name = "USD")]
+    day_cost: Option<f64>,
+    /// Tokens that all machines together may use in a day (UTC)
+    #[arg(long, value_name = "TOKENS")]
+    day_tokens: Option<u64>,
+    /// Set no limit
+    #[arg(long, conflicts_with_all = ["day_cost", "day_tokens"])]
+    none: bool,
 }
 
 /// Arguments of `team forget` and `team remember`.
@@ -68,8 +91,14 @@ struct MachineArgs {
 pub fn run(invocation: &Invocation, arguments: &TeamArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_reading_session(RequiredAssets::None)?;
     let Some(action) = &arguments.action else { return show(session, arguments.format) };
+    if matches!(action, TeamAction::Schema) {
+        output::print(&full_sql())?;
+        return Ok(CliExitCode::Done);
+    }
     invocation.actor()?.require_person("decide what leaves this machine")?;
     match action {
+        TeamAction::Schema => Ok(CliExitCode::Done),
+        TeamAction::Budget(limits) => budget::run(session, limits, arguments.format),
         TeamAction::Join(join) => join_team(session, join),
         TeamAction::Leave => leave_team(&session),
         TeamAction::Forget(MachineArgs { machine }) => forget(session, machine),
@@ -80,7 +109,7 @@ pub fn run(invocation: &Invocation, arguments: &TeamArgs) -> Result<CliExitCode,
 fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliError> {
     let (services, look) = session.into_runner();
     let Some(_lock) = services.store.lock_team()? else { return Err(SyncError::Busy.into()) };
-    let place = &resolve_place(&services, &arguments.place)?;
+    let TeamPlace { place, project } = &place::resolve(&services, arguments)?;
     // An author is part of every record.
     if services.team().person().label().is_empty() {
         return Err(CliError::usage("git has no user.name here, so decisions would have no author")
@@ -107,21 +136,30 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
         true => CI_LOG.parse().map_err(CliError::internal)?,
         false => machine.clone(),
     };
-    if before.as_ref().is_some_and(|before| before.place != *place || before.log != log) {
+    // What cannot be used is not joined.
+    let added = place::prepare(place)?;
+    let is_elsewhere =
+        |before: &TeamMembership| before.place != *place || before.project != *project || before.log != log;
+    if before.as_ref().is_some_and(is_elsewhere) {
         // Another place, or another log, has nothing of this machine yet.
         let TeamProgress { triage_bytes, runs_bytes, forgotten, .. } = services.store.team_progress()?;
         let progress = TeamProgress { triage_bytes, runs_bytes, forgotten, ..TeamProgress::default() };
         services.store.write_team_progress(&progress)?;
     }
     let now = services.ambient.now();
-    let team = TeamMembership { machine, log, place: place.clone(), joined_at: now, left_at: None };
+    let (place, project) = (place.clone(), project.clone());
+    let team = TeamMembership { machine, log, place, project, joined_at: now, left_at: None };
     services.store.write_team_membership(&team)?;
     let shares_reviews = services.settings.team.share != ShareMode::Decisions;
     let progress = services.store.team_progress()?;
     services.store.write_team_progress(&TeamProgress { shares_reviews, ..progress })?;
     let waiting = count_records(&services.team().preview()?);
     let dot = look.separator();
-    let mut said = format!("{} takes part{dot}records are kept in {}\n\n", team.machine, show_place(place));
+    let mut said = format!("{} takes part{dot}records are kept in {}\n", team.machine, show_place(&team));
+    if added > 0 {
+        said.push_str("the database has got its tables\n");
+    }
+    said.push('\n');
     said.push_str(&describe_sharing(&services));
     let has_sent = !services.store.team_progress()?.own_version.is_empty();
     let (yet, next) = if has_sent { ("", "next") } else { ("Nothing has left yet. ", "first") };
@@ -132,29 +170,6 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     ));
     output::print(&said)?;
     Ok(CliExitCode::Done)
-}
-
-/// Returns the place as every folder finds it: the name of a remote, an URL, or an absolute path. It is not asked: joining works
-/// offline.
-fn resolve_place(services: &Services, place: &str) -> Result<String, CliError> {
-    if services.repo.remote_url(place).is_some() && !place.starts_with('-') {
-        return Ok(place.to_owned());
-    }
-    if let Ok(path) = std::path::Path::new(place).canonicalize()
-        && path.is_dir()
-    {
-        return Ok(path.to_string_lossy().into_owned());
-    }
-    let is_elsewhere = place.contains(':') || place.starts_with('/');
-    if place.is_empty() || place.starts_with('-') || !is_elsewhere {
-        let names = services.repo.remote_names();
-        let there_are = match names.is_empty() {
-            true => "this repository has no remote; an URL or the path of a bare repository works, too".to_owned(),
-            false => format!("there are: {}; an URL or a path works, too", names.join(", ")),
-        };
-        return Err(CliError::usage(format!("{place:?} is no git remote of this repository")).hint(there_are));
-    }
-    Ok(place.to_owned())
 }
 
 fn new_machine_name(services: &Services, is_ci: bool) -> MachineName {
@@ -190,9 +205,13 @@ fn describe_sharing(services: &Services) -> String {
     said
 }
 
-/// Returns a place on one line, without the credentials of an URL.
-fn show_place(place: &str) -> String {
-    hide_credentials(&sanitize_line(place))
+/// Returns a place on one line, without the credentials of an URL, and the project in a database.
+fn show_place(team: &TeamMembership) -> String {
+    let place = hide_credentials(&sanitize_line(&team.place));
+    match team.project.as_str() {
+        "" => place,
+        project => format!("{place}, project {}", sanitize_line(project)),
+    }
 }
 
 fn leave_team(session: &Session) -> Result<CliExitCode, CliError> {
@@ -201,12 +220,15 @@ fn leave_team(session: &Session) -> Result<CliExitCode, CliError> {
         output::print("takes part in no team\n")?;
         return Ok(CliExitCode::Done);
     };
-    let place = show_place(&team.place);
-    let log = team.log.clone();
+    let place = show_place(&team);
+    let removal = match is_database(&team.place) {
+        true => String::new(),
+        false => format!(": `git push {place} --delete refs/revdeck/team/{}` removes it there", team.log),
+    };
     let team = TeamMembership { left_at: Some(session.ambient.now()), ..team };
     session.store.write_team_membership(&team)?;
     output::print(&format!(
-        "{} takes part no longer{}what was sent stays in {place}: `git push {place} --delete refs/revdeck/team/{log}` removes it there\n",
+        "{} takes part no longer{}what was sent stays in {place}{removal}\n",
         team.machine,
         session.look.separator()
     ))?;
@@ -261,7 +283,7 @@ fn show(session: Session, format: PlainFormat) -> Result<CliExitCode, CliError> 
         return Ok(CliExitCode::Done);
     };
     let dot = look.separator();
-    let mut said = format!("{}{dot}{}", team.machine, show_place(&team.place));
+    let mut said = format!("{}{dot}{}", team.machine, show_place(&team));
     said.push_str(&match progress.synced_at {
         Some(at) => format!("{dot}synced {} ago", look.format_age(at)),
         None => format!("{dot}never synced"),

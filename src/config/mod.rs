@@ -55,7 +55,7 @@ pub(crate) use reviewers::ReviewerSettings;
 pub use reviewers::{ApiKeySource, CommandDialect, ReviewerKind};
 #[cfg(test)]
 pub(crate) use settings::CONTEXT_KINDS;
-pub use settings::{AcceptedRecords, FindingGrouping, FindingSort, SignChoice};
+pub use settings::{AcceptedRecords, FindingGrouping, FindingSort, SignChoice, TeamBackendKind};
 pub(crate) use settings::{
     ColorChoice, ContextSettings, EmbeddingSettings, FileOrder, KEYS, NotifyMode, OpeningMode, RetentionSettings,
     RunOrder, Settings, WindowSettings,

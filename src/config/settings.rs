@@ -42,6 +42,16 @@ word_enum!(
 );
 
 word_enum!(
+    /// Kind of the place where a team keeps its records.
+    TeamBackendKind {
+        /// Refs of a git remote.
+        Git = "git",
+        /// A database of PostgreSQL.
+        Postgres = "postgres",
+    }
+);
+
+word_enum!(
     /// Signing of the records for a team.
     SignChoice {
         /// As `commit.gpgSign` of git's configuration says.
@@ -431,6 +441,10 @@ setting_table! {
     /// Exchange of decisions and reviews with a team, once `revdeck team join` has begun it.
     #[derive(Eq)]
     TeamSettings at "team." {
+        /// Kind of the place where the records are kept.
+        backend: TeamBackendKind, Form::OneOf(TeamBackendKind::WORDS), User;
+        /// Address of the database, for `postgres`.
+        database: String, Form::OptionalText, User;
         /// Records that leave this machine.
         share: ShareMode, Form::OneOf(ShareMode::WORDS), User;
         /// Globs in .gitignore syntax for paths of which nothing leaves this machine.

@@ -20,6 +20,10 @@ word_enum!(
         Turns = "turns",
         /// US dollars of all members of a panel: `max_cost` of the panel.
         PanelCost = "panel_cost",
+        /// US dollars of all machines of a team in a day: `revdeck team budget`.
+        TeamCost = "team_cost",
+        /// Tokens of all machines of a team in a day: `revdeck team budget`.
+        TeamTokens = "team_tokens",
     }
 );
 
@@ -47,6 +51,8 @@ impl BudgetStop {
             BudgetKind::DayTokens => ("budget of the day", &count, " tokens"),
             BudgetKind::Turns => ("turn limit", &count, " turns"),
             BudgetKind::PanelCost => ("budget of the panel", &dollars, ""),
+            BudgetKind::TeamCost => ("budget of the team", &dollars, ""),
+            BudgetKind::TeamTokens => ("budget of the team", &count, " tokens"),
         };
         format!("{limit} reached at {} of {}{unit}", format(self.reached), format(self.limit))
     }
@@ -69,6 +75,8 @@ mod tests {
         "budget of the day reached at 2,000,000 of 2,000,000 tokens"
     )]
     #[case(BudgetKind::PanelCost, 1.2, 1.25, "budget of the panel reached at $1.20 of $1.25")]
+    #[case(BudgetKind::TeamCost, 19.9, 20.0, "budget of the team reached at $19.90 of $20.00")]
+    #[case(BudgetKind::TeamTokens, 9_000.0, 10_000.0, "budget of the team reached at 9,000 of 10,000 tokens")]
     #[case(BudgetKind::Turns, 20.0, 20.0, "turn limit reached at 20 of 20 turns")]
     fn each_kind_of_budget_has_its_words(
         #[case] kind: BudgetKind,

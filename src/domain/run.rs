@@ -93,6 +93,8 @@ word_enum!(
         Timeout = "timeout",
         /// The model refused to review.
         Refused = "refused",
+        /// The team's budget of the day does not hold the request, or cannot be asked.
+        TeamBudget = "team_budget",
     }
 );
 

@@ -203,6 +203,14 @@ impl<'a> KnownRun<'a> {
     }
 }
 
+/// Returns the newest run that has reviewed all that `run` is to review, with the same instructions.
+pub fn find_answer<'a>(run: &KnownRun<'_>, known: impl IntoIterator<Item = KnownRun<'a>>) -> Option<&'a str> {
+    let answers = known
+        .into_iter()
+        .filter(|other| other.id != run.id && other.is_done() && other.equivalence_key() == run.equivalence_key());
+    answers.map(|answer| answer.id).max()
+}
+
 impl LaunchRequest {
     /// Returns the properties by which the request is compared with runs.
     pub(super) fn equivalence_key(&self) -> EquivalenceKey<'_> {

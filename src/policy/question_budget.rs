@@ -81,11 +81,11 @@ impl fmt::Display for QuestionOverBudget {
         let Self { kind, most, used, limit } = *self;
         let count = |amount: f64| format_thousands(amount as u64);
         match kind {
-            BudgetKind::RunCost | BudgetKind::DayCost | BudgetKind::PanelCost => {
+            BudgetKind::RunCost | BudgetKind::DayCost | BudgetKind::PanelCost | BudgetKind::TeamCost => {
                 let (most, used, limit) = (format_dollars(most), format_dollars(used), format_dollars(limit));
                 write!(f, "it may cost {most}, and {used} of {limit} are used (budget.{kind})")
             }
-            BudgetKind::RunTokens | BudgetKind::DayTokens | BudgetKind::Turns => {
+            BudgetKind::RunTokens | BudgetKind::DayTokens | BudgetKind::TeamTokens | BudgetKind::Turns => {
                 let (most, used, limit) = (count(most), count(used), count(limit));
                 write!(f, "it may take {most} tokens, and {used} of {limit} are used (budget.{kind})")
             }

@@ -64,6 +64,9 @@ pub fn describe_activity(pulse: &Heartbeat, paused: bool, now: i64) -> RunActivi
                 if left > 0 { format!("{} left", format_elapsed(left + 999)) } else { "asking again".to_owned() };
             (ActivityState::HeldUp, format!("{reason}, {rest}"))
         }
+        HeartbeatState::Elsewhere { machine } => {
+            (ActivityState::Waiting, format!("{machine} reviews the same, {}", format_elapsed(state_ms)))
+        }
         HeartbeatState::Paused if paused => (ActivityState::Paused, "paused".to_owned()),
         HeartbeatState::Paused => (ActivityState::Working, "going on".to_owned()),
     };

@@ -36,6 +36,11 @@ pub enum HeartbeatState {
     },
     /// A person paused the run.
     Paused,
+    /// Another machine of the team reviews the same.
+    Elsewhere {
+        /// Name of the machine, a single line.
+        machine: String,
+    },
 }
 
 /// Current activity and progress of a run.
@@ -71,7 +76,7 @@ impl Heartbeat {
     pub fn last_sign_of_life(&self, now: Time) -> Time {
         let moved = self.last_byte_at.map_or(self.since, |byte| byte.max(self.since));
         match &self.state {
-            HeartbeatState::Paused => now,
+            HeartbeatState::Paused | HeartbeatState::Elsewhere { .. } => now,
             HeartbeatState::BackingOff { until, .. } => moved.max(now.min(*until)),
             HeartbeatState::Preparing | HeartbeatState::Waiting | HeartbeatState::Receiving | HeartbeatState::Tools => {
                 moved

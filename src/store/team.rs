@@ -35,8 +35,11 @@ pub struct TeamMembership {
     pub machine: MachineName,
     /// Name of the log that it writes: its own name, or that of a shared log.
     pub log: MachineName,
-    /// Name of a git remote, URL or path.
+    /// Name of a git remote, URL or path; or the address of a database.
     pub place: String,
+    /// Identity of the repository among those that share a database; empty for a git remote.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub project: String,
     /// Time of joining.
     pub joined_at: Time,
     /// Time of leaving; `None` while the machine takes part.
@@ -62,6 +65,9 @@ pub struct TeamProgress {
     pub reader: String,
     /// True if reviews leave this machine.
     pub shares_reviews: bool,
+    /// True if the team has a budget of a day.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_budget: bool,
     /// State of the other logs.
     pub logs: BTreeMap<MachineName, LogProgress>,
     /// Segments that could not be taken.

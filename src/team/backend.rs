@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::domain::MachineName;
 use crate::git::{GitError, LogSignature};
+use crate::team::postgres::DatabaseError;
 
 /// Error of an exchange with the team.
 #[derive(Debug, Error)]
@@ -11,6 +12,9 @@ pub enum TeamError {
     /// The git remote could not be used.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// The database could not be used.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
     /// The log was written by others again and again while this machine tried to append to it.
     #[error("the log {log} at {place} was moved or locked {tries} times while records were sent")]
     Contended {
@@ -78,6 +82,14 @@ pub trait TeamBackend {
     /// # Errors
     /// Returns an error when the log cannot be read.
     fn log_signature(&self, log: &LogVersion) -> Result<LogSignature, TeamError>;
+
+    /// Returns true if the place holds the team to a budget of a day.
+    ///
+    /// # Errors
+    /// Returns an error when the place cannot be reached.
+    fn has_budget(&self) -> Result<bool, TeamError> {
+        Ok(false)
+    }
 
     /// Appends segments to a log whose last version is `base`; `None` if there is no such log yet.
     ///

@@ -13,10 +13,12 @@
 //! | [`outgoing`] | what leaves a machine: shares, excluded paths, masked secrets |
 //! | [`backend`] | what a place for logs must be able to do |
 //! | [`git_backend`] | logs in refs of a git remote |
+//! | [`postgres`] | logs in a database, with claims and a budget of the team |
 
 pub mod backend;
 pub mod git_backend;
 pub mod outgoing;
+pub mod postgres;
 pub mod segment;
 
 pub use backend::{AppendOutcome, LogVersion, TeamBackend, TeamError};

@@ -40,9 +40,17 @@ pub(super) enum RunnerRequest {
 
 /// Handles requests until their senders or the receiver of the messages are gone.
 pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerRequest>, messages: &MessageSender) {
+    // Ends with this thread, and so with the cockpit.
+    let mut follower = None;
     while let Ok(wish) = asks.recv() {
         let message = match wish {
             RunnerRequest::Reconcile => {
+                if follower.is_none() {
+                    follower = services.team().start_follower().unwrap_or_else(|error| {
+                        tracing::warn!(%error, "news of the team come with `T` only");
+                        None
+                    });
+                }
                 let reconciled = services.recovery().reconcile();
                 // An unwritable store is reported only when the user triggers a write.
                 reconciled.trouble.iter().for_each(|trouble| tracing::warn!(%trouble, "not set right"));

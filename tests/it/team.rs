@@ -10,6 +10,8 @@ use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, err, out};
 mod converge;
 mod hostile;
 mod mends;
+mod postgres;
+mod postgres_server;
 mod sharing;
 mod transport;
 

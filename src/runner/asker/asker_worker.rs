@@ -68,7 +68,8 @@ impl Asker<'_> {
         let (_, most) = limit_question(&asked.reviewer, &asked.question, &model)?;
         self.check_budgets(&asked.run_id, &asked.reviewer, most, Some(asked))?;
         let (paths, root) = (&self.services.paths, self.services.repo.root());
-        let mut chat = connect(&asked.reviewer, model.settings, &model.facts, paths, &root)?;
+        let chat = connect(&asked.reviewer, model.settings, &model.facts, paths, &root)?;
+        let mut chat = self.services.team().hold_to_budget(chat, &model.facts);
         let mut watch = StopWatch { store: &self.services.store, question: asked };
         let mut response = chat.respond(&model.request, &mut watch)?;
         fill_missing_usage(&model.request, &mut response, model.facts.encoding);

@@ -56,8 +56,8 @@ impl Fixer<'_> {
             ..ChatRequest::default()
         };
         let root = self.services.repo.root();
-        let mut chat =
-            connect(&fix.reviewer, settings, &facts, &self.services.paths, &root).map_err(RunnerError::from)?;
+        let chat = connect(&fix.reviewer, settings, &facts, &self.services.paths, &root).map_err(RunnerError::from)?;
+        let mut chat = self.services.team().hold_to_budget(chat, &facts);
         let mut made = FixAttempt::default();
         let mut why = String::new();
         for _ in 0..MAX_ANSWERS {

@@ -20,7 +20,7 @@ use crate::runner::launcher::request::{
 };
 use crate::runner::worker::rewritten_code::mark_moved_code;
 use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, RunnerError, known_runs};
-use crate::store::{LockedStore, RunRow, StoreView};
+use crate::store::{HeartbeatState, LockedStore, RunRow, StoreView};
 
 /// Member of a requested panel: its reviewer, and the request and the code as it sees them.
 struct RequestedMember {
@@ -177,9 +177,13 @@ impl Launcher<'_> {
         self.services.store.run(run).ok().flatten().is_some_and(|record| record.links.panel.is_some())
     }
 
-    /// Returns the slots that these working runs take.
+    /// Returns the slots that these working runs take. A run that waits for another machine takes none.
     pub(in crate::runner) fn collect_slots(&self, working: impl IntoIterator<Item = RunId>) -> HashSet<RunId> {
-        working.into_iter().map(|run| self.slot_of(&run)).collect()
+        let waits = |run: &RunId| {
+            let state = self.services.store.heartbeat(run).map(|pulse| pulse.state);
+            matches!(state, Some(HeartbeatState::Elsewhere { .. }))
+        };
+        working.into_iter().filter(|run| !waits(run)).map(|run| self.slot_of(&run)).collect()
     }
 
     /// Returns the runs of a panel's own members that have not ended. Runs that others asked for are left alone.

@@ -134,6 +134,7 @@ impl<'a> ReviewerAccess<'a> {
         let root = self.services.repo.root();
         let folder = checkout.as_ref().map_or(root.as_path(), TemporaryCheckout::folder);
         let chat = connect(name, settings, &facts, &self.services.paths, folder)?;
+        let chat = self.services.team().hold_to_budget(chat, &facts);
         Ok(OpenedReviewer {
             name: name.to_owned(),
             chat,

@@ -11,6 +11,9 @@
 //! The order of `triage.ndjson` is the order in which this machine has learned of decisions. So the times of the hybrid
 //! logical clock and the decisions that each decision replaces follow from the file alone, and are never stored apart.
 
+mod budget;
+pub(in crate::runner) mod claims;
+mod follow;
 mod own_records;
 mod received_records;
 
@@ -25,6 +28,7 @@ use crate::domain::{MachineName, TeamPerson, TeamRecord, TriageAction};
 use crate::git::SigningMode;
 use crate::runner::{RunnerError, Services, process};
 use crate::store::{SetAsideSegment, StoreError, TeamMembership, TeamProgress};
+use crate::team::postgres::{self, DatabaseAddress, PostgresBackend};
 use crate::team::{AppendOutcome, GitBackend, LogVersion, OutgoingFilter, TeamBackend, TeamError, segment};
 
 /// Log of exchanges that a user interface has started.
@@ -123,13 +127,18 @@ impl TeamSync<'_> {
         TeamPerson { name: repo.user_name().unwrap_or_default(), email: repo.user_email().unwrap_or_default() }
     }
 
-    fn backend(&self, team: &TeamMembership) -> GitBackend<'_> {
+    /// Returns the place of the logs. Nothing is connected yet.
+    fn backend(&self, team: &TeamMembership) -> Result<Box<dyn TeamBackend + '_>, SyncError> {
+        if postgres::is_database(&team.place) {
+            let address = DatabaseAddress::parse(&team.place).map_err(TeamError::from)?;
+            return Ok(Box::new(PostgresBackend::new(address, &team.project)));
+        }
         let signing = match self.services.settings.team.sign {
             SignChoice::Auto => SigningMode::AsConfigured,
             SignChoice::Always => SigningMode::Always,
             SignChoice::Never => SigningMode::Never,
         };
-        GitBackend::new(&self.services.repo, &team.place, signing)
+        Ok(Box::new(GitBackend::new(&self.services.repo, &team.place, signing)))
     }
 
     fn filter(&self) -> Result<OutgoingFilter, SyncError> {
@@ -187,7 +196,7 @@ impl TeamSync<'_> {
 
     fn exchange(&self, team: &TeamMembership, progress: &mut TeamProgress) -> Result<SyncReport, SyncError> {
         let store = &self.services.store;
-        let backend = self.backend(team);
+        let backend = self.backend(team)?;
         let mut report = SyncReport { place: backend.place().to_owned(), ..SyncReport::default() };
         let own = self.collect_own(team, progress)?;
         let lines = segment::encode_records(&own.records)
@@ -199,6 +208,7 @@ impl TeamSync<'_> {
         report.refused = own.refused;
         store.write_team_progress(progress)?;
         let logs = backend.list_logs(&team.log)?;
+        progress.has_budget = backend.has_budget()?;
         let decided = own.records.iter().filter_map(|record| match record {
             // Whoever decides with knowledge of both sides ends a dispute; an undo lets the decisions of others stand again.
             TeamRecord::Decision(decision)
@@ -209,9 +219,9 @@ impl TeamSync<'_> {
             TeamRecord::Decision(_) | TeamRecord::Review(_) => None,
         });
         let received = ReceivedRecords { decided: decided.collect(), ..ReceivedRecords::default() };
-        self.receive(&backend, team, &logs, received, progress, &mut report)?;
+        self.receive(&*backend, team, &logs, received, progress, &mut report)?;
         store.write_team_progress(progress)?;
-        self.send(&backend, team, logs, progress, &mut report)?;
+        self.send(&*backend, team, logs, progress, &mut report)?;
         report.disputes = progress.disputes.len();
         report.logs = progress.logs.len();
         Ok(report)
@@ -220,7 +230,7 @@ impl TeamSync<'_> {
     /// Reads what is new in the logs of others, and in the own log if somebody else wrote there.
     fn receive(
         &self,
-        backend: &GitBackend<'_>,
+        backend: &dyn TeamBackend,
         team: &TeamMembership,
         logs: &[LogVersion],
         mut received: ReceivedRecords,
@@ -264,7 +274,7 @@ impl TeamSync<'_> {
     /// Appends to the own log what it does not have yet.
     fn send(
         &self,
-        backend: &GitBackend<'_>,
+        backend: &dyn TeamBackend,
         team: &TeamMembership,
         logs: Vec<LogVersion>,
         progress: &mut TeamProgress,
@@ -315,7 +325,7 @@ impl TeamSync<'_> {
     }
 
     /// Returns the lines of a fetched log. Bad segments count as empty: they are set aside where they are received.
-    fn lines_at_place(&self, backend: &GitBackend<'_>, log: &LogVersion) -> Result<HashSet<String>, SyncError> {
+    fn lines_at_place(&self, backend: &dyn TeamBackend, log: &LogVersion) -> Result<HashSet<String>, SyncError> {
         let segments = backend.read_segments(log, None)?;
         let contents = segments.into_iter().filter_map(|segment| segment.content.ok());
         Ok(contents
@@ -340,6 +350,7 @@ impl TeamSync<'_> {
         }
         progress.disputes.retain(|_, sides| !sides.iter().any(|side| side.machine == *log));
         if let Some(team) = store.team_membership()?
+            && !postgres::is_database(&team.place)
             && let Err(error) = self.services.repo.forget_tracked_log(&team.place, log.as_str())
         {
             tracing::warn!(%log, %error, "what was fetched of a forgotten log stays");

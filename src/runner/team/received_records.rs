@@ -15,7 +15,7 @@ use crate::policy::{MergedDecision, merge_decisions};
 use crate::store::{DisputeSide, LearningPolicy, SetAsideSegment, StoreError, TeamMembership, TeamProgress};
 use crate::team::outgoing::detach_from_machine;
 use crate::team::segment::{ParsedSegment, parse_segment};
-use crate::team::{GitBackend, LogVersion, TeamBackend};
+use crate::team::{LogVersion, TeamBackend};
 
 /// Number of equal places in a file that are tried when the id of a finding is compared with the code of HEAD.
 const MAX_ORDINALS: u32 = 8;
@@ -46,7 +46,7 @@ impl TeamSync<'_> {
     /// Reads the new segments of a fetched log and appends their new records to `team/received`.
     pub(super) fn read_log(
         &self,
-        backend: &GitBackend<'_>,
+        backend: &dyn TeamBackend,
         team: &TeamMembership,
         log: &LogVersion,
         progress: &TeamProgress,

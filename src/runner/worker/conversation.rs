@@ -93,7 +93,11 @@ impl RunWorker<'_> {
                 .conclude_without_model(ReviewTask::nothing_to_send(plan, known), ResumeLog::from_events(events()));
         }
         // From here on, the run has an activity: it gathers its context.
-        let pulse = self.services.store.start_heartbeat(&self.record.run_id, self.now());
+        let mut pulse = self.services.store.start_heartbeat(&self.record.run_id, self.now());
+        if let Some(reason) = self.claim_review(Some(&mut pulse))? {
+            return Ok(self.cancelled_outcome(reason, &entries));
+        }
+        pulse.set_state(self.now(), HeartbeatState::Preparing);
         let opened = match self
             .services
             .reviewers()
@@ -102,10 +106,7 @@ impl RunWorker<'_> {
             Ok(opened) => opened,
             Err(RunnerError::Reviewer(error)) if error.cancelled => {
                 let reason = self.cancel_watch.check().unwrap_or(CancelReason::UserStop);
-                self.buffer.push(RunEvent::CancelAsked { reason });
-                let outcome =
-                    JournalState::from_events(events()).to_outcome(reason.status(), "it had asked nothing yet");
-                return Ok(ReviewOutcome { cancel: Some(reason), ..outcome });
+                return Ok(self.cancelled_outcome(reason, &entries));
             }
             Err(RunnerError::Reviewer(error)) => {
                 let (class, summary) = (error.class, error.summary);
@@ -274,6 +275,9 @@ impl RunWorker<'_> {
             }
             self.buffer.push(RunEvent::Resumed);
         }
+        if let Some(reason) = self.renew_claim(&mut talk.pulse)? {
+            return Ok(Some(ConversationEvent::CancelAsked(reason)));
+        }
         // The commit may have been rewritten since the last request, without any other process that noticed.
         let needless = self.services.launcher().settle_needless_or_log();
         let is_needless = needless.iter().any(|settled| settled.run == run);
@@ -328,6 +332,11 @@ impl RunWorker<'_> {
                 }
                 Err(error) => error,
             };
+            if error.class == ErrorClass::TeamBudget
+                && let Some(problem) = self.services.team().describe_budget(&error.summary)
+            {
+                return Ok(ConversationEvent::BudgetExceeded(problem));
+            }
             // The engine shrinks a window that is too long.
             let next = talk.opened.fallback.clone().filter(|_| error.class != ErrorClass::ContextTooLong);
             let Some(next) = next else {

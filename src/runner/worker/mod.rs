@@ -10,6 +10,7 @@ pub(in crate::runner) mod rewritten_code;
 pub(super) mod secret_scan;
 pub(super) mod shared_reading;
 mod standing_code;
+mod team_claim;
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -31,6 +32,7 @@ use crate::review::{
 use crate::reviewers::{Reviewer, ReviewerError};
 use crate::runner::conclude::{self, elapsed_ms};
 use crate::runner::steering::recorded_steering;
+use crate::runner::team::claims::HeldClaim;
 use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services, indexing, known_runs, process};
 use crate::store::{JournalWriter, RunLock, StoreError, StoreView};
 use crate::syntax::parse_log::{self, ParseLog};
@@ -87,6 +89,10 @@ impl Worker<'_> {
             }
         }
         drop(lock);
+        // Others may wait for the result.
+        if let Ok(rest) = &worked {
+            self.publish(run, rest.claim.as_ref());
+        }
         // Also recovers the runs of other workers that died, because perhaps no other process will.
         let recovered = self.services.recovery().recover();
         if let Err(error) = self.services.recovery().remove_leftovers() {
@@ -158,6 +164,16 @@ impl Worker<'_> {
         })
     }
 
+    /// Sends the result of a run to the team, and then ends its claim.
+    fn publish(&self, run: &RunId, claim: Option<&HeldClaim>) {
+        self.services.team().publish();
+        if let Some(HeldClaim { claim, .. }) = claim
+            && let Err(error) = claim.connect().and_then(|database| claim.release(&database, run))
+        {
+            tracing::warn!(%run, %error, "a claim ends after its time");
+        }
+    }
+
     fn clear_failed_starts(&self, run: &RunId) {
         if let Err(error) = self.services.store.clear_failed_starts(run) {
             tracing::warn!(%run, %error, "starts that came to nothing go on to be counted");
@@ -216,6 +232,8 @@ pub(in crate::runner) struct RunWorker<'a> {
     pub(in crate::runner) steered: Vec<SteeredKind>,
     /// As [`crate::domain::RunUsage::price_known`], with the answers that are not recorded yet.
     price_known: Cell<Option<bool>>,
+    /// Claim of the review in the team's database.
+    claim: Option<HeldClaim>,
 }
 
 /// Work for the next review that a run leaves to its worker.
@@ -223,6 +241,8 @@ struct WorkAfterRun {
     /// Commit of the snapshot, if more of its files should be indexed.
     unindexed: Option<String>,
     unread: Option<ContextSources>,
+    /// Claim that ends when the result was sent.
+    claim: Option<HeldClaim>,
 }
 
 impl<'a> RunWorker<'a> {
@@ -245,6 +265,7 @@ impl<'a> RunWorker<'a> {
             unread: None,
             steered: Vec::new(),
             price_known,
+            claim: None,
         })
     }
 
@@ -318,7 +339,9 @@ impl<'a> RunWorker<'a> {
         }
         let is_unindexed = self.unknown_bytes > indexing::MIN_UNKNOWN_BYTES;
         let unindexed = is_unindexed.then_some(self.record.subject.snapshot_commit);
-        Ok(WorkAfterRun { unindexed, unread: self.unread })
+        // The members of a panel hold the claim of the panel, which ends with it.
+        let claim = self.claim.filter(|_| self.record.links.member_of.is_none());
+        Ok(WorkAfterRun { unindexed, unread: self.unread, claim })
     }
 
     /// Records which files an earlier attempt was parsing when it ran out of memory, and keeps this process from parsing
@@ -452,6 +475,9 @@ impl<'a> RunWorker<'a> {
         self.record = self.services.store.update_run(&self.record.run_id, now, |record| {
             record.status = RunStatus::Reviewing;
         })?;
+        if let Some(reason) = self.claim_review(None)? {
+            return Ok(self.cancelled_outcome(reason, entries));
+        }
         let mut outcome = self.services.merge_members(&self.record, panel)?;
         self.failure.clone_from(&outcome.failure);
         // An earlier attempt has merged the same.
@@ -479,6 +505,13 @@ impl<'a> RunWorker<'a> {
         review::sort_by_urgency(&mut outcome.findings);
         review::summarize_panel(&mut outcome);
         Ok(outcome)
+    }
+
+    /// Returns the outcome of a run that ends before it has asked anything.
+    fn cancelled_outcome(&mut self, reason: CancelReason, entries: &[JournalEntry]) -> ReviewOutcome {
+        self.buffer.push(RunEvent::CancelAsked { reason });
+        let replayed = JournalState::from_events(entries.iter().map(|entry| &entry.event));
+        ReviewOutcome { cancel: Some(reason), ..replayed.to_outcome(reason.status(), "it had asked nothing yet") }
     }
 
     /// Decides which kinds are lowered in this run, and records the decision; a later attempt takes it from the journal.

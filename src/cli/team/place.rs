@@ -1,0 +1,93 @@
+//! Finds the place where a team keeps its records: a git remote or a database.
+
+use super::JoinArgs;
+use crate::cli::error::CliError;
+use crate::config::TeamBackendKind;
+use crate::domain::text::sanitize_line;
+use crate::runner::{Services, SyncError};
+use crate::team::TeamError;
+use crate::team::postgres::{Database, DatabaseAddress, DatabaseError, is_database, project_name};
+
+/// Name of the git remote when none is given.
+const DEFAULT_REMOTE: &str = "origin";
+/// Maximum number of characters of a project's name.
+const MAX_PROJECT_CHARS: usize = 200;
+
+/// Place of the records.
+pub(super) struct TeamPlace {
+    /// Name of a git remote, URL or path; or the address of a database.
+    pub place: String,
+    /// Identity of the repository in a database; empty for a git remote.
+    pub project: String,
+}
+
+/// Returns the place as every folder finds it.
+pub(super) fn resolve(services: &Services, arguments: &JoinArgs) -> Result<TeamPlace, CliError> {
+    let settings = &services.settings.team;
+    let place = match (&arguments.place, settings.backend) {
+        (Some(place), _) => place.clone(),
+        (None, TeamBackendKind::Git) => DEFAULT_REMOTE.to_owned(),
+        (None, TeamBackendKind::Postgres) if settings.database.is_empty() => {
+            return Err(CliError::usage("team.database of the settings names no database").hint(
+                "`database = \"postgres://USER@HOST/DATABASE\"` in [team], or `revdeck team join postgres://...`",
+            ));
+        }
+        (None, TeamBackendKind::Postgres) => settings.database.clone(),
+    };
+    if !is_database(&place) {
+        if arguments.project.is_some() {
+            return Err(CliError::usage("--project is for a database: a git remote has one repository"));
+        }
+        return Ok(TeamPlace { place: resolve_remote(services, &place)?, project: String::new() });
+    }
+    let address = DatabaseAddress::parse(&place).map_err(to_cli_error)?;
+    let project = match &arguments.project {
+        Some(project) => project.trim().to_owned(),
+        None => services.repo.remote_url(DEFAULT_REMOTE).and_then(|url| project_name(&url)).ok_or_else(|| {
+            CliError::usage("this repository has no remote `origin` that would name it in a database")
+                .hint("`--project NAME` does; all machines of the team must say the same")
+        })?,
+    };
+    let is_name =
+        |text: &str| !text.is_empty() && text.chars().count() <= MAX_PROJECT_CHARS && sanitize_line(text) == text;
+    if !is_name(&project) {
+        return Err(CliError::usage(format!("a project has 1 to {MAX_PROJECT_CHARS} printable characters")));
+    }
+    Ok(TeamPlace { place: address.as_str().to_owned(), project })
+}
+
+/// Makes the tables of a database if they are not there. Returns the number of versions that were added. A git remote is not
+/// asked: joining works offline.
+pub(super) fn prepare(place: &str) -> Result<usize, CliError> {
+    if !is_database(place) {
+        return Ok(0);
+    }
+    let migrate = || Database::connect_unprepared(&DatabaseAddress::parse(place)?)?.migrate();
+    migrate().map_err(to_cli_error)
+}
+
+/// Returns an error of the database with what to do next.
+pub(super) fn to_cli_error(error: DatabaseError) -> CliError {
+    SyncError::Team(TeamError::Database(error)).into()
+}
+
+fn resolve_remote(services: &Services, place: &str) -> Result<String, CliError> {
+    if services.repo.remote_url(place).is_some() && !place.starts_with('-') {
+        return Ok(place.to_owned());
+    }
+    if let Ok(path) = std::path::Path::new(place).canonicalize()
+        && path.is_dir()
+    {
+        return Ok(path.to_string_lossy().into_owned());
+    }
+    let is_elsewhere = place.contains(':') || place.starts_with('/');
+    if place.is_empty() || place.starts_with('-') || !is_elsewhere {
+        let names = services.repo.remote_names();
+        let there_are = match names.is_empty() {
+            true => "this repository has no remote; an URL or the path of a bare repository works, too".to_owned(),
+            false => format!("there are: {}; an URL or a path works, too", names.join(", ")),
+        };
+        return Err(CliError::usage(format!("{place:?} is no git remote of this repository")).hint(there_are));
+    }
+    Ok(place.to_owned())
+}

@@ -1,0 +1,190 @@
+//! Holds the requests of this machine to the team's budget of a day, whoever sends them: reviews, fixes, questions.
+
+use std::time::Duration;
+
+use super::TeamSync;
+use crate::config::ModelFacts;
+use crate::domain::{BudgetKind, BudgetStop, ChatRequest, ChatResponse, ErrorClass, Usage};
+use crate::review::conversation::BudgetProblem;
+use crate::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress, ToolSupport};
+use crate::runner::reviewer_access::usage_estimate::{count_request, fill_missing_usage};
+use crate::store::TeamMembership;
+use crate::team::postgres::{Database, DatabaseAddress, DatabaseError, TeamBudget, TeamReservation, is_database};
+use crate::tokens;
+
+/// Interval between two attempts to reserve, while requests of others may use up the rest.
+const RESERVE_PAUSE: Duration = Duration::from_secs(1);
+/// Interval at which a waiting request checks whether it was cancelled.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Model whose requests are reserved in the team's budget before they are sent.
+struct BudgetedChat {
+    inner: Box<dyn Chat>,
+    facts: ModelFacts,
+    team: TeamMembership,
+    /// True if the team had a budget when this machine last heard of it. Then nothing is sent that cannot be reserved.
+    is_limited: bool,
+    database: Option<Database>,
+    /// Begin of the names of requests, unique for this model.
+    prefix: String,
+    /// Number of requests.
+    count: u32,
+}
+
+impl TeamSync<'_> {
+    /// Lets the requests to a model count for the team's budget. Without a team that has a database, or for a model that costs
+    /// nothing, returns the model as it is.
+    pub(in crate::runner) fn hold_to_budget(&self, chat: Box<dyn Chat>, facts: &ModelFacts) -> Box<dyn Chat> {
+        let Some(team) = self.membership().ok().filter(|team| is_database(&team.place) && !facts.is_free()) else {
+            return chat;
+        };
+        let is_limited = self.services.store.team_progress().is_ok_and(|progress| progress.has_budget);
+        Box::new(BudgetedChat {
+            inner: chat,
+            facts: facts.clone(),
+            team,
+            is_limited,
+            database: None,
+            prefix: self.services.ambient.new_run_id().to_string(),
+            count: 0,
+        })
+    }
+
+    /// Returns why the team's budget refuses requests; `None` if it cannot be asked.
+    pub(in crate::runner) fn describe_budget(&self, summary: &str) -> Option<BudgetProblem> {
+        let team = self.membership().ok().filter(|team| is_database(&team.place))?;
+        let budget = connect(&team).and_then(|database| database.read_budget(&team.project)).ok()?;
+        let stop = budget_stop(&budget)?;
+        Some(BudgetProblem { stop, note: summary.to_owned() })
+    }
+}
+
+fn connect(team: &TeamMembership) -> Result<Database, DatabaseError> {
+    Database::connect(&DatabaseAddress::parse(&team.place)?)
+}
+
+/// Returns the limit that is nearest to its end.
+fn budget_stop(budget: &TeamBudget) -> Option<BudgetStop> {
+    let cost = budget.day_cost.map(|limit| BudgetStop { kind: BudgetKind::TeamCost, reached: budget.cost, limit });
+    let tokens = budget.day_tokens.map(|limit| BudgetStop {
+        kind: BudgetKind::TeamTokens,
+        reached: budget.tokens as f64,
+        limit: limit as f64,
+    });
+    let share = |stop: &BudgetStop| if stop.limit > 0.0 { stop.reached / stop.limit } else { f64::INFINITY };
+    [cost, tokens].into_iter().flatten().max_by(|one, other| share(one).total_cmp(&share(other)))
+}
+
+impl BudgetedChat {
+    /// Reserves a request, and waits for others where it must. Returns the name of the reservation; `None` if the database
+    /// cannot be asked and there is no limit.
+    fn reserve(&mut self, request: &ChatRequest, watch: &mut dyn ChatObserver) -> Result<Option<String>, ChatError> {
+        let encoding = self.facts.encoding;
+        let input = count_request(request, &|text| tokens::count_tokens(encoding, text) as u64);
+        let usage = Usage { input, output: request.max_output, ..Usage::default() };
+        let most = self.cost(&usage);
+        self.count += 1;
+        let name = format!("{}-{}", self.prefix, self.count);
+        loop {
+            match self.try_to_reserve(&name, most, usage.total()) {
+                Ok(TeamReservation::Granted) => return Ok(Some(name)),
+                Ok(TeamReservation::MustWait) => {
+                    let reason = "other machines may use up the team's budget".to_owned();
+                    watch.on_progress(ChatProgress::Waiting { reason, wait_ms: RESERVE_PAUSE.as_millis() as u64 });
+                    let mut left = RESERVE_PAUSE;
+                    while !left.is_zero() {
+                        if watch.is_cancelled() {
+                            return Err(ChatError::cancelled());
+                        }
+                        std::thread::sleep(CANCEL_INTERVAL);
+                        left = left.saturating_sub(CANCEL_INTERVAL);
+                    }
+                }
+                Ok(TeamReservation::Refused(budget)) => {
+                    let said = budget_stop(&budget).map(|stop| stop.describe()).unwrap_or_default();
+                    let summary = format!("{said}; this request may take ${most:.4} and {} tokens", usage.total());
+                    return Err(ChatError::new(ErrorClass::TeamBudget, summary));
+                }
+                Err(error) => {
+                    self.database = None;
+                    if self.is_limited {
+                        let summary = format!("the team has a budget, and it cannot be asked: {error}");
+                        return Err(ChatError::new(ErrorClass::TeamBudget, summary));
+                    }
+                    tracing::warn!(%error, "a request does not count for the team");
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    fn try_to_reserve(&mut self, name: &str, cost: f64, tokens: u64) -> Result<TeamReservation, DatabaseError> {
+        if self.database.is_none() {
+            self.database = Some(connect(&self.team)?);
+        }
+        let Some(database) = &self.database else { return Ok(TeamReservation::MustWait) };
+        database.reserve(&self.team.project, &self.team.machine, name, cost, tokens)
+    }
+
+    fn settle(&mut self, name: &str, cost: f64, tokens: u64) {
+        let settle = |database: &Database| database.settle(&self.team.project, name, cost, tokens);
+        // A connection that was idle during a long answer may be gone.
+        let settled = match self.database.as_ref().map(settle) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) | None => connect(&self.team).and_then(|database| {
+                settle(&database)?;
+                self.database = Some(database);
+                Ok(())
+            }),
+        };
+        if let Err(error) = settled {
+            tracing::warn!(%error, "what was reserved of the team's budget counts as spent");
+            self.database = None;
+        }
+    }
+
+    fn cost(&self, usage: &Usage) -> f64 {
+        self.facts.price.as_ref().map_or(0.0, |price| price.cost(usage))
+    }
+}
+
+impl Chat for BudgetedChat {
+    fn respond(&mut self, request: &ChatRequest, watch: &mut dyn ChatObserver) -> Result<ChatResponse, ChatError> {
+        let reserved = self.reserve(request, watch)?;
+        let answer = self.inner.respond(request, watch);
+        let Some(name) = reserved else { return answer };
+        match &answer {
+            Ok(response) => {
+                let mut counted = response.clone();
+                fill_missing_usage(request, &mut counted, self.facts.encoding);
+                self.settle(&name, self.cost(&counted.usage), counted.usage.total());
+            }
+            // The provider may charge for what it has begun: the reservation counts as spent.
+            Err(error) if error.cancelled || error.class == ErrorClass::Timeout => {}
+            Err(_) => self.settle(&name, 0.0, 0),
+        }
+        answer
+    }
+
+    fn tool_support(&self) -> ToolSupport {
+        self.inner.tool_support()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_that_is_nearest_to_its_end_is_named() {
+        let budget = |cost, day_cost, tokens, day_tokens| TeamBudget { cost, day_cost, tokens, day_tokens };
+        for (budget, expected) in [
+            (budget(1.0, None, 5, None), None),
+            (budget(1.0, Some(2.0), 5, None), Some(BudgetKind::TeamCost)),
+            (budget(1.0, Some(2.0), 900, Some(1_000)), Some(BudgetKind::TeamTokens)),
+            (budget(0.0, Some(0.0), 900, Some(1_000)), Some(BudgetKind::TeamCost)),
+        ] {
+            assert_eq!(budget_stop(&budget).map(|stop| stop.kind), expected, "{budget:?}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Claims a review in the team's database, so that machines that are asked for an equivalent one wait for its result.
+//!
+//! - A machine claims before it pays, then receives what others have sent, and pays only if no equivalent result is among it. A
+//!   result is sent before its claim ends. So whoever gets a claim has seen all results.
+//! - A claim is a lease that a thread renews. A connection that is lost for less than the lease loses nothing.
+//! - Whoever cannot ask the database reviews without a claim, and says so.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::{SyncError, SyncReport, TeamSync};
+use crate::domain::{MachineName, RunId, RunRecord, ShareMode, content_hash};
+use crate::policy;
+use crate::runner::known_runs;
+use crate::store::StoreError;
+use crate::team::postgres::{
+    CLAIM_SECONDS, ClaimHolder, Database, DatabaseAddress, DatabaseError, Listener, is_database,
+};
+
+/// Interval between two renewals of a claim.
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(CLAIM_SECONDS as u64 / 3);
+/// Interval between two attempts to renew a claim after one has failed.
+const RENEWAL_RETRY: Duration = Duration::from_secs(3);
+/// Maximum wait for another process that exchanges records.
+const MAX_BUSY_WAIT: Duration = Duration::from_secs(15);
+/// Interval between two looks whether another process still exchanges records.
+const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Claim that a run may take.
+#[derive(Debug, Clone)]
+pub(in crate::runner) struct ReviewClaim {
+    address: DatabaseAddress,
+    project: String,
+    machine: MachineName,
+    /// Hash of what makes reviews equivalent.
+    review: String,
+    /// Run that holds the claim. The members of a panel hold that of the panel together.
+    holder: RunId,
+}
+
+/// Result of an attempt to take a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::runner) enum ClaimAttempt {
+    /// The run has the claim.
+    Taken,
+    /// Another machine reviews the same.
+    Elsewhere(ClaimHolder),
+}
+
+impl ReviewClaim {
+    /// Connects to the database for claims.
+    pub(in crate::runner) fn connect(&self) -> Result<Database, DatabaseError> {
+        Database::connect(&self.address)
+    }
+
+    /// Begins to hear of claims that end.
+    pub(in crate::runner) fn listen(&self) -> Result<Listener, DatabaseError> {
+        Listener::connect(&self.address, &self.project)
+    }
+
+    /// Takes the claim, or renews it.
+    pub(in crate::runner) fn take(&self, database: &Database) -> Result<ClaimAttempt, DatabaseError> {
+        let holder = database.claim_review(&self.project, &self.review, &self.holder, &self.machine, CLAIM_SECONDS)?;
+        Ok(match holder.run == self.holder.as_str() {
+            true => ClaimAttempt::Taken,
+            false => ClaimAttempt::Elsewhere(holder),
+        })
+    }
+
+    /// Ends the claim of a run of this machine.
+    pub(in crate::runner) fn release(&self, database: &Database, run: &RunId) -> Result<(), DatabaseError> {
+        database.release_claims(&self.project, run)
+    }
+
+    /// Returns true for a holder on this machine.
+    pub(in crate::runner) fn is_of_this_machine(&self, holder: &ClaimHolder) -> bool {
+        holder.machine == self.machine.as_str()
+    }
+
+    /// Starts a thread that renews the claim until it is dropped.
+    pub(in crate::runner) fn keep(self) -> HeldClaim {
+        let state = Arc::new(RenewalState { is_lost: AtomicBool::new(false), renewed: Mutex::new(Instant::now()) });
+        let (stop, stopped) = channel::<()>();
+        let (claim, seen) = (self.clone(), Arc::clone(&state));
+        let renewing = std::thread::Builder::new().name("team-claim".to_owned()).spawn(move || {
+            let mut database = None;
+            let mut pause = RENEWAL_INTERVAL;
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(pause) {
+                let renewed = match &database {
+                    Some(connected) => claim.take(connected),
+                    None => claim.connect().and_then(|connected| claim.take(database.insert(connected))),
+                };
+                pause = match renewed {
+                    Ok(ClaimAttempt::Taken) => {
+                        *seen.renewed.lock().unwrap_or_else(|broken| broken.into_inner()) = Instant::now();
+                        RENEWAL_INTERVAL
+                    }
+                    Ok(ClaimAttempt::Elsewhere(_)) => {
+                        seen.is_lost.store(true, Ordering::Relaxed);
+                        return;
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "a claim is not renewed");
+                        database = None;
+                        RENEWAL_RETRY
+                    }
+                };
+            }
+        });
+        if let Err(error) = renewing {
+            tracing::warn!(%error, "a claim is not renewed");
+        }
+        HeldClaim { claim: self, state, _stop: stop }
+    }
+}
+
+/// Claim that a thread renews until it is dropped. It does not end then, but after its time.
+pub(in crate::runner) struct HeldClaim {
+    pub claim: ReviewClaim,
+    state: Arc<RenewalState>,
+    /// Ends the thread when it is dropped.
+    _stop: Sender<()>,
+}
+
+struct RenewalState {
+    is_lost: AtomicBool,
+    renewed: Mutex<Instant>,
+}
+
+impl HeldClaim {
+    /// Returns true if another machine may have the claim by now: it was lost, or not renewed in time.
+    pub(in crate::runner) fn is_in_doubt(&self) -> bool {
+        let renewed = *self.state.renewed.lock().unwrap_or_else(|broken| broken.into_inner());
+        self.state.is_lost.load(Ordering::Relaxed) || renewed.elapsed() >= Duration::from_secs(CLAIM_SECONDS as u64)
+    }
+}
+
+impl TeamSync<'_> {
+    /// Returns the claim that a run of a model must have before it pays; `None` if there is no team with a database, or others
+    /// could not use the result.
+    pub(in crate::runner) fn review_claim(&self, record: &RunRecord) -> Result<Option<ReviewClaim>, SyncError> {
+        let Ok(team) = self.membership() else { return Ok(None) };
+        let settings = &self.services.settings.team;
+        let is_alone = record.full || record.follow_up_of.is_some() || settings.share == ShareMode::Decisions;
+        if !is_database(&team.place) || is_alone {
+            return Ok(None);
+        }
+        // A panel is reviewed as a whole.
+        let panel = match &record.links.member_of {
+            Some(panel) => self.services.store.run(panel)?,
+            None => None,
+        };
+        let subject = panel.as_ref().unwrap_or(record);
+        let filter = self.filter()?;
+        if !subject.subject.changed_paths.iter().all(|path| filter.may_name(path)) {
+            return Ok(None);
+        }
+        let (code, by) = (&subject.subject, &subject.reviewed_by);
+        let parts = [
+            &code.scope_hash,
+            &code.diff_fingerprint,
+            &code.prompt_policy_version,
+            &by.name,
+            &by.model,
+            &by.reasoning_effort,
+        ];
+        Ok(Some(ReviewClaim {
+            address: DatabaseAddress::parse(&team.place).map_err(crate::team::TeamError::from)?,
+            project: team.project,
+            machine: team.machine,
+            review: content_hash(parts.map(|part| part.as_bytes())),
+            holder: subject.run_id.clone(),
+        }))
+    }
+
+    /// Returns a run of another machine that answers a run of this one.
+    pub(in crate::runner) fn find_answer(&self, record: &RunRecord) -> Result<Option<RunId>, StoreError> {
+        let subject = record.links.member_of.as_ref().unwrap_or(&record.run_id);
+        let view = self.services.store.view()?;
+        let rows = || known_runs::run_rows(&view);
+        let Some(own) = rows().find(|row| row.id == subject.as_str()) else { return Ok(None) };
+        let known = rows().filter(|row| row.id != own.id).map(|row| known_runs::known_run_from_row(&row));
+        let answer = policy::find_answer(&known_runs::known_run_from_row(&own), known);
+        Ok(answer.and_then(|id| id.parse().ok()))
+    }
+
+    /// Exchanges records, and waits for another process that does so.
+    ///
+    /// # Errors
+    ///
+    /// As [`TeamSync::sync`].
+    pub fn sync_when_free(&self) -> Result<SyncReport, SyncError> {
+        let give_up = Instant::now() + MAX_BUSY_WAIT;
+        loop {
+            match self.sync() {
+                Err(SyncError::Busy) if Instant::now() < give_up => std::thread::sleep(BUSY_POLL_INTERVAL),
+                result => return result,
+            }
+        }
+    }
+
+    /// Sends the result of a run to a team with a database, where others may wait for it. A failure is logged, and what was not
+    /// sent waits for the next exchange.
+    pub(in crate::runner) fn publish(&self) {
+        if !self.is_live() {
+            return;
+        }
+        if let Err(error) = self.sync_when_free() {
+            tracing::warn!(%error, "a review waits for the next exchange with the team");
+        }
+    }
+
+    /// Returns true if this machine takes part in a team that hears of news as they happen.
+    pub fn is_live(&self) -> bool {
+        self.membership().is_ok_and(|team| is_database(&team.place))
+    }
+}

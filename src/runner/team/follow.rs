@@ -1,0 +1,133 @@
+//! Exchanges records whenever there is something new, on either side, until the process ends.
+
+use std::process::{ChildStdin, Stdio};
+use std::time::Duration;
+
+use super::{SyncError, SyncReport, TeamSync};
+use crate::runner::{RunnerError, Services, process};
+use crate::store::StoreChange;
+use crate::team::TeamError;
+use crate::team::postgres::{DatabaseAddress, Listener, News, NewsSender};
+
+/// Log of followers that a user interface has started.
+const FOLLOW_LOG: &str = "follow.log";
+/// First and longest pause before the next attempt after the database could not be reached.
+const RETRY_PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
+/// Longest time without an exchange, should news be missed.
+const MAX_QUIET: Duration = Duration::from_secs(600);
+
+impl TeamSync<'_> {
+    /// Exchanges records now, and then whenever others have sent something or there is something to send. Calls `report` with
+    /// each exchange, until it returns false.
+    ///
+    /// # Errors
+    ///
+    /// If the machine takes no part in a team with a database, or the store cannot be read. A database that cannot be reached
+    /// is reported, and tried again.
+    pub fn follow(&self, report: &mut dyn FnMut(Result<SyncReport, SyncError>) -> bool) -> Result<(), SyncError> {
+        let team = self.membership()?;
+        let address = DatabaseAddress::parse(&team.place).map_err(TeamError::from)?;
+        let mut pause = RETRY_PAUSES.0;
+        loop {
+            // Listens before the exchange, on both sides, so that nothing is missed between the two.
+            let listener = Listener::connect(&address, &team.project).map_err(|error| SyncError::Team(error.into()));
+            let exchanged = listener.and_then(|listener| {
+                let watch = watch_store(self.services, listener.sender());
+                Ok((listener, watch, self.sync_when_free()?))
+            });
+            let (mut listener, _watch) = match exchanged {
+                Ok((listener, watch, done)) => {
+                    pause = RETRY_PAUSES.0;
+                    if !report(Ok(done)) {
+                        return Ok(());
+                    }
+                    (listener, watch)
+                }
+                Err(SyncError::NotJoined) => return Err(SyncError::NotJoined),
+                Err(error) => {
+                    if !report(Err(error)) {
+                        return Ok(());
+                    }
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(RETRY_PAUSES.1);
+                    continue;
+                }
+            };
+            loop {
+                match listener.wait(MAX_QUIET) {
+                    Ok(Some(News::Log(log))) if log == team.log.as_str() && !team.machine.is_ci() => continue,
+                    Ok(Some(News::Claim(_))) => continue,
+                    Ok(Some(News::Store)) if !self.has_unsent()? => continue,
+                    Ok(_) => {}
+                    // The connection has ended.
+                    Err(_) => break,
+                }
+                match self.sync_when_free() {
+                    Err(SyncError::NotJoined) => return Err(SyncError::NotJoined),
+                    done => {
+                        let has_failed = done.is_err();
+                        if !report(done) {
+                            return Ok(());
+                        }
+                        if has_failed {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Starts a process that follows the team until the returned input is dropped, for a user interface. Returns `None` without
+    /// a team that tells news.
+    ///
+    /// # Errors
+    ///
+    /// If the process cannot be started.
+    pub fn start_follower(&self) -> Result<Option<ChildStdin>, RunnerError> {
+        if !self.is_live() {
+            return Ok(None);
+        }
+        let Services { repo, paths, .. } = self.services;
+        let arguments = ["sync", "--follow", "--until-input-ends"];
+        let mut child = process::spawn_detached(repo, paths, &repo.root(), &arguments, Stdio::piped(), FOLLOW_LOG)?;
+        let input = child.stdin.take();
+        process::reap(child);
+        Ok(input)
+    }
+
+    fn has_unsent(&self) -> Result<bool, SyncError> {
+        let store = &self.services.store;
+        // The membership may have ended.
+        self.membership()?;
+        Ok(store.count_unsent(&store.team_progress()?)?.total() > 0)
+    }
+}
+
+/// Ends the thread that watches the store when it is dropped.
+struct StoreWatch(crate::store::TailStopper);
+
+impl Drop for StoreWatch {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// Tells the listener of changes of the store.
+fn watch_store(services: &Services, sender: NewsSender) -> StoreWatch {
+    let mut tail = services.store.open_tail();
+    let watch = StoreWatch(tail.stopper());
+    let watching = std::thread::Builder::new().name("store-tail".to_owned()).spawn(move || {
+        loop {
+            match tail.wait() {
+                StoreChange::Store if !sender.send() => return,
+                StoreChange::Store | StoreChange::Heartbeat | StoreChange::Delivery => {}
+                StoreChange::Stopped => return,
+            }
+        }
+    });
+    if let Err(error) = watching {
+        tracing::warn!(%error, "own records are sent with the next news");
+    }
+    watch
+}

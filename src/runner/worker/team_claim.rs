@@ -1,0 +1,204 @@
+//! Waits for an equivalent review on another machine of the team, and takes its result.
+
+use std::time::{Duration, Instant};
+
+use crate::domain::text::sanitize_line;
+use crate::domain::{CancelReason, RunEvent, RunId};
+use crate::runner::RunnerError;
+use crate::runner::team::claims::{ClaimAttempt, ReviewClaim};
+use crate::runner::worker::RunWorker;
+use crate::store::{HeartbeatState, HeartbeatWriter};
+use crate::team::postgres::{CLAIM_SECONDS, ClaimHolder, Database, DatabaseError, Listener};
+
+/// Interval at which a waiting worker checks whether it was cancelled.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
+/// Longest time between two attempts to get a claim, should news be missed.
+const MAX_CLAIM_PAUSE: Duration = Duration::from_secs(10);
+/// Time after which a worker that waits for another machine goes on alone, because the database cannot be reached: then the
+/// claim of the other machine has ended, too.
+const MAX_LOST_CONNECTION: Duration = Duration::from_secs(CLAIM_SECONDS as u64);
+/// Pause before the next attempt to reach the database.
+const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
+
+/// Memory of a wait for another machine.
+#[derive(Default)]
+struct ClaimWait {
+    /// Last time at which the database said that another machine has the claim; `None` before the first time.
+    seen: Option<Instant>,
+}
+
+impl RunWorker<'_> {
+    /// Claims the review in the team's database. While another machine has the claim, waits for its result. Returns the reason
+    /// to end the run, if there is one: that result, or a cancellation.
+    pub(super) fn claim_review(
+        &mut self,
+        mut pulse: Option<&mut HeartbeatWriter>,
+    ) -> Result<Option<CancelReason>, RunnerError> {
+        let claim = match self.services.team().review_claim(&self.record) {
+            Ok(Some(claim)) => claim,
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                self.note_without_claim(&error.to_string())?;
+                return Ok(None);
+            }
+        };
+        self.claim = None;
+        let mut wait = ClaimWait::default();
+        loop {
+            let error = match self.wait_for_claim(&claim, &mut wait, &mut pulse) {
+                Ok(ended) => return ended,
+                Err(error) => error,
+            };
+            // Another machine reviews the same: a connection that was lost for a moment is no reason to pay for it.
+            let has_waited = wait.seen.is_some_and(|seen| seen.elapsed() >= MAX_LOST_CONNECTION);
+            if wait.seen.is_none() || has_waited {
+                self.note_without_claim(&error.to_string())?;
+                return Ok(None);
+            }
+            let mut left = RECONNECT_PAUSE;
+            while !left.is_zero() {
+                if let Some(reason) = self.cancel_watch.check() {
+                    return Ok(Some(reason));
+                }
+                std::thread::sleep(CANCEL_INTERVAL);
+                left = left.saturating_sub(CANCEL_INTERVAL);
+            }
+        }
+    }
+
+    /// Claims again if another machine may have the claim by now. As [`RunWorker::claim_review`].
+    pub(super) fn renew_claim(&mut self, pulse: &mut HeartbeatWriter) -> Result<Option<CancelReason>, RunnerError> {
+        match self.claim.as_ref().is_some_and(|held| held.is_in_doubt()) {
+            true => self.claim_review(Some(pulse)),
+            false => Ok(None),
+        }
+    }
+
+    /// The outer error is that of the database.
+    fn wait_for_claim(
+        &mut self,
+        claim: &ReviewClaim,
+        wait: &mut ClaimWait,
+        pulse: &mut Option<&mut HeartbeatWriter>,
+    ) -> Result<Result<Option<CancelReason>, RunnerError>, DatabaseError> {
+        let database = claim.connect()?;
+        let mut listener: Option<Listener> = None;
+        loop {
+            let holder = match claim.take(&database)? {
+                ClaimAttempt::Taken => return Ok(self.use_claim(claim, &database)),
+                ClaimAttempt::Elsewhere(holder) => holder,
+            };
+            if claim.is_of_this_machine(&holder)
+                && let Ok(run) = holder.run.parse::<RunId>()
+                && !self.is_under_way(&run)
+            {
+                claim.release(&database, &run)?;
+                continue;
+            }
+            if wait.seen.replace(Instant::now()).is_none()
+                && let Err(error) = self.note_wait(&holder)
+            {
+                return Ok(Err(error));
+            }
+            if let Some(pulse) = pulse {
+                let machine = sanitize_line(&holder.machine).into_owned();
+                pulse.set_state(self.now(), HeartbeatState::Elsewhere { machine });
+            }
+            // The first time, the claim may have ended before anybody listened.
+            let Some(news) = &mut listener else {
+                listener = Some(claim.listen()?);
+                continue;
+            };
+            let mut left = Duration::from_secs_f64(holder.seconds_left.max(0.0)).min(MAX_CLAIM_PAUSE);
+            loop {
+                if let Some(reason) = self.cancel_watch.check() {
+                    return Ok(Ok(Some(reason)));
+                }
+                match news.wait(CANCEL_INTERVAL) {
+                    Ok(None) if !left.is_zero() => left = left.saturating_sub(CANCEL_INTERVAL),
+                    Ok(_) => break,
+                    Err(_) => {
+                        listener = None;
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks for an equivalent result among all that others have sent. Without one, keeps the claim.
+    fn use_claim(&mut self, claim: &ReviewClaim, database: &Database) -> Result<Option<CancelReason>, RunnerError> {
+        if let Err(error) = self.services.team().sync_when_free() {
+            self.note_without_claim(&error.to_string())?;
+        }
+        let Some(answer) = self.services.team().find_answer(&self.record)? else {
+            self.claim = Some(claim.clone().keep());
+            return Ok(None);
+        };
+        // The panel of a member ends the claim.
+        if self.record.links.member_of.is_none()
+            && let Err(error) = claim.release(database, &self.record.run_id)
+        {
+            tracing::warn!(%error, "a claim ends after its time");
+        }
+        self.take_answer(&answer)?;
+        Ok(Some(CancelReason::Duplicate))
+    }
+
+    /// Records that a run of another machine answers this one, and what that saves.
+    fn take_answer(&mut self, answer: &RunId) -> Result<(), RunnerError> {
+        let services = self.services;
+        let now = self.now();
+        let own = self.record.clone();
+        let reviewed = services.store.run(answer)?;
+        let machine = reviewed.as_ref().and_then(|run| run.team.as_ref()).map(|origin| origin.machine.to_string());
+        let by = machine.unwrap_or_else(|| "this machine".to_owned());
+        let note = format!("{by} has reviewed exactly the same as {answer}");
+        self.record = services.store.with_lock_as(|locked| -> Result<_, RunnerError> {
+            let ended = locked.update_run(&own.run_id, now, |run| {
+                run.ending.cancel_reason = Some(CancelReason::Duplicate);
+                run.ending.cancel_note.clone_from(&note);
+                run.links.reused_from = Some(answer.clone());
+                run.links.superseded_by = Some(answer.clone());
+            })?;
+            if own.links.member_of.is_none() {
+                locked.annotate_run(answer, |run| {
+                    run.subject.epoch = run.subject.epoch.max(own.subject.epoch);
+                    run.subject.triage_bytes = own.subject.triage_bytes;
+                    if run.team.is_some() && run.subject.worktree.is_empty() {
+                        run.subject.worktree.clone_from(&own.subject.worktree);
+                        run.subject.branch.clone_from(&own.subject.branch);
+                    }
+                    let saved = own.usage.prompt_estimate.max(run.usage.tokens.total());
+                    run.usage.saved_token_estimate = run.usage.saved_token_estimate.saturating_add(saved);
+                    run.reuse.count = run.reuse.count.saturating_add(1);
+                    run.reuse.adopted_count = run.reuse.adopted_count.saturating_add(1);
+                    run.reuse.last_at = Some(now);
+                    run.reuse.last_reason = format!("{} was asked for the same here", own.run_id);
+                    run.reuse.last_head.clone_from(&own.subject.head_commit);
+                })?;
+            }
+            Ok(ended)
+        })?;
+        self.buffer.push(RunEvent::Note { text: note });
+        self.flush()
+    }
+
+    /// Returns true if a run of this machine has not ended.
+    fn is_under_way(&self, run: &RunId) -> bool {
+        let record = self.services.store.run(run).ok().flatten();
+        record.is_some_and(|record| !record.status.is_terminal() && run != &self.record.run_id)
+    }
+
+    fn note_wait(&mut self, holder: &ClaimHolder) -> Result<(), RunnerError> {
+        let (machine, run) = (sanitize_line(&holder.machine), sanitize_line(&holder.run));
+        self.buffer.push(RunEvent::Note { text: format!("waits for {machine}, which reviews the same as {run}") });
+        self.flush()
+    }
+
+    fn note_without_claim(&mut self, why: &str) -> Result<(), RunnerError> {
+        let text = format!("the review goes on without asking the team: {}", sanitize_line(why));
+        self.buffer.push(RunEvent::Note { text });
+        self.flush()
+    }
+}

@@ -1,0 +1,173 @@
+//! Keeps the logs of a team in a table. The version of a log is the number of its last segment.
+
+use std::cell::OnceCell;
+
+use tokio_postgres::types::Type;
+
+use super::address::DatabaseAddress;
+use super::connection::{Database, DatabaseError};
+use crate::domain::MachineName;
+use crate::git::LogSignature;
+use crate::team::backend::{AppendOutcome, LogVersion, ReceivedSegment, TeamBackend, TeamError};
+use crate::team::segment::{CI_LOG, MAX_SEGMENT_BYTES};
+
+/// Size of the segments that one call sends or reads at most, in bytes, unless one segment is larger.
+const MAX_CALL_BYTES: usize = 2 * MAX_SEGMENT_BYTES;
+/// Maximum size of what one exchange reads of a log, in bytes.
+const MAX_READ_BYTES: u64 = 256 << 20;
+/// Maximum number of segments that one call reads.
+const MAX_CALL_SEGMENTS: i64 = 500;
+
+/// Logs of a team in a database.
+pub struct PostgresBackend {
+    address: DatabaseAddress,
+    /// Identity of the repository among those that share the database.
+    project: String,
+    database: OnceCell<Database>,
+}
+
+impl PostgresBackend {
+    /// Returns the logs of a project. Nothing is connected yet.
+    pub fn new(address: DatabaseAddress, project: &str) -> Self {
+        Self { address, project: project.to_owned(), database: OnceCell::new() }
+    }
+
+    fn database(&self) -> Result<&Database, DatabaseError> {
+        if let Some(database) = self.database.get() {
+            return Ok(database);
+        }
+        let database = Database::connect(&self.address)?;
+        Ok(self.database.get_or_init(|| database))
+    }
+}
+
+/// Returns the number that a version means; 0 for none or for the version of another place.
+fn to_number(version: Option<&str>) -> i32 {
+    version.and_then(|version| version.parse().ok()).unwrap_or(0)
+}
+
+impl TeamBackend for PostgresBackend {
+    fn place(&self) -> &str {
+        self.address.as_str()
+    }
+
+    fn list_logs(&self, _own: &MachineName) -> Result<Vec<LogVersion>, TeamError> {
+        let parameters: &[_] = &[(&self.project as _, Type::TEXT)];
+        let rows =
+            self.database()?.query("listing the logs", "SELECT log, number FROM revdeck.list_logs($1)", parameters)?;
+        let named = rows.iter().filter_map(|row| {
+            let name = row.get::<_, &str>(0).parse().ok()?;
+            Some(LogVersion { name, version: row.get::<_, i32>(1).to_string() })
+        });
+        Ok(named.collect())
+    }
+
+    fn fetch_logs(&self, _logs: &[LogVersion]) -> Result<(), TeamError> {
+        // They are read where they are.
+        Ok(())
+    }
+
+    fn read_segments(&self, log: &LogVersion, since: Option<&str>) -> Result<Vec<ReceivedSegment>, TeamError> {
+        let database = self.database()?;
+        let last = to_number(Some(&log.version));
+        let mut number = to_number(since);
+        if number > last {
+            // The database was restored from a backup: all of it may be different.
+            number = 0;
+        }
+        let mut left = MAX_READ_BYTES;
+        let mut segments = Vec::new();
+        // The sizes first: only what fits is brought here.
+        let sql = "SELECT s.number, s.size, CASE WHEN s.size <= $5 AND s.sum <= $6 THEN s.content END FROM (
+                SELECT number, content, octet_length(content) AS size,
+                    sum(octet_length(content)) OVER (ORDER BY number) AS sum
+                FROM revdeck.segments
+                WHERE project = $1 AND log = $2 AND number > $3 AND number <= $4
+                ORDER BY number LIMIT $7
+            ) s ORDER BY s.number";
+        while number < last {
+            let rows = database.query(
+                "reading a log",
+                sql,
+                &[
+                    (&self.project, Type::TEXT),
+                    (&log.name.as_str(), Type::TEXT),
+                    (&number, Type::INT4),
+                    (&last, Type::INT4),
+                    (&(MAX_SEGMENT_BYTES as i32), Type::INT4),
+                    (&(MAX_CALL_BYTES as i64), Type::INT8),
+                    (&MAX_CALL_SEGMENTS, Type::INT8),
+                ],
+            )?;
+            let before = number;
+            for row in rows {
+                let (size, content) = (row.get::<_, i32>(1), row.get::<_, Option<&[u8]>>(2));
+                let size = u64::try_from(size).unwrap_or(u64::MAX);
+                let is_readable = size <= MAX_SEGMENT_BYTES as u64 && size <= left;
+                let content = match content {
+                    Some(bytes) if is_readable => Ok(bytes.to_vec()),
+                    // It did not fit into this call.
+                    None if is_readable => break,
+                    _ => Err(size),
+                };
+                left = left.saturating_sub(content.as_ref().map_or(0, |bytes| bytes.len() as u64));
+                number = row.get(0);
+                segments.push(ReceivedSegment { name: number.to_string(), content });
+            }
+            if number == before {
+                break;
+            }
+        }
+        Ok(segments)
+    }
+
+    fn log_signature(&self, log: &LogVersion) -> Result<LogSignature, TeamError> {
+        // The database has checked who the writer is.
+        let rows = self.database()?.query(
+            "reading who has written a log",
+            "SELECT DISTINCT written_by::text FROM revdeck.segments WHERE project = $1 AND log = $2 LIMIT 2",
+            &[(&self.project, Type::TEXT), (&log.name.as_str(), Type::TEXT)],
+        )?;
+        Ok(match rows.as_slice() {
+            [row] => LogSignature::Trusted(format!("role {}", row.get::<_, &str>(0))),
+            _ if log.name.as_str() == CI_LOG => LogSignature::Unknown,
+            _ => LogSignature::None,
+        })
+    }
+
+    fn has_budget(&self) -> Result<bool, TeamError> {
+        Ok(self.database()?.read_budget(&self.project)?.is_limited())
+    }
+
+    fn append(&self, log: &MachineName, segments: &[Vec<u8>], base: Option<&str>) -> Result<AppendOutcome, TeamError> {
+        let database = self.database()?;
+        let mut number = to_number(base);
+        let mut rest = segments;
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fits = |segment: &&Vec<u8>| {
+                bytes += segment.len();
+                bytes <= MAX_CALL_BYTES
+            };
+            let count = rest.iter().take_while(fits).count().max(1);
+            let (now, later) = rest.split_at(count);
+            let contents: Vec<&[u8]> = now.iter().map(Vec::as_slice).collect();
+            let row = database.query_one(
+                "appending to a log",
+                "SELECT revdeck.append_segments($1, $2, $3, $4)",
+                &[
+                    (&self.project, Type::TEXT),
+                    (&log.as_str(), Type::TEXT),
+                    (&number, Type::INT4),
+                    (&contents, Type::BYTEA_ARRAY),
+                ],
+            )?;
+            match row.get::<_, Option<i32>>(0) {
+                Some(last) => number = last,
+                None => return Ok(AppendOutcome::Moved),
+            }
+            rest = later;
+        }
+        Ok(AppendOutcome::Appended(number.to_string()))
+    }
+}

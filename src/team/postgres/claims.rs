@@ -1,0 +1,58 @@
+//! Claims reviews for a while, so that equivalent ones elsewhere wait for the result.
+
+use tokio_postgres::types::Type;
+
+use super::connection::{Database, DatabaseError};
+use crate::domain::{MachineName, RunId};
+
+/// Length of a claim in seconds. A machine that renews it three times as often keeps it through a connection that is lost for a
+/// minute; after a machine has died, others wait no longer than this.
+pub const CLAIM_SECONDS: i32 = 90;
+
+/// Run that has a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimHolder {
+    /// Id of the run, as its machine says it.
+    pub run: String,
+    /// Name of the machine, as it says it.
+    pub machine: String,
+    /// Seconds until the claim ends.
+    pub seconds_left: f64,
+}
+
+impl Database {
+    /// Claims a review for a run, or renews the run's claim. Returns who has the claim now: the run itself if it got it.
+    ///
+    /// # Errors
+    /// Returns an error when the database cannot be asked.
+    pub fn claim_review(
+        &self,
+        project: &str,
+        review: &str,
+        run: &RunId,
+        machine: &MachineName,
+        seconds: i32,
+    ) -> Result<ClaimHolder, DatabaseError> {
+        let row = self.query_one(
+            "claiming a review",
+            "SELECT run, machine, seconds_left FROM revdeck.claim_review($1, $2, $3, $4, $5)",
+            &[
+                (&project, Type::TEXT),
+                (&review, Type::TEXT),
+                (&run.as_str(), Type::TEXT),
+                (&machine.as_str(), Type::TEXT),
+                (&seconds, Type::INT4),
+            ],
+        )?;
+        Ok(ClaimHolder { run: row.get(0), machine: row.get(1), seconds_left: row.get(2) })
+    }
+
+    /// Ends the claims of a run.
+    ///
+    /// # Errors
+    /// Returns an error when the database cannot be asked.
+    pub fn release_claims(&self, project: &str, run: &RunId) -> Result<(), DatabaseError> {
+        let parameters: &[_] = &[(&project as _, Type::TEXT), (&run.as_str() as _, Type::TEXT)];
+        self.query("ending a claim", "SELECT revdeck.release_claims($1, $2)", parameters).map(drop)
+    }
+}
