@@ -40,7 +40,7 @@
 //! | [`review`] | the engines: pure state machines from events to effects, one for the analyzer, one for models; extraction and validation of reports |
 //! | [`policy`] | pure decisions: launch, adopt, reuse, resume, skip, supersede; freshness; lifecycle of findings |
 //! | [`ledger`] | pure projection: records in, a bounded ledger out; metrics of cost and benefit |
-//! | `team` | exchange between machines: records as bytes, what may leave, logs in refs of a git remote |
+//! | `team` | exchange between machines: records as bytes, what may leave, logs in refs of a git remote or in PostgreSQL |
 //! | [`context`] | query, rank, select, pack under a token budget; tools and guidelines for models |
 //! | [`index`] | repository index and content-addressed caches |
 //! | [`knowledge`] | learned patterns: abstraction, storage, matching, export and import; no line of anybody's code |

@@ -166,6 +166,7 @@ impl From<RunnerError> for CliError {
             }
             RunnerError::Unkillable { .. }
             | RunnerError::Unsettled { .. }
+            | RunnerError::NotReviewed { .. }
             | RunnerError::WatchedElsewhere { .. }
             | RunnerError::WatcherStays { .. }
             | RunnerError::Reviewer(_)

@@ -21,7 +21,9 @@ use crate::policy::{Decision, Freshness, ReviewAction};
 use crate::report::activity::{describe_activity, describe_turn, format_elapsed};
 use crate::report::figures::{format_brief, format_dollars};
 use crate::report::{ExportedFinding, FindingExport, OutputFormat, TextOptions, json, markdown, text};
-use crate::runner::{RequestOutcome, ReviewRequest, Services, WaitProgress, WaitedTurn, read_run_freshness};
+use crate::runner::{
+    RequestOutcome, ReviewDemand, ReviewRequest, Services, WaitProgress, WaitedTurn, read_run_freshness,
+};
 use crate::store::Store;
 use crate::tui::doc::fit_start;
 
@@ -164,9 +166,6 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     if arguments.sync {
         sync::sync_beside_review(&services, &look)?;
     }
-    if arguments.from_team {
-        check_reviewed(&services, &request)?;
-    }
     let requested = services.launcher().request_review(&request)?;
     runs::print_reconciled(&services.recovery().take_news());
     if !arguments.wait {
@@ -216,21 +215,11 @@ fn build_request(session: &Session, arguments: &ReviewArgs, source: Source) -> R
         reviewer: Some(reviewer),
         source,
         started_in_session: 0,
-        force: arguments.force,
+        demand: match arguments.from_team {
+            true => ReviewDemand::OnlyExisting,
+            false => ReviewDemand::anew_if(arguments.force),
+        },
     })
-}
-
-/// Checks that a request would be answered by a review that exists.
-fn check_reviewed(services: &Services, request: &ReviewRequest) -> Result<(), CliError> {
-    let forecast = services.launcher().preview_request(request)?;
-    match forecast.decision.action {
-        ReviewAction::Reuse { .. } | ReviewAction::Skip => Ok(()),
-        ReviewAction::Launch | ReviewAction::Adopt { .. } | ReviewAction::Resume { .. } => {
-            let scope = crate::domain::text::sanitize_line(&forecast.scope.to_string()).into_owned();
-            Err(CliError::failed(format!("neither this machine nor its team has reviewed {scope} as it is now"))
-                .hint("`revdeck sync` fetches what the team has reviewed; without --from-team it is reviewed here"))
-        }
-    }
 }
 
 fn decision_to_json(decision: &Decision) -> serde_json::Value {

@@ -188,8 +188,27 @@ pub struct ReviewRequest {
     pub source: Source,
     /// Number of reviews that the asking session of an assistant has started; 0 for others.
     pub started_in_session: u32,
-    /// True to review again although an equivalent review exists.
-    pub force: bool,
+    /// Whether a review that exists may answer, or must.
+    pub demand: ReviewDemand,
+}
+
+/// Demand on the review that answers a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReviewDemand {
+    /// An equivalent review answers; without one, a new one is started.
+    #[default]
+    AsNeeded,
+    /// A new review is started although an equivalent one exists.
+    Anew,
+    /// Only an equivalent review that has ended answers; nothing is started.
+    OnlyExisting,
+}
+
+impl ReviewDemand {
+    /// Returns the demand for a new review, or the usual one.
+    pub fn anew_if(force: bool) -> Self {
+        if force { Self::Anew } else { Self::AsNeeded }
+    }
 }
 
 /// The outcome of a request: the decision and the run that answers it.
@@ -277,6 +296,12 @@ pub enum RunnerError {
         /// Names of all panels, separated by commas.
         known: String,
     },
+    /// Nobody has reviewed what was asked for, and nothing may be started.
+    #[error("neither this machine nor its team has reviewed {scope} as it is now")]
+    NotReviewed {
+        /// Scope in the words of the command line.
+        scope: String,
+    },
     /// The key of the reviewer is missing, so that nothing was queued.
     #[error(transparent)]
     MissingKey(#[from] MissingKey),
@@ -353,6 +378,9 @@ impl RunnerError {
             Self::MissingKey(missing) => return Some(missing.hint()),
             Self::UnknownPanel { .. } => {
                 "a panel is a [panels.NAME] table in your settings; `--reviewer a,b` needs none"
+            }
+            Self::NotReviewed { .. } => {
+                "`revdeck sync` fetches what the team has reviewed; without --from-team it is reviewed here"
             }
             Self::UnknownReviewer { .. } => "`revdeck config show` lists the reviewers of your settings",
             Self::Limits(_) => "`revdeck config path` says where smells.toml is",

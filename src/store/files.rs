@@ -35,6 +35,21 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
 }
 
 /// Makes a new name in a folder durable. Best effort: some file systems cannot sync a folder.
+/// Syncs all that was written to the file system of a folder: faster than to sync thousands of files one by one.
+pub(super) fn sync_file_system(folder: &Path) {
+    #[cfg(target_os = "linux")]
+    if let Ok(folder) = File::open(folder) {
+        let _ = rustix::fs::syncfs(folder);
+    }
+    #[cfg(all(unix, not(target_os = "linux")))]
+    {
+        let _ = folder;
+        rustix::fs::sync();
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
+}
+
 pub(super) fn sync_folder(path: &Path) {
     #[cfg(unix)]
     if let Ok(folder) = File::open(path) {

@@ -24,8 +24,8 @@ use crate::domain::{
     Actor, Disposition, FindingId, FindingStatus, MachineName, RunId, RunOrigin, RunOutput, RunRecord, RunStatus, Time,
 };
 
-/// Maximum number of received results that are synced one by one. The first exchange with a team brings thousands, which the
-/// received records can tell again.
+/// Maximum number of received results that are synced one by one. The first exchange with a team brings thousands, which are
+/// synced together.
 const MAX_SYNCED_RESULTS: usize = 200;
 
 /// Part that this machine takes in a team.
@@ -372,6 +372,10 @@ impl Store {
                     .map_err(|source| StoreError::Encode { what: "a run", source })?;
                 records.push(b'\n');
                 count += 1;
+            }
+            if sync == SyncPolicy::Later {
+                // The lines below say that the results are there.
+                files::sync_file_system(&self.root);
             }
             if count > 0 {
                 self.append_tracked(super::TrackedFile::Runs, &records)?;

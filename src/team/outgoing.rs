@@ -8,7 +8,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::domain::{
     Actor, Coverage, Disposition, Finding, FindingCounts, FindingStep, Kind, RunEnding, RunLinks, RunRecord, RunReuse,
-    ShareMode, SharedDecision, SharedReview, TeamRecord, Voice, content_hash, text::format_count,
+    ShareMode, SharedDecision, SharedReview, TeamPerson, TeamRecord, Voice, content_hash, text::format_count,
 };
 use crate::masking::{Mask, has_secret_name};
 use crate::team::segment::MAX_REASON_BYTES;
@@ -53,6 +53,7 @@ impl OutgoingFilter {
     /// Masks the texts of a decision, and cuts them to the size that others read.
     pub fn clean_decision(&self, mut decision: SharedDecision) -> SharedDecision {
         decision.reason = self.mask_words(&decision.reason);
+        decision.person = self.clean_person(decision.person);
         if decision.reason.len() > MAX_REASON_BYTES {
             decision.reason.truncate(decision.reason.floor_char_boundary(MAX_REASON_BYTES));
         }
@@ -67,6 +68,7 @@ impl OutgoingFilter {
             TeamRecord::Review(review) => {
                 let SharedReview { machine, person, run, findings, coverage } = *review;
                 let (run, findings, coverage) = self.clean_review(run, findings, coverage)?;
+                let person = self.clean_person(person);
                 Some(TeamRecord::Review(Box::new(SharedReview { machine, person, run, findings, coverage })))
             }
         }
@@ -139,6 +141,10 @@ impl OutgoingFilter {
         hidden
     }
 
+    fn clean_person(&self, person: TeamPerson) -> TeamPerson {
+        TeamPerson { name: self.mask_words(&person.name), email: self.mask_words(&person.email) }
+    }
+
     /// Removes what is about this machine, and masks the texts.
     fn clean_run(&self, run: &mut RunRecord) {
         detach_from_machine(run);
@@ -146,6 +152,16 @@ impl OutgoingFilter {
         run.outcome.summary = self.mask_words(&run.outcome.summary);
         run.decision = self.mask_words(&run.decision);
         run.subject.branch = self.mask_words(&run.subject.branch);
+        run.owner = self.mask_words(&run.owner);
+        // A run under a masked name answers no request elsewhere.
+        let by = &mut run.reviewed_by;
+        for name in [&mut by.name, &mut by.model, &mut by.reasoning_effort].into_iter().chain(&mut by.prompt_set) {
+            *name = self.mask_words(name);
+        }
+        for answerer in &mut run.usage.answered_by {
+            answerer.reviewer = self.mask_words(&answerer.reviewer);
+            answerer.model = self.mask_words(&answerer.model);
+        }
     }
 
     fn clean_finding(&self, finding: &mut Finding) {

@@ -70,21 +70,19 @@ pub struct ParsedSegment {
     pub unknown: usize,
 }
 
-/// Writes records as lines, and packs these into segments.
-///
-/// # Errors
-/// Returns an error when a record cannot be encoded, which only a fault of revdeck can cause.
-pub fn encode_records(records: &[TeamRecord]) -> Result<Vec<Vec<u8>>, serde_json::Error> {
+/// Packs lines into segments of at most the size that readers take.
+pub fn pack_lines(lines: &[String]) -> Vec<Vec<u8>> {
     let mut segments: Vec<Vec<u8>> = Vec::new();
-    for record in records {
-        let mut line = serde_json::to_vec(record)?;
-        line.push(b'\n');
-        match segments.last_mut().filter(|segment| segment.len() + line.len() <= MAX_SEGMENT_BYTES) {
-            Some(segment) => segment.extend_from_slice(&line),
-            None => segments.push(line),
+    for line in lines {
+        match segments.last_mut().filter(|segment| segment.len() + line.len() < MAX_SEGMENT_BYTES) {
+            Some(segment) => segment.extend_from_slice(line.as_bytes()),
+            None => segments.push(line.clone().into_bytes()),
+        }
+        if let Some(segment) = segments.last_mut() {
+            segment.push(b'\n');
         }
     }
-    Ok(segments)
+    segments
 }
 
 /// Reads a segment of the log named `log`.
@@ -312,10 +310,24 @@ mod tests {
     fn records_survive_the_way_there_and_back() {
         let parsed = parse(&[decision(), review()], "lovelace-1").expect("a segment");
         let records: Vec<TeamRecord> = parsed.records.iter().map(|(record, _)| record.clone()).collect();
-        let segments = encode_records(&records).expect("bytes");
+        let lines: Vec<String> = records.iter().map(|record| serde_json::to_string(record).expect("a line")).collect();
+        let segments = pack_lines(&lines);
         let again = parse_segment(&segments[0], &log("lovelace-1")).expect("a segment");
         assert_eq!(again.records.into_iter().map(|(record, _)| record).collect::<Vec<_>>(), records);
         assert_eq!(segments.len(), 1);
+    }
+
+    #[test]
+    fn a_segment_is_never_larger_than_readers_take() {
+        let line = |bytes: usize| "x".repeat(bytes);
+        for (lines, expected) in [
+            (vec![], vec![]),
+            (vec![line(3), line(4)], vec![9]),
+            (vec![line(MAX_SEGMENT_BYTES - 5), line(3)], vec![MAX_SEGMENT_BYTES]),
+            (vec![line(MAX_SEGMENT_BYTES - 5), line(4)], vec![MAX_SEGMENT_BYTES - 4, 5]),
+        ] {
+            assert_eq!(pack_lines(&lines).iter().map(Vec::len).collect::<Vec<_>>(), expected);
+        }
     }
 
     #[test]

@@ -12,8 +12,8 @@ use crate::config;
 use crate::domain::{Actor, FindingId, QuestionRequest, RunId, Scope, Source, WatchMode};
 use crate::policy;
 use crate::runner::{
-    CancelOutcome, FixMakers, FixRequest, OwnFinding, PauseOutcome, ReconcileReport, RequestOutcome, ReviewRequest,
-    RunnerError, Services, parse_snooze, wait_for_answer,
+    CancelOutcome, FixMakers, FixRequest, OwnFinding, PauseOutcome, ReconcileReport, RequestOutcome, ReviewDemand,
+    ReviewRequest, RunnerError, Services, parse_snooze, wait_for_answer,
 };
 use crate::store::{WatcherInfo, WatcherStatus};
 
@@ -141,7 +141,7 @@ fn request_review(
         prompt_set: None,
         source: Source::Cockpit,
         started_in_session: 0,
-        force,
+        demand: ReviewDemand::anew_if(force),
     };
     let requested = services.launcher().request_review(&request).map_err(describe_runner_error)?;
     let run = Some(requested.run.run_id.as_str().to_owned());

@@ -22,7 +22,9 @@ use crate::config::{ClockAndIds, Paths, Settings};
 use crate::domain::{Finding, FindingStatus, RunEvent, RunId, RunOutput, RunRecord, RunStatus, Source};
 use crate::git::{GitError, Repo};
 use crate::policy::ReviewAction;
-use crate::runner::{BUILTIN_REVIEWER, RepositoryRules, ReviewRequest, RunnerError, Services, open_store, process};
+use crate::runner::{
+    BUILTIN_REVIEWER, RepositoryRules, ReviewDemand, ReviewRequest, RunnerError, Services, open_store, process,
+};
 use crate::store::StoreError;
 use rng::SplitMix64;
 use sandbox::{ReplayCommit, ReplaySandbox, TRUNK, TouchedPath};
@@ -348,7 +350,7 @@ fn build_request(asked: ReplayScope, force: ForceReview) -> ReviewRequest {
         prompt_set: None,
         source: Source::Cli,
         started_in_session: 0,
-        force: force == ForceReview::Yes,
+        demand: ReviewDemand::anew_if(force == ForceReview::Yes),
     }
 }
 

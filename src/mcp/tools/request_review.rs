@@ -17,7 +17,7 @@ use crate::mcp::tool::{
 };
 use crate::mcp::{OpenPurpose, RepositoryAccess, ToolFailure};
 use crate::policy::ReviewAction;
-use crate::runner::{ReviewRequest, WaitProgress};
+use crate::runner::{ReviewDemand, ReviewRequest, WaitProgress};
 
 /// Maximum of `wait_seconds`: an hour, longer than a review of a large change takes.
 const MAX_WAIT_SECONDS: usize = 3600;
@@ -83,7 +83,7 @@ fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, 
         prompt_set: None,
         source: Source::Assistant,
         started_in_session: context.access.started_reviews.load(Ordering::Relaxed),
-        force: false,
+        demand: ReviewDemand::AsNeeded,
     };
     let requested = services.launcher().request_review(&request)?;
     let action = &requested.decision.action;

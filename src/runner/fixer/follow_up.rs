@@ -10,7 +10,7 @@ use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{Finding, Fix, Priority, RunId, RunOutput, RunRecord, RunStatus, Scope};
 use crate::runner::control::run_check::WaitPatience;
 use crate::runner::launcher::start_workers::PendingRun;
-use crate::runner::{Fixer, ReviewRequest, RunnerError};
+use crate::runner::{Fixer, ReviewDemand, ReviewRequest, RunnerError};
 use crate::store::StoreView;
 
 /// Maximum number of problems that the next attempt is told about. Not from the literature.
@@ -39,7 +39,7 @@ impl Fixer<'_> {
             prompt_set: None,
             source: fix.source,
             started_in_session: 0,
-            force: true,
+            demand: ReviewDemand::Anew,
         };
         let run = match self.services.launcher().create_follow_up(&request, fix) {
             Ok(run) => run.run_id,

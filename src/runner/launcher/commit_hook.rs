@@ -15,7 +15,7 @@ use crate::config::Paths;
 use crate::domain::{GitOperation, Scope, Source, Time, WatchTrigger, text};
 use crate::git::Repo;
 use crate::policy::NoReviewReason;
-use crate::runner::{Launcher, RequestOutcome, ReviewRequest, RunnerError, process};
+use crate::runner::{Launcher, RequestOutcome, ReviewDemand, ReviewRequest, RunnerError, process};
 use crate::store::RecoveryNotice;
 
 const HOOK_LOG: &str = "hook.log";
@@ -89,7 +89,7 @@ impl Launcher<'_> {
             prompt_set: None,
             source: Source::Hook,
             started_in_session: 0,
-            force: false,
+            demand: ReviewDemand::AsNeeded,
         });
         if let Err(RunnerError::MissingKey(missing)) = &requested {
             // Nobody reads the log: the next process with a user says it once.

@@ -11,7 +11,7 @@ use crate::config::OpeningMode;
 use crate::domain::{CancelReason, RunId, RunStatus, Scope, Source, text};
 use crate::git::{GitError, NewCommits, Snapshot};
 use crate::policy::ReviewAction;
-use crate::runner::{BUILTIN_REVIEWER, Launcher, ReviewRequest, RunnerError, known_runs};
+use crate::runner::{BUILTIN_REVIEWER, Launcher, ReviewDemand, ReviewRequest, RunnerError, known_runs};
 use crate::store::{RunRow, StoreView};
 
 /// Maximum number of new commits that are reviewed unasked; more are offered. Not from the literature: a day of a
@@ -72,7 +72,7 @@ impl Launcher<'_> {
                 prompt_set: None,
                 source: Source::Cockpit,
                 started_in_session: 0,
-                force: false,
+                demand: ReviewDemand::AsNeeded,
             })?;
             if matches!(requested.decision.action, ReviewAction::Launch | ReviewAction::Resume { .. }) {
                 outcome.started.push((change, requested.run.run_id));

@@ -20,7 +20,7 @@ use crate::runner::indexing::{BackgroundIndexing, IndexReadiness};
 use crate::runner::prompt::code_context::{ContextTaskInput, context_sources, list_withheld};
 use crate::runner::prompt::prompt_material::{PromptMaterial, PromptSubject, PromptTokenLimits};
 use crate::runner::reviewer_access::model_reviewer::TaskReviewer;
-use crate::runner::{BUILTIN_REVIEWER, Launcher, ReviewRequest, RunnerError};
+use crate::runner::{BUILTIN_REVIEWER, Launcher, ReviewDemand, ReviewRequest, RunnerError};
 
 /// Allowed budgets in tokens. Below the range there is no room for anything; above it, the largest window in use
 /// (150,000 tokens, of which 20,000 are kept for the answer) is exceeded.
@@ -161,7 +161,7 @@ impl Launcher<'_> {
             prompt_set: None,
             source: Source::Cli,
             started_in_session: 0,
-            force: true,
+            demand: ReviewDemand::Anew,
         };
         let (snapshot, mut record) = self.draft_unrecorded_run(&request)?;
         if matches!(target, ContextTarget::Tree(_)) {

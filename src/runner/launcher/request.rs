@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::domain::text::sanitize_line;
 use crate::domain::{
     CancelReason, Coverage, Fix, Kind, OmissionReason, Panel, ReviewSubject, RunEnding, RunEvent, RunId, RunLinks,
     RunOutcome, RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source,
@@ -16,7 +17,9 @@ use crate::runner::launcher::start_workers::PendingRun;
 use crate::runner::reviewer_access::reviewer_identity::ReviewerIdentity;
 use crate::runner::worker::rewritten_code::mark_moved_code;
 use crate::runner::worker::secret_scan::{MAX_FOREGROUND_BYTES, SecretScan};
-use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, ReviewRequest, RunnerError, known_runs, process};
+use crate::runner::{
+    BUILTIN_REVIEWER, Launcher, RequestOutcome, ReviewDemand, ReviewRequest, RunnerError, known_runs, process,
+};
 use crate::store::{LockedStore, StoreError, StoreView};
 
 /// Maximum number of equivalent runs whose files are read. The newest runs decide.
@@ -236,7 +239,7 @@ impl Launcher<'_> {
             files: snapshot.change.files.len(),
             left_out: snapshot.change.left_out.len(),
             has_secret_files: false,
-            force: request.force,
+            force: request.demand == ReviewDemand::Anew,
             asker: request.source.into(),
             quota: policy::AssistantQuota::default(),
             rule: FinishRule { finish_from: self.services.settings.policy.finish_from },
@@ -377,6 +380,11 @@ impl Launcher<'_> {
             };
         let decision = policy::decide(launch_request, &candidates.known);
         tracing::debug!(?decision, "decided");
+        let is_answered = matches!(decision.action, ReviewAction::Reuse { .. } | ReviewAction::Skip);
+        if input.request.demand == ReviewDemand::OnlyExisting && !is_answered {
+            let scope = sanitize_line(&launch_request.scope.to_string()).into_owned();
+            return Err(RunnerError::NotReviewed { scope });
+        }
         Ok(RequestJudgement::Decided(Box::new(JudgedRequest { decision, equivalent: candidates.equivalent })))
     }
 

@@ -13,7 +13,7 @@ use crate::runner::launcher::request::{
     DeadWorkerPolicy, EarlierRunFacts, PanelRole, RequestInput, count_changed_lines,
 };
 use crate::runner::reviewer_access::reviewer_identity::estimate_saved_tokens;
-use crate::runner::{BUILTIN_REVIEWER, CostLimit, Launcher, ReviewRequest, ReviewerTerms, RunnerError};
+use crate::runner::{BUILTIN_REVIEWER, CostLimit, Launcher, ReviewDemand, ReviewRequest, ReviewerTerms, RunnerError};
 
 /// Largest number of hunks whose carry-over is forecast; the keys of more take longer than a person waits.
 const MAX_FORECAST_HUNKS: usize = 5_000;
@@ -73,7 +73,8 @@ impl Launcher<'_> {
             role: PanelRole::Alone,
         };
         let decision = self.forecast_decision(&input)?;
-        let carried_hunks = if request.force { Some(0) } else { self.forecast_carried_hunks(&input)? };
+        let carried_hunks =
+            if request.demand == ReviewDemand::Anew { Some(0) } else { self.forecast_carried_hunks(&input)? };
         let hunks = snapshot.change.files.iter().map(|file| file.hunks.len()).sum::<usize>();
         let lines = count_changed_lines(&snapshot);
         let carried_lines = match carried_hunks {

@@ -4,8 +4,8 @@
 //!
 //! 1. [`own_records`]: new decisions and completed reviews of this machine become records and are appended to `team/own.ndjson`.
 //! 2. The logs at the place are listed. If nothing is new on either side, the exchange ends.
-//! 3. [`received_records`]: new segments of the other logs are checked and appended to `team/received`. Reviews become runs of
-//!    this store. Decisions are merged ([`crate::policy::merge_decisions`]), and what stands is appended to `triage.ndjson`.
+//! 3. [`read_log`]: new segments of the other logs are checked and appended to `team/received`. [`received_records`]: reviews
+//!    become runs of this store. Decisions are merged ([`crate::policy::merge_decisions`]), and what stands is appended to `triage.ndjson`.
 //! 4. Own records that the place does not have are appended to the own log there.
 //!
 //! The order of `triage.ndjson` is the order in which this machine has learned of decisions. So the times of the hybrid
@@ -15,6 +15,7 @@ mod budget;
 pub(in crate::runner) mod claims;
 mod follow;
 mod own_records;
+mod read_log;
 mod received_records;
 
 use std::collections::HashSet;
@@ -198,15 +199,14 @@ impl TeamSync<'_> {
         let store = &self.services.store;
         let backend = self.backend(team)?;
         let mut report = SyncReport { place: backend.place().to_owned(), ..SyncReport::default() };
+        let before = progress.clone();
         let own = self.collect_own(team, progress)?;
-        let lines = segment::encode_records(&own.records)
-            .map_err(|source| StoreError::Encode { what: "a record for the team", source })?
-            .concat();
-        store.append_own_team_lines(&lines)?;
+        store.append_own_team_lines(segment::pack_lines(&encode(&own.records)?).concat().as_slice())?;
         (progress.triage_bytes, progress.runs_bytes) = (own.triage_bytes, own.runs_bytes);
         progress.shares_reviews = self.filter()?.shares_reviews();
         report.refused = own.refused;
-        store.write_team_progress(progress)?;
+        let mut written = before;
+        self.write_progress(progress, &mut written)?;
         let logs = backend.list_logs(&team.log)?;
         progress.has_budget = backend.has_budget()?;
         let decided = own.records.iter().filter_map(|record| match record {
@@ -220,11 +220,20 @@ impl TeamSync<'_> {
         });
         let received = ReceivedRecords { decided: decided.collect(), ..ReceivedRecords::default() };
         self.receive(&*backend, team, &logs, received, progress, &mut report)?;
-        store.write_team_progress(progress)?;
+        self.write_progress(progress, &mut written)?;
         self.send(&*backend, team, logs, progress, &mut report)?;
         report.disputes = progress.disputes.len();
         report.logs = progress.logs.len();
         Ok(report)
+    }
+
+    /// Stores the progress unless it is as it was `written`.
+    fn write_progress(&self, progress: &TeamProgress, written: &mut TeamProgress) -> Result<(), StoreError> {
+        if progress != written {
+            self.services.store.write_team_progress(progress)?;
+            written.clone_from(progress);
+        }
+        Ok(())
     }
 
     /// Reads what is new in the logs of others, and in the own log if somebody else wrote there.
@@ -291,10 +300,7 @@ impl TeamSync<'_> {
             }
             let (unsent, end) = store.own_team_lines(progress.sent_bytes)?;
             let records = self.clean_lines(&unsent)?;
-            let encoded = segment::encode_records(&records)
-                .map_err(|source| StoreError::Encode { what: "a record for the team", source })?
-                .concat();
-            let mut lines: Vec<String> = String::from_utf8_lossy(&encoded).lines().map(str::to_owned).collect();
+            let mut lines = encode(&records)?;
             if let Some(log) = present.as_ref().filter(|log| log.version != progress.own_version) {
                 backend.fetch_logs(std::slice::from_ref(log))?;
                 let there = self.lines_at_place(backend, log)?;
@@ -305,7 +311,7 @@ impl TeamSync<'_> {
                 progress.own_version = present.map_or_else(String::new, |log| log.version);
                 return Ok(());
             }
-            let segments = pack_lines(&lines);
+            let segments = segment::pack_lines(&lines);
             let base = present.as_ref().map(|log| log.version.as_str());
             match backend.append(&team.log, &segments, base)? {
                 AppendOutcome::Appended(version) => {
@@ -381,18 +387,8 @@ impl TeamSync<'_> {
     }
 }
 
-/// Packs lines into segments of at most the size that readers take.
-fn pack_lines(lines: &[String]) -> Vec<Vec<u8>> {
-    let mut segments: Vec<Vec<u8>> = Vec::new();
-    for line in lines {
-        let fits = |segment: &&mut Vec<u8>| segment.len() + line.len() < segment::MAX_SEGMENT_BYTES;
-        match segments.last_mut().filter(fits) {
-            Some(segment) => segment.extend_from_slice(line.as_bytes()),
-            None => segments.push(line.clone().into_bytes()),
-        }
-        if let Some(segment) = segments.last_mut() {
-            segment.push(b'\n');
-        }
-    }
-    segments
+/// Returns the lines of records.
+fn encode(records: &[TeamRecord]) -> Result<Vec<String>, StoreError> {
+    let lines = records.iter().map(serde_json::to_string).collect::<Result<_, _>>();
+    lines.map_err(|source| StoreError::Encode { what: "a record for the team", source })
 }

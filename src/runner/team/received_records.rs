@@ -4,25 +4,19 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::own_records::walk_decisions;
 use super::{SyncError, SyncReport, TeamSync};
-use crate::config::AcceptedRecords;
 use crate::domain::text::sanitize_line;
 use crate::domain::{
     Actor, DecisionId, Disposition, Finding, FindingCounts, FindingId, FindingStatus, MachineName, RunOrigin,
-    RunOutput, RunRecord, SharedDecision, SharedReview, TeamOrigin, TeamRecord, Time,
+    RunOutput, RunRecord, SharedDecision, SharedReview, TeamOrigin, TeamRecord,
 };
 use crate::git::LogSignature;
 use crate::policy::{MergedDecision, merge_decisions};
-use crate::store::{DisputeSide, LearningPolicy, SetAsideSegment, StoreError, TeamMembership, TeamProgress};
+use crate::store::{DisputeSide, LearningPolicy, SetAsideSegment, TeamMembership, TeamProgress};
+use crate::team::LogVersion;
 use crate::team::outgoing::detach_from_machine;
-use crate::team::segment::{ParsedSegment, parse_segment};
-use crate::team::{LogVersion, TeamBackend};
 
 /// Number of equal places in a file that are tried when the id of a finding is compared with the code of HEAD.
 const MAX_ORDINALS: u32 = 8;
-/// Maximum number of segments of a log that one exchange names as set aside.
-const MAX_SET_ASIDE: usize = 20;
-/// How far the clock of another machine may be ahead: two days, in milliseconds.
-const MAX_AHEAD_MS: i64 = 2 * 86_400_000;
 /// Greatest number of tokens or milliseconds of a run of others.
 const MAX_FIGURE: u64 = 1_000_000_000_000;
 /// Greatest cost of a run of others, in US dollars.
@@ -43,118 +37,6 @@ pub struct ReceivedRecords {
 }
 
 impl TeamSync<'_> {
-    /// Reads the new segments of a fetched log and appends their new records to `team/received`.
-    pub(super) fn read_log(
-        &self,
-        backend: &dyn TeamBackend,
-        team: &TeamMembership,
-        log: &LogVersion,
-        progress: &TeamProgress,
-        received: &mut ReceivedRecords,
-        report: &mut SyncReport,
-    ) -> Result<(), SyncError> {
-        let store = &self.services.store;
-        let is_own = log.name == team.log;
-        let known = progress.logs.get(&log.name).cloned().unwrap_or_default();
-        let is_same_reader = progress.reader == env!("CARGO_PKG_VERSION");
-        let since = if is_own { &progress.own_received } else { &known.version };
-        let since = if is_same_reader { since } else { &String::new() };
-        let now = self.services.ambient.now();
-        let mut faults = 0;
-        let mut set_aside = |name: &str, bytes: &[u8], reason: String| -> Result<(), StoreError> {
-            faults += 1;
-            if faults > MAX_SET_ASIDE {
-                return Ok(());
-            }
-            if !bytes.is_empty() {
-                store.set_aside_segment(&log.name, name, bytes)?;
-            }
-            let reason = match faults == MAX_SET_ASIDE {
-                true => "and further segments of this log".to_owned(),
-                false => sanitize_line(&reason).into_owned(),
-            };
-            let segment = sanitize_line(name).into_owned();
-            report.set_aside.push(SetAsideSegment { log: log.name.clone(), segment, reason, at: now });
-            Ok(())
-        };
-        // One odd log must not keep the others away.
-        let since = Some(since.as_str()).filter(|since| !since.is_empty());
-        let read = backend.log_signature(log).and_then(|signature| Ok((signature, backend.read_segments(log, since)?)));
-        let (signature, segments) = match read {
-            Ok(read) => read,
-            Err(error) => {
-                set_aside(&log.version, b"", format!("the log cannot be read: {error}"))?;
-                return Ok(());
-            }
-        };
-        let is_trusted = matches!(signature, LogSignature::Trusted(_));
-        let refused = match (&signature, self.services.settings.team.accept) {
-            (LogSignature::Bad, _) => Some("the signature of the log does not fit its content"),
-            (_, AcceptedRecords::Signed) if !is_trusted && !is_own => Some("no key that git trusts has signed the log"),
-            _ => None,
-        };
-        if let Some(reason) = refused {
-            // Read again when the keys or the settings have changed.
-            set_aside(&log.version, b"", reason.to_owned())?;
-            return Ok(());
-        }
-        let mut lines: HashSet<String> = HashSet::new();
-        let mut new = ParsedSegment::default();
-        for segment in segments {
-            let bytes = match segment.content {
-                Ok(bytes) => bytes,
-                Err(bytes) => {
-                    set_aside(&segment.name, b"", format!("it has {bytes} bytes, which is too much for one exchange"))?;
-                    continue;
-                }
-            };
-            match parse_segment(&bytes, &log.name) {
-                Ok(parsed) => {
-                    new.unknown += parsed.unknown;
-                    let ahead = parsed.records.iter().find(|(record, _)| is_ahead(record, now));
-                    if ahead.is_some() {
-                        let reason = "a review of it has a time in the future: check the clock of its machine";
-                        set_aside(&segment.name, &bytes, reason.to_owned())?;
-                        continue;
-                    }
-                    let is_wanted = |record: &TeamRecord| !progress.forgotten.contains(record.machine());
-                    let records = parsed.records.into_iter().filter(|(record, _)| is_wanted(record));
-                    new.records.extend(records.filter(|(_, line)| lines.insert(line.clone())));
-                }
-                Err(fault) => set_aside(&segment.name, &bytes, fault.to_string())?,
-            }
-        }
-        report.unknown += new.unknown;
-        // A machine that writes a shared log, or that was copied, has no need of its own records.
-        let own: HashSet<String> =
-            if is_own { store.own_team_lines(0)?.0.into_iter().collect() } else { HashSet::new() };
-        let before: HashSet<String> = match new.records.is_empty() {
-            true => HashSet::new(),
-            false => store.received_team_lines(&log.name)?.into_iter().collect(),
-        };
-        let mut fresh = Vec::new();
-        let mut count = 0;
-        for (record, line) in new.records {
-            if own.contains(&line) {
-                continue;
-            }
-            // A known record may not have been taken over, because the process was killed. To do so again changes nothing.
-            if !before.contains(&line) {
-                fresh.extend_from_slice(line.as_bytes());
-                fresh.push(b'\n');
-                count += 1;
-                report.received.add(&record);
-            }
-            match record {
-                TeamRecord::Decision(decision) => drop(received.decided.insert(decision.finding_id)),
-                TeamRecord::Review(review) => received.reviews.push(*review),
-            }
-        }
-        store.append_received_team_lines(&log.name, &fresh)?;
-        received.logs.push((log.clone(), signature, count));
-        Ok(())
-    }
-
     /// Takes over new records: reviews first, because decisions are about their findings.
     pub(super) fn apply_received(
         &self,
@@ -296,18 +178,6 @@ impl TeamSync<'_> {
         }
         Ok(decisions.into_values().collect())
     }
-}
-
-/// Returns true for a review that would be newer than any review of this machine for a long time.
-fn is_ahead(record: &TeamRecord, now: Time) -> bool {
-    let TeamRecord::Review(review) = record else { return false };
-    let latest = now.as_millisecond().saturating_add(MAX_AHEAD_MS);
-    let letters = review.run.run_id.as_str().trim_start_matches("ar_");
-    let made = ulid::Ulid::from_string(letters).ok().and_then(|id| i64::try_from(id.timestamp_ms()).ok());
-    let made = made.unwrap_or(i64::MAX);
-    [made, review.run.created_at.as_millisecond(), review.run.updated_at.as_millisecond()]
-        .into_iter()
-        .any(|at| at > latest)
 }
 
 /// Keeps the figures of a run of others in ranges that sums of them do not leave.

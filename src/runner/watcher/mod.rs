@@ -31,7 +31,9 @@ use crate::config::ClockAndIds;
 use crate::domain::{Scope, Source, Time, WatchTrigger, text};
 use crate::git::{self, Repo};
 use crate::policy::{self, AutoReviewInput, AutoReviewVerdict, NoReviewReason, RetryAt, ReviewAction};
-use crate::runner::{AutomaticReviewer, CostLimit, MissingKey, ReviewRequest, RunnerError, Services, process};
+use crate::runner::{
+    AutomaticReviewer, CostLimit, MissingKey, ReviewDemand, ReviewRequest, RunnerError, Services, process,
+};
 use crate::store::{RunLock, Store, StoreError, WatcherInfo, WatcherStatus};
 
 use fs_events::FsEventSource;
@@ -574,7 +576,7 @@ impl RepoWatcher {
             prompt_set: None,
             source: Source::Watch,
             started_in_session: 0,
-            force: false,
+            demand: ReviewDemand::AsNeeded,
         };
         let requested = services.launcher().request_review(&request)?;
         if pending.movement == WatchTrigger::Worktree {

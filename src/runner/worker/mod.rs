@@ -195,6 +195,7 @@ impl Worker<'_> {
             | RunnerError::Unkillable { .. }
             | RunnerError::EngineStuck { .. }
             | RunnerError::Unsettled { .. }
+            | RunnerError::NotReviewed { .. }
             | RunnerError::WatchedElsewhere { .. }
             | RunnerError::WatcherStays { .. }
             | RunnerError::Ask(_)

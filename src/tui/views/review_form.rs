@@ -15,7 +15,7 @@ use crate::domain::{RunId, Scope, Source, Time, text};
 use crate::policy::ReviewAction;
 use crate::report::figures::{format_brief, format_thousands};
 use crate::runner::{
-    BUILTIN_REVIEWER, CostLimit, OfferedReviewer, RequestPreview, ReviewRequest, ReviewerTerms, Services,
+    BUILTIN_REVIEWER, CostLimit, OfferedReviewer, RequestPreview, ReviewDemand, ReviewRequest, ReviewerTerms, Services,
 };
 use crate::tui::app::App;
 use crate::tui::doc;
@@ -500,7 +500,7 @@ fn serve_requests(services: &Services, orders: &Receiver<ReviewFormRequest>, mes
             prompt_set: None,
             source: Source::Cockpit,
             started_in_session: 0,
-            force,
+            demand: ReviewDemand::anew_if(force),
         };
         let result = services.launcher().preview_request(&request).map_err(|error| error.to_string());
         let reply = ReviewFormReply::Preview { serial, result: Box::new(result) };

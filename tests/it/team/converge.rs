@@ -1,36 +1,130 @@
-//! Machines that decide, undo, review and exchange in any order come to the same result.
+//! Machines that decide, undo, review and exchange in any order, with partitions and kills, come to the same result.
+//!
+//! `REVDECK_TEAM_MACHINES` and `REVDECK_TEAM_OPERATIONS` make the simulation larger.
 
-use super::{CHANGE, Team, ids, join, review, status, sync};
+use std::collections::{BTreeMap, HashSet};
+use std::process::{Child, Stdio};
+
+use serde_json::json;
+
+use super::postgres_server::{TestDatabase, database};
+use super::{CHANGE, Team, ids, join, postgres, review, status, sync};
 use crate::chance::{Dice, variable};
-use crate::env::{DONE, TestEnvironment};
+use crate::env::{DONE, TestEnvironment, run};
+use crate::llm::finish;
+use crate::llm::server::{Model, calls};
 
 /// Number of operations of a simulation, without the variable.
 const OPERATIONS: usize = 60;
+/// Number of changes that machines ask a model about.
+const CHANGES: usize = 4;
 
 #[test]
-fn machines_converge_whatever_the_order() {
-    simulate(variable("REVDECK_TEAM_MACHINES", 3), variable("REVDECK_TEAM_OPERATIONS", OPERATIONS), 7);
+fn machines_converge_over_git_whatever_the_order() {
+    simulate(&Place::Git(Team::new()), 7);
 }
 
-fn simulate(machines: usize, operations: usize, seed: u64) {
-    let team = Team::new();
+#[test]
+fn machines_converge_over_a_database_and_pay_for_no_review_twice() {
+    let Some(database) = database() else { return };
+    database.create_member_role();
+    simulate(&Place::Database(database), 11);
+}
+
+/// Place of the logs.
+enum Place {
+    Git(Team),
+    Database(TestDatabase),
+}
+
+impl Place {
+    fn member(&self, number: usize) -> TestEnvironment {
+        let (person, name) = (format!("Person{number}"), format!("machine-{number}"));
+        match self {
+            Self::Git(team) => {
+                let machine = team.machine(&person);
+                join(&machine, &name);
+                machine
+            }
+            Self::Database(database) => {
+                let machine = postgres::machine(&person);
+                if number == 0 {
+                    run(&machine, &["team", "join", &database.address("owner"), "--machine", &name], DONE);
+                } else {
+                    let role = role(database, number);
+                    database.create_role(&role, "revdeck_member");
+                    run(&machine, &["team", "join", &database.address(&role), "--machine", &name], DONE);
+                }
+                machine
+            }
+        }
+    }
+
+    /// Cuts a machine off from the place, or lets it in again.
+    fn partition(&self, machine: &TestEnvironment, number: usize, is_cut_off: bool) {
+        match self {
+            Self::Git(team) => {
+                let url = if is_cut_off { "/nowhere.git".into() } else { team.remote() };
+                machine.git(&["remote", "set-url", "origin", url.to_str().expect("text")]);
+            }
+            // The first one is the owner of the server, who is always let in.
+            Self::Database(_) if number == 0 => {}
+            Self::Database(database) => {
+                let login = if is_cut_off { "NOLOGIN" } else { "LOGIN" };
+                database.sql(&format!("ALTER ROLE {} {login}", role(database, number)));
+            }
+        }
+    }
+
+    /// Returns all records as lines.
+    fn records(&self) -> String {
+        match self {
+            Self::Git(team) => team.everything(),
+            Self::Database(database) => database
+                .sql("SELECT string_agg(convert_from(content, 'UTF8'), '' ORDER BY log, number) FROM revdeck.segments"),
+        }
+    }
+}
+
+fn role(database: &TestDatabase, number: usize) -> String {
+    format!("machine_{number}_{}", database.name)
+}
+
+fn start(machine: &TestEnvironment, arguments: &[&str]) -> Child {
+    let mut command = machine.command(env!("CARGO_BIN_EXE_revdeck"));
+    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("revdeck starts")
+}
+
+fn simulate(place: &Place, seed: u64) {
+    let machines = variable("REVDECK_TEAM_MACHINES", 3);
+    let operations = variable("REVDECK_TEAM_OPERATIONS", OPERATIONS);
     let mut dice = Dice(seed);
     let mut chance = |limit: usize| dice.below(limit as u64) as usize;
-    let people: Vec<TestEnvironment> = (0..machines)
-        .map(|number| {
-            let machine = team.machine(&format!("Person{number}"));
-            join(&machine, &format!("machine-{number}"));
-            machine
-        })
-        .collect();
+    let model = Model::start(
+        (0..CHANGES * machines).map(|_| calls(&[("report_findings", json!({ "findings": [] })), finish()])).collect(),
+    );
+    let people: Vec<TestEnvironment> = (0..machines).map(|number| place.member(number)).collect();
     let mut found = ids(&review(&people[0]));
+    for machine in &people {
+        for change in 0..CHANGES {
+            machine.write(&format!("change_{change}.py"), format!("def asked_{change}(x):\n    return x + {change}\n"));
+            machine.commit(&format!("Change {change}"));
+        }
+        machine.settings(&format!(
+            "[reviewers.mine]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\n\
+             api_key_cmd = \"printf made-up\"\nattempts = 1\n",
+            model.url()
+        ));
+    }
     people[0].write("many.py", CHANGE.replace("def ", "def more_"));
     people[0].commit("More");
     found.extend(ids(&review(&people[0])));
+    people[0].git(&["reset", "-q", "--hard", "HEAD~1"]);
     sync(&people[0]);
     people.iter().for_each(|machine| drop(sync(machine)));
     // Clocks differ by days.
-    let skew = |number: usize| format!("2026-11-{:02}T10:00:00Z", 20 + number * 3);
+    let skew = |number: usize| format!("2026-11-{:02}T10:00:00Z", 20 + number * 3 % 9);
+    let mut cut_off: HashSet<usize> = HashSet::new();
     for step in 0..operations {
         let number = chance(machines);
         let machine = &people[number];
@@ -40,7 +134,7 @@ fn simulate(machines: usize, operations: usize, seed: u64) {
             command.args(arguments).env("REVDECK_ACTOR", actor).env("REVDECK_NOW", skew(number));
             command.output().expect("revdeck starts")
         };
-        match chance(8) {
+        match chance(11) {
             0 | 1 => drop(act(&["triage", finding, "dismissed", "--reason", &format!("intended {step}")], "user")),
             2 => drop(act(&["triage", finding, "addressed"], "user")),
             3 => drop(act(&["triage", finding, "open"], "user")),
@@ -48,20 +142,32 @@ fn simulate(machines: usize, operations: usize, seed: u64) {
             5 => drop(act(&["undo"], "user")),
             6 => {
                 // Killed at any moment; nothing may be lost or doubled by it.
-                let mut command = machine.command(env!("CARGO_BIN_EXE_revdeck"));
-                let mut process = command
-                    .arg("sync")
-                    .stdout(std::process::Stdio::null())
-                    .stderr(std::process::Stdio::null())
-                    .spawn()
-                    .expect("revdeck starts");
+                let mut process = start(machine, &["sync"]);
                 std::thread::sleep(std::time::Duration::from_millis(chance(40) as u64));
                 let _ = process.kill();
                 process.wait().expect("an end");
             }
-            _ => drop(sync(machine)),
+            7 => {
+                let is_cut_off = !cut_off.remove(&number);
+                if is_cut_off {
+                    cut_off.insert(number);
+                }
+                place.partition(machine, number, is_cut_off);
+            }
+            // Two machines that can reach the database ask for the same review at the same moment.
+            8 if matches!(place, Place::Database(_)) => {
+                let scope = format!("HEAD~{}", chance(CHANGES));
+                let arguments = ["review", "--reviewer", "mine", "--commit", &scope, "--wait"];
+                let askers = [number, chance(machines)].into_iter().filter(|asker| !cut_off.contains(asker));
+                let started: Vec<Child> = askers.map(|asker| start(&people[asker], &arguments)).collect();
+                for mut process in started {
+                    assert!(process.wait().expect("an end").success(), "step {step}");
+                }
+            }
+            _ => drop(act(&["sync"], "user")),
         }
     }
+    (0..machines).for_each(|number| place.partition(&people[number], number, false));
     // Twice: what the last one sent must reach the first one, and what that makes of it the others.
     for _ in 0..2 {
         people.iter().for_each(|machine| drop(sync(machine)));
@@ -75,9 +181,25 @@ fn simulate(machines: usize, operations: usize, seed: u64) {
     for machine in &people[1..] {
         assert_eq!(state(machine), first);
     }
-    // Each record is at the place once.
-    let everything = team.everything();
-    let lines: Vec<&str> = everything.lines().collect();
-    let different: std::collections::HashSet<&&str> = lines.iter().collect();
-    assert_eq!(lines.len(), different.len(), "a record is doubled");
+    // Each record is at the place once, and none is missing.
+    let records = place.records();
+    let lines: HashSet<&str> = records.lines().collect();
+    assert_eq!(records.lines().count(), lines.len(), "a record is doubled");
+    for machine in &people {
+        let store = machine.store();
+        let (own, _) = store.own_team_lines(0).expect("own records");
+        let missing = own.iter().filter(|line| !lines.contains(line.trim_end())).count();
+        assert_eq!(missing, 0, "of {} records", own.len());
+        assert_eq!(store.count_unsent(&store.team_progress().expect("progress")).expect("a count").total(), 0);
+    }
+    // Nothing is paid twice.
+    let mut asked: BTreeMap<String, usize> = BTreeMap::new();
+    for request in model.requests() {
+        let text = request.to_string();
+        let change = (0..CHANGES)
+            .find(|change| text.contains(&format!("+def asked_{change}(")))
+            .map_or_else(|| text.clone(), |change| format!("change {change}"));
+        *asked.entry(change).or_default() += 1;
+    }
+    assert!(asked.values().all(|count| *count == 1), "{asked:?}");
 }
