@@ -110,9 +110,21 @@ pub enum TerminalInput {
     /// Reply to the query for the device attributes, which nearly every terminal answers, and in the order of the
     /// queries: no answer to an earlier one follows.
     AnsweredAll,
+    /// The same reply from Windows Terminal.
+    AnsweredByWindowsTerminal,
     /// The terminal has the focus again. Only while it was asked to report it.
     FocusGained,
 }
+
+impl TerminalInput {
+    /// Returns true for the reply to the query for the device attributes, behind which no answer to an earlier query comes.
+    pub fn ends_answers(&self) -> bool {
+        matches!(self, Self::AnsweredAll | Self::AnsweredByWindowsTerminal)
+    }
+}
+
+/// Device attributes of Windows Terminal 1.25, which may be followed by further ones, such as that for the clipboard.
+const WINDOWS_TERMINAL_ATTRIBUTES: &str = "?61;4;6;7;14;21;22;23;24;28;32;42";
 
 /// Longest buffered sequence, in bytes; longer sequences are dropped.
 const MAX_SEQUENCE_BYTES: usize = 4096;
@@ -347,7 +359,12 @@ fn parse_csi(bytes: &[u8]) -> ParseStep {
     match (text, last) {
         ("", b'I') => return ParseStep::Consumed(took, Some(TerminalInput::FocusGained)),
         (attributes, b'c') if attributes.starts_with('?') => {
-            return ParseStep::Consumed(took, Some(TerminalInput::AnsweredAll));
+            let further = attributes.strip_prefix(WINDOWS_TERMINAL_ATTRIBUTES);
+            let answer = match further.is_some_and(|further| further.is_empty() || further.starts_with(';')) {
+                true => TerminalInput::AnsweredByWindowsTerminal,
+                false => TerminalInput::AnsweredAll,
+            };
+            return ParseStep::Consumed(took, Some(answer));
         }
         _ => {}
     }
@@ -413,8 +430,10 @@ fn parse_mouse(button: u16, column: u16, row: u16, is_release: bool) -> Option<T
     Some(TerminalInput::Mouse(event))
 }
 
+/// Flag of the kitty keyboard protocol: no key is mistaken for another one.
+pub const KITTY_DISAMBIGUATE: u32 = 1;
 /// Flag of the kitty keyboard protocol: the terminal reports repeated and released keys.
-const KITTY_EVENT_TYPES: u32 = 2;
+pub const KITTY_EVENT_TYPES: u32 = 2;
 
 /// Returns the key of a code point in the kitty keyboard protocol, which has code points of its own for the number pad.
 fn key_code_from_codepoint(c: char) -> Option<KeyCode> {
@@ -499,9 +518,20 @@ mod tests {
 
     #[test]
     fn the_focus_and_the_answer_behind_all_others_are_told() {
-        use TerminalInput::{AnsweredAll, FocusGained};
+        use TerminalInput::{AnsweredAll, AnsweredByWindowsTerminal, FocusGained};
         assert_eq!(read(&[b"\x1b[", b"I\x1b[O\x1b[I"]), [FocusGained, FocusGained]);
         assert_eq!(read(&[b"\x1b[?62;2", b"2c\x1b[?6c"]), [AnsweredAll, AnsweredAll]);
+        for (answer, expected) in [
+            (&b"\x1b[?61;4;6;7;14;21;22;23;24;28;32;42c"[..], AnsweredByWindowsTerminal),
+            (b"\x1b[?61;4;6;7;14;21;22;23;24;28;32;42;52c", AnsweredByWindowsTerminal),
+            (b"\x1b[?61;4;6;7;14;21;22;23;24;28;32;420c", AnsweredAll),
+            (b"\x1b[?61;4;6;7;14;21;22c", AnsweredAll),
+            (b"\x1b[?1;2c", AnsweredAll),
+        ] {
+            assert_eq!(read(&[answer]), std::slice::from_ref(&expected), "{:?}", String::from_utf8_lossy(answer));
+            assert!(expected.ends_answers());
+        }
+        assert!(!FocusGained.ends_answers());
     }
 
     #[test]

@@ -69,7 +69,6 @@ use app::{App, AppOptions, MotionMode, RunBudget, SessionInfo, TurnLimits};
 use custom_commands::{CommandCall, ask_for_enter, run_in_terminal};
 use diff::DiffOptions;
 use finding_order::FindingArrangement;
-use input::TerminalInput;
 use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
 use notification::encode_notification;
@@ -489,8 +488,8 @@ impl EventLoop {
                 return Ok(LoopFlow::Continue(()));
             }
             AppMessage::Resized { columns, rows } => self.screen.resize(columns, rows),
-            AppMessage::Input(TerminalInput::AnsweredAll) => {
-                self.terminal.note_answers();
+            AppMessage::Input(ref answer) if answer.ends_answers() => {
+                self.terminal.note_answer(answer)?;
                 return Ok(LoopFlow::Continue(()));
             }
             AppMessage::Continued => {
@@ -537,10 +536,13 @@ impl EventLoop {
     /// Gives the terminal back after its answers to queries have come.
     fn release_terminal(&mut self) -> io::Result<()> {
         while let Some(until) = self.terminal.answers_until() {
-            if !self.events.drain_answers(until) {
+            let answers = self.events.drain_answers(until);
+            if answers.is_empty() {
                 break;
             }
-            self.terminal.note_answers();
+            for answer in &answers {
+                self.terminal.note_answer(answer)?;
+            }
         }
         self.terminal.release()
     }

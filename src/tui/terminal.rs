@@ -19,7 +19,7 @@ use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGINT, SIGQUIT};
 
-use super::input::{InputParser, TerminalInput};
+use super::input::{InputParser, KITTY_DISAMBIGUATE, KITTY_EVENT_TYPES, TerminalInput};
 use super::message::{AppMessage, ExitCause};
 
 /// Enters the alternate screen, hides the cursor, switches bracketed paste on, asks for reports when the terminal gets the
@@ -28,12 +28,7 @@ use super::message::{AppMessage, ExitCause};
 const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1004h\x1b[?2031h\x1b[8l";
 /// Clears the screen, because some terminals, such as mosh, have no alternate one.
 const LEAVE_SEQUENCE: &[u8] = b"\x1b[8h\x1b[?2031l\x1b[?1004l\x1b[?2004l\x1b[0m\x1b[H\x1b[2J\x1b[?25h\x1b[?1049l";
-/// Asks whether the terminal can report released keys in the kitty keyboard protocol, and leaves it at keys that cannot be
-/// mistaken: while kitty reports releases, it sends Enter, Tab and Backspace a second time (kitty issues 7136, 8212).
-/// Terminals without the protocol ignore all three.
-const PUSH_KEY_PROTOCOL: &[u8] = b"\x1b[>3u\x1b[?u\x1b[=1;1u";
-const REPORT_RELEASES: &[u8] = b"\x1b[=3;1u";
-const REPORT_NO_RELEASES: &[u8] = b"\x1b[=1;1u";
+/// Takes back what [`push_key_protocol`] has asked for.
 const POP_KEY_PROTOCOL: &[u8] = b"\x1b[<u";
 /// Asks for the device attributes. Its answer comes after those to all earlier queries.
 const ATTRIBUTES_QUERY: &[u8] = b"\x1b[c";
@@ -92,10 +87,34 @@ fn leave_sequence() -> Vec<u8> {
 }
 
 /// Returns the bytes that take the terminal.
-fn enter_sequence() -> Vec<u8> {
-    let push = if HAS_KEY_PROTOCOL.load(Ordering::SeqCst) { PUSH_KEY_PROTOCOL } else { b"" };
+fn enter_sequence(is_windows_terminal: bool) -> Vec<u8> {
+    let has_key_protocol = HAS_KEY_PROTOCOL.load(Ordering::SeqCst);
+    let push = if has_key_protocol { push_key_protocol(is_windows_terminal) } else { Vec::new() };
     let mouse = if HAS_MOUSE.load(Ordering::SeqCst) { MOUSE_ON } else { b"" };
-    [ENTER_SEQUENCE, mouse, push].concat()
+    [ENTER_SEQUENCE, mouse, &push].concat()
+}
+
+/// Returns the bytes that ask whether the terminal can report released keys in the kitty keyboard protocol, and leave it at
+/// [`key_flags`] without them: while kitty reports releases, it sends Enter, Tab and Backspace a second time (kitty
+/// issues 7136, 8212). Terminals without the protocol ignore all three sequences.
+fn push_key_protocol(is_windows_terminal: bool) -> Vec<u8> {
+    let asked = key_flags(is_windows_terminal, true);
+    let mut bytes = format!("\x1b[>{asked}u\x1b[?u").into_bytes();
+    bytes.extend(set_key_flags(key_flags(is_windows_terminal, false)));
+    bytes
+}
+
+/// Returns the bytes that set the flags of the kitty keyboard protocol.
+fn set_key_flags(flags: u32) -> Vec<u8> {
+    format!("\x1b[={flags};1u").into_bytes()
+}
+
+/// Returns the flags of the kitty keyboard protocol. In Windows Terminal keys stay what they are without it: up to version
+/// 1.25, it reports a character that AltGr types as Alt with another key (microsoft/terminal issue 19977). It reports
+/// releases all the same.
+fn key_flags(is_windows_terminal: bool, reports_releases: bool) -> u32 {
+    let rest = if is_windows_terminal { 0 } else { KITTY_DISAMBIGUATE };
+    if reports_releases { rest | KITTY_EVENT_TYPES } else { rest }
 }
 
 /// Time after the terminal was taken again in which the signal that the process continues is no news.
@@ -106,11 +125,19 @@ pub fn is_gnu_screen(variable: impl Fn(&str) -> Option<String>) -> bool {
     variable("STY").is_some_and(|value| !value.is_empty())
 }
 
+/// Returns true in Windows Terminal on the same machine, also in WSL. Over SSH, only its answer tells
+/// ([`TerminalInput::AnsweredByWindowsTerminal`]).
+pub fn is_windows_terminal(variable: impl Fn(&str) -> Option<String>) -> bool {
+    variable("WT_SESSION").is_some_and(|value| !value.is_empty())
+}
+
 /// Output side of the terminal.
 pub struct Terminal {
     out: File,
     /// True while the terminal reports released keys.
     reports_releases: bool,
+    /// See [`key_flags`].
+    is_windows_terminal: bool,
     /// Last time at which the terminal was taken again.
     reacquired_at: Option<Instant>,
     /// Number of [`ATTRIBUTES_QUERY`] without an answer, and the time of the last one.
@@ -129,7 +156,15 @@ impl Terminal {
         enable_raw_mode()?;
         HAS_KEY_PROTOCOL.store(std::env::var("TERM").is_ok_and(|term| term != "linux"), Ordering::SeqCst);
         IS_ACQUIRED.store(true, Ordering::SeqCst);
-        Ok(Self { out, reports_releases: false, reacquired_at: None, open_queries: 0, queried_at: None })
+        let is_windows_terminal = is_windows_terminal(|name| std::env::var(name).ok());
+        Ok(Self {
+            out,
+            reports_releases: false,
+            is_windows_terminal,
+            reacquired_at: None,
+            open_queries: 0,
+            queried_at: None,
+        })
     }
 
     /// Returns columns and rows; 80 by 24 if unknown.
@@ -146,7 +181,7 @@ impl Terminal {
     ///
     /// Returns an error if the terminal cannot be written.
     pub fn enter_alternate_screen(&mut self, frame: &[u8]) -> io::Result<()> {
-        self.write(&[enter_sequence().as_slice(), frame].concat())
+        self.write(&[enter_sequence(self.is_windows_terminal).as_slice(), frame].concat())
     }
 
     /// Has the terminal report the mouse, or not.
@@ -174,7 +209,7 @@ impl Terminal {
         if std::mem::replace(&mut self.reports_releases, on) == on {
             return Ok(());
         }
-        self.write(if on { REPORT_RELEASES } else { REPORT_NO_RELEASES })
+        self.write(&set_key_flags(key_flags(self.is_windows_terminal, on)))
     }
 
     /// Writes bytes to the terminal.
@@ -196,7 +231,7 @@ impl Terminal {
         IS_ACQUIRED.store(true, Ordering::SeqCst);
         self.reports_releases = false;
         self.reacquired_at = Some(Instant::now());
-        self.write(&enter_sequence())?;
+        self.write(&enter_sequence(self.is_windows_terminal))?;
         self.end_queries(b"")
     }
 
@@ -214,9 +249,22 @@ impl Terminal {
         self.write(&[query, ATTRIBUTES_QUERY].concat())
     }
 
-    /// Notes that the terminal has answered the oldest of the queries that [`Terminal::end_queries`] has ended.
-    pub fn note_answers(&mut self) {
+    /// Notes the answer to the oldest of the queries that [`Terminal::end_queries`] has ended. Sets the flags of keys again
+    /// if it says that this is Windows Terminal.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the terminal cannot be written.
+    pub fn note_answer(&mut self, answer: &TerminalInput) -> io::Result<()> {
         self.open_queries = self.open_queries.saturating_sub(1);
+        if self.is_windows_terminal || *answer != TerminalInput::AnsweredByWindowsTerminal {
+            return Ok(());
+        }
+        self.is_windows_terminal = true;
+        match HAS_KEY_PROTOCOL.load(Ordering::SeqCst) {
+            true => self.write(&set_key_flags(key_flags(true, self.reports_releases))),
+            false => Ok(()),
+        }
     }
 
     /// Returns the time until which answers may come; `None` if none is expected any more.
@@ -422,18 +470,20 @@ impl EventSource {
         self.ready.extend(self.messages.try_iter());
     }
 
-    /// Reads what the terminal sends until it has answered all queries, at most until `deadline`. Without that, a late
-    /// answer would become the input of the shell. Keys in between are dropped. Returns true if all are answered.
-    pub fn drain_answers(&mut self, deadline: Instant) -> bool {
+    /// Reads what the terminal sends until it has answered the queries before an [`ATTRIBUTES_QUERY`], at most until
+    /// `deadline`. Without that, a late answer would become the input of the shell. Keys in between are dropped. Returns the
+    /// answers that end queries; empty if none has come.
+    pub fn drain_answers(&mut self, deadline: Instant) -> Vec<TerminalInput> {
         let mut inputs = Vec::new();
-        let is_answered = self.read_answers(deadline, &mut inputs);
+        self.read_answers(deadline, &mut inputs);
+        let (ends, mut others): (Vec<_>, Vec<_>) = inputs.into_iter().partition(TerminalInput::ends_answers);
         // The cockpit may come back, and needs to know its background then.
-        inputs.retain(|input| matches!(input, TerminalInput::Background(_) | TerminalInput::ReportsReleases));
-        self.ready.extend(inputs.into_iter().map(AppMessage::Input));
-        is_answered
+        others.retain(|input| matches!(input, TerminalInput::Background(_) | TerminalInput::ReportsReleases));
+        self.ready.extend(others.into_iter().map(AppMessage::Input));
+        ends
     }
 
-    fn read_answers(&mut self, deadline: Instant, inputs: &mut Vec<TerminalInput>) -> bool {
+    fn read_answers(&mut self, deadline: Instant, inputs: &mut Vec<TerminalInput>) {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let timeout = rustix::fs::Timespec::try_from(left).ok();
@@ -449,12 +499,12 @@ impl EventSource {
             match has_input.then(|| self.tty.read(&mut bytes)) {
                 Some(Ok(read)) if read > 0 => {
                     self.parser.feed(&bytes[..read], inputs);
-                    if inputs.contains(&TerminalInput::AnsweredAll) {
-                        return true;
+                    if inputs.iter().any(TerminalInput::ends_answers) {
+                        return;
                     }
                 }
                 Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                _ => return false,
+                _ => return,
             }
         }
     }
@@ -506,7 +556,7 @@ mod tests {
             typed.write_all(b"ff/ffff\x1b\\\x1b[?62;22c").expect("written");
             typed
         });
-        assert!(events.drain_answers(far), "the last answer has come");
+        assert_eq!(events.drain_answers(far), [TerminalInput::AnsweredAll]);
         let mut typed = late.join().expect("written");
         assert!(matches!(events.try_next(), Some(AppMessage::Input(TerminalInput::Background([255, 255, 255])))));
         assert!(events.try_next().is_none(), "keys in between are dropped");
@@ -515,7 +565,54 @@ mod tests {
         let mut left = [0; 8];
         assert_eq!(events.tty.read(&mut left).expect("read"), 3);
         // A terminal that never answers is not waited for any longer than that.
-        assert!(!events.drain_answers(Instant::now()));
+        assert_eq!(events.drain_answers(Instant::now()), []);
+    }
+
+    /// Creates a terminal whose output is a pipe.
+    fn piped_terminal() -> (Terminal, PipeReader) {
+        let (written, out) = io::pipe().expect("a pipe");
+        rustix::fs::fcntl_setfl(written.as_fd(), rustix::fs::OFlags::NONBLOCK).expect("a mode");
+        let out = File::from(std::os::fd::OwnedFd::from(out));
+        let terminal = Terminal {
+            out,
+            reports_releases: false,
+            is_windows_terminal: false,
+            reacquired_at: None,
+            open_queries: 0,
+            queried_at: None,
+        };
+        (terminal, written)
+    }
+
+    /// Returns what was written since the last call.
+    fn read_written(written: &mut PipeReader) -> String {
+        let mut bytes = [0; 256];
+        let count = written.read(&mut bytes).unwrap_or(0);
+        String::from_utf8_lossy(&bytes[..count]).into_owned()
+    }
+
+    #[test]
+    fn windows_terminal_gets_the_key_protocol_only_while_releases_are_needed() {
+        assert_eq!(push_key_protocol(false), b"\x1b[>3u\x1b[?u\x1b[=1;1u");
+        assert_eq!(push_key_protocol(true), b"\x1b[>2u\x1b[?u\x1b[=0;1u");
+        for (value, expected) in [(None, false), (Some(""), false), (Some("2c2b8f4e-6a1c"), true)] {
+            let variable = |name: &str| value.filter(|_| name == "WT_SESSION").map(str::to_owned);
+            assert_eq!(is_windows_terminal(variable), expected, "{value:?}");
+        }
+        // Over SSH, its answer comes later.
+        HAS_KEY_PROTOCOL.store(true, Ordering::SeqCst);
+        let (mut terminal, mut written) = piped_terminal();
+        let answer = TerminalInput::AnsweredByWindowsTerminal;
+        terminal.note_answer(&TerminalInput::AnsweredAll).expect("written");
+        assert_eq!(read_written(&mut written), "");
+        terminal.report_releases(true).expect("written");
+        assert_eq!(read_written(&mut written), "\x1b[=3;1u");
+        terminal.note_answer(&answer).expect("written");
+        assert_eq!(read_written(&mut written), "\x1b[=2;1u");
+        terminal.note_answer(&answer).expect("written");
+        assert_eq!(read_written(&mut written), "", "that is known");
+        terminal.report_releases(false).expect("written");
+        assert_eq!(read_written(&mut written), "\x1b[=0;1u");
     }
 
     #[test]
