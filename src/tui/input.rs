@@ -373,6 +373,8 @@ fn parse_csi(bytes: &[u8]) -> ParseStep {
         return ParseStep::Consumed(took, Some(TerminalInput::Released));
     }
     let number = |index: usize| -> Option<u32> { text.split(';').nth(index)?.split(':').next()?.parse().ok() };
+    let held = number(1).unwrap_or(1).saturating_sub(1);
+    let (shift, alt, ctrl) = (held & 1 != 0, held & 2 != 0, held & 4 != 0);
     let code = match last {
         b'~' => match number(0) {
             Some(1 | 7) => Some(KeyCode::Home),
@@ -392,17 +394,18 @@ fn parse_csi(bytes: &[u8]) -> ParseStep {
                 Some(TerminalInput::Key(KeyEvent { shift: true, ..KeyEvent::plain(KeyCode::Tab) })),
             );
         }
-        b'u' => number(0).and_then(char::from_u32).and_then(key_code_from_codepoint),
+        b'u' => parse_key_field(text.split(';').next().unwrap_or_default(), shift, ctrl || alt),
         last if text.is_empty() || text.starts_with("1;") => {
             key_code_from_final_byte(last).filter(|code| *code != KeyCode::Enter)
         }
         _ => None,
     };
-    let held = number(1).unwrap_or(1).saturating_sub(1);
-    let (shift, alt, ctrl) = (held & 1 != 0, held & 2 != 0, held & 4 != 0);
     let key = code.map(|code| match code {
         // A character contains Shift itself; control characters have none.
-        KeyCode::Char(c) if shift && !ctrl => {
+        KeyCode::Char(c) if ctrl => {
+            KeyEvent { code: KeyCode::Char(c.to_lowercase().next().unwrap_or(c)), shift: false, alt, ctrl }
+        }
+        KeyCode::Char(c) if shift => {
             KeyEvent { code: KeyCode::Char(c.to_uppercase().next().unwrap_or(c)), shift: false, alt, ctrl }
         }
         KeyCode::Char(_) => KeyEvent { code, shift: false, alt, ctrl },
@@ -434,6 +437,20 @@ fn parse_mouse(button: u16, column: u16, row: u16, is_release: bool) -> Option<T
 pub const KITTY_DISAMBIGUATE: u32 = 1;
 /// Flag of the kitty keyboard protocol: the terminal reports repeated and released keys.
 pub const KITTY_EVENT_TYPES: u32 = 2;
+/// Flag of the kitty keyboard protocol: the terminal names a key also by what it types with Shift, and by what it types on
+/// an American keyboard.
+pub const KITTY_ALTERNATE_KEYS: u32 = 4;
+
+/// Parses the first field of a key in the kitty keyboard protocol: the code point of the key, that of the key with Shift,
+/// and that of the key in its place on an American keyboard. The last two may be empty or missing.
+fn parse_key_field(field: &str, shift: bool, is_shortcut: bool) -> Option<KeyCode> {
+    let mut codes = field.split(':').map(|code| code.parse().ok().and_then(char::from_u32));
+    let key = codes.next().flatten()?;
+    let (shifted, american) = (codes.next().flatten(), codes.next().flatten());
+    // Whoever types another script presses the key of Ctrl-c by its place.
+    let american = american.filter(|_| is_shortcut && !key.is_ascii());
+    key_code_from_codepoint(american.or(shifted.filter(|_| shift)).unwrap_or(key))
+}
 
 /// Returns the key of a code point in the kitty keyboard protocol, which has code points of its own for the number pad.
 fn key_code_from_codepoint(c: char) -> Option<KeyCode> {
@@ -498,6 +515,11 @@ mod tests {
             // The kitty keyboard protocol: presses, repeats, Shift, Num Lock, the number pad, keys without a meaning.
             (b"\x1b[27;1:1u\x1b[100;5:2u\x1b[120;4u\x1b[13;2u", "Esc Ctrl-d Alt-X Enter"),
             (b"\x1b[99;133u\x1b[1;129A\x1b[57414u\x1b[57400u\x1b[57441;2u", "Ctrl-c Up Enter 1"),
+            // With the key under Shift, and with that of an American keyboard.
+            (b"\x1b[44:60;4u\x1b[45:95;6u\x1b[100:68;6u\x1b[100:68;4u", "Alt-< Ctrl-_ Ctrl-d Alt-D"),
+            (b"\x1b[55:47;6u\x1b[252:220:91;2u\x1b[97::113;5u\x1b[9::9;2u", "Ctrl-/ Ü Ctrl-a Shift-Tab"),
+            (b"\x1b[1089::99;5u\x1b[1089:1057:99;6:2u\x1b[1092:1060:97;4u", "Ctrl-c Ctrl-c Alt-A"),
+            (b"\x1b[1089::99u\x1b[1089:1057:99;2u\x1b[1089:;5u", "с С Ctrl-с"),
             (b"\x1b[>62;22c\x1b[O\xffj", "j"),
             // The Linux console, and strings that were cut off.
             (b"\x1b[[A\x1b[[E\x1b[[Zj", "F1 F5 j"),
@@ -512,8 +534,9 @@ mod tests {
     fn released_keys_are_told_and_never_typed() {
         use TerminalInput::{Released, ReportsReleases};
         assert_eq!(read(&[b"\x1b[96;2:3u\x1b[1;1:3A\x1b[3;1:3~"]), [Released, Released, Released]);
-        assert_eq!(read(&[b"\x1b[?3u"]), [ReportsReleases]);
-        assert_eq!(read(&[b"\x1b[?1u\x1b[?0u"]), [], "they are not reported");
+        assert_eq!(read(&[b"\x1b[96:126;2:3u\x1b[1105:126:96;2:3u\x1b[1105::96;1:3u"]), [Released, Released, Released]);
+        assert_eq!(read(&[b"\x1b[?3u\x1b[?7u"]), [ReportsReleases, ReportsReleases]);
+        assert_eq!(read(&[b"\x1b[?1u\x1b[?5u\x1b[?0u"]), [], "they are not reported");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::event::{PollFd, PollFlags, poll};
 use signal_hook::consts::{SIGINT, SIGQUIT};
 
-use super::input::{InputParser, KITTY_DISAMBIGUATE, KITTY_EVENT_TYPES, TerminalInput};
+use super::input::{InputParser, KITTY_ALTERNATE_KEYS, KITTY_DISAMBIGUATE, KITTY_EVENT_TYPES, TerminalInput};
 use super::message::{AppMessage, ExitCause};
 
 /// Enters the alternate screen, hides the cursor, switches bracketed paste on, asks for reports when the terminal gets the
@@ -113,7 +113,7 @@ fn set_key_flags(flags: u32) -> Vec<u8> {
 /// 1.25, it reports a character that AltGr types as Alt with another key (microsoft/terminal issue 19977). It reports
 /// releases all the same.
 fn key_flags(is_windows_terminal: bool, reports_releases: bool) -> u32 {
-    let rest = if is_windows_terminal { 0 } else { KITTY_DISAMBIGUATE };
+    let rest = if is_windows_terminal { 0 } else { KITTY_DISAMBIGUATE | KITTY_ALTERNATE_KEYS };
     if reports_releases { rest | KITTY_EVENT_TYPES } else { rest }
 }
 
@@ -593,7 +593,7 @@ mod tests {
 
     #[test]
     fn windows_terminal_gets_the_key_protocol_only_while_releases_are_needed() {
-        assert_eq!(push_key_protocol(false), b"\x1b[>3u\x1b[?u\x1b[=1;1u");
+        assert_eq!(push_key_protocol(false), b"\x1b[>7u\x1b[?u\x1b[=5;1u");
         assert_eq!(push_key_protocol(true), b"\x1b[>2u\x1b[?u\x1b[=0;1u");
         for (value, expected) in [(None, false), (Some(""), false), (Some("2c2b8f4e-6a1c"), true)] {
             let variable = |name: &str| value.filter(|_| name == "WT_SESSION").map(str::to_owned);
@@ -606,7 +606,7 @@ mod tests {
         terminal.note_answer(&TerminalInput::AnsweredAll).expect("written");
         assert_eq!(read_written(&mut written), "");
         terminal.report_releases(true).expect("written");
-        assert_eq!(read_written(&mut written), "\x1b[=3;1u");
+        assert_eq!(read_written(&mut written), "\x1b[=7;1u");
         terminal.note_answer(&answer).expect("written");
         assert_eq!(read_written(&mut written), "\x1b[=2;1u");
         terminal.note_answer(&answer).expect("written");
