@@ -35,6 +35,7 @@ mod notification;
 pub(crate) mod page_data;
 mod page_loader;
 mod pages;
+mod passthrough;
 pub mod request_counter;
 mod run_label;
 mod runner_requests;
@@ -56,8 +57,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossterm::Command as _;
-use crossterm::clipboard::CopyToClipboard;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
 pub use draw::draw;
@@ -66,6 +65,7 @@ pub use screen::Screen;
 pub use update::update;
 
 use app::{App, AppOptions, MotionMode, RunBudget, SessionInfo, TurnLimits};
+use clipboard::encode_clipboard;
 use custom_commands::{CommandCall, ask_for_enter, run_in_terminal};
 use diff::DiffOptions;
 use finding_order::FindingArrangement;
@@ -513,7 +513,14 @@ impl EventLoop {
                     }
                 }
                 AppCommand::SetMouse(on) => self.terminal.set_mouse(on)?,
-                AppCommand::CopyToTerminal(text) => self.terminal.write(encode_clipboard(&text).as_bytes())?,
+                AppCommand::CopyToTerminal(text) => {
+                    let variable = |name: &str| std::env::var(name).ok();
+                    self.terminal.write(encode_clipboard(&text, variable).as_bytes())?;
+                    // Over SSH it is not known that GNU screen runs around this, which prints a long text.
+                    if variable("TERM").is_some_and(|term| term.starts_with("screen")) {
+                        self.screen.invalidate();
+                    }
+                }
                 AppCommand::Edit { path, line } => {
                     let edited = self.open_editor(&path, line)?;
                     return self.handle_message(AppMessage::Edited(edited));
@@ -590,14 +597,6 @@ impl EventLoop {
         let now = self.clock.now().as_millisecond();
         let _ = update(&mut self.app, now, AppMessage::Resized { columns, rows });
     }
-}
-
-/// Encodes text for the terminal's clipboard as an OSC 52 sequence.
-fn encode_clipboard(text: &str) -> String {
-    let mut bytes = String::new();
-    // Writing to memory does not fail.
-    let _ = CopyToClipboard::to_clipboard_from(text).write_ansi(&mut bytes);
-    bytes
 }
 
 #[cfg(test)]
