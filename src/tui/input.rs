@@ -128,12 +128,17 @@ const WINDOWS_TERMINAL_ATTRIBUTES: &str = "?61;4;6;7;14;21;22;23;24;28;32;42";
 
 /// Longest buffered sequence, in bytes; longer sequences are dropped.
 const MAX_SEQUENCE_BYTES: usize = 4096;
+/// Pauses after which an unfinished sequence is dropped: its end was lost, and it would swallow the keys that follow. With
+/// the pauses of the event source it is half a second, in which also a slow link brings the end.
+const MAX_PAUSES: u8 = 10;
 
 /// Incremental parser; keeps an unfinished sequence until its remaining bytes arrive.
 #[derive(Debug, Default)]
 pub struct InputParser {
     pending: Vec<u8>,
     paste: Option<Vec<u8>>,
+    /// Pauses since the last bytes.
+    pauses: u8,
 }
 
 enum ParseStep {
@@ -144,13 +149,15 @@ enum ParseStep {
 }
 
 impl InputParser {
-    /// Returns true if a sequence is unfinished. A lone Esc also counts until [`InputParser::flush`].
+    /// Returns true if a sequence is unfinished, so that [`InputParser::flush`] must follow a pause. A lone Esc also counts
+    /// until then, and a paste never does.
     pub fn has_pending_bytes(&self) -> bool {
-        !self.pending.is_empty()
+        self.paste.is_none() && !self.pending.is_empty()
     }
 
     /// Parses the bytes that arrived and appends the input to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<TerminalInput>) {
+        self.pauses = 0;
         self.pending.extend_from_slice(bytes);
         let pending = std::mem::take(&mut self.pending);
         let mut rest = pending.as_slice();
@@ -191,9 +198,10 @@ impl InputParser {
         }
     }
 
-    /// Ends the wait after a pause: a lone pending Esc byte becomes the Esc key.
+    /// Ends the wait after a pause without bytes: a lone pending Esc byte becomes the Esc key, and another unfinished
+    /// sequence is dropped after ten pauses.
     pub fn flush(&mut self, out: &mut Vec<TerminalInput>) {
-        if self.paste.is_some() {
+        if !self.has_pending_bytes() {
             return;
         }
         if self.pending.first() == Some(&0x1b) && self.pending.len() <= 2 {
@@ -205,6 +213,12 @@ impl InputParser {
             } else if !rest.is_empty() {
                 out.push(TerminalInput::Key(KeyEvent::plain(KeyCode::Esc)));
             }
+            return;
+        }
+        self.pauses += 1;
+        if self.pauses >= MAX_PAUSES {
+            self.pending.clear();
+            self.pauses = 0;
         }
     }
 }
@@ -528,6 +542,38 @@ mod tests {
         ] {
             assert_eq!(read(&[bytes]), keys(expected), "{:?}", String::from_utf8_lossy(bytes));
         }
+    }
+
+    #[test]
+    fn a_sequence_without_an_end_swallows_no_key_after_a_while() {
+        for unfinished in [&b"\x1b[1;"[..], b"\x1b]11;rgb:00", b"\x1bP+r", b"\x1b[M *", b"\x1b\x1b[3", b"\xe6\xbc"] {
+            let name = String::from_utf8_lossy(unfinished);
+            let (mut parser, mut out) = (InputParser::default(), Vec::new());
+            parser.feed(unfinished, &mut out);
+            out.clear();
+            for pause in 1..MAX_PAUSES {
+                parser.flush(&mut out);
+                assert!(parser.has_pending_bytes(), "{name:?} after {pause} pauses");
+            }
+            parser.flush(&mut out);
+            assert!(!parser.has_pending_bytes(), "{name:?}");
+            parser.feed(b"j", &mut out);
+            assert_eq!(out, keys("j"), "{name:?}");
+        }
+        // Bytes begin the wait anew.
+        let (mut parser, mut out) = (InputParser::default(), Vec::new());
+        for bytes in [&b"\x1b[1;"[..], b"5", b"C"] {
+            parser.feed(bytes, &mut out);
+            (1..MAX_PAUSES).for_each(|_| parser.flush(&mut out));
+        }
+        assert_eq!(out, keys("Ctrl-Right"));
+        // A paste takes as long as it takes.
+        let (mut parser, mut out) = (InputParser::default(), Vec::new());
+        parser.feed(b"\x1b[200~a\x1b[20", &mut out);
+        assert!(!parser.has_pending_bytes());
+        (0..=MAX_PAUSES).for_each(|_| parser.flush(&mut out));
+        parser.feed(b"1~", &mut out);
+        assert_eq!(out, [TerminalInput::Paste("a".to_owned())]);
     }
 
     #[test]

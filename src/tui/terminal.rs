@@ -42,7 +42,7 @@ const BACKGROUND_QUERY: &[u8] = b"\x1b]11;?\x1b\\";
 const TMUX_BACKGROUND_QUERY: &[u8] = b"\x1bPtmux;\x1b\x1b]11;?\x1b\x1b\\\x1b\\";
 /// The query for the terminal in which GNU screen runs. It ends with BEL, because ST would end what screen passes on.
 const SCREEN_BACKGROUND_QUERY: &[u8] = b"\x1bP\x1b]11;?\x07\x1b\\";
-/// Time without further bytes after which a lone Esc byte is the Esc key. As long as in Neovim (`ttimeoutlen`): over a slow
+/// Pause without further bytes after which a lone Esc byte is the Esc key. As long as in Neovim (`ttimeoutlen`): over a slow
 /// link, the bytes of an arrow may come one by one.
 const ESC_TIMEOUT: Duration = Duration::from_millis(50);
 
@@ -358,6 +358,8 @@ pub struct EventSource {
     wake: PipeReader,
     messages: Receiver<AppMessage>,
     parser: InputParser,
+    /// Time of the last bytes of the terminal, or of the end of the last pause without some.
+    quiet_since: Instant,
     ready: VecDeque<AppMessage>,
     /// Set as soon as an interrupt arrives, before its message does.
     is_interrupted: Arc<AtomicBool>,
@@ -384,8 +386,15 @@ impl EventSource {
         for signal in [SIGINT, SIGQUIT] {
             signal_hook::flag::register(signal, Arc::clone(&is_interrupted))?;
         }
-        let (parser, ready) = (InputParser::default(), VecDeque::new());
-        let events = Self { tty, wake: reader, messages, parser, ready, is_interrupted };
+        let events = Self {
+            tty,
+            wake: reader,
+            messages,
+            parser: InputParser::default(),
+            quiet_since: Instant::now(),
+            ready: VecDeque::new(),
+            is_interrupted,
+        };
         Ok((events, MessageSender { sender, wake: Arc::new(writer) }))
     }
 
@@ -401,21 +410,23 @@ impl EventSource {
             if let Some(message) = self.try_next() {
                 return Some(message);
             }
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let timeout = if self.parser.has_pending_bytes() {
-                Some(left.map_or(ESC_TIMEOUT, |left| left.min(ESC_TIMEOUT)))
-            } else {
-                left
-            };
-            let timeout = timeout.and_then(|time| rustix::fs::Timespec::try_from(time).ok());
+            let pause_end = self.parser.has_pending_bytes().then(|| self.quiet_since + ESC_TIMEOUT);
+            let until = deadline.into_iter().chain(pause_end).min();
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let timeout = left.and_then(|left| rustix::fs::Timespec::try_from(left).ok());
             let mut waiting = [PollFd::new(&self.tty, PollFlags::IN), PollFd::new(&self.wake, PollFlags::IN)];
             match poll(&mut waiting, timeout.as_ref()) {
-                Ok(0) if self.parser.has_pending_bytes() => {
-                    let mut inputs = Vec::new();
-                    self.parser.flush(&mut inputs);
-                    self.ready.extend(inputs.into_iter().map(AppMessage::Input));
+                Ok(0) => {
+                    let now = Instant::now();
+                    if pause_end.is_some_and(|end| end <= now) {
+                        let mut inputs = Vec::new();
+                        self.parser.flush(&mut inputs);
+                        self.quiet_since = now;
+                        self.ready.extend(inputs.into_iter().map(AppMessage::Input));
+                    } else if deadline.is_some_and(|deadline| deadline <= now) {
+                        return None;
+                    }
                 }
-                Ok(0) => return None,
                 Ok(_) => {
                     let (typed, woken) = (!waiting[0].revents().is_empty(), !waiting[1].revents().is_empty());
                     if woken {
@@ -498,6 +509,7 @@ impl EventSource {
             let mut bytes = [0; 4096];
             match has_input.then(|| self.tty.read(&mut bytes)) {
                 Some(Ok(read)) if read > 0 => {
+                    self.quiet_since = Instant::now();
                     self.parser.feed(&bytes[..read], inputs);
                     if inputs.iter().any(TerminalInput::ends_answers) {
                         return;
@@ -514,6 +526,7 @@ impl EventSource {
         match self.tty.read(&mut bytes) {
             Ok(n) if n > 0 => {
                 let mut inputs = Vec::new();
+                self.quiet_since = Instant::now();
                 self.parser.feed(&bytes[..n], &mut inputs);
                 self.ready.extend(inputs.into_iter().map(AppMessage::Input));
             }
@@ -526,6 +539,7 @@ impl EventSource {
 
 #[cfg(test)]
 mod tests {
+    use super::super::input::{KeyCode, KeyEvent};
     use super::*;
 
     /// Creates an event source whose terminal is a pipe.
@@ -541,6 +555,7 @@ mod tests {
             wake,
             messages,
             parser: InputParser::default(),
+            quiet_since: Instant::now(),
             ready: VecDeque::new(),
             is_interrupted: Arc::new(AtomicBool::new(false)),
         };
@@ -566,6 +581,35 @@ mod tests {
         assert_eq!(events.tty.read(&mut left).expect("read"), 3);
         // A terminal that never answers is not waited for any longer than that.
         assert_eq!(events.drain_answers(Instant::now()), []);
+    }
+
+    #[test]
+    fn an_unfinished_sequence_holds_up_no_tick_and_esc_waits_for_its_own_pause() {
+        for unfinished in ["\x1b", "\x1b[1;", "\x1b]11;rgb:00", "\x1b[200~a\x1b[20"] {
+            let (mut events, mut typed, _mailbox) = piped();
+            typed.write_all(unfinished.as_bytes()).expect("written");
+            let began = Instant::now();
+            let next = events.wait_next(Some(Duration::ZERO));
+            // Reading may take longer than the pause on a busy machine.
+            assert!(next.is_none() || began.elapsed() >= ESC_TIMEOUT, "{unfinished:?}: {next:?}");
+        }
+        let (mut events, mut typed, _mailbox) = piped();
+        typed.write_all(b"\x1b").expect("written");
+        let began = Instant::now();
+        let next_key = |events: &mut EventSource| match events.wait_next(Some(Duration::from_secs(3_600))) {
+            Some(AppMessage::Input(TerminalInput::Key(key))) => key,
+            other => panic!("{other:?} is no key"),
+        };
+        assert_eq!(next_key(&mut events), KeyEvent::plain(KeyCode::Esc));
+        assert!(began.elapsed() >= ESC_TIMEOUT);
+        // A sequence without an end is dropped.
+        typed.write_all(b"\x1b[1;").expect("written");
+        assert!(events.wait_next(Some(Duration::ZERO)).is_none());
+        while events.parser.has_pending_bytes() {
+            assert!(events.wait_next(Some(ESC_TIMEOUT)).is_none());
+        }
+        typed.write_all(b"j").expect("written");
+        assert_eq!(next_key(&mut events), KeyEvent::plain(KeyCode::Char('j')));
     }
 
     /// Creates a terminal whose output is a pipe.
