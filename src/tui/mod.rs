@@ -25,6 +25,7 @@ pub mod finding_order;
 pub mod glyphs;
 mod highlight;
 pub mod input;
+mod interrupts;
 pub mod keymap;
 mod layout;
 mod line_edit;
@@ -69,6 +70,7 @@ use clipboard::encode_clipboard;
 use custom_commands::{CommandCall, ask_for_enter, run_in_terminal};
 use diff::DiffOptions;
 use finding_order::FindingArrangement;
+use interrupts::Interrupts;
 use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
 use notification::encode_notification;
@@ -175,7 +177,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     };
     terminal.end_queries(&query)?;
     let (events, mailbox) = EventSource::new()?;
-    listen_to_signals(mailbox.clone())?;
+    listen_to_signals(events.interrupts(), mailbox.clone())?;
     let root = services.repo.root();
     let (store, notify) = (services.store.clone(), services.settings.notify);
     let repo = Repo::discover(&root).ok();
@@ -407,21 +409,21 @@ fn should_query_background(app: &App) -> bool {
     app.display.themes.has_colors() && term != "linux"
 }
 
-fn listen_to_signals(mailbox: MessageSender) -> io::Result<()> {
+fn listen_to_signals(interrupts: Interrupts, mailbox: MessageSender) -> io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGWINCH, SIGCONT])?;
     std::thread::Builder::new().name(format!("{}signals", effects::WORKER)).spawn(move || {
         for signal in signals.forever() {
-            let message = match signal {
+            let sent = match signal {
                 SIGWINCH => {
                     let (columns, rows) = Terminal::size();
-                    AppMessage::Resized { columns, rows }
+                    mailbox.send(AppMessage::Resized { columns, rows })
                 }
-                SIGCONT => AppMessage::Continued,
-                SIGHUP => AppMessage::Ended(ExitCause::HungUp),
-                SIGINT | SIGQUIT => AppMessage::Ended(ExitCause::Interrupted),
-                _ => AppMessage::Ended(ExitCause::Terminated),
+                SIGCONT => mailbox.send(AppMessage::Continued),
+                SIGHUP => mailbox.send(AppMessage::Ended(ExitCause::HungUp)),
+                SIGINT | SIGQUIT => interrupts.tell(&mailbox),
+                _ => mailbox.send(AppMessage::Ended(ExitCause::Terminated)),
             };
-            if mailbox.send(message).is_err() {
+            if sent.is_err() {
                 return;
             }
         }

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::event::{PollFd, PollFlags, poll};
-use signal_hook::consts::{SIGINT, SIGQUIT};
 
 use super::input::{InputParser, KITTY_ALTERNATE_KEYS, KITTY_DISAMBIGUATE, KITTY_EVENT_TYPES, TerminalInput};
+use super::interrupts::Interrupts;
 use super::message::{AppMessage, ExitCause};
 
 /// Enters the alternate screen, hides the cursor, switches bracketed paste on, asks for reports when the terminal gets the
@@ -361,12 +361,8 @@ pub struct EventSource {
     /// Time of the last bytes of the terminal, or of the end of the last pause without some.
     quiet_since: Instant,
     ready: VecDeque<AppMessage>,
-    /// Set as soon as an interrupt arrives, before its message does.
-    is_interrupted: Arc<AtomicBool>,
+    interrupts: Interrupts,
 }
-
-/// Longest wait for the message of an interrupt that has arrived: the thread that sends it has to run.
-const MAX_INTERRUPT_WAIT: Duration = Duration::from_secs(1);
 
 impl EventSource {
     /// Creates the event source and a sender for its messages.
@@ -382,10 +378,6 @@ impl EventSource {
         }
         let (sender, messages) = channel();
         let tty = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let is_interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGQUIT] {
-            signal_hook::flag::register(signal, Arc::clone(&is_interrupted))?;
-        }
         let events = Self {
             tty,
             wake: reader,
@@ -393,9 +385,14 @@ impl EventSource {
             parser: InputParser::default(),
             quiet_since: Instant::now(),
             ready: VecDeque::new(),
-            is_interrupted,
+            interrupts: Interrupts::listen()?,
         };
         Ok((events, MessageSender { sender, wake: Arc::new(writer) }))
+    }
+
+    /// Returns the interrupts, of which the thread of signals tells.
+    pub fn interrupts(&self) -> Interrupts {
+        self.interrupts.clone()
     }
 
     /// Returns a message that is already available, without waiting.
@@ -444,23 +441,22 @@ impl EventSource {
 
     /// Drops the interrupts that have arrived: a program in front of the cockpit got them, too, and they were for it.
     pub fn forget_interrupts(&mut self) {
-        let is_interrupt = |message: &AppMessage| matches!(message, AppMessage::Ended(ExitCause::Interrupted));
-        self.take_messages();
-        let deadline = Instant::now() + MAX_INTERRUPT_WAIT;
-        let is_awaited = self.is_interrupted.swap(false, Ordering::SeqCst);
-        while is_awaited && !self.ready.iter().any(is_interrupt) && Instant::now() < deadline {
-            let left = rustix::fs::Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok();
-            let _ = poll(&mut [PollFd::new(&self.wake, PollFlags::IN)], left.as_ref());
+        let interrupts = self.interrupts.clone();
+        interrupts.forget(|| {
             self.take_messages();
-        }
-        self.ready.retain(|message| !is_interrupt(message));
+            self.ready.retain(|message| !matches!(message, AppMessage::Ended(ExitCause::Interrupted)));
+        });
     }
 
-    /// Waits for a line of the terminal outside raw mode, or for the end of the cockpit. The line is dropped.
+    /// Waits for a line of the terminal outside raw mode, or for the end of the cockpit, which becomes the next message. The
+    /// line is dropped.
     pub fn wait_for_line(&mut self) {
         loop {
             self.take_messages();
-            if self.ready.iter().any(|message| matches!(message, AppMessage::Ended(_))) {
+            let end = self.ready.iter().position(|message| matches!(message, AppMessage::Ended(_)));
+            if let Some(end) = end.and_then(|end| self.ready.remove(end)) {
+                // No message before it may open a program.
+                self.ready.push_front(end);
                 return;
             }
             let mut waiting = [PollFd::new(&self.tty, PollFlags::IN), PollFd::new(&self.wake, PollFlags::IN)];
@@ -557,7 +553,7 @@ mod tests {
             parser: InputParser::default(),
             quiet_since: Instant::now(),
             ready: VecDeque::new(),
-            is_interrupted: Arc::new(AtomicBool::new(false)),
+            interrupts: Interrupts::default(),
         };
         (events, typed, MessageSender { sender, wake: Arc::new(woken) })
     }
@@ -667,16 +663,58 @@ mod tests {
         events.forget_interrupts();
         assert!(matches!(events.try_next(), Some(AppMessage::Ended(ExitCause::Terminated))));
         assert!(events.try_next().is_none());
-        // The signal is there before its message.
-        events.is_interrupted.store(true, Ordering::SeqCst);
-        let late = thread::spawn(move || mailbox.send(AppMessage::Ended(ExitCause::Interrupted)).map(|()| mailbox));
-        events.forget_interrupts();
-        assert!(events.try_next().is_none());
-        let mailbox = late.join().expect("sent").expect("sent");
-        // At the question after the program, one ends the wait.
+        // At the question after the program, one ends the wait, and nothing else comes before that.
+        mailbox.send(AppMessage::Resumed).expect("sent");
         mailbox.send(AppMessage::Ended(ExitCause::Interrupted)).expect("sent");
         events.wait_for_line();
         assert!(matches!(events.try_next(), Some(AppMessage::Ended(ExitCause::Interrupted))));
+        assert!(matches!(events.try_next(), Some(AppMessage::Resumed)));
+    }
+
+    #[test]
+    fn an_interrupt_is_told_once_and_only_if_it_came_after_those_that_are_forgotten() {
+        // s: a signal; t: the thread of signals tells; f: a program has ended; r: the loop has read a message of the store.
+        for (steps, expected) in [
+            ("st", 1),
+            ("stst", 2),
+            ("sstt", 1),
+            ("stt", 1),
+            ("t", 0),
+            ("stf", 0),
+            ("sft", 0),
+            ("sstft", 0),
+            ("sfst", 1),
+            ("sfstt", 1),
+            ("stfst", 1),
+            ("srtfst", 1),
+            ("sftfst", 1),
+        ] {
+            let (mut events, _typed, mailbox) = piped();
+            let interrupts = events.interrupts();
+            for step in steps.chars() {
+                match step {
+                    's' => interrupts.raise(),
+                    't' => interrupts.tell(&mailbox).expect("the loop runs"),
+                    'r' => {
+                        mailbox.send(AppMessage::Tick).expect("sent");
+                        assert!(matches!(events.try_next(), Some(AppMessage::Tick)));
+                    }
+                    _ => events.forget_interrupts(),
+                }
+            }
+            let told = std::iter::from_fn(|| events.try_next());
+            let told = told.filter(|message| matches!(message, AppMessage::Ended(ExitCause::Interrupted)));
+            assert_eq!(told.count(), expected, "{steps}");
+        }
+    }
+
+    #[test]
+    fn forgetting_interrupts_waits_for_nothing() {
+        let (mut events, _typed, _mailbox) = piped();
+        events.interrupts().raise();
+        let began = Instant::now();
+        events.forget_interrupts();
+        assert!(began.elapsed() < Duration::from_millis(500), "no message is awaited");
     }
 
     #[test]
