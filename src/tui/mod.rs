@@ -74,7 +74,7 @@ use interrupts::Interrupts;
 use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
 use notification::encode_notification;
-use terminal::{EventSource, MessageSender, Terminal};
+use terminal::{EventSource, MessageSender, Terminal, TerminalQuery};
 use theme::{Background, ColorDepth, Theme, ThemeChoice, ThemeName};
 
 use crate::config::{
@@ -173,7 +173,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     terminal.enter_alternate_screen(screen.draw_frame(|buffer| draw(&app, buffer)))?;
     let query = match should_query_background(&app) {
         true => terminal::background_query(|name| std::env::var(name).ok()),
-        false => Vec::new(),
+        false => TerminalQuery::default(),
     };
     terminal.end_queries(&query)?;
     let (events, mailbox) = EventSource::new()?;

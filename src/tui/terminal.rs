@@ -40,8 +40,9 @@ const BACKGROUND_QUERY: &[u8] = b"\x1b]11;?\x1b\\";
 /// The query for the terminal in which tmux runs. tmux passes it on if `allow-passthrough` is on; a tmux that knows the
 /// colour answers the plain query itself.
 const TMUX_BACKGROUND_QUERY: &[u8] = b"\x1bPtmux;\x1b\x1b]11;?\x1b\x1b\\\x1b\\";
-/// The query for the terminal in which GNU screen runs. It ends with BEL, because ST would end what screen passes on.
-const SCREEN_BACKGROUND_QUERY: &[u8] = b"\x1bP\x1b]11;?\x07\x1b\\";
+/// The query for the terminal in which GNU screen runs. It ends with BEL, because ST would end what screen passes on. An
+/// [`ATTRIBUTES_QUERY`] for that terminal follows: screen answers its own at once, before this answer comes.
+const SCREEN_BACKGROUND_QUERY: &[u8] = b"\x1bP\x1b]11;?\x07\x1b\\\x1bP\x1b[c\x1b\\";
 /// Pause without further bytes after which a lone Esc byte is the Esc key. As long as in Neovim (`ttimeoutlen`): over a slow
 /// link, the bytes of an arrow may come one by one.
 const ESC_TIMEOUT: Duration = Duration::from_millis(50);
@@ -65,18 +66,26 @@ pub fn choose_mouse(on: bool) {
     HAS_MOUSE.store(on, Ordering::SeqCst);
 }
 
-/// Returns the bytes that ask for the background colour, also of the terminal around tmux or GNU screen.
-pub fn background_query(variable: impl Fn(&str) -> Option<String>) -> Vec<u8> {
+/// Query to the terminal.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct TerminalQuery {
+    bytes: Vec<u8>,
+    /// Number of [`ATTRIBUTES_QUERY`] in the bytes.
+    attributes_queries: u32,
+}
+
+/// Returns the query for the background colour, also of the terminal around tmux or GNU screen.
+pub fn background_query(variable: impl Fn(&str) -> Option<String>) -> TerminalQuery {
     let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
     let term = variable("TERM").unwrap_or_default();
-    let through = if is_set("TMUX") || term.starts_with("tmux") {
-        TMUX_BACKGROUND_QUERY
+    let (through, attributes_queries) = if is_set("TMUX") || term.starts_with("tmux") {
+        (TMUX_BACKGROUND_QUERY, 0)
     } else if is_set("STY") || term.starts_with("screen") {
-        SCREEN_BACKGROUND_QUERY
+        (SCREEN_BACKGROUND_QUERY, 1)
     } else {
-        b""
+        (&b""[..], 0)
     };
-    [BACKGROUND_QUERY, through].concat()
+    TerminalQuery { bytes: [BACKGROUND_QUERY, through].concat(), attributes_queries }
 }
 
 /// Returns the bytes that give the terminal back.
@@ -232,7 +241,7 @@ impl Terminal {
         self.reports_releases = false;
         self.reacquired_at = Some(Instant::now());
         self.write(&enter_sequence(self.is_windows_terminal))?;
-        self.end_queries(b"")
+        self.end_queries(&TerminalQuery::default())
     }
 
     /// Sends a query, and one whose answer comes after those to all others, if there are any.
@@ -240,16 +249,16 @@ impl Terminal {
     /// # Errors
     ///
     /// Returns an error if the terminal cannot be written.
-    pub fn end_queries(&mut self, query: &[u8]) -> io::Result<()> {
-        if query.is_empty() && !HAS_KEY_PROTOCOL.load(Ordering::SeqCst) {
+    pub fn end_queries(&mut self, query: &TerminalQuery) -> io::Result<()> {
+        if query.bytes.is_empty() && !HAS_KEY_PROTOCOL.load(Ordering::SeqCst) {
             return Ok(());
         }
-        self.open_queries += 1;
+        self.open_queries += query.attributes_queries + 1;
         self.queried_at = Some(Instant::now());
-        self.write(&[query, ATTRIBUTES_QUERY].concat())
+        self.write(&[query.bytes.as_slice(), ATTRIBUTES_QUERY].concat())
     }
 
-    /// Notes the answer to the oldest of the queries that [`Terminal::end_queries`] has ended. Sets the flags of keys again
+    /// Notes an answer to one of the [`ATTRIBUTES_QUERY`] that [`Terminal::end_queries`] has sent. Sets the flags of keys again
     /// if it says that this is Windows Terminal.
     ///
     /// # Errors
@@ -722,16 +731,41 @@ mod tests {
         let query = |pairs: &[(&str, &str)]| {
             background_query(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned()))
         };
-        let plain = b"\x1b]11;?\x1b\\".to_vec();
-        for (pairs, through) in [
-            (&[("TERM", "xterm-256color")][..], &b""[..]),
-            (&[("TERM", "tmux-256color"), ("TMUX", "/tmp/tmux-1/default,1,0")], TMUX_BACKGROUND_QUERY),
+        for (pairs, through, attributes_queries) in [
+            (&[("TERM", "xterm-256color")][..], &b""[..], 0),
+            (&[("TERM", "tmux-256color"), ("TMUX", "/tmp/tmux-1/default,1,0")], TMUX_BACKGROUND_QUERY, 0),
             // tmux with the terminal type of screen, also over SSH, where its variable does not arrive.
-            (&[("TERM", "screen-256color"), ("TMUX", "/tmp/x,1,0"), ("STY", "")], TMUX_BACKGROUND_QUERY),
-            (&[("TERM", "screen-256color"), ("STY", "1.pts-0.host")], SCREEN_BACKGROUND_QUERY),
-            (&[("TERM", "screen")], SCREEN_BACKGROUND_QUERY),
+            (&[("TERM", "screen-256color"), ("TMUX", "/tmp/x,1,0"), ("STY", "")], TMUX_BACKGROUND_QUERY, 0),
+            (&[("TERM", "screen-256color"), ("STY", "1.pts-0.host")], SCREEN_BACKGROUND_QUERY, 1),
+            (&[("TERM", "screen")], SCREEN_BACKGROUND_QUERY, 1),
         ] {
-            assert_eq!(query(pairs), [&plain[..], through].concat(), "{pairs:?}");
+            let bytes = [BACKGROUND_QUERY, through].concat();
+            let asked = bytes.windows(ATTRIBUTES_QUERY.len()).filter(|part| *part == ATTRIBUTES_QUERY).count();
+            assert_eq!(asked, attributes_queries as usize, "{pairs:?}");
+            assert_eq!(query(pairs), TerminalQuery { bytes, attributes_queries }, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn behind_gnu_screen_its_own_answer_is_not_the_last_one() {
+        let variable = |name: &str| (name == "STY").then(|| "1.pts-0.host".to_owned());
+        // The answers of screen and of the terminal come one by one, or at once.
+        for answers in [
+            &["\x1b[?1;2c", "\x1b]11;rgb:ff/ff/ff\x07\x1b[?62;22c"][..],
+            &["\x1b[?1;2c\x1b]11;rgb:ff/ff/ff\x07\x1b[?62c"],
+        ] {
+            let (mut terminal, _written) = piped_terminal();
+            let (mut events, mut typed, _mailbox) = piped();
+            terminal.end_queries(&background_query(variable)).expect("written");
+            for answer in answers {
+                assert!(terminal.open_queries > 0, "an answer is to come");
+                typed.write_all(answer.as_bytes()).expect("written");
+                for answer in events.drain_answers(Instant::now() + Duration::from_secs(3_600)) {
+                    terminal.note_answer(&answer).expect("written");
+                }
+            }
+            assert_eq!(terminal.open_queries, 0, "{answers:?}");
+            assert!(matches!(events.try_next(), Some(AppMessage::Input(TerminalInput::Background([255, 255, 255])))));
         }
     }
 }
