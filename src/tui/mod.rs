@@ -163,9 +163,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     terminal::restore_on_panic();
     let mut terminal = Terminal::acquire()?;
     let mut screen = Screen::new(columns, rows);
-    if std::env::var("TERM").is_ok_and(|term| term.starts_with("screen")) {
-        screen.avoid_italics();
-    }
+    screen.avoid_attributes(screen::find_missing_attributes(|name| std::env::var(name).ok()));
     if app.display.plain {
         screen.write_whole_rows();
     }
@@ -256,7 +254,7 @@ fn load_options(services: &Services, keymap: Keymap, (columns, rows): (u16, u16)
 /// Returns false on the Linux console, whose fonts have 256 or 512 characters, and if the locale of the environment has another
 /// encoding than UTF-8. Without a locale, the terminal is taken to show Unicode, as nearly all do.
 pub fn can_show_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
-    if variable("TERM").is_some_and(|term| term == "linux") {
+    if variable("TERM").is_some_and(|term| is_linux_console(&term)) {
         return false;
     }
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| variable(name).filter(|it| !it.is_empty()));
@@ -264,6 +262,11 @@ pub fn can_show_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
         let locale = locale.to_ascii_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
     })
+}
+
+/// Returns true for the terminal type of the Linux console, also in GNU screen, which writes its own name in front of it.
+fn is_linux_console(term: &str) -> bool {
+    term == "linux" || term.ends_with(".linux")
 }
 
 /// Returns the names of the reviewers that are models: analyzer and agents answer no questions.
@@ -406,7 +409,7 @@ fn load_own_theme(paths: &Paths, name: &str, base: ThemeName) -> Result<Option<S
 fn should_query_background(app: &App) -> bool {
     let term = std::env::var("TERM").unwrap_or_default();
     // Another theme may be chosen later.
-    app.display.themes.has_colors() && term != "linux"
+    app.display.themes.has_colors() && !is_linux_console(&term)
 }
 
 fn listen_to_signals(interrupts: Interrupts, mailbox: MessageSender) -> io::Result<()> {
@@ -609,6 +612,8 @@ mod locale_tests {
             (&[][..], true),
             (&[("LANG", "de_DE.UTF-8")], true),
             (&[("LANG", "de_DE.UTF-8"), ("TERM", "linux")], false),
+            (&[("LANG", "de_DE.UTF-8"), ("TERM", "screen.linux"), ("STY", "1.tty1.host")], false),
+            (&[("LANG", "de_DE.UTF-8"), ("TERM", "screen.xterm-256color")], true),
             (&[("LANG", "C.utf8")], true),
             (&[("LANG", "C")], false),
             (&[("LANG", "de_DE.ISO-8859-1")], false),
