@@ -20,6 +20,7 @@ use crate::report::{TextOptions, TextStyle, json};
 use crate::reviewers::analyzer::limits::Limits;
 use crate::runner::open_store;
 use crate::tui;
+use crate::tui::theme::ColorDepth;
 
 mod reviewers;
 
@@ -295,10 +296,11 @@ fn judge_terminal() -> (CheckStatus, String) {
     }
     let size =
         crossterm::terminal::size().map_or("unknown size".to_owned(), |(columns, rows)| format!("{columns}x{rows}"));
-    let colors = match read_variable("COLORTERM").as_deref() {
-        Some("truecolor" | "24bit") => "24-bit colours",
-        _ if term.contains("256color") => "256 colours",
-        _ => "16 colours",
+    let colors = match ColorDepth::detect(read_variable) {
+        ColorDepth::TrueColor => "24-bit colours",
+        ColorDepth::Indexed256 => "256 colours",
+        ColorDepth::Ansi16 => "16 colours",
+        ColorDepth::None => "no colours",
     };
     let utf8 =
         ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| read_variable(name).filter(|value| !value.is_empty()));

@@ -7,6 +7,12 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crossterm::Command as _;
+use crossterm::clipboard::CopyToClipboard;
+
+use super::passthrough::wrap_for_screen;
+use super::terminal::is_gnu_screen;
+
 /// Time that a program may take. Not from the literature: they need milliseconds; a person waits for the answer.
 const MAX_COPY_TIME: Duration = Duration::from_secs(2);
 /// Interval between two checks whether the program has ended.
@@ -37,6 +43,14 @@ pub fn copy_with_program(text: &str, variable: &dyn Fn(&str) -> bool) -> Option<
     usable.filter_map(|program| run(program.words, text)).next()
 }
 
+/// Encodes a text for the clipboard of the terminal as OSC 52, also for the terminal around GNU screen.
+pub fn encode_clipboard(text: &str, variable: impl Fn(&str) -> Option<String>) -> String {
+    let mut sequence = String::new();
+    // Writing to memory does not fail.
+    let _ = CopyToClipboard::to_clipboard_from(text).write_ansi(&mut sequence);
+    if is_gnu_screen(variable) { wrap_for_screen(&sequence) } else { sequence }
+}
+
 /// Runs a program with the text as its input. Returns its name if it ended well in time.
 fn run(words: &'static [&'static str], text: &str) -> Option<&'static str> {
     let (name, arguments) = words.split_first()?;
@@ -64,6 +78,28 @@ fn wait_until(child: &mut Child, deadline: Instant) -> Option<bool> {
             Ok(Some(status)) => return Some(status.success()),
             Ok(None) if Instant::now() < deadline => std::thread::sleep(POLL_INTERVAL),
             Ok(None) | Err(_) => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gnu_screen_hands_a_text_of_any_length_to_its_terminal() {
+        for (bytes, session, pieces) in [
+            (7, None, 0),
+            (3_000, None, 0),
+            (3_000, Some(""), 0),
+            (7, Some("1.pts-0.host"), 1),
+            (3_000, Some("1.pts-0.host"), 9),
+        ] {
+            let variable = |name: &str| session.filter(|_| name == "STY").map(str::to_owned);
+            let sequence = encode_clipboard(&"x".repeat(bytes), variable);
+            assert_eq!(sequence.matches("\x1bP").count(), pieces, "{sequence:?}");
+            assert_eq!(sequence.matches("\x1b]52;c;").count(), 1, "{sequence:?}");
+            assert!(pieces == 0 || sequence.ends_with("\x07\x1b\\"), "{sequence:?}");
         }
     }
 }

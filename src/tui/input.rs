@@ -110,18 +110,35 @@ pub enum TerminalInput {
     /// Reply to the query for the device attributes, which nearly every terminal answers, and in the order of the
     /// queries: no answer to an earlier one follows.
     AnsweredAll,
+    /// The same reply from Windows Terminal.
+    AnsweredByWindowsTerminal,
     /// The terminal has the focus again. Only while it was asked to report it.
     FocusGained,
 }
 
+impl TerminalInput {
+    /// Returns true for the reply to the query for the device attributes, behind which no answer to an earlier query comes.
+    pub fn ends_answers(&self) -> bool {
+        matches!(self, Self::AnsweredAll | Self::AnsweredByWindowsTerminal)
+    }
+}
+
+/// Device attributes of Windows Terminal 1.25, which may be followed by further ones, such as that for the clipboard.
+const WINDOWS_TERMINAL_ATTRIBUTES: &str = "?61;4;6;7;14;21;22;23;24;28;32;42";
+
 /// Longest buffered sequence, in bytes; longer sequences are dropped.
 const MAX_SEQUENCE_BYTES: usize = 4096;
+/// Pauses after which an unfinished sequence is dropped: its end was lost, and it would swallow the keys that follow. With
+/// the pauses of the event source it is half a second, in which also a slow link brings the end.
+const MAX_PAUSES: u8 = 10;
 
 /// Incremental parser; keeps an unfinished sequence until its remaining bytes arrive.
 #[derive(Debug, Default)]
 pub struct InputParser {
     pending: Vec<u8>,
     paste: Option<Vec<u8>>,
+    /// Pauses since the last bytes.
+    pauses: u8,
 }
 
 enum ParseStep {
@@ -132,13 +149,15 @@ enum ParseStep {
 }
 
 impl InputParser {
-    /// Returns true if a sequence is unfinished. A lone Esc also counts until [`InputParser::flush`].
+    /// Returns true if a sequence is unfinished, so that [`InputParser::flush`] must follow a pause. A lone Esc also counts
+    /// until then, and a paste never does.
     pub fn has_pending_bytes(&self) -> bool {
-        !self.pending.is_empty()
+        self.paste.is_none() && !self.pending.is_empty()
     }
 
     /// Parses the bytes that arrived and appends the input to `out`.
     pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<TerminalInput>) {
+        self.pauses = 0;
         self.pending.extend_from_slice(bytes);
         let pending = std::mem::take(&mut self.pending);
         let mut rest = pending.as_slice();
@@ -179,9 +198,10 @@ impl InputParser {
         }
     }
 
-    /// Ends the wait after a pause: a lone pending Esc byte becomes the Esc key.
+    /// Ends the wait after a pause without bytes: a lone pending Esc byte becomes the Esc key, and another unfinished
+    /// sequence is dropped after ten pauses.
     pub fn flush(&mut self, out: &mut Vec<TerminalInput>) {
-        if self.paste.is_some() {
+        if !self.has_pending_bytes() {
             return;
         }
         if self.pending.first() == Some(&0x1b) && self.pending.len() <= 2 {
@@ -193,6 +213,12 @@ impl InputParser {
             } else if !rest.is_empty() {
                 out.push(TerminalInput::Key(KeyEvent::plain(KeyCode::Esc)));
             }
+            return;
+        }
+        self.pauses += 1;
+        if self.pauses >= MAX_PAUSES {
+            self.pending.clear();
+            self.pauses = 0;
         }
     }
 }
@@ -347,7 +373,12 @@ fn parse_csi(bytes: &[u8]) -> ParseStep {
     match (text, last) {
         ("", b'I') => return ParseStep::Consumed(took, Some(TerminalInput::FocusGained)),
         (attributes, b'c') if attributes.starts_with('?') => {
-            return ParseStep::Consumed(took, Some(TerminalInput::AnsweredAll));
+            let further = attributes.strip_prefix(WINDOWS_TERMINAL_ATTRIBUTES);
+            let answer = match further.is_some_and(|further| further.is_empty() || further.starts_with(';')) {
+                true => TerminalInput::AnsweredByWindowsTerminal,
+                false => TerminalInput::AnsweredAll,
+            };
+            return ParseStep::Consumed(took, Some(answer));
         }
         _ => {}
     }
@@ -356,6 +387,8 @@ fn parse_csi(bytes: &[u8]) -> ParseStep {
         return ParseStep::Consumed(took, Some(TerminalInput::Released));
     }
     let number = |index: usize| -> Option<u32> { text.split(';').nth(index)?.split(':').next()?.parse().ok() };
+    let held = number(1).unwrap_or(1).saturating_sub(1);
+    let (shift, alt, ctrl) = (held & 1 != 0, held & 2 != 0, held & 4 != 0);
     let code = match last {
         b'~' => match number(0) {
             Some(1 | 7) => Some(KeyCode::Home),
@@ -375,17 +408,18 @@ fn parse_csi(bytes: &[u8]) -> ParseStep {
                 Some(TerminalInput::Key(KeyEvent { shift: true, ..KeyEvent::plain(KeyCode::Tab) })),
             );
         }
-        b'u' => number(0).and_then(char::from_u32).and_then(key_code_from_codepoint),
+        b'u' => parse_key_field(text.split(';').next().unwrap_or_default(), shift, ctrl || alt),
         last if text.is_empty() || text.starts_with("1;") => {
             key_code_from_final_byte(last).filter(|code| *code != KeyCode::Enter)
         }
         _ => None,
     };
-    let held = number(1).unwrap_or(1).saturating_sub(1);
-    let (shift, alt, ctrl) = (held & 1 != 0, held & 2 != 0, held & 4 != 0);
     let key = code.map(|code| match code {
         // A character contains Shift itself; control characters have none.
-        KeyCode::Char(c) if shift && !ctrl => {
+        KeyCode::Char(c) if ctrl => {
+            KeyEvent { code: KeyCode::Char(c.to_lowercase().next().unwrap_or(c)), shift: false, alt, ctrl }
+        }
+        KeyCode::Char(c) if shift => {
             KeyEvent { code: KeyCode::Char(c.to_uppercase().next().unwrap_or(c)), shift: false, alt, ctrl }
         }
         KeyCode::Char(_) => KeyEvent { code, shift: false, alt, ctrl },
@@ -413,8 +447,24 @@ fn parse_mouse(button: u16, column: u16, row: u16, is_release: bool) -> Option<T
     Some(TerminalInput::Mouse(event))
 }
 
+/// Flag of the kitty keyboard protocol: no key is mistaken for another one.
+pub const KITTY_DISAMBIGUATE: u32 = 1;
 /// Flag of the kitty keyboard protocol: the terminal reports repeated and released keys.
-const KITTY_EVENT_TYPES: u32 = 2;
+pub const KITTY_EVENT_TYPES: u32 = 2;
+/// Flag of the kitty keyboard protocol: the terminal names a key also by what it types with Shift, and by what it types on
+/// an American keyboard.
+pub const KITTY_ALTERNATE_KEYS: u32 = 4;
+
+/// Parses the first field of a key in the kitty keyboard protocol: the code point of the key, that of the key with Shift,
+/// and that of the key in its place on an American keyboard. The last two may be empty or missing.
+fn parse_key_field(field: &str, shift: bool, is_shortcut: bool) -> Option<KeyCode> {
+    let mut codes = field.split(':').map(|code| code.parse().ok().and_then(char::from_u32));
+    let key = codes.next().flatten()?;
+    let (shifted, american) = (codes.next().flatten(), codes.next().flatten());
+    // Whoever types another script presses the key of Ctrl-c by its place.
+    let american = american.filter(|_| is_shortcut && !key.is_ascii());
+    key_code_from_codepoint(american.or(shifted.filter(|_| shift)).unwrap_or(key))
+}
 
 /// Returns the key of a code point in the kitty keyboard protocol, which has code points of its own for the number pad.
 fn key_code_from_codepoint(c: char) -> Option<KeyCode> {
@@ -479,6 +529,11 @@ mod tests {
             // The kitty keyboard protocol: presses, repeats, Shift, Num Lock, the number pad, keys without a meaning.
             (b"\x1b[27;1:1u\x1b[100;5:2u\x1b[120;4u\x1b[13;2u", "Esc Ctrl-d Alt-X Enter"),
             (b"\x1b[99;133u\x1b[1;129A\x1b[57414u\x1b[57400u\x1b[57441;2u", "Ctrl-c Up Enter 1"),
+            // With the key under Shift, and with that of an American keyboard.
+            (b"\x1b[44:60;4u\x1b[45:95;6u\x1b[100:68;6u\x1b[100:68;4u", "Alt-< Ctrl-_ Ctrl-d Alt-D"),
+            (b"\x1b[55:47;6u\x1b[252:220:91;2u\x1b[97::113;5u\x1b[9::9;2u", "Ctrl-/ Ü Ctrl-a Shift-Tab"),
+            (b"\x1b[1089::99;5u\x1b[1089:1057:99;6:2u\x1b[1092:1060:97;4u", "Ctrl-c Ctrl-c Alt-A"),
+            (b"\x1b[1089::99u\x1b[1089:1057:99;2u\x1b[1089:;5u", "с С Ctrl-с"),
             (b"\x1b[>62;22c\x1b[O\xffj", "j"),
             // The Linux console, and strings that were cut off.
             (b"\x1b[[A\x1b[[E\x1b[[Zj", "F1 F5 j"),
@@ -490,18 +545,62 @@ mod tests {
     }
 
     #[test]
+    fn a_sequence_without_an_end_swallows_no_key_after_a_while() {
+        for unfinished in [&b"\x1b[1;"[..], b"\x1b]11;rgb:00", b"\x1bP+r", b"\x1b[M *", b"\x1b\x1b[3", b"\xe6\xbc"] {
+            let name = String::from_utf8_lossy(unfinished);
+            let (mut parser, mut out) = (InputParser::default(), Vec::new());
+            parser.feed(unfinished, &mut out);
+            out.clear();
+            for pause in 1..MAX_PAUSES {
+                parser.flush(&mut out);
+                assert!(parser.has_pending_bytes(), "{name:?} after {pause} pauses");
+            }
+            parser.flush(&mut out);
+            assert!(!parser.has_pending_bytes(), "{name:?}");
+            parser.feed(b"j", &mut out);
+            assert_eq!(out, keys("j"), "{name:?}");
+        }
+        // Bytes begin the wait anew.
+        let (mut parser, mut out) = (InputParser::default(), Vec::new());
+        for bytes in [&b"\x1b[1;"[..], b"5", b"C"] {
+            parser.feed(bytes, &mut out);
+            (1..MAX_PAUSES).for_each(|_| parser.flush(&mut out));
+        }
+        assert_eq!(out, keys("Ctrl-Right"));
+        // A paste takes as long as it takes.
+        let (mut parser, mut out) = (InputParser::default(), Vec::new());
+        parser.feed(b"\x1b[200~a\x1b[20", &mut out);
+        assert!(!parser.has_pending_bytes());
+        (0..=MAX_PAUSES).for_each(|_| parser.flush(&mut out));
+        parser.feed(b"1~", &mut out);
+        assert_eq!(out, [TerminalInput::Paste("a".to_owned())]);
+    }
+
+    #[test]
     fn released_keys_are_told_and_never_typed() {
         use TerminalInput::{Released, ReportsReleases};
         assert_eq!(read(&[b"\x1b[96;2:3u\x1b[1;1:3A\x1b[3;1:3~"]), [Released, Released, Released]);
-        assert_eq!(read(&[b"\x1b[?3u"]), [ReportsReleases]);
-        assert_eq!(read(&[b"\x1b[?1u\x1b[?0u"]), [], "they are not reported");
+        assert_eq!(read(&[b"\x1b[96:126;2:3u\x1b[1105:126:96;2:3u\x1b[1105::96;1:3u"]), [Released, Released, Released]);
+        assert_eq!(read(&[b"\x1b[?3u\x1b[?7u"]), [ReportsReleases, ReportsReleases]);
+        assert_eq!(read(&[b"\x1b[?1u\x1b[?5u\x1b[?0u"]), [], "they are not reported");
     }
 
     #[test]
     fn the_focus_and_the_answer_behind_all_others_are_told() {
-        use TerminalInput::{AnsweredAll, FocusGained};
+        use TerminalInput::{AnsweredAll, AnsweredByWindowsTerminal, FocusGained};
         assert_eq!(read(&[b"\x1b[", b"I\x1b[O\x1b[I"]), [FocusGained, FocusGained]);
         assert_eq!(read(&[b"\x1b[?62;2", b"2c\x1b[?6c"]), [AnsweredAll, AnsweredAll]);
+        for (answer, expected) in [
+            (&b"\x1b[?61;4;6;7;14;21;22;23;24;28;32;42c"[..], AnsweredByWindowsTerminal),
+            (b"\x1b[?61;4;6;7;14;21;22;23;24;28;32;42;52c", AnsweredByWindowsTerminal),
+            (b"\x1b[?61;4;6;7;14;21;22;23;24;28;32;420c", AnsweredAll),
+            (b"\x1b[?61;4;6;7;14;21;22c", AnsweredAll),
+            (b"\x1b[?1;2c", AnsweredAll),
+        ] {
+            assert_eq!(read(&[answer]), std::slice::from_ref(&expected), "{:?}", String::from_utf8_lossy(answer));
+            assert!(expected.ends_answers());
+        }
+        assert!(!FocusGained.ends_answers());
     }
 
     #[test]

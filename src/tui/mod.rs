@@ -25,6 +25,7 @@ pub mod finding_order;
 pub mod glyphs;
 mod highlight;
 pub mod input;
+mod interrupts;
 pub mod keymap;
 mod layout;
 mod line_edit;
@@ -35,6 +36,7 @@ mod notification;
 pub(crate) mod page_data;
 mod page_loader;
 mod pages;
+mod passthrough;
 pub mod request_counter;
 mod run_label;
 mod runner_requests;
@@ -56,8 +58,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossterm::Command as _;
-use crossterm::clipboard::CopyToClipboard;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 
 pub use draw::draw;
@@ -66,14 +66,15 @@ pub use screen::Screen;
 pub use update::update;
 
 use app::{App, AppOptions, MotionMode, RunBudget, SessionInfo, TurnLimits};
+use clipboard::encode_clipboard;
 use custom_commands::{CommandCall, ask_for_enter, run_in_terminal};
 use diff::DiffOptions;
 use finding_order::FindingArrangement;
-use input::TerminalInput;
+use interrupts::Interrupts;
 use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
 use notification::encode_notification;
-use terminal::{EventSource, MessageSender, Terminal};
+use terminal::{EventSource, MessageSender, Terminal, TerminalQuery};
 use theme::{Background, ColorDepth, Theme, ThemeChoice, ThemeName};
 
 use crate::config::{
@@ -162,9 +163,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     terminal::restore_on_panic();
     let mut terminal = Terminal::acquire()?;
     let mut screen = Screen::new(columns, rows);
-    if std::env::var("TERM").is_ok_and(|term| term.starts_with("screen")) {
-        screen.avoid_italics();
-    }
+    screen.avoid_attributes(screen::find_missing_attributes(|name| std::env::var(name).ok()));
     if app.display.plain {
         screen.write_whole_rows();
     }
@@ -172,11 +171,11 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     terminal.enter_alternate_screen(screen.draw_frame(|buffer| draw(&app, buffer)))?;
     let query = match should_query_background(&app) {
         true => terminal::background_query(|name| std::env::var(name).ok()),
-        false => Vec::new(),
+        false => TerminalQuery::default(),
     };
     terminal.end_queries(&query)?;
     let (events, mailbox) = EventSource::new()?;
-    listen_to_signals(mailbox.clone())?;
+    listen_to_signals(events.interrupts(), mailbox.clone())?;
     let root = services.repo.root();
     let (store, notify) = (services.store.clone(), services.settings.notify);
     let repo = Repo::discover(&root).ok();
@@ -255,7 +254,7 @@ fn load_options(services: &Services, keymap: Keymap, (columns, rows): (u16, u16)
 /// Returns false on the Linux console, whose fonts have 256 or 512 characters, and if the locale of the environment has another
 /// encoding than UTF-8. Without a locale, the terminal is taken to show Unicode, as nearly all do.
 pub fn can_show_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
-    if variable("TERM").is_some_and(|term| term == "linux") {
+    if variable("TERM").is_some_and(|term| is_linux_console(&term)) {
         return false;
     }
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| variable(name).filter(|it| !it.is_empty()));
@@ -263,6 +262,11 @@ pub fn can_show_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
         let locale = locale.to_ascii_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
     })
+}
+
+/// Returns true for the terminal type of the Linux console, also in GNU screen, which writes its own name in front of it.
+fn is_linux_console(term: &str) -> bool {
+    term == "linux" || term.ends_with(".linux")
 }
 
 /// Returns the names of the reviewers that are models: analyzer and agents answer no questions.
@@ -405,24 +409,24 @@ fn load_own_theme(paths: &Paths, name: &str, base: ThemeName) -> Result<Option<S
 fn should_query_background(app: &App) -> bool {
     let term = std::env::var("TERM").unwrap_or_default();
     // Another theme may be chosen later.
-    app.display.themes.has_colors() && term != "linux"
+    app.display.themes.has_colors() && !is_linux_console(&term)
 }
 
-fn listen_to_signals(mailbox: MessageSender) -> io::Result<()> {
+fn listen_to_signals(interrupts: Interrupts, mailbox: MessageSender) -> io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGWINCH, SIGCONT])?;
     std::thread::Builder::new().name(format!("{}signals", effects::WORKER)).spawn(move || {
         for signal in signals.forever() {
-            let message = match signal {
+            let sent = match signal {
                 SIGWINCH => {
                     let (columns, rows) = Terminal::size();
-                    AppMessage::Resized { columns, rows }
+                    mailbox.send(AppMessage::Resized { columns, rows })
                 }
-                SIGCONT => AppMessage::Continued,
-                SIGHUP => AppMessage::Ended(ExitCause::HungUp),
-                SIGINT | SIGQUIT => AppMessage::Ended(ExitCause::Interrupted),
-                _ => AppMessage::Ended(ExitCause::Terminated),
+                SIGCONT => mailbox.send(AppMessage::Continued),
+                SIGHUP => mailbox.send(AppMessage::Ended(ExitCause::HungUp)),
+                SIGINT | SIGQUIT => interrupts.tell(&mailbox),
+                _ => mailbox.send(AppMessage::Ended(ExitCause::Terminated)),
             };
-            if mailbox.send(message).is_err() {
+            if sent.is_err() {
                 return;
             }
         }
@@ -489,8 +493,8 @@ impl EventLoop {
                 return Ok(LoopFlow::Continue(()));
             }
             AppMessage::Resized { columns, rows } => self.screen.resize(columns, rows),
-            AppMessage::Input(TerminalInput::AnsweredAll) => {
-                self.terminal.note_answers();
+            AppMessage::Input(ref answer) if answer.ends_answers() => {
+                self.terminal.note_answer(answer)?;
                 return Ok(LoopFlow::Continue(()));
             }
             AppMessage::Continued => {
@@ -514,7 +518,14 @@ impl EventLoop {
                     }
                 }
                 AppCommand::SetMouse(on) => self.terminal.set_mouse(on)?,
-                AppCommand::CopyToTerminal(text) => self.terminal.write(encode_clipboard(&text).as_bytes())?,
+                AppCommand::CopyToTerminal(text) => {
+                    let variable = |name: &str| std::env::var(name).ok();
+                    self.terminal.write(encode_clipboard(&text, variable).as_bytes())?;
+                    // Over SSH it is not known that GNU screen runs around this, which prints a long text.
+                    if variable("TERM").is_some_and(|term| term.starts_with("screen")) {
+                        self.screen.invalidate();
+                    }
+                }
                 AppCommand::Edit { path, line } => {
                     let edited = self.open_editor(&path, line)?;
                     return self.handle_message(AppMessage::Edited(edited));
@@ -537,10 +548,13 @@ impl EventLoop {
     /// Gives the terminal back after its answers to queries have come.
     fn release_terminal(&mut self) -> io::Result<()> {
         while let Some(until) = self.terminal.answers_until() {
-            if !self.events.drain_answers(until) {
+            let answers = self.events.drain_answers(until);
+            if answers.is_empty() {
                 break;
             }
-            self.terminal.note_answers();
+            for answer in &answers {
+                self.terminal.note_answer(answer)?;
+            }
         }
         self.terminal.release()
     }
@@ -590,14 +604,6 @@ impl EventLoop {
     }
 }
 
-/// Encodes text for the terminal's clipboard as an OSC 52 sequence.
-fn encode_clipboard(text: &str) -> String {
-    let mut bytes = String::new();
-    // Writing to memory does not fail.
-    let _ = CopyToClipboard::to_clipboard_from(text).write_ansi(&mut bytes);
-    bytes
-}
-
 #[cfg(test)]
 mod locale_tests {
     #[test]
@@ -606,6 +612,8 @@ mod locale_tests {
             (&[][..], true),
             (&[("LANG", "de_DE.UTF-8")], true),
             (&[("LANG", "de_DE.UTF-8"), ("TERM", "linux")], false),
+            (&[("LANG", "de_DE.UTF-8"), ("TERM", "screen.linux"), ("STY", "1.tty1.host")], false),
+            (&[("LANG", "de_DE.UTF-8"), ("TERM", "screen.xterm-256color")], true),
             (&[("LANG", "C.utf8")], true),
             (&[("LANG", "C")], false),
             (&[("LANG", "de_DE.ISO-8859-1")], false),

@@ -74,9 +74,9 @@ impl Screen {
         *self = Self { attributes, writes_whole_rows, ..Self::new(columns, rows) };
     }
 
-    /// Writes no italics from now on: GNU screen, and tmux with the terminal type of screen, show them reversed.
-    pub fn avoid_italics(&mut self) {
-        self.attributes.remove(Modifier::ITALIC);
+    /// Writes none of these attributes from now on.
+    pub fn avoid_attributes(&mut self, avoided: Modifier) {
+        self.attributes.remove(avoided);
     }
 
     /// Writes a row that differs as a whole from now on, from its first to its last cell that is not blank: a screen
@@ -204,6 +204,18 @@ impl Screen {
             bytes.extend_from_slice(b"\x1b[?2026l");
         }
     }
+}
+
+/// Returns the attributes that the terminal lacks: GNU screen, and tmux with the terminal type of screen, show italics
+/// reversed, and GNU screen cannot cross out.
+pub fn find_missing_attributes(variable: impl Fn(&str) -> Option<String>) -> Modifier {
+    let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    let has_type_of_screen = variable("TERM").is_some_and(|term| term.starts_with("screen"));
+    let is_gnu_screen = !is_set("TMUX") && (has_type_of_screen || is_set("STY"));
+    let mut missing = Modifier::empty();
+    missing.set(Modifier::ITALIC, has_type_of_screen);
+    missing.set(Modifier::CROSSED_OUT, is_gnu_screen);
+    missing
 }
 
 /// Returns true if two cells look the same; a blank shows only its background colour. Every frame compares every cell,
@@ -542,20 +554,26 @@ mod tests {
     }
 
     #[test]
-    fn italics_are_left_out_where_they_are_shown_reversed() {
-        let italic = Style::new().add_modifier(Modifier::ITALIC | Modifier::BOLD);
-        for (avoided, expected) in [(false, "\x1b[1;3m"), (true, "\x1b[1m")] {
+    fn attributes_are_left_out_where_the_terminal_lacks_them() {
+        let style = Style::new().add_modifier(Modifier::ITALIC | Modifier::BOLD | Modifier::CROSSED_OUT);
+        for (pairs, expected) in [
+            (&[("TERM", "xterm-256color")][..], "\x1b[1;3;9m"),
+            (&[("TERM", "tmux-256color"), ("TMUX", "/tmp/tmux")], "\x1b[1;3;9m"),
+            (&[("TERM", "screen-256color"), ("TMUX", "/tmp/tmux")], "\x1b[1;9m"),
+            (&[("TERM", "screen-256color"), ("TMUX", "")], "\x1b[1m"),
+            (&[("TERM", "screen.xterm-256color"), ("STY", "1.pts-0.host")], "\x1b[1m"),
+            (&[("TERM", "xterm-256color"), ("STY", "1.pts-0.host")], "\x1b[1;3m"),
+        ] {
+            let variable = |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
             let mut screen = Screen::new(20, 1);
-            if avoided {
-                screen.avoid_italics();
-            }
+            screen.avoid_attributes(find_missing_attributes(variable));
             screen.resize(10, 1);
             let bytes = screen.draw_frame(|buffer| {
-                buffer.set_string(0, 0, "a", italic);
+                buffer.set_string(0, 0, "a", style);
                 None
             });
             let written = String::from_utf8_lossy(bytes).into_owned();
-            assert!(written.contains(expected), "{written:?}");
+            assert!(written.contains(expected), "{pairs:?}: {written:?}");
         }
     }
 }

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::event::{PollFd, PollFlags, poll};
-use signal_hook::consts::{SIGINT, SIGQUIT};
 
-use super::input::{InputParser, TerminalInput};
+use super::input::{InputParser, KITTY_ALTERNATE_KEYS, KITTY_DISAMBIGUATE, KITTY_EVENT_TYPES, TerminalInput};
+use super::interrupts::Interrupts;
 use super::message::{AppMessage, ExitCause};
 
 /// Enters the alternate screen, hides the cursor, switches bracketed paste on, asks for reports when the terminal gets the
@@ -28,12 +28,7 @@ use super::message::{AppMessage, ExitCause};
 const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[?1004h\x1b[?2031h\x1b[8l";
 /// Clears the screen, because some terminals, such as mosh, have no alternate one.
 const LEAVE_SEQUENCE: &[u8] = b"\x1b[8h\x1b[?2031l\x1b[?1004l\x1b[?2004l\x1b[0m\x1b[H\x1b[2J\x1b[?25h\x1b[?1049l";
-/// Asks whether the terminal can report released keys in the kitty keyboard protocol, and leaves it at keys that cannot be
-/// mistaken: while kitty reports releases, it sends Enter, Tab and Backspace a second time (kitty issues 7136, 8212).
-/// Terminals without the protocol ignore all three.
-const PUSH_KEY_PROTOCOL: &[u8] = b"\x1b[>3u\x1b[?u\x1b[=1;1u";
-const REPORT_RELEASES: &[u8] = b"\x1b[=3;1u";
-const REPORT_NO_RELEASES: &[u8] = b"\x1b[=1;1u";
+/// Takes back what [`push_key_protocol`] has asked for.
 const POP_KEY_PROTOCOL: &[u8] = b"\x1b[<u";
 /// Asks for the device attributes. Its answer comes after those to all earlier queries.
 const ATTRIBUTES_QUERY: &[u8] = b"\x1b[c";
@@ -45,9 +40,10 @@ const BACKGROUND_QUERY: &[u8] = b"\x1b]11;?\x1b\\";
 /// The query for the terminal in which tmux runs. tmux passes it on if `allow-passthrough` is on; a tmux that knows the
 /// colour answers the plain query itself.
 const TMUX_BACKGROUND_QUERY: &[u8] = b"\x1bPtmux;\x1b\x1b]11;?\x1b\x1b\\\x1b\\";
-/// The query for the terminal in which GNU screen runs. It ends with BEL, because ST would end what screen passes on.
-const SCREEN_BACKGROUND_QUERY: &[u8] = b"\x1bP\x1b]11;?\x07\x1b\\";
-/// Time without further bytes after which a lone Esc byte is the Esc key. As long as in Neovim (`ttimeoutlen`): over a slow
+/// The query for the terminal in which GNU screen runs. It ends with BEL, because ST would end what screen passes on. An
+/// [`ATTRIBUTES_QUERY`] for that terminal follows: screen answers its own at once, before this answer comes.
+const SCREEN_BACKGROUND_QUERY: &[u8] = b"\x1bP\x1b]11;?\x07\x1b\\\x1bP\x1b[c\x1b\\";
+/// Pause without further bytes after which a lone Esc byte is the Esc key. As long as in Neovim (`ttimeoutlen`): over a slow
 /// link, the bytes of an arrow may come one by one.
 const ESC_TIMEOUT: Duration = Duration::from_millis(50);
 
@@ -70,18 +66,26 @@ pub fn choose_mouse(on: bool) {
     HAS_MOUSE.store(on, Ordering::SeqCst);
 }
 
-/// Returns the bytes that ask for the background colour, also of the terminal around tmux or GNU screen.
-pub fn background_query(variable: impl Fn(&str) -> Option<String>) -> Vec<u8> {
+/// Query to the terminal.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct TerminalQuery {
+    bytes: Vec<u8>,
+    /// Number of [`ATTRIBUTES_QUERY`] in the bytes.
+    attributes_queries: u32,
+}
+
+/// Returns the query for the background colour, also of the terminal around tmux or GNU screen.
+pub fn background_query(variable: impl Fn(&str) -> Option<String>) -> TerminalQuery {
     let is_set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
     let term = variable("TERM").unwrap_or_default();
-    let through = if is_set("TMUX") || term.starts_with("tmux") {
-        TMUX_BACKGROUND_QUERY
+    let (through, attributes_queries) = if is_set("TMUX") || term.starts_with("tmux") {
+        (TMUX_BACKGROUND_QUERY, 0)
     } else if is_set("STY") || term.starts_with("screen") {
-        SCREEN_BACKGROUND_QUERY
+        (SCREEN_BACKGROUND_QUERY, 1)
     } else {
-        b""
+        (&b""[..], 0)
     };
-    [BACKGROUND_QUERY, through].concat()
+    TerminalQuery { bytes: [BACKGROUND_QUERY, through].concat(), attributes_queries }
 }
 
 /// Returns the bytes that give the terminal back.
@@ -92,10 +96,34 @@ fn leave_sequence() -> Vec<u8> {
 }
 
 /// Returns the bytes that take the terminal.
-fn enter_sequence() -> Vec<u8> {
-    let push = if HAS_KEY_PROTOCOL.load(Ordering::SeqCst) { PUSH_KEY_PROTOCOL } else { b"" };
+fn enter_sequence(is_windows_terminal: bool) -> Vec<u8> {
+    let has_key_protocol = HAS_KEY_PROTOCOL.load(Ordering::SeqCst);
+    let push = if has_key_protocol { push_key_protocol(is_windows_terminal) } else { Vec::new() };
     let mouse = if HAS_MOUSE.load(Ordering::SeqCst) { MOUSE_ON } else { b"" };
-    [ENTER_SEQUENCE, mouse, push].concat()
+    [ENTER_SEQUENCE, mouse, &push].concat()
+}
+
+/// Returns the bytes that ask whether the terminal can report released keys in the kitty keyboard protocol, and leave it at
+/// [`key_flags`] without them: while kitty reports releases, it sends Enter, Tab and Backspace a second time (kitty
+/// issues 7136, 8212). Terminals without the protocol ignore all three sequences.
+fn push_key_protocol(is_windows_terminal: bool) -> Vec<u8> {
+    let asked = key_flags(is_windows_terminal, true);
+    let mut bytes = format!("\x1b[>{asked}u\x1b[?u").into_bytes();
+    bytes.extend(set_key_flags(key_flags(is_windows_terminal, false)));
+    bytes
+}
+
+/// Returns the bytes that set the flags of the kitty keyboard protocol.
+fn set_key_flags(flags: u32) -> Vec<u8> {
+    format!("\x1b[={flags};1u").into_bytes()
+}
+
+/// Returns the flags of the kitty keyboard protocol. In Windows Terminal keys stay what they are without it: up to version
+/// 1.25, it reports a character that AltGr types as Alt with another key (microsoft/terminal issue 19977). It reports
+/// releases all the same.
+fn key_flags(is_windows_terminal: bool, reports_releases: bool) -> u32 {
+    let rest = if is_windows_terminal { 0 } else { KITTY_DISAMBIGUATE | KITTY_ALTERNATE_KEYS };
+    if reports_releases { rest | KITTY_EVENT_TYPES } else { rest }
 }
 
 /// Time after the terminal was taken again in which the signal that the process continues is no news.
@@ -106,11 +134,19 @@ pub fn is_gnu_screen(variable: impl Fn(&str) -> Option<String>) -> bool {
     variable("STY").is_some_and(|value| !value.is_empty())
 }
 
+/// Returns true in Windows Terminal on the same machine, also in WSL. Over SSH, only its answer tells
+/// ([`TerminalInput::AnsweredByWindowsTerminal`]).
+pub fn is_windows_terminal(variable: impl Fn(&str) -> Option<String>) -> bool {
+    variable("WT_SESSION").is_some_and(|value| !value.is_empty())
+}
+
 /// Output side of the terminal.
 pub struct Terminal {
     out: File,
     /// True while the terminal reports released keys.
     reports_releases: bool,
+    /// See [`key_flags`].
+    is_windows_terminal: bool,
     /// Last time at which the terminal was taken again.
     reacquired_at: Option<Instant>,
     /// Number of [`ATTRIBUTES_QUERY`] without an answer, and the time of the last one.
@@ -129,7 +165,15 @@ impl Terminal {
         enable_raw_mode()?;
         HAS_KEY_PROTOCOL.store(std::env::var("TERM").is_ok_and(|term| term != "linux"), Ordering::SeqCst);
         IS_ACQUIRED.store(true, Ordering::SeqCst);
-        Ok(Self { out, reports_releases: false, reacquired_at: None, open_queries: 0, queried_at: None })
+        let is_windows_terminal = is_windows_terminal(|name| std::env::var(name).ok());
+        Ok(Self {
+            out,
+            reports_releases: false,
+            is_windows_terminal,
+            reacquired_at: None,
+            open_queries: 0,
+            queried_at: None,
+        })
     }
 
     /// Returns columns and rows; 80 by 24 if unknown.
@@ -146,7 +190,7 @@ impl Terminal {
     ///
     /// Returns an error if the terminal cannot be written.
     pub fn enter_alternate_screen(&mut self, frame: &[u8]) -> io::Result<()> {
-        self.write(&[enter_sequence().as_slice(), frame].concat())
+        self.write(&[enter_sequence(self.is_windows_terminal).as_slice(), frame].concat())
     }
 
     /// Has the terminal report the mouse, or not.
@@ -174,7 +218,7 @@ impl Terminal {
         if std::mem::replace(&mut self.reports_releases, on) == on {
             return Ok(());
         }
-        self.write(if on { REPORT_RELEASES } else { REPORT_NO_RELEASES })
+        self.write(&set_key_flags(key_flags(self.is_windows_terminal, on)))
     }
 
     /// Writes bytes to the terminal.
@@ -196,8 +240,8 @@ impl Terminal {
         IS_ACQUIRED.store(true, Ordering::SeqCst);
         self.reports_releases = false;
         self.reacquired_at = Some(Instant::now());
-        self.write(&enter_sequence())?;
-        self.end_queries(b"")
+        self.write(&enter_sequence(self.is_windows_terminal))?;
+        self.end_queries(&TerminalQuery::default())
     }
 
     /// Sends a query, and one whose answer comes after those to all others, if there are any.
@@ -205,18 +249,31 @@ impl Terminal {
     /// # Errors
     ///
     /// Returns an error if the terminal cannot be written.
-    pub fn end_queries(&mut self, query: &[u8]) -> io::Result<()> {
-        if query.is_empty() && !HAS_KEY_PROTOCOL.load(Ordering::SeqCst) {
+    pub fn end_queries(&mut self, query: &TerminalQuery) -> io::Result<()> {
+        if query.bytes.is_empty() && !HAS_KEY_PROTOCOL.load(Ordering::SeqCst) {
             return Ok(());
         }
-        self.open_queries += 1;
+        self.open_queries += query.attributes_queries + 1;
         self.queried_at = Some(Instant::now());
-        self.write(&[query, ATTRIBUTES_QUERY].concat())
+        self.write(&[query.bytes.as_slice(), ATTRIBUTES_QUERY].concat())
     }
 
-    /// Notes that the terminal has answered the oldest of the queries that [`Terminal::end_queries`] has ended.
-    pub fn note_answers(&mut self) {
+    /// Notes an answer to one of the [`ATTRIBUTES_QUERY`] that [`Terminal::end_queries`] has sent. Sets the flags of keys again
+    /// if it says that this is Windows Terminal.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the terminal cannot be written.
+    pub fn note_answer(&mut self, answer: &TerminalInput) -> io::Result<()> {
         self.open_queries = self.open_queries.saturating_sub(1);
+        if self.is_windows_terminal || *answer != TerminalInput::AnsweredByWindowsTerminal {
+            return Ok(());
+        }
+        self.is_windows_terminal = true;
+        match HAS_KEY_PROTOCOL.load(Ordering::SeqCst) {
+            true => self.write(&set_key_flags(key_flags(true, self.reports_releases))),
+            false => Ok(()),
+        }
     }
 
     /// Returns the time until which answers may come; `None` if none is expected any more.
@@ -310,13 +367,11 @@ pub struct EventSource {
     wake: PipeReader,
     messages: Receiver<AppMessage>,
     parser: InputParser,
+    /// Time of the last bytes of the terminal, or of the end of the last pause without some.
+    quiet_since: Instant,
     ready: VecDeque<AppMessage>,
-    /// Set as soon as an interrupt arrives, before its message does.
-    is_interrupted: Arc<AtomicBool>,
+    interrupts: Interrupts,
 }
-
-/// Longest wait for the message of an interrupt that has arrived: the thread that sends it has to run.
-const MAX_INTERRUPT_WAIT: Duration = Duration::from_secs(1);
 
 impl EventSource {
     /// Creates the event source and a sender for its messages.
@@ -332,13 +387,21 @@ impl EventSource {
         }
         let (sender, messages) = channel();
         let tty = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-        let is_interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGQUIT] {
-            signal_hook::flag::register(signal, Arc::clone(&is_interrupted))?;
-        }
-        let (parser, ready) = (InputParser::default(), VecDeque::new());
-        let events = Self { tty, wake: reader, messages, parser, ready, is_interrupted };
+        let events = Self {
+            tty,
+            wake: reader,
+            messages,
+            parser: InputParser::default(),
+            quiet_since: Instant::now(),
+            ready: VecDeque::new(),
+            interrupts: Interrupts::listen()?,
+        };
         Ok((events, MessageSender { sender, wake: Arc::new(writer) }))
+    }
+
+    /// Returns the interrupts, of which the thread of signals tells.
+    pub fn interrupts(&self) -> Interrupts {
+        self.interrupts.clone()
     }
 
     /// Returns a message that is already available, without waiting.
@@ -353,21 +416,23 @@ impl EventSource {
             if let Some(message) = self.try_next() {
                 return Some(message);
             }
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let timeout = if self.parser.has_pending_bytes() {
-                Some(left.map_or(ESC_TIMEOUT, |left| left.min(ESC_TIMEOUT)))
-            } else {
-                left
-            };
-            let timeout = timeout.and_then(|time| rustix::fs::Timespec::try_from(time).ok());
+            let pause_end = self.parser.has_pending_bytes().then(|| self.quiet_since + ESC_TIMEOUT);
+            let until = deadline.into_iter().chain(pause_end).min();
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let timeout = left.and_then(|left| rustix::fs::Timespec::try_from(left).ok());
             let mut waiting = [PollFd::new(&self.tty, PollFlags::IN), PollFd::new(&self.wake, PollFlags::IN)];
             match poll(&mut waiting, timeout.as_ref()) {
-                Ok(0) if self.parser.has_pending_bytes() => {
-                    let mut inputs = Vec::new();
-                    self.parser.flush(&mut inputs);
-                    self.ready.extend(inputs.into_iter().map(AppMessage::Input));
+                Ok(0) => {
+                    let now = Instant::now();
+                    if pause_end.is_some_and(|end| end <= now) {
+                        let mut inputs = Vec::new();
+                        self.parser.flush(&mut inputs);
+                        self.quiet_since = now;
+                        self.ready.extend(inputs.into_iter().map(AppMessage::Input));
+                    } else if deadline.is_some_and(|deadline| deadline <= now) {
+                        return None;
+                    }
                 }
-                Ok(0) => return None,
                 Ok(_) => {
                     let (typed, woken) = (!waiting[0].revents().is_empty(), !waiting[1].revents().is_empty());
                     if woken {
@@ -385,23 +450,22 @@ impl EventSource {
 
     /// Drops the interrupts that have arrived: a program in front of the cockpit got them, too, and they were for it.
     pub fn forget_interrupts(&mut self) {
-        let is_interrupt = |message: &AppMessage| matches!(message, AppMessage::Ended(ExitCause::Interrupted));
-        self.take_messages();
-        let deadline = Instant::now() + MAX_INTERRUPT_WAIT;
-        let is_awaited = self.is_interrupted.swap(false, Ordering::SeqCst);
-        while is_awaited && !self.ready.iter().any(is_interrupt) && Instant::now() < deadline {
-            let left = rustix::fs::Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok();
-            let _ = poll(&mut [PollFd::new(&self.wake, PollFlags::IN)], left.as_ref());
+        let interrupts = self.interrupts.clone();
+        interrupts.forget(|| {
             self.take_messages();
-        }
-        self.ready.retain(|message| !is_interrupt(message));
+            self.ready.retain(|message| !matches!(message, AppMessage::Ended(ExitCause::Interrupted)));
+        });
     }
 
-    /// Waits for a line of the terminal outside raw mode, or for the end of the cockpit. The line is dropped.
+    /// Waits for a line of the terminal outside raw mode, or for the end of the cockpit, which becomes the next message. The
+    /// line is dropped.
     pub fn wait_for_line(&mut self) {
         loop {
             self.take_messages();
-            if self.ready.iter().any(|message| matches!(message, AppMessage::Ended(_))) {
+            let end = self.ready.iter().position(|message| matches!(message, AppMessage::Ended(_)));
+            if let Some(end) = end.and_then(|end| self.ready.remove(end)) {
+                // No message before it may open a program.
+                self.ready.push_front(end);
                 return;
             }
             let mut waiting = [PollFd::new(&self.tty, PollFlags::IN), PollFd::new(&self.wake, PollFlags::IN)];
@@ -422,18 +486,20 @@ impl EventSource {
         self.ready.extend(self.messages.try_iter());
     }
 
-    /// Reads what the terminal sends until it has answered all queries, at most until `deadline`. Without that, a late
-    /// answer would become the input of the shell. Keys in between are dropped. Returns true if all are answered.
-    pub fn drain_answers(&mut self, deadline: Instant) -> bool {
+    /// Reads what the terminal sends until it has answered the queries before an [`ATTRIBUTES_QUERY`], at most until
+    /// `deadline`. Without that, a late answer would become the input of the shell. Keys in between are dropped. Returns the
+    /// answers that end queries; empty if none has come.
+    pub fn drain_answers(&mut self, deadline: Instant) -> Vec<TerminalInput> {
         let mut inputs = Vec::new();
-        let is_answered = self.read_answers(deadline, &mut inputs);
+        self.read_answers(deadline, &mut inputs);
+        let (ends, mut others): (Vec<_>, Vec<_>) = inputs.into_iter().partition(TerminalInput::ends_answers);
         // The cockpit may come back, and needs to know its background then.
-        inputs.retain(|input| matches!(input, TerminalInput::Background(_) | TerminalInput::ReportsReleases));
-        self.ready.extend(inputs.into_iter().map(AppMessage::Input));
-        is_answered
+        others.retain(|input| matches!(input, TerminalInput::Background(_) | TerminalInput::ReportsReleases));
+        self.ready.extend(others.into_iter().map(AppMessage::Input));
+        ends
     }
 
-    fn read_answers(&mut self, deadline: Instant, inputs: &mut Vec<TerminalInput>) -> bool {
+    fn read_answers(&mut self, deadline: Instant, inputs: &mut Vec<TerminalInput>) {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let timeout = rustix::fs::Timespec::try_from(left).ok();
@@ -448,13 +514,14 @@ impl EventSource {
             let mut bytes = [0; 4096];
             match has_input.then(|| self.tty.read(&mut bytes)) {
                 Some(Ok(read)) if read > 0 => {
+                    self.quiet_since = Instant::now();
                     self.parser.feed(&bytes[..read], inputs);
-                    if inputs.contains(&TerminalInput::AnsweredAll) {
-                        return true;
+                    if inputs.iter().any(TerminalInput::ends_answers) {
+                        return;
                     }
                 }
                 Some(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                _ => return false,
+                _ => return,
             }
         }
     }
@@ -464,6 +531,7 @@ impl EventSource {
         match self.tty.read(&mut bytes) {
             Ok(n) if n > 0 => {
                 let mut inputs = Vec::new();
+                self.quiet_since = Instant::now();
                 self.parser.feed(&bytes[..n], &mut inputs);
                 self.ready.extend(inputs.into_iter().map(AppMessage::Input));
             }
@@ -476,6 +544,7 @@ impl EventSource {
 
 #[cfg(test)]
 mod tests {
+    use super::super::input::{KeyCode, KeyEvent};
     use super::*;
 
     /// Creates an event source whose terminal is a pipe.
@@ -491,8 +560,9 @@ mod tests {
             wake,
             messages,
             parser: InputParser::default(),
+            quiet_since: Instant::now(),
             ready: VecDeque::new(),
-            is_interrupted: Arc::new(AtomicBool::new(false)),
+            interrupts: Interrupts::default(),
         };
         (events, typed, MessageSender { sender, wake: Arc::new(woken) })
     }
@@ -506,7 +576,7 @@ mod tests {
             typed.write_all(b"ff/ffff\x1b\\\x1b[?62;22c").expect("written");
             typed
         });
-        assert!(events.drain_answers(far), "the last answer has come");
+        assert_eq!(events.drain_answers(far), [TerminalInput::AnsweredAll]);
         let mut typed = late.join().expect("written");
         assert!(matches!(events.try_next(), Some(AppMessage::Input(TerminalInput::Background([255, 255, 255])))));
         assert!(events.try_next().is_none(), "keys in between are dropped");
@@ -515,7 +585,83 @@ mod tests {
         let mut left = [0; 8];
         assert_eq!(events.tty.read(&mut left).expect("read"), 3);
         // A terminal that never answers is not waited for any longer than that.
-        assert!(!events.drain_answers(Instant::now()));
+        assert_eq!(events.drain_answers(Instant::now()), []);
+    }
+
+    #[test]
+    fn an_unfinished_sequence_holds_up_no_tick_and_esc_waits_for_its_own_pause() {
+        for unfinished in ["\x1b", "\x1b[1;", "\x1b]11;rgb:00", "\x1b[200~a\x1b[20"] {
+            let (mut events, mut typed, _mailbox) = piped();
+            typed.write_all(unfinished.as_bytes()).expect("written");
+            let began = Instant::now();
+            let next = events.wait_next(Some(Duration::ZERO));
+            // Reading may take longer than the pause on a busy machine.
+            assert!(next.is_none() || began.elapsed() >= ESC_TIMEOUT, "{unfinished:?}: {next:?}");
+        }
+        let (mut events, mut typed, _mailbox) = piped();
+        typed.write_all(b"\x1b").expect("written");
+        let began = Instant::now();
+        let next_key = |events: &mut EventSource| match events.wait_next(Some(Duration::from_secs(3_600))) {
+            Some(AppMessage::Input(TerminalInput::Key(key))) => key,
+            other => panic!("{other:?} is no key"),
+        };
+        assert_eq!(next_key(&mut events), KeyEvent::plain(KeyCode::Esc));
+        assert!(began.elapsed() >= ESC_TIMEOUT);
+        // A sequence without an end is dropped.
+        typed.write_all(b"\x1b[1;").expect("written");
+        assert!(events.wait_next(Some(Duration::ZERO)).is_none());
+        while events.parser.has_pending_bytes() {
+            assert!(events.wait_next(Some(ESC_TIMEOUT)).is_none());
+        }
+        typed.write_all(b"j").expect("written");
+        assert_eq!(next_key(&mut events), KeyEvent::plain(KeyCode::Char('j')));
+    }
+
+    /// Creates a terminal whose output is a pipe.
+    fn piped_terminal() -> (Terminal, PipeReader) {
+        let (written, out) = io::pipe().expect("a pipe");
+        rustix::fs::fcntl_setfl(written.as_fd(), rustix::fs::OFlags::NONBLOCK).expect("a mode");
+        let out = File::from(std::os::fd::OwnedFd::from(out));
+        let terminal = Terminal {
+            out,
+            reports_releases: false,
+            is_windows_terminal: false,
+            reacquired_at: None,
+            open_queries: 0,
+            queried_at: None,
+        };
+        (terminal, written)
+    }
+
+    /// Returns what was written since the last call.
+    fn read_written(written: &mut PipeReader) -> String {
+        let mut bytes = [0; 256];
+        let count = written.read(&mut bytes).unwrap_or(0);
+        String::from_utf8_lossy(&bytes[..count]).into_owned()
+    }
+
+    #[test]
+    fn windows_terminal_gets_the_key_protocol_only_while_releases_are_needed() {
+        assert_eq!(push_key_protocol(false), b"\x1b[>7u\x1b[?u\x1b[=5;1u");
+        assert_eq!(push_key_protocol(true), b"\x1b[>2u\x1b[?u\x1b[=0;1u");
+        for (value, expected) in [(None, false), (Some(""), false), (Some("2c2b8f4e-6a1c"), true)] {
+            let variable = |name: &str| value.filter(|_| name == "WT_SESSION").map(str::to_owned);
+            assert_eq!(is_windows_terminal(variable), expected, "{value:?}");
+        }
+        // Over SSH, its answer comes later.
+        HAS_KEY_PROTOCOL.store(true, Ordering::SeqCst);
+        let (mut terminal, mut written) = piped_terminal();
+        let answer = TerminalInput::AnsweredByWindowsTerminal;
+        terminal.note_answer(&TerminalInput::AnsweredAll).expect("written");
+        assert_eq!(read_written(&mut written), "");
+        terminal.report_releases(true).expect("written");
+        assert_eq!(read_written(&mut written), "\x1b[=7;1u");
+        terminal.note_answer(&answer).expect("written");
+        assert_eq!(read_written(&mut written), "\x1b[=2;1u");
+        terminal.note_answer(&answer).expect("written");
+        assert_eq!(read_written(&mut written), "", "that is known");
+        terminal.report_releases(false).expect("written");
+        assert_eq!(read_written(&mut written), "\x1b[=0;1u");
     }
 
     #[test]
@@ -526,16 +672,58 @@ mod tests {
         events.forget_interrupts();
         assert!(matches!(events.try_next(), Some(AppMessage::Ended(ExitCause::Terminated))));
         assert!(events.try_next().is_none());
-        // The signal is there before its message.
-        events.is_interrupted.store(true, Ordering::SeqCst);
-        let late = thread::spawn(move || mailbox.send(AppMessage::Ended(ExitCause::Interrupted)).map(|()| mailbox));
-        events.forget_interrupts();
-        assert!(events.try_next().is_none());
-        let mailbox = late.join().expect("sent").expect("sent");
-        // At the question after the program, one ends the wait.
+        // At the question after the program, one ends the wait, and nothing else comes before that.
+        mailbox.send(AppMessage::Resumed).expect("sent");
         mailbox.send(AppMessage::Ended(ExitCause::Interrupted)).expect("sent");
         events.wait_for_line();
         assert!(matches!(events.try_next(), Some(AppMessage::Ended(ExitCause::Interrupted))));
+        assert!(matches!(events.try_next(), Some(AppMessage::Resumed)));
+    }
+
+    #[test]
+    fn an_interrupt_is_told_once_and_only_if_it_came_after_those_that_are_forgotten() {
+        // s: a signal; t: the thread of signals tells; f: a program has ended; r: the loop has read a message of the store.
+        for (steps, expected) in [
+            ("st", 1),
+            ("stst", 2),
+            ("sstt", 1),
+            ("stt", 1),
+            ("t", 0),
+            ("stf", 0),
+            ("sft", 0),
+            ("sstft", 0),
+            ("sfst", 1),
+            ("sfstt", 1),
+            ("stfst", 1),
+            ("srtfst", 1),
+            ("sftfst", 1),
+        ] {
+            let (mut events, _typed, mailbox) = piped();
+            let interrupts = events.interrupts();
+            for step in steps.chars() {
+                match step {
+                    's' => interrupts.raise(),
+                    't' => interrupts.tell(&mailbox).expect("the loop runs"),
+                    'r' => {
+                        mailbox.send(AppMessage::Tick).expect("sent");
+                        assert!(matches!(events.try_next(), Some(AppMessage::Tick)));
+                    }
+                    _ => events.forget_interrupts(),
+                }
+            }
+            let told = std::iter::from_fn(|| events.try_next());
+            let told = told.filter(|message| matches!(message, AppMessage::Ended(ExitCause::Interrupted)));
+            assert_eq!(told.count(), expected, "{steps}");
+        }
+    }
+
+    #[test]
+    fn forgetting_interrupts_waits_for_nothing() {
+        let (mut events, _typed, _mailbox) = piped();
+        events.interrupts().raise();
+        let began = Instant::now();
+        events.forget_interrupts();
+        assert!(began.elapsed() < Duration::from_millis(500), "no message is awaited");
     }
 
     #[test]
@@ -543,16 +731,41 @@ mod tests {
         let query = |pairs: &[(&str, &str)]| {
             background_query(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned()))
         };
-        let plain = b"\x1b]11;?\x1b\\".to_vec();
-        for (pairs, through) in [
-            (&[("TERM", "xterm-256color")][..], &b""[..]),
-            (&[("TERM", "tmux-256color"), ("TMUX", "/tmp/tmux-1/default,1,0")], TMUX_BACKGROUND_QUERY),
+        for (pairs, through, attributes_queries) in [
+            (&[("TERM", "xterm-256color")][..], &b""[..], 0),
+            (&[("TERM", "tmux-256color"), ("TMUX", "/tmp/tmux-1/default,1,0")], TMUX_BACKGROUND_QUERY, 0),
             // tmux with the terminal type of screen, also over SSH, where its variable does not arrive.
-            (&[("TERM", "screen-256color"), ("TMUX", "/tmp/x,1,0"), ("STY", "")], TMUX_BACKGROUND_QUERY),
-            (&[("TERM", "screen-256color"), ("STY", "1.pts-0.host")], SCREEN_BACKGROUND_QUERY),
-            (&[("TERM", "screen")], SCREEN_BACKGROUND_QUERY),
+            (&[("TERM", "screen-256color"), ("TMUX", "/tmp/x,1,0"), ("STY", "")], TMUX_BACKGROUND_QUERY, 0),
+            (&[("TERM", "screen-256color"), ("STY", "1.pts-0.host")], SCREEN_BACKGROUND_QUERY, 1),
+            (&[("TERM", "screen")], SCREEN_BACKGROUND_QUERY, 1),
         ] {
-            assert_eq!(query(pairs), [&plain[..], through].concat(), "{pairs:?}");
+            let bytes = [BACKGROUND_QUERY, through].concat();
+            let asked = bytes.windows(ATTRIBUTES_QUERY.len()).filter(|part| *part == ATTRIBUTES_QUERY).count();
+            assert_eq!(asked, attributes_queries as usize, "{pairs:?}");
+            assert_eq!(query(pairs), TerminalQuery { bytes, attributes_queries }, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn behind_gnu_screen_its_own_answer_is_not_the_last_one() {
+        let variable = |name: &str| (name == "STY").then(|| "1.pts-0.host".to_owned());
+        // The answers of screen and of the terminal come one by one, or at once.
+        for answers in [
+            &["\x1b[?1;2c", "\x1b]11;rgb:ff/ff/ff\x07\x1b[?62;22c"][..],
+            &["\x1b[?1;2c\x1b]11;rgb:ff/ff/ff\x07\x1b[?62c"],
+        ] {
+            let (mut terminal, _written) = piped_terminal();
+            let (mut events, mut typed, _mailbox) = piped();
+            terminal.end_queries(&background_query(variable)).expect("written");
+            for answer in answers {
+                assert!(terminal.open_queries > 0, "an answer is to come");
+                typed.write_all(answer.as_bytes()).expect("written");
+                for answer in events.drain_answers(Instant::now() + Duration::from_secs(3_600)) {
+                    terminal.note_answer(&answer).expect("written");
+                }
+            }
+            assert_eq!(terminal.open_queries, 0, "{answers:?}");
+            assert!(matches!(events.try_next(), Some(AppMessage::Input(TerminalInput::Background([255, 255, 255])))));
         }
     }
 }

@@ -16,6 +16,8 @@ pub use choice::{ThemeChoice, ThemeName};
 use legible::{LegibleColor, TINTS, find_legible_colors, make_legible};
 use ratatui::style::{Color, Modifier, Style};
 
+use super::terminal::is_windows_terminal;
+
 /// Built-in theme for a dark background, in TOML.
 pub const DARK: &str = include_str!("../../assets/themes/dark.toml");
 /// Built-in theme for a light background, in TOML.
@@ -191,20 +193,24 @@ pub enum ColorDepth {
 }
 
 impl ColorDepth {
-    /// Detects the depth from `NO_COLOR`, `COLORTERM` and `TERM`.
+    /// Detects the depth from `NO_COLOR`, `COLORTERM`, `TERM` and the variable of Windows Terminal, which sets no `COLORTERM`.
     pub fn detect(variable: impl Fn(&str) -> Option<String>) -> Self {
         if variable("NO_COLOR").is_some_and(|value| !value.is_empty()) {
             return Self::None;
         }
         let term = variable("TERM").unwrap_or_default();
         let colors = variable("COLORTERM").unwrap_or_default();
-        let has_true_color = colors.contains("truecolor") || colors.contains("24bit") || term.contains("direct");
+        let lacks_colors = term == "dumb" || term.starts_with("vt1") || term.starts_with("vt2");
+        let has_true_color = colors.contains("truecolor")
+            || colors.contains("24bit")
+            || term.contains("direct")
+            || (is_windows_terminal(&variable) && !lacks_colors);
         // GNU screen hands COLORTERM of the terminal around it on, but draws garbage for 24-bit colours. tmux takes the
         // same TERM and knows them.
         let is_gnu_screen = term.starts_with("screen") && variable("TMUX").is_none_or(|value| value.is_empty());
         if has_true_color {
             if is_gnu_screen { Self::Indexed256 } else { Self::TrueColor }
-        } else if term == "dumb" || term.starts_with("vt1") || term.starts_with("vt2") {
+        } else if lacks_colors {
             Self::None
         } else if term.contains("256")
             || ["kitty", "alacritty", "wezterm", "foot", "ghostty"].iter().any(|t| term.contains(t))
@@ -446,6 +452,10 @@ mod tests {
             (&[("TERM", "screen"), ("COLORTERM", "24bit"), ("TMUX", "")], ColorDepth::Indexed256),
             (&[("TERM", "screen"), ("COLORTERM", "truecolor"), ("TMUX", "/tmp/tmux")], ColorDepth::TrueColor),
             (&[("TERM", "screen.xterm-256color")], ColorDepth::Indexed256),
+            (&[("TERM", "xterm-256color"), ("WT_SESSION", "2c2b8f4e")], ColorDepth::TrueColor),
+            (&[("TERM", "xterm-256color"), ("WT_SESSION", "")], ColorDepth::Indexed256),
+            (&[("TERM", "screen-256color"), ("WT_SESSION", "2c2b8f4e")], ColorDepth::Indexed256),
+            (&[("TERM", "dumb"), ("WT_SESSION", "2c2b8f4e")], ColorDepth::None),
             (&[("TERM", "screen")], ColorDepth::Ansi16),
             (&[("TERM", "linux")], ColorDepth::Ansi16),
             (&[("TERM", "vt100")], ColorDepth::None),

@@ -39,6 +39,14 @@ fn terminals_and_multiplexers_keep_their_keys() {
 }
 
 #[test]
+fn the_preset_of_emacs_undoes_with_the_key_that_terminals_send_for_ctrl_slash() {
+    let map = Keymap::from_preset(KeyPreset::Emacs);
+    for name in ["Ctrl-_", "Ctrl-/"] {
+        assert_eq!(map.action(KeyContext::Findings, key(name)), Some(Action::Undo), "{name}");
+    }
+}
+
+#[test]
 fn the_keys_of_the_issue_do_what_it_says() {
     let map = Keymap::from_preset(KeyPreset::Vim);
     use Action as A;

@@ -81,6 +81,19 @@ fn a_range_of_lines_gets_a_text_of_several_lines() {
 }
 
 #[test]
+fn each_key_for_the_next_line_begins_one() {
+    for key in ["Ctrl-j", "Alt-Enter", "Ctrl-Enter"] {
+        let mut app = of_run(160, 48);
+        press(&mut app, "] h c");
+        type_text(&mut app, "the title");
+        press(&mut app, key);
+        type_text(&mut app, "the text");
+        let (finding, _) = written(press(&mut app, "Enter")).pop().expect("a finding");
+        assert_eq!((finding.text.as_str(), finding.details.as_str()), ("the title", "the text"), "{key}");
+    }
+}
+
+#[test]
 fn a_range_is_copied_without_its_signs() {
     let mut app = of_run(160, 48);
     press(&mut app, "g ] h ] h v j j j j y");

@@ -65,7 +65,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::Input(TerminalInput::Released) => secrets::release(app),
         AppMessage::Input(TerminalInput::FocusGained) => compare::look(app, &mut commands),
         // The event loop counts the answers.
-        AppMessage::Input(TerminalInput::AnsweredAll) => {}
+        AppMessage::Input(TerminalInput::AnsweredAll | TerminalInput::AnsweredByWindowsTerminal) => {}
         AppMessage::Input(TerminalInput::ReportsReleases) => app.display.reports_releases = true,
         AppMessage::Input(TerminalInput::Background(rgb)) => apply_background(app, Background::from_rgb(rgb)),
         AppMessage::Resized { columns, rows } => {

@@ -195,6 +195,41 @@ fn an_interrupt_ends_the_waiting_and_not_the_review() {
     assert_eq!(test.store().run(&pending).expect("readable").map(|run| run.status), Some(RunStatus::Pending));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_second_interrupt_ends_the_waiting_although_nobody_reads_the_message() {
+    use std::io::Write;
+
+    let test = TestEnvironment::new();
+    test.write("a.py", "x = 1\n");
+    test.commit("something");
+    let (_, _lock) = occupy(&test);
+    let (_unread, mut full) = std::io::pipe().expect("a pipe");
+    let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+    command.args(["review", "--wait"]).stdout(Stdio::null()).stderr(full.try_clone().expect("a pipe"));
+    let mut child = command.spawn().expect("revdeck starts");
+    await_run(&test, RunStatus::Pending);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !catches_interrupts(child.id()) && Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    let mode = rustix::fs::fcntl_getfl(&full).expect("a mode");
+    rustix::fs::fcntl_setfl(&full, mode | rustix::fs::OFlags::NONBLOCK).expect("a mode");
+    while matches!(full.write(b" "), Ok(1..)) {}
+    rustix::fs::fcntl_setfl(&full, mode).expect("a mode");
+    let process = rustix::process::Pid::from_child(&child);
+    // Two signals that arrive at once are one.
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("a status") {
+            break status;
+        }
+        assert!(Instant::now() < deadline, "it waits for the reader of its message");
+        let _ = rustix::process::kill_process(process, rustix::process::Signal::INT);
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert_eq!(status.code(), Some(INTERRUPTED));
+}
+
 /// Returns true if a process has a handler for SIGINT. If the system cannot tell, waits a while and then returns
 /// true.
 #[cfg(unix)]
