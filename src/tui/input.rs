@@ -455,14 +455,17 @@ pub const KITTY_EVENT_TYPES: u32 = 2;
 /// an American keyboard.
 pub const KITTY_ALTERNATE_KEYS: u32 = 4;
 
+/// Last letter of the Latin alphabets (block Latin Extended-B).
+const LAST_LATIN_LETTER: char = '\u{24f}';
+
 /// Parses the first field of a key in the kitty keyboard protocol: the code point of the key, that of the key with Shift,
 /// and that of the key in its place on an American keyboard. The last two may be empty or missing.
 fn parse_key_field(field: &str, shift: bool, is_shortcut: bool) -> Option<KeyCode> {
     let mut codes = field.split(':').map(|code| code.parse().ok().and_then(char::from_u32));
     let key = codes.next().flatten()?;
     let (shifted, american) = (codes.next().flatten(), codes.next().flatten());
-    // Whoever types another script presses the key of Ctrl-c by its place.
-    let american = american.filter(|_| is_shortcut && !key.is_ascii());
+    // Whoever types another script presses the key of Ctrl-c by its place. A Latin letter such as `ü` is a key of its own.
+    let american = american.filter(|_| is_shortcut && key > LAST_LATIN_LETTER);
     key_code_from_codepoint(american.or(shifted.filter(|_| shift)).unwrap_or(key))
 }
 
@@ -534,6 +537,7 @@ mod tests {
             (b"\x1b[55:47;6u\x1b[252:220:91;2u\x1b[97::113;5u\x1b[9::9;2u", "Ctrl-/ Ü Ctrl-a Shift-Tab"),
             (b"\x1b[1089::99;5u\x1b[1089:1057:99;6:2u\x1b[1092:1060:97;4u", "Ctrl-c Ctrl-c Alt-A"),
             (b"\x1b[1089::99u\x1b[1089:1057:99;2u\x1b[1089:;5u", "с С Ctrl-с"),
+            (b"\x1b[252::91;3u", "Alt-ü"),
             (b"\x1b[>62;22c\x1b[O\xffj", "j"),
             // The Linux console, and strings that were cut off.
             (b"\x1b[[A\x1b[[E\x1b[[Zj", "F1 F5 j"),

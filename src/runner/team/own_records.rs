@@ -210,6 +210,7 @@ mod tests {
             machine: "ada-1".parse().expect("a name"),
             log: "ada-1".parse().expect("a name"),
             place: "origin".to_owned(),
+            project: String::new(),
             joined_at: Time::UNIX_EPOCH,
             left_at: None,
         }

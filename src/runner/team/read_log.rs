@@ -10,6 +10,7 @@ use crate::domain::{TeamRecord, Time};
 use crate::git::LogSignature;
 use crate::store::{SetAsideSegment, Store, StoreError, TeamMembership, TeamProgress};
 use crate::team::backend::ReceivedSegment;
+use crate::team::postgres::is_database;
 use crate::team::segment::{ParsedSegment, parse_segment};
 use crate::team::{LogVersion, TeamBackend, TeamError};
 
@@ -41,7 +42,7 @@ impl TeamSync<'_> {
         let mut reader = LogReader { store, log, now: self.services.ambient.now(), set_aside: Vec::new() };
         let is_own = log.name == team.log;
         let found = match reader.read_segments(backend, find_start(team, log, progress))? {
-            Some((signature, segments)) if self.accepts(&mut reader, &signature, is_own)? => {
+            Some((signature, segments)) if self.accepts(&mut reader, &signature, team)? => {
                 Some((signature, reader.parse(segments)?))
             }
             _ => None,
@@ -78,11 +79,20 @@ impl TeamSync<'_> {
     }
 
     /// Returns true if the records of a log with this signature count.
-    fn accepts(&self, reader: &mut LogReader<'_>, signature: &LogSignature, is_own: bool) -> Result<bool, StoreError> {
+    fn accepts(
+        &self,
+        reader: &mut LogReader<'_>,
+        signature: &LogSignature,
+        team: &TeamMembership,
+    ) -> Result<bool, StoreError> {
+        let is_own = reader.log.name == team.log;
         let is_trusted = matches!(signature, LogSignature::Trusted(_));
         let reason = match (signature, self.services.settings.team.accept) {
             (LogSignature::Bad, _) => "the signature of the log does not fit its content",
-            (_, AcceptedRecords::Signed) if !is_trusted && !is_own => "nobody whom you trust has signed the log",
+            (_, AcceptedRecords::Signed) if !is_trusted && !is_own => match is_database(&team.place) {
+                true => "more than one role of the database has written the log",
+                false => "no key that git trusts has signed the log",
+            },
             _ => return Ok(true),
         };
         // Read again when the keys or the settings have changed.
