@@ -13,8 +13,8 @@ use super::session::{Invocation, Session};
 use super::{complete, export, interrupt, output, runs, sync};
 use crate::config::{DEFAULT_PROMPT_SET, Paths, Prompts, RequiredAssets, SettingOrigin, Settings};
 use crate::domain::{
-    CancelReason, Coverage, ErrorClass, Finding, FindingId, FindingStatus, OmissionReason, OutputDamage, Panel,
-    Priority, RejectedReport, RunOutput, RunRecord, RunStatus, Source, SuppressedReport, Time,
+    Coverage, ErrorClass, Finding, FindingId, FindingStatus, OmissionReason, OutputDamage, Panel, Priority,
+    RejectedReport, RunOutput, RunRecord, RunStatus, Source, SuppressedReport, Time,
 };
 use crate::git::Repo;
 use crate::policy::{Decision, Freshness, ReviewAction};
@@ -174,12 +174,14 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     let mut requested = requested;
     let mut run = wait_for_run(&services, &requested, &look)?;
     // Another run reviews, or has reviewed, exactly the same.
-    while let (Some(CancelReason::Duplicate), Some(answer)) = (run.ending.cancel_reason, run.links.reused_from.clone())
-    {
-        let Some(record) = services.store.run(&answer)? else { break };
+    loop {
+        let answer = services.answering_run(run.clone())?;
+        if answer.run_id == run.run_id {
+            break;
+        }
         requested.decision.reason = format!("adopted: {}", run.ending.cancel_note);
-        requested.decision.action = ReviewAction::Adopt { run: answer };
-        requested.run = record;
+        requested.decision.action = ReviewAction::Adopt { run: answer.run_id.clone() };
+        requested.run = answer;
         run = wait_for_run(&services, &requested, &look)?;
     }
     if arguments.sync {

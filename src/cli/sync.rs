@@ -146,12 +146,17 @@ pub fn sync_beside_review(services: &Services, look: &TextOptions) -> Result<(),
 
 /// Formats counts as a part of a sentence.
 pub fn format_counts(counts: RecordCounts) -> String {
-    let parts: Vec<String> = [(counts.decisions, "decision"), (counts.reviews, "review")]
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, word)| format_count(count, word))
-        .collect();
-    if parts.is_empty() { "nothing".to_owned() } else { parts.join(" and ") }
+    let parts: Vec<String> =
+        [(counts.decisions, "decision"), (counts.reviews, "review"), (counts.patterns, "list of patterns")]
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format_count(count, word))
+            .collect();
+    match parts.split_last() {
+        None => "nothing".to_owned(),
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    }
 }
 
 fn format_report(report: &SyncReport, look: &TextOptions) -> String {
@@ -191,7 +196,11 @@ fn format_report(report: &SyncReport, look: &TextOptions) -> String {
 }
 
 fn counts_to_json(counts: RecordCounts) -> Value {
-    json!({ "decisions": counts.decisions, "reviews": counts.reviews })
+    let mut json = json!({ "decisions": counts.decisions, "reviews": counts.reviews });
+    if counts.patterns > 0 {
+        json["patterns"] = counts.patterns.into();
+    }
+    json
 }
 
 fn to_json(report: &SyncReport) -> Value {
@@ -223,6 +232,7 @@ impl From<SyncError> for CliError {
                 "nothing is lost; try again, and see `git ls-remote REMOTE 'refs/revdeck/team/*'` for a ref in its way",
             ),
             SyncError::Store(error) => error.into(),
+            SyncError::Knowledge(error) => error.into(),
         }
     }
 }

@@ -109,7 +109,8 @@ pub fn run(invocation: &Invocation, arguments: &TeamArgs) -> Result<CliExitCode,
 fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliError> {
     let (services, look) = session.into_runner();
     let Some(_lock) = services.store.lock_team()? else { return Err(SyncError::Busy.into()) };
-    let TeamPlace { place, project } = &place::resolve(&services, arguments)?;
+    let resolved = place::resolve(&services, arguments)?;
+    let TeamPlace { place, project } = &resolved;
     // An author is part of every record.
     if services.team().person().label().is_empty() {
         return Err(CliError::usage("git has no user.name here, so decisions would have no author")
@@ -137,7 +138,7 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
         false => machine.clone(),
     };
     // What cannot be used is not joined.
-    let added = place::prepare(place)?;
+    let prepared = place::prepare(&resolved)?;
     let is_elsewhere =
         |before: &TeamMembership| before.place != *place || before.project != *project || before.log != log;
     if before.as_ref().is_some_and(is_elsewhere) {
@@ -152,11 +153,12 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     services.store.write_team_membership(&team)?;
     let shares_reviews = services.settings.team.share != ShareMode::Decisions;
     let progress = services.store.team_progress()?;
-    services.store.write_team_progress(&TeamProgress { shares_reviews, ..progress })?;
+    let has_budget = prepared.has_budget;
+    services.store.write_team_progress(&TeamProgress { shares_reviews, has_budget, ..progress })?;
     let waiting = count_records(&services.team().preview()?);
     let dot = look.separator();
     let mut said = format!("{} takes part{dot}records are kept in {}\n", team.machine, show_place(&team));
-    if added > 0 {
+    if prepared.added > 0 {
         said.push_str("the database has got its tables\n");
     }
     said.push('\n');
@@ -164,9 +166,13 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     let has_sent = !services.store.team_progress()?.own_version.is_empty();
     let (yet, next) = if has_sent { ("", "next") } else { ("Nothing has left yet. ", "first") };
     said.push_str(&format!(
-        "\n{yet}The {next} `revdeck sync` sends {}; `revdeck sync --dry-run --show` prints it.\n\
+        "\n{yet}The {next} `revdeck sync` sends {}; `revdeck sync --dry-run --show` prints it.\n{}\
          What was sent cannot be called back.\n",
-        format_counts(waiting)
+        format_counts(waiting),
+        match is_database(&team.place) {
+            true => "An open cockpit, `sync --follow` and the end of a review send by themselves.\n",
+            false => "",
+        }
     ));
     output::print(&said)?;
     Ok(CliExitCode::Done)

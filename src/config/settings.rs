@@ -449,6 +449,8 @@ setting_table! {
         share: ShareMode, Form::OneOf(ShareMode::WORDS), User;
         /// Globs in .gitignore syntax for paths of which nothing leaves this machine.
         exclude: Vec<String>, Form::Patterns, User;
+        /// True if learned patterns leave this machine, and those of others are taken over.
+        patterns: bool, Form::Flag, User;
         /// Records of others that count.
         accept: AcceptedRecords, Form::OneOf(AcceptedRecords::WORDS), User;
         /// Signing of what leaves this machine, by the key of git's configuration.

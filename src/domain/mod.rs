@@ -72,8 +72,8 @@ pub use run_output::{OutputDamage, OutputDamageCause, RunOutput};
 pub use scope::{ParseScopeError, Scope};
 pub use steering::{LoweredPriority, SteeredKind};
 pub use team::{
-    DecisionId, MachineName, RunOrigin, ShareMode, SharedDecision, SharedReview, TeamClock, TeamOrigin, TeamPerson,
-    TeamRecord,
+    DecisionId, MachineName, RunOrigin, ShareMode, SharedDecision, SharedPatterns, SharedReview, TeamClock, TeamOrigin,
+    TeamPerson, TeamRecord,
 };
 pub use triage::{Actor, DismissalReason, Disposition, FindingDecision, TriageAction};
 pub use unified_diff::Hunk;

@@ -210,6 +210,19 @@ pub struct SharedReview {
     pub coverage: Coverage,
 }
 
+/// Learned patterns of one programming language, as the team receives them. The last record of a machine for a language counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SharedPatterns {
+    /// Machine that has learned them.
+    pub machine: MachineName,
+    /// Person at the machine.
+    pub person: TeamPerson,
+    /// Name of the programming language.
+    pub language: String,
+    /// Patterns in the form of `revdeck knowledge export`, with the counts of this machine alone.
+    pub export: serde_json::Value,
+}
+
 /// Line of a segment: a record of one machine for its team.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -218,6 +231,8 @@ pub enum TeamRecord {
     Decision(SharedDecision),
     /// A completed review.
     Review(Box<SharedReview>),
+    /// Learned patterns.
+    Patterns(Box<SharedPatterns>),
 }
 
 impl TeamRecord {
@@ -226,6 +241,7 @@ impl TeamRecord {
         match self {
             Self::Decision(decision) => &decision.id.machine,
             Self::Review(review) => &review.machine,
+            Self::Patterns(patterns) => &patterns.machine,
         }
     }
 }

@@ -92,6 +92,30 @@ pub fn export_patterns(cache: &KnowledgeCache, only: Option<Language>) -> Result
     Ok(json!({ "version": EXPORT_VERSION, "patterns": patterns }))
 }
 
+/// Exports the patterns that this machine has learned itself, by the name of their language, with its own counts alone.
+/// Languages without one are left out.
+///
+/// # Errors
+///
+/// Fails if the cache cannot be read, or if a newer revdeck wrote it.
+pub fn export_own_patterns(cache: &KnowledgeCache) -> Result<Vec<(&'static str, Value)>, KnowledgeError> {
+    let Some(origin) = cache.origin()? else { return Ok(Vec::new()) };
+    let mut exports = Vec::new();
+    for language in builtin_patterns::languages() {
+        let mut patterns = Vec::new();
+        for mut pattern in cache.patterns(language)? {
+            pattern.counts.retain(|by, _| *by == origin);
+            if !pattern.counts.is_empty() && !pattern.muted {
+                patterns.push(to_export_json(&pattern));
+            }
+        }
+        if !patterns.is_empty() {
+            exports.push((language.name(), json!({ "version": EXPORT_VERSION, "patterns": patterns })));
+        }
+    }
+    Ok(exports)
+}
+
 /// Converts a pattern to JSON without the data of this machine: months, matches, mutes, groups and times of day.
 fn to_export_json(pattern: &Pattern) -> Value {
     let count = pattern.total_count();
@@ -133,7 +157,25 @@ pub fn import_patterns(cache: &KnowledgeCache, path: &Path, now: Time) -> Result
     let mut bytes = Vec::new();
     let file = File::open(path).and_then(|file| file.take(MAX_IMPORT_BYTES + 1).read_to_end(&mut bytes));
     file.map_err(|error| refuse(error.to_string()))?;
-    let (patterns, refused) = parse_import(&bytes, now).map_err(refuse)?;
+    merge_import(cache, &bytes, now, refuse)
+}
+
+/// Merges an export that did not come from a file, such as that of another machine. As [`import_patterns`].
+///
+/// # Errors
+///
+/// Fails, without importing anything, if the text is not an export; also fails if the cache cannot be written.
+pub fn merge_export(cache: &KnowledgeCache, text: &[u8], now: Time) -> Result<ImportSummary, KnowledgeError> {
+    merge_import(cache, text, now, |problem| KnowledgeError::Import { path: "the team".into(), problem })
+}
+
+fn merge_import(
+    cache: &KnowledgeCache,
+    bytes: &[u8],
+    now: Time,
+    refuse: impl Fn(String) -> KnowledgeError,
+) -> Result<ImportSummary, KnowledgeError> {
+    let (patterns, refused) = parse_import(bytes, now).map_err(refuse)?;
     Ok(ImportSummary { merged: cache.merge(&patterns, now)?, refused })
 }
 

@@ -203,12 +203,14 @@ impl<'a> KnownRun<'a> {
     }
 }
 
-/// Returns the newest run that has reviewed all that `run` is to review, with the same instructions.
-pub fn find_answer<'a>(run: &KnownRun<'_>, known: impl IntoIterator<Item = KnownRun<'a>>) -> Option<&'a str> {
+/// Returns the runs that have reviewed all that `run` is to review, with the same instructions, newest first.
+pub fn find_answers<'a>(run: &KnownRun<'_>, known: impl IntoIterator<Item = KnownRun<'a>>) -> Vec<&'a str> {
     let answers = known
         .into_iter()
         .filter(|other| other.id != run.id && other.is_done() && other.equivalence_key() == run.equivalence_key());
-    answers.map(|answer| answer.id).max()
+    let mut ids: Vec<&str> = answers.map(|answer| answer.id).collect();
+    ids.sort_unstable_by(|one, other| other.cmp(one));
+    ids
 }
 
 impl LaunchRequest {

@@ -61,7 +61,7 @@ pub(crate) use finding_match::{MatchCandidate, is_edited_anchor, is_same_rule, m
 pub(crate) use finding_snooze::{SnoozeRefusal, SnoozeSubject, is_snoozed, may_snooze, snooze_wake_time};
 pub use freshness::Liveness;
 pub(crate) use freshness::{Activity, CurrentCode, Freshness, FreshnessSubject, derive_freshness};
-pub use known_run::{CancelRequest, EquivalenceKey, KnownRun, Resumable, ReviewExtent, RunAdvance, find_answer};
+pub use known_run::{CancelRequest, EquivalenceKey, KnownRun, Resumable, ReviewExtent, RunAdvance, find_answers};
 pub(crate) use lifecycle::{
     ClaimOrder, DETERMINISTIC_REVIEWER, Evidence, FindingState, Refusal, ReviewObservation, SilentRun, confirms_fix,
     find_resolution, may_cancel, may_set, needs_reason, next_status,

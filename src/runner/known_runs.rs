@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::domain::{CancelReason, RunId, RunOutput, RunRecord, RunStatus};
 use crate::policy::{Activity, CancelRequest, KnownRun, Liveness, Resumable, ReviewExtent, RunAdvance};
 use crate::runner::{RunnerError, Services};
-use crate::store::{RunRow, StoreView};
+use crate::store::{RunRow, StoreError, StoreView};
 
 /// Converts a row. Leaves out fields that need a look at files: the liveness of the worker and whether the run can be
 /// resumed.
@@ -100,6 +100,18 @@ impl Services {
         } else {
             ReviewExtent::Partial
         })
+    }
+
+    /// Returns the run whose result stands for a run: the run itself, or the one that reviews, or has reviewed, exactly the same.
+    pub(crate) fn answering_run(&self, mut run: RunRecord) -> Result<RunRecord, StoreError> {
+        while let (Some(CancelReason::Duplicate), Some(answer)) = (run.ending.cancel_reason, &run.links.reused_from) {
+            match self.store.run(answer)? {
+                // Ids sort by time, but clocks of machines differ: a circle must not be walked for ever.
+                Some(answer) if answer.links.reused_from.as_ref() != Some(&run.run_id) => run = answer,
+                _ => break,
+            }
+        }
+        Ok(run)
     }
 
     /// Returns `true` if a worker has the run. Used to count slots: a lock that cannot be checked takes no slot.

@@ -233,8 +233,12 @@ impl Services {
                 tracing::warn!(run = %member.run_id, "the run of a panel's member is gone");
                 continue;
             };
+            if record.links.member_of.is_none() {
+                // An adopted run may have found that another machine has reviewed the same.
+                record = self.answering_run(record)?;
+            }
             // A damaged result must not keep the panel from ending.
-            let output = self.store.output(&member.run_id).unwrap_or_else(|error| {
+            let output = self.store.output(&record.run_id).unwrap_or_else(|error| {
                 record.ending.error_class = Some(ErrorClass::Store);
                 record.ending.error_summary = error.to_string();
                 None

@@ -65,6 +65,9 @@ pub struct TeamProgress {
     pub reader: String,
     /// True if reviews leave this machine.
     pub shares_reviews: bool,
+    /// Hashes of the learned patterns that are in `own.ndjson`, by programming language.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub patterns: BTreeMap<String, String>,
     /// True if the team has a budget of a day.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_budget: bool,

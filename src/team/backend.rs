@@ -77,6 +77,14 @@ pub trait TeamBackend {
     /// Returns an error when the log cannot be read.
     fn read_segments(&self, log: &LogVersion, since: Option<&str>) -> Result<Vec<ReceivedSegment>, TeamError>;
 
+    /// Returns false if a log has not grown out of a version: the place was restored from a backup.
+    ///
+    /// # Errors
+    /// Returns an error when the place cannot be reached.
+    fn has_version(&self, _log: &LogVersion, _version: &str) -> Result<bool, TeamError> {
+        Ok(true)
+    }
+
     /// Returns who has signed a fetched log.
     ///
     /// # Errors

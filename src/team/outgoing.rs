@@ -20,6 +20,8 @@ const PARTIAL_SCOPE_PREFIX: &str = "part:";
 pub struct OutgoingFilter {
     mode: ShareMode,
     excluded: Gitignore,
+    /// True if learned patterns leave.
+    shares_patterns: bool,
 }
 
 impl OutgoingFilter {
@@ -32,7 +34,18 @@ impl OutgoingFilter {
         for glob in excluded {
             builder.add_line(None, glob)?;
         }
-        Ok(Self { mode, excluded: builder.build()? })
+        Ok(Self { mode, excluded: builder.build()?, shares_patterns: false })
+    }
+
+    /// Lets learned patterns leave, or keeps them here.
+    #[must_use]
+    pub fn with_patterns(self, shares_patterns: bool) -> Self {
+        Self { shares_patterns, ..self }
+    }
+
+    /// Returns true if learned patterns leave this machine.
+    pub fn shares_patterns(&self) -> bool {
+        self.shares_patterns
     }
 
     /// Returns true if reviews leave this machine.
@@ -70,6 +83,10 @@ impl OutgoingFilter {
                 let (run, findings, coverage) = self.clean_review(run, findings, coverage)?;
                 let person = self.clean_person(person);
                 Some(TeamRecord::Review(Box::new(SharedReview { machine, person, run, findings, coverage })))
+            }
+            TeamRecord::Patterns(mut patterns) => {
+                patterns.person = self.clean_person(patterns.person);
+                self.shares_patterns.then_some(TeamRecord::Patterns(patterns))
             }
         }
     }

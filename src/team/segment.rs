@@ -127,7 +127,7 @@ fn is_known_type(line: &str) -> Result<bool, String> {
         kind: std::borrow::Cow<'a, str>,
     }
     let field: TypeField<'_> = serde_json::from_str(line).map_err(|error| error.to_string())?;
-    Ok(matches!(field.kind.as_ref(), "decision" | "review"))
+    Ok(matches!(field.kind.as_ref(), "decision" | "review" | "patterns"))
 }
 
 /// Returns true if a log may hold records of this machine: its own log, or for jobs of continuous integration, which exist
@@ -147,6 +147,12 @@ pub fn check_record(record: &TeamRecord) -> Result<(), String> {
     match record {
         TeamRecord::Decision(decision) => check_decision(decision),
         TeamRecord::Review(review) => check_review(review),
+        // The import checks each pattern.
+        TeamRecord::Patterns(patterns) => {
+            check_size("the author", &patterns.person.name, MAX_LINE_BYTES)?;
+            check_size("the author", &patterns.person.email, MAX_LINE_BYTES)?;
+            check_size("the language", &patterns.language, MAX_LINE_BYTES)
+        }
     }
 }
 

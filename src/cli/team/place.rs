@@ -56,14 +56,26 @@ pub(super) fn resolve(services: &Services, arguments: &JoinArgs) -> Result<TeamP
     Ok(TeamPlace { place: address.as_str().to_owned(), project })
 }
 
-/// Makes the tables of a database if they are not there. Returns the number of versions that were added. A git remote is not
-/// asked: joining works offline.
-pub(super) fn prepare(place: &str) -> Result<usize, CliError> {
+/// State of a place that has been prepared.
+#[derive(Debug, Default)]
+pub(super) struct PreparedPlace {
+    /// Number of versions of tables that were added to the database.
+    pub added: usize,
+    /// True if the database holds the team to a budget.
+    pub has_budget: bool,
+}
+
+/// Makes the tables of a database if they are not there. A git remote is not asked: joining works offline.
+pub(super) fn prepare(TeamPlace { place, project }: &TeamPlace) -> Result<PreparedPlace, CliError> {
     if !is_database(place) {
-        return Ok(0);
+        return Ok(PreparedPlace::default());
     }
-    let migrate = || Database::connect_unprepared(&DatabaseAddress::parse(place)?)?.migrate();
-    migrate().map_err(to_cli_error)
+    let prepare = || {
+        let database = Database::connect_unprepared(&DatabaseAddress::parse(place)?)?;
+        let added = database.migrate()?;
+        Ok(PreparedPlace { added, has_budget: database.read_budget(project)?.is_limited() })
+    };
+    prepare().map_err(to_cli_error)
 }
 
 /// Returns an error of the database with what to do next.

@@ -9,7 +9,7 @@ use rmcp::schemars::{self, JsonSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::text::format_count;
-use crate::domain::{RunId, RunRecord, Scope, Source};
+use crate::domain::{RunId, RunRecord, RunStatus, Scope, Source};
 use crate::mcp::clean::cut_text;
 use crate::mcp::rows::{RunSummary, unreadable};
 use crate::mcp::tool::{
@@ -96,6 +96,7 @@ fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, 
         wait_for_end(context, &run.run_id, Duration::from_secs(seconds as u64))?;
         run = services.store.run(&run.run_id)?.ok_or_else(|| unreadable("run", run.run_id.as_str()))?;
     }
+    run = services.answering_run(run)?;
     let ended = run.status.is_terminal();
     ToolOutput::new(&ReviewResult {
         action: requested.decision.action.word().to_owned(),
@@ -121,6 +122,10 @@ fn describe_next_step(run: &RunRecord) -> String {
         true if found > 0 => {
             format!("auto_review_details(run_id=\"{}\") returns the {}", run.run_id, format_count(found, "finding"))
         }
+        true if run.status != RunStatus::Completed || run.is_incomplete() => format!(
+            "this run is {} and has not reviewed the whole change: do not read it as a review without findings",
+            run.status
+        ),
         true => "nothing to do: this run reported no finding".to_owned(),
     }
 }

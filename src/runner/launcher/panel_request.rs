@@ -179,11 +179,13 @@ impl Launcher<'_> {
 
     /// Returns the slots that these working runs take. A run that waits for another machine takes none.
     pub(in crate::runner) fn collect_slots(&self, working: impl IntoIterator<Item = RunId>) -> HashSet<RunId> {
-        let waits = |run: &RunId| {
-            let state = self.services.store.heartbeat(run).map(|pulse| pulse.state);
-            matches!(state, Some(HeartbeatState::Elsewhere { .. }))
-        };
-        working.into_iter().filter(|run| !waits(run)).map(|run| self.slot_of(&run)).collect()
+        working.into_iter().filter(|run| !self.waits_elsewhere(run)).map(|run| self.slot_of(&run)).collect()
+    }
+
+    /// Returns true for a run that waits for another machine of the team.
+    pub(super) fn waits_elsewhere(&self, run: &RunId) -> bool {
+        let state = self.services.store.heartbeat(run).map(|pulse| pulse.state);
+        matches!(state, Some(HeartbeatState::Elsewhere { .. }))
     }
 
     /// Returns the runs of a panel's own members that have not ended. Runs that others asked for are left alone.

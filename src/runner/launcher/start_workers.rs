@@ -94,7 +94,9 @@ impl Launcher<'_> {
                     report.unclaimed.push(run);
                 }
                 RunStatus::Pending => waiting.push(PendingRun { run, worktree: PathBuf::from(row.worktree) }),
-                _ if self.services.has_worker(&run) => drop(busy.insert(self.slot_of(&run))),
+                _ if self.services.has_worker(&run) && !self.waits_elsewhere(&run) => {
+                    busy.insert(self.slot_of(&run));
+                }
                 _ => {}
             }
         }

@@ -1,6 +1,6 @@
 //! Holds the requests of this machine to the team's budget of a day, whoever sends them: reviews, fixes, questions.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::TeamSync;
 use crate::config::ModelFacts;
@@ -14,6 +14,10 @@ use crate::tokens;
 
 /// Interval between two attempts to reserve, while requests of others may use up the rest.
 const RESERVE_PAUSE: Duration = Duration::from_secs(1);
+/// Time for which a request waits for a database that cannot be reached, where there is a limit.
+const MAX_AWAY_WAIT: Duration = Duration::from_secs(20);
+/// Time for which a database that could not be reached is not asked again, where there is no limit.
+const AWAY_PAUSE: Duration = Duration::from_secs(120);
 /// Interval at which a waiting request checks whether it was cancelled.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -29,6 +33,17 @@ struct BudgetedChat {
     prefix: String,
     /// Number of requests.
     count: u32,
+    /// Time at which the database could not be reached.
+    away_since: Option<Instant>,
+}
+
+/// Reservation of one request.
+struct RequestReservation {
+    name: String,
+    /// Most that the request may cost, in US dollars; `None` if the price is not known.
+    cost: Option<f64>,
+    /// Most tokens that it may take.
+    tokens: u64,
 }
 
 impl TeamSync<'_> {
@@ -47,6 +62,7 @@ impl TeamSync<'_> {
             database: None,
             prefix: self.services.ambient.new_run_id().to_string(),
             count: 0,
+            away_since: None,
         })
     }
 
@@ -76,54 +92,84 @@ fn budget_stop(budget: &TeamBudget) -> Option<BudgetStop> {
 }
 
 impl BudgetedChat {
-    /// Reserves a request, and waits for others where it must. Returns the name of the reservation; `None` if the database
-    /// cannot be asked and there is no limit.
-    fn reserve(&mut self, request: &ChatRequest, watch: &mut dyn ChatObserver) -> Result<Option<String>, ChatError> {
+    /// Reserves a request, and waits for others where it must. Returns its reservation; `None` if the database cannot be asked
+    /// and there is no limit.
+    fn reserve(
+        &mut self,
+        request: &ChatRequest,
+        watch: &mut dyn ChatObserver,
+    ) -> Result<Option<RequestReservation>, ChatError> {
+        if !self.is_limited && self.away_since.is_some_and(|since| since.elapsed() < AWAY_PAUSE) {
+            return Ok(None);
+        }
         let encoding = self.facts.encoding;
         let input = count_request(request, &|text| tokens::count_tokens(encoding, text) as u64);
         let usage = Usage { input, output: request.max_output, ..Usage::default() };
-        let most = self.cost(&usage);
         self.count += 1;
-        let name = format!("{}-{}", self.prefix, self.count);
+        let reservation = RequestReservation {
+            name: format!("{}-{}", self.prefix, self.count),
+            cost: self.facts.price.as_ref().map(|price| price.cost(&usage)),
+            tokens: usage.total(),
+        };
+        let give_up = Instant::now() + MAX_AWAY_WAIT;
+        let mut is_told = false;
         loop {
-            match self.try_to_reserve(&name, most, usage.total()) {
-                Ok(TeamReservation::Granted) => return Ok(Some(name)),
-                Ok(TeamReservation::MustWait) => {
-                    let reason = "other machines may use up the team's budget".to_owned();
-                    watch.on_progress(ChatProgress::Waiting { reason, wait_ms: RESERVE_PAUSE.as_millis() as u64 });
-                    let mut left = RESERVE_PAUSE;
-                    while !left.is_zero() {
-                        if watch.is_cancelled() {
-                            return Err(ChatError::cancelled());
-                        }
-                        std::thread::sleep(CANCEL_INTERVAL);
-                        left = left.saturating_sub(CANCEL_INTERVAL);
-                    }
+            let reason = match self.try_to_reserve(&reservation) {
+                Ok(TeamReservation::Granted) => return Ok(Some(reservation)),
+                Ok(TeamReservation::MustWait) => "other machines may use up the team's budget",
+                Ok(TeamReservation::Unpriced) => {
+                    let said = "the team has a budget in US dollars, and the price of this model is not known: \
+                                price_input and price_output of its reviewer say it";
+                    return Err(ChatError::new(ErrorClass::TeamBudget, said));
                 }
                 Ok(TeamReservation::Refused(budget)) => {
                     let said = budget_stop(&budget).map(|stop| stop.describe()).unwrap_or_default();
+                    let most = reservation.cost.unwrap_or(0.0);
                     let summary = format!("{said}; this request may take ${most:.4} and {} tokens", usage.total());
                     return Err(ChatError::new(ErrorClass::TeamBudget, summary));
                 }
                 Err(error) => {
                     self.database = None;
-                    if self.is_limited {
-                        let summary = format!("the team has a budget, and it cannot be asked: {error}");
-                        return Err(ChatError::new(ErrorClass::TeamBudget, summary));
+                    if !self.is_limited {
+                        self.away_since = Some(Instant::now());
+                        tracing::warn!(%error, "a request does not count for the team");
+                        return Ok(None);
                     }
-                    tracing::warn!(%error, "a request does not count for the team");
-                    return Ok(None);
+                    if Instant::now() >= give_up {
+                        let summary = format!("the team has a budget, and it cannot be asked: {error}");
+                        return Err(ChatError::new(ErrorClass::Network, summary));
+                    }
+                    "the team's budget cannot be asked"
                 }
+            };
+            if !std::mem::replace(&mut is_told, true) {
+                let wait_ms = RESERVE_PAUSE.as_millis() as u64;
+                watch.on_progress(ChatProgress::Waiting { reason: reason.to_owned(), wait_ms });
+            }
+            let mut left = RESERVE_PAUSE;
+            while !left.is_zero() {
+                if watch.is_cancelled() {
+                    return Err(ChatError::cancelled());
+                }
+                std::thread::sleep(CANCEL_INTERVAL);
+                left = left.saturating_sub(CANCEL_INTERVAL);
             }
         }
     }
 
-    fn try_to_reserve(&mut self, name: &str, cost: f64, tokens: u64) -> Result<TeamReservation, DatabaseError> {
-        if self.database.is_none() {
-            self.database = Some(connect(&self.team)?);
+    /// Reserves by the connection that is there, or a new one: one that was idle during a pause may be gone. To reserve again
+    /// changes nothing.
+    fn try_to_reserve(&mut self, request: &RequestReservation) -> Result<TeamReservation, DatabaseError> {
+        let RequestReservation { name, cost, tokens } = request;
+        let reserve =
+            |database: &Database| database.reserve(&self.team.project, &self.team.machine, name, *cost, *tokens);
+        if let Some(Ok(answer)) = self.database.as_ref().map(reserve) {
+            return Ok(answer);
         }
-        let Some(database) = &self.database else { return Ok(TeamReservation::MustWait) };
-        database.reserve(&self.team.project, &self.team.machine, name, cost, tokens)
+        let database = connect(&self.team)?;
+        let answer = reserve(&database);
+        self.database = Some(database);
+        answer
     }
 
     fn settle(&mut self, name: &str, cost: f64, tokens: u64) {
@@ -142,25 +188,24 @@ impl BudgetedChat {
             self.database = None;
         }
     }
-
-    fn cost(&self, usage: &Usage) -> f64 {
-        self.facts.price.as_ref().map_or(0.0, |price| price.cost(usage))
-    }
 }
 
 impl Chat for BudgetedChat {
     fn respond(&mut self, request: &ChatRequest, watch: &mut dyn ChatObserver) -> Result<ChatResponse, ChatError> {
         let reserved = self.reserve(request, watch)?;
         let answer = self.inner.respond(request, watch);
-        let Some(name) = reserved else { return answer };
+        let Some(RequestReservation { name, cost, tokens }) = reserved else { return answer };
         match &answer {
             Ok(response) => {
                 let mut counted = response.clone();
                 fill_missing_usage(request, &mut counted, self.facts.encoding);
-                self.settle(&name, self.cost(&counted.usage), counted.usage.total());
+                let cost = self.facts.price.as_ref().map_or(0.0, |price| price.cost(&counted.usage));
+                self.settle(&name, cost, counted.usage.total());
             }
-            // The provider may charge for what it has begun: the reservation counts as spent.
-            Err(error) if error.cancelled || error.class == ErrorClass::Timeout => {}
+            // The provider may charge for what it has begun: all that was reserved counts as spent.
+            Err(error) if error.cancelled || error.class == ErrorClass::Timeout => {
+                self.settle(&name, cost.unwrap_or(0.0), tokens);
+            }
             Err(_) => self.settle(&name, 0.0, 0),
         }
         answer

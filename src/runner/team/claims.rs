@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 
 use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::{MachineName, RunId, RunRecord, ShareMode, content_hash};
-use crate::policy;
-use crate::runner::known_runs;
-use crate::store::StoreError;
+use crate::policy::{self, ReviewExtent};
+use crate::runner::{RunnerError, known_runs};
 use crate::team::postgres::{
     CLAIM_SECONDS, ClaimHolder, Database, DatabaseAddress, DatabaseError, Listener, is_database,
 };
@@ -25,6 +24,10 @@ const RENEWAL_INTERVAL: Duration = Duration::from_secs(CLAIM_SECONDS as u64 / 3)
 const RENEWAL_RETRY: Duration = Duration::from_secs(3);
 /// Maximum wait for another process that exchanges records.
 const MAX_BUSY_WAIT: Duration = Duration::from_secs(15);
+/// Time for which a result that cannot be sent is tried again, while others wait for it.
+const MAX_PUBLISH_TIME: Duration = Duration::from_secs(60);
+/// Pause before the next attempt to send a result.
+const PUBLISH_PAUSE: Duration = Duration::from_secs(2);
 /// Interval between two looks whether another process still exchanges records.
 const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -83,6 +86,7 @@ impl ReviewClaim {
     pub(in crate::runner) fn keep(self) -> HeldClaim {
         let state = Arc::new(RenewalState { is_lost: AtomicBool::new(false), renewed: Mutex::new(Instant::now()) });
         let (stop, stopped) = channel::<()>();
+        let own = self.clone();
         let (claim, seen) = (self.clone(), Arc::clone(&state));
         let renewing = std::thread::Builder::new().name("team-claim".to_owned()).spawn(move || {
             let mut database = None;
@@ -109,19 +113,18 @@ impl ReviewClaim {
                 };
             }
         });
-        if let Err(error) = renewing {
-            tracing::warn!(%error, "a claim is not renewed");
-        }
-        HeldClaim { claim: self, state, _stop: stop }
+        let renewing = renewing.inspect_err(|error| tracing::warn!(%error, "a claim is not renewed")).ok();
+        HeldClaim { claim: own, state, stop, renewing }
     }
 }
 
 /// Claim that a thread renews until it is dropped. It does not end then, but after its time.
 pub(in crate::runner) struct HeldClaim {
-    pub claim: ReviewClaim,
+    claim: ReviewClaim,
     state: Arc<RenewalState>,
     /// Ends the thread when it is dropped.
-    _stop: Sender<()>,
+    stop: Sender<()>,
+    renewing: Option<std::thread::JoinHandle<()>>,
 }
 
 struct RenewalState {
@@ -130,6 +133,19 @@ struct RenewalState {
 }
 
 impl HeldClaim {
+    /// Ends the claim at once. The members of a panel leave it to the panel.
+    pub(in crate::runner) fn release(self) {
+        let Self { claim, stop, renewing, .. } = self;
+        drop(stop);
+        // The thread must not take the claim again.
+        if let Some(thread) = renewing {
+            let _ = thread.join();
+        }
+        if let Err(error) = claim.connect().and_then(|database| claim.release(&database, &claim.holder)) {
+            tracing::warn!(%error, "a claim ends after its time");
+        }
+    }
+
     /// Returns true if another machine may have the claim by now: it was lost, or not renewed in time.
     pub(in crate::runner) fn is_in_doubt(&self) -> bool {
         let renewed = *self.state.renewed.lock().unwrap_or_else(|broken| broken.into_inner());
@@ -176,14 +192,23 @@ impl TeamSync<'_> {
     }
 
     /// Returns a run of another machine that answers a run of this one.
-    pub(in crate::runner) fn find_answer(&self, record: &RunRecord) -> Result<Option<RunId>, StoreError> {
+    pub(in crate::runner) fn find_answer(&self, record: &RunRecord) -> Result<Option<RunId>, RunnerError> {
         let subject = record.links.member_of.as_ref().unwrap_or(&record.run_id);
         let view = self.services.store.view()?;
         let rows = || known_runs::run_rows(&view);
         let Some(own) = rows().find(|row| row.id == subject.as_str()) else { return Ok(None) };
         let known = rows().filter(|row| row.id != own.id).map(|row| known_runs::known_run_from_row(&row));
-        let answer = policy::find_answer(&known_runs::known_run_from_row(&own), known);
-        Ok(answer.and_then(|id| id.parse().ok()))
+        for id in policy::find_answers(&known_runs::known_run_from_row(&own), known) {
+            let Some(record) = id.parse().ok().map(|id: RunId| self.services.store.run(&id)).transpose()?.flatten()
+            else {
+                continue;
+            };
+            // A row does not say whether the result can still be read.
+            if self.services.compute_extent(&record)? == ReviewExtent::Whole {
+                return Ok(Some(record.run_id));
+            }
+        }
+        Ok(None)
     }
 
     /// Exchanges records, and waits for another process that does so.
@@ -201,15 +226,30 @@ impl TeamSync<'_> {
         }
     }
 
-    /// Sends the result of a run to a team with a database, where others may wait for it. A failure is logged, and what was not
-    /// sent waits for the next exchange.
-    pub(in crate::runner) fn publish(&self) {
+    /// Sends the result of a run to a team with a database, where others may wait for it, and then ends the run's claim. While
+    /// it cannot be sent, tries again for a time, and keeps the claim; then the claim ends after its time, and the result waits
+    /// for the next exchange.
+    pub(in crate::runner) fn publish(&self, claim: Option<HeldClaim>, run: &RunId) {
         if !self.is_live() {
             return;
         }
-        if let Err(error) = self.sync_when_free() {
-            tracing::warn!(%error, "a review waits for the next exchange with the team");
+        let give_up = Instant::now() + MAX_PUBLISH_TIME;
+        while let Err(error) = self.sync_when_free() {
+            tracing::warn!(%run, %error, "a review is not sent to the team");
+            if claim.is_none() || Instant::now() >= give_up {
+                return;
+            }
+            std::thread::sleep(PUBLISH_PAUSE);
         }
+        if let Some(held) = claim {
+            held.release();
+        }
+    }
+
+    /// Returns true if the records of a machine are not used here.
+    pub(in crate::runner) fn is_forgotten(&self, machine: &str) -> bool {
+        let progress = self.services.store.team_progress();
+        progress.is_ok_and(|progress| progress.forgotten.iter().any(|name| name.as_str() == machine))
     }
 
     /// Returns true if this machine takes part in a team that hears of news as they happen.

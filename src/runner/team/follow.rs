@@ -1,13 +1,13 @@
 //! Exchanges records whenever there is something new, on either side, until the process ends.
 
 use std::process::{ChildStdin, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{SyncError, SyncReport, TeamSync};
 use crate::runner::{RunnerError, Services, process};
 use crate::store::StoreChange;
 use crate::team::TeamError;
-use crate::team::postgres::{DatabaseAddress, Listener, News, NewsSender};
+use crate::team::postgres::{DatabaseAddress, Listener, News, NewsSender, is_database};
 
 /// Log of followers that a user interface has started.
 const FOLLOW_LOG: &str = "follow.log";
@@ -15,6 +15,10 @@ const FOLLOW_LOG: &str = "follow.log";
 const RETRY_PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(60));
 /// Longest time without an exchange, should news be missed.
 const MAX_QUIET: Duration = Duration::from_secs(600);
+/// Interval between two looks whether the machine still takes part at this place.
+const CHECK_INTERVAL: Duration = Duration::from_secs(60);
+/// Pause between news and the exchange, in which further news may come.
+const NEWS_PAUSE: Duration = Duration::from_millis(300);
 
 impl TeamSync<'_> {
     /// Exchanges records now, and then whenever others have sent something or there is something to send. Calls `report` with
@@ -25,10 +29,14 @@ impl TeamSync<'_> {
     /// If the machine takes no part in a team with a database, or the store cannot be read. A database that cannot be reached
     /// is reported, and tried again.
     pub fn follow(&self, report: &mut dyn FnMut(Result<SyncReport, SyncError>) -> bool) -> Result<(), SyncError> {
-        let team = self.membership()?;
-        let address = DatabaseAddress::parse(&team.place).map_err(TeamError::from)?;
         let mut pause = RETRY_PAUSES.0;
         loop {
+            // The machine may have joined elsewhere since.
+            let team = self.membership()?;
+            if !is_database(&team.place) {
+                return Ok(());
+            }
+            let address = DatabaseAddress::parse(&team.place).map_err(TeamError::from)?;
             // Listens before the exchange, on both sides, so that nothing is missed between the two.
             let listener = Listener::connect(&address, &team.project).map_err(|error| SyncError::Team(error.into()));
             let exchanged = listener.and_then(|listener| {
@@ -53,15 +61,27 @@ impl TeamSync<'_> {
                     continue;
                 }
             };
+            let mut last_exchange = Instant::now();
             loop {
-                match listener.wait(MAX_QUIET) {
+                let news = listener.wait(CHECK_INTERVAL);
+                let now = self.membership()?;
+                if (&now.place, &now.project) != (&team.place, &team.project) {
+                    break;
+                }
+                match news {
+                    Ok(None) if last_exchange.elapsed() < MAX_QUIET => continue,
                     Ok(Some(News::Log(log))) if log == team.log.as_str() && !team.machine.is_ci() => continue,
                     Ok(Some(News::Claim(_))) => continue,
                     Ok(Some(News::Store)) if !self.has_unsent()? => continue,
-                    Ok(_) => {}
+                    // News that come together are one exchange.
+                    Ok(_) => {
+                        std::thread::sleep(NEWS_PAUSE);
+                        listener.forget_news();
+                    }
                     // The connection has ended.
                     Err(_) => break,
                 }
+                last_exchange = Instant::now();
                 match self.sync_when_free() {
                     Err(SyncError::NotJoined) => return Err(SyncError::NotJoined),
                     done => {

@@ -27,6 +27,7 @@ use crate::config::SignChoice;
 use crate::domain::text::sanitize_line;
 use crate::domain::{MachineName, TeamPerson, TeamRecord, TriageAction};
 use crate::git::SigningMode;
+use crate::knowledge::error::KnowledgeError;
 use crate::runner::{RunnerError, Services, process};
 use crate::store::{SetAsideSegment, StoreError, TeamMembership, TeamProgress};
 use crate::team::postgres::{self, DatabaseAddress, PostgresBackend};
@@ -61,6 +62,9 @@ pub enum SyncError {
     /// The store could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Learned patterns could not be read or written.
+    #[error(transparent)]
+    Knowledge(#[from] KnowledgeError),
 }
 
 /// Number of decisions and reviews.
@@ -70,6 +74,8 @@ pub struct RecordCounts {
     pub decisions: usize,
     /// Completed reviews.
     pub reviews: usize,
+    /// Lists of learned patterns, one for each programming language.
+    pub patterns: usize,
 }
 
 impl RecordCounts {
@@ -78,6 +84,7 @@ impl RecordCounts {
         match record {
             TeamRecord::Decision(_) => self.decisions += 1,
             TeamRecord::Review(_) => self.reviews += 1,
+            TeamRecord::Patterns(_) => self.patterns += 1,
         }
     }
 
@@ -144,7 +151,7 @@ impl TeamSync<'_> {
 
     fn filter(&self) -> Result<OutgoingFilter, SyncError> {
         let settings = &self.services.settings.team;
-        Ok(OutgoingFilter::new(settings.share, &settings.exclude)?)
+        Ok(OutgoingFilter::new(settings.share, &settings.exclude)?.with_patterns(settings.patterns))
     }
 
     /// Returns the records that the next exchange would send, in their order, without changing anything.
@@ -202,7 +209,8 @@ impl TeamSync<'_> {
         let before = progress.clone();
         let own = self.collect_own(team, progress)?;
         store.append_own_team_lines(segment::pack_lines(&encode(&own.records)?).concat().as_slice())?;
-        (progress.triage_bytes, progress.runs_bytes) = (own.triage_bytes, own.runs_bytes);
+        (progress.triage_bytes, progress.runs_bytes, progress.patterns) =
+            (own.triage_bytes, own.runs_bytes, own.patterns);
         progress.shares_reviews = self.filter()?.shares_reviews();
         report.refused = own.refused;
         let mut written = before;
@@ -216,7 +224,7 @@ impl TeamSync<'_> {
             {
                 Some(decision.finding_id.clone())
             }
-            TeamRecord::Decision(_) | TeamRecord::Review(_) => None,
+            TeamRecord::Decision(_) | TeamRecord::Review(_) | TeamRecord::Patterns(_) => None,
         });
         let received = ReceivedRecords { decided: decided.collect(), ..ReceivedRecords::default() };
         self.receive(&*backend, team, &logs, received, progress, &mut report)?;
@@ -293,8 +301,13 @@ impl TeamSync<'_> {
         let mut logs = logs;
         for _ in 0..MAX_APPEND_TRIES {
             let present = logs.iter().find(|log| log.name == team.log).cloned();
-            if present.is_none() && !progress.own_version.is_empty() {
-                // Somebody has deleted the log; this machine has all of it.
+            let is_gone = match &present {
+                _ if progress.own_version.is_empty() => false,
+                Some(log) => log.version != progress.own_version && !backend.has_version(log, &progress.own_version)?,
+                None => true,
+            };
+            if is_gone {
+                // Somebody has deleted the log, or a part of it; this machine has all of it.
                 (progress.sent_bytes, progress.own_version) = (0, String::new());
                 report.restored = true;
             }

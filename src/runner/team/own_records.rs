@@ -1,12 +1,14 @@
 //! Collects the decisions and reviews of this machine that are not records for the team yet.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::SyncError;
 use crate::domain::{
-    DecisionId, Disposition, FindingId, RunId, SharedDecision, SharedReview, SuppressedReport, SuppressionReason,
-    TeamClock, TeamPerson, TeamRecord, TriageAction,
+    DecisionId, Disposition, FindingId, RunId, SharedDecision, SharedPatterns, SharedReview, SuppressedReport,
+    SuppressionReason, TeamClock, TeamPerson, TeamRecord, TriageAction, content_hash,
 };
+use crate::knowledge::cache::KnowledgeCache;
+use crate::knowledge::exchange;
 use crate::runner::Services;
 use crate::store::{StoreError, StoreView, TeamMembership, TeamProgress};
 use crate::team::OutgoingFilter;
@@ -19,6 +21,8 @@ pub struct OwnDecisions {
     pub records: Vec<TeamRecord>,
     pub triage_bytes: u64,
     pub runs_bytes: u64,
+    /// Hashes of the learned patterns, by language, as in [`TeamProgress::patterns`].
+    pub patterns: BTreeMap<String, String>,
     /// Reviews and decisions that others could not read, with the reasons.
     pub refused: Vec<String>,
 }
@@ -36,6 +40,10 @@ pub fn collect(
     let (ended, runs_bytes) = store.completed_runs_since(progress.runs_bytes)?;
     // A review that may not leave now may leave later.
     own.runs_bytes = if filter.shares_reviews() { runs_bytes } else { progress.runs_bytes };
+    own.patterns.clone_from(&progress.patterns);
+    if filter.shares_patterns() {
+        own.add_patterns(services, team, person)?;
+    }
     let has_decisions = own.triage_bytes != progress.triage_bytes;
     if !has_decisions && ended.is_empty() {
         return Ok(own);
@@ -62,6 +70,26 @@ pub fn collect(
 }
 
 impl OwnDecisions {
+    /// Adds the patterns that this machine has learned, of each language in which they have changed.
+    fn add_patterns(
+        &mut self,
+        services: &Services,
+        team: &TeamMembership,
+        person: &TeamPerson,
+    ) -> Result<(), SyncError> {
+        let cache = KnowledgeCache::open(&services.paths.knowledge);
+        for (language, export) in exchange::export_own_patterns(&cache)? {
+            let hash = content_hash([export.to_string().as_bytes()]);
+            if self.patterns.get(language) == Some(&hash) {
+                continue;
+            }
+            self.patterns.insert(language.to_owned(), hash);
+            let (machine, person, language) = (team.machine.clone(), person.clone(), language.to_owned());
+            self.add(TeamRecord::Patterns(Box::new(SharedPatterns { machine, person, language, export })));
+        }
+        Ok(())
+    }
+
     /// Adds a record, unless others would refuse it.
     fn add(&mut self, record: TeamRecord) {
         match check_record(&record) {
@@ -69,6 +97,7 @@ impl OwnDecisions {
             Err(fault) => self.refused.push(match &record {
                 TeamRecord::Decision(decision) => format!("the decision about {}: {fault}", decision.finding_id),
                 TeamRecord::Review(review) => format!("the review {}: {fault}", review.run.run_id),
+                TeamRecord::Patterns(patterns) => format!("the patterns of {}: {fault}", patterns.language),
             }),
         }
     }
@@ -88,6 +117,7 @@ impl KnownRecords {
             match serde_json::from_str(&line) {
                 Ok(TeamRecord::Decision(decision)) => known.last_decision = known.last_decision.max(Some(decision.id)),
                 Ok(TeamRecord::Review(review)) => drop(known.runs.insert(review.run.run_id)),
+                Ok(TeamRecord::Patterns(_)) => {}
                 Err(error) => tracing::warn!(%error, "a line of team/own.ndjson is not readable"),
             }
         }

@@ -71,6 +71,7 @@ impl TeamSync<'_> {
             match record {
                 TeamRecord::Decision(decision) => drop(received.decided.insert(decision.finding_id)),
                 TeamRecord::Review(review) => received.reviews.push(*review),
+                TeamRecord::Patterns(patterns) => received.patterns.push(patterns.export),
             }
         }
         store.append_received_team_lines(&log.name, &fresh)?;

@@ -10,6 +10,8 @@ use crate::domain::{
     RunOutput, RunRecord, SharedDecision, SharedReview, TeamOrigin, TeamRecord,
 };
 use crate::git::LogSignature;
+use crate::knowledge::cache::KnowledgeCache;
+use crate::knowledge::exchange;
 use crate::policy::{MergedDecision, merge_decisions};
 use crate::store::{DisputeSide, LearningPolicy, SetAsideSegment, TeamMembership, TeamProgress};
 use crate::team::LogVersion;
@@ -30,6 +32,8 @@ const MAX_ANSWERERS: usize = 100;
 #[derive(Debug, Default)]
 pub struct ReceivedRecords {
     pub(super) reviews: Vec<SharedReview>,
+    /// Learned patterns, in the form of an export.
+    pub(super) patterns: Vec<serde_json::Value>,
     /// Findings that the new decisions are about.
     pub(super) decided: BTreeSet<FindingId>,
     /// Logs that were read. They count as read only when their records are taken over.
@@ -47,6 +51,7 @@ impl TeamSync<'_> {
     ) -> Result<(), SyncError> {
         let outputs = received.reviews.into_iter().map(|review| self.build_output(review)).collect();
         self.services.store.import_team_runs(outputs)?;
+        self.take_patterns(&received.patterns);
         report.applied = self.apply_decisions(team, &received.decided, progress)?;
         let now = self.services.ambient.now();
         progress.reader = env!("CARGO_PKG_VERSION").to_owned();
@@ -70,6 +75,25 @@ impl TeamSync<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Merges learned patterns of others into those of this machine, if it learns at all. They count for what they are:
+    /// patterns of elsewhere, each of which the import checks. A failure is logged.
+    fn take_patterns(&self, exports: &[serde_json::Value]) {
+        if !self.services.settings.learning.enabled || !self.services.settings.team.patterns {
+            return;
+        }
+        let cache = KnowledgeCache::open(&self.services.paths.knowledge);
+        let now = self.services.ambient.now();
+        for export in exports {
+            match exchange::merge_export(&cache, export.to_string().as_bytes(), now) {
+                Ok(taken) if !taken.refused.is_empty() => {
+                    tracing::warn!(refused = ?taken.refused, "patterns of the team")
+                }
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "patterns of the team are not taken over"),
+            }
+        }
     }
 
     /// Builds the result of a run from its record. Code that did not travel is taken from the repository where it is the same.

@@ -84,6 +84,7 @@ impl RunWorker<'_> {
         change: &Changeset,
         plan: ReviewPlan,
         known: Vec<Finding>,
+        pulse: HeartbeatWriter,
     ) -> Result<ReviewOutcome, RunnerError> {
         self.flush()?;
         let entries = self.services.store.read_journal(&self.record.run_id)?;
@@ -92,12 +93,6 @@ impl RunWorker<'_> {
             return self
                 .conclude_without_model(ReviewTask::nothing_to_send(plan, known), ResumeLog::from_events(events()));
         }
-        // From here on, the run has an activity: it gathers its context.
-        let mut pulse = self.services.store.start_heartbeat(&self.record.run_id, self.now());
-        if let Some(reason) = self.claim_review(Some(&mut pulse))? {
-            return Ok(self.cancelled_outcome(reason, &entries));
-        }
-        pulse.set_state(self.now(), HeartbeatState::Preparing);
         let opened = match self
             .services
             .reviewers()
@@ -270,10 +265,18 @@ impl RunWorker<'_> {
             self.buffer.push(RunEvent::Paused);
             self.flush()?;
             talk.pulse.set_state(self.now(), HeartbeatState::Paused);
+            // Nobody waits for a run that a person has paused.
+            let had_claim = self.release_claim();
             while self.cancel_watch.check().is_none() && self.services.control().is_paused(&run)? {
                 std::thread::sleep(PAUSE_POLL_INTERVAL);
             }
             self.buffer.push(RunEvent::Resumed);
+            if had_claim
+                && self.cancel_watch.check().is_none()
+                && let Some(reason) = self.claim_review(Some(&mut talk.pulse))?
+            {
+                return Ok(Some(ConversationEvent::CancelAsked(reason)));
+            }
         }
         if let Some(reason) = self.renew_claim(&mut talk.pulse)? {
             return Ok(Some(ConversationEvent::CancelAsked(reason)));

@@ -34,7 +34,7 @@ use crate::runner::conclude::{self, elapsed_ms};
 use crate::runner::steering::recorded_steering;
 use crate::runner::team::claims::HeldClaim;
 use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services, indexing, known_runs, process};
-use crate::store::{JournalWriter, RunLock, StoreError, StoreView};
+use crate::store::{HeartbeatState, JournalWriter, RunLock, StoreError, StoreView};
 use crate::syntax::parse_log::{self, ParseLog};
 
 /// Time that a worker waits for the lock of a pending run. Another worker may hold the lock while it checks for a free
@@ -89,12 +89,13 @@ impl Worker<'_> {
             }
         }
         drop(lock);
-        // Others may wait for the result.
-        if let Ok(rest) = &worked {
-            self.publish(run, rest.claim.as_ref());
-        }
         // Also recovers the runs of other workers that died, because perhaps no other process will.
         let recovered = self.services.recovery().recover();
+        // Others may wait for the result; the next run of this machine does not.
+        let worked = worked.map(|mut rest| {
+            self.services.team().publish(rest.claim.take(), run);
+            rest
+        });
         if let Err(error) = self.services.recovery().remove_leftovers() {
             tracing::warn!(%error, "what dead processes left stays");
         }
@@ -162,16 +163,6 @@ impl Worker<'_> {
             self.clear_failed_starts(run);
             Ok(RunClaim::Mine(lock, Box::new(record)))
         })
-    }
-
-    /// Sends the result of a run to the team, and then ends its claim.
-    fn publish(&self, run: &RunId, claim: Option<&HeldClaim>) {
-        self.services.team().publish();
-        if let Some(HeldClaim { claim, .. }) = claim
-            && let Err(error) = claim.connect().and_then(|database| claim.release(&database, run))
-        {
-            tracing::warn!(%run, %error, "a claim ends after its time");
-        }
     }
 
     fn clear_failed_starts(&self, run: &RunId) {
@@ -441,10 +432,17 @@ impl<'a> RunWorker<'a> {
                 RunReviewer::focused_version(&identity.policy_version, &record.reviewed_by.focus);
         })?;
         if identity.reviewer != BUILTIN_REVIEWER {
+            // From here on, the run has an activity: it gathers its context, or waits for another machine.
+            let mut pulse = self.services.store.start_heartbeat(&self.record.run_id, self.now());
+            // Before the plan: what others have reviewed is carried over.
+            if let Some(reason) = self.claim_review(Some(&mut pulse))? {
+                return Ok(self.cancelled_outcome(reason, entries));
+            }
+            pulse.set_state(self.now(), HeartbeatState::Preparing);
             // This attempt tries again where an earlier attempt failed.
             let mut plan = self.build_plan(change, None);
             let known = self.carry_over(change, &mut plan, entries)?;
-            return self.run_conversation(change, plan, known);
+            return self.run_conversation(change, plan, known, pulse);
         }
         self.failure.clone_from(&replayed.failure);
         let mut reviewer = self.services.reviewers().open_builtin(&self.record)?;

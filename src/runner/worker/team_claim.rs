@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 use crate::domain::text::sanitize_line;
 use crate::domain::{CancelReason, RunEvent, RunId};
 use crate::runner::RunnerError;
-use crate::runner::team::claims::{ClaimAttempt, ReviewClaim};
+use crate::runner::team::SyncError;
+use crate::runner::team::claims::{ClaimAttempt, HeldClaim, ReviewClaim};
 use crate::runner::worker::RunWorker;
 use crate::store::{HeartbeatState, HeartbeatWriter};
+use crate::team::TeamError;
 use crate::team::postgres::{CLAIM_SECONDS, ClaimHolder, Database, DatabaseError, Listener};
 
 /// Interval at which a waiting worker checks whether it was cancelled.
@@ -66,6 +68,16 @@ impl RunWorker<'_> {
         }
     }
 
+    /// Ends the claim, unless it is that of a panel. Returns true if there was one.
+    pub(super) fn release_claim(&mut self) -> bool {
+        match self.claim.take() {
+            Some(held) if self.record.links.member_of.is_none() => held.release(),
+            Some(_) => {}
+            None => return false,
+        }
+        true
+    }
+
     /// Claims again if another machine may have the claim by now. As [`RunWorker::claim_review`].
     pub(super) fn renew_claim(&mut self, pulse: &mut HeartbeatWriter) -> Result<Option<CancelReason>, RunnerError> {
         match self.claim.as_ref().is_some_and(|held| held.is_in_doubt()) {
@@ -85,24 +97,31 @@ impl RunWorker<'_> {
         let mut listener: Option<Listener> = None;
         loop {
             let holder = match claim.take(&database)? {
-                ClaimAttempt::Taken => return Ok(self.use_claim(claim, &database)),
+                ClaimAttempt::Taken => return self.use_claim(claim, &database),
                 ClaimAttempt::Elsewhere(holder) => holder,
             };
             if claim.is_of_this_machine(&holder)
                 && let Ok(run) = holder.run.parse::<RunId>()
-                && !self.is_under_way(&run)
+                && self.is_over(&run)
             {
                 claim.release(&database, &run)?;
                 continue;
             }
-            if wait.seen.replace(Instant::now()).is_none()
-                && let Err(error) = self.note_wait(&holder)
-            {
-                return Ok(Err(error));
+            if self.services.team().is_forgotten(&holder.machine) {
+                // What it sends is not read here.
+                let noted = self.note_without_claim(&format!("{} is forgotten here", holder.machine));
+                return Ok(noted.map(|()| None));
             }
             if let Some(pulse) = pulse {
                 let machine = sanitize_line(&holder.machine).into_owned();
                 pulse.set_state(self.now(), HeartbeatState::Elsewhere { machine });
+            }
+            if wait.seen.replace(Instant::now()).is_none() {
+                if let Err(error) = self.note_wait(&holder) {
+                    return Ok(Err(error));
+                }
+                // A run that waits takes no slot.
+                self.services.launcher().start_pending_or_log();
             }
             // The first time, the claim may have ended before anybody listened.
             let Some(news) = &mut listener else {
@@ -126,15 +145,48 @@ impl RunWorker<'_> {
         }
     }
 
-    /// Looks for an equivalent result among all that others have sent. Without one, keeps the claim.
-    fn use_claim(&mut self, claim: &ReviewClaim, database: &Database) -> Result<Option<CancelReason>, RunnerError> {
-        if let Err(error) = self.services.team().sync_when_free() {
-            self.note_without_claim(&error.to_string())?;
+    /// Looks for an equivalent result among all that others have sent. Without one, keeps the claim. The outer error is that of
+    /// the database.
+    fn use_claim(
+        &mut self,
+        claim: &ReviewClaim,
+        database: &Database,
+    ) -> Result<Result<Option<CancelReason>, RunnerError>, DatabaseError> {
+        let held = claim.clone().keep();
+        loop {
+            match self.services.team().sync() {
+                Ok(_) => break,
+                // Another process is receiving: what it brings may be the result.
+                Err(SyncError::Busy) => {
+                    if let Some(reason) = self.cancel_watch.check() {
+                        held.release();
+                        return Ok(Ok(Some(reason)));
+                    }
+                    std::thread::sleep(CANCEL_INTERVAL);
+                }
+                Err(SyncError::Team(TeamError::Database(error))) => return Err(error),
+                Err(error) => {
+                    if let Err(error) = self.note_without_claim(&error.to_string()) {
+                        return Ok(Err(error));
+                    }
+                    break;
+                }
+            }
         }
+        Ok(self.take_answer_or_keep(claim, database, held))
+    }
+
+    fn take_answer_or_keep(
+        &mut self,
+        claim: &ReviewClaim,
+        database: &Database,
+        held: HeldClaim,
+    ) -> Result<Option<CancelReason>, RunnerError> {
         let Some(answer) = self.services.team().find_answer(&self.record)? else {
-            self.claim = Some(claim.clone().keep());
+            self.claim = Some(held);
             return Ok(None);
         };
+        drop(held);
         // The panel of a member ends the claim.
         if self.record.links.member_of.is_none()
             && let Err(error) = claim.release(database, &self.record.run_id)
@@ -184,10 +236,9 @@ impl RunWorker<'_> {
         self.flush()
     }
 
-    /// Returns true if a run of this machine has not ended.
-    fn is_under_way(&self, run: &RunId) -> bool {
-        let record = self.services.store.run(run).ok().flatten();
-        record.is_some_and(|record| !record.status.is_terminal() && run != &self.record.run_id)
+    /// Returns true if a run of this store has ended. Another store may have joined under the same name.
+    fn is_over(&self, run: &RunId) -> bool {
+        self.services.store.run(run).ok().flatten().is_some_and(|record| record.status.is_terminal())
     }
 
     fn note_wait(&mut self, holder: &ClaimHolder) -> Result<(), RunnerError> {

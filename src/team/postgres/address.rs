@@ -26,7 +26,8 @@ pub struct DatabaseAddress {
 
 /// Returns true for the address of a database, as against a git remote.
 pub fn is_database(place: &str) -> bool {
-    SCHEMES.iter().any(|scheme| place.starts_with(scheme))
+    let begins = |scheme: &&str| place.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    SCHEMES.iter().any(|scheme| begins(&scheme))
 }
 
 impl DatabaseAddress {
@@ -72,6 +73,10 @@ impl DatabaseAddress {
         let mut config = Config::from_str(bare.as_str()).map_err(|error| wrong(root_cause(&error)))?;
         if config.get_hosts().is_empty() {
             return Err(wrong("it names no host".to_owned()));
+        }
+        if !config.get_hostaddrs().is_empty() {
+            // The certificate is that of the host, and loopback would no longer be this machine.
+            return Err(wrong("it says hostaddr: name the host alone".to_owned()));
         }
         config.ssl_mode(match ssl_mode.as_deref() {
             Some("disable") => SslMode::Disable,
@@ -166,6 +171,7 @@ mod tests {
     #[case("postgres://db/team?sslmode=maybe", "it says sslmode=maybe")]
     #[case("postgres://db/team?colour=red", "colour")]
     #[case("postgres://db:port/team", "port")]
+    #[case("postgres://localhost/team?hostaddr=192.0.2.2", "it says hostaddr")]
     #[case("postgres://ada:word@db/team", "it holds a password")]
     #[case("postgres://ada@db/team?password=word", "it holds a password")]
     fn what_is_no_address_says_why(#[case] text: &str, #[case] expected: &str) {

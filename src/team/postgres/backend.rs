@@ -1,4 +1,4 @@
-//! Keeps the logs of a team in a table. The version of a log is the number of its last segment.
+//! Keeps the logs of a team in a table. The version of a log is number and tag of its last segment.
 
 use std::cell::OnceCell;
 
@@ -9,7 +9,7 @@ use super::connection::{Database, DatabaseError};
 use crate::domain::MachineName;
 use crate::git::LogSignature;
 use crate::team::backend::{AppendOutcome, LogVersion, ReceivedSegment, TeamBackend, TeamError};
-use crate::team::segment::{CI_LOG, MAX_SEGMENT_BYTES};
+use crate::team::segment::MAX_SEGMENT_BYTES;
 
 /// Size of the segments that one call sends or reads at most, in bytes, unless one segment is larger.
 const MAX_CALL_BYTES: usize = 2 * MAX_SEGMENT_BYTES;
@@ -41,9 +41,10 @@ impl PostgresBackend {
     }
 }
 
-/// Returns the number that a version means; 0 for none or for the version of another place.
-fn to_number(version: Option<&str>) -> i32 {
-    version.and_then(|version| version.parse().ok()).unwrap_or(0)
+/// Returns number and tag of the segment that a version means; 0 for none or for the version of another place.
+fn read_version(version: Option<&str>) -> (i32, &str) {
+    let parts = version.and_then(|version| version.split_once(':'));
+    parts.and_then(|(number, tag)| Some((number.parse().ok()?, tag))).unwrap_or((0, ""))
 }
 
 impl TeamBackend for PostgresBackend {
@@ -53,11 +54,14 @@ impl TeamBackend for PostgresBackend {
 
     fn list_logs(&self, _own: &MachineName) -> Result<Vec<LogVersion>, TeamError> {
         let parameters: &[_] = &[(&self.project as _, Type::TEXT)];
-        let rows =
-            self.database()?.query("listing the logs", "SELECT log, number FROM revdeck.list_logs($1)", parameters)?;
+        let rows = self.database()?.query(
+            "listing the logs",
+            "SELECT log, number, tag FROM revdeck.list_logs($1)",
+            parameters,
+        )?;
         let named = rows.iter().filter_map(|row| {
             let name = row.get::<_, &str>(0).parse().ok()?;
-            Some(LogVersion { name, version: row.get::<_, i32>(1).to_string() })
+            Some(LogVersion { name, version: format!("{}:{}", row.get::<_, i32>(1), row.get::<_, &str>(2)) })
         });
         Ok(named.collect())
     }
@@ -69,12 +73,11 @@ impl TeamBackend for PostgresBackend {
 
     fn read_segments(&self, log: &LogVersion, since: Option<&str>) -> Result<Vec<ReceivedSegment>, TeamError> {
         let database = self.database()?;
-        let last = to_number(Some(&log.version));
-        let mut number = to_number(since);
-        if number > last {
-            // The database was restored from a backup: all of it may be different.
-            number = 0;
-        }
+        let (last, _) = read_version(Some(&log.version));
+        let mut number = match since {
+            Some(since) if self.has_version(log, since)? => read_version(Some(since)).0,
+            _ => 0,
+        };
         let mut left = MAX_READ_BYTES;
         let mut segments = Vec::new();
         // The sizes first: only what fits is brought here.
@@ -121,18 +124,26 @@ impl TeamBackend for PostgresBackend {
         Ok(segments)
     }
 
+    fn has_version(&self, log: &LogVersion, version: &str) -> Result<bool, TeamError> {
+        let (number, tag) = read_version(Some(version));
+        let rows = self.database()?.query(
+            "reading a log",
+            "SELECT FROM revdeck.segments WHERE project = $1 AND log = $2 AND number = $3 AND tag = $4",
+            &[(&self.project, Type::TEXT), (&log.name.as_str(), Type::TEXT), (&number, Type::INT4), (&tag, Type::TEXT)],
+        )?;
+        Ok(!rows.is_empty())
+    }
+
     fn log_signature(&self, log: &LogVersion) -> Result<LogSignature, TeamError> {
         // The database has checked who the writer is.
         let rows = self.database()?.query(
             "reading who has written a log",
-            "SELECT DISTINCT written_by::text FROM revdeck.segments WHERE project = $1 AND log = $2 LIMIT 2",
+            "SELECT DISTINCT written_by::text FROM revdeck.segments WHERE project = $1 AND log = $2 ORDER BY 1 LIMIT 20",
             &[(&self.project, Type::TEXT), (&log.name.as_str(), Type::TEXT)],
         )?;
-        Ok(match rows.as_slice() {
-            [row] => LogSignature::Trusted(format!("role {}", row.get::<_, &str>(0))),
-            _ if log.name.as_str() == CI_LOG => LogSignature::Unknown,
-            _ => LogSignature::None,
-        })
+        // A log has one role, except that of continuous integration.
+        let roles: Vec<&str> = rows.iter().map(|row| row.get(0)).collect();
+        Ok(LogSignature::Trusted(format!("role {}", roles.join(", "))))
     }
 
     fn has_budget(&self) -> Result<bool, TeamError> {
@@ -141,7 +152,7 @@ impl TeamBackend for PostgresBackend {
 
     fn append(&self, log: &MachineName, segments: &[Vec<u8>], base: Option<&str>) -> Result<AppendOutcome, TeamError> {
         let database = self.database()?;
-        let mut number = to_number(base);
+        let (mut number, _) = read_version(base);
         let mut rest = segments;
         while !rest.is_empty() {
             let mut bytes = 0;
@@ -168,6 +179,11 @@ impl TeamBackend for PostgresBackend {
             }
             rest = later;
         }
-        Ok(AppendOutcome::Appended(number.to_string()))
+        let tag = database.query_one(
+            "reading a log",
+            "SELECT tag FROM revdeck.segments WHERE project = $1 AND log = $2 AND number = $3",
+            &[(&self.project, Type::TEXT), (&log.as_str(), Type::TEXT), (&number, Type::INT4)],
+        )?;
+        Ok(AppendOutcome::Appended(format!("{number}:{}", tag.get::<_, &str>(0))))
     }
 }

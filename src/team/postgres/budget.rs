@@ -32,6 +32,8 @@ pub enum TeamReservation {
     Granted,
     /// Requests on their way may use up the rest of the budget.
     MustWait,
+    /// There is a limit in US dollars, and the cost of the request is not known.
+    Unpriced,
     /// The budget does not hold the request.
     Refused(TeamBudget),
 }
@@ -79,7 +81,8 @@ impl Database {
         self.query("setting the team's budget", "SELECT revdeck.set_budget($1, $2, $3)", parameters).map(drop)
     }
 
-    /// Reserves the most that a request may cost: US dollars and tokens. `request` is unique.
+    /// Reserves the most that a request may cost: US dollars, `None` if the price is not known, and tokens. `request` is unique; to
+    /// reserve it again changes nothing.
     ///
     /// # Errors
     /// Returns an error when the database cannot be asked; then the request must not be sent.
@@ -88,7 +91,7 @@ impl Database {
         project: &str,
         machine: &MachineName,
         request: &str,
-        cost: f64,
+        cost: Option<f64>,
         tokens: u64,
     ) -> Result<TeamReservation, DatabaseError> {
         let row = self.query_one(
@@ -105,6 +108,7 @@ impl Database {
         Ok(match row.get::<_, &str>(0) {
             "granted" => TeamReservation::Granted,
             "wait" => TeamReservation::MustWait,
+            "unpriced" => TeamReservation::Unpriced,
             _ => TeamReservation::Refused(TeamBudget {
                 cost: row.get(1),
                 tokens: to_tokens(row.get(2)),

@@ -129,6 +129,8 @@ impl Database {
     pub fn connect_unprepared(address: &DatabaseAddress) -> Result<Self, DatabaseError> {
         let (database, connection) = Self::open(address)?;
         database.runtime.spawn(connection);
+        // The sums of the budget are those of the moment, whatever the role's own setting says.
+        database.run_script("choosing its isolation", "SET default_transaction_isolation = 'read committed'")?;
         Ok(database)
     }
 

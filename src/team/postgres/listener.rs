@@ -77,6 +77,16 @@ impl Listener {
         NewsSender(self.sender.clone())
     }
 
+    /// Forgets the news that have come until now, because they are about to be read. The end of the connection stays.
+    pub fn forget_news(&mut self) {
+        while let Ok(message) = self.messages.try_recv() {
+            if matches!(message, Message::Ended) {
+                let _ = self.sender.send(Message::Ended);
+                return;
+            }
+        }
+    }
+
     /// Waits for news of the project; `None` if there are none within `limit`.
     ///
     /// # Errors

@@ -40,8 +40,8 @@ pub fn full_sql() -> String {
         sql.push_str(&format!("-- Version {version}\n\n{migration}\n{}\n", record_version(version)));
     }
     sql.push_str(&format!(
-        "-- Rights of a member. People connect by roles of their own that are members of this one.\n\n\
-         CREATE ROLE revdeck_member NOLOGIN;\n{MEMBER_RIGHTS}\nCOMMIT;\n"
+        "-- Rights of a member. People connect by roles of their own that are members of revdeck_member, which must be \
+         there:\n-- CREATE ROLE revdeck_member NOLOGIN;\n\n{MEMBER_RIGHTS}\nCOMMIT;\n"
     ));
     sql
 }
@@ -78,7 +78,14 @@ impl Database {
     pub fn migrate(&self) -> Result<usize, DatabaseError> {
         match self.check_schema() {
             Err(DatabaseError::NotPrepared { .. } | DatabaseError::Outdated { .. }) => {}
-            result => return result.map(|()| 0),
+            Err(error) => return Err(error),
+            Ok(()) => {
+                // The role of members may have been made since.
+                match self.give_member_rights() {
+                    Ok(()) | Err(DatabaseError::Denied { .. }) => return Ok(0),
+                    Err(error) => return Err(error),
+                }
+            }
         }
         // The lock makes the second of two machines see what the first one has made. It ends with the transaction.
         let lock = "SELECT pg_advisory_xact_lock(7311542);\n";
@@ -102,10 +109,16 @@ impl Database {
                 }
             }
         }
-        if self.has_member_role()? {
-            self.run_script("giving members their rights", MEMBER_RIGHTS)?;
-        }
+        self.give_member_rights()?;
         Ok(added)
+    }
+
+    /// Gives the role of members its rights, if there is one.
+    fn give_member_rights(&self) -> Result<(), DatabaseError> {
+        match self.has_member_role()? {
+            true => self.run_script("giving members their rights", MEMBER_RIGHTS),
+            false => Ok(()),
+        }
     }
 }
 

@@ -99,6 +99,7 @@ fn a_database_carries_reviews_and_decisions() {
     Never leaves: secrets (masked), prompts, answers of models, other code, settings.
 
     Nothing has left yet. The first `revdeck sync` sends nothing; `revdeck sync --dry-run --show` prints it.
+    An open cockpit, `sync --follow` and the end of a review send by themselves.
     What was sent cannot be called back.
     "#);
     let bob = member(&database, "Bob");
@@ -203,9 +204,7 @@ fn an_administrator_can_prepare_the_database() {
             || refused.contains("docs/teams.md"),
         "{refused}"
     );
-    // The role is there already on this server.
-    let sql = run(&ada, &["team", "schema"], DONE).replace("CREATE ROLE revdeck_member NOLOGIN;\n", "");
-    database.sql(&sql);
+    database.sql(&run(&ada, &["team", "schema"], DONE));
     run(&ada, &["team", "join", &address, "--machine", "ada-1"], DONE);
     review(&ada);
     // A review is sent by its worker, without a command.
@@ -444,14 +443,14 @@ fn the_budget_of_the_team_holds_exactly_under_concurrency() {
                 let mut spent = 0.0;
                 for request in 0..40 {
                     let id = format!("{number}-{request}");
-                    match connected.reserve("p", &name, &id, 0.03, 1_000).expect("an answer") {
+                    match connected.reserve("p", &name, &id, Some(0.03), 1_000).expect("an answer") {
                         // Some answers cost less than was reserved, and some machines die before they can say so.
                         TeamReservation::Granted if request % 3 == 0 => spent += 0.03,
                         TeamReservation::Granted => {
                             connected.settle("p", &id, 0.01, 500).expect("settled");
                             spent += 0.01;
                         }
-                        TeamReservation::MustWait | TeamReservation::Refused(_) => {}
+                        TeamReservation::MustWait | TeamReservation::Refused(_) | TeamReservation::Unpriced => {}
                     }
                 }
                 spent
@@ -462,6 +461,177 @@ fn the_budget_of_the_team_holds_exactly_under_concurrency() {
     let known = Database::connect(&address).expect("a connection").read_budget("p").expect("a budget");
     assert!((known.cost - spent).abs() < 1e-9, "{} is recorded of {spent}", known.cost);
     assert!(spent <= 1.0 + 1e-9 && spent > 0.9, "{spent} of $1 is spent");
+}
+
+#[test]
+fn a_request_without_a_price_is_not_sent_under_a_limit_in_dollars() {
+    let Some(database) = database() else { return };
+    let model = Model::start(vec![report()]);
+    let ada = member(&database, "Ada");
+    use_model(&ada, &model);
+    let settings = ada.home().join("config.toml");
+    let text = std::fs::read_to_string(&settings).expect("settings");
+    let unpriced = text.replace("price_input = 2.0\nprice_output = 8.0\n", "").replace("gpt-4o-test", "made-up");
+    std::fs::write(&settings, unpriced).expect("settings");
+    run(&ada, &["team", "budget", "--day-cost", "20"], DONE);
+    let refused = ada.revdeck(&["review", "--commit", "HEAD", "--wait", "--format", "json"]);
+    assert_eq!((refused.status.code(), model.asked()), (Some(INCOMPLETE), 0), "{}", out(&refused));
+    run(&ada, &["team", "budget", "--none"], DONE);
+    run(&ada, &["team", "budget", "--day-tokens", "9000000"], DONE);
+    end_of(start_review(&ada));
+    assert_eq!(model.asked(), 1);
+}
+
+/// A first turn with a finding, and a second one that ends the review.
+fn two_turns() -> Vec<Turn> {
+    let Turn::Say { text, calls: said, stop } = report() else { panic!("an answer") };
+    let first = said.into_iter().take(1).collect();
+    vec![Turn::Say { text, calls: first, stop }, calls(&[finish()])]
+}
+
+#[test]
+fn a_connection_that_is_lost_between_two_turns_ends_no_review() {
+    let Some(database) = database() else { return };
+    let model = Model::start(two_turns());
+    let ada = member(&database, "Ada");
+    use_model(&ada, &model);
+    run(&ada, &["team", "budget", "--day-cost", "20"], DONE);
+    model.hold_after(0);
+    let review = start_review(&ada);
+    wait_for("the first request", || (model.asked() == 1).then_some(()));
+    database.cut_connections();
+    model.let_go();
+    assert_eq!((end_of(review)["run"]["status"].clone(), model.asked()), (json!("completed"), 2));
+    let settled = "SELECT count(*) FROM revdeck.spending WHERE is_final";
+    assert_eq!(database.sql(settled), "2");
+}
+
+#[test]
+fn a_paused_run_holds_nobody() {
+    let Some(database) = database() else { return };
+    // The first turn of Ada, and the whole review of Bob.
+    let model = Model::start(vec![two_turns().remove(0), report()]);
+    let (ada, bob) = (member(&database, "Ada"), member(&database, "Bob"));
+    use_model(&ada, &model);
+    use_model(&bob, &model);
+    model.hold_after(0);
+    let first = start_review(&ada);
+    wait_for("the request of Ada", || (model.asked() == 1).then_some(()));
+    let paused = newest_run(&ada)["run_id"].as_str().expect("an id").to_owned();
+    run(&ada, &["pause", &paused], DONE);
+    let second = start_review(&bob);
+    wait_for_note(&bob, "waits for ada-1");
+    model.let_go();
+    let second = end_of(second);
+    assert_eq!((model.asked(), &second["run"]["team"]), (2, &Value::Null));
+    // The paused run finds the result when it goes on.
+    run(&ada, &["resume", &paused], DONE);
+    let first = end_of(first);
+    assert_eq!((model.asked(), &first["run"]["run_id"]), (2, &second["run"]["run_id"]));
+}
+
+#[test]
+fn a_run_that_waits_for_another_machine_takes_no_slot() {
+    let Some(database) = database() else { return };
+    let model = Model::start(vec![report()]);
+    let (ada, bob) = (member(&database, "Ada"), member(&database, "Bob"));
+    use_model(&ada, &model);
+    use_model(&bob, &model);
+    let settings = bob.home().join("config.toml");
+    let text = std::fs::read_to_string(&settings).expect("settings");
+    std::fs::write(&settings, format!("max_parallel_runs = 1\n{text}")).expect("settings");
+    model.hold_after(0);
+    let first = start_review(&ada);
+    wait_for("the request of Ada", || (model.asked() == 1).then_some(()));
+    let second = start_review(&bob);
+    wait_for_note(&bob, "waits for ada-1");
+    let other = bob.json(&["review", "--commit", "HEAD", "--reviewer", "builtin", "--wait", "--format", "json"], DONE);
+    assert_eq!(other["run"]["status"], "completed");
+    assert_eq!(model.asked(), 1);
+    model.let_go();
+    assert_eq!(end_of(first)["run"]["run_id"], end_of(second)["run"]["run_id"]);
+}
+
+#[test]
+fn an_assistant_hears_of_the_findings_of_an_adopted_review() {
+    let Some(database) = database() else { return };
+    let model = Model::start(vec![report()]);
+    let (ada, bob) = (member(&database, "Ada"), member(&database, "Bob"));
+    use_model(&ada, &model);
+    use_model(&bob, &model);
+    let first = end_of(start_review(&ada));
+    let request = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": { "name": "request_review", "arguments": { "scope": "commit:HEAD", "wait_seconds": 30 } } });
+    let begin = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-06-18",
+        "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let mut server = bob.command(env!("CARGO_BIN_EXE_revdeck"));
+    let mut server =
+        server.arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
+    let mut input = server.stdin.take().expect("input");
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(server.stdout.take().expect("output")));
+    for message in [begin, ready, request] {
+        std::io::Write::write_all(&mut input, format!("{message}\n").as_bytes()).expect("written");
+    }
+    let answer = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("\"id\":2"))).expect("an answer");
+    let answer = answer.expect("a line");
+    drop(input);
+    server.wait().expect("an end");
+    assert!(answer.contains(first["run"]["run_id"].as_str().expect("an id")), "{answer}");
+    assert!(answer.contains("auto_review_details") && !answer.contains("nothing to do"), "{answer}");
+    assert_eq!(model.asked(), 1);
+}
+
+#[test]
+fn a_database_that_was_restored_from_a_backup_gets_its_records_again() {
+    let Some(database) = database() else { return };
+    let (ada, bob) = (member(&database, "Ada"), member(&database, "Bob"));
+    let found = ids(&review(&ada));
+    for finding in &found {
+        run(&ada, &["triage", finding, "addressed"], DONE);
+        sync(&ada);
+    }
+    sync(&bob);
+    // The backup is older than the last two segments.
+    database.sql("DELETE FROM revdeck.segments WHERE log = 'ada-1' AND number > 1");
+    run(&ada, &["triage", &found[0], "open"], DONE);
+    assert_eq!(sync(&ada)["restored"], true);
+    assert_eq!(sync(&bob)["received"]["decisions"], 1);
+    assert_eq!((status(&bob, &found[0]), status(&bob, &found[1])), ("open".into(), "addressed".into()));
+    let cleo = member(&database, "Cleo");
+    assert_eq!(sync(&cleo)["received"], json!({ "decisions": 3, "reviews": 1 }));
+}
+
+#[test]
+fn learned_patterns_travel_only_where_both_say_so() {
+    let Some(database) = database() else { return };
+    let (ada, bob, cleo) = (member(&database, "Ada"), member(&database, "Bob"), member(&database, "Cleo"));
+    for machine in [&ada, &bob] {
+        machine.settings("[team]\npatterns = true\n");
+    }
+    let check = |check: &str| {
+        let lines: String = (0..6).map(|line| format!("    step_{line}(item)\n")).collect();
+        format!("def f(item):\n{lines}    if item {check} None:\n        return 0\n{lines}")
+    };
+    for number in 0..4 {
+        ada.write(&format!("part_{number}.py"), check("=="));
+        ada.commit("Add a part");
+        ada.write(&format!("part_{number}.py"), check("is"));
+        ada.commit("Fix the check of a part");
+    }
+    run(&ada, &["knowledge", "learn"], DONE);
+    let learned = |machine: &TestEnvironment| {
+        machine.json(&["knowledge", "export"], DONE)["patterns"].as_array().expect("patterns").len()
+    };
+    assert!(learned(&ada) > 0, "nothing was learned");
+    let sent = sync(&ada);
+    assert_eq!(sent["sent"]["patterns"], 1, "{sent}");
+    assert!(sync(&ada)["sent"]["patterns"].is_null(), "the same is not sent again");
+    sync(&bob);
+    sync(&cleo);
+    assert_eq!((learned(&bob), learned(&cleo)), (learned(&ada), 0));
+    let text = "SELECT string_agg(convert_from(content, 'UTF8'), '') FROM revdeck.segments";
+    assert!(!database.sql(text).contains("step_"), "names of the code left");
 }
 
 #[test]
