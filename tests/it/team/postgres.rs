@@ -619,7 +619,7 @@ fn learned_patterns_travel_only_where_both_say_so() {
         ada.write(&format!("part_{number}.py"), check("is"));
         ada.commit("Fix the check of a part");
     }
-    run(&ada, &["knowledge", "learn"], DONE);
+    run(&ada, &["knowledge", "learn", "--history", "20"], DONE);
     let learned = |machine: &TestEnvironment| {
         machine.json(&["knowledge", "export"], DONE)["patterns"].as_array().expect("patterns").len()
     };
