@@ -24,8 +24,8 @@ use crate::domain::{
     Actor, Disposition, FindingId, FindingStatus, MachineName, RunId, RunOrigin, RunOutput, RunRecord, RunStatus, Time,
 };
 
-/// Maximum number of received results that are synced one by one. The first exchange with a team brings thousands, which are
-/// synced together.
+/// Maximum number of received results that are synced one by one. The first exchange with a team brings thousands, which the
+/// received records can tell again, see [`Store::find_lost_team_results`].
 const MAX_SYNCED_RESULTS: usize = 200;
 
 /// Part that this machine takes in a team.
@@ -68,6 +68,9 @@ pub struct TeamProgress {
     /// Hashes of the learned patterns that are in `own.ndjson`, by programming language.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub patterns: BTreeMap<String, String>,
+    /// True while results of received runs may not be on the disk yet.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_unsynced_results: bool,
     /// True if the team has a budget of a day.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub has_budget: bool,
@@ -365,7 +368,9 @@ impl Store {
                 let is_known = view.run_index(output.run.run_id.as_str()).is_some();
                 output.run.team = Some(origin);
                 // A known run may have lost its result.
-                if !is_known || !self.output_path(output.run.run_id.as_str()).exists() {
+                let path = self.output_path(output.run.run_id.as_str());
+                let is_there = std::fs::metadata(&path).is_ok_and(|seen| seen.len() > 0);
+                if !is_known || !is_there {
                     self.write_team_output(&output, sync)?;
                 }
                 if is_known {
@@ -376,15 +381,38 @@ impl Store {
                 records.push(b'\n');
                 count += 1;
             }
-            if sync == SyncPolicy::Later {
-                // The lines below say that the results are there.
-                files::sync_file_system(&self.root);
-            }
             if count > 0 {
                 self.append_tracked(super::TrackedFile::Runs, &records)?;
             }
             Ok(count)
         })
+    }
+
+    /// Returns true if an import of this many results leaves it to the system when they reach the disk.
+    pub fn leaves_results_unsynced(results: usize) -> bool {
+        results > MAX_SYNCED_RESULTS
+    }
+
+    /// Syncs all that was written, and returns the ids of received runs whose results are missing or empty, because the
+    /// machine went down before they were on the disk.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
+    pub fn find_lost_team_results(&self) -> Result<HashSet<RunId>, StoreError> {
+        files::sync_file_system(&self.root);
+        let view = self.view()?;
+        let mut lost = HashSet::new();
+        for index in 0..view.run_count() {
+            let row = view.run(index);
+            let is_there = std::fs::metadata(self.output_path(row.id)).is_ok_and(|seen| seen.len() > 0);
+            if row.status == RunStatus::Completed
+                && !is_there
+                && let Ok(id) = row.id.parse()
+            {
+                lost.insert(id);
+            }
+        }
+        Ok(lost)
     }
 
     fn write_team_output(&self, output: &RunOutput, sync: SyncPolicy) -> Result<(), StoreError> {

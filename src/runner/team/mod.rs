@@ -207,6 +207,9 @@ impl TeamSync<'_> {
         let backend = self.backend(team)?;
         let mut report = SyncReport { place: backend.place().to_owned(), ..SyncReport::default() };
         let before = progress.clone();
+        if progress.has_unsynced_results {
+            self.restore_results(progress)?;
+        }
         let own = self.collect_own(team, progress)?;
         store.append_own_team_lines(segment::pack_lines(&encode(&own.records)?).concat().as_slice())?;
         (progress.triage_bytes, progress.runs_bytes, progress.patterns) =
@@ -216,7 +219,7 @@ impl TeamSync<'_> {
         let mut written = before;
         self.write_progress(progress, &mut written)?;
         let logs = backend.list_logs(&team.log)?;
-        progress.has_budget = backend.has_budget()?;
+        progress.has_budget = backend.has_budget();
         let decided = own.records.iter().filter_map(|record| match record {
             // Whoever decides with knowledge of both sides ends a dispute; an undo lets the decisions of others stand again.
             TeamRecord::Decision(decision)

@@ -13,7 +13,7 @@ use crate::git::LogSignature;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
 use crate::policy::{MergedDecision, merge_decisions};
-use crate::store::{DisputeSide, LearningPolicy, SetAsideSegment, TeamMembership, TeamProgress};
+use crate::store::{DisputeSide, LearningPolicy, SetAsideSegment, Store, TeamMembership, TeamProgress};
 use crate::team::LogVersion;
 use crate::team::outgoing::detach_from_machine;
 
@@ -49,7 +49,11 @@ impl TeamSync<'_> {
         progress: &mut TeamProgress,
         report: &mut SyncReport,
     ) -> Result<(), SyncError> {
-        let outputs = received.reviews.into_iter().map(|review| self.build_output(review)).collect();
+        let outputs: Vec<_> = received.reviews.into_iter().map(|review| self.build_output(review)).collect();
+        if Store::leaves_results_unsynced(outputs.len()) {
+            progress.has_unsynced_results = true;
+            self.services.store.write_team_progress(progress)?;
+        }
         self.services.store.import_team_runs(outputs)?;
         self.take_patterns(&received.patterns);
         report.applied = self.apply_decisions(team, &received.decided, progress)?;
@@ -74,6 +78,27 @@ impl TeamSync<'_> {
                 progress.set_aside.push(segment.clone());
             }
         }
+        Ok(())
+    }
+
+    /// Writes the results again that the last exchange has received, and that were lost because the machine went down.
+    pub(super) fn restore_results(&self, progress: &mut TeamProgress) -> Result<(), SyncError> {
+        let store = &self.services.store;
+        let lost = store.find_lost_team_results()?;
+        let mut outputs = Vec::new();
+        if !lost.is_empty() {
+            for log in store.received_team_logs()? {
+                for line in store.received_team_lines(&log)? {
+                    if let Ok(TeamRecord::Review(review)) = serde_json::from_str(&line)
+                        && lost.contains(&review.run.run_id)
+                    {
+                        outputs.push(self.build_output(*review));
+                    }
+                }
+            }
+        }
+        store.import_team_runs(outputs)?;
+        progress.has_unsynced_results = false;
         Ok(())
     }
 

@@ -331,8 +331,13 @@ impl<'a> RunWorker<'a> {
         }
         let is_unindexed = self.unknown_bytes > indexing::MIN_UNKNOWN_BYTES;
         let unindexed = is_unindexed.then_some(self.record.subject.snapshot_commit);
-        // The members of a panel hold the claim of the panel, which ends with it.
-        let claim = self.claim.filter(|_| self.record.links.member_of.is_none());
+        // The members of a panel hold the claim of the panel, which ends with it. A panel that was cancelled has no worker that
+        // would end it.
+        let is_over = |panel: &RunId| {
+            let record = self.services.store.run(panel).ok().flatten();
+            record.is_none_or(|record| record.status.is_terminal() || record.ending.cancel_reason.is_some())
+        };
+        let claim = self.claim.filter(|_| self.record.links.member_of.as_ref().is_none_or(is_over));
         Ok(WorkAfterRun { unindexed, unread: self.unread, claim })
     }
 

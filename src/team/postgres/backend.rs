@@ -1,6 +1,6 @@
 //! Keeps the logs of a team in a table. The version of a log is number and tag of its last segment.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 
 use tokio_postgres::types::Type;
 
@@ -24,12 +24,14 @@ pub struct PostgresBackend {
     /// Identity of the repository among those that share the database.
     project: String,
     database: OnceCell<Database>,
+    /// True if the last list of logs came with a budget.
+    has_budget: Cell<bool>,
 }
 
 impl PostgresBackend {
     /// Returns the logs of a project. Nothing is connected yet.
     pub fn new(address: DatabaseAddress, project: &str) -> Self {
-        Self { address, project: project.to_owned(), database: OnceCell::new() }
+        Self { address, project: project.to_owned(), database: OnceCell::new(), has_budget: Cell::new(false) }
     }
 
     fn database(&self) -> Result<&Database, DatabaseError> {
@@ -53,14 +55,15 @@ impl TeamBackend for PostgresBackend {
     }
 
     fn list_logs(&self, _own: &MachineName) -> Result<Vec<LogVersion>, TeamError> {
-        let parameters: &[_] = &[(&self.project as _, Type::TEXT)];
-        let rows = self.database()?.query(
-            "listing the logs",
-            "SELECT log, number, tag FROM revdeck.list_logs($1)",
-            parameters,
-        )?;
+        // There is a row without a log, too, which says whether there is a budget.
+        let sql = "SELECT logs.log, logs.number, logs.tag, EXISTS (
+                SELECT FROM revdeck.budgets
+                WHERE project = $1 AND (day_cost IS NOT NULL OR day_tokens IS NOT NULL))
+            FROM (VALUES (1)) AS once LEFT JOIN revdeck.list_logs($1) AS logs ON true";
+        let rows = self.database()?.query("listing the logs", sql, &[(&self.project, Type::TEXT)])?;
+        self.has_budget.set(rows.first().is_some_and(|row| row.get(3)));
         let named = rows.iter().filter_map(|row| {
-            let name = row.get::<_, &str>(0).parse().ok()?;
+            let name = row.get::<_, Option<&str>>(0)?.parse().ok()?;
             Some(LogVersion { name, version: format!("{}:{}", row.get::<_, i32>(1), row.get::<_, &str>(2)) })
         });
         Ok(named.collect())
@@ -146,8 +149,8 @@ impl TeamBackend for PostgresBackend {
         Ok(LogSignature::Trusted(format!("role {}", roles.join(", "))))
     }
 
-    fn has_budget(&self) -> Result<bool, TeamError> {
-        Ok(self.database()?.read_budget(&self.project)?.is_limited())
+    fn has_budget(&self) -> bool {
+        self.has_budget.get()
     }
 
     fn append(&self, log: &MachineName, segments: &[Vec<u8>], base: Option<&str>) -> Result<AppendOutcome, TeamError> {

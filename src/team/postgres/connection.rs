@@ -31,6 +31,13 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time after which a silent connection is probed, so that one that a router has dropped is noticed.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
+/// The sums of the budget are those of the moment, whatever the role's own setting says. To compile a query takes longer than to
+/// run it.
+const ISOLATION: &str = "SET default_transaction_isolation = 'read committed'; SET jit = off";
+/// Version of the tables, and the version that a program must know to use them.
+const SCHEMA_VERSIONS: &str =
+    "SELECT coalesce(max(version), 0), coalesce(max(oldest_client), 0) FROM revdeck.migrations";
+
 /// Error of the team's database.
 #[derive(Debug, Error)]
 pub enum DatabaseError {
@@ -117,8 +124,15 @@ impl Database {
     /// # Errors
     /// Returns an error when the server cannot be reached or refuses the login, or the tables are missing, too old or too new.
     pub fn connect(address: &DatabaseAddress) -> Result<Self, DatabaseError> {
-        let database = Self::connect_unprepared(address)?;
-        database.check_schema()?;
+        let (database, connection) = Self::open(address)?;
+        database.runtime.spawn(connection);
+        // Both on their way at once.
+        let isolation = database.client.batch_execute(ISOLATION);
+        let both = async { Ok((isolation.await, database.client.query_typed_one(SCHEMA_VERSIONS, &[]).await)) };
+        let (isolated, versions) = database.wait("reading the version of its tables", both)?;
+        isolated.map_err(|error| database.explain("choosing its isolation", &error))?;
+        let versions = versions.map_err(|error| database.explain("reading the version of its tables", &error))?;
+        database.check_versions(database.read_versions(&versions)?)?;
         Ok(database)
     }
 
@@ -129,8 +143,7 @@ impl Database {
     pub fn connect_unprepared(address: &DatabaseAddress) -> Result<Self, DatabaseError> {
         let (database, connection) = Self::open(address)?;
         database.runtime.spawn(connection);
-        // The sums of the budget are those of the moment, whatever the role's own setting says.
-        database.run_script("choosing its isolation", "SET default_transaction_isolation = 'read committed'")?;
+        database.run_script("choosing its isolation", ISOLATION)?;
         Ok(database)
     }
 
@@ -192,8 +205,10 @@ impl Database {
 
     /// Returns the version of the tables, and the version that a program must know to use them.
     pub(super) fn schema_version(&self) -> Result<(i32, i32), DatabaseError> {
-        let sql = "SELECT coalesce(max(version), 0), coalesce(max(oldest_client), 0) FROM revdeck.migrations";
-        let row = self.query_one("reading the version of its tables", sql, &[])?;
+        self.read_versions(&self.query_one("reading the version of its tables", SCHEMA_VERSIONS, &[])?)
+    }
+
+    fn read_versions(&self, row: &Row) -> Result<(i32, i32), DatabaseError> {
         match (row.get(0), row.get(1)) {
             (0, _) => Err(DatabaseError::NotPrepared { place: self.place.clone() }),
             versions => Ok(versions),

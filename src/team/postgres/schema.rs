@@ -59,7 +59,11 @@ impl Database {
     /// # Errors
     /// Returns an error when they are missing, too old or too new, or the database cannot be asked.
     pub fn check_schema(&self) -> Result<(), DatabaseError> {
-        let (version, oldest_client) = self.schema_version()?;
+        self.check_versions(self.schema_version()?)
+    }
+
+    /// Checks the version of the tables, and the version that a program must know to use them.
+    pub(super) fn check_versions(&self, (version, oldest_client): (i32, i32)) -> Result<(), DatabaseError> {
         let place = || self.place().to_owned();
         if version < SCHEMA_VERSION {
             return Err(DatabaseError::Outdated { place: place(), found: version, needed: SCHEMA_VERSION });

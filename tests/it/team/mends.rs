@@ -268,3 +268,23 @@ fn runs_of_others_take_no_place_among_those_that_are_kept() {
     let journal = bob.store().root().join("events").join(format!("{own}.jsonl"));
     assert!(journal.exists(), "the only run of this machine is the newest one");
 }
+
+#[test]
+fn a_received_result_that_never_reached_the_disk_is_written_again() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    let reviewed = review(&ada);
+    sync(&ada);
+    sync(&bob);
+    // The machine went down before the system wrote the file; the first exchange with a large team leaves this mark.
+    let store = bob.store();
+    let run = reviewed["run"]["run_id"].as_str().expect("an id");
+    let output = store.root().join("outputs").join(format!("{run}.json"));
+    std::fs::write(&output, "").expect("emptied");
+    let progress = store.team_progress().expect("progress");
+    let marked = revdeck::store::TeamProgress { has_unsynced_results: true, ..progress };
+    store.write_team_progress(&marked).expect("written");
+    sync(&bob);
+    assert_eq!(ids(&review(&bob)), ids(&reviewed));
+    assert!(!store.team_progress().expect("progress").has_unsynced_results);
+}
