@@ -27,7 +27,7 @@ pub struct DatabaseAddress {
 /// Returns true for the address of a database, as against a git remote.
 pub fn is_database(place: &str) -> bool {
     let begins = |scheme: &&str| place.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
-    SCHEMES.iter().any(|scheme| begins(&scheme))
+    SCHEMES.iter().any(begins)
 }
 
 impl DatabaseAddress {

@@ -98,10 +98,11 @@ impl Listener {
                 match messages.recv().await {
                     Some(Message::Store) => return Some(News::Store),
                     // News of another project are none.
-                    Some(Message::Notified(text)) => match read_news(&text, project) {
-                        Some(news) => return Some(news),
-                        None => {}
-                    },
+                    Some(Message::Notified(text)) => {
+                        if let Some(news) = read_news(&text, project) {
+                            return Some(news);
+                        }
+                    }
                     Some(Message::Ended) | None => return None,
                 }
             }

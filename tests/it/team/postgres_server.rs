@@ -1,7 +1,8 @@
 //! A real PostgreSQL of the system's package, in a folder of its own. It ends with the test process.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 
@@ -31,7 +32,7 @@ pub fn database() -> Option<TestDatabase> {
     static SERVER: OnceLock<Option<PostgresServer>> = OnceLock::new();
     let Some(server) = SERVER.get_or_init(PostgresServer::start) else {
         assert!(std::env::var_os("CI").is_none(), "no PostgreSQL is installed, and .ci/run should have installed it");
-        eprintln!("skipped: no PostgreSQL is installed (Debian: postgresql)");
+        let _ = std::io::stderr().write_all(b"skipped: no PostgreSQL is installed (Debian: postgresql)\n");
         return None;
     };
     let name = format!("team_{}", server.databases.fetch_add(1, Ordering::Relaxed));
@@ -98,7 +99,7 @@ impl PostgresServer {
         std::fs::write(&settings_file, settings).expect("settings");
         // The shell ends the server when this process ends: then its standard input ends.
         let script = r#""$0" "$@" & server=$!; read -r nothing; kill -INT $server; wait $server"#;
-        let mut shell = server
+        let shell = server
             .as_server_user(Path::new("sh"))
             .args(["-c", script])
             .arg(server.programs.join("postgres"))
@@ -109,8 +110,8 @@ impl PostgresServer {
             .stderr(std::fs::File::create(server.folder.join("log")).expect("a log"))
             .spawn()
             .expect("the server starts");
-        static INPUT: Mutex<Option<std::process::ChildStdin>> = Mutex::new(None);
-        *INPUT.lock().expect("a lock") = shell.stdin.take();
+        static SHELL: Mutex<Option<Child>> = Mutex::new(None);
+        *SHELL.lock().expect("a lock") = Some(shell);
         wait_for("the server", || {
             let ready = Command::new(server.programs.join("pg_isready"))
                 .arg("-q")
