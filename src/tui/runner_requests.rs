@@ -45,13 +45,14 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
     while let Ok(wish) = asks.recv() {
         let message = match wish {
             RunnerRequest::Reconcile => {
+                let reconciled = services.recovery().reconcile();
+                // Not before the first frames.
                 if follower.is_none() {
                     follower = services.team().start_follower().unwrap_or_else(|error| {
                         tracing::warn!(%error, "news of the team come with `T` only");
                         None
                     });
                 }
-                let reconciled = services.recovery().reconcile();
                 // An unwritable store is reported only when the user triggers a write.
                 reconciled.trouble.iter().for_each(|trouble| tracing::warn!(%trouble, "not set right"));
                 let paid = services.recovery().describe_paid_resumes(&reconciled);

@@ -16,8 +16,9 @@ use crate::team::{LogVersion, TeamBackend, TeamError};
 
 /// Maximum number of segments of a log that one exchange names as set aside.
 const MAX_SET_ASIDE: usize = 20;
-/// How far the clock of another machine may be ahead: two days, in milliseconds.
-const MAX_AHEAD_MS: i64 = 2 * 86_400_000;
+/// How far the clock of another machine may be ahead: a month, in milliseconds. A clock that is wrong by days must not cost a second
+/// review, and one without end must not make a review the newest for ever.
+const MAX_AHEAD_MS: i64 = 31 * 86_400_000;
 
 /// Log that is read, with the segments that could not be taken.
 struct LogReader<'a> {
