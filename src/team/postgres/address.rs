@@ -18,7 +18,7 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 pub struct DatabaseAddress {
     /// URL.
     url: String,
-    /// What to connect to.
+    /// Host, port, role and database.
     pub(super) config: Config,
     /// File of certificates that vouch for the server, in place of those that the system trusts.
     pub(super) root_certificates: Option<PathBuf>,

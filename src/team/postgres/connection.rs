@@ -88,7 +88,7 @@ pub enum DatabaseError {
     Denied {
         /// Address.
         place: String,
-        /// What was asked for.
+        /// Step that failed, as a part of a sentence.
         doing: &'static str,
         /// Reason in the words of the server.
         what: String,
@@ -98,7 +98,7 @@ pub enum DatabaseError {
     Query {
         /// Address.
         place: String,
-        /// What was asked for.
+        /// Step that failed, as a part of a sentence.
         doing: &'static str,
         /// Reason.
         what: String,
@@ -126,7 +126,6 @@ impl Database {
     pub fn connect(address: &DatabaseAddress) -> Result<Self, DatabaseError> {
         let (database, connection) = Self::open(address)?;
         database.runtime.spawn(connection);
-        // Both on their way at once.
         let isolation = database.client.batch_execute(ISOLATION);
         let both = async { Ok((isolation.await, database.client.query_typed_one(SCHEMA_VERSIONS, &[]).await)) };
         let (isolated, versions) = database.wait("reading the version of its tables", both)?;
