@@ -135,11 +135,11 @@ impl TeamSync<'_> {
         TeamPerson { name: repo.user_name().unwrap_or_default(), email: repo.user_email().unwrap_or_default() }
     }
 
-    /// Returns the place of the logs. Nothing is connected yet.
+    /// Returns the place of the logs. What fails there is said by its first call.
     fn backend(&self, team: &TeamMembership) -> Result<Box<dyn TeamBackend + '_>, SyncError> {
         if postgres::is_database(&team.place) {
             let address = DatabaseAddress::parse(&team.place).map_err(TeamError::from)?;
-            return Ok(Box::new(PostgresBackend::new(address, &team.project)));
+            return Ok(Box::new(PostgresBackend::open(address, &team.project)));
         }
         let signing = match self.services.settings.team.sign {
             SignChoice::Auto => SigningMode::AsConfigured,

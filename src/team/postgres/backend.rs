@@ -1,7 +1,9 @@
 //! Keeps the logs of a team in a table. The version of a log is number and tag of its last segment.
 
 use std::cell::{Cell, OnceCell};
+use std::thread::JoinHandle;
 
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::address::DatabaseAddress;
@@ -20,27 +22,68 @@ const MAX_CALL_SEGMENTS: i64 = 500;
 
 /// Logs of a team in a database.
 pub struct PostgresBackend {
-    address: DatabaseAddress,
+    place: String,
     /// Identity of the repository among those that share the database.
     project: String,
+    /// Connects and lists the logs, while this machine looks for what it has to send: each takes about 10 ms.
+    opening: Cell<Option<JoinHandle<Result<Opened, DatabaseError>>>>,
     database: OnceCell<Database>,
     /// True if the last list of logs came with a budget.
     has_budget: Cell<bool>,
 }
 
+/// Connection, and the first list of logs.
+struct Opened {
+    database: Database,
+    logs: Vec<Row>,
+}
+
 impl PostgresBackend {
-    /// Returns the logs of a project. Nothing is connected yet.
-    pub fn new(address: DatabaseAddress, project: &str) -> Self {
-        Self { address, project: project.to_owned(), database: OnceCell::new(), has_budget: Cell::new(false) }
+    /// Begins to connect to the logs of a project. Whether it succeeds is said by the first call.
+    pub fn open(address: DatabaseAddress, project: &str) -> Self {
+        let (place, project) = (address.as_str().to_owned(), project.to_owned());
+        let listed = project.clone();
+        let opening = std::thread::spawn(move || {
+            let database = Database::connect(&address)?;
+            let logs = list_logs(&database, &listed)?;
+            Ok(Opened { database, logs })
+        });
+        Self {
+            place,
+            project,
+            opening: Cell::new(Some(opening)),
+            database: OnceCell::new(),
+            has_budget: Cell::new(false),
+        }
+    }
+
+    /// Waits for the connection if nobody has done so yet, and returns the list of logs that came with it.
+    fn finish_opening(&self) -> Result<Option<Vec<Row>>, DatabaseError> {
+        let Some(opening) = self.opening.take() else { return Ok(None) };
+        let opened = opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        self.database.get_or_init(|| opened.database);
+        Ok(Some(opened.logs))
     }
 
     fn database(&self) -> Result<&Database, DatabaseError> {
-        if let Some(database) = self.database.get() {
-            return Ok(database);
-        }
-        let database = Database::connect(&self.address)?;
-        Ok(self.database.get_or_init(|| database))
+        self.finish_opening()?;
+        let unconnected = || DatabaseError::Connect {
+            place: self.place.clone(),
+            what: "the connection has failed before".to_owned(),
+            is_login: false,
+        };
+        self.database.get().ok_or_else(unconnected)
     }
+}
+
+/// Returns a row for each log of a project: name, number and tag. There is a row without a log, too, and each says whether there
+/// is a budget.
+fn list_logs(database: &Database, project: &str) -> Result<Vec<Row>, DatabaseError> {
+    let sql = "SELECT logs.log, logs.number, logs.tag, EXISTS (
+            SELECT FROM revdeck.budgets
+            WHERE project = $1 AND (day_cost IS NOT NULL OR day_tokens IS NOT NULL))
+        FROM (VALUES (1)) AS once LEFT JOIN revdeck.list_logs($1) AS logs ON true";
+    database.query("listing the logs", sql, &[(&project, Type::TEXT)])
 }
 
 /// Returns number and tag of the segment that a version means; 0 for none or for the version of another place.
@@ -51,16 +94,14 @@ fn read_version(version: Option<&str>) -> (i32, &str) {
 
 impl TeamBackend for PostgresBackend {
     fn place(&self) -> &str {
-        self.address.as_str()
+        &self.place
     }
 
     fn list_logs(&self, _own: &MachineName) -> Result<Vec<LogVersion>, TeamError> {
-        // There is a row without a log, too, which says whether there is a budget.
-        let sql = "SELECT logs.log, logs.number, logs.tag, EXISTS (
-                SELECT FROM revdeck.budgets
-                WHERE project = $1 AND (day_cost IS NOT NULL OR day_tokens IS NOT NULL))
-            FROM (VALUES (1)) AS once LEFT JOIN revdeck.list_logs($1) AS logs ON true";
-        let rows = self.database()?.query("listing the logs", sql, &[(&self.project, Type::TEXT)])?;
+        let rows = match self.finish_opening()? {
+            Some(rows) => rows,
+            None => list_logs(self.database()?, &self.project)?,
+        };
         self.has_budget.set(rows.first().is_some_and(|row| row.get(3)));
         let named = rows.iter().filter_map(|row| {
             let name = row.get::<_, Option<&str>>(0)?.parse().ok()?;

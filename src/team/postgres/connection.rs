@@ -126,8 +126,10 @@ impl Database {
     pub fn connect(address: &DatabaseAddress) -> Result<Self, DatabaseError> {
         let (database, connection) = Self::open(address)?;
         database.runtime.spawn(connection);
+        // The server takes them in this order, and nobody waits for the first answer.
         let isolation = database.client.batch_execute(ISOLATION);
-        let both = async { Ok((isolation.await, database.client.query_typed_one(SCHEMA_VERSIONS, &[]).await)) };
+        let versions = database.client.query_typed_one(SCHEMA_VERSIONS, &[]);
+        let both = async { Ok(tokio::join!(biased; isolation, versions)) };
         let (isolated, versions) = database.wait("reading the version of its tables", both)?;
         isolated.map_err(|error| database.explain("choosing its isolation", &error))?;
         let versions = versions.map_err(|error| database.explain("reading the version of its tables", &error))?;
