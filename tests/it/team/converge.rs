@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use serde_json::json;
 
 use super::postgres_server::{TestDatabase, database};
-use super::{CHANGE, Team, ids, join, postgres, review, status, sync};
+use super::{CHANGE, Team, ids, join, machines, review, status, sync};
 use crate::chance::{Dice, variable};
 use crate::env::{DONE, TestEnvironment, run};
 use crate::llm::finish;
@@ -47,7 +47,7 @@ impl Place {
                 machine
             }
             Self::Database(database) => {
-                let machine = postgres::machine(&person);
+                let machine = machines::machine(&person);
                 if number == 0 {
                     run(&machine, &["team", "join", &database.address("owner"), "--machine", &name], DONE);
                 } else {
