@@ -67,6 +67,7 @@
 //!   ([`crate::policy::find_replaced_runs`]). They get `superseded_by` and keep their status and results.
 
 mod asker;
+mod cancellable_sleep;
 mod conclude;
 mod control;
 mod finding_lifecycle;

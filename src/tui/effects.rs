@@ -18,6 +18,7 @@ use super::app::{RunSubject, sort_files};
 use super::clipboard;
 use super::custom_commands::{CommandCall, run_in_background};
 use super::diff::DiffRequest;
+use super::event_source::MessageSender;
 use super::highlight::PartlyParsedTexts;
 use super::message::{
     AppCommand, AppMessage, CopyOrder, DetailSubject, RunSubjectQuery, Tab, TriageOrder, TriageOrderItem,
@@ -25,7 +26,6 @@ use super::message::{
 use super::new_answers::NewAnswers;
 use super::page_loader::PageLoader;
 use super::runner_requests::{RunnerRequest, serve_runner_requests};
-use super::terminal::MessageSender;
 use super::views::ViewWorkers;
 use super::views::fix::FixIndex;
 use crate::config::ClockAndIds;

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use signal_hook::consts::{SIGINT, SIGQUIT};
 
+use super::event_source::{EventLoopClosed, MessageSender};
 use super::message::{AppMessage, ExitCause};
-use super::terminal::{EventLoopClosed, MessageSender};
 
 /// Interrupts that have arrived and are not told yet.
 #[derive(Debug, Clone, Default)]

@@ -20,6 +20,7 @@ mod draw;
 mod editor;
 mod effects;
 mod emoji;
+mod event_source;
 pub mod filter;
 pub mod finding_order;
 pub mod glyphs;
@@ -69,12 +70,13 @@ use app::{App, AppOptions, MotionMode, RunBudget, SessionInfo, TurnLimits};
 use clipboard::encode_clipboard;
 use custom_commands::{CommandCall, ask_for_enter, run_in_terminal};
 use diff::DiffOptions;
+use event_source::{EventSource, MessageSender};
 use finding_order::FindingArrangement;
 use interrupts::Interrupts;
 use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
 use notification::encode_notification;
-use terminal::{EventSource, MessageSender, Terminal, TerminalQuery};
+use terminal::{Terminal, TerminalQuery};
 use theme::{Background, ColorDepth, Theme, ThemeChoice, ThemeName};
 
 use crate::config::{

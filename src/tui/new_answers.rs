@@ -1,7 +1,7 @@
 //! Notices questions about findings that have got their results, whichever process asked them.
 
+use super::event_source::MessageSender;
 use super::message::AppMessage;
-use super::terminal::MessageSender;
 use crate::store::Store;
 
 /// Lines of `questions.ndjson` that the cockpit knows.

@@ -4,9 +4,9 @@
 use std::sync::mpsc::Receiver;
 
 use super::effects::spawn_worker;
+use super::event_source::MessageSender;
 use super::message::{AppMessage, ChosenReviewer, ReviewReply};
 use super::saved_filters::FilterChange;
-use super::terminal::MessageSender;
 use super::views::fix::{FixOrder, FixPlan};
 use crate::config;
 use crate::domain::{Actor, FindingId, QuestionRequest, RunId, Scope, Source, WatchMode};

@@ -12,7 +12,6 @@ mod usage;
 
 use std::fs;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use insta::{allow_duplicates, assert_snapshot};
 use revdeck::domain::{RunId, RunRecord, RunStatus};

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 use crate::env::{DONE, INCOMPLETE, TestEnvironment, err, executable, lines_with, out};
 use crate::http::server::{Server, reply};
-use crate::runner::place::{gone, signal, wait_for};
+use crate::runner::place::{gone, poll, signal, wait_for};
 
 /// Time in which every command here ends, however busy the machine is.
 const MAX_TIME: Duration = Duration::from_secs(40);
@@ -20,14 +20,10 @@ const MAX_STOP: Duration = Duration::from_secs(1);
 
 /// Returns the output of a child that ends in time; kills it and returns `None` otherwise.
 fn ends(mut child: Child) -> Option<Output> {
-    let deadline = Instant::now() + MAX_TIME;
-    while child.try_wait().expect("a status").is_none() {
-        if Instant::now() > deadline {
-            child.kill().expect("killed");
-            child.wait().expect("reaped");
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(5));
+    if !poll(MAX_TIME, || child.try_wait().expect("a status").is_some()) {
+        child.kill().expect("killed");
+        child.wait().expect("reaped");
+        return None;
     }
     Some(child.wait_with_output().expect("the output"))
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use insta::{allow_duplicates, assert_snapshot};
 use revdeck::domain::PatternId;
@@ -10,6 +11,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, err, files_below, lines_with, run};
+use crate::runner::place::poll;
 
 fn origin(n: usize) -> String {
     format!("m_{n:026}")
@@ -270,10 +272,7 @@ fn a_process_that_is_killed_leaves_the_old_or_the_new() {
         let mut child = start(&test, &["import", path(&file)]);
         // Kills the import as soon as it is in another phase than in earlier attempts, as far as the folder shows the
         // phase.
-        let deadline = std::time::Instant::now() + std::time::Duration::from_millis(attempt * 15);
-        while std::time::Instant::now() < deadline && child.try_wait().expect("asked").is_none() {
-            std::thread::yield_now();
-        }
+        poll(Duration::from_millis(attempt * 15), || child.try_wait().expect("asked").is_some());
         let _ = child.kill();
         ended += usize::from(child.wait().expect("it ends").success());
         let text = fs::read(cache.join("python_accumulated.json")).expect("a file");

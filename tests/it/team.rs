@@ -7,8 +7,11 @@ use serde_json::{Value, json};
 
 use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, err, out};
 
+mod budget;
+mod claims;
 mod converge;
 mod hostile;
+mod machines;
 mod mends;
 mod postgres;
 mod postgres_server;

@@ -7,8 +7,11 @@ pub(super) mod opening;
 mod panel_request;
 pub(super) mod preview;
 pub(super) mod request;
+mod request_decision;
 pub(super) mod request_preview;
+mod run_recording;
 pub(super) mod start_workers;
+mod superseded_runs;
 
 use crate::runner::Services;
 

@@ -15,9 +15,8 @@ use crate::config::PanelSettings;
 use crate::domain::{Kind, Panel, PanelMember, RequestDecision, RunId, RunReviewer};
 use crate::git::Snapshot;
 use crate::policy::{self, ReviewAction};
-use crate::runner::launcher::request::{
-    EarlierRunFacts, JudgedRequest, LockedAttempt, PanelRole, RequestInput, RequestJudgement,
-};
+use crate::runner::launcher::request::{LockedAttempt, PanelRole, RequestInput};
+use crate::runner::launcher::request_decision::{EarlierRunFacts, JudgedRequest, RequestJudgement};
 use crate::runner::worker::rewritten_code::mark_moved_code;
 use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, RunnerError, known_runs};
 use crate::store::{HeartbeatState, LockedStore, RunRow, StoreView};

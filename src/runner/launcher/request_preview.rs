@@ -9,9 +9,8 @@ use crate::config::ModelCatalog;
 use crate::domain::{Panel, Scope, Usage};
 use crate::git::Snapshot;
 use crate::policy::{self, Decision};
-use crate::runner::launcher::request::{
-    DeadWorkerPolicy, EarlierRunFacts, PanelRole, RequestInput, count_changed_lines,
-};
+use crate::runner::launcher::request::{PanelRole, RequestInput, count_changed_lines};
+use crate::runner::launcher::request_decision::{DeadWorkerPolicy, EarlierRunFacts};
 use crate::runner::reviewer_access::reviewer_identity::estimate_saved_tokens;
 use crate::runner::{BUILTIN_REVIEWER, CostLimit, Launcher, ReviewDemand, ReviewRequest, ReviewerTerms, RunnerError};
 

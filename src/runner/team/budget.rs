@@ -7,6 +7,7 @@ use crate::config::ModelFacts;
 use crate::domain::{BudgetKind, BudgetStop, ChatRequest, ChatResponse, ErrorClass, Usage};
 use crate::review::conversation::BudgetProblem;
 use crate::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress, ToolSupport};
+use crate::runner::cancellable_sleep::sleep_unless_cancelled;
 use crate::runner::reviewer_access::usage_estimate::{count_request, fill_missing_usage};
 use crate::store::TeamMembership;
 use crate::team::postgres::{Database, DatabaseAddress, DatabaseError, TeamBudget, TeamReservation, is_database};
@@ -18,8 +19,6 @@ const RESERVE_PAUSE: Duration = Duration::from_secs(1);
 const MAX_AWAY_WAIT: Duration = Duration::from_secs(20);
 /// Time for which a database that could not be reached is not asked again, where there is no limit.
 const AWAY_PAUSE: Duration = Duration::from_secs(120);
-/// Interval at which a waiting request checks whether it was cancelled.
-const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Model whose requests are reserved in the team's budget before they are sent.
 struct BudgetedChat {
@@ -146,13 +145,8 @@ impl BudgetedChat {
                 let wait_ms = RESERVE_PAUSE.as_millis() as u64;
                 watch.on_progress(ChatProgress::Waiting { reason: reason.to_owned(), wait_ms });
             }
-            let mut left = RESERVE_PAUSE;
-            while !left.is_zero() {
-                if watch.is_cancelled() {
-                    return Err(ChatError::cancelled());
-                }
-                std::thread::sleep(CANCEL_INTERVAL);
-                left = left.saturating_sub(CANCEL_INTERVAL);
+            if sleep_unless_cancelled(RESERVE_PAUSE, || watch.is_cancelled().then_some(())).is_some() {
+                return Err(ChatError::cancelled());
             }
         }
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::domain::text::sanitize_line;
 use crate::domain::{CancelReason, RunEvent, RunId};
 use crate::runner::RunnerError;
+use crate::runner::cancellable_sleep::{CANCEL_INTERVAL, sleep_unless_cancelled};
 use crate::runner::team::SyncError;
 use crate::runner::team::claims::{ClaimAttempt, HeldClaim, ReviewClaim};
 use crate::runner::worker::RunWorker;
@@ -12,8 +13,6 @@ use crate::store::{HeartbeatState, HeartbeatWriter};
 use crate::team::TeamError;
 use crate::team::postgres::{CLAIM_SECONDS, ClaimHolder, Database, DatabaseError, Listener};
 
-/// Interval at which a waiting worker checks whether it was cancelled.
-const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
 /// Longest time between two attempts to get a claim, should news be missed.
 const MAX_CLAIM_PAUSE: Duration = Duration::from_secs(10);
 /// Time after which a worker that waits for another machine goes on alone, because the database cannot be reached: then the
@@ -57,13 +56,8 @@ impl RunWorker<'_> {
                 self.note_without_claim(&error.to_string())?;
                 return Ok(None);
             }
-            let mut left = RECONNECT_PAUSE;
-            while !left.is_zero() {
-                if let Some(reason) = self.cancel_watch.check() {
-                    return Ok(Some(reason));
-                }
-                std::thread::sleep(CANCEL_INTERVAL);
-                left = left.saturating_sub(CANCEL_INTERVAL);
+            if let Some(reason) = sleep_unless_cancelled(RECONNECT_PAUSE, || self.cancel_watch.check()) {
+                return Ok(Some(reason));
             }
         }
     }
@@ -158,11 +152,10 @@ impl RunWorker<'_> {
                 Ok(_) => break,
                 // Another process is receiving: what it brings may be the result.
                 Err(SyncError::Busy) => {
-                    if let Some(reason) = self.cancel_watch.check() {
+                    if let Some(reason) = sleep_unless_cancelled(CANCEL_INTERVAL, || self.cancel_watch.check()) {
                         held.release();
                         return Ok(Ok(Some(reason)));
                     }
-                    std::thread::sleep(CANCEL_INTERVAL);
                 }
                 Err(SyncError::Team(TeamError::Database(error))) => return Err(error),
                 Err(error) => {

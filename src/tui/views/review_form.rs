@@ -21,13 +21,13 @@ use crate::tui::app::App;
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
 use crate::tui::effects::spawn_worker;
+use crate::tui::event_source::MessageSender;
 use crate::tui::input::KeyCode;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
 use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer};
 use crate::tui::request_counter::RequestCounter;
-use crate::tui::terminal::MessageSender;
 use crate::tui::theme::Role;
 use crate::tui::update::request_review;
 

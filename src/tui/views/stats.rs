@@ -22,12 +22,12 @@ use crate::tui::doc::{Doc, DocLine, shorten};
 use crate::tui::draw::draw_line;
 use crate::tui::draw::painter::Painter;
 use crate::tui::effects::spawn_worker;
+use crate::tui::event_source::MessageSender;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::message::{AppCommand, AppMessage};
 use crate::tui::pages::format_kind;
-use crate::tui::terminal::MessageSender;
 use crate::tui::theme::Role;
 
 /// Longest pause between two computations of the statistics while the store changes.

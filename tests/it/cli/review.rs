@@ -1,7 +1,9 @@
 //! The `review` command: output and exit codes.
 
+use std::time::Duration;
+
 use super::*;
-use crate::runner::place::Place;
+use crate::runner::place::{Place, poll};
 
 #[test]
 fn a_review_says_what_it_found_and_what_it_covered() {
@@ -182,10 +184,7 @@ fn an_interrupt_ends_the_waiting_and_not_the_review() {
     // revdeck installs the handler right after it has recorded the run. An earlier interrupt ends revdeck by the
     // signal itself, which a shell also shows as 130.
     let process = rustix::process::Pid::from_child(&child);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !catches_interrupts(child.id()) && Instant::now() < deadline {
-        std::thread::yield_now();
-    }
+    wait_for_handler(child.id());
     rustix::process::kill_process(process, rustix::process::Signal::INT).expect("a signal");
     let status = child.wait().expect("it ends");
     assert_eq!(status.code(), Some(INTERRUPTED));
@@ -209,29 +208,28 @@ fn a_second_interrupt_ends_the_waiting_although_nobody_reads_the_message() {
     command.args(["review", "--wait"]).stdout(Stdio::null()).stderr(full.try_clone().expect("a pipe"));
     let mut child = command.spawn().expect("revdeck starts");
     await_run(&test, RunStatus::Pending);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !catches_interrupts(child.id()) && Instant::now() < deadline {
-        std::thread::yield_now();
-    }
+    wait_for_handler(child.id());
     let mode = rustix::fs::fcntl_getfl(&full).expect("a mode");
     rustix::fs::fcntl_setfl(&full, mode | rustix::fs::OFlags::NONBLOCK).expect("a mode");
     while matches!(full.write(b" "), Ok(1..)) {}
     rustix::fs::fcntl_setfl(&full, mode).expect("a mode");
     let process = rustix::process::Pid::from_child(&child);
     // Two signals that arrive at once are one.
-    let status = loop {
-        if let Some(status) = child.try_wait().expect("a status") {
-            break status;
-        }
-        assert!(Instant::now() < deadline, "it waits for the reader of its message");
+    let status = wait_for("the end, although nobody reads its message", || {
         let _ = rustix::process::kill_process(process, rustix::process::Signal::INT);
-        std::thread::sleep(Duration::from_millis(50));
-    };
+        poll(Duration::from_millis(50), || child.try_wait().expect("a status").is_some())
+            .then(|| child.wait().expect("a status"))
+    });
     assert_eq!(status.code(), Some(INTERRUPTED));
 }
 
-/// Returns true if a process has a handler for SIGINT. If the system cannot tell, waits a while and then returns
-/// true.
+/// Waits until a process has a handler for SIGINT; where the system cannot tell, waits for as long as that may take.
+#[cfg(unix)]
+fn wait_for_handler(process: u32) {
+    poll(Duration::from_secs(20), || catches_interrupts(process));
+}
+
+/// Returns true if a process has a handler for SIGINT; false, too, if the system cannot tell.
 #[cfg(unix)]
 fn catches_interrupts(process: u32) -> bool {
     match fs::read_to_string(format!("/proc/{process}/status")) {

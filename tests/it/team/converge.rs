@@ -4,15 +4,17 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use serde_json::json;
 
 use super::postgres_server::{TestDatabase, database};
-use super::{CHANGE, Team, ids, join, postgres, review, status, sync};
+use super::{CHANGE, Team, ids, join, machines, review, status, sync};
 use crate::chance::{Dice, variable};
 use crate::env::{DONE, TestEnvironment, run};
 use crate::llm::finish;
 use crate::llm::server::{Model, calls};
+use crate::runner::place::poll;
 
 /// Number of operations of a simulation, without the variable.
 const OPERATIONS: usize = 60;
@@ -47,7 +49,7 @@ impl Place {
                 machine
             }
             Self::Database(database) => {
-                let machine = postgres::machine(&person);
+                let machine = machines::machine(&person);
                 if number == 0 {
                     run(&machine, &["team", "join", &database.address("owner"), "--machine", &name], DONE);
                 } else {
@@ -143,7 +145,8 @@ fn simulate(place: &Place, seed: u64) {
             6 => {
                 // Killed at any moment; nothing may be lost or doubled by it.
                 let mut process = start(machine, &["sync"]);
-                std::thread::sleep(std::time::Duration::from_millis(chance(40) as u64));
+                let time = Duration::from_millis(chance(40) as u64);
+                poll(time, || process.try_wait().expect("a status").is_some());
                 let _ = process.kill();
                 process.wait().expect("an end");
             }

@@ -24,8 +24,8 @@ use crate::knowledge::{builtin_patterns, exchange, rank};
 use crate::runner::{BUILTIN_REVIEWER, Services};
 use crate::store::{Store, StoreView, files};
 use crate::tui::effects::spawn_worker;
+use crate::tui::event_source::MessageSender;
 use crate::tui::message::AppMessage;
-use crate::tui::terminal::MessageSender;
 use crate::tui::views::ViewReply;
 
 /// Most runs searched for locations of patterns. Chosen here: older locations are of little use.

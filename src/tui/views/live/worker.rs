@@ -10,10 +10,10 @@ use crate::runner::Services;
 use crate::store::StoreView;
 use crate::tui::diff::DiffPage;
 use crate::tui::effects::spawn_worker;
+use crate::tui::event_source::MessageSender;
 use crate::tui::message::{AppMessage, DetailSubject};
 use crate::tui::page_data::PageData;
 use crate::tui::page_loader::{LedgerSource, PageLoader};
-use crate::tui::terminal::MessageSender;
 use crate::tui::views::ViewReply;
 
 /// Request for the newest entries of a run's journal.

@@ -17,9 +17,9 @@ use super::{PaletteEntry, PaletteRow, PaletteTarget};
 use crate::domain::text;
 use crate::store::{FindingRow, RunRow, StoreView};
 use crate::tui::effects::spawn_worker;
+use crate::tui::event_source::MessageSender;
 use crate::tui::message::AppMessage;
 use crate::tui::run_label::{RunSubjects, format_run_label};
-use crate::tui::terminal::MessageSender;
 use crate::tui::views::ViewReply;
 
 /// Most rows of a result: a few screens. Who wants a later row types another letter.

@@ -12,10 +12,10 @@ use crate::masking::Mask;
 use crate::runner::Services;
 use crate::store::{FindingRow, Store, StoreView};
 use crate::tui::effects::spawn_worker;
+use crate::tui::event_source::MessageSender;
 use crate::tui::message::{AppMessage, DetailSubject, Tab};
 use crate::tui::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, FindingPage, PageData};
 use crate::tui::page_loader::{LedgerSource, MAX_HIGHLIGHTED_LINE, PageLoader};
-use crate::tui::terminal::MessageSender;
 use crate::tui::views::ViewReply;
 
 /// Lines of code before and after the anchor, where no diff shows it: as many as a large screen has.

@@ -1,0 +1,192 @@
+//! Decides about a request: collects the runs that may answer it, and asks the policy.
+
+use std::cell::LazyCell;
+use std::collections::HashMap;
+
+use crate::domain::text::sanitize_line;
+use crate::domain::{CancelReason, RunId, RunRecord, RunStatus, Source};
+use crate::policy::{self, Decision, KnownRun, Liveness, Resumable, ReviewAction, ReviewExtent};
+use crate::runner::launcher::request::{PanelRole, RequestInput};
+use crate::runner::{Launcher, ReviewDemand, ReviewRequest, RunnerError, known_runs};
+use crate::store::StoreView;
+
+/// Maximum number of equivalent runs whose files are read. The newest runs decide.
+const MAX_INSPECTED_RUNS: usize = 8;
+/// Period of `assistants.reviews_per_hour` in milliseconds.
+const QUOTA_PERIOD_MS: i64 = 3_600_000;
+
+/// The decision about a request, which nothing in the store shows yet.
+pub(super) struct JudgedRequest {
+    pub decision: Decision,
+    /// Records of the newest equivalent runs.
+    pub equivalent: Vec<RunRecord>,
+}
+
+/// The result of judging a request under the store's lock.
+pub(super) enum RequestJudgement {
+    Decided(Box<JudgedRequest>),
+    /// A working run has no worker and must be settled first.
+    DeadWorker,
+    /// Nobody has checked yet whether these runs can be resumed.
+    UncheckedRuns(Vec<RunRecord>),
+}
+
+/// Facts about earlier runs that were found out before the lock was taken.
+pub(super) struct EarlierRunFacts {
+    pub dead: DeadWorkerPolicy,
+    /// Whether a run that ended early can be resumed.
+    pub resumable: HashMap<RunId, Resumable>,
+}
+
+/// The runs that may answer a request.
+#[derive(Default)]
+pub(super) struct RequestCandidates<'a> {
+    pub known: Vec<KnownRun<'a>>,
+    /// Records of the newest equivalent runs, because a row does not say what can be taken over from a run.
+    equivalent: Vec<RunRecord>,
+    /// Equivalent runs that ended early and of which nobody knows whether they can be resumed.
+    pub unchecked: Vec<RunRecord>,
+}
+
+/// The handling of a run with a dead worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DeadWorkerPolicy {
+    SettleFirst,
+    /// Settling was tried and failed: decide without it.
+    LeaveIt,
+}
+
+impl Launcher<'_> {
+    /// Decides about a request. The caller holds the store's lock until the decision is recorded.
+    pub(super) fn judge_request(
+        &self,
+        view: &StoreView,
+        input: &RequestInput<'_>,
+        earlier: &EarlierRunFacts,
+    ) -> Result<RequestJudgement, RunnerError> {
+        let RequestInput { policy_request: launch_request, .. } = input;
+        let Some(candidates) = self.collect_candidates(view, input, earlier)? else {
+            return Ok(RequestJudgement::DeadWorker);
+        };
+        if !candidates.unchecked.is_empty() {
+            return Ok(RequestJudgement::UncheckedRuns(candidates.unchecked));
+        }
+        let limited;
+        // A panel counts as one review.
+        let launch_request =
+            if input.request.source == Source::Assistant && !matches!(input.role, PanelRole::Member { .. }) {
+                let quota = self.measure_quota(view, input.request)?;
+                limited = policy::LaunchRequest { quota, ..(*launch_request).clone() };
+                &limited
+            } else {
+                *launch_request
+            };
+        let decision = policy::decide(launch_request, &candidates.known);
+        tracing::debug!(?decision, "decided");
+        let is_answered = matches!(decision.action, ReviewAction::Reuse { .. } | ReviewAction::Skip);
+        if input.request.demand == ReviewDemand::OnlyExisting && !is_answered {
+            let scope = sanitize_line(&launch_request.scope.to_string()).into_owned();
+            return Err(RunnerError::NotReviewed { scope });
+        }
+        Ok(RequestJudgement::Decided(Box::new(JudgedRequest { decision, equivalent: candidates.equivalent })))
+    }
+
+    /// Collects the runs that may answer a request. Returns `None` if a run with a dead worker must be settled first.
+    pub(super) fn collect_candidates<'v>(
+        &self,
+        view: &'v StoreView,
+        input: &RequestInput<'_>,
+        earlier: &EarlierRunFacts,
+    ) -> Result<Option<RequestCandidates<'v>>, RunnerError> {
+        let RequestInput { policy_request: launch_request, .. } = input;
+        let scope = launch_request.scope.to_string();
+        let held = LazyCell::new(|| self.runs_held_by_panels(view, input.role.panel_name()));
+        let mut candidates = RequestCandidates::default();
+        for row in known_runs::run_rows(view) {
+            let same =
+                row.scope_hash == launch_request.scope_hash && row.diff_fingerprint == launch_request.diff_fingerprint;
+            if !same && row.status.is_terminal() {
+                continue;
+            }
+            let mut run = known_runs::known_run_from_row(&row);
+            run.liveness = self.services.check_liveness(&row);
+            // A process that settles the run in this moment holds its lock, so the run does not look dead.
+            if run.liveness == Liveness::Dead && earlier.dead == DeadWorkerPolicy::SettleFirst {
+                return Ok(None);
+            }
+            if run.is_older_sibling(launch_request, &scope) {
+                run.underway = self.measure_progress(&row, run.liveness, input.snapshot)?;
+                // The newer run may wait for it, but does not end it.
+                if held.contains(row.id) && !run.may_finish(launch_request.rule) {
+                    continue;
+                }
+            }
+            if same
+                && candidates.equivalent.len() < MAX_INSPECTED_RUNS
+                && let Ok(id) = row.id.parse::<RunId>()
+                && let Some(record) = self.services.store.run(&id)?
+            {
+                let early = match record.status {
+                    RunStatus::Lost | RunStatus::Failed => true,
+                    RunStatus::Completed => {
+                        run.extent = self.services.compute_extent(&record)?;
+                        run.extent == ReviewExtent::Partial
+                    }
+                    RunStatus::Cancelled if record.ending.cancel_reason == Some(CancelReason::BudgetExhausted) => {
+                        run.extent = self.services.compute_extent(&record)?;
+                        false
+                    }
+                    _ => false,
+                };
+                match earlier.resumable.get(&id) {
+                    Some(resumable) if early => run.resumable = *resumable,
+                    None if early => candidates.unchecked.push(record.clone()),
+                    _ => {}
+                }
+                candidates.equivalent.push(record);
+            }
+            candidates.known.push(run);
+        }
+        Ok(Some(candidates))
+    }
+
+    /// Finds out which of the runs can be resumed.
+    pub(super) fn check_resumable(&self, records: Vec<RunRecord>, earlier: &mut EarlierRunFacts) {
+        for record in records {
+            let resumable = if self.can_resume(&record) { Resumable::Yes } else { Resumable::No };
+            earlier.resumable.insert(record.run_id, resumable);
+        }
+    }
+
+    /// Returns `true` if an unfinished run has everything that a new attempt needs.
+    pub(in crate::runner) fn can_resume(&self, record: &RunRecord) -> bool {
+        self.services
+            .repo
+            .compute_changeset(&record.subject.base_commit, &record.subject.snapshot_commit, &self.services.filter())
+            .is_ok()
+            && self.services.store.read_journal(&record.run_id).is_ok()
+    }
+
+    /// Counts the reviews that assistants have started, as far as a limit needs it.
+    fn measure_quota(&self, view: &StoreView, request: &ReviewRequest) -> Result<policy::AssistantQuota, RunnerError> {
+        let limits = self.services.settings.assistants;
+        let mut quota = policy::AssistantQuota {
+            in_session: request.started_in_session,
+            per_session: limits.reviews_per_session,
+            in_hour: 0,
+            per_hour: limits.reviews_per_hour,
+        };
+        let Some(per_hour) = limits.reviews_per_hour else { return Ok(quota) };
+        let since = self.services.ambient.now().as_millisecond() - QUOTA_PERIOD_MS;
+        for row in known_runs::run_rows(view) {
+            if quota.in_hour >= per_hour || row.created_ms < since || row.status == RunStatus::Skipped {
+                continue;
+            }
+            // A row does not say who requested the run.
+            let record = row.id.parse::<RunId>().ok().map(|id| self.services.store.run(&id)).transpose()?.flatten();
+            let is_asked = |record: RunRecord| record.source == Source::Assistant && record.links.member_of.is_none();
+            quota.in_hour += u32::from(record.is_some_and(is_asked));
+        }
+        Ok(quota)
+    }
+}

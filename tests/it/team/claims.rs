@@ -1,0 +1,218 @@
+//! Claims of reviews: what one machine of a team reviews, another waits for and adopts.
+
+use std::process::{Child, Stdio};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::machines::{end_of, member_with_model, newest_run, report, start_review, two_turns, wait_for_note};
+use super::postgres_server::{TestDatabase, database};
+use super::{CHANGE, review};
+use crate::env::{DONE, TestEnvironment, run};
+use crate::llm::server::{Model, Turn};
+use crate::runner::place::{gone, signal, wait_for};
+
+/// A review of Ada's machine that holds its claim, because the model does not answer yet, and a machine of Bob with the
+/// same code.
+struct HeldReview {
+    database: TestDatabase,
+    model: Model,
+    ada: TestEnvironment,
+    bob: TestEnvironment,
+    /// The command that waits for the review of Ada's machine.
+    first: Child,
+}
+
+impl HeldReview {
+    /// Starts a review whose first request has arrived. `turns` are the answers of the model, which come when it is let go.
+    /// Returns `None` where no PostgreSQL is installed.
+    fn start(turns: Vec<Turn>) -> Option<Self> {
+        let database = database()?;
+        let model = Model::start(turns);
+        let ada = member_with_model(&database, "Ada", &model);
+        let bob = member_with_model(&database, "Bob", &model);
+        model.hold_after(0);
+        let first = start_review(&ada);
+        wait_for("the request of Ada", || (model.asked() == 1).then_some(()));
+        Some(Self { database, model, ada, bob, first })
+    }
+
+    /// Starts the same review on Bob's machine. Returns its command when it waits for Ada's machine.
+    fn start_waiting_review(&self) -> Child {
+        let second = start_review(&self.bob);
+        wait_for_note(&self.bob, "waits for ada-1");
+        second
+    }
+}
+
+/// Ends the time of all claims, as if it had passed.
+fn expire_claims(database: &TestDatabase) {
+    database.sql("UPDATE revdeck.claims SET ends_at = now() - interval '1 second'");
+}
+
+#[test]
+fn an_equivalent_review_elsewhere_is_adopted_and_not_paid_twice() {
+    let Some(held) = HeldReview::start(vec![report()]) else { return };
+    let second = start_review(&held.bob);
+    wait_for_note(&held.bob, "waits for ada-1, which reviews the same as ar_");
+    assert_eq!(newest_run(&held.bob)["status"], "reviewing");
+    held.model.let_go();
+    let (first, second) = (end_of(held.first), end_of(second));
+    assert_eq!(held.model.asked(), 1, "the review was paid twice");
+    assert_eq!(second["run"]["run_id"], first["run"]["run_id"]);
+    assert_eq!((&second["run"]["team"]["machine"], &second["decision"]["action"]), (&json!("ada-1"), &json!("adopt")));
+    assert_eq!(second["findings"][0]["title"], "Every error is hidden");
+    let own = held.bob.json(&["runs", "--format", "json"], DONE)["runs"].clone();
+    let ended = own.as_array().expect("runs").iter().find(|run| run["status"] == "cancelled").expect("its own run");
+    assert_eq!((&ended["cancel_reason"], &ended["reused_from"]), (&json!("duplicate"), &first["run"]["run_id"]));
+    assert_eq!(ended["tokens"]["input"].as_u64().unwrap_or(0), 0);
+    assert_eq!(held.database.sql("SELECT count(*) FROM revdeck.claims"), "0", "the claim has ended");
+    // Later requests reuse it like any other.
+    assert_eq!(review(&held.bob)["decision"]["action"], "reuse");
+    // And a machine that has received nothing yet, too: it claims, receives and takes the result.
+    let cleo = member_with_model(&held.database, "Cleo", &held.model);
+    let third = end_of(start_review(&cleo));
+    assert_eq!((held.model.asked(), &third["run"]["run_id"]), (1, &first["run"]["run_id"]));
+}
+
+#[test]
+fn a_forced_review_and_one_of_other_code_wait_for_nobody() {
+    let Some(held) = HeldReview::start(vec![report(), report(), report()]) else { return };
+    run(&held.bob, &["review", "--commit", "HEAD", "--force"], DONE);
+    wait_for("the forced request", || (held.model.asked() == 2).then_some(()));
+    held.bob.write("c.py", CHANGE);
+    held.bob.commit("More");
+    run(&held.bob, &["review", "--commit", "HEAD"], DONE);
+    wait_for("the request of other code", || (held.model.asked() == 3).then_some(()));
+    held.model.let_go();
+    end_of(held.first);
+}
+
+#[test]
+fn a_killed_worker_goes_on_with_its_claim() {
+    let Some(held) = HeldReview::start(vec![report(), report()]) else { return };
+    let run_id = newest_run(&held.ada)["run_id"].as_str().expect("an id").parse().expect("an id");
+    let entries = held.ada.store().read_journal(&run_id).expect("a journal");
+    let worker = entries.iter().find_map(|entry| match entry.event {
+        revdeck::domain::RunEvent::Started { worker, .. } => Some(worker),
+        _ => None,
+    });
+    let worker = worker.expect("a worker");
+    let second = held.start_waiting_review();
+    signal(worker, Signal::KILL);
+    wait_for("the worker's end", || gone(worker).then_some(()));
+    // The waiting command starts a new worker, which has the claim of the old one.
+    wait_for("the request that is sent again", || (held.model.asked() == 2).then_some(()));
+    held.model.let_go();
+    let (first, second) = (end_of(held.first), end_of(second));
+    assert_eq!((&first["run"]["attempt"], held.model.asked()), (&json!(2), 2));
+    assert_eq!(second["run"]["run_id"], first["run"]["run_id"]);
+}
+
+#[test]
+fn a_machine_that_has_died_holds_nobody_for_long() {
+    let Some(mut held) = HeldReview::start(vec![report(), report()]) else { return };
+    let run_id: revdeck::domain::RunId =
+        newest_run(&held.ada)["run_id"].as_str().expect("an id").parse().expect("an id");
+    let entries = held.ada.store().read_journal(&run_id).expect("a journal");
+    // The whole machine is gone: nobody there starts a worker again.
+    held.first.kill().expect("killed");
+    held.first.wait().expect("an end");
+    for entry in entries {
+        if let revdeck::domain::RunEvent::Started { worker, .. } = entry.event {
+            signal(worker, Signal::KILL);
+            wait_for("the worker's end", || gone(worker).then_some(()));
+        }
+    }
+    let second = held.start_waiting_review();
+    expire_claims(&held.database);
+    wait_for("the request of Bob", || (held.model.asked() == 2).then_some(()));
+    held.model.let_go();
+    let second = end_of(second);
+    assert_eq!(second["run"]["team"], Value::Null);
+    assert_eq!(second["findings"].as_array().expect("findings").len(), 1);
+}
+
+#[test]
+fn a_lost_connection_loses_no_claim() {
+    let Some(held) = HeldReview::start(vec![report()]) else { return };
+    let second = held.start_waiting_review();
+    held.database.cut_connections();
+    assert_eq!(held.database.sql("SELECT count(*) FROM revdeck.claims WHERE ends_at > now()"), "1");
+    held.model.let_go();
+    let (first, second) = (end_of(held.first), end_of(second));
+    assert_eq!(held.model.asked(), 1);
+    assert_eq!(first["run"]["status"], "completed");
+    assert_eq!(second["run"]["run_id"], first["run"]["run_id"]);
+}
+
+#[test]
+fn a_review_without_a_database_goes_on_and_says_so() {
+    let Some(database) = database() else { return };
+    let model = Model::start(vec![report()]);
+    let ada = member_with_model(&database, "Ada", &model);
+    database.sql("DROP SCHEMA revdeck CASCADE");
+    let reviewed = end_of(start_review(&ada));
+    assert_eq!(reviewed["findings"].as_array().expect("findings").len(), 1);
+    wait_for_note(&ada, "the review goes on without asking the team");
+}
+
+#[test]
+fn a_paused_run_holds_nobody() {
+    // The first turn of Ada, and the whole review of Bob.
+    let Some(held) = HeldReview::start(vec![two_turns().remove(0), report()]) else { return };
+    let paused = newest_run(&held.ada)["run_id"].as_str().expect("an id").to_owned();
+    run(&held.ada, &["pause", &paused], DONE);
+    let second = held.start_waiting_review();
+    held.model.let_go();
+    let second = end_of(second);
+    assert_eq!((held.model.asked(), &second["run"]["team"]), (2, &Value::Null));
+    // The paused run finds the result when it goes on.
+    run(&held.ada, &["resume", &paused], DONE);
+    let first = end_of(held.first);
+    assert_eq!((held.model.asked(), &first["run"]["run_id"]), (2, &second["run"]["run_id"]));
+}
+
+#[test]
+fn a_run_that_waits_for_another_machine_takes_no_slot() {
+    let Some(held) = HeldReview::start(vec![report()]) else { return };
+    let settings = held.bob.home().join("config.toml");
+    let text = std::fs::read_to_string(&settings).expect("settings");
+    std::fs::write(&settings, format!("max_parallel_runs = 1\n{text}")).expect("settings");
+    let second = held.start_waiting_review();
+    let other =
+        held.bob.json(&["review", "--commit", "HEAD", "--reviewer", "builtin", "--wait", "--format", "json"], DONE);
+    assert_eq!(other["run"]["status"], "completed");
+    assert_eq!(held.model.asked(), 1);
+    held.model.let_go();
+    assert_eq!(end_of(held.first)["run"]["run_id"], end_of(second)["run"]["run_id"]);
+}
+
+#[test]
+fn an_assistant_hears_of_the_findings_of_an_adopted_review() {
+    let Some(database) = database() else { return };
+    let model = Model::start(vec![report()]);
+    let ada = member_with_model(&database, "Ada", &model);
+    let bob = member_with_model(&database, "Bob", &model);
+    let first = end_of(start_review(&ada));
+    let request = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        "params": { "name": "request_review", "arguments": { "scope": "commit:HEAD", "wait_seconds": 30 } } });
+    let begin = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-06-18",
+        "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let mut server = bob.command(env!("CARGO_BIN_EXE_revdeck"));
+    let mut server =
+        server.arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
+    let mut input = server.stdin.take().expect("input");
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(server.stdout.take().expect("output")));
+    for message in [begin, ready, request] {
+        std::io::Write::write_all(&mut input, format!("{message}\n").as_bytes()).expect("written");
+    }
+    let answer = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("\"id\":2"))).expect("an answer");
+    let answer = answer.expect("a line");
+    drop(input);
+    server.wait().expect("an end");
+    assert!(answer.contains(first["run"]["run_id"].as_str().expect("an id")), "{answer}");
+    assert!(answer.contains("auto_review_details") && !answer.contains("nothing to do"), "{answer}");
+    assert_eq!(model.asked(), 1);
+}
