@@ -57,7 +57,7 @@ const CONCEPTS: [&str; 28] = [
      too many, one too few, one step, last element, first element, empty list, empty array, index*, iterat*, buffer*, \
      slice*",
     // Missing values.
-    "null*, none, nil, undefined, dereference*, optional*, missing value, absent, uninitiali*",
+    "null*, none, nil, undefined, unset, dereference*, optional*, missing value, absent, uninitiali*",
     // Numbers that do not fit.
     "overflow*, underflow*, truncat*, wraps, wrap around, narrowing, cast*, precision, signed, unsigned, exceed*",
     // Numbers that are not exact.
