@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! cargo bench --bench review
+//! cargo bench --bench review merging_a_panel      # one of them
 //! ```
 
 use divan::Bencher;
@@ -27,6 +28,11 @@ fn main() {
         assert!(text.len() >= SIZE, "{name}: {} bytes", text.len());
         assert_eq!(extract_reports(&answer(text)).reports.len(), REPORTS, "{name}");
     }
+    let panel = panel(REPORTS);
+    let list = merge(&panel);
+    let voices: usize = list.findings.iter().map(|finding| finding.voices.len()).sum();
+    let reported = panel.len() * REPORTS;
+    assert!(voices == reported && list.findings.len() < reported, "{} of {voices}", list.findings.len());
     divan::main();
 }
 
@@ -191,8 +197,8 @@ struct Reviewer {
 /// Files of the panel's change; ten reports stand in each, many of them on neighbouring lines.
 const PANEL_FILES: usize = 30;
 
-/// Returns three reviewers with 300 reports each: two of three problems are common, in other words and a line off.
-fn panel() -> Vec<Reviewer> {
+/// Returns three reviewers with so many reports each: two of three problems are common, in other words and a line off.
+fn panel(reports: usize) -> Vec<Reviewer> {
     let words = [
         (
             "The result of `write` is thrown away in",
@@ -205,7 +211,7 @@ fn panel() -> Vec<Reviewer> {
     let build = |member: usize| {
         let (name, digit) = names[member];
         let run_id: RunId = format!("ar_01JD3Z8Q6M7S5V2K4T9XWB1C0{digit}").parse().expect("an id");
-        let findings = (0..REPORTS).map(|number| {
+        let findings = (0..reports).map(|number| {
             // Every third problem is of one reviewer only.
             let own = if number % 3 == 0 { format!("alone_{member}_{number}") } else { format!("flush_{number}") };
             let (path, line) = (format!("src/store/file_{}.rs", number % PANEL_FILES), number / PANEL_FILES * 4 + member % 2 + 1);
@@ -249,11 +255,9 @@ fn merge(panel: &[Reviewer]) -> OneList {
     merge_panel(&members, |_| false, |_, _| None)
 }
 
-#[divan::bench]
-fn merging_a_panel(bencher: Bencher<'_, '_>) {
-    let panel = panel();
-    let list = merge(&panel);
-    let voices: usize = list.findings.iter().map(|finding| finding.voices.len()).sum();
-    assert!(voices == 3 * REPORTS && list.findings.len() < 3 * REPORTS, "{} of {voices}", list.findings.len());
+/// Merges three reviewers with 300 reports each.
+#[divan::bench(args = [REPORTS])]
+fn merging_a_panel(bencher: Bencher<'_, '_>, reports: usize) {
+    let panel = panel(reports);
     bencher.bench(|| merge(&panel));
 }

@@ -290,26 +290,106 @@ fn judge_guidelines(loaded: &Result<UserGuidelines, ConfigError>) -> Option<(Che
 }
 
 fn judge_terminal() -> (CheckStatus, String) {
-    let term = read_variable("TERM").unwrap_or_default();
     if !std::io::stdout().is_terminal() {
         return (CheckStatus::Notice, "standard output is no terminal: `revdeck` prints a summary there".to_owned());
     }
-    let size =
-        crossterm::terminal::size().map_or("unknown size".to_owned(), |(columns, rows)| format!("{columns}x{rows}"));
-    let colors = match ColorDepth::detect(read_variable) {
+    describe_terminal(crossterm::terminal::size().ok(), read_variable)
+}
+
+/// Describes a terminal by its columns and rows and by the variables of the environment: its colours, and whether the
+/// cockpit draws ASCII in it.
+fn describe_terminal(size: Option<(u16, u16)>, variable: impl Fn(&str) -> Option<String>) -> (CheckStatus, String) {
+    let term = variable("TERM").unwrap_or_default();
+    if matches!(term.as_str(), "dumb" | "") {
+        let text = format!("TERM is {term:?}: the cockpit needs a terminal that can move its cursor");
+        return (CheckStatus::Notice, text);
+    }
+    let size = size.map_or("unknown size".to_owned(), |(columns, rows)| format!("{columns}x{rows}"));
+    let colors = match ColorDepth::detect(&variable) {
         ColorDepth::TrueColor => "24-bit colours",
         ColorDepth::Indexed256 => "256 colours",
         ColorDepth::Ansi16 => "16 colours",
         ColorDepth::None => "no colours",
     };
-    let utf8 =
-        ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| read_variable(name).filter(|value| !value.is_empty()));
-    let utf8 = utf8.is_some_and(|locale| locale.to_lowercase().replace('-', "").contains("utf8"));
-    match (term.as_str(), utf8) {
-        ("dumb" | "", _) => {
-            (CheckStatus::Notice, format!("TERM is {term:?}: the cockpit needs a terminal that can move its cursor"))
+    let text = format!("{term}, {size}, {colors}");
+    match tui::can_show_unicode(&variable) {
+        true => (CheckStatus::Good, text),
+        false => {
+            let why = "the cockpit draws ASCII: the locale is not UTF-8, or this is the Linux console";
+            (CheckStatus::Notice, format!("{text}; {why}"))
         }
-        (_, false) => (CheckStatus::Notice, format!("{term}, {size}, {colors}; the locale is not UTF-8: use --ascii")),
-        (_, true) => (CheckStatus::Good, format!("{term}, {size}, {colors}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_terminal_is_described_by_its_colours_and_characters() {
+        const ASCII: &str = "; the cockpit draws ASCII: the locale is not UTF-8, or this is the Linux console";
+        let utf8 = ("LANG", "en_US.UTF-8");
+        for (variables, status, expected) in [
+            (&[("TERM", "xterm"), utf8][..], CheckStatus::Good, "xterm, 120x40, 16 colours".to_owned()),
+            (&[("TERM", "xterm-256color"), utf8], CheckStatus::Good, "xterm-256color, 120x40, 256 colours".to_owned()),
+            (
+                &[("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), utf8],
+                CheckStatus::Good,
+                "xterm-256color, 120x40, 24-bit colours".to_owned(),
+            ),
+            (
+                &[("TERM", "xterm-256color"), ("COLORTERM", "24bit"), utf8],
+                CheckStatus::Good,
+                "xterm-256color, 120x40, 24-bit colours".to_owned(),
+            ),
+            // Windows Terminal sets no COLORTERM.
+            (
+                &[("TERM", "xterm-256color"), ("WT_SESSION", "2c2b8f4e"), utf8],
+                CheckStatus::Good,
+                "xterm-256color, 120x40, 24-bit colours".to_owned(),
+            ),
+            // GNU screen hands the variable of the terminal around it on.
+            (
+                &[("TERM", "screen-256color"), ("COLORTERM", "truecolor"), ("STY", "1.pts-0.host"), utf8],
+                CheckStatus::Good,
+                "screen-256color, 120x40, 256 colours".to_owned(),
+            ),
+            (
+                &[("TERM", "screen-256color"), ("COLORTERM", "truecolor"), ("TMUX", "/tmp/tmux"), utf8],
+                CheckStatus::Good,
+                "screen-256color, 120x40, 24-bit colours".to_owned(),
+            ),
+            (
+                &[("TERM", "xterm-256color"), ("COLORTERM", "truecolor"), ("NO_COLOR", "1"), utf8],
+                CheckStatus::Good,
+                "xterm-256color, 120x40, no colours".to_owned(),
+            ),
+            (
+                &[("TERM", "xterm-256color"), ("NO_COLOR", ""), utf8],
+                CheckStatus::Good,
+                "xterm-256color, 120x40, 256 colours".to_owned(),
+            ),
+            (&[("TERM", "vt220"), utf8], CheckStatus::Good, "vt220, 120x40, no colours".to_owned()),
+            // Without a locale, the terminal is taken to show Unicode, as the cockpit does.
+            (&[("TERM", "xterm")], CheckStatus::Good, "xterm, 120x40, 16 colours".to_owned()),
+            (&[("TERM", "xterm"), ("LANG", "C")], CheckStatus::Notice, format!("xterm, 120x40, 16 colours{ASCII}")),
+            (&[("TERM", "linux"), utf8], CheckStatus::Notice, format!("linux, 120x40, 16 colours{ASCII}")),
+            (
+                &[("TERM", "dumb"), ("COLORTERM", "truecolor"), utf8],
+                CheckStatus::Notice,
+                "TERM is \"dumb\": the cockpit needs a terminal that can move its cursor".to_owned(),
+            ),
+            (
+                &[utf8],
+                CheckStatus::Notice,
+                "TERM is \"\": the cockpit needs a terminal that can move its cursor".to_owned(),
+            ),
+        ] {
+            let variable =
+                |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+            assert_eq!(describe_terminal(Some((120, 40)), variable), (status, expected), "{variables:?}");
+        }
+        let (_, unknown) = describe_terminal(None, |name| (name == "TERM").then(|| "xterm".to_owned()));
+        assert_eq!(unknown, "xterm, unknown size, 16 colours");
     }
 }

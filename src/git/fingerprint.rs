@@ -72,7 +72,7 @@ impl Repo {
             other => other?,
         };
         let index = inner.path().join("index");
-        Ok(Self { inner, index, git_patience: DEFAULT_GIT_PATIENCE })
+        Ok(Self { inner, index, git_patience: DEFAULT_GIT_PATIENCE, converted_files: Default::default() })
     }
 
     /// Opens the repository of a worktree like [`Repo::open_worktree`], with the limit that this one has for the time in

@@ -98,6 +98,8 @@ pub struct Repo {
     index: PathBuf,
     /// Time that the git program may be silent.
     git_patience: Duration,
+    /// Files of the working tree that filter programs have converted.
+    converted_files: worktree_capture::ConvertedFiles,
 }
 
 /// Settings that decide which changed files are reviewed.

@@ -13,7 +13,12 @@ impl Repo {
     /// Returns an error when the repository cannot be opened.
     pub fn reopen(&self) -> Result<Self, GitError> {
         let inner = open_repository(self.inner.path())?;
-        Ok(Self { inner, index: self.index.clone(), git_patience: self.git_patience })
+        Ok(Self {
+            inner,
+            index: self.index.clone(),
+            git_patience: self.git_patience,
+            converted_files: Default::default(),
+        })
     }
 
     /// Returns the id of a commit's tree in hexadecimal.

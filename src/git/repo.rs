@@ -55,7 +55,7 @@ impl Repo {
             Some(path) => inner.workdir().unwrap_or_else(|| inner.path()).join(path),
             None => inner.path().join("index"),
         };
-        Ok(Self { inner, index, git_patience: DEFAULT_GIT_PATIENCE })
+        Ok(Self { inner, index, git_patience: DEFAULT_GIT_PATIENCE, converted_files: Default::default() })
     }
 
     /// Returns the repository with another limit for the time in which the git program, and what it starts, writes

@@ -8,6 +8,7 @@
 //! - A file that is replaced during the capture is not an error: the worktree is scanned again, and after the last scan
 //!   the path counts as deleted.
 
+mod converted_files;
 mod external_filters;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use converted_files::ConvertedFiles;
 use git2::{ObjectType, Oid};
 
 use super::attributes::{AttributeLookup, AttributeName, AttributeState};

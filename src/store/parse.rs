@@ -4,7 +4,8 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::tables::{FINDING_ID_BYTES, PackedDecision, PackedStatus};
@@ -161,6 +162,14 @@ pub(super) struct FindingLine<'a> {
     pub(super) repo_relative_path: Cow<'a, str>,
     pub(super) line_start: u32,
     pub(super) line_end: u32,
+    /// True if the reviewers of a panel contradict each other about it.
+    #[serde(default, deserialize_with = "has_entries")]
+    pub(super) disputed: bool,
+}
+
+/// Returns true for a list with an entry. The entries are skipped.
+fn has_entries<'de, D: Deserializer<'de>>(list: D) -> Result<bool, D::Error> {
+    Vec::<IgnoredAny>::deserialize(list).map(|entries| !entries.is_empty())
 }
 
 impl FindingLine<'_> {
@@ -178,6 +187,7 @@ impl FindingLine<'_> {
                 kind: self.kind,
                 line_start: self.line_start,
                 line_end: self.line_end,
+                disputed: self.disputed,
             }
         }
     }

@@ -79,6 +79,7 @@ pub(super) struct PackedFinding {
     pub(super) id: TextSpan,
     pub(super) status: u8,
     priority: u8,
+    /// Position in [`Severity::ALL`]; the highest bit is [`PackedFinding::DISPUTED`].
     severity: u8,
     kind: u8,
     first_run: u32,
@@ -92,6 +93,23 @@ pub(super) struct PackedFinding {
 }
 
 impl PackedFinding {
+    /// Bit of `severity` that says that the reviewers of a panel contradict each other. A row has no byte to spare, and a
+    /// field of its own would add 4 bytes to every finding.
+    const DISPUTED: u8 = 0x80;
+
+    /// Returns the severity and the dispute of a report as one byte.
+    fn pack_severity(severity: Severity, is_disputed: bool) -> u8 {
+        severity as u8 | if is_disputed { Self::DISPUTED } else { 0 }
+    }
+
+    fn severity(&self) -> Severity {
+        enum_from_index(Severity::ALL, self.severity & !Self::DISPUTED).unwrap_or(Severity::Low)
+    }
+
+    fn is_disputed(&self) -> bool {
+        self.severity & Self::DISPUTED != 0
+    }
+
     /// Returns the facts by which a finding is selected, in a list of `runs` runs.
     pub(super) fn facts(&self, runs: usize, in_paths: bool) -> FindingFacts {
         // The list of runs is the table in reverse.
@@ -382,7 +400,7 @@ impl StoreTables {
             id: text.replace(old.map_or(TextSpan::default(), |old| old.id), &line.finding_id),
             status: old.map_or(status.status, |old| old.status),
             priority: line.priority as u8,
-            severity: line.severity as u8,
+            severity: PackedFinding::pack_severity(line.severity, line.disputed),
             kind: line.kind as u8,
             first_run: old.map_or(run, |old| old.first_run.min(run)),
             last_run: run,
@@ -537,12 +555,13 @@ impl StoreTables {
             last_run: self.run_id(column.last_run as usize),
             status: enum_from_index(FindingStatus::ALL, column.status).unwrap_or(FindingStatus::Open),
             priority: enum_from_index(&Priority::ALL, column.priority).unwrap_or(Priority::P3),
-            severity: enum_from_index(Severity::ALL, column.severity).unwrap_or(Severity::Low),
+            severity: column.severity(),
             kind: enum_from_index(Kind::ALL, column.kind).unwrap_or(Kind::Correctness),
             path: text.get_interned(column.path),
             line_start: column.line_start,
             line_end: column.line_end,
             title: text.get(column.title),
+            panel_disputed: column.is_disputed(),
         }
     }
 
@@ -569,6 +588,7 @@ impl StoreTables {
             repo_relative_path: row.path.into(),
             line_start: row.line_start,
             line_end: row.line_end,
+            disputed: row.panel_disputed,
         };
         let status = PackedStatus { status: row.status as u8, ..PackedStatus::OPEN };
         match self.upsert_finding(u32::MAX as usize, &line, status) {

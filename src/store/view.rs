@@ -146,6 +146,8 @@ pub struct FindingRow<'a> {
     pub line_end: u32,
     /// Title on one line.
     pub title: &'a str,
+    /// True when the reviewers of a panel contradict each other in the latest report.
+    pub panel_disputed: bool,
 }
 
 impl FindingRow<'_> {

@@ -11,6 +11,7 @@ use crossterm::Command as _;
 use crossterm::clipboard::CopyToClipboard;
 
 use super::passthrough::wrap_for_screen;
+use super::screen::Screen;
 use super::terminal::is_gnu_screen;
 
 /// Time that a program may take. Not from the literature: they need milliseconds; a person waits for the answer.
@@ -51,6 +52,16 @@ pub fn encode_clipboard(text: &str, variable: impl Fn(&str) -> Option<String>) -
     if is_gnu_screen(variable) { wrap_for_screen(&sequence) } else { sequence }
 }
 
+/// Encodes a text for the clipboard of the terminal, see [`encode_clipboard`]. The next frame of `screen` is drawn as a whole
+/// where GNU screen may print a part of the text: over SSH, only the type of the terminal says that it runs around this, and
+/// it prints a long text.
+pub fn encode_with_redraw(text: &str, screen: &mut Screen, variable: impl Fn(&str) -> Option<String>) -> String {
+    if variable("TERM").is_some_and(|term| term.starts_with("screen")) {
+        screen.invalidate();
+    }
+    encode_clipboard(text, variable)
+}
+
 /// Runs a program with the text as its input. Returns its name if it ended well in time.
 fn run(words: &'static [&'static str], text: &str) -> Option<&'static str> {
     let (name, arguments) = words.split_first()?;
@@ -84,7 +95,40 @@ fn wait_until(child: &mut Child, deadline: Instant) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use ratatui::style::Style;
+
     use super::*;
+
+    #[test]
+    fn a_screen_that_may_show_a_part_of_the_text_is_drawn_anew_once() {
+        for (pairs, is_wrapped, is_redrawn) in [
+            (&[("TERM", "xterm-256color")][..], false, false),
+            (&[("TERM", "tmux-256color"), ("TMUX", "/tmp/tmux-1/default,1,0")], false, false),
+            (&[("TERM", "xterm-256color"), ("STY", "1.pts-0.host")], true, false),
+            (&[("TERM", "screen.xterm-256color"), ("STY", "1.pts-0.host")], true, true),
+            // Over SSH, the variable of GNU screen does not arrive.
+            (&[("TERM", "screen-256color")], false, true),
+            (&[("TERM", "screen"), ("STY", "")], false, true),
+            (&[], false, false),
+        ] {
+            let variable = |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
+            let draw = |screen: &mut Screen| {
+                let bytes = screen.draw_frame(|buffer| {
+                    buffer.set_string(0, 1, "a row", Style::new());
+                    None
+                });
+                String::from_utf8_lossy(bytes).into_owned()
+            };
+            let mut screen = Screen::new(20, 2);
+            assert!(draw(&mut screen).contains("a row"), "{pairs:?}");
+            assert_eq!(draw(&mut screen), "", "{pairs:?}: nothing has changed");
+            let sequence = encode_with_redraw("text", &mut screen, variable);
+            assert_eq!(sequence.starts_with("\x1bP"), is_wrapped, "{pairs:?}: {sequence:?}");
+            assert!(sequence.contains("\x1b]52;c;dGV4dA=="), "{pairs:?}: {sequence:?}");
+            assert_eq!(draw(&mut screen).contains("a row"), is_redrawn, "{pairs:?}");
+            assert_eq!(draw(&mut screen), "", "{pairs:?}: once is enough");
+        }
+    }
 
     #[test]
     fn gnu_screen_hands_a_text_of_any_length_to_its_terminal() {

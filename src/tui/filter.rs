@@ -23,6 +23,8 @@ pub struct FindingFilter {
     snoozed: SnoozedTerm,
     /// True for findings about which people disagree only.
     disputed: bool,
+    /// True for findings about which the reviewers of a panel contradict each other only.
+    panel_disputed: bool,
     priorities: [bool; 4],
     /// Kinds whose name contains one of the typed words.
     kinds: Vec<Kind>,
@@ -146,6 +148,10 @@ impl FindingFilter {
                 self.kinds.extend(Kind::ALL.iter().filter(|kind| kind.word().contains(&wanted)));
                 return self.kinds.len() > before;
             }
+            "panel" => match value {
+                "disputed" => self.panel_disputed = true,
+                _ => return false,
+            },
             "path" | "file" => self.paths.push(value.to_lowercase()),
             "run" => self.runs.push(value.to_owned()),
             _ => return false,
@@ -193,6 +199,7 @@ impl FindingFilter {
     /// have reported the finding.
     fn matches_rest(&self, row: &FindingRow<'_>, reported: bool) -> bool {
         (self.priorities == [false; 4] || self.priorities[row.priority.index()])
+            && (!self.panel_disputed || row.panel_disputed)
             && (self.kinds.is_empty() || self.kinds.contains(&row.kind))
             && (self.runs.is_empty()
                 || reported
@@ -239,7 +246,7 @@ fn describe_unknown_term(term: &str) -> String {
     let known = list_values(&name.to_ascii_lowercase());
     let is_term = TERM_NAMES.iter().any(|term| term.trim_end_matches(':').eq_ignore_ascii_case(name));
     if values.split(',').all(str::is_empty) && (is_term || !known.is_empty()) {
-        let known = if known.is_empty() { String::new() } else { format!("; there are {}", known.join(", ")) };
+        let known = if known.is_empty() { String::new() } else { format!("; {}", list_known(&known)) };
         return format!("{name}: has no value{known}");
     }
     if known.is_empty() {
@@ -250,11 +257,17 @@ fn describe_unknown_term(term: &str) -> String {
     let add_alone = |value: &&str| !FindingFilter::default().add_term(&name.to_ascii_lowercase(), value);
     let value = values.split(',').filter(|value| !value.is_empty()).find(add_alone).unwrap_or(values);
     let meant = did_you_mean(value, known.iter().map(String::as_str));
-    format!("{name}:{value} is unknown; there are {}{meant}", known.join(", "))
+    format!("{name}:{value} is unknown; {}{meant}", list_known(&known))
+}
+
+/// Lists the values of a term: `there are 0, 1, 2, 3`.
+fn list_known(values: &[String]) -> String {
+    let verb = if values.len() == 1 { "is" } else { "are" };
+    format!("there {verb} {}", values.join(", "))
 }
 
 /// Names of the terms, in the order in which completion offers them.
-const TERM_NAMES: [&str; 5] = ["status:", "p:", "kind:", "path:", "run:"];
+const TERM_NAMES: [&str; 6] = ["status:", "p:", "kind:", "path:", "run:", "panel:"];
 
 /// Returns the values of a term; none if any text is a value, or there is no such term.
 fn list_values(name: &str) -> Vec<String> {
@@ -264,6 +277,7 @@ fn list_values(name: &str) -> Vec<String> {
             words.into_iter().chain(["decided", "snoozed", "disputed", "all"]).map(str::to_owned).collect()
         }
         "p" | "priority" => ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
+        "panel" => vec!["disputed".to_owned()],
         "kind" | "k" => Kind::ALL.iter().map(|kind| kind.word().to_owned()).collect(),
         _ => Vec::new(),
     }
@@ -333,6 +347,7 @@ mod tests {
             line_start: 1,
             line_end: 1,
             title,
+            panel_disputed: false,
         }
     }
 
@@ -360,11 +375,31 @@ mod tests {
             ("unused größe", true),
             ("unused export", false),
             ("status:open kind:dead p:1 path:rs import", true),
+            ("panel:disputed", false),
+            ("panel:disputed status:open", false),
         ] {
             let filter = FindingFilter::parse(text);
             assert_eq!(filter.faults, Vec::<String>::new(), "{text}");
             let matches = filter.matches_status(finding.status, false) && filter.matches_rest(&finding, false);
             assert_eq!(matches, passes, "{text}");
+        }
+    }
+
+    #[test]
+    fn disputes_of_a_panel_and_of_people_are_different_terms() {
+        let said = row(FindingStatus::Open, Priority::P1, Kind::DeadCode, "src/a.rs", "Unused import");
+        let disputed = FindingRow { panel_disputed: true, ..said };
+        for (text, expected) in [
+            ("panel:disputed", [false, true]),
+            ("PANEL:disputed p:1", [false, true]),
+            ("panel:disputed p:0", [false, false]),
+            ("p:1", [true, true]),
+            // Which findings people disagree about, no row knows: `matching_rows` asks the team.
+            ("status:disputed", [true, true]),
+        ] {
+            let filter = FindingFilter::parse(text);
+            assert_eq!(filter.faults, Vec::<String>::new(), "{text}");
+            assert_eq!([said, disputed].map(|row| filter.matches_rest(&row, false)), expected, "{text}");
         }
     }
 
@@ -414,22 +449,27 @@ mod tests {
         }
         for (text, expected) in [
             ("p:0,9", "p:9 is unknown; there are 0, 1, 2, 3"),
-            ("colour:red", "colour: is unknown; there are status: p: kind: path: run:, and words without a colon"),
+            (
+                "colour:red",
+                "colour: is unknown; there are status: p: kind: path: run: panel:, and words without a colon",
+            ),
             (
                 "status:gone",
                 "status:gone is unknown; there are undecided, open, unresolved, addressed, dismissed, obsolete, decided, snoozed, disputed, all",
             ),
             (
                 "stat:open",
-                "stat: is unknown; there are status: p: kind: path: run:, and words without a colon; did you mean \"status\"?",
+                "stat: is unknown; there are status: p: kind: path: run: panel:, and words without a colon; did you mean \"status\"?",
             ),
             (
                 "status:opne",
                 "status:opne is unknown; there are undecided, open, unresolved, addressed, dismissed, obsolete, decided, snoozed, disputed, all; did you mean \"open\"?",
             ),
-            ("colour:", "colour: is unknown; there are status: p: kind: path: run:, and words without a colon"),
+            ("colour:", "colour: is unknown; there are status: p: kind: path: run: panel:, and words without a colon"),
             ("p:", "p: has no value; there are 0, 1, 2, 3"),
             ("run:", "run: has no value"),
+            ("panel:", "panel: has no value; there is disputed"),
+            ("panel:agreed", "panel:agreed is unknown; there is disputed"),
             ("path:,", "path: has no value"),
             ("run:ar_9", "run:ar_9 is unknown; the newest runs are ar_00000000000000000000000007"),
         ] {
@@ -444,6 +484,8 @@ mod tests {
         let offered = |text: &str| complete(text, text.len(), &SavedFilters::new());
         assert_eq!(offered("st").candidates, ["status:"]);
         assert_eq!(offered("status:open p:").candidates, ["0", "1", "2", "3"]);
+        assert_eq!(offered("pa").candidates, ["path:", "panel:"]);
+        assert_eq!(offered("panel:").candidates, ["disputed"]);
         assert_eq!(offered("status:un").candidates, ["undecided", "unresolved"]);
         assert_eq!(offered("kind:dead,lon"), Completion { start: 10, candidates: vec!["LONG_METHOD".into()] });
         assert_eq!(offered("kind:error").candidates[0], "ERROR_HANDLING");

@@ -31,6 +31,8 @@ pub struct Glyphs {
     pub bar: &'static str,
     /// Sign of a marked finding.
     pub mark: &'static str,
+    /// Sign of a finding about which the reviewers of a panel contradict each other.
+    pub disputed: &'static str,
     /// Filled cell of a horizontal gauge.
     pub filled: &'static str,
     /// Empty cell of a horizontal gauge.
@@ -79,6 +81,7 @@ pub const UNICODE: Glyphs = Glyphs {
     dash: "–",
     bar: "▌",
     mark: "●",
+    disputed: "±",
     filled: "━",
     empty: "─",
     folded: "▸",
@@ -110,6 +113,7 @@ pub const ASCII: Glyphs = Glyphs {
     dash: "-",
     bar: ">",
     mark: "*",
+    disputed: "?",
     filled: "#",
     empty: ".",
     folded: "+",

@@ -67,7 +67,7 @@ pub use screen::Screen;
 pub use update::update;
 
 use app::{App, AppOptions, MotionMode, RunBudget, SessionInfo, TurnLimits};
-use clipboard::encode_clipboard;
+use clipboard::encode_with_redraw;
 use custom_commands::{CommandCall, ask_for_enter, run_in_terminal};
 use diff::DiffOptions;
 use event_source::{EventSource, MessageSender};
@@ -171,10 +171,8 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     }
     terminal::choose_mouse(app.pointer.is_on);
     terminal.enter_alternate_screen(screen.draw_frame(|buffer| draw(&app, buffer)))?;
-    let query = match should_query_background(&app) {
-        true => terminal::background_query(|name| std::env::var(name).ok()),
-        false => TerminalQuery::default(),
-    };
+    // Another theme may be chosen later.
+    let query = choose_query(app.display.themes.has_colors(), |name| std::env::var(name).ok());
     terminal.end_queries(&query)?;
     let (events, mailbox) = EventSource::new()?;
     listen_to_signals(events.interrupts(), mailbox.clone())?;
@@ -408,10 +406,13 @@ fn load_own_theme(paths: &Paths, name: &str, base: ThemeName) -> Result<Option<S
     }
 }
 
-fn should_query_background(app: &App) -> bool {
-    let term = std::env::var("TERM").unwrap_or_default();
-    // Another theme may be chosen later.
-    app.display.themes.has_colors() && !is_linux_console(&term)
+/// Returns the query for the background colour; an empty one without colours, and on the Linux console, which does not
+/// know it.
+fn choose_query(has_colors: bool, variable: impl Fn(&str) -> Option<String>) -> TerminalQuery {
+    match has_colors && !is_linux_console(&variable("TERM").unwrap_or_default()) {
+        true => terminal::background_query(variable),
+        false => TerminalQuery::default(),
+    }
 }
 
 fn listen_to_signals(interrupts: Interrupts, mailbox: MessageSender) -> io::Result<()> {
@@ -521,12 +522,8 @@ impl EventLoop {
                 }
                 AppCommand::SetMouse(on) => self.terminal.set_mouse(on)?,
                 AppCommand::CopyToTerminal(text) => {
-                    let variable = |name: &str| std::env::var(name).ok();
-                    self.terminal.write(encode_clipboard(&text, variable).as_bytes())?;
-                    // Over SSH it is not known that GNU screen runs around this, which prints a long text.
-                    if variable("TERM").is_some_and(|term| term.starts_with("screen")) {
-                        self.screen.invalidate();
-                    }
+                    let bytes = encode_with_redraw(&text, &mut self.screen, |name| std::env::var(name).ok());
+                    self.terminal.write(bytes.as_bytes())?;
                 }
                 AppCommand::Edit { path, line } => {
                     let edited = self.open_editor(&path, line)?;
@@ -607,7 +604,30 @@ impl EventLoop {
 }
 
 #[cfg(test)]
-mod locale_tests {
+mod terminal_tests {
+    use super::*;
+
+    #[test]
+    fn the_linux_console_is_not_asked_for_its_background_and_gets_ascii() {
+        for (term, is_console) in [
+            (Some("linux"), true),
+            (Some("screen.linux"), true),
+            (Some("xterm-256color"), false),
+            (Some("screen.xterm-256color"), false),
+            (Some("tmux-256color"), false),
+            (Some("linuxvt"), false),
+            (Some(""), false),
+            (None, false),
+        ] {
+            let variable = |name: &str| term.filter(|_| name == "TERM").map(str::to_owned);
+            let expected = if is_console { TerminalQuery::default() } else { terminal::background_query(variable) };
+            assert_eq!(choose_query(true, variable), expected, "{term:?}");
+            assert_eq!(choose_query(false, variable), TerminalQuery::default(), "{term:?} without colours");
+            assert_eq!(can_show_unicode(variable), !is_console, "{term:?}");
+        }
+        assert_ne!(terminal::background_query(|_| None), TerminalQuery::default());
+    }
+
     #[test]
     fn a_locale_of_another_encoding_gets_ascii() {
         for (pairs, expected) in [
@@ -623,7 +643,7 @@ mod locale_tests {
             (&[("LANG", "C"), ("LC_CTYPE", "en_US.UTF-8"), ("LC_ALL", "")], true),
         ] {
             let variable = |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
-            assert_eq!(super::can_show_unicode(variable), expected, "{pairs:?}");
+            assert_eq!(can_show_unicode(variable), expected, "{pairs:?}");
         }
     }
 }

@@ -214,7 +214,8 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
         if number == 0 {
             doc.push_blank();
         }
-        doc.push_field("disputed", NAMES, Role::Warn, dispute, width);
+        let name = format!("{} disputed", app.display.glyphs.disputed);
+        doc.push_field(&name, NAMES, Role::Warn, dispute, width);
     }
     if let Some(snooze) = app.finding_list.overrides.snoozed.get(finding.finding_id.as_str()) {
         doc.push_blank();

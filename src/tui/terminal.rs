@@ -117,6 +117,12 @@ fn key_flags(is_windows_terminal: bool, reports_releases: bool) -> u32 {
 /// Time after the terminal was taken again in which the signal that the process continues is no news.
 const CONTINUED_GRACE: Duration = Duration::from_millis(500);
 
+/// Returns true if the terminal may be asked for released keys: it knows the kitty keyboard protocol, or ignores the
+/// question. The consoles of old Linux kernels print it.
+fn may_know_key_protocol(variable: impl Fn(&str) -> Option<String>) -> bool {
+    variable("TERM").is_some_and(|term| term != "linux")
+}
+
 /// Returns true in GNU screen, which keeps a lone Esc byte back while the mouse is reported.
 pub fn is_gnu_screen(variable: impl Fn(&str) -> Option<String>) -> bool {
     variable("STY").is_some_and(|value| !value.is_empty())
@@ -151,9 +157,10 @@ impl Terminal {
     pub fn acquire() -> io::Result<Self> {
         let out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
         enable_raw_mode()?;
-        HAS_KEY_PROTOCOL.store(std::env::var("TERM").is_ok_and(|term| term != "linux"), Ordering::SeqCst);
+        let variable = |name: &str| std::env::var(name).ok();
+        HAS_KEY_PROTOCOL.store(may_know_key_protocol(variable), Ordering::SeqCst);
         IS_ACQUIRED.store(true, Ordering::SeqCst);
-        let is_windows_terminal = is_windows_terminal(|name| std::env::var(name).ok());
+        let is_windows_terminal = is_windows_terminal(variable);
         Ok(Self {
             out,
             reports_releases: false,
@@ -377,6 +384,20 @@ mod tests {
         assert_eq!(read_written(&mut written), "", "that is known");
         terminal.report_releases(false).expect("written");
         assert_eq!(read_written(&mut written), "\x1b[=0;1u");
+    }
+
+    #[test]
+    fn the_linux_console_is_not_asked_for_released_keys() {
+        for (term, expected) in [
+            (Some("linux"), false),
+            // GNU screen ignores what it does not know, on the console, too.
+            (Some("screen.linux"), true),
+            (Some("xterm-256color"), true),
+            (None, false),
+        ] {
+            let variable = |name: &str| term.filter(|_| name == "TERM").map(str::to_owned);
+            assert_eq!(may_know_key_protocol(variable), expected, "{term:?}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! encoding.
 //!
 //! Invariants:
+//! - A file that has not changed since an earlier look is not converted again, see [`super::converted_files`].
 //! - A filter program that hangs costs one time limit, however many files wait for it.
 //! - A file that git does not convert is left out with a note, because its unconverted content may hold data that its
 //!   filter keeps out of the repository.
@@ -12,6 +13,7 @@ use git2::Oid;
 
 use super::super::blocking_files::is_blocking;
 use super::super::git_command::{self, GitCommandError};
+use super::converted_files::ConversionInput;
 use super::{
     BlobWriteMode, CandidateStatus, CleanFilter, GitError, HashCandidate, UnstoredReason, WorktreeHasher, path_bytes,
     regular_file,
@@ -27,16 +29,36 @@ enum HashRefusal {
 }
 
 impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
-    /// Hashes the candidates with git and adds them to the overlay.
+    /// Hashes the candidates with git, except those whose ids are known from an earlier look, and adds all of them to the
+    /// overlay.
     pub(super) fn hash_by_git(&mut self, candidates: &[&HashCandidate]) -> Result<(), GitError> {
+        if candidates.is_empty() {
+            return Ok(());
+        }
+        let settings = self.hash_conversion_settings();
+        let mut changed: Vec<(&HashCandidate, Option<ConversionInput>)> = Vec::new();
+        for candidate in candidates.iter().copied() {
+            let input = self.find_conversion_input(candidate, &settings);
+            match input.and_then(|input| self.find_converted(candidate, &input)) {
+                Some(id) => self.record_hash(candidate, Ok(id))?,
+                None => changed.push((candidate, input)),
+            }
+        }
+        self.convert_by_git(&changed)
+    }
+
+    /// Has git convert files, remembers their ids and adds them to the overlay.
+    fn convert_by_git(&mut self, files: &[(&HashCandidate, Option<ConversionInput>)]) -> Result<(), GitError> {
+        let candidates: Vec<&HashCandidate> = files.iter().map(|(candidate, _)| *candidate).collect();
+        let mut converted = Vec::new();
         let (mut ids, mut reason) = (Vec::new(), None);
         let mut refused = false;
-        match self.hash_with_git(candidates) {
+        match self.hash_with_git(&candidates) {
             Ok(hashed) => ids = hashed,
             Err(HashRefusal::Refused(_)) => refused = true,
             Err(HashRefusal::Silent { hashed, reason: silence }) => (ids, reason) = (hashed, Some(silence)),
         }
-        for (place, candidate) in candidates.iter().enumerate() {
+        for (place, (candidate, input)) in files.iter().enumerate() {
             let hashed = match (ids.get(place), &reason) {
                 (Some(id), _) => Ok(*id),
                 (None, Some(silence)) => Err(silence.clone()),
@@ -52,7 +74,10 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
                 (None, None) => Err(String::new()),
             };
             let id = match hashed {
-                Ok(id) => Ok(id),
+                Ok(id) => {
+                    converted.extend(input.map(|input| (*candidate, input, id)));
+                    Ok(id)
+                }
                 // If only line ends would be converted and git fails, the file is stored unconverted.
                 Err(_) if candidate.clean == CleanFilter::LineEnds => self.hash_unfiltered(candidate),
                 Err(why) if self.current_status(candidate) == CandidateStatus::Unchanged => {
@@ -63,6 +88,7 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
             };
             self.record_hash(candidate, id)?;
         }
+        self.remember_converted(&converted);
         Ok(())
     }
 
@@ -75,9 +101,8 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
 
     /// Returns the `.gitattributes` above a path that would block libgit2 and git.
     pub(super) fn blocking_attributes(&self, path: &[u8]) -> Option<String> {
-        let folders = memchr::memchr_iter(b'/', path).map(|slash| slash + 1);
-        let files = [0].into_iter().chain(folders).map(|end| [&path[..end], b".gitattributes"].concat());
-        let mut blocking = files.filter(|file| is_blocking(&path_bytes::join_path(self.root, file)));
+        let mut blocking =
+            list_attribute_files(path).filter(|file| is_blocking(&path_bytes::join_path(self.root, file)));
         blocking.next().map(|file| path_from_bytes(&file))
     }
 
@@ -120,6 +145,12 @@ impl<S: FnMut(&[u8]) -> Option<Vec<u8>>> WorktreeHasher<'_, S> {
             }),
         }
     }
+}
+
+/// Lists the paths of the `.gitattributes` files that apply to a path, from the root down. They may be missing.
+pub(super) fn list_attribute_files(path: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let folders = memchr::memchr_iter(b'/', path).map(|slash| slash + 1);
+    [0].into_iter().chain(folders).map(move |end| [&path[..end], b".gitattributes"].concat())
 }
 
 /// Formats a path as an input line for git, with C-style quotes and escapes.

@@ -1,7 +1,8 @@
-//! Tests files that are replaced between the scan of a worktree and the read.
+//! Tests files that are replaced between the scan of a worktree and the read, and files that filter programs convert.
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
@@ -126,6 +127,60 @@ fn what_never_stands_still_is_taken_for_gone() {
         (describe_overlay(&frozen), looks),
         (vec!["kept.rs file".to_owned(), "moved.rs gone".to_owned()], MAX_SCANS)
     );
+}
+
+/// Sets the time of a file's last write.
+fn set_written(path: &Path, time: SystemTime) {
+    let file = fs::File::options().write(true).open(path).expect("a file");
+    file.set_modified(time).expect("a time");
+}
+
+#[test]
+fn a_filter_program_runs_again_only_for_what_has_changed() {
+    const DRY: BlobWriteMode = BlobWriteMode::HashContents { max_file_bytes: 1 << 20 };
+    let (folder, repo) = sample("*.rs filter=own\n", true);
+    let root = folder.path().join("repo");
+    let [kept, moved] = ["kept.rs", "moved.rs"].map(|name| root.join(name));
+    let runs = folder.path().join("runs");
+    let set_program = |program: &str| {
+        let git = git2::Repository::open(&root).expect("a repository");
+        let mut config = git.config().expect("a configuration");
+        let program = format!("echo run >> '{}'; {program}", runs.display());
+        config.set_str("filter.own.clean", &program).expect("a filter");
+    };
+    let count_runs = || fs::read_to_string(&runs).unwrap_or_default().lines().count();
+    let check = |mode: BlobWriteMode, expected: usize, step: &str| {
+        let before = count_runs();
+        let seen = repo.capture_worktree(mode).expect("a snapshot").overlay;
+        assert_eq!(count_runs() - before, expected, "{step}");
+        let again = Repo::discover(&root).expect("a repository").capture_worktree(DRY).expect("a snapshot");
+        assert_eq!(seen, again.overlay, "{step}");
+    };
+    let (long_ago, later) = (SystemTime::UNIX_EPOCH + Duration::from_secs(1_500_000_000), SystemTime::now());
+    set_program("cat");
+    [&kept, &moved].into_iter().for_each(|path| set_written(path, long_ago));
+    check(DRY, 2, "the first look");
+    check(DRY, 0, "nothing has changed");
+    check(BlobWriteMode::HashOnly, 0, "another look");
+    check(WRITE_MODE, 2, "a look has written no object");
+    check(WRITE_MODE, 0, "the objects are there");
+    fs::write(&kept, "edited\n").expect("a file");
+    set_written(&kept, long_ago);
+    check(WRITE_MODE, 1, "one file has changed");
+    // Its time does not tell whether it is written once more.
+    fs::write(&kept, "just now\n").expect("a file");
+    set_written(&kept, later + Duration::from_secs(3_600));
+    check(DRY, 1, "a file of the present");
+    check(DRY, 1, "the same file");
+    set_written(&kept, long_ago);
+    check(DRY, 1, "a file of the past");
+    fs::write(root.join(".git/info/attributes"), "*.rs filter=own -text\n").expect("attributes");
+    check(DRY, 2, "other attributes");
+    fs::write(root.join(".gitattributes"), "*.md text\n").expect("attributes");
+    check(DRY, 2, "other attributes in the worktree");
+    set_program("tr a-z A-Z");
+    check(DRY, 2, "another program");
+    check(DRY, 0, "nothing has changed");
 }
 
 #[test]

@@ -145,6 +145,8 @@ const SYMBOL_SHARE: ColumnShare = ColumnShare { percent: 20, least: 12, most: 28
 const GAP: u16 = 2;
 /// Width of the mark of a new finding, with the space before it.
 const NEW_COLUMNS: u16 = 4;
+/// Room after the columns from which a row has the sign of a dispute: the sign, the space before it and a few letters.
+const MIN_DISPUTED_ROOM: u16 = 6;
 /// Width of the column of priorities, with the space after it.
 const PRIORITY_COLUMNS: u16 = 3;
 /// Width of the column of statuses, with the space after it.
@@ -306,6 +308,9 @@ fn draw_finding(
         Some(index) if app.is_new(*index as usize, finding) => Some(("new", Role::Good)),
         _ => None,
     };
+    if finding.panel_disputed && room > MIN_DISPUTED_ROOM {
+        room -= painter.draw_text_right(left, y, room, app.display.glyphs.disputed, quiet(Role::Warn)) + 1;
+    }
     if let Some((mark, role)) = mark.filter(|_| room > 12) {
         room -= painter.draw_text_right(left, y, room, mark, role) + 1;
     }

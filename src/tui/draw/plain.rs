@@ -158,8 +158,9 @@ fn describe_row(app: &App, at: usize) -> String {
 
 fn describe_finding(app: &App, finding: &FindingRow<'_>, is_marked: bool) -> String {
     let marked = if is_marked { "marked, " } else { "" };
+    let disputed = if finding.panel_disputed { " and disputed in a panel" } else { "" };
     format!(
-        "{marked}{} {}, {}, {} line {}: {}",
+        "{marked}{} {}{disputed}, {}, {} line {}: {}",
         priority_label(finding.priority),
         app.current_status(finding).word(),
         finding.kind.label(),

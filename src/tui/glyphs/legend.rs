@@ -35,6 +35,7 @@ impl Glyphs {
             quotes: (opening_quote, closing_quote),
             bar,
             mark,
+            disputed,
             filled,
             empty,
             folded,
@@ -62,6 +63,7 @@ impl Glyphs {
             push(self.finding_status(*status), Role::from_finding_status(*status), &format!("finding: {status}"));
         }
         push(mark, Role::MarkSign, "marked finding");
+        push(disputed, Role::Warn, "finding: disputed in a panel");
         for status in RunStatus::ALL {
             push(self.run_status(*status), Role::from_run_status(*status), &format!("run: {status}"));
         }

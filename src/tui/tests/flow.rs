@@ -404,7 +404,10 @@ fn what_was_set_right_is_told_until_a_key_is_pressed() {
 
 #[test]
 fn copied_text_reaches_the_terminal_as_base64() {
-    assert_eq!(crate::tui::encode_clipboard("src/ü.rs:7\u{1b}[2J", |_| None), "\x1b]52;c;c3JjL8O8LnJzOjcbWzJK\x1b\\");
+    assert_eq!(
+        crate::tui::clipboard::encode_clipboard("src/ü.rs:7\u{1b}[2J", |_| None),
+        "\x1b]52;c;c3JjL8O8LnJzOjcbWzJK\x1b\\"
+    );
 }
 
 fn page_orders(commands: &[AppCommand]) -> Vec<&'static str> {

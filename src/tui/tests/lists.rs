@@ -8,6 +8,7 @@ use crate::config::FindingGrouping;
 use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Time};
 use crate::store::{FindingRow, LastVisit, RunRow, StoreView, StoreViewBuilder};
 use crate::tui::app::{App, NoticeLevel, Pane};
+use crate::tui::glyphs;
 use crate::tui::message::{AppCommand, AppMessage, FileListRow, FileListState, Tab};
 
 /// Returns the numbers of the listed findings.
@@ -133,6 +134,47 @@ fn a_decision_that_the_store_shows_before_it_answers_leaves_the_row_where_it_is(
     assert_eq!((selected(&app), app.finding_list.rows.len()), (before, listed));
     assert_eq!(store(&mut app, commands), 1);
     assert_eq!((app.finding_list.cursor.selected, app.finding_list.rows.len()), (1, listed), "on to the next");
+}
+
+#[test]
+fn findings_that_a_panel_disputes_have_a_sign_and_a_filter() {
+    let run = run_id(1);
+    let mut builder = StoreViewBuilder::default();
+    builder.run(run_row(&run));
+    for (n, panel_disputed, status) in
+        [(1, true, FindingStatus::Open), (2, false, FindingStatus::Open), (3, true, FindingStatus::Dismissed)]
+    {
+        let id = finding_id(n);
+        let line = 100 + n;
+        let row = finding_row(&id, &run);
+        builder.finding(FindingRow { line_start: line, line_end: line, panel_disputed, status, ..row });
+    }
+    let view = complete(builder);
+    for (columns, rows) in [(160, 48), (100, 30), (80, 24), (60, 16)] {
+        for set in [glyphs::UNICODE, glyphs::ASCII] {
+            let mut app = showing(columns, rows, Arc::clone(&view));
+            app.display.glyphs = set;
+            let shown = screen(&app);
+            let open = set.finding_status(FindingStatus::Open);
+            let list: Vec<&str> =
+                shown.lines().map(|row| row.split(set.vertical).next().unwrap_or(row).trim()).collect();
+            for (place, is_disputed) in [(":101", true), (":102", false)] {
+                let row = list.iter().find(|row| row.starts_with(open) && row.contains(place)).expect("listed");
+                assert_eq!(row.ends_with(set.disputed), is_disputed, "{columns}x{rows}: {shown}");
+            }
+            assert_eq!(listed(&app), [1, 2], "what is decided is not listed");
+            press(&mut app, "f Ctrl-u");
+            type_text(&mut app, "panel:disputed");
+            press(&mut app, "Enter");
+            assert_eq!(listed(&app), [1, 3]);
+        }
+    }
+    let mut app = showing(160, 48, view);
+    app.display.plain = true;
+    app.display.glyphs = glyphs::PLAIN;
+    let shown = screen(&app);
+    assert!(shown.contains("P2 open and disputed in a panel, "), "{shown}");
+    assert!(shown.contains("P2 open, "), "{shown}");
 }
 
 #[test]

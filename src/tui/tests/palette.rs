@@ -158,7 +158,14 @@ fn help_explains_the_glyphs_and_scrolls_to_its_end() {
         press(&mut app, "PageDown");
         seen.push_str(&screen(&app));
     }
-    for text in ["finding: open", "run: completed", "delete a word", "position in a list", "frames"] {
+    for text in [
+        "finding: open",
+        "finding: disputed in a panel",
+        "run: completed",
+        "delete a word",
+        "position in a list",
+        "frames",
+    ] {
         assert!(seen.contains(text), "{text}");
     }
     let end = screen(&app);

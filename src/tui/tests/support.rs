@@ -118,6 +118,7 @@ pub fn finding_row<'a>(id: &'a str, run: &'a str) -> FindingRow<'a> {
         line_start: 48,
         line_end: 50,
         title: "unused parameter `rate`",
+        panel_disputed: false,
     }
 }
 

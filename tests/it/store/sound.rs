@@ -91,3 +91,38 @@ fn a_file_that_was_replaced_twice_is_read_anew() {
         }
     }
 }
+
+/// The reviewers of a panel contradict each other about a finding until a later run reports it without a contradiction.
+#[test]
+fn a_row_knows_whether_its_latest_report_is_disputed() {
+    let place = Place::new();
+    let store = place.store();
+    let dispute = Dispute::Alone { reviewer: "claude".into(), silent: vec!["gpt".into()] };
+    let disputed = Finding { disputed: vec![dispute], severity: Severity::High, ..finding(1, 1) };
+    let check = |view: &StoreView, expected: bool, stage: &str| {
+        let row = |n: usize| view.finding(view.finding_index(finding_id(n).as_str()).expect("listed"));
+        assert_eq!((row(1).panel_disputed, row(2).panel_disputed), (expected, false), "{stage}");
+        let severity = if expected { Severity::High } else { Severity::Medium };
+        assert_eq!((row(1).severity, row(2).severity), (severity, Severity::Medium), "{stage}");
+    };
+
+    create(&store, 1, RunStatus::Reviewing);
+    let findings = [disputed, finding(2, 1)];
+    let events = findings.clone().map(|finding| RunEvent::Finding { finding: Box::new(finding) });
+    store.open_journal(&run_id(1)).expect("a journal").append_all(at(1), &events).expect("appended");
+    let live = store.view().expect("a view");
+    check(&live, true, "while the run works");
+
+    let run = store.update_run(&run_id(1), at(0), |run| run.status = RunStatus::Resolving).expect("resolving");
+    let output = RunOutput { findings: findings.to_vec(), ..RunOutput::new(run) };
+    store.write_output(&output).expect("the output");
+    store.update_run(&run_id(1), at(0), |run| run.status = RunStatus::Completed).expect("completed");
+    check(&store.recent_view(5).expect("a view"), true, "the newest runs");
+    check(&store.refresh_view(&live).expect("a view"), true, "the next view");
+    store.checkpoint_now().expect("written");
+    check(&store.view().expect("a view"), true, "from the checkpoint");
+
+    create(&store, 2, RunStatus::Pending);
+    finish(&store, 2, &[1]);
+    check(&store.view().expect("a view"), false, "reported again by one reviewer");
+}
