@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, err, out};
 
 mod converge;
+mod history;
 mod hostile;
 mod mends;
 mod postgres;
