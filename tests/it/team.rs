@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, err, out};
 
+mod adopted_results;
 mod converge;
 mod history;
 mod hostile;
