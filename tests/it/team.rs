@@ -11,6 +11,7 @@ mod adopted_results;
 mod converge;
 mod history;
 mod hostile;
+mod large_logs;
 mod mends;
 mod postgres;
 mod postgres_server;

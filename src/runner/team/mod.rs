@@ -19,6 +19,7 @@ mod read_log;
 mod received_records;
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::process::Stdio;
 
 use self::own_records::OwnDecisions;
@@ -319,8 +320,7 @@ impl TeamSync<'_> {
             let mut lines = encode(&records)?;
             if let Some(log) = present.as_ref().filter(|log| log.version != progress.own_version) {
                 backend.fetch_logs(std::slice::from_ref(log))?;
-                let there = self.lines_at_place(backend, log)?;
-                lines.retain(|line| !there.contains(line));
+                remove_sent_lines(backend, log, &mut lines)?;
             }
             if lines.is_empty() {
                 progress.sent_bytes = end;
@@ -344,15 +344,6 @@ impl TeamSync<'_> {
         }
         let (log, place) = (team.log.clone(), backend.place().to_owned());
         Err(TeamError::Contended { log, place, tries: MAX_APPEND_TRIES }.into())
-    }
-
-    /// Returns the lines of a fetched log. Bad segments count as empty: they are set aside where they are received.
-    fn lines_at_place(&self, backend: &dyn TeamBackend, log: &LogVersion) -> Result<HashSet<String>, SyncError> {
-        let segments = backend.read_segments(log, None)?;
-        let contents = segments.into_iter().filter_map(|segment| segment.content.ok());
-        Ok(contents
-            .flat_map(|bytes| String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect::<Vec<_>>())
-            .collect())
     }
 
     /// Stops using the records of a log: removes what was received from it and reads it no more. Its decisions that stand stay,
@@ -401,6 +392,24 @@ impl TeamSync<'_> {
     fn collect_own(&self, team: &TeamMembership, progress: &TeamProgress) -> Result<OwnDecisions, SyncError> {
         own_records::collect(self.services, team, &self.person(), &self.filter()?, progress)
     }
+}
+
+/// Removes the lines that a fetched log has already. Bad segments count as empty: they are set aside where they are received.
+fn remove_sent_lines(backend: &dyn TeamBackend, log: &LogVersion, lines: &mut Vec<String>) -> Result<(), TeamError> {
+    let mut missing: HashSet<String> = lines.iter().cloned().collect();
+    backend.read_segments(log, None, &mut |segments| {
+        for bytes in segments.into_iter().filter_map(|segment| segment.content.ok()) {
+            for line in String::from_utf8_lossy(&bytes).lines() {
+                missing.remove(line);
+            }
+        }
+        match missing.is_empty() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    })?;
+    lines.retain(|line| missing.contains(line));
+    Ok(())
 }
 
 /// Returns the lines of records.
