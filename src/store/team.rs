@@ -316,6 +316,15 @@ impl Store {
         }
     }
 
+    /// Removes the records of this machine, so that they are made anew under another name. The caller must hold the lock of
+    /// [`Store::lock_team`].
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be removed.
+    pub fn remove_own_team_lines(&self) -> Result<(), StoreError> {
+        files::remove(&self.team_path("own.ndjson"))
+    }
+
     /// Appends records received from a log, synced. The caller must hold the lock of [`Store::lock_team`].
     ///
     /// # Errors

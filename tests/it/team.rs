@@ -12,6 +12,7 @@ mod converge;
 mod history;
 mod hostile;
 mod large_logs;
+mod machine_names;
 mod mends;
 mod postgres;
 mod postgres_server;

@@ -14,6 +14,7 @@
 mod budget;
 pub(in crate::runner) mod claims;
 mod follow;
+mod log_owner;
 mod own_records;
 mod read_log;
 mod received_records;
@@ -27,7 +28,7 @@ use self::received_records::ReceivedRecords;
 use crate::config::SignChoice;
 use crate::domain::text::sanitize_line;
 use crate::domain::{MachineName, TeamPerson, TeamRecord, TriageAction};
-use crate::git::SigningMode;
+use crate::git::{SigningMode, hide_credentials};
 use crate::knowledge::error::KnowledgeError;
 use crate::runner::{RunnerError, Services, process};
 use crate::store::{SetAsideSegment, StoreError, TeamMembership, TeamProgress};
@@ -54,6 +55,14 @@ pub enum SyncError {
     /// Another process exchanges records.
     #[error("another process is exchanging records with the team")]
     Busy,
+    /// Another store has written the log of this machine's name.
+    #[error("the name {machine} is taken in {place}: another machine or clone keeps its records there under this name")]
+    NameTaken {
+        /// Name of the machine.
+        machine: MachineName,
+        /// Remote or database, without credentials.
+        place: String,
+    },
     /// A glob of the settings is wrong.
     #[error("team.exclude of the settings: {0}")]
     Exclude(#[from] ignore::Error),
@@ -66,6 +75,14 @@ pub enum SyncError {
     /// Learned patterns could not be read or written.
     #[error(transparent)]
     Knowledge(#[from] KnowledgeError),
+}
+
+impl SyncError {
+    /// Returns the error of a machine whose name is taken at its place.
+    pub(crate) fn name_taken(team: &TeamMembership) -> Self {
+        let place = hide_credentials(&sanitize_line(&team.place));
+        Self::NameTaken { machine: team.machine.clone(), place }
+    }
 }
 
 /// Number of decisions and reviews.
@@ -118,6 +135,8 @@ pub struct SyncReport {
     pub refused: Vec<String>,
     /// True if the own log had disappeared from its place and was sent again.
     pub restored: bool,
+    /// True if the own log has new records that this store has not made: a copy of it has the same name.
+    pub copied: bool,
 }
 
 impl TeamSync<'_> {
@@ -221,6 +240,10 @@ impl TeamSync<'_> {
         self.write_progress(progress, &mut written)?;
         let logs = backend.list_logs(&team.log)?;
         progress.has_budget = backend.has_budget();
+        let is_first = progress.own_version.is_empty() && progress.own_received.is_empty();
+        if is_first && self.is_log_of_another(&*backend, team, &logs)? {
+            return Err(SyncError::name_taken(team));
+        }
         let decided = own.records.iter().filter_map(|record| match record {
             // Whoever decides with knowledge of both sides ends a dispute; an undo lets the decisions of others stand again.
             TeamRecord::Decision(decision)

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use super::log_owner::OwnRecords;
 use super::received_records::ReceivedRecords;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::config::AcceptedRecords;
@@ -31,8 +32,8 @@ struct LogReader<'a> {
     log: &'a LogVersion,
     now: Time,
     set_aside: Vec<SetAsideSegment>,
-    /// Lines of this machine, if it is its own log.
-    own: HashSet<String>,
+    /// Records of this store, if it is its own log.
+    own: OwnRecords,
     /// Hashes of the lines that this exchange has read.
     read: HashSet<blake3::Hash>,
     /// Hashes of the lines that earlier exchanges have received; `None` until a line is new.
@@ -107,9 +108,12 @@ impl TeamSync<'_> {
         report.unknown += new.unknown;
         // A machine that writes a shared log, or that was copied, has no need of its own records.
         new.records
-            .retain(|(record, line)| !progress.forgotten.contains(record.machine()) && !reader.own.contains(line));
+            .retain(|(record, line)| !progress.forgotten.contains(record.machine()) && !reader.own.has_line(line));
         if new.records.is_empty() {
             return Ok(());
+        }
+        if reader.log.name == team.log && !team.machine.is_ci() {
+            report.copied |= new.records.iter().any(|(record, line)| !reader.own.has_made(record, line));
         }
         let known = reader.load_known()?;
         let (mut fresh, mut count) = (Vec::new(), 0);
@@ -171,8 +175,8 @@ fn find_start<'a>(team: &TeamMembership, log: &LogVersion, progress: &'a TeamPro
 impl<'a> LogReader<'a> {
     fn new(store: &'a Store, team: &TeamMembership, log: &'a LogVersion, now: Time) -> Result<Self, StoreError> {
         let own = match log.name == team.log {
-            true => store.own_team_lines(0)?.0.into_iter().collect(),
-            false => HashSet::new(),
+            true => OwnRecords::load(store)?,
+            false => OwnRecords::default(),
         };
         Ok(Self { store, log, now, set_aside: Vec::new(), own, read: HashSet::new(), known: None, count: 0 })
     }
