@@ -43,6 +43,7 @@ mod runner_requests;
 mod saved_filters;
 mod screen;
 mod short_title;
+mod team_follower;
 mod terminal;
 mod text_edit;
 pub mod theme;

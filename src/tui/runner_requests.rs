@@ -6,6 +6,7 @@ use std::sync::mpsc::Receiver;
 use super::effects::spawn_worker;
 use super::message::{AppMessage, ChosenReviewer, ReviewReply};
 use super::saved_filters::FilterChange;
+use super::team_follower::TeamFollower;
 use super::terminal::MessageSender;
 use super::views::fix::{FixOrder, FixPlan};
 use crate::config;
@@ -47,11 +48,8 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
             RunnerRequest::Reconcile => {
                 let reconciled = services.recovery().reconcile();
                 // Not before the first frames.
-                if follower.is_none() {
-                    follower = services.team().start_follower().unwrap_or_else(|error| {
-                        tracing::warn!(%error, "news of the team come with `T` only");
-                        None
-                    });
+                if follower.is_none() && services.team().is_live() {
+                    follower = services.open_again().map(|again| TeamFollower::start(again, messages.clone()));
                 }
                 // An unwritable store is reported only when the user triggers a write.
                 reconciled.trouble.iter().for_each(|trouble| tracing::warn!(%trouble, "not set right"));

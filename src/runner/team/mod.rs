@@ -23,6 +23,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::process::Stdio;
 
+pub use self::follow::FollowerProcess;
 use self::own_records::OwnDecisions;
 use self::received_records::ReceivedRecords;
 use crate::config::SignChoice;
