@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, err, out};
 
 mod adopted_results;
+#[cfg(unix)]
+mod agents_and_budget;
 mod converge;
 mod history;
 mod hostile;
