@@ -1,4 +1,5 @@
-//! Generates the token count tables: the words of the encodings, and the classes of all characters.
+//! Generates the token count tables, the words of the encodings and the classes of all characters, and the default settings
+//! without their comments.
 //!
 //! The words come from a crate that contains them compressed. The build unpacks them and computes the split of each
 //! into two other words once, so that no process has to do it at run time.
@@ -23,7 +24,16 @@ fn main() -> io::Result<()> {
     let folder = Path::new(&folder);
     fs::write(folder.join("o200k.words"), words(&tiktoken::encoding::o200k_base()))?;
     fs::write(folder.join("cl100k.words"), words(&tiktoken::encoding::cl100k_base()))?;
-    fs::write(folder.join("sorts"), sorts())
+    fs::write(folder.join("sorts"), sorts())?;
+    println!("cargo::rerun-if-changed=assets/config.toml");
+    fs::write(folder.join("defaults.toml"), strip_comments(&fs::read_to_string("assets/config.toml")?))
+}
+
+/// Returns the lines of a settings file without comments and empty lines: nine tenths of `assets/config.toml` are for readers,
+/// and every process parses it.
+fn strip_comments(text: &str) -> String {
+    let is_value = |line: &&str| !line.trim_start().is_empty() && !line.trim_start().starts_with('#');
+    text.lines().filter(is_value).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Links debug builds at fixed addresses. Otherwise each process fills in 264,000 addresses before it begins, which is

@@ -35,11 +35,14 @@ pub fn run(invocation: &Invocation) -> Result<CliExitCode, CliError> {
         session.loaded.settings.ascii = !tui::can_show_unicode(session::read_variable);
     }
     let (services, _) = session.into_runner();
-    let keymap = tui::load_keymap(&services.settings).map_err(|fault| session::refuse_user_file(&fault))?;
     let (root, home) = (services.repo.root(), services.paths.home().map(Path::to_owned));
     let summarized = services.settings.quit_summary.then(|| services.store.clone());
     let ledger = Box::new(move || run_ledger_process(&root, home.as_deref()));
-    match tui::run(Cockpit { services, keymap, ledger }).map_err(|error| CliError::failed(error.to_string()))? {
+    let end = tui::run(Cockpit { services, ledger }).map_err(|error| match error {
+        tui::TuiError::Keymap(fault) => session::refuse_user_file(&fault),
+        tui::TuiError::Terminal(_) => CliError::failed(error.to_string()),
+    })?;
+    match end {
         tui::CockpitExit::Quit => {
             if let Some(store) = summarized {
                 let now = invocation.clock_and_ids()?.now();

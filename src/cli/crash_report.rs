@@ -25,7 +25,7 @@ pub fn install() {
         .capture_span_trace_by_default(false)
         .display_env_section(false)
         .panic_message(HarmlessMessage)
-        .panic_section(how_to_report());
+        .panic_section(HowToReport);
     // Fails only when hooks are installed already; those stay.
     let _ = builder.install();
 }
@@ -34,6 +34,15 @@ pub fn install() {
 /// it is made harmless for a terminal.
 pub fn internal_error(message: &str) -> Report {
     eyre!("{}", text::sanitize_lines(message, 4)).with_section(how_to_report)
+}
+
+/// Words of [`how_to_report`], found only when they are printed: to find the folders takes a part of the start of each process.
+struct HowToReport;
+
+impl fmt::Display for HowToReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&how_to_report())
+    }
 }
 
 /// Says where the log is and what a report of the fault needs.

@@ -93,7 +93,7 @@ fn load_story(store: &Store, view: &StoreView, finding: &Finding) -> Result<Find
     let carried_from = output.as_ref().and_then(|output| output.coverage.carried_from_run(id)).cloned();
     let flips = output.map(|output| output.flip_flops).unwrap_or_default();
     Ok(FindingHistory {
-        history: store.dispositions(id)?,
+        history: store.decision_history(id)?,
         notes: store.notes(id)?,
         snoozes: store.snooze_log()?.into_iter().filter(|snooze| snooze.finding_id == *id).collect(),
         ratings: store.rating_log()?.into_iter().filter(|rating| rating.finding_id == *id).collect(),

@@ -182,6 +182,11 @@ fn format_report(report: &SyncReport, look: &TextOptions) -> String {
     if report.restored {
         said.push_str("the records of this machine had disappeared there and were sent again\n");
     }
+    if report.copied {
+        said.push_str(&format!(
+            "the log of this machine has records of another copy of its store{dot}let one of the two leave\n"
+        ));
+    }
     if report.unknown > 0 {
         let n = format_count(report.unknown, "record");
         said.push_str(&format!("{n} of a newer revdeck skipped{dot}a newer version reads them again\n"));
@@ -212,6 +217,7 @@ fn to_json(report: &SyncReport) -> Value {
         ("disputes", report.disputes.into()),
         ("machines", report.logs.into()),
         ("restored", report.restored.into()),
+        ("copied", report.copied.into()),
         ("skipped", report.unknown.into()),
         ("not_sent", json!(report.refused)),
         ("set_aside", json!(report.set_aside)),
@@ -226,6 +232,9 @@ impl From<SyncError> for CliError {
                 .hint("`revdeck team join` begins it, and says what will leave this machine; until then nothing does"),
             SyncError::Exclude(_) => Self::usage(message).hint("a glob is written as in .gitignore"),
             SyncError::Busy => Self::failed(message).hint("wait for its end, and try again"),
+            SyncError::NameTaken { .. } => {
+                Self::usage(message).hint("`revdeck team join --machine NAME` takes another name")
+            }
             SyncError::Team(crate::team::TeamError::Git(error)) => error.into(),
             SyncError::Team(crate::team::TeamError::Database(error)) => explain_database(&error, message),
             SyncError::Team(crate::team::TeamError::Contended { .. }) => Self::failed(message).hint(

@@ -3,11 +3,12 @@
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use self::machine_name::ChosenName;
 use self::place::TeamPlace;
 use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::output;
-use super::session::{Invocation, Session, read_variable};
+use super::session::{Invocation, Session};
 use super::sync::{count_records, format_counts};
 use crate::config::RequiredAssets;
 use crate::domain::text::{format_count, sanitize_line};
@@ -16,9 +17,9 @@ use crate::git::hide_credentials;
 use crate::runner::{Services, SyncError};
 use crate::store::{TeamMembership, TeamProgress};
 use crate::team::postgres::{full_sql, is_database};
-use crate::team::segment::CI_LOG;
 
 mod budget;
+mod machine_name;
 mod place;
 
 /// Arguments of `team`.
@@ -117,39 +118,31 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
             .hint("`git config user.name NAME` and `git config user.email ADDRESS` set them"));
     }
     let before = services.store.team_membership()?;
-    if let (Some(name), Some(before)) = (&arguments.machine, &before)
-        && *name != before.machine
-    {
-        return Err(CliError::usage(format!("this machine is called {} in its team", before.machine))
-            .hint("records carry the name of their machine, so it stays; leave --machine out"));
-    }
-    let is_ci = read_variable("CI").is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
-    let machine = match (&arguments.machine, &before) {
-        (Some(name), _) => name.clone(),
-        (None, Some(before)) => before.machine.clone(),
-        (None, None) => new_machine_name(&services, is_ci),
-    };
-    if machine.as_str() == CI_LOG {
-        return Err(CliError::usage(format!("{CI_LOG:?} is the log that jobs of continuous integration share"))
-            .hint("take another name"));
-    }
-    let log = match machine.is_ci() {
-        true => CI_LOG.parse().map_err(CliError::internal)?,
-        false => machine.clone(),
-    };
+    let progress = services.store.team_progress()?;
+    let is_here = |before: &TeamMembership| before.place == *place && before.project == *project;
+    let has_sent = before.as_ref().is_some_and(is_here) && !progress.own_version.is_empty();
+    let ChosenName { machine, log, is_renamed } =
+        machine_name::choose(&services, arguments, &resolved, before.as_ref(), has_sent)?;
     // What cannot be used is not joined.
     let prepared = place::prepare(&resolved)?;
-    let is_elsewhere =
-        |before: &TeamMembership| before.place != *place || before.project != *project || before.log != log;
-    if before.as_ref().is_some_and(is_elsewhere) {
-        // Another place, or another log, has nothing of this machine yet.
-        let TeamProgress { triage_bytes, runs_bytes, forgotten, .. } = services.store.team_progress()?;
-        let progress = TeamProgress { triage_bytes, runs_bytes, forgotten, ..TeamProgress::default() };
-        services.store.write_team_progress(&progress)?;
-    }
     let now = services.ambient.now();
     let (place, project) = (place.clone(), project.clone());
     let team = TeamMembership { machine, log, place, project, joined_at: now, left_at: None };
+    let is_checked = has_sent || machine_name::check_free(&services, &team)?;
+    let is_elsewhere = |before: &TeamMembership| {
+        before.place != team.place || before.project != team.project || before.log != team.log
+    };
+    if before.as_ref().is_some_and(is_elsewhere) {
+        // Another place, or another log, has nothing of this machine yet.
+        let TeamProgress { triage_bytes, runs_bytes, forgotten, .. } = progress;
+        // Under another name, all is collected anew.
+        let (triage_bytes, runs_bytes) = if is_renamed { (0, 0) } else { (triage_bytes, runs_bytes) };
+        let progress = TeamProgress { triage_bytes, runs_bytes, forgotten, ..TeamProgress::default() };
+        services.store.write_team_progress(&progress)?;
+    }
+    if is_renamed {
+        services.store.remove_own_team_lines()?;
+    }
     services.store.write_team_membership(&team)?;
     let shares_reviews = services.settings.team.share != ShareMode::Decisions;
     let progress = services.store.team_progress()?;
@@ -160,6 +153,11 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     let mut said = format!("{} takes part{dot}records are kept in {}\n", team.machine, show_place(&team));
     if prepared.added > 0 {
         said.push_str("the database has got its tables\n");
+    }
+    if !is_checked {
+        said.push_str(
+            "the place cannot be reached now: the first `revdeck sync` says if another machine has this name\n",
+        );
     }
     said.push('\n');
     said.push_str(&describe_sharing(&services));
@@ -176,15 +174,6 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     ));
     output::print(&said)?;
     Ok(CliExitCode::Done)
-}
-
-fn new_machine_name(services: &Services, is_ci: bool) -> MachineName {
-    let id = services.ambient.new_run_id().to_string().to_lowercase();
-    let unique: String = id.chars().rev().take(8).collect();
-    match is_ci {
-        true => MachineName::from_host("ci", &unique),
-        false => MachineName::from_host(&crate::runner::host_name(), &unique),
-    }
 }
 
 fn describe_sharing(services: &Services) -> String {

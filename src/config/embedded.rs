@@ -2,6 +2,8 @@
 
 /// `assets/config.toml`: every setting with its default.
 pub const CONFIG: &str = include_str!("../../assets/config.toml");
+/// The values of [`CONFIG`] without its comments, made by the build.
+pub const DEFAULTS: &str = include_str!(concat!(env!("OUT_DIR"), "/defaults.toml"));
 /// `assets/smells.toml`: the thresholds of the built-in reviewer.
 pub const SMELLS: &str = include_str!("../../assets/smells.toml");
 /// `assets/keymap.toml`: the keys of the cockpit.

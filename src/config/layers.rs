@@ -284,7 +284,7 @@ impl SettingsLoader {
             mistakes: MistakePolicy::Refuse,
             mistaken: false,
         };
-        let defaults = SettingsFile { path: "assets/config.toml".into(), text: embedded::CONFIG.to_owned() };
+        let defaults = SettingsFile { path: "assets/config.toml".into(), text: embedded::DEFAULTS.to_owned() };
         loading.apply_file(&defaults, SettingsLayer::Default)?;
         Ok(loading)
     }

@@ -147,7 +147,7 @@ pub(crate) use services::{BUILTIN_REVIEWER, Services};
 pub(crate) use set_status::{SetStatusError, StatusChange, set_status};
 pub(crate) use snoozed_findings::{SnoozeError, SnoozeWish, SnoozedFindings, snooze_findings};
 pub(crate) use stored_reports::StoredReports;
-pub(crate) use team::{RecordCounts, SyncError, SyncReport, TeamSync};
+pub(crate) use team::{FollowerProcess, RecordCounts, SyncError, SyncReport, TeamSync};
 pub(crate) use watcher::{
     RepoWatcher, StopOutcome, TerminalBinding, WatchEnd, WatchLine, WatchStart, WatchState, Watcher, parse_snooze,
 };

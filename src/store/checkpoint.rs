@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::RangeInclusive;
 
 use bytemuck::{Pod, Zeroable};
 
@@ -65,7 +66,7 @@ impl CheckpointHeader {
 /// Hashes the version, the row layout and all enum names. Another version of revdeck may know other values or skip
 /// other lines, so it uses its own checkpoint.
 fn format_hash() -> u64 {
-    let mut words = vec![env!("CARGO_PKG_VERSION").to_owned(), "layout 13".to_owned()];
+    let mut words = vec![env!("CARGO_PKG_VERSION").to_owned(), "layout 14".to_owned()];
     words.push(format!("{} {}", size_of::<PackedRun>(), size_of::<PackedFinding>()));
     words.extend(RunStatus::ALL.iter().map(|word| word.to_string()));
     words.extend(FindingStatus::ALL.iter().map(|word| word.to_string()));
@@ -166,15 +167,19 @@ pub(super) fn load_lazily(store: &Store) -> Option<SettledTables> {
     Some(settled)
 }
 
-/// Number of bytes read since the last checkpoint that justifies a new checkpoint: about a millisecond of parsing.
-const MIN_FRESH_BYTES: u64 = 512 * 1024;
-/// Number of files read since the last checkpoint that justifies a new checkpoint: about a millisecond of opening
-/// files.
-const MIN_FRESH_FILES: u32 = 32;
+/// Number of files read since the last checkpoint that justifies a new one. Opening and parsing a file takes a seventh of a
+/// millisecond, and a checkpoint costs the more the more runs it holds, so a large store waits for more files.
+const FRESH_FILES: RangeInclusive<usize> = 4..=32;
+/// Number of runs in a checkpoint for each file that it waits for.
+const RUNS_PER_FRESH_FILE: usize = 32;
+/// Number of bytes that take as long to parse as a file takes to be opened and parsed.
+const BYTES_PER_FILE: u64 = 16 * 1024;
 
 /// Returns true when so much was read since the checkpoint that a new one is due.
 pub(super) fn is_outdated(settled: &SettledTables) -> bool {
-    settled.fresh_bytes >= MIN_FRESH_BYTES || settled.fresh_files >= MIN_FRESH_FILES
+    let runs = settled.columns.runs.len();
+    let files = (runs / RUNS_PER_FRESH_FILE).clamp(*FRESH_FILES.start(), *FRESH_FILES.end());
+    settled.fresh_files as usize >= files || settled.fresh_bytes >= files as u64 * BYTES_PER_FILE
 }
 
 /// Writes a checkpoint when it would save the next reader noticeable time. A failed write is not an error.

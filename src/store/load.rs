@@ -19,7 +19,7 @@ use super::finding_scan::LazyFindings;
 use super::latest_statuses::{WantedFindings, read_latest_statuses};
 use super::live_journal::LiveJournal;
 use super::parse;
-use super::tables::{FindingIdBytes, FindingUpsert, PackedStatus, StoreTables, pad_bytes};
+use super::tables::{FindingIdBytes, FindingUpsert, PackedStatus, RunUpsert, StoreTables, pad_bytes};
 use super::view::{StoreView, ViewOrigin};
 use super::{Store, StoreError, checkpoint, files, lines};
 use crate::domain::RunStatus;
@@ -168,8 +168,8 @@ impl SettledTables {
 
     fn insert_run(&mut self, run: &parse::RunLine<'_>, line: (u64, usize)) {
         let known = self.columns.runs.len();
-        let row = self.columns.upsert_run(run, line);
-        if row == known {
+        let RunUpsert { row, is_raised } = self.columns.upsert_run(run, line);
+        if row == known || is_raised {
             self.unsettled.push(row as u32);
         }
     }
@@ -220,7 +220,9 @@ impl SettledTables {
                 RunFindings::StillWriting => return true,
                 RunFindings::Output(bytes) => {
                     let lines = parse::parse_output_lines(&bytes).unwrap_or_default();
-                    self.unreadable.findings += lines.unreadable as u32;
+                    if run.settled == 0 {
+                        self.unreadable.findings += lines.unreadable as u32;
+                    }
                     for finding in &lines.findings {
                         reported.push(self.insert_finding(*row as usize, finding, &mut touched));
                     }
@@ -232,7 +234,9 @@ impl SettledTables {
                     self.fresh_files += 1;
                 }
                 RunFindings::Journal(live) => {
-                    self.unreadable.findings += live.unreadable;
+                    if run.settled == 0 {
+                        self.unreadable.findings += live.unreadable;
+                    }
                     for finding in &live.findings {
                         reported.push(self.insert_finding(*row as usize, finding, &mut touched));
                     }

@@ -18,6 +18,7 @@
 //! | `heartbeat` | current activity of a working run |
 //! | `output` | run outputs, findings by id, dispositions |
 //! | [`triage`] | undo and redo, pure |
+//! | `decision_history` | decisions about a finding as people read them |
 //! | `latest_statuses` | current statuses of findings, read from the end of `triage.ndjson` |
 //! | `latest_dispositions` | last disposition of each finding, and the engine's dispositions that follow |
 //! | `finding_notes` | notes about findings, for the user |
@@ -43,6 +44,7 @@ mod check;
 mod checkpoint;
 mod chunked_columns;
 mod cross_check;
+mod decision_history;
 mod error;
 mod extents;
 pub(crate) mod files;

@@ -65,7 +65,8 @@ pub(super) struct PackedRun {
     diff_fingerprint: TextSpan,
     snapshot_commit: TextSpan,
     pub(super) status: u8,
-    /// 1 when the run has ended and the table contains its final findings.
+    /// 1 when the run has ended and the table contains its final findings; 2 when they must be read once more, because they
+    /// count for more than when they were read.
     pub(super) settled: u8,
     /// 1 while a person has paused the run.
     paused: u8,
@@ -205,6 +206,14 @@ pub(super) fn pad_bytes<const N: usize>(text: &str) -> [u8; N] {
     bytes
 }
 
+/// Result of [`StoreTables::upsert_run`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct RunUpsert {
+    pub(super) row: usize,
+    /// True if the reports of the run count for more than when they were read, so that they must be read once more.
+    pub(super) is_raised: bool,
+}
+
 /// Result of [`StoreTables::upsert_finding`]; the number is the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FindingUpsert {
@@ -267,12 +276,12 @@ impl StoreTables {
         enum_from_index(RunStatus::ALL, self.runs.get(row).status).unwrap_or(RunStatus::Lost)
     }
 
-    /// Adds a run's row or updates it from a line of `line_bytes` at offset `line_at`. Returns the row.
-    pub(super) fn upsert_run(&mut self, line: &RunLine<'_>, (line_at, line_bytes): (u64, usize)) -> usize {
-        let row = self.pack_run(&line.to_row(), None);
+    /// Adds a run's row or updates it from a line of `line_bytes` at offset `line_at`.
+    pub(super) fn upsert_run(&mut self, line: &RunLine<'_>, (line_at, line_bytes): (u64, usize)) -> RunUpsert {
+        let upsert = self.pack_run(&line.to_row(), None);
         let line_bytes = u32::try_from(line_bytes).unwrap_or(0);
-        self.runs.set(row, PackedRun { line_at, line_bytes, ..self.runs.get(row) });
-        row
+        self.runs.set(upsert.row, PackedRun { line_at, line_bytes, ..self.runs.get(upsert.row) });
+        upsert
     }
 
     /// Returns the offset and the length of the latest line of a run; `None` when it is not known.
@@ -305,18 +314,21 @@ impl StoreTables {
 
     /// Adds a run's row of a view unchanged.
     pub(super) fn upsert_run_row(&mut self, row: &RunRow<'_>) -> usize {
-        self.pack_run(row, Some(1))
+        self.pack_run(row, Some(1)).row
     }
 
-    /// Adds a run or updates it; keeps whether it is settled unless `settled` says it. Returns the row.
-    fn pack_run(&mut self, row: &RunRow<'_>, settled: Option<u8>) -> usize {
+    /// Adds a run or updates it; keeps whether it is settled unless `settled` says it.
+    fn pack_run(&mut self, row: &RunRow<'_>, settled: Option<u8>) -> RunUpsert {
         let known = self.find_run(row.id);
         let old = known.map_or(PackedRun::zeroed(), |known| self.runs.get(known));
         let text = &mut self.run_text;
+        // An empty text has the number 0.
+        let worktree = text.intern(row.worktree);
+        let is_raised = old.settled == 1 && old.worktree == 0 && worktree != 0;
         let column = PackedRun {
             id: text.replace(old.id, row.id),
             status: row.status as u8,
-            settled: settled.unwrap_or(old.settled),
+            settled: if is_raised { 2 } else { settled.unwrap_or(old.settled) },
             paused: u8::from(row.paused),
             incomplete: u8::from(row.incomplete),
             line_at: old.line_at,
@@ -346,7 +358,7 @@ impl StoreTables {
             policy_version: text.intern(row.policy_version),
             head_commit: text.intern(row.head_commit),
             matching_head: text.intern(row.matching_head),
-            worktree: text.intern(row.worktree),
+            worktree,
             base_commit: text.intern(row.base_commit),
             reused_from: text.intern(row.reused_from),
             carried_over_from: text.intern(row.carried_over_from),
@@ -356,7 +368,7 @@ impl StoreTables {
             diff_fingerprint: text.replace(old.diff_fingerprint, row.diff_fingerprint),
             snapshot_commit: text.replace(old.snapshot_commit, row.snapshot_commit),
         };
-        self.write_run(known, column)
+        RunUpsert { row: self.write_run(known, column), is_raised }
     }
 
     fn write_run(&mut self, row: Option<usize>, column: PackedRun) -> usize {
@@ -372,7 +384,7 @@ impl StoreTables {
         row
     }
 
-    /// Returns the order of the reports of runs. A run of another machine that has answered no request here has no worktree:
+    /// Returns the order of the reports of runs, which rises when a run of another machine answers a request here. A run of another machine that has answered no request here has no worktree:
     /// whatever it reports, the reports of this machine say more about the code that is here.
     fn report_rank(&self, run: u32) -> (bool, u32) {
         (!self.run_worktree(run as usize).is_empty(), run)

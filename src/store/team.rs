@@ -13,6 +13,7 @@
 //!
 //! A log at its place is never the only copy: what was received stays here when it disappears there.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -265,23 +266,24 @@ impl Store {
     /// # Errors
     /// Returns an error when the file cannot be read.
     pub fn own_team_lines(&self, from: u64) -> Result<(Vec<String>, u64), StoreError> {
-        self.read_team_lines(&self.team_path("own.ndjson"), from)
+        let mut all = Vec::new();
+        let end = self.read_team_lines(&self.team_path("own.ndjson"), from, |line| all.push(line.into_owned()))?;
+        Ok((all, end))
     }
 
-    /// Returns the lines of the records received from a log.
+    /// Calls `visit` with each line of the records received from a log. A torn last line is left out.
     ///
     /// # Errors
     /// Returns an error when the file cannot be read.
-    pub fn received_team_lines(&self, log: &MachineName) -> Result<Vec<String>, StoreError> {
-        Ok(self.read_team_lines(&self.received_path(log), 0)?.0)
+    pub fn visit_received_team_lines(&self, log: &MachineName, mut visit: impl FnMut(&str)) -> Result<(), StoreError> {
+        self.read_team_lines(&self.received_path(log), 0, |line| visit(&line)).map(drop)
     }
 
-    fn read_team_lines(&self, path: &Path, from: u64) -> Result<(Vec<String>, u64), StoreError> {
-        let Some(file) = files::open_read(path)? else { return Ok((Vec::new(), 0)) };
-        let mut all = Vec::new();
-        let end = lines::read_forwards(&file, from, |_, line| all.push(String::from_utf8_lossy(line).into_owned()))
-            .map_err(StoreError::io("read", path))?;
-        Ok((all, end))
+    /// Calls `visit` with each line from byte `from` on, and returns the length of the file.
+    fn read_team_lines(&self, path: &Path, from: u64, mut visit: impl FnMut(Cow<'_, str>)) -> Result<u64, StoreError> {
+        let Some(file) = files::open_read(path)? else { return Ok(0) };
+        lines::read_forwards(&file, from, |_, line| visit(String::from_utf8_lossy(line)))
+            .map_err(StoreError::io("read", path))
     }
 
     /// Returns the names of the logs from which something was received, sorted.
@@ -312,6 +314,15 @@ impl Store {
             true => Ok(()),
             false => files::append(&self.team_path("own.ndjson"), lines, SyncPolicy::Now),
         }
+    }
+
+    /// Removes the records of this machine, so that they are made anew under another name. The caller must hold the lock of
+    /// [`Store::lock_team`].
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be removed.
+    pub fn remove_own_team_lines(&self) -> Result<(), StoreError> {
+        files::remove(&self.team_path("own.ndjson"))
     }
 
     /// Appends records received from a log, synced. The caller must hold the lock of [`Store::lock_team`].

@@ -1,5 +1,7 @@
 //! Defines what a place for the logs of a team must be able to do.
 
+use std::ops::ControlFlow;
+
 use thiserror::Error;
 
 use crate::domain::MachineName;
@@ -41,9 +43,12 @@ pub struct LogVersion {
 pub struct ReceivedSegment {
     /// Name of the segment in its log, for messages.
     pub name: String,
-    /// Content, or its size in bytes if that is above the limit.
+    /// Content, or its size in bytes if that is above the limit of a segment.
     pub content: Result<Vec<u8>, u64>,
 }
+
+/// Receiver of the segments of a log, page by page; it may end the reading.
+pub type PageReceiver<'a> = dyn FnMut(Vec<ReceivedSegment>) -> ControlFlow<()> + 'a;
 
 /// Outcome of an append.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,11 +76,17 @@ pub trait TeamBackend {
     /// Returns an error when the place cannot be reached.
     fn fetch_logs(&self, logs: &[LogVersion]) -> Result<(), TeamError>;
 
-    /// Returns the segments of a fetched log that it did not have at `since`; all of them if that version is gone.
+    /// Reads the segments of a fetched log that it did not have at `since`; all of them if that version is gone. Gives them to
+    /// `take` in their order, in pages of some tens of megabytes, however much there is.
     ///
     /// # Errors
-    /// Returns an error when the log cannot be read.
-    fn read_segments(&self, log: &LogVersion, since: Option<&str>) -> Result<Vec<ReceivedSegment>, TeamError>;
+    /// Returns an error when the log cannot be read. Pages may have been given before.
+    fn read_segments(
+        &self,
+        log: &LogVersion,
+        since: Option<&str>,
+        take: &mut PageReceiver<'_>,
+    ) -> Result<(), TeamError>;
 
     /// Returns false if a log has not grown out of a version: the place was restored from a backup.
     ///

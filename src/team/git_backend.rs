@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::backend::{AppendOutcome, LogVersion, ReceivedSegment, TeamBackend, TeamError};
+use super::backend::{AppendOutcome, LogVersion, PageReceiver, ReceivedSegment, TeamBackend, TeamError};
 use super::segment::MAX_SEGMENT_BYTES;
 use crate::domain::{MachineName, content_hash};
 use crate::git::{LogSignature, PushOutcome, RemoteLog, Repo, SigningMode};
@@ -10,10 +10,10 @@ use crate::git::{LogSignature, PushOutcome, RemoteLog, Repo, SigningMode};
 /// Number of segments above which the owner of a log joins them: each costs a reader a look-up. git stores what the joined
 /// ones have in common once.
 const MAX_SEGMENTS: usize = 32;
-/// Maximum number of segments of a log that one exchange reads; no owner lets a log have as many.
-const MAX_READ_SEGMENTS: usize = 1_000;
-/// Maximum size of what one exchange reads of a log, in bytes.
-const MAX_READ_BYTES: u64 = 256 << 20;
+/// Maximum number of segments of a page.
+const MAX_PAGE_SEGMENTS: usize = 1_000;
+/// Maximum size of a page in bytes.
+const MAX_PAGE_BYTES: u64 = 2 * MAX_SEGMENT_BYTES as u64;
 /// Digits of a segment's number in its name, so that names sort by age.
 const NUMBER_DIGITS: usize = 6;
 
@@ -56,24 +56,36 @@ impl TeamBackend for GitBackend<'_> {
         Ok(self.repo.fetch_remote_logs(&self.remote, &logs)?)
     }
 
-    fn read_segments(&self, log: &LogVersion, since: Option<&str>) -> Result<Vec<ReceivedSegment>, TeamError> {
-        let mut left = MAX_READ_BYTES;
+    fn read_segments(
+        &self,
+        log: &LogVersion,
+        since: Option<&str>,
+        take: &mut PageReceiver<'_>,
+    ) -> Result<(), TeamError> {
         let before = since.and_then(|commit| self.repo.log_segments(commit).ok()).unwrap_or_default();
         let known: HashSet<String> = before.into_iter().map(|segment| segment.blob).collect();
-        let mut new = Vec::new();
+        let (mut page, mut bytes) = (Vec::new(), 0_u64);
         for segment in self.repo.log_segments(&log.version)? {
             if known.contains(&segment.blob) {
                 continue;
             }
-            let is_readable = segment.bytes <= MAX_SEGMENT_BYTES as u64 && segment.bytes <= left;
-            let content = if is_readable { Ok(self.repo.blob(&segment.blob)?) } else { Err(segment.bytes) };
-            left = left.saturating_sub(if is_readable { segment.bytes } else { 0 });
-            new.push(ReceivedSegment { name: segment.name, content });
-            if new.len() == MAX_READ_SEGMENTS {
-                break;
+            let is_readable = segment.bytes <= MAX_SEGMENT_BYTES as u64;
+            let size = if is_readable { segment.bytes } else { 0 };
+            if bytes + size > MAX_PAGE_BYTES || page.len() == MAX_PAGE_SEGMENTS {
+                if take(std::mem::take(&mut page)).is_break() {
+                    return Ok(());
+                }
+                bytes = 0;
             }
+            bytes += size;
+            let content = if is_readable { Ok(self.repo.blob(&segment.blob)?) } else { Err(segment.bytes) };
+            page.push(ReceivedSegment { name: segment.name, content });
         }
-        Ok(new)
+        if !page.is_empty() {
+            // The last page: nothing is left to break off.
+            let _ = take(page);
+        }
+        Ok(())
     }
 
     fn log_signature(&self, log: &LogVersion) -> Result<LogSignature, TeamError> {

@@ -182,6 +182,8 @@ pub struct StoreState {
     pub watch: WatchState,
     /// State of the exchange with the team; `None` without a team.
     pub team: Option<TeamStatus>,
+    /// True while the process that brings the news of the team is not running although it should.
+    pub has_lost_team: bool,
     /// All fixes.
     pub fixes: Arc<FixIndex>,
     /// Store problem, shown until it is resolved.

@@ -153,6 +153,8 @@ pub enum AppMessage {
     SnoozeStored(Result<Vec<FindingSnooze>, String>),
     /// State of the exchange with the team; `None` without a team.
     Team(Option<TeamStatus>),
+    /// True if the process that brings the news of the team runs again, false if it has ended.
+    TeamFollowed(bool),
     /// Findings that are out of sight for a time.
     Snoozed(Arc<SnoozedFindings>),
     /// Data for a view.

@@ -44,6 +44,7 @@ mod runner_requests;
 mod saved_filters;
 mod screen;
 mod short_title;
+mod team_follower;
 mod terminal;
 mod text_edit;
 pub mod theme;
@@ -85,14 +86,12 @@ use crate::config::{
 };
 use crate::git::Repo;
 use crate::runner::{FreshnessFacts, Services, SnoozedFindings, max_turns};
-use crate::store::LastVisit;
+use crate::store::{LastVisit, StoreView};
 
 /// Parts from which the cockpit is built.
 pub struct Cockpit {
     /// Access to the repository, the store and the settings.
     pub services: Services,
-    /// Keys of the settings.
-    pub keymap: Keymap,
     /// Composes the ledgers of the next turns. Called on a background thread.
     pub ledger: LedgerSource,
 }
@@ -112,6 +111,9 @@ pub enum TuiError {
     /// The terminal or a signal handler failed.
     #[error("cannot use the terminal: {0}")]
     Terminal(#[from] io::Error),
+    /// A mistake in the keys of the settings. Nothing was drawn.
+    #[error("{0}")]
+    Keymap(String),
 }
 
 /// Longest wait for input while a finding is snoozed. Some systems count the milliseconds of a wait in 32 bits.
@@ -126,9 +128,20 @@ const MAX_FIRST_FRAME_RUNS: usize = 24;
 ///
 /// Returns an error if the terminal cannot be read, written or restored, or if signals cannot be handled.
 pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
-    let Cockpit { services, keymap, ledger } = cockpit;
+    let Cockpit { services, ledger } = cockpit;
     let (columns, rows) = Terminal::size();
-    let mut app = App::new(load_options(&services, keymap, (columns, rows)));
+    let (settings, paths) = (Arc::clone(&services.settings), services.paths.clone());
+    let (look, first) = std::thread::scope(|scope| {
+        // Both take a part of the time to the first frame: one reads settings, the other one reads the store.
+        let look = std::thread::Builder::new().spawn_scoped(scope, || LoadedLook::load(&settings, &paths));
+        let first = FirstView::read(&services);
+        let look = match look {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => LoadedLook::load(&settings, &paths),
+        };
+        (look, first)
+    });
+    let mut app = App::new(load_options(&services, look.map_err(TuiError::Keymap)?, (columns, rows)));
     app.now = services.ambient.now().as_millisecond();
     app.finding_list.row_height = services.settings.finding_rows;
     app.finding_list.arrangement =
@@ -137,17 +150,13 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     app.file_list.set_order(services.settings.file_order);
     app.finding_list.saved_filters.clone_from(&services.settings.filters);
     // On the first visit, what comes from now on is new.
-    let visit = services.store.last_visit();
-    let visit = visit.unwrap_or_else(|| LastVisit { left_at: services.ambient.now(), ..LastVisit::default() });
-    Arc::make_mut(&mut app.finding_list.overrides).last_visit = Some(Arc::new(visit));
-    match services.store.recent_view(MAX_FIRST_FRAME_RUNS) {
-        Ok(view) => {
+    Arc::make_mut(&mut app.finding_list.overrides).last_visit = Some(Arc::new(first.visit));
+    match first.store {
+        Ok((view, facts, snoozed)) => {
             let now = app.now;
-            let facts = FreshnessFacts::read(&services.repo, &services.store, &view);
             update(&mut app, now, AppMessage::Freshness(Arc::new(facts)));
             // Without it, findings that are out of sight would show for a moment.
-            let snoozed = SnoozedFindings::read(Some(&services.repo), &services.store, &view, services.ambient.now());
-            Arc::make_mut(&mut app.finding_list.overrides).snoozed = Arc::new(snoozed.unwrap_or_default());
+            Arc::make_mut(&mut app.finding_list.overrides).snoozed = Arc::new(snoozed);
             // Pages are requested again when the threads run.
             for command in update(&mut app, now, AppMessage::StoreRead { view, written: 0 }) {
                 if let AppCommand::Filter { serial, view, query } = command {
@@ -160,7 +169,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
             app.run_list.subjects = Arc::default();
             app.code_looks = update::CodeLooks::default();
         }
-        Err(error) => app.store.trouble = Some(error.to_string()),
+        Err(error) => app.store.trouble = Some(error),
     }
     terminal::restore_on_panic();
     let mut terminal = Terminal::acquire()?;
@@ -207,19 +216,59 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     }
 }
 
-fn load_options(services: &Services, keymap: Keymap, (columns, rows): (u16, u16)) -> AppOptions {
+/// Keys, colours and time zone, as they are read before the first frame.
+struct LoadedLook {
+    keymap: Keymap,
+    themes: ThemeChoice,
+    zone: jiff::tz::TimeZone,
+    /// Problems of the theme's file.
+    notices: Vec<String>,
+}
+
+impl LoadedLook {
+    /// Loads the parts, or returns the first mistake in the keymap.
+    fn load(settings: &Settings, paths: &Paths) -> Result<Self, String> {
+        let variable = |name: &str| std::env::var(name).ok();
+        let depth = match settings.color {
+            ColorChoice::Never => ColorDepth::None,
+            ColorChoice::Auto | ColorChoice::Always => ColorDepth::detect(variable),
+        };
+        // Whoever loaded the settings has refused a theme that is not there.
+        let mut notices = Vec::new();
+        let themes = load_theme(settings, paths, depth, variable, &mut notices);
+        Ok(Self { keymap: load_keymap(settings)?, themes, zone: local_time_zone(variable), notices })
+    }
+}
+
+/// What the first frame shows of the store.
+struct FirstView {
+    visit: LastVisit,
+    /// The newest runs with their facts, or the reason why they cannot be read.
+    store: Result<(Arc<StoreView>, FreshnessFacts, SnoozedFindings), String>,
+}
+
+impl FirstView {
+    fn read(services: &Services) -> Self {
+        let now = services.ambient.now();
+        // On the first visit, what comes from now on is new.
+        let visit = services.store.last_visit();
+        let visit = visit.unwrap_or_else(|| LastVisit { left_at: now, ..LastVisit::default() });
+        let store = services.store.recent_view(MAX_FIRST_FRAME_RUNS).map_err(|error| error.to_string()).map(|view| {
+            let facts = FreshnessFacts::read(&services.repo, &services.store, &view);
+            let snoozed = SnoozedFindings::read(Some(&services.repo), &services.store, &view, now);
+            (view, facts, snoozed.unwrap_or_default())
+        });
+        Self { visit, store }
+    }
+}
+
+fn load_options(services: &Services, look: LoadedLook, (columns, rows): (u16, u16)) -> AppOptions {
     let variable = |name: &str| std::env::var(name).ok();
-    // Whoever loaded the settings has refused a theme that is not there.
-    let mut notices = Vec::new();
-    let depth = match services.settings.color {
-        ColorChoice::Never => ColorDepth::None,
-        ColorChoice::Auto | ColorChoice::Always => ColorDepth::detect(variable),
-    };
-    let themes = load_theme(&services.settings, &services.paths, depth, variable, &mut notices);
+    let LoadedLook { keymap, themes, zone, notices } = look;
     AppOptions {
         columns,
         rows,
-        zone: local_time_zone(variable),
+        zone,
         session: SessionInfo {
             repository: services.repo.name(),
             branch: services.repo.branch(),

@@ -141,7 +141,7 @@ impl PageLoader {
             Ok(finding) => secrets::mask_finding(finding, mask),
             Err(error) => return show(PageData::Failed(error)),
         };
-        let history = self.store.dispositions(&finding.finding_id).unwrap_or_default();
+        let history = self.store.decision_history(&finding.finding_id).unwrap_or_default();
         let mut notes = self.store.notes(&finding.finding_id).unwrap_or_default();
         notes.iter_mut().for_each(|note| note.text = mask.mask_words(&note.text).into_owned());
         let mut snoozes = self.store.snooze_log().unwrap_or_default();

@@ -7,6 +7,7 @@ use super::effects::spawn_worker;
 use super::event_source::MessageSender;
 use super::message::{AppMessage, ChosenReviewer, ReviewReply};
 use super::saved_filters::FilterChange;
+use super::team_follower::TeamFollower;
 use super::views::fix::{FixOrder, FixPlan};
 use crate::config;
 use crate::domain::{Actor, FindingId, QuestionRequest, RunId, Scope, Source, WatchMode};
@@ -47,11 +48,8 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
             RunnerRequest::Reconcile => {
                 let reconciled = services.recovery().reconcile();
                 // Not before the first frames.
-                if follower.is_none() {
-                    follower = services.team().start_follower().unwrap_or_else(|error| {
-                        tracing::warn!(%error, "news of the team come with `T` only");
-                        None
-                    });
+                if follower.is_none() && services.team().is_live() {
+                    follower = services.open_again().map(|again| TeamFollower::start(again, messages.clone()));
                 }
                 // An unwritable store is reported only when the user triggers a write.
                 reconciled.trouble.iter().for_each(|trouble| tracing::warn!(%trouble, "not set right"));

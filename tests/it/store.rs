@@ -18,6 +18,7 @@ mod lines;
 mod locks;
 mod losses;
 mod moved;
+mod received_runs;
 mod refused_writes;
 #[path = "../../benches/support/sample.rs"]
 mod sample;

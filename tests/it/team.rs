@@ -7,10 +7,16 @@ use serde_json::{Value, json};
 
 use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, err, out};
 
+mod adopted_results;
+#[cfg(unix)]
+mod agents_and_budget;
 mod budget;
 mod claims;
 mod converge;
+mod history;
 mod hostile;
+mod large_logs;
+mod machine_names;
 mod machines;
 mod mends;
 mod postgres;

@@ -4,38 +4,57 @@
 use std::collections::HashSet;
 
 use super::FindingSettlement;
-use crate::domain::{Coverage, FindingCounts, OmissionReason, RunStatus};
+use crate::domain::{Coverage, FindingCounts, OmissionReason, RunRecord, RunStatus};
 use crate::git::Snapshot;
-use crate::policy::{self, FindingState, ReviewAction, ReviewExtent, ReviewObservation};
+use crate::policy::{self, FindingState, ReviewAction, ReviewExtent, ReviewObservation, SnapshotView};
 use crate::review::ReviewOutcome;
 use crate::runner::{FindingLifecycle, RequestOutcome, RunnerError};
 
 impl FindingLifecycle<'_> {
     /// Applies the outcome of a request to findings. A failure is only logged, because it must not fail the request.
     pub(in crate::runner) fn settle_answered_request(&self, requested: &RequestOutcome, snapshot: &Snapshot) {
+        let run = &requested.run;
         let settled = match requested.decision.action {
-            ReviewAction::Reuse { .. } => self.restore_reported(requested, snapshot),
+            ReviewAction::Reuse { .. } => {
+                let scope = snapshot.scope.to_string();
+                let sight = SnapshotView {
+                    scope: &scope,
+                    branch: &snapshot.branch,
+                    worktree: &run.subject.worktree,
+                    head: &snapshot.head_commit,
+                    snapshot: &snapshot.snapshot_commit,
+                };
+                self.restore_reported(run, &sight)
+            }
             ReviewAction::Skip => self.settle_deletions(requested, snapshot),
             ReviewAction::Launch | ReviewAction::Adopt { .. } | ReviewAction::Resume { .. } => Ok(()),
         };
         if let Err(error) = settled {
-            tracing::warn!(run = %requested.run.run_id, %error, "the findings of a request are not settled");
+            tracing::warn!(run = %run.run_id, %error, "the findings of a request are not settled");
         }
     }
 
-    /// Restores the findings of a reused run: the code is what that run reviewed, so its reports apply again, whatever
-    /// a review of other code saw in between. Claims made since then are not judged, because no review has checked
-    /// them.
-    fn restore_reported(&self, requested: &RequestOutcome, snapshot: &Snapshot) -> Result<(), RunnerError> {
-        let run = &requested.run;
-        let scope = snapshot.scope.to_string();
-        let sight = policy::SnapshotView {
+    /// Applies the result of a run of another machine, `adopted`, that answers a run of this machine, `own`. A failure is only
+    /// logged, because it must not fail the run.
+    pub(in crate::runner) fn settle_adopted_result(&self, own: &RunRecord, adopted: &RunRecord) {
+        let subject = &own.subject;
+        let scope = subject.scope.to_string();
+        let sight = SnapshotView {
             scope: &scope,
-            branch: &snapshot.branch,
-            worktree: &run.subject.worktree,
-            head: &snapshot.head_commit,
-            snapshot: &snapshot.snapshot_commit,
+            branch: &subject.branch,
+            worktree: &subject.worktree,
+            head: &subject.head_commit,
+            snapshot: &subject.snapshot_commit,
         };
+        if let Err(error) = self.restore_reported(adopted, &sight) {
+            tracing::warn!(run = %adopted.run_id, %error, "the findings of an adopted result are not settled");
+        }
+    }
+
+    /// Restores the findings of a run whose result answers a request about the code of `sight`: the code is what that run
+    /// reviewed, so its reports apply again, whatever a review of other code saw in between. Claims made since then are not
+    /// judged, because no review has checked them.
+    fn restore_reported(&self, run: &RunRecord, sight: &SnapshotView<'_>) -> Result<(), RunnerError> {
         let Some(output) =
             self.services.store.output(&run.run_id)?.filter(|_| sight.layer() > policy::SnapshotLayer::Past)
         else {

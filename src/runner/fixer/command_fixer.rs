@@ -48,8 +48,9 @@ impl Fixer<'_> {
             ..ChatRequest::default()
         };
         let mut made = FixAttempt::default();
-        let mut agent = open_fixer(&fix.reviewer, settings, checkout.folder()).map_err(RunnerError::from)?;
-        let answered = self.ask_fixer(&mut agent, &request, (material, &facts, &wanted), &mut made);
+        let agent = open_fixer(&fix.reviewer, settings, checkout.folder()).map_err(RunnerError::from)?;
+        let mut agent = self.services.team().hold_agent_to_budget(Box::new(agent), &facts);
+        let answered = self.ask_fixer(agent.as_mut(), &request, (material, &facts, &wanted), &mut made);
         // Dropping the agent ends all its processes, so that nothing writes any more.
         drop(agent);
         // Removes files that the agent may have put beside its folder.

@@ -134,7 +134,11 @@ impl<'a> ReviewerAccess<'a> {
         let root = self.services.repo.root();
         let folder = checkout.as_ref().map_or(root.as_path(), TemporaryCheckout::folder);
         let chat = connect(name, settings, &facts, &self.services.paths, folder)?;
-        let chat = self.services.team().hold_to_budget(chat, &facts);
+        let team = self.services.team();
+        let chat = match settings.kind {
+            ReviewerKind::Command => team.hold_agent_to_budget(chat, &facts),
+            _ => team.hold_to_budget(chat, &facts),
+        };
         Ok(OpenedReviewer {
             name: name.to_owned(),
             chat,

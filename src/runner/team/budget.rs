@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::TeamSync;
-use crate::config::ModelFacts;
+use crate::config::{Dollars, ModelFacts};
 use crate::domain::{BudgetKind, BudgetStop, ChatRequest, ChatResponse, ErrorClass, Usage};
 use crate::review::conversation::BudgetProblem;
 use crate::reviewers::chat::{Chat, ChatError, ChatObserver, ChatProgress, ToolSupport};
@@ -19,6 +19,8 @@ const RESERVE_PAUSE: Duration = Duration::from_secs(1);
 const MAX_AWAY_WAIT: Duration = Duration::from_secs(20);
 /// Time for which a database that could not be reached is not asked again, where there is no limit.
 const AWAY_PAUSE: Duration = Duration::from_secs(120);
+/// Share of what is left that is not reserved, so that the sum in the database does not pass the limit by a rounding error.
+const ROUNDING: f64 = 1e-9;
 
 /// Model whose requests are reserved in the team's budget before they are sent.
 struct BudgetedChat {
@@ -34,6 +36,16 @@ struct BudgetedChat {
     count: u32,
     /// Time at which the database could not be reached.
     away_since: Option<Instant>,
+    /// What is left of the limits of a run, for a command-line agent: it makes requests of its own. `None` for a model.
+    agent: Option<AgentLimits>,
+}
+
+/// Most that a command-line agent may take; `None` for no limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct AgentLimits {
+    /// US dollars.
+    cost: Option<f64>,
+    tokens: Option<u64>,
 }
 
 /// Reservation of one request.
@@ -49,6 +61,17 @@ impl TeamSync<'_> {
     /// Lets the requests to a model count for the team's budget. Without a team that has a database, or for a model that costs
     /// nothing, returns the model as it is.
     pub(in crate::runner) fn hold_to_budget(&self, chat: Box<dyn Chat>, facts: &ModelFacts) -> Box<dyn Chat> {
+        self.hold_within(chat, facts, None)
+    }
+
+    /// Does the same for a command-line agent, which may take as much as a run. It is not stopped at that.
+    pub(in crate::runner) fn hold_agent_to_budget(&self, chat: Box<dyn Chat>, facts: &ModelFacts) -> Box<dyn Chat> {
+        let budget = &self.services.settings.budget;
+        let limits = AgentLimits { cost: budget.run_cost.map(Dollars::as_f64), tokens: budget.run_tokens };
+        self.hold_within(chat, facts, Some(limits))
+    }
+
+    fn hold_within(&self, chat: Box<dyn Chat>, facts: &ModelFacts, agent: Option<AgentLimits>) -> Box<dyn Chat> {
         let Some(team) = self.membership().ok().filter(|team| is_database(&team.place) && !facts.is_free()) else {
             return chat;
         };
@@ -62,6 +85,7 @@ impl TeamSync<'_> {
             prefix: self.services.ambient.new_run_id().to_string(),
             count: 0,
             away_since: None,
+            agent,
         })
     }
 
@@ -90,6 +114,15 @@ fn budget_stop(budget: &TeamBudget) -> Option<BudgetStop> {
     [cost, tokens].into_iter().flatten().max_by(|one, other| share(one).total_cmp(&share(other)))
 }
 
+/// Returns the most that an agent may take, in tokens or US dollars, under what is `left` of the team's limit: as much as its
+/// `run` still may, or all that is left, and at least `one` request. Without a limit of the team, one request is enough to count.
+fn most_of_agent<T: PartialOrd>(one: T, run: Option<T>, left: Option<T>) -> T {
+    match (left, run) {
+        (Some(_), Some(most)) | (Some(most), None) if most > one => most,
+        _ => one,
+    }
+}
+
 impl BudgetedChat {
     /// Reserves a request, and waits for others where it must. Returns its reservation; `None` if the database cannot be asked
     /// and there is no limit.
@@ -101,15 +134,10 @@ impl BudgetedChat {
         if !self.is_limited && self.away_since.is_some_and(|since| since.elapsed() < AWAY_PAUSE) {
             return Ok(None);
         }
-        let encoding = self.facts.encoding;
-        let input = count_request(request, &|text| tokens::count_tokens(encoding, text) as u64);
-        let usage = Usage { input, output: request.max_output, ..Usage::default() };
+        let (usage, cost) = self.estimate_most(request);
         self.count += 1;
-        let reservation = RequestReservation {
-            name: format!("{}-{}", self.prefix, self.count),
-            cost: self.facts.price.as_ref().map(|price| price.cost(&usage)),
-            tokens: usage.total(),
-        };
+        let reservation =
+            RequestReservation { name: format!("{}-{}", self.prefix, self.count), cost, tokens: usage.total() };
         let give_up = Instant::now() + MAX_AWAY_WAIT;
         let mut is_told = false;
         loop {
@@ -148,6 +176,46 @@ impl BudgetedChat {
             if sleep_unless_cancelled(RESERVE_PAUSE, || watch.is_cancelled().then_some(())).is_some() {
                 return Err(ChatError::cancelled());
             }
+        }
+    }
+
+    /// Returns the most that a request may take: tokens, and US dollars if the price is known.
+    fn estimate_most(&mut self, request: &ChatRequest) -> (Usage, Option<f64>) {
+        let encoding = self.facts.encoding;
+        let input = count_request(request, &|text| tokens::count_tokens(encoding, text) as u64);
+        let usage = Usage { input, output: request.max_output, ..Usage::default() };
+        let cost = self.facts.price.as_ref().map(|price| price.cost(&usage));
+        let Some(limits) = self.agent else { return (usage, cost) };
+        let (left_cost, left_tokens) = match self.read_budget() {
+            Ok(budget) => (
+                budget.day_cost.map(|limit| (limit - budget.cost).max(0.0) * (1.0 - ROUNDING)),
+                budget.day_tokens.map(|limit| limit.saturating_sub(budget.tokens)),
+            ),
+            // To reserve it will fail, too.
+            Err(_) if self.is_limited => (Some(0.0), Some(0)),
+            Err(_) => (None, None),
+        };
+        let tokens = most_of_agent(usage.total(), limits.tokens, left_tokens);
+        let usage = Usage { input: tokens.saturating_sub(usage.output), ..usage };
+        (usage, cost.map(|cost| most_of_agent(cost, limits.cost, left_cost)))
+    }
+
+    fn read_budget(&mut self) -> Result<TeamBudget, DatabaseError> {
+        let read = |database: &Database| database.read_budget(&self.team.project);
+        if let Some(Ok(budget)) = self.database.as_ref().map(read) {
+            return Ok(budget);
+        }
+        let database = connect(&self.team)?;
+        let budget = read(&database);
+        self.database = Some(database);
+        budget
+    }
+
+    /// Lets what an agent has taken count for what it may still take.
+    fn lower_agent_limits(&mut self, cost: f64, tokens: u64) {
+        if let Some(limits) = &mut self.agent {
+            limits.cost = limits.cost.map(|left| (left - cost).max(0.0));
+            limits.tokens = limits.tokens.map(|left| left.saturating_sub(tokens));
         }
     }
 
@@ -195,6 +263,7 @@ impl Chat for BudgetedChat {
                 fill_missing_usage(request, &mut counted, self.facts.encoding);
                 let cost = self.facts.price.as_ref().map_or(0.0, |price| price.cost(&counted.usage));
                 self.settle(&name, cost, counted.usage.total());
+                self.lower_agent_limits(cost, counted.usage.total());
             }
             // The provider may charge for what it has begun: all that was reserved counts as spent.
             Err(error) if error.cancelled || error.class == ErrorClass::Timeout => {
@@ -213,6 +282,20 @@ impl Chat for BudgetedChat {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_reserves_what_its_run_may_take_or_all_that_is_left() {
+        for (title, run, left, expected) in [
+            ("no limit of the team", Some(100), None, 3),
+            ("the run's limit", Some(100), Some(900), 100),
+            ("more than is left, so that it is refused", Some(100), Some(50), 100),
+            ("a run without a limit", None, Some(50), 50),
+            ("the run has taken nearly all", Some(1), Some(50), 3),
+            ("nothing is left", None, Some(0), 3),
+        ] {
+            assert_eq!(most_of_agent(3, run, left), expected, "{title}");
+        }
+    }
 
     #[test]
     fn the_limit_that_is_nearest_to_its_end_is_named() {

@@ -1,6 +1,6 @@
 //! Exchanges records whenever there is something new, on either side, until the process ends.
 
-use std::process::{ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{SyncError, SyncReport, TeamSync};
@@ -19,6 +19,14 @@ const MAX_QUIET: Duration = Duration::from_secs(600);
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 /// Pause between news and the exchange, in which further news may come.
 const NEWS_PAUSE: Duration = Duration::from_millis(300);
+
+/// Process that follows the team until its input is dropped.
+pub struct FollowerProcess {
+    /// Process, which somebody must wait for.
+    pub child: Child,
+    /// Its standard input.
+    pub input: ChildStdin,
+}
 
 impl TeamSync<'_> {
     /// Exchanges records now, and then whenever others have sent something or there is something to send. Calls `report` with
@@ -98,13 +106,12 @@ impl TeamSync<'_> {
         }
     }
 
-    /// Starts a process that follows the team until the returned input is dropped, for a user interface. Returns `None` without
-    /// a team that tells news.
+    /// Starts a process that follows the team, for a user interface. Returns `None` without a team that tells news.
     ///
     /// # Errors
     ///
     /// If the process cannot be started.
-    pub fn start_follower(&self) -> Result<Option<ChildStdin>, RunnerError> {
+    pub fn start_follower(&self) -> Result<Option<FollowerProcess>, RunnerError> {
         if !self.is_live() {
             return Ok(None);
         }
@@ -112,8 +119,7 @@ impl TeamSync<'_> {
         let arguments = ["sync", "--follow", "--until-input-ends"];
         let mut child = process::spawn_detached(repo, paths, &repo.root(), &arguments, Stdio::piped(), FOLLOW_LOG)?;
         let input = child.stdin.take();
-        process::reap(child);
-        Ok(input)
+        Ok(input.map(|input| FollowerProcess { child, input }))
     }
 
     fn has_unsent(&self) -> Result<bool, SyncError> {

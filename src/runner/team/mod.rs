@@ -14,19 +14,22 @@
 mod budget;
 pub(in crate::runner) mod claims;
 mod follow;
+mod log_owner;
 mod own_records;
 mod read_log;
 mod received_records;
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::process::Stdio;
 
+pub use self::follow::FollowerProcess;
 use self::own_records::OwnDecisions;
 use self::received_records::ReceivedRecords;
 use crate::config::SignChoice;
 use crate::domain::text::sanitize_line;
 use crate::domain::{MachineName, TeamPerson, TeamRecord, TriageAction};
-use crate::git::SigningMode;
+use crate::git::{SigningMode, hide_credentials};
 use crate::knowledge::error::KnowledgeError;
 use crate::runner::{RunnerError, Services, process};
 use crate::store::{SetAsideSegment, StoreError, TeamMembership, TeamProgress};
@@ -53,6 +56,14 @@ pub enum SyncError {
     /// Another process exchanges records.
     #[error("another process is exchanging records with the team")]
     Busy,
+    /// Another store has written the log of this machine's name.
+    #[error("the name {machine} is taken in {place}: another machine or clone keeps its records there under this name")]
+    NameTaken {
+        /// Name of the machine.
+        machine: MachineName,
+        /// Remote or database, without credentials.
+        place: String,
+    },
     /// A glob of the settings is wrong.
     #[error("team.exclude of the settings: {0}")]
     Exclude(#[from] ignore::Error),
@@ -65,6 +76,14 @@ pub enum SyncError {
     /// Learned patterns could not be read or written.
     #[error(transparent)]
     Knowledge(#[from] KnowledgeError),
+}
+
+impl SyncError {
+    /// Returns the error of a machine whose name is taken at its place.
+    pub(crate) fn name_taken(team: &TeamMembership) -> Self {
+        let place = hide_credentials(&sanitize_line(&team.place));
+        Self::NameTaken { machine: team.machine.clone(), place }
+    }
 }
 
 /// Number of decisions and reviews.
@@ -117,6 +136,8 @@ pub struct SyncReport {
     pub refused: Vec<String>,
     /// True if the own log had disappeared from its place and was sent again.
     pub restored: bool,
+    /// True if the own log has new records that this store has not made: a copy of it has the same name.
+    pub copied: bool,
 }
 
 impl TeamSync<'_> {
@@ -220,6 +241,10 @@ impl TeamSync<'_> {
         self.write_progress(progress, &mut written)?;
         let logs = backend.list_logs(&team.log)?;
         progress.has_budget = backend.has_budget();
+        let is_first = progress.own_version.is_empty() && progress.own_received.is_empty();
+        if is_first && self.is_log_of_another(&*backend, team, &logs)? {
+            return Err(SyncError::name_taken(team));
+        }
         let decided = own.records.iter().filter_map(|record| match record {
             // Whoever decides with knowledge of both sides ends a dispute; an undo lets the decisions of others stand again.
             TeamRecord::Decision(decision)
@@ -319,8 +344,7 @@ impl TeamSync<'_> {
             let mut lines = encode(&records)?;
             if let Some(log) = present.as_ref().filter(|log| log.version != progress.own_version) {
                 backend.fetch_logs(std::slice::from_ref(log))?;
-                let there = self.lines_at_place(backend, log)?;
-                lines.retain(|line| !there.contains(line));
+                remove_sent_lines(backend, log, &mut lines)?;
             }
             if lines.is_empty() {
                 progress.sent_bytes = end;
@@ -344,15 +368,6 @@ impl TeamSync<'_> {
         }
         let (log, place) = (team.log.clone(), backend.place().to_owned());
         Err(TeamError::Contended { log, place, tries: MAX_APPEND_TRIES }.into())
-    }
-
-    /// Returns the lines of a fetched log. Bad segments count as empty: they are set aside where they are received.
-    fn lines_at_place(&self, backend: &dyn TeamBackend, log: &LogVersion) -> Result<HashSet<String>, SyncError> {
-        let segments = backend.read_segments(log, None)?;
-        let contents = segments.into_iter().filter_map(|segment| segment.content.ok());
-        Ok(contents
-            .flat_map(|bytes| String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect::<Vec<_>>())
-            .collect())
     }
 
     /// Stops using the records of a log: removes what was received from it and reads it no more. Its decisions that stand stay,
@@ -401,6 +416,24 @@ impl TeamSync<'_> {
     fn collect_own(&self, team: &TeamMembership, progress: &TeamProgress) -> Result<OwnDecisions, SyncError> {
         own_records::collect(self.services, team, &self.person(), &self.filter()?, progress)
     }
+}
+
+/// Removes the lines that a fetched log has already. Bad segments count as empty: they are set aside where they are received.
+fn remove_sent_lines(backend: &dyn TeamBackend, log: &LogVersion, lines: &mut Vec<String>) -> Result<(), TeamError> {
+    let mut missing: HashSet<String> = lines.iter().cloned().collect();
+    backend.read_segments(log, None, &mut |segments| {
+        for bytes in segments.into_iter().filter_map(|segment| segment.content.ok()) {
+            for line in String::from_utf8_lossy(&bytes).lines() {
+                missing.remove(line);
+            }
+        }
+        match missing.is_empty() {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    })?;
+    lines.retain(|line| missing.contains(line));
+    Ok(())
 }
 
 /// Returns the lines of records.

@@ -1,7 +1,9 @@
-//! Reads what is new in a log. Segments that cannot be taken are set aside and named; they keep no other one away.
+//! Reads what is new in a log, page by page. Segments that cannot be taken are set aside and named; they keep no other one away.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
+use super::log_owner::OwnRecords;
 use super::received_records::ReceivedRecords;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::config::AcceptedRecords;
@@ -20,12 +22,24 @@ const MAX_SET_ASIDE: usize = 20;
 /// review, and one without end must not make a review the newest for ever.
 const MAX_AHEAD_MS: i64 = 31 * 86_400_000;
 
+/// Size of received records from which on they are taken over before more is read, in bytes. Parsed, they take several times as
+/// much memory.
+const MAX_HELD_BYTES: usize = 64 << 20;
+
 /// Log that is read, with the segments that could not be taken.
 struct LogReader<'a> {
     store: &'a Store,
     log: &'a LogVersion,
     now: Time,
     set_aside: Vec<SetAsideSegment>,
+    /// Records of this store, if it is its own log.
+    own: OwnRecords,
+    /// Hashes of the lines that this exchange has read.
+    read: HashSet<blake3::Hash>,
+    /// Hashes of the lines that earlier exchanges have received; `None` until a line is new.
+    known: Option<HashSet<blake3::Hash>>,
+    /// Number of records that no earlier exchange has received.
+    count: u64,
 }
 
 impl TeamSync<'_> {
@@ -35,35 +49,78 @@ impl TeamSync<'_> {
         backend: &dyn TeamBackend,
         team: &TeamMembership,
         log: &LogVersion,
-        progress: &TeamProgress,
+        progress: &mut TeamProgress,
         received: &mut ReceivedRecords,
         report: &mut SyncReport,
     ) -> Result<(), SyncError> {
-        let store = &self.services.store;
-        let mut reader = LogReader { store, log, now: self.services.ambient.now(), set_aside: Vec::new() };
-        let is_own = log.name == team.log;
-        let found = match reader.read_segments(backend, find_start(team, log, progress))? {
-            Some((signature, segments)) if self.accepts(&mut reader, &signature, team)? => {
-                Some((signature, reader.parse(segments)?))
-            }
-            _ => None,
-        };
+        let mut reader = LogReader::new(&self.services.store, team, log, self.services.ambient.now())?;
+        let signature = self.read_pages(backend, team, &mut reader, progress, received, report)?;
         report.set_aside.append(&mut reader.set_aside);
-        let Some((signature, mut new)) = found else { return Ok(()) };
+        if let Some(signature) = signature {
+            received.logs.push((log.clone(), signature, reader.count));
+        }
+        Ok(())
+    }
+
+    /// Reads the log page by page. Returns who has signed it; `None` if this one log cannot be read or does not count.
+    fn read_pages(
+        &self,
+        backend: &dyn TeamBackend,
+        team: &TeamMembership,
+        reader: &mut LogReader<'_>,
+        progress: &mut TeamProgress,
+        received: &mut ReceivedRecords,
+        report: &mut SyncReport,
+    ) -> Result<Option<LogSignature>, SyncError> {
+        let log = reader.log;
+        let signature = match backend.log_signature(log) {
+            Ok(signature) => signature,
+            Err(error) => return reader.set_log_aside(error).map(|()| None),
+        };
+        if !self.accepts(reader, &signature, team)? {
+            return Ok(None);
+        }
+        let since = find_start(team, log, progress).map(str::to_owned);
+        let mut failed = None;
+        let read = backend.read_segments(log, since.as_deref(), &mut |segments| {
+            failed = self.take_page(segments, team, reader, progress, received, report).err();
+            if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        match (failed, read) {
+            (Some(error), _) => Err(error),
+            (None, Ok(())) => Ok(Some(signature)),
+            (None, Err(error)) => reader.set_log_aside(error).map(|()| None),
+        }
+    }
+
+    /// Appends the new records of a page to `team/received`. They are taken over with those of other pages, as far as that many
+    /// fit into memory.
+    fn take_page(
+        &self,
+        segments: Vec<ReceivedSegment>,
+        team: &TeamMembership,
+        reader: &mut LogReader<'_>,
+        progress: &mut TeamProgress,
+        received: &mut ReceivedRecords,
+        report: &mut SyncReport,
+    ) -> Result<(), SyncError> {
+        let mut new = reader.parse(segments)?;
         report.unknown += new.unknown;
         // A machine that writes a shared log, or that was copied, has no need of its own records.
-        let own: HashSet<String> =
-            if is_own { store.own_team_lines(0)?.0.into_iter().collect() } else { HashSet::new() };
-        new.records.retain(|(record, line)| !progress.forgotten.contains(record.machine()) && !own.contains(line));
-        let before: HashSet<String> = match new.records.is_empty() {
-            true => HashSet::new(),
-            false => store.received_team_lines(&log.name)?.into_iter().collect(),
-        };
-        let mut fresh = Vec::new();
-        let mut count = 0;
+        new.records
+            .retain(|(record, line)| !progress.forgotten.contains(record.machine()) && !reader.own.has_line(line));
+        if new.records.is_empty() {
+            return Ok(());
+        }
+        if reader.log.name == team.log && !team.machine.is_ci() {
+            report.copied |= new.records.iter().any(|(record, line)| !reader.own.has_made(record, line));
+        }
+        let known = reader.load_known()?;
+        let (mut fresh, mut count) = (Vec::new(), 0);
         for (record, line) in new.records {
+            received.bytes += line.len();
             // A known record may not have been taken over, because the process was killed. To do so again changes nothing.
-            if !before.contains(&line) {
+            if !known.contains(&blake3::hash(line.as_bytes())) {
                 fresh.extend_from_slice(line.as_bytes());
                 fresh.push(b'\n');
                 count += 1;
@@ -75,8 +132,11 @@ impl TeamSync<'_> {
                 TeamRecord::Patterns(patterns) => received.patterns.push(patterns.export),
             }
         }
-        store.append_received_team_lines(&log.name, &fresh)?;
-        received.logs.push((log.clone(), signature, count));
+        reader.count += count;
+        self.services.store.append_received_team_lines(&reader.log.name, &fresh)?;
+        if received.bytes >= MAX_HELD_BYTES {
+            self.apply_records(team, received, progress, report)?;
+        }
         Ok(())
     }
 
@@ -112,36 +172,51 @@ fn find_start<'a>(team: &TeamMembership, log: &LogVersion, progress: &'a TeamPro
     (progress.reader == env!("CARGO_PKG_VERSION") && !version.is_empty()).then_some(version)
 }
 
-impl LogReader<'_> {
-    /// Reads the new segments, and who has signed the log; `None` if this one log cannot be read.
-    fn read_segments(
-        &mut self,
-        backend: &dyn TeamBackend,
-        since: Option<&str>,
-    ) -> Result<Option<(LogSignature, Vec<ReceivedSegment>)>, SyncError> {
-        let signature = backend.log_signature(self.log);
-        match signature.and_then(|signature| Ok((signature, backend.read_segments(self.log, since)?))) {
-            Ok(read) => Ok(Some(read)),
-            // The whole place is away.
-            Err(error @ TeamError::Database(_)) => Err(error.into()),
-            // One odd log must not keep the others away.
-            Err(error) => {
-                let version = self.log.version.clone();
-                self.set_aside(&version, b"", &format!("the log cannot be read: {error}"))?;
-                Ok(None)
+impl<'a> LogReader<'a> {
+    fn new(store: &'a Store, team: &TeamMembership, log: &'a LogVersion, now: Time) -> Result<Self, StoreError> {
+        let own = match log.name == team.log {
+            true => OwnRecords::load(store)?,
+            false => OwnRecords::default(),
+        };
+        Ok(Self { store, log, now, set_aside: Vec::new(), own, read: HashSet::new(), known: None, count: 0 })
+    }
+
+    /// Returns the hashes of the lines that earlier exchanges have received of the log.
+    fn load_known(&mut self) -> Result<&HashSet<blake3::Hash>, StoreError> {
+        let known = match self.known.take() {
+            Some(known) => known,
+            None => {
+                let mut known = HashSet::new();
+                self.store.visit_received_team_lines(&self.log.name, |line| {
+                    known.insert(blake3::hash(line.as_bytes()));
+                })?;
+                known
             }
+        };
+        Ok(&*self.known.insert(known))
+    }
+
+    /// Sets this one odd log aside, which must not keep the others away.
+    ///
+    /// # Errors
+    ///
+    /// The error itself if the whole place is away.
+    fn set_log_aside(&mut self, error: TeamError) -> Result<(), SyncError> {
+        if matches!(error, TeamError::Database(_)) {
+            return Err(error.into());
         }
+        let version = self.log.version.clone();
+        Ok(self.set_aside(&version, b"", &format!("the log cannot be read: {error}"))?)
     }
 
     /// Checks segments, and returns their records, each line once.
     fn parse(&mut self, segments: Vec<ReceivedSegment>) -> Result<ParsedSegment, StoreError> {
-        let mut lines: HashSet<String> = HashSet::new();
         let mut new = ParsedSegment::default();
         for ReceivedSegment { name, content } in segments {
             let bytes = match content {
                 Ok(bytes) => bytes,
                 Err(bytes) => {
-                    let reason = format!("it has {bytes} bytes, which is too much for one exchange");
+                    let reason = format!("it has {bytes} bytes, which is more than a segment may have");
                     self.set_aside(&name, b"", &reason)?;
                     continue;
                 }
@@ -154,7 +229,8 @@ impl LogReader<'_> {
                 }
                 Ok(parsed) => {
                     new.unknown += parsed.unknown;
-                    new.records.extend(parsed.records.into_iter().filter(|(_, line)| lines.insert(line.clone())));
+                    let records = parsed.records.into_iter();
+                    new.records.extend(records.filter(|(_, line)| self.read.insert(blake3::hash(line.as_bytes()))));
                 }
                 Err(fault) => self.set_aside(&name, &bytes, &fault.to_string())?,
             }

@@ -28,9 +28,11 @@ const MAX_ATTEMPTS: u32 = 1_000;
 /// Maximum number of reviewers that answered in a run of others.
 const MAX_ANSWERERS: usize = 100;
 
-/// Records that are new here.
+/// Records that are new here and not taken over yet.
 #[derive(Debug, Default)]
 pub struct ReceivedRecords {
+    /// Size of the records in bytes.
+    pub(super) bytes: usize,
     pub(super) reviews: Vec<SharedReview>,
     /// Learned patterns, in the form of an export.
     pub(super) patterns: Vec<serde_json::Value>,
@@ -41,22 +43,15 @@ pub struct ReceivedRecords {
 }
 
 impl TeamSync<'_> {
-    /// Takes over new records: reviews first, because decisions are about their findings.
+    /// Takes over what is left of the new records, and records that the logs were read.
     pub(super) fn apply_received(
         &self,
         team: &TeamMembership,
-        received: ReceivedRecords,
+        mut received: ReceivedRecords,
         progress: &mut TeamProgress,
         report: &mut SyncReport,
     ) -> Result<(), SyncError> {
-        let outputs: Vec<_> = received.reviews.into_iter().map(|review| self.build_output(review)).collect();
-        if Store::leaves_results_unsynced(outputs.len()) {
-            progress.has_unsynced_results = true;
-            self.services.store.write_team_progress(progress)?;
-        }
-        self.services.store.import_team_runs(outputs)?;
-        self.take_patterns(&received.patterns);
-        report.applied = self.apply_decisions(team, &received.decided, progress)?;
+        self.apply_records(team, &mut received, progress, report)?;
         let now = self.services.ambient.now();
         progress.reader = env!("CARGO_PKG_VERSION").to_owned();
         for (log, signature, count) in received.logs {
@@ -81,6 +76,27 @@ impl TeamSync<'_> {
         Ok(())
     }
 
+    /// Takes over new records, and leaves none of them: reviews first, because decisions are about their findings.
+    pub(super) fn apply_records(
+        &self,
+        team: &TeamMembership,
+        received: &mut ReceivedRecords,
+        progress: &mut TeamProgress,
+        report: &mut SyncReport,
+    ) -> Result<(), SyncError> {
+        received.bytes = 0;
+        let reviews = std::mem::take(&mut received.reviews);
+        let outputs: Vec<_> = reviews.into_iter().map(|review| self.build_output(review)).collect();
+        if Store::leaves_results_unsynced(outputs.len()) {
+            progress.has_unsynced_results = true;
+            self.services.store.write_team_progress(progress)?;
+        }
+        self.services.store.import_team_runs(outputs)?;
+        self.take_patterns(&std::mem::take(&mut received.patterns));
+        report.applied += self.apply_decisions(team, &std::mem::take(&mut received.decided), progress)?;
+        Ok(())
+    }
+
     /// Writes the results again that the last exchange has received, and that were lost because the machine went down.
     pub(super) fn restore_results(&self, progress: &mut TeamProgress) -> Result<(), SyncError> {
         let store = &self.services.store;
@@ -88,13 +104,13 @@ impl TeamSync<'_> {
         let mut outputs = Vec::new();
         if !lost.is_empty() {
             for log in store.received_team_logs()? {
-                for line in store.received_team_lines(&log)? {
-                    if let Ok(TeamRecord::Review(review)) = serde_json::from_str(&line)
+                store.visit_received_team_lines(&log, |line| {
+                    if let Ok(TeamRecord::Review(review)) = serde_json::from_str(line)
                         && lost.contains(&review.run.run_id)
                     {
                         outputs.push(self.build_output(*review));
                     }
-                }
+                })?;
             }
         }
         store.import_team_runs(outputs)?;
@@ -208,13 +224,10 @@ impl TeamSync<'_> {
         forgotten: &[MachineName],
     ) -> Result<Vec<SharedDecision>, SyncError> {
         let store = &self.services.store;
-        let mut lines = store.own_team_lines(0)?.0;
-        for log in store.received_team_logs()? {
-            lines.extend(store.received_team_lines(&log)?);
-        }
         let mut decisions: BTreeMap<DecisionId, SharedDecision> = BTreeMap::new();
-        for line in lines.iter().filter(|line| line.contains("\"decision\"")) {
-            if let Ok(TeamRecord::Decision(decision)) = serde_json::from_str::<TeamRecord>(line)
+        let mut take_line = |line: &str| {
+            if line.contains("\"decision\"")
+                && let Ok(TeamRecord::Decision(decision)) = serde_json::from_str::<TeamRecord>(line)
                 && findings.contains(&decision.finding_id)
                 && !forgotten.contains(&decision.id.machine)
             {
@@ -224,6 +237,10 @@ impl TeamSync<'_> {
                     *kept = decision;
                 }
             }
+        };
+        store.own_team_lines(0)?.0.iter().for_each(|line| take_line(line));
+        for log in store.received_team_logs()? {
+            store.visit_received_team_lines(&log, &mut take_line)?;
         }
         Ok(decisions.into_values().collect())
     }

@@ -199,15 +199,17 @@ impl RunWorker<'_> {
         let machine = reviewed.as_ref().and_then(|run| run.team.as_ref()).map(|origin| origin.machine.to_string());
         let by = machine.unwrap_or_else(|| "this machine".to_owned());
         let note = format!("{by} has reviewed exactly the same as {answer}");
-        self.record = services.store.with_lock_as(|locked| -> Result<_, RunnerError> {
+        let (ended, adopted) = services.store.with_lock_as(|locked| -> Result<_, RunnerError> {
             let ended = locked.update_run(&own.run_id, now, |run| {
                 run.ending.cancel_reason = Some(CancelReason::Duplicate);
                 run.ending.cancel_note.clone_from(&note);
                 run.links.reused_from = Some(answer.clone());
                 run.links.superseded_by = Some(answer.clone());
             })?;
-            if own.links.member_of.is_none() {
-                locked.annotate_run(answer, |run| {
+            // The panel of a member adopts the result.
+            let adopted = match own.links.member_of {
+                Some(_) => None,
+                None => Some(locked.annotate_run(answer, |run| {
                     run.subject.epoch = run.subject.epoch.max(own.subject.epoch);
                     run.subject.triage_bytes = own.subject.triage_bytes;
                     if run.team.is_some() && run.subject.worktree.is_empty() {
@@ -221,10 +223,14 @@ impl RunWorker<'_> {
                     run.reuse.last_at = Some(now);
                     run.reuse.last_reason = format!("{} was asked for the same here", own.run_id);
                     run.reuse.last_head.clone_from(&own.subject.head_commit);
-                })?;
-            }
-            Ok(ended)
+                })?),
+            };
+            Ok((ended, adopted))
         })?;
+        self.record = ended;
+        if let Some(adopted) = &adopted {
+            services.findings().settle_adopted_result(&own, adopted);
+        }
         self.buffer.push(RunEvent::Note { text: note });
         self.flush()
     }

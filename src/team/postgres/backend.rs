@@ -10,13 +10,11 @@ use super::address::DatabaseAddress;
 use super::connection::{Database, DatabaseError};
 use crate::domain::MachineName;
 use crate::git::LogSignature;
-use crate::team::backend::{AppendOutcome, LogVersion, ReceivedSegment, TeamBackend, TeamError};
+use crate::team::backend::{AppendOutcome, LogVersion, PageReceiver, ReceivedSegment, TeamBackend, TeamError};
 use crate::team::segment::MAX_SEGMENT_BYTES;
 
 /// Size of the segments that one call sends or reads at most, in bytes, unless one segment is larger.
 const MAX_CALL_BYTES: usize = 2 * MAX_SEGMENT_BYTES;
-/// Maximum size of what one exchange reads of a log, in bytes.
-const MAX_READ_BYTES: u64 = 256 << 20;
 /// Maximum number of segments that one call reads.
 const MAX_CALL_SEGMENTS: i64 = 500;
 
@@ -115,15 +113,18 @@ impl TeamBackend for PostgresBackend {
         Ok(())
     }
 
-    fn read_segments(&self, log: &LogVersion, since: Option<&str>) -> Result<Vec<ReceivedSegment>, TeamError> {
+    fn read_segments(
+        &self,
+        log: &LogVersion,
+        since: Option<&str>,
+        take: &mut PageReceiver<'_>,
+    ) -> Result<(), TeamError> {
         let database = self.database()?;
         let (last, _) = read_version(Some(&log.version));
         let mut number = match since {
             Some(since) if self.has_version(log, since)? => read_version(Some(since)).0,
             _ => 0,
         };
-        let mut left = MAX_READ_BYTES;
-        let mut segments = Vec::new();
         // The sizes first: only what fits is brought here.
         let sql = "SELECT s.number, s.size, CASE WHEN s.size <= $5 AND s.sum <= $6 THEN s.content END FROM (
                 SELECT number, content, octet_length(content) AS size,
@@ -146,26 +147,25 @@ impl TeamBackend for PostgresBackend {
                     (&MAX_CALL_SEGMENTS, Type::INT8),
                 ],
             )?;
-            let before = number;
+            let mut page = Vec::new();
             for row in rows {
                 let (size, content) = (row.get::<_, i32>(1), row.get::<_, Option<&[u8]>>(2));
                 let size = u64::try_from(size).unwrap_or(u64::MAX);
-                let is_readable = size <= MAX_SEGMENT_BYTES as u64 && size <= left;
                 let content = match content {
-                    Some(bytes) if is_readable => Ok(bytes.to_vec()),
+                    Some(bytes) => Ok(bytes.to_vec()),
                     // It did not fit into this call.
-                    None if is_readable => break,
-                    _ => Err(size),
+                    None if size <= MAX_SEGMENT_BYTES as u64 => break,
+                    None => Err(size),
                 };
-                left = left.saturating_sub(content.as_ref().map_or(0, |bytes| bytes.len() as u64));
                 number = row.get(0);
-                segments.push(ReceivedSegment { name: number.to_string(), content });
+                page.push(ReceivedSegment { name: number.to_string(), content });
             }
-            if number == before {
+            // Without a row, the rest of the log has disappeared.
+            if page.is_empty() || take(page).is_break() {
                 break;
             }
         }
-        Ok(segments)
+        Ok(())
     }
 
     fn has_version(&self, log: &LogVersion, version: &str) -> Result<bool, TeamError> {

@@ -76,8 +76,9 @@ fn collect_facts(app: &App) -> Vec<(Cow<'_, str>, Role)> {
 /// screen has nothing to draw.
 fn team_label(app: &App) -> Option<(Cow<'static, str>, Role)> {
     let team = app.store.team.as_ref()?;
+    let is_offline = team.has_failed || app.store.has_lost_team;
     let number = |count: usize| text::format_thousands(count as u64);
-    Some(match (team.has_failed, team.to_send, team.synced_at) {
+    Some(match (is_offline, team.to_send, team.synced_at) {
         _ if !team.disputed.is_empty() => (format!("{} disputed", number(team.disputed.len())).into(), Role::Warn),
         (true, 0, _) => ("team offline".into(), Role::Warn),
         (true, waiting, _) => (format!("team offline, {} to send", number(waiting)).into(), Role::Warn),

@@ -33,6 +33,17 @@ fn the_header_says_what_waits_what_failed_and_about_what_people_disagree() {
 }
 
 #[test]
+fn the_header_says_that_the_team_is_away_until_its_news_come_again() {
+    let mut app = showing(160, 48, view());
+    send(&mut app, status(false, 0, &[]));
+    for (is_running, expected) in [(false, "team offline"), (true, "synced 11:59")] {
+        send(&mut app, AppMessage::TeamFollowed(is_running));
+        let header = screen(&app).lines().next().unwrap_or_default().to_owned();
+        assert!(header.contains(expected), "{expected} in {header}");
+    }
+}
+
+#[test]
 fn disputed_findings_are_marked_and_a_filter_lists_them() {
     let mut app = showing(160, 48, view());
     send(&mut app, status(false, 0, &[2]));

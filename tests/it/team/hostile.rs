@@ -7,13 +7,20 @@ use crate::env::{DONE, TestEnvironment, run};
 
 /// Puts segments into a log of the remote, as whoever may push can.
 pub fn push_log(by: &TestEnvironment, log: &str, segments: &[(&str, String)]) {
-    let mut tree = String::new();
-    for (name, content) in segments {
-        let file = by.write("segment.tmp", content);
-        let blob = by.git(&["hash-object", "-w", file.to_str().expect("text")]);
-        tree.push_str(&format!("100644 blob {}\t{name}\n", blob.trim()));
-        std::fs::remove_file(file).expect("a file");
-    }
+    let entries = segments.iter().map(|(name, content)| format!("100644 blob {}\t{name}\n", store_blob(by, content)));
+    push_tree(by, log, &entries.collect::<String>());
+}
+
+/// Stores a content in the repository, and returns its id.
+pub fn store_blob(by: &TestEnvironment, content: &str) -> String {
+    let file = by.write("segment.tmp", content);
+    let blob = by.git(&["hash-object", "-w", file.to_str().expect("text")]);
+    std::fs::remove_file(file).expect("a file");
+    blob.trim().to_owned()
+}
+
+/// Puts a tree, given as `git mktree` reads it, into a log of the remote.
+pub fn push_tree(by: &TestEnvironment, log: &str, tree: &str) {
     let list = by.write("tree.tmp", tree);
     let made = by
         .command("git")

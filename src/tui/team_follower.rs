@@ -1,0 +1,246 @@
+//! Keeps a process running that follows the team while the cockpit is open.
+//!
+//! A process that has ended is started again after a pause, and the pauses grow. Nothing else is waited for, so an idle cockpit
+//! has no timer.
+
+use std::process::{Child, ChildStdin};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::effects::spawn_worker;
+use super::event_source::MessageSender;
+use super::message::AppMessage;
+use crate::runner::{FollowerProcess, Services};
+
+/// First and longest pause before a process that has ended is started again.
+const RESTART_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// Handle of the process, which ends when the handle is dropped.
+pub(super) struct TeamFollower {
+    input: Arc<Mutex<FollowerInput>>,
+    /// Ends the pause before the next start when it is dropped.
+    _stop: Sender<()>,
+}
+
+/// Standard input of the process, which ends with it.
+#[derive(Default)]
+struct FollowerInput {
+    pipe: Option<ChildStdin>,
+    /// True if nobody needs the process any more.
+    is_closed: bool,
+}
+
+/// Outcome of an attempt to start the process.
+enum FollowerStart {
+    Running,
+    Failed,
+    /// There is no team that tells news.
+    NotNeeded,
+}
+
+/// Processes, time and cockpit, as [`keep_running`] needs them.
+trait FollowerHost {
+    fn now(&self) -> Instant;
+
+    fn start(&mut self) -> FollowerStart;
+
+    fn wait_for_end(&mut self);
+
+    /// Waits. Returns false if nobody needs the process any more.
+    fn pause(&mut self, length: Duration) -> bool;
+
+    /// Tells the cockpit whether the process runs.
+    fn tell(&mut self, is_running: bool);
+}
+
+/// Starts the process, and starts it again whenever it has ended, until nobody needs it.
+fn keep_running(host: &mut impl FollowerHost) {
+    let mut pause = RESTART_PAUSES.0;
+    loop {
+        let began = host.now();
+        let start = host.start();
+        host.tell(!matches!(start, FollowerStart::Failed));
+        match start {
+            FollowerStart::NotNeeded => return,
+            FollowerStart::Failed => {}
+            FollowerStart::Running => {
+                host.wait_for_end();
+                host.tell(false);
+            }
+        }
+        // A process that ran for a time did not fail at its start.
+        if host.now().saturating_duration_since(began) >= RESTART_PAUSES.1 {
+            pause = RESTART_PAUSES.0;
+        }
+        if !host.pause(pause) {
+            return;
+        }
+        pause = (pause * 2).min(RESTART_PAUSES.1);
+    }
+}
+
+/// Real processes, on a thread of the cockpit.
+struct CockpitHost {
+    services: Services,
+    messages: MessageSender,
+    input: Arc<Mutex<FollowerInput>>,
+    stopped: Receiver<()>,
+    child: Option<Child>,
+    /// What the cockpit was told last.
+    is_running: bool,
+}
+
+impl TeamFollower {
+    /// Starts the thread, which starts the process.
+    pub(super) fn start(services: Services, messages: MessageSender) -> Self {
+        let input = Arc::new(Mutex::new(FollowerInput::default()));
+        let (stop, stopped) = channel();
+        let mut host = CockpitHost {
+            services,
+            messages: messages.clone(),
+            input: Arc::clone(&input),
+            stopped,
+            child: None,
+            is_running: true,
+        };
+        spawn_worker("team", messages, move || keep_running(&mut host));
+        Self { input, _stop: stop }
+    }
+}
+
+impl Drop for TeamFollower {
+    fn drop(&mut self) {
+        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        input.is_closed = true;
+        drop(input.pipe.take());
+    }
+}
+
+impl FollowerHost for CockpitHost {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    fn start(&mut self) -> FollowerStart {
+        match self.services.team().start_follower() {
+            Ok(None) => FollowerStart::NotNeeded,
+            Ok(Some(FollowerProcess { child, input: pipe })) => {
+                let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+                // If the cockpit has ended meanwhile, the process ends, because its input is dropped.
+                let pipe = if input.is_closed { None } else { Some(pipe) };
+                input.pipe = pipe;
+                self.child = Some(child);
+                FollowerStart::Running
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the team is not followed");
+                FollowerStart::Failed
+            }
+        }
+    }
+
+    fn wait_for_end(&mut self) {
+        if let Some(Err(error)) = self.child.take().map(|mut child| child.wait()) {
+            tracing::warn!(%error, "the end of the process that follows the team is not seen");
+        }
+    }
+
+    fn pause(&mut self, length: Duration) -> bool {
+        matches!(self.stopped.recv_timeout(length), Err(RecvTimeoutError::Timeout))
+    }
+
+    fn tell(&mut self, is_running: bool) {
+        if self.is_running != is_running {
+            self.is_running = is_running;
+            // If the cockpit has ended, nobody listens.
+            let _ = self.messages.send(AppMessage::TeamFollowed(is_running));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Processes that last as long as a script says, in a time that passes only by it.
+    struct ScriptedHost {
+        now: Instant,
+        /// Seconds that each process lasts; `None` for one that cannot be started. Behind the last one, there is no team.
+        script: Vec<Option<u64>>,
+        starts: usize,
+        /// Pause at which the cockpit ends.
+        end: usize,
+        /// Seconds of each pause.
+        pauses: Vec<u64>,
+        told: Vec<bool>,
+    }
+
+    impl FollowerHost for ScriptedHost {
+        fn now(&self) -> Instant {
+            self.now
+        }
+
+        fn start(&mut self) -> FollowerStart {
+            self.starts += 1;
+            match self.script.get(self.starts - 1) {
+                Some(Some(_)) => FollowerStart::Running,
+                Some(None) => FollowerStart::Failed,
+                None => FollowerStart::NotNeeded,
+            }
+        }
+
+        fn wait_for_end(&mut self) {
+            self.now += Duration::from_secs(self.script[self.starts - 1].expect("a process"));
+        }
+
+        fn pause(&mut self, length: Duration) -> bool {
+            self.now += length;
+            self.pauses.push(length.as_secs());
+            self.pauses.len() < self.end
+        }
+
+        fn tell(&mut self, is_running: bool) {
+            if self.told.last() != Some(&is_running) {
+                self.told.push(is_running);
+            }
+        }
+    }
+
+    #[test]
+    fn a_process_that_ends_is_started_again_after_growing_pauses() {
+        let table: [(&str, &[Option<u64>], &[u64]); 4] = [
+            ("no team", &[], &[]),
+            ("it ends at once", &[Some(0); 9], &[1, 2, 4, 8, 16, 32, 60, 60, 60]),
+            ("it cannot be started", &[None, None, Some(1)], &[1, 2, 4]),
+            ("it ran for a time", &[Some(0), Some(0), Some(3600), Some(0)], &[1, 2, 1, 2]),
+        ];
+        for (title, script, expected) in table {
+            let mut host = ScriptedHost {
+                now: Instant::now(),
+                script: script.to_vec(),
+                starts: 0,
+                end: usize::MAX,
+                pauses: Vec::new(),
+                told: Vec::new(),
+            };
+            keep_running(&mut host);
+            assert_eq!((host.pauses.as_slice(), host.starts), (expected, script.len() + 1), "{title}");
+            assert_eq!(host.told.last(), Some(&true), "{title}: without a team, nothing is lost");
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_cockpit_ends_the_pauses() {
+        let mut host = ScriptedHost {
+            now: Instant::now(),
+            script: vec![Some(5), Some(5), Some(5)],
+            starts: 0,
+            end: 2,
+            pauses: Vec::new(),
+            told: Vec::new(),
+        };
+        keep_running(&mut host);
+        assert_eq!((host.starts, host.told), (2, vec![true, false, true, false]));
+    }
+}
