@@ -64,6 +64,7 @@ pub(super) struct PackedRun {
     member_of: u32,
     diff_fingerprint: TextSpan,
     snapshot_commit: TextSpan,
+    members: TextSpan,
     pub(super) status: u8,
     /// 1 when the run has ended and the table contains its final findings.
     pub(super) settled: u8,
@@ -355,6 +356,7 @@ impl StoreTables {
             member_of: text.intern(row.member_of),
             diff_fingerprint: text.replace(old.diff_fingerprint, row.diff_fingerprint),
             snapshot_commit: text.replace(old.snapshot_commit, row.snapshot_commit),
+            members: text.replace(old.members, row.members),
         };
         self.write_run(known, column)
     }
@@ -544,6 +546,7 @@ impl StoreTables {
             resumed_from: text.get_interned(column.resumed_from),
             reuse_count: column.reuse_count,
             member_of: text.get_interned(column.member_of),
+            members: text.get(column.members),
         }
     }
 

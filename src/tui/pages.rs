@@ -3,6 +3,7 @@
 mod context;
 mod journal_entry;
 mod ledger;
+mod members;
 mod questions;
 mod run;
 mod turns;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Cursor;
 use crate::config::RunOrder;
-use crate::domain::text;
+use crate::domain::{RequestDecision, text};
 use crate::tui::run_label::RunSubjects;
 
 /// Reason why a run stands below another one.
@@ -62,8 +62,11 @@ impl FoldedRuns {
 pub struct RunEntry {
     /// Index of the run in [`crate::store::StoreView`].
     pub index: u32,
-    /// The run was replaced and is listed below its replacement.
+    /// The run is listed below another one: its replacement, or the panel whose member it is.
     pub nested: bool,
+    /// The decision about the request of the panel above, if the run answers for a member of it. A run that several panels
+    /// share is listed below each of them.
+    pub member: Option<RequestDecision>,
     /// Runs that are folded away below this run. They have a line of their own.
     pub folded: FoldedRuns,
     /// The run replaced others, which are shown below it.
@@ -204,6 +207,7 @@ mod tests {
         let entry = |count: &u32| RunEntry {
             index: 0,
             nested: false,
+            member: None,
             folded: FoldedRuns([*count, 0, 0, 0, 0, 0]),
             unfolded: false,
             heads_branch: false,

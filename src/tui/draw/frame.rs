@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use super::super::app::{App, ContextListing, NoticeLevel, Pane, PendingCountKind};
 use super::super::bars::{self, FooterKey};
 use super::super::diff;
-use super::super::doc;
+use super::super::doc::{self, FoldKey};
 use super::super::keymap::{Action, KeyContext};
 use super::super::layout::{MIN_SCREEN_SIZE, PaneArea, ScreenLayout};
 use super::super::message::DetailSubject;
@@ -170,7 +170,17 @@ pub fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static s
         KeyContext::Detail if !app.detail.doc.folds.is_empty() => {
             let chosen = update::chosen_fold(app).and_then(|at| app.detail.doc.folds.get(at));
             let open = chosen.is_some_and(|fold| app.detail.open_folds.contains(&fold.key));
-            let first = (A::Open, if open { "fold" } else { "unfold" });
+            let leads_elsewhere = chosen.is_some_and(|fold| matches!(fold.key, FoldKey::Member(_)));
+            let first = (
+                A::Open,
+                if leads_elsewhere {
+                    "open"
+                } else if open {
+                    "fold"
+                } else {
+                    "unfold"
+                },
+            );
             let last = [A::NextTab, A::Zoom, A::Search, A::Back, A::Help].map(|action| (action, action.footer_label()));
             return std::iter::once(first).chain(pause_action(app)).chain(last).collect();
         }

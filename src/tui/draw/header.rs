@@ -220,6 +220,7 @@ pub(super) fn describe_state(app: &App) -> (&'static str, String, Role) {
 fn describe_progress(app: &App, run: &RunRow<'_>) -> String {
     let dot = app.display.glyphs.dot;
     match run.status {
+        RunStatus::Pending if run.is_panel() => format!("{} members", app.sum_panel(run).describe_done()),
         RunStatus::Pending => format!("waiting for a worker {dot} {}", app.format_age_of(run.created_ms)),
         // Left-out files count as files, but their hunks are not counted.
         RunStatus::Reviewing if run.hunks_total > 0 => format!(

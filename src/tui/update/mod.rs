@@ -47,7 +47,7 @@ use super::pages;
 use super::theme::{Background, ThemeName};
 use super::views::fix::FixIndex;
 use super::views::{self, ViewChange, fix, prompt};
-use crate::domain::{RunId, text};
+use crate::domain::{RunId, Usage, text};
 use crate::runner::{BUILTIN_REVIEWER, OpeningOutcome, ReviewerTerms, UnreviewedChange};
 use crate::store::Heartbeat;
 
@@ -427,16 +427,24 @@ fn show_loaded_page(app: &mut App, subject: DetailSubject, tab: Tab, mut loaded:
 
 /// Applies heartbeats; rebuilds the page of a working run if its usage changed.
 fn apply_pulses(app: &mut App, pulses: Vec<(String, Heartbeat)>, commands: &mut Vec<AppCommand>) {
-    let spent = |app: &App| match (&app.detail.subject, app.detail.tab) {
-        (DetailSubject::Run(run), Tab::Page) => app.pulse(run).map(|pulse| (pulse.tokens, pulse.cost.to_bits())),
-        _ => None,
-    };
-    let before = spent(app);
+    let before = list_shown_usage(app);
     app.store.pulses = pulses;
-    if spent(app) != before {
+    if list_shown_usage(app) != before {
         rebuild_page(app);
     }
     views::apply_change(app, &ViewChange::PulsesRead, commands);
+}
+
+/// Lists turn, tokens and cost of the working runs whose usage the page shows: the run itself, and the members of a panel.
+fn list_shown_usage(app: &App) -> Vec<(u32, Usage, u64)> {
+    let Some(run) = app.subject_run().filter(|_| matches!(app.detail.tab, Tab::Page | Tab::Turns)) else {
+        return Vec::new();
+    };
+    // Turns are read again when the journal grows.
+    let own = Some(run.id).filter(|_| app.detail.tab == Tab::Page);
+    let runs = own.into_iter().chain(run.panel_members().map(|(member, _)| member));
+    let pulses = runs.filter_map(|run| app.pulse(run));
+    pulses.map(|pulse| (pulse.turn, pulse.tokens, pulse.cost.to_bits())).collect()
 }
 
 /// Rebuilds the page from the loaded data.
