@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
-use crate::domain::{RunRecord, RunStatus, Time, Usage};
-use crate::store::{Heartbeat, HeartbeatState, RunRow, StoreView, StoreViewBuilder};
+use crate::domain::{Priority, RunRecord, RunStatus, Time, Usage};
+use crate::store::{FindingRow, Heartbeat, HeartbeatState, RunRow, StoreView, StoreViewBuilder};
 use crate::tui::app::{App, Pane, RunSubject};
 use crate::tui::glyphs;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
@@ -288,5 +288,70 @@ fn every_size_shows_panels_and_the_names_of_their_members_are_data() {
                 app.display.glyphs = glyphs::UNICODE;
             }
         }
+    }
+}
+
+/// Builds a view of a panel with two members and their urgent findings: reviewer and line of each.
+fn reporting(panel: RunStatus, [gpt, gemini]: [RunRow<'_>; 2], found: &[(&str, u32)]) -> Arc<StoreView> {
+    let ids = [PANEL, GPT, GEMINI].map(run_id);
+    let members = ids[1..].join(" ");
+    let mut builder = StoreViewBuilder::default();
+    let all = u32::try_from(found.len()).unwrap_or(0);
+    let counts = if panel.is_terminal() { [all, 0, 0, 0] } else { [0; 4] };
+    builder.run(RunRow { status: panel, reviewer: "panel:two", members: &members, counts, ..run_row(&ids[0]) });
+    for (row, id, reviewer) in [(gpt, &ids[1], "gpt"), (gemini, &ids[2], "gemini")] {
+        let own = found.iter().filter(|(name, _)| *name == reviewer).count() as u32;
+        builder.run(RunRow { id, reviewer, member_of: &ids[0], counts: [own, 0, 0, 0], ..row });
+    }
+    let (old, id) = (run_id(1), finding_id(99));
+    builder.run(run_row(&old));
+    for (number, (reviewer, line)) in (1..).zip(found) {
+        let (id, run) = (finding_id(number), if *reviewer == "gpt" { &ids[1] } else { &ids[2] });
+        let row = finding_row(&id, run);
+        builder.finding(FindingRow { priority: Priority::P0, line_start: *line, line_end: *line, ..row });
+    }
+    builder.finding(FindingRow { path: "src/old.rs", ..finding_row(&id, &old) });
+    complete(builder)
+}
+
+#[test]
+fn a_panel_is_announced_once_and_its_members_only_when_something_is_wrong_or_urgent() {
+    let working = RunRow { status: RunStatus::Reviewing, ..run_row("") };
+    let done = RunRow { status: RunStatus::Completed, ..working };
+    let failed = RunRow { status: RunStatus::Failed, error_class: "rate_limit", ..working };
+    let stopped = RunRow { status: RunStatus::Cancelled, cancel_reason: "budget_exhausted", ..working };
+    let superseded = RunRow { status: RunStatus::Superseded, ..working };
+    use RunStatus::{Completed, Pending};
+    for (panel, members, found, expected) in [
+        (Pending, [working, working], &[][..], &[][..]),
+        (Pending, [done, working], &[], &[]),
+        (Pending, [superseded, done], &[], &[]),
+        (Completed, [done, done], &[], &["panel:two reviewed worktree: nothing found"]),
+        (Completed, [done, done], &[("gpt", 9)], &["panel:two reviewed worktree: 1 finding, 1 P0"]),
+        (Pending, [failed, working], &[], &["gpt failed to review worktree: rate limit"]),
+        (Pending, [working, stopped], &[], &["gemini reached the budget of worktree: nothing found"]),
+        (Pending, [working, working], &[("gpt", 9)], &["gpt found 1 finding, 1 P0 in worktree"]),
+        (Pending, [done, working], &[("gpt", 9)], &["gpt found 1 finding, 1 P0 in worktree"]),
+        // One problem of two members is one piece of news.
+        (Pending, [working, done], &[("gpt", 9), ("gemini", 9)], &["gpt found 1 finding, 1 P0 in worktree"]),
+        (
+            Pending,
+            [working, working],
+            &[("gpt", 9), ("gemini", 90)],
+            &["gpt found 1 finding, 1 P0 in worktree", "gemini found 1 finding, 1 P0 in worktree"],
+        ),
+    ] {
+        let mut app = showing(160, 48, reporting(Pending, [working, working], &[]));
+        app.notice = None;
+        let view = reporting(panel, members, found);
+        let commands = send(&mut app, AppMessage::StoreRead { view, written: 0 });
+        let told: Vec<String> = commands
+            .into_iter()
+            .filter_map(|command| match command {
+                AppCommand::Notify(text) => Some(text),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(told, expected, "{panel} {members:?} {found:?}");
     }
 }
