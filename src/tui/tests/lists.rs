@@ -481,3 +481,38 @@ fn rows_have_place_and_symbol_at_every_size_and_two_lines_if_wanted() {
     assert!(below.contains("unused parameter"), "{shown}");
     assert_eq!(app.finding_by_id(&finding_id(3)).map(|row| app.current_status(&row)), Some(FindingStatus::Open));
 }
+
+#[test]
+fn the_names_of_the_columns_stand_above_the_numbers_of_the_files() {
+    let file = |path: &str, counts, state| FileListRow { path: path.to_owned(), counts, state, is_viewed: false };
+    let found = || {
+        vec![
+            file("src/config.rs", [1, 0, 0, 0], FileListState::Covered),
+            file("src/mail.rs", [0; 4], FileListState::Covered),
+            file("Cargo.lock", [0; 4], FileListState::LeftOut("lock file")),
+        ]
+    };
+    let clean = || vec![file("src/mail.rs", [0; 4], FileListState::Covered)];
+    let title = |(columns, rows): (u16, u16), scope: &str, files: Vec<FileListRow>| {
+        let run = run_id(1);
+        let mut builder = StoreViewBuilder::default();
+        builder.run(RunRow { scope, ..run_row(&run) });
+        let mut app = showing(columns, rows, complete(builder));
+        send(&mut app, AppMessage::Files { run: run.clone(), files: Some(files) });
+        let shown = screen(&app);
+        let line = shown.lines().find(|line| line.contains("3 Files")).unwrap_or_else(|| panic!("{shown}"));
+        let title = line.split('│').next().unwrap_or(line).replace('─', " ");
+        title.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let long = "range:feature/exchange-between-machines..feature/a-database-for-teams";
+    for (size, scope, files, expected) in [
+        ((200, 60), "worktree", found(), "3 Files of worktree 1 with findings, 1 clean, 1 left out p0 p1 p2 p3"),
+        ((160, 48), "worktree", found(), "3 Files of worktree 1 with findings, 1 clean p0 p1 p2 p3"),
+        ((120, 30), "worktree", found(), "3 Files of worktree p0 p1 p2 p3"),
+        ((120, 30), "range:HEAD~3..HEAD", found(), "3 Files of HEAD~3..HEAD p0 p1 p2 p3"),
+        ((120, 30), long, found(), "3 Files of feature/exchange-betwee… p0 p1 p2 p3"),
+        ((160, 48), "worktree", clean(), "3 Files of worktree 1 clean"),
+    ] {
+        assert_eq!(title(size, scope, files), expected, "{size:?} {scope}");
+    }
+}
