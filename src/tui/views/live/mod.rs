@@ -223,6 +223,11 @@ impl LiveView {
         app.store.view.run_index(&self.run).map(|index| app.store.view.run(index))
     }
 
+    /// Returns true if the view shows what this run does: its own run, or a member of its panel.
+    pub fn shows_run(&self, run: &RunRow<'_>) -> bool {
+        self.run == run.id || self.run == run.member_of
+    }
+
     fn is_panel(&self, app: &App) -> bool {
         self.row(app).is_some_and(|run| run.is_panel())
     }
