@@ -190,7 +190,12 @@ fn describe_run(app: &App, run: &RunRow<'_>, entry: &RunEntry) -> String {
         (None, None) => String::new(),
     };
     let created = app.format_date_or_time(run.created_ms);
-    format!("{state}{progress}, {} by {}, {created}, {}{folded}", run.scope, run.reviewer, describe_counts(counts))
+    format!(
+        "{state}{progress}, {} by {}, {created}, {}{folded}",
+        app.name_run(run),
+        run.reviewer,
+        describe_counts(counts)
+    )
 }
 
 fn describe_file(file: &FileListRow) -> String {

@@ -53,7 +53,7 @@ fn render_run_status(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
             .with_span(role, " ")
             .with_span(role, word)
             .with_span(Role::Faint, "  ")
-            .with_span(Role::Strong, &run.subject.scope.to_string()),
+            .with_span(Role::Strong, &app.name_record(run)),
     );
     if !run.outcome.summary.is_empty() {
         doc.push_blank();
@@ -356,7 +356,7 @@ pub fn render_file(app: &App, page: &FilePage, width: usize, doc: &mut Doc) {
     }
     let state = match &page.left_out {
         Some(reason) => format!("not reviewed: {reason}"),
-        None => format!("{} reviewed in {}", text::format_count(page.hunks, "hunk"), page.run.subject.scope),
+        None => format!("{} reviewed in {}", text::format_count(page.hunks, "hunk"), app.name_record(&page.run)),
     };
     doc.push_paragraph(Role::Muted, &state, width);
     if page.findings.is_empty() && page.left_out.is_none() {

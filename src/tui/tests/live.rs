@@ -358,7 +358,7 @@ fn the_keys_of_a_run_work_and_a_finding_leads_to_its_run() {
     let commands = press(&mut app, "p");
     assert!(matches!(commands.as_slice(), [AppCommand::Pause(_)]), "{commands:?}");
     press(&mut app, "C");
-    assert!(screen(&app).contains("Cancel the review of range:HEAD~3..HEAD?"), "{}", screen(&app));
+    assert!(screen(&app).contains("Cancel the review of HEAD~3..HEAD?"), "{}", screen(&app));
     let commands = press(&mut app, "y");
     assert!(matches!(commands.as_slice(), [AppCommand::Cancel(_)]), "{commands:?}");
     let mut app = showing(120, 40, view());

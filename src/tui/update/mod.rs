@@ -276,7 +276,7 @@ fn apply_opening(app: &mut App, outcome: Result<OpeningOutcome, String>, terms: 
         [] => {}
         [(change, run)] if outcome.is_first => {
             data::select_run(app, run.as_str());
-            said.push(format!("reviewing {}: a first review, offline and at no cost", change.scope));
+            said.push(format!("reviewing {}: a first review, offline and at no cost", app.name_scope(&change.scope)));
         }
         started => {
             let what = list(&mut started.iter().map(|(change, _)| change));

@@ -428,7 +428,7 @@ impl LiveView {
         let Some(run) = self.row(app).filter(|run| !run.status.is_terminal()) else {
             return app.show_notice(NoticeLevel::Info, "this review is not running");
         };
-        let text = format!("Cancel the review of {}? What it found stays.", run.scope);
+        let text = format!("Cancel the review of {}? What it found stays.", app.name_run(&run));
         app.views.open(ConfirmView { action: ConfirmAction::Cancel(self.run.clone()), text });
     }
 }
