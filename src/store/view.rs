@@ -390,6 +390,15 @@ impl StoreViewBuilder {
         self
     }
 
+    /// Sets the findings that a listed run reported, by their ids; unknown ids are left out.
+    pub fn reports(&mut self, run: &str, findings: &[&str]) -> &mut Self {
+        let rows = findings.iter().filter_map(|id| self.columns.find_finding(id)).map(|row| row as u32).collect();
+        if let Some(run) = self.columns.find_run(run) {
+            self.columns.set_reports(run, rows);
+        }
+        self
+    }
+
     /// Returns the view, marked as complete.
     pub fn build(self) -> Arc<StoreView> {
         let mut view = StoreView::new(self.columns, self.runs, self.findings.into_iter().collect());

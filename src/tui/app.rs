@@ -22,7 +22,7 @@ pub use file_tree::FileFolder;
 pub use lists::{Cursor, FilterStep, FindingList, FindingListLine};
 pub use notice::{Notice, NoticeLevel};
 pub use pointer::{HeldEdge, PointerState};
-pub use run_list::{FoldReason, FoldedRuns, RunEntry, RunList, RunListLine, RunSubject};
+pub use run_list::{FoldReason, FoldedRuns, RunChange, RunEntry, RunList, RunListLine, RunSubject};
 pub use sequence::{PendingKeys, SequenceHint};
 pub use session::{RunBudget, SessionInfo, TurnLimits};
 pub use times::format_duration;

@@ -1,6 +1,6 @@
 //! Holds the rows of the list of runs. Runs that another run replaced are folded away below it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Cursor;
@@ -91,6 +91,27 @@ impl RunSubject {
     pub const MAX_COMMITS: usize = 1_000;
 }
 
+/// Difference between the findings of a run and those of the run before it on its branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunChange {
+    /// Findings that the run before did not report.
+    pub new: usize,
+    /// Findings of the run before that were fixed and are not reported any more.
+    pub fixed: usize,
+}
+
+impl RunChange {
+    /// Describes the difference: `3 new, 2 fixed since`, `nothing new`.
+    pub fn describe(self) -> String {
+        match (self.new, self.fixed) {
+            (0, 0) => "nothing new".to_owned(),
+            (new, 0) => format!("{new} new"),
+            (0, fixed) => format!("{fixed} fixed since"),
+            (new, fixed) => format!("{new} new, {fixed} fixed since"),
+        }
+    }
+}
+
 /// Line of the list of runs on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunListLine {
@@ -119,6 +140,9 @@ pub struct RunList {
     pub awaited: Option<String>,
     /// Commits that runs reviewed, as far as they are read.
     pub subjects: Arc<RunSubjects>,
+    /// Differences between runs and the runs before them, by run id, as far as they were on the screen; `None` for a run
+    /// that has none before it.
+    pub changes: HashMap<String, Option<RunChange>>,
 }
 
 impl RunList {
@@ -260,6 +284,15 @@ mod tests {
                 assert!(offset <= line && line < offset + height, "{height} {at}: {offset}");
                 assert!(at != 0 || height < 3 || offset == 0, "the name of the branch is in sight");
             }
+        }
+    }
+
+    #[test]
+    fn a_change_is_described_in_a_few_words() {
+        for (new, fixed, said) in
+            [(0, 0, "nothing new"), (3, 0, "3 new"), (0, 1, "1 fixed since"), (3, 2, "3 new, 2 fixed since")]
+        {
+            assert_eq!(RunChange { new, fixed }.describe(), said);
         }
     }
 

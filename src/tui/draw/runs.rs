@@ -149,6 +149,9 @@ impl<'a> VisibleRun<'a> {
             facts.push((format!("on {}", run.branch), Role::Muted));
         }
         facts.push((app.describe_run_content(&run), Role::Muted));
+        if let Some(Some(change)) = app.run_list.changes.get(run.id) {
+            facts.push((change.describe(), if change.new > 0 { Role::Normal } else { Role::Muted }));
+        }
         if run.reuse_count > 0 {
             facts.push((format!("reused {}", text::format_count(run.reuse_count as usize, "time")), Role::Faint));
         }

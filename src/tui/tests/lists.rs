@@ -253,6 +253,44 @@ fn runs_can_be_a_timeline_for_each_branch() {
     assert!(!app.run_list.entries.iter().any(|entry| entry.heads_branch));
 }
 
+/// Builds a view with four reviews of two branches, each of which found something new or misses what was fixed.
+fn story() -> Arc<StoreView> {
+    let runs: Vec<String> = (0..4).map(|n| run_id(9 - n)).collect();
+    let ids: Vec<String> = (0..5).map(finding_id).collect();
+    let found: [&[usize]; 4] = [&[2, 3, 4], &[3], &[0, 1, 2], &[]];
+    let mut builder = StoreViewBuilder::default();
+    for (at, id) in runs.iter().enumerate() {
+        let (branch, counts) = (["main", "topic"][usize::from(at == 1)], [0, 0, found[at].len() as u32, 0]);
+        let created_ms = NOW - at as i64 * 3_600_000;
+        builder.run(RunRow { branch, counts, created_ms, ..run_row(id) });
+    }
+    for (number, id) in ids.iter().enumerate() {
+        let status = if number < 2 { FindingStatus::Addressed } else { FindingStatus::Open };
+        builder.finding(FindingRow { status, line_start: number as u32 + 1, ..finding_row(id, &runs[0]) });
+    }
+    for (run, found) in runs.iter().zip(found) {
+        builder.reports(run, &found.iter().map(|number| ids[*number].as_str()).collect::<Vec<_>>());
+    }
+    complete(builder)
+}
+
+#[test]
+fn each_row_of_the_timeline_says_what_changed_against_the_one_before() {
+    let open = |columns, rows| {
+        let mut app = showing(columns, rows, story());
+        press(&mut app, "1 o 2");
+        app
+    };
+    assert_looks_at_all_sizes("timeline", open);
+    let shown = screen(&open(160, 48));
+    let rows: Vec<&str> = shown.lines().filter(|line| line.contains("✓ worktree")).collect();
+    let said = ["4 files · 2 new, 2 fixed since", "4 files · 3 new", "4 files ", "4 files "];
+    assert_eq!(rows.len(), said.len(), "{shown}");
+    for (row, said) in rows.iter().zip(said) {
+        assert!(row.contains(said) && !(said.ends_with(' ') && row.contains("new")), "{said} in {shown}");
+    }
+}
+
 #[test]
 fn the_tenth_item_of_a_menu_has_a_digit() {
     let mut app = showing(160, 48, view());

@@ -23,6 +23,7 @@ mod marks;
 pub(crate) use marks::commit_mark_range;
 mod menus;
 mod mouse;
+mod run_changes;
 mod runs;
 pub(crate) use runs::{arrange_runs, request_subjects};
 mod search;
@@ -375,6 +376,7 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
     clamp_scroll(app);
     diff::sync(app, commands);
     runs::request_visible_subjects(app, commands);
+    run_changes::compare_visible_runs(app);
 }
 
 /// Returns the selected item of the list that had the focus last.

@@ -65,6 +65,7 @@ pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
     let line = app.run_list.selected_line();
     let place = ListedPlace::of_selected(&app.run_list);
     app.run_list.set_entries(entries);
+    app.run_list.changes.clear();
     let height = app.pane_height(Pane::Runs);
     // If the selected run was folded away, its replacement is selected.
     let at = selected.and_then(|id| app.store.view.run_index(id)).and_then(|index| {
@@ -260,14 +261,19 @@ fn find_root(replacements: &[Replacement], index: usize) -> Option<(usize, FoldR
 
 /// Requests the commits of the visible runs that reviewed commits, once for each run.
 pub fn request_visible_subjects(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let visible: Vec<usize> = list_visible_runs(app).iter().map(|row| row.index as usize).collect();
+    request_subjects(app, visible, commands);
+}
+
+/// Returns the rows of the runs that are on the screen.
+pub fn list_visible_runs(app: &App) -> Vec<RunEntry> {
     let list = &app.run_list;
     let lines = list.cursor.offset..list.cursor.offset + app.pane_height(Pane::Runs);
-    let visible = lines.map_while(|line| list.line(line)).filter_map(|line| match line {
-        RunListLine::Run(at) => Some(list.entries[at].index as usize),
+    let rows = lines.map_while(|line| list.line(line)).filter_map(|line| match line {
+        RunListLine::Run(at) => list.entries.get(at).copied(),
         RunListLine::Fold(_) | RunListLine::Branch(_) => None,
     });
-    let visible: Vec<usize> = visible.collect();
-    request_subjects(app, visible, commands);
+    rows.collect()
 }
 
 /// Requests the commits of those runs that reviewed commits, given by their indices in the view, once for each run.
