@@ -67,6 +67,7 @@ static LARGE: LazyLock<Arc<StoreView>> = LazyLock::new(|| {
             carried_over_from: "",
             resumed_from: "",
             member_of: "",
+            members: "",
             reuse_count: 0,
         });
     }

@@ -318,6 +318,7 @@ mod load {
                     carried_over_from: "",
                     resumed_from: "",
                     member_of: "",
+                    members: "",
                     reuse_count: 0,
                 });
             }

@@ -282,9 +282,9 @@ pub fn describe_early_end(run: &RunRecord) -> Option<String> {
     }
 }
 
-/// Names a review in a sentence: `the review of worktree by builtin`.
+/// Names a review in a sentence: `the review of a0c3bec by builtin`.
 pub fn describe_review(run: &RunRecord) -> String {
-    format!("the review of {} by {}", run.subject.scope, run.reviewed_by.name)
+    format!("the review of {} by {}", run.subject.name(), run.reviewed_by.name)
 }
 
 /// Describes reuse: `3 times, last 2m ago: ar_… has reviewed exactly this`. Empty if the run answered only one

@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use super::tables::{FINDING_ID_BYTES, PackedDecision, PackedStatus};
 use super::view::RunRow;
 use crate::domain::{
-    Actor, DismissalReason, FindingCounts, FindingDecision, FindingId, FindingStatus, Kind, Priority, RunId, RunStatus,
-    Severity, Time, Usage,
+    Actor, DismissalReason, FindingCounts, FindingDecision, FindingId, FindingStatus, Kind, Priority, RequestDecision,
+    RunId, RunStatus, Severity, Time, Usage,
 };
 
 /// Coverage counts of a run.
@@ -78,6 +78,9 @@ pub(super) struct RunLine<'a> {
     pub(super) resumed_from: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     pub(super) member_of: Option<Cow<'a, str>>,
+    /// Members of a panel, as [`RunRow::members`] has them.
+    #[serde(rename = "panel", default, deserialize_with = "list_panel_members")]
+    pub(super) members: String,
     #[serde(default)]
     pub(super) reuse_count: u32,
     #[serde(borrow, default)]
@@ -144,8 +147,34 @@ impl RunLine<'_> {
             resumed_from: self.resumed_from.as_deref().unwrap_or(""),
             reuse_count: self.reuse_count,
             member_of: self.member_of.as_deref().unwrap_or(""),
+            members: &self.members,
         }
     }
+}
+
+/// Returns the members of a panel in the form of [`RunRow::members`]: the ids of their runs with blanks between them, each
+/// followed by `:` and the decision unless the run was launched. Empty for a panel that this version cannot read.
+fn list_panel_members<'de, D: Deserializer<'de>>(panel: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    struct PanelLine<'a> {
+        #[serde(borrow)]
+        members: Vec<MemberLine<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct MemberLine<'a> {
+        #[serde(borrow)]
+        run_id: Cow<'a, str>,
+        #[serde(borrow, default)]
+        decision: Cow<'a, str>,
+    }
+    let Some(panel) = Option::<&'de RawValue>::deserialize(panel)? else { return Ok(String::new()) };
+    let Ok(PanelLine { members }) = serde_json::from_str(panel.get()) else { return Ok(String::new()) };
+    let known = members.iter().filter(|member| RunId::is_valid(&member.run_id));
+    let listed = known.map(|MemberLine { run_id, decision }| match decision.parse() {
+        Ok(RequestDecision::Launch) | Err(_) => run_id.to_string(),
+        Ok(decision) => format!("{run_id}:{}", decision.word()),
+    });
+    Ok(listed.collect::<Vec<_>>().join(" "))
 }
 
 /// A finding of an output or a journal.
@@ -308,4 +337,42 @@ pub(super) fn parse_output_lines(json: &[u8]) -> Option<OutputLines<'_>> {
     let RawOutput { findings: parts, moved } = serde_json::from_slice(json).ok()?;
     let findings: Vec<_> = parts.iter().filter_map(|part| parse_finding(part)).collect();
     Some(OutputLines { unreadable: parts.len() - findings.len(), findings, moved })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_of_a_panel_are_listed_with_the_decisions_about_them() {
+        let run = |digit: &str| format!("ar_{}", digit.repeat(26));
+        let line = |panel: &str| {
+            format!(
+                r#"{{"run_id":"{}","status":"pending","created_at":"2026-11-01T10:00:00Z","updated_at":"2026-11-01T10:00:00Z","scope":"all","reviewer":"panel:all"{panel}}}"#,
+                run("1")
+            )
+        };
+        let member = |digit: &str, decision: &str| {
+            format!(r#"{{"reviewer":"one","run_id":"{}","decision":"{decision}"}}"#, run(digit))
+        };
+        let panel = |members: &[String]| format!(r#","panel":{{"name":"all","members":[{}]}}"#, members.join(","));
+        use RequestDecision::{Adopt, Launch, Reuse};
+        for (panel, expected) in [
+            (String::new(), vec![]),
+            (r#","panel":null"#.to_owned(), vec![]),
+            (r#","panel":7"#.to_owned(), vec![]),
+            (panel(&[member("2", "launch"), member("3", "reuse")]), vec![(run("2"), Launch), (run("3"), Reuse)]),
+            // A decision of a later version counts as a launch; what is no run is left out.
+            (
+                panel(&[member("2", "adopt"), member("3", "borrow"), member("", "launch")]),
+                vec![(run("2"), Adopt), (run("3"), Launch)],
+            ),
+        ] {
+            let line = line(&panel);
+            let parsed = parse_run(line.as_bytes()).unwrap_or_else(|| panic!("{line}"));
+            let row = parsed.to_row();
+            let listed: Vec<_> = row.panel_members().map(|(run, decision)| (run.to_owned(), decision)).collect();
+            assert_eq!((row.is_panel(), listed), (!expected.is_empty(), expected), "{line}");
+        }
+    }
 }

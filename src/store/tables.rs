@@ -64,6 +64,7 @@ pub(super) struct PackedRun {
     member_of: u32,
     diff_fingerprint: TextSpan,
     snapshot_commit: TextSpan,
+    members: TextSpan,
     pub(super) status: u8,
     /// 1 when the run has ended and the table contains its final findings; 2 when they must be read once more, because they
     /// count for more than when they were read.
@@ -367,6 +368,7 @@ impl StoreTables {
             member_of: text.intern(row.member_of),
             diff_fingerprint: text.replace(old.diff_fingerprint, row.diff_fingerprint),
             snapshot_commit: text.replace(old.snapshot_commit, row.snapshot_commit),
+            members: text.replace(old.members, row.members),
         };
         RunUpsert { row: self.write_run(known, column), is_raised }
     }
@@ -556,6 +558,7 @@ impl StoreTables {
             resumed_from: text.get_interned(column.resumed_from),
             reuse_count: column.reuse_count,
             member_of: text.get_interned(column.member_of),
+            members: text.get(column.members),
         }
     }
 

@@ -11,8 +11,8 @@ use super::live_journal::LiveJournal;
 use super::load::SettledTables;
 use super::tables::StoreTables;
 use crate::domain::{
-    Finding, FindingDecision, FindingStatus, Kind, LineRange, Priority, Rating, RunRecord, RunReviewer, RunStatus,
-    Severity,
+    Finding, FindingDecision, FindingStatus, Kind, LineRange, Priority, Rating, RequestDecision, RunRecord,
+    RunReviewer, RunStatus, Severity,
 };
 
 /// A run in a list. Times are in milliseconds since 1970.
@@ -92,6 +92,24 @@ pub struct RunRow<'a> {
     pub reuse_count: u32,
     /// Id of the run of the panel that requested this run; empty when there is none.
     pub member_of: &'a str,
+    /// Runs of the members, if this is the run of a panel; else empty. [`RunRow::panel_members`] reads it.
+    pub members: &'a str,
+}
+
+impl<'a> RunRow<'a> {
+    /// Returns the members of the panel in the order of the settings: the id of the run that answers for the member, and
+    /// the decision about the member's request. Empty unless this is the run of a panel.
+    pub fn panel_members(&self) -> impl Iterator<Item = (&'a str, RequestDecision)> + use<'a> {
+        self.members.split_whitespace().map(|member| match member.split_once(':') {
+            Some((run, word)) => (run, word.parse().unwrap_or(RequestDecision::Launch)),
+            None => (member, RequestDecision::Launch),
+        })
+    }
+
+    /// Returns true for the run of a panel.
+    pub fn is_panel(&self) -> bool {
+        !self.members.is_empty()
+    }
 }
 
 impl RunRow<'_> {
@@ -368,6 +386,15 @@ impl StoreViewBuilder {
         let at = self.columns.upsert_finding_row(&row);
         if at >= before {
             self.findings.push(at as u32);
+        }
+        self
+    }
+
+    /// Sets the findings that a listed run reported, by their ids; unknown ids are left out.
+    pub fn reports(&mut self, run: &str, findings: &[&str]) -> &mut Self {
+        let rows = findings.iter().filter_map(|id| self.columns.find_finding(id)).map(|row| row as u32).collect();
+        if let Some(run) = self.columns.find_run(run) {
+            self.columns.set_reports(run, rows);
         }
         self
     }

@@ -37,6 +37,9 @@ impl App {
 
     /// Returns glyph, word and style of a run's state in a list.
     pub fn run_state(&self, run: &RunRow<'_>) -> (&'static str, &'static str, Role) {
+        if let Some(state) = self.panel_state(run) {
+            return state;
+        }
         // The column of the list is as wide as `snapshotting`.
         let is_budget_stop =
             run.status == RunStatus::Cancelled && run.cancel_reason == CancelReason::BudgetExhausted.word();

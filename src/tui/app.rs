@@ -22,7 +22,7 @@ pub use file_tree::FileFolder;
 pub use lists::{Cursor, FilterStep, FindingList, FindingListLine};
 pub use notice::{Notice, NoticeLevel};
 pub use pointer::{HeldEdge, PointerState};
-pub use run_list::{FoldReason, FoldedRuns, RunEntry, RunList, RunListLine, RunSubject};
+pub use run_list::{FoldReason, FoldedRuns, RunChange, RunEntry, RunList, RunListLine, RunSubject};
 pub use sequence::{PendingKeys, SequenceHint};
 pub use session::{RunBudget, SessionInfo, TurnLimits};
 pub use times::format_duration;
@@ -579,12 +579,13 @@ impl App {
     }
 
     /// Returns the run of the header: a working run that is not paused, else a paused run, else a waiting run, else
-    /// the newest run that is not part of a fix.
+    /// the newest run that is not part of a fix. A panel waits for its members, which come before it.
     pub fn headline_run(&self) -> Option<RunRow<'_>> {
         let active = || self.run_list.active.iter().map(|index| self.store.view.run(*index as usize));
         active()
             .find(|run| run.status.is_working() && !run.paused)
             .or_else(|| active().find(|run| run.status.is_working()))
+            .or_else(|| active().find(|run| !run.is_panel()))
             .or_else(|| active().next())
             .or_else(|| {
                 (0..self.store.view.run_count())
@@ -593,13 +594,10 @@ impl App {
             })
     }
 
-    /// Returns the number of runs that wait for a worker.
+    /// Returns the number of runs that wait for a worker. A panel waits for its members, which are counted.
     pub fn waiting_runs(&self) -> usize {
-        self.run_list
-            .active
-            .iter()
-            .filter(|index| self.store.view.run(**index as usize).status == RunStatus::Pending)
-            .count()
+        let runs = self.run_list.active.iter().map(|index| self.store.view.run(*index as usize));
+        runs.filter(|run| run.status == RunStatus::Pending && !run.is_panel()).count()
     }
 
     /// Returns the number of marked findings, those of the range being marked included.

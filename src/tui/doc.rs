@@ -88,6 +88,8 @@ pub enum FoldKey {
     Turn(u32),
     /// The reports that were set aside.
     SetAside,
+    /// A member of a panel, by its number (0-based). It does not unfold: it leads to the member's run.
+    Member(u32),
 }
 
 impl Doc {

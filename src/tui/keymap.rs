@@ -215,7 +215,7 @@ actions! {
     "Find" {
         Filter "filter" "filter" "filter by status, kind, path, text",
         Search "search" "search" "search",
-        Order "order" "sort" "sort and group the findings, the files or the runs",
+        Order "order" "sort" "sort and group the lists; group the figures",
     }
     "Knowledge" {
         Mute "mute" "mute" "mute or unmute the pattern",

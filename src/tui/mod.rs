@@ -37,6 +37,8 @@ mod notification;
 pub(crate) mod page_data;
 mod page_loader;
 mod pages;
+mod panel_runs;
+mod panel_table;
 mod passthrough;
 pub mod request_counter;
 mod run_label;

@@ -3,6 +3,7 @@
 mod context;
 mod journal_entry;
 mod ledger;
+mod members;
 mod questions;
 mod run;
 mod turns;
@@ -28,7 +29,6 @@ use crate::domain::{
     Actor, Disposition, Finding, FindingNote, FindingRating, FindingSnooze, FindingStatus, NoteKind, Priority,
     ReportedProblem, RunRecord, Source, TriageAction, text,
 };
-use crate::report::text::describe_review;
 use crate::report::{describe_snooze_end, panel};
 use crate::runner::OWN_REVIEWER;
 
@@ -410,8 +410,8 @@ pub fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc
     let is_own =
         page.run.as_ref().is_some_and(|run| run.source == Source::Import && run.reviewed_by.name == OWN_REVIEWER);
     let by = |run: &RunRecord| match is_own {
-        true => format!("by {} in {}", run.owner, run.subject.scope),
-        false => format!("by {} in {}", run.reviewed_by.name, run.subject.scope),
+        true => format!("by {} in {}", run.owner, app.name_record(run)),
+        false => format!("by {} in {}", run.reviewed_by.name, app.name_record(run)),
     };
     let by_last = page.run.as_ref().map_or_else(|| format!("by run {}", finding.last_run_id), by);
     if finding.first_run_id == finding.last_run_id {
@@ -429,7 +429,8 @@ pub fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc
         }
         let what = match &page.carried_from {
             Some(from) => {
-                format!("carried over {by_last} from {}: its code has not changed since", describe_review(from))
+                let review = format!("the review of {} by {}", app.name_record(from), from.reviewed_by.name);
+                format!("carried over {by_last} from {review}: its code has not changed since")
             }
             // The priority on the page may be the user's own.
             None => {

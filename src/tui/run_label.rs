@@ -4,76 +4,87 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::app::{App, RunSubject};
-use crate::domain::text;
+use crate::domain::{ReviewedChange, RunRecord, Scope, text};
+use crate::masking::mask_shown_name;
 use crate::store::RunRow;
 
-/// Name of commits between two ids.
-const UNNAMED_RANGE: &str = "commits";
 /// Commits that runs reviewed, by run id; `None` while they are being read, or if git does not have them.
 pub type RunSubjects = HashMap<String, Option<RunSubject>>;
 
-/// Digits of a commit id in a list.
-const SHORT_ID_DIGITS: usize = 7;
-
-/// Returns the name of the change that a run reviews: `worktree`, `a0c3bec`, `main..topic`, `topic since main`. Commits
-/// between two ids are `commits`: nobody knows them by their ids.
+/// Returns the name of the change that a run reviews, for a list: `worktree`, `a0c3bec`, `main..topic`, `topic since main`.
 pub fn format_run_label<'a>(run: &RunRow<'a>) -> Cow<'a, str> {
-    if run.is_fix_review() {
-        return "patch of a fix".into();
-    }
-    match run.scope.split_once(':') {
-        Some(("commit", revision)) => run.snapshot_commit.get(..SHORT_ID_DIGITS).unwrap_or(revision).into(),
-        Some(("range", range)) if range.split("..").all(is_commit_id) => UNNAMED_RANGE.into(),
-        Some(("range", range)) => range.into(),
-        Some(("branch", base)) => format!("{} since {base}", branch_name(run)).into(),
-        _ => match run.scope {
-            "all" => "whole tree".into(),
-            "branch" => branch_name(run).into(),
-            scope => scope.into(),
-        },
-    }
+    reviewed_change(run).label()
 }
 
-/// Returns true for a text that git takes for the id of a commit, whole or short.
-fn is_commit_id(text: &str) -> bool {
-    let text = text.trim_start_matches('.');
-    text.len() >= SHORT_ID_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-fn branch_name<'a>(run: &RunRow<'a>) -> &'a str {
-    if run.branch.is_empty() { "HEAD" } else { run.branch }
+fn reviewed_change<'a>(run: &RunRow<'a>) -> ReviewedChange<'a> {
+    let RunRow { scope, scope_hash, snapshot_commit, branch, .. } = *run;
+    ReviewedChange { scope, scope_hash, snapshot_commit, branch }
 }
 
 impl App {
     /// Describes the content of the change that a run reviews: the title of its commit, the number of its commits, else
     /// the number of its files; empty when nothing is known yet.
     pub fn describe_run_content(&self, run: &RunRow<'_>) -> String {
-        let files = match run.files_total {
-            0 => String::new(),
-            files => text::format_count(files as usize, "file"),
-        };
-        let Some(Some(subject)) = self.run_list.subjects.get(run.id) else { return files };
+        match self.run_list.subjects.get(run.id) {
+            Some(Some(subject)) => self.describe_subject(subject, run.scope),
+            _ if run.files_total == 0 => String::new(),
+            _ => text::format_count(run.files_total as usize, "file"),
+        }
+    }
+
+    /// Describes the commits of a scope: the title of the only one, or their number and the title of the latest.
+    fn describe_subject(&self, subject: &RunSubject, scope: &str) -> String {
         let (open, close) = self.display.glyphs.quotes;
         let title = match subject.title.is_empty() {
             true => "no title".to_owned(),
             false => format!("{open}{}{close}", subject.title),
         };
-        match run.scope.starts_with("commit:") {
+        match scope.starts_with("commit:") {
             true => title,
             false => format!("{}, latest {title}", text::format_count(subject.commits, "commit")),
         }
     }
 
-    /// Names a run with its title, for a sentence: `a0c3bec “Retry on 429”`.
+    /// Names a run with its title, for a sentence: `a0c3bec “Retry on 429”`, `the whole tree`.
     pub fn name_run(&self, run: &RunRow<'_>) -> String {
-        let label = format_run_label(run);
-        match self.run_list.subjects.get(run.id) {
-            Some(Some(_)) if run.scope.starts_with("commit:") => {
-                format!("{label} {}", self.describe_run_content(run))
+        self.name_change(run.id, reviewed_change(run))
+    }
+
+    /// Names the run of a record as [`App::name_run`] does, without control characters, and with masked secrets.
+    pub fn name_record(&self, run: &RunRecord) -> String {
+        let subject = &run.subject;
+        let change = ReviewedChange {
+            scope: &subject.scope.to_string(),
+            scope_hash: &subject.scope_hash,
+            snapshot_commit: &subject.snapshot_commit,
+            branch: &subject.branch,
+        };
+        let name = self.name_change(run.run_id.as_str(), change);
+        text::sanitize_line(&mask_shown_name(&name)).into_owned()
+    }
+
+    fn name_change(&self, run: &str, change: ReviewedChange<'_>) -> String {
+        let label = change.label();
+        match self.run_list.subjects.get(run) {
+            Some(Some(subject)) if change.scope.starts_with("commit:") => {
+                format!("{label} {}", self.describe_subject(subject, change.scope))
             }
-            Some(Some(_)) if label == UNNAMED_RANGE => self.describe_run_content(run),
-            _ => label.into_owned(),
+            Some(Some(subject)) if label == ReviewedChange::UNNAMED_RANGE => {
+                self.describe_subject(subject, change.scope)
+            }
+            _ => change.name().into_owned(),
         }
+    }
+
+    /// Names a scope for a sentence before anything is known of its code: `HEAD~1`, `main..topic`, `the whole tree`.
+    pub fn name_scope(&self, scope: &Scope) -> String {
+        let change = ReviewedChange {
+            scope: &scope.to_string(),
+            scope_hash: "",
+            snapshot_commit: "",
+            branch: &self.session.branch,
+        };
+        change.name().into_owned()
     }
 }
 
@@ -82,28 +93,35 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::tui::tests::support::{app, run_row};
+    use crate::tui::tests::support::{app, run_id, run_row};
 
     #[test]
-    fn runs_are_named_by_what_they_review() {
-        let fix = RunRow { scope_hash: "fix:fx_1", ..run_row("ar_1") };
-        for (scope, branch, label) in [
-            ("worktree", "main", "worktree"),
-            ("staged", "main", "staged"),
-            ("all", "main", "whole tree"),
-            ("commit:v1.0", "main", "3fa2c1d"),
-            ("range:a0c3bec..topic", "main", "a0c3bec..topic"),
-            ("range:a0c3bec..7e1328b", "main", "commits"),
-            ("range:a0c3bec...7e1328b", "main", "commits"),
-            ("range:HEAD~3..HEAD", "main", "HEAD~3..HEAD"),
-            ("branch:main", "topic", "topic since main"),
-            ("branch:main", "", "HEAD since main"),
+    fn records_and_scopes_are_named_as_people_say_it() {
+        let mut app = app(160, 48);
+        let record = |scope: &str| -> RunRecord {
+            serde_json::from_value(serde_json::json!({
+                "run_id": run_id(1), "status": "completed", "created_at": "2026-03-04T05:06:07Z",
+                "updated_at": "2026-03-04T05:06:07Z", "source": "cli", "scope": scope, "reviewer": "builtin",
+                "snapshot_commit": "b82fa4f09b7e4851aa", "branch": "topic",
+            }))
+            .expect("a record")
+        };
+        for (scope, name) in [
+            ("all", "the whole tree"),
+            ("commit:HEAD", "b82fa4f"),
+            ("range:HEAD~3..HEAD", "HEAD~3..HEAD"),
+            ("branch:main", "topic since main"),
         ] {
-            assert_eq!(format_run_label(&RunRow { scope, branch, ..run_row("ar_1") }), label);
+            assert_eq!(app.name_record(&record(scope)), name);
         }
-        assert_eq!(format_run_label(&fix), "patch of a fix");
-        let unborn = RunRow { scope: "commit:v1.0", snapshot_commit: "", ..run_row("ar_1") };
-        assert_eq!(format_run_label(&unborn), "v1.0");
+        for (scope, name) in [("all", "the whole tree"), ("commit:HEAD~1", "HEAD~1"), ("branch", "main")] {
+            assert_eq!(app.name_scope(&scope.parse().expect("a scope")), name);
+        }
+        // The title of the commit is named once it is read.
+        let subject = RunSubject { commits: 1, title: "Retry on 429\u{1b}[2J".into() };
+        Arc::make_mut(&mut app.run_list.subjects).insert(run_id(1), Some(subject));
+        assert_eq!(app.name_record(&record("commit:HEAD")), "b82fa4f “Retry on 429\u{fffd}[2J”");
+        assert_eq!(app.name_record(&record("range:a0c3bec..7e1328b")), "1 commit, latest “Retry on 429\u{fffd}[2J”");
     }
 
     #[test]

@@ -260,12 +260,14 @@ fn describe_pausing(result: Result<PauseOutcome, RunnerError>, done: &str) -> Re
 
 /// Describes the decision about a review request in one sentence.
 fn describe_request(requested: &RequestOutcome) -> String {
-    let (scope, reason) = (&requested.run.subject.scope, &requested.decision.reason);
+    let (change, reason) = (requested.run.subject.name(), &requested.decision.reason);
+    // The list of runs selects the run that answers: its id says nothing more.
+    let without_id = |run: &RunId| reason.replace(run.as_str(), "that review");
     match &requested.decision.action {
-        policy::ReviewAction::Launch => format!("reviewing {scope}"),
-        policy::ReviewAction::Adopt { .. } => format!("{scope} is being reviewed already: {reason}"),
-        policy::ReviewAction::Reuse { .. } => format!("{scope} has been reviewed already: {reason}"),
-        policy::ReviewAction::Resume { .. } => format!("reviewing {scope}: {reason}"),
+        policy::ReviewAction::Launch => format!("reviewing {change}"),
+        policy::ReviewAction::Adopt { run } => format!("{change} is being reviewed already: {}", without_id(run)),
+        policy::ReviewAction::Reuse { run } => format!("{change} has been reviewed already: {}", without_id(run)),
+        policy::ReviewAction::Resume { from } => format!("reviewing {change}: {}", without_id(from)),
         policy::ReviewAction::Skip => reason.clone(),
     }
 }

@@ -27,8 +27,8 @@ use serde::Serialize;
 use self::reports::{ReportedFindings, for_each_row};
 use self::worth::compute_worth;
 use crate::domain::{
-    Actor, CancelReason, ErrorClass, FindingDecision, FindingStatus, Kind, LedgerDelivery, PhaseTimings, ReviewerUsage,
-    RunFigures, RunId, RunStatus, Scope, Source, Time, Usage,
+    Actor, CancelReason, ErrorClass, FindingDecision, FindingStatus, Kind, LedgerDelivery, Panel, PhaseTimings,
+    ReviewerUsage, RunFigures, RunId, RunStatus, Scope, Source, Time, Usage,
 };
 
 /// Records from which metrics are computed.
@@ -236,7 +236,8 @@ pub struct KindMetrics {
     pub precision: Precision,
 }
 
-/// Metrics of one reviewer. A run with several reviewers counts for the one that gave most of its answers.
+/// Metrics of one reviewer. A run with several reviewers counts for the one that gave most of its answers. The run of a
+/// panel reports what its members report; it is no reviewer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReviewerMetrics {
     pub reviewer: String,
@@ -418,7 +419,7 @@ fn sum_totals<'a>(
 /// Reviewers of the selected runs with their figures.
 struct ReviewerTable {
     rows: Vec<ReviewerMetrics>,
-    /// Row of each selected run. `None` for a skipped run.
+    /// Row of each selected run to which its findings are counted. `None` for a skipped run, and for the run of a panel.
     row_of: Vec<Option<usize>>,
 }
 
@@ -428,11 +429,11 @@ impl ReviewerTable {
         let mut known: HashMap<&str, usize> = HashMap::new();
         let mut times: Vec<Vec<u64>> = Vec::new();
         for run in chosen {
-            if run.status == RunStatus::Skipped {
+            let name = run.main_reviewer();
+            if run.status == RunStatus::Skipped || Panel::name_of(name).is_some() {
                 table.row_of.push(None);
                 continue;
             }
-            let name = run.main_reviewer();
             let row = *known.entry(name).or_insert(table.rows.len());
             if row == table.rows.len() {
                 times.push(Vec::new());
@@ -453,7 +454,9 @@ impl ReviewerTable {
             if has_review_time(run) {
                 times[row].push(run.phase_timings.review_ms);
             }
-            table.row_of.push(Some(row));
+            // A reviewer that gave second opinions on the list of a panel did not report it.
+            let is_panel = Panel::name_of(&run.reviewer).is_some();
+            table.row_of.push(Some(row).filter(|_| !is_panel));
         }
         for (reviewer, times) in table.rows.iter_mut().zip(times) {
             reviewer.review_ms = median(times);

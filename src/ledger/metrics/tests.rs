@@ -287,6 +287,24 @@ fn a_run_counts_for_who_gave_most_of_its_answers(#[case] answers: &[(&str, u32)]
 }
 
 #[test]
+fn the_run_of_a_panel_is_no_reviewer_and_a_judge_has_reported_nothing() {
+    let panel = |number: u8, answers: &[(&str, u32)]| {
+        change(run(number), |run| {
+            run.reviewed_by.name = "panel:all".into();
+            run.usage.answered_by = answers.iter().map(|(name, turns)| build_answerer(name, *turns)).collect();
+        })
+    };
+    let runs = [panel(3, &[("judge", 1)]), panel(2, &[]), run_with_tokens(1, 100, 0.5)];
+    let rows: [FindingSpec; 2] =
+        [(1, 1, 2, Kind::DeadCode, FindingStatus::Open, None), (2, 1, 3, Kind::DeadCode, FindingStatus::Open, None)];
+    let metrics = measure_runs(&runs, &rows, &[], &MetricsSelection::default());
+    let listed: Vec<(&str, u32, u32)> =
+        metrics.by_reviewer.iter().map(|one| (one.reviewer.as_str(), one.runs, one.findings.found)).collect();
+    assert_eq!(listed, [("deep", 1, 2), ("judge", 1, 0)]);
+    assert_eq!(metrics.totals.findings.found, 2);
+}
+
+#[test]
 fn a_selection_leaves_out_runs_and_what_belongs_to_them() {
     let runs = [run_with_tokens(3, 100, 0.5), run_with_tokens(2, 100, 0.5), run_with_tokens(1, 100, 0.5)];
     let rows: [FindingSpec; 2] = [

@@ -70,6 +70,16 @@ fn format_unless_zero(n: u32, what: &str) -> Option<String> {
     (n > 0).then(|| format!("{} {what}", format_short_count(u64::from(n))))
 }
 
+/// Formats a number of things: `1 hunk`, `12 hunks`; returns `None` for zero.
+fn format_things(n: u32, noun: &str) -> Option<String> {
+    format_unless_zero(n, &format!("{noun}{}", if n == 1 { "" } else { "s" }))
+}
+
+/// Describes the hunks that were carried over: `1 hunk carried over`; `None` if there are none.
+fn describe_carried(hunks: u32) -> Option<String> {
+    format_things(hunks, "hunk").map(|hunks| format!("{hunks} carried over"))
+}
+
 /// Describes all metrics in words, the most informative first. Facts without parts are left out.
 pub fn describe_metrics(metrics: &Metrics) -> Vec<StatsFact> {
     let totals = &metrics.totals;
@@ -91,7 +101,7 @@ fn describe_reviews(totals: &MetricsTotals) -> Vec<String> {
     parts.extend(format_unless_zero(totals.skipped, "skipped"));
     parts.extend(format_unless_zero(totals.resumed, "resumed"));
     parts.extend((totals.follow_ups > 0).then(|| format_count(totals.follow_ups as usize, "follow-up")));
-    parts.extend(format_unless_zero(totals.hunks_carried, "hunks carried over"));
+    parts.extend(describe_carried(totals.hunks_carried));
     parts
 }
 
@@ -214,6 +224,18 @@ pub fn build_charts(metrics: &Metrics, width: usize) -> Vec<StatsChart> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_of_a_kind_has_no_plural() {
+        for (hunks, follow_ups, expected) in [
+            (0, 0, "2 launched"),
+            (1, 1, "2 launched, 1 follow-up, 1 hunk carried over"),
+            (12_345, 2, "2 launched, 2 follow-ups, 12,345 hunks carried over"),
+        ] {
+            let totals = MetricsTotals { launched: 2, follow_ups, hunks_carried: hunks, ..MetricsTotals::default() };
+            assert_eq!(describe_reviews(&totals).join(", "), expected);
+        }
+    }
 
     #[test]
     fn a_run_that_its_budget_ended_is_not_cancelled() {

@@ -233,7 +233,7 @@ fn describe_ending(run: &RunMetrics) -> Vec<String> {
     parts.extend(reason.map(|reason| reason.word().replace('_', " ")));
     parts.extend(run.superseded_by.as_ref().map(|newer| format!("superseded by {newer}")));
     parts.extend(run.error_class.map(|class| class.word().replace('_', " ")));
-    parts.extend(super::format_unless_zero(run.resumed, "times resumed"));
+    parts.extend(super::format_things(run.resumed, "time").map(|times| format!("resumed {times}")));
     parts
 }
 
@@ -260,8 +260,8 @@ fn describe_answered(run: &RunMetrics) -> Vec<String> {
     let mut parts = Vec::new();
     parts.extend(super::format_unless_zero(run.adopted, "adopted"));
     parts.extend(super::format_unless_zero(run.reused, "reused"));
-    parts.extend(super::format_unless_zero(run.follow_ups, "follow-ups"));
-    parts.extend(super::format_unless_zero(run.hunks_carried, "hunks carried over"));
+    parts.extend(super::format_things(run.follow_ups, "follow-up"));
+    parts.extend(super::describe_carried(run.hunks_carried));
     parts.extend(run.surfaced_at.map(|_| "its result was told to an assistant".to_owned()));
     parts
 }

@@ -27,7 +27,17 @@ const BAR: usize = 20;
 const NAME_COLUMNS: std::ops::RangeInclusive<usize> = 12..=30;
 
 impl WorthGrouping {
-    fn title(self) -> &'static str {
+    /// All groupings, in the order in which a key goes through them.
+    pub const ALL: [Self; 4] = [Self::Reviewer, Self::Model, Self::Kind, Self::Language];
+
+    /// Returns the grouping after this one; the first one after the last.
+    pub fn next(self) -> Self {
+        let at = Self::ALL.iter().position(|grouping| *grouping == self).unwrap_or(0);
+        Self::ALL[(at + 1) % Self::ALL.len()]
+    }
+
+    /// Returns the name of the grouping: `By reviewer`.
+    pub fn title(self) -> &'static str {
         match self {
             Self::Reviewer => "By reviewer",
             Self::Model => "By model",

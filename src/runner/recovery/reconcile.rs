@@ -52,7 +52,7 @@ impl Recovery<'_> {
         let paid = resumed.filter_map(|run| {
             let name = &run.reviewed_by.name;
             let limit = self.services.reviewers().cost_limit(name).ok().filter(|limit| *limit != CostLimit::Nothing)?;
-            Some(format!("{name} goes on with {}, as requested ({limit})", run.subject.scope))
+            Some(format!("{name} goes on with {}, as requested ({limit})", run.subject.name()))
         });
         let paid: Vec<String> = paid.take(MAX_NAMED_CAUSES).collect();
         (!paid.is_empty()).then(|| paid.join("; "))

@@ -1,11 +1,11 @@
 //! Holds the rows of the list of runs. Runs that another run replaced are folded away below it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::Cursor;
 use crate::config::RunOrder;
-use crate::domain::text;
+use crate::domain::{RequestDecision, text};
 use crate::tui::run_label::RunSubjects;
 
 /// Reason why a run stands below another one.
@@ -62,8 +62,11 @@ impl FoldedRuns {
 pub struct RunEntry {
     /// Index of the run in [`crate::store::StoreView`].
     pub index: u32,
-    /// The run was replaced and is listed below its replacement.
+    /// The run is listed below another one: its replacement, or the panel whose member it is.
     pub nested: bool,
+    /// The decision about the request of the panel above, if the run answers for a member of it. A run that several panels
+    /// share is listed below each of them.
+    pub member: Option<RequestDecision>,
     /// Runs that are folded away below this run. They have a line of their own.
     pub folded: FoldedRuns,
     /// The run replaced others, which are shown below it.
@@ -86,6 +89,27 @@ pub struct RunSubject {
 impl RunSubject {
     /// Number from which commits are not counted any more; enough for any review.
     pub const MAX_COMMITS: usize = 1_000;
+}
+
+/// Difference between the findings of a run and those of the run before it on its branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunChange {
+    /// Findings that the run before did not report.
+    pub new: usize,
+    /// Findings of the run before that were fixed and are not reported any more.
+    pub fixed: usize,
+}
+
+impl RunChange {
+    /// Describes the difference: `3 new, 2 fixed since`, `nothing new`.
+    pub fn describe(self) -> String {
+        match (self.new, self.fixed) {
+            (0, 0) => "nothing new".to_owned(),
+            (new, 0) => format!("{new} new"),
+            (0, fixed) => format!("{fixed} fixed since"),
+            (new, fixed) => format!("{new} new, {fixed} fixed since"),
+        }
+    }
 }
 
 /// Line of the list of runs on the screen.
@@ -116,6 +140,9 @@ pub struct RunList {
     pub awaited: Option<String>,
     /// Commits that runs reviewed, as far as they are read.
     pub subjects: Arc<RunSubjects>,
+    /// Differences between runs and the runs before them, by run id, as far as they were on the screen; `None` for a run
+    /// that has none before it.
+    pub changes: HashMap<String, Option<RunChange>>,
 }
 
 impl RunList {
@@ -204,6 +231,7 @@ mod tests {
         let entry = |count: &u32| RunEntry {
             index: 0,
             nested: false,
+            member: None,
             folded: FoldedRuns([*count, 0, 0, 0, 0, 0]),
             unfolded: false,
             heads_branch: false,
@@ -256,6 +284,15 @@ mod tests {
                 assert!(offset <= line && line < offset + height, "{height} {at}: {offset}");
                 assert!(at != 0 || height < 3 || offset == 0, "the name of the branch is in sight");
             }
+        }
+    }
+
+    #[test]
+    fn a_change_is_described_in_a_few_words() {
+        for (new, fixed, said) in
+            [(0, 0, "nothing new"), (3, 0, "3 new"), (0, 1, "1 fixed since"), (3, 2, "3 new, 2 fixed since")]
+        {
+            assert_eq!(RunChange { new, fixed }.describe(), said);
         }
     }
 

@@ -2,8 +2,10 @@
 //! that were left out are one row.
 
 use ratatui::layout::Rect;
+use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{App, FileFolder, FileListEntry, Pane};
+use super::super::doc::shorten;
 use super::super::layout::PaneArea;
 use super::super::message::{FileListRow, FileListState};
 use super::super::run_label::format_run_label;
@@ -14,6 +16,8 @@ use crate::domain::{FindingStatus, RunStatus, text};
 
 /// Columns of the numbers of findings by priority.
 const COUNTS_COLUMNS: u16 = 16;
+/// Fewest columns of the name of the run in the title.
+const MIN_LABEL_COLUMNS: usize = 6;
 
 pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     let app = painter.app;
@@ -47,28 +51,40 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
     painter.draw_scroll_thumb(body, list.cursor.offset, list.row_count());
 }
 
-/// Draws the title: `3 Files  of a0c3bec  12 with findings, 141 clean, 9 left out`.
+/// Draws the title: `3 Files  of a0c3bec  12 with findings, 141 clean, 9 left out`. Facts are shortened before the names of
+/// the columns are left out, whose numbers stand below.
 fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
+    const NAME: &str = "Files";
     let app = painter.app;
     let list = &app.file_list;
-    let mut facts = Vec::new();
-    let run = app.store.view.run_index(&list.run).map(|index| app.store.view.run(index));
-    if let Some(run) = run {
-        let role = if app.chosen_run() == Some(run.id) { Role::Accent } else { Role::Faint };
-        facts.push((format!("of {}", format_run_label(&run)), role));
-    }
-    facts.push((describe_counts(app), Role::Muted));
     let header = if list.with_findings > 0 { runs::COUNTS_HEADER } else { "" };
-    frame::draw_title(painter, area, Pane::Files, "Files", &facts, header);
+    let run = app.store.view.run_index(&list.run).map(|index| app.store.view.run(index));
+    let label = run.map_or_else(String::new, |run| format!("of {}", format_run_label(&run)));
+    let fits =
+        |facts: &[&str]| header.is_empty() || frame::fits_in_title(app, area, (Pane::Files, NAME), facts, header);
+    let counts = list_counts(app);
+    let mut shown = (0..=counts.len()).rev().map(|shown| counts[..shown].join(", "));
+    let (label, counts) = match shown.find(|counts| fits(&[&label, counts])) {
+        Some(counts) => (label, counts),
+        // The label of a range may be longer than the title.
+        None => {
+            let shorter = (MIN_LABEL_COLUMNS..label.width()).rev();
+            let mut shorter = shorter.map(|width| shorten(&label, width, app.display.glyphs.ellipsis));
+            (shorter.find(|label| fits(&[label])).unwrap_or_default(), String::new())
+        }
+    };
+    let is_chosen = run.is_some_and(|run| app.chosen_run() == Some(run.id));
+    let facts = [(label, if is_chosen { Role::Accent } else { Role::Faint }), (counts, Role::Muted)];
+    frame::draw_title(painter, area, Pane::Files, NAME, &facts, header);
 }
 
-/// Describes the numbers of files by group; a group without files is not named.
-fn describe_counts(app: &App) -> String {
+/// Describes the numbers of files by group, the most important first; a group without files is not named.
+fn list_counts(app: &App) -> Vec<String> {
     let list = &app.file_list;
     let clean = list.files().len() - list.with_findings - list.left_out;
     let parts = [(list.with_findings, "with findings"), (clean, "clean"), (list.left_out, "left out")];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-    parts.map(|(count, word)| format!("{} {word}", text::format_thousands(count as u64))).collect::<Vec<_>>().join(", ")
+    parts.map(|(count, word)| format!("{} {word}", text::format_thousands(count as u64))).collect()
 }
 
 fn fold_sign(painter: &Painter<'_>, is_folded: bool) -> &'static str {

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use super::super::app::{App, ContextListing, NoticeLevel, Pane, PendingCountKind};
 use super::super::bars::{self, FooterKey};
 use super::super::diff;
-use super::super::doc;
+use super::super::doc::{self, FoldKey};
 use super::super::keymap::{Action, KeyContext};
 use super::super::layout::{MIN_SCREEN_SIZE, PaneArea, ScreenLayout};
 use super::super::message::DetailSubject;
@@ -36,6 +36,29 @@ pub fn draw_divider(painter: &mut Painter<'_>, area: Rect) {
     }
 }
 
+/// Columns before a fact of a title, and fewest columns of the rule before its tail with the blanks beside it.
+const FACT_GAP: u16 = 2;
+const TAIL_GAP: u16 = 4;
+
+/// Returns the key that goes to a pane.
+fn find_title_key(app: &App, pane: Pane) -> Option<String> {
+    let action = match pane {
+        Pane::Runs => Action::Runs,
+        Pane::Findings => Action::Findings,
+        Pane::Files => Action::Files,
+        Pane::Detail => return None,
+    };
+    app.keymap.key_of(KeyContext::Global, action).map(ToString::to_string)
+}
+
+/// Returns true if the title of a pane has room for these facts and for its tail.
+pub fn fits_in_title(app: &App, area: PaneArea, (pane, name): (Pane, &str), facts: &[&str], tail: &str) -> bool {
+    let key = find_title_key(app, pane).map_or(0, |key| key.width() + 1);
+    let facts = facts.iter().filter(|fact| !fact.is_empty()).map(|fact| fact.width() + usize::from(FACT_GAP));
+    let used = key + name.width() + facts.sum::<usize>();
+    used + tail.width() + usize::from(TAIL_GAP) < usize::from(area.title.width)
+}
+
 /// Draws `2 Findings  12 of 340  status:undecided ──────── p0 p1 p2 p3`; the rule fills the rest of the line.
 pub fn draw_title(
     painter: &mut Painter<'_>,
@@ -48,16 +71,9 @@ pub fn draw_title(
     let app = painter.app;
     let focused = app.panes.focus == pane;
     let Rect { x, y, width, .. } = area.title;
-    let key = match pane {
-        Pane::Runs => Some(Action::Runs),
-        Pane::Findings => Some(Action::Findings),
-        Pane::Files => Some(Action::Files),
-        Pane::Detail => None,
-    }
-    .and_then(|action| app.keymap.key_of(KeyContext::Global, action));
     let mut used = 0;
-    if let Some(key) = key {
-        used += painter.draw_text(x, y, width, &key.to_string(), if focused { Role::Title } else { Role::Faint }) + 1;
+    if let Some(key) = find_title_key(app, pane) {
+        used += painter.draw_text(x, y, width, &key, if focused { Role::Title } else { Role::Faint }) + 1;
     }
     used += painter.draw_text(
         x + used,
@@ -68,13 +84,13 @@ pub fn draw_title(
     );
     for (fact, role) in facts {
         if !fact.is_empty() && used + 4 < width {
-            used += 2;
+            used += FACT_GAP;
             used += painter.draw_text(x + used, y, width - used, fact, *role);
         }
     }
     let tail_width = tail.width() as u16;
     let mut end = width;
-    if !tail.is_empty() && used + tail_width + 4 < width {
+    if !tail.is_empty() && used + tail_width + TAIL_GAP < width {
         painter.draw_text_right(x, y, width, tail, Role::Faint);
         end -= tail_width + 1;
     }
@@ -170,7 +186,17 @@ pub fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static s
         KeyContext::Detail if !app.detail.doc.folds.is_empty() => {
             let chosen = update::chosen_fold(app).and_then(|at| app.detail.doc.folds.get(at));
             let open = chosen.is_some_and(|fold| app.detail.open_folds.contains(&fold.key));
-            let first = (A::Open, if open { "fold" } else { "unfold" });
+            let leads_elsewhere = chosen.is_some_and(|fold| matches!(fold.key, FoldKey::Member(_)));
+            let first = (
+                A::Open,
+                if leads_elsewhere {
+                    "open"
+                } else if open {
+                    "fold"
+                } else {
+                    "unfold"
+                },
+            );
             let last = [A::NextTab, A::Zoom, A::Search, A::Back, A::Help].map(|action| (action, action.footer_label()));
             return std::iter::once(first).chain(pause_action(app)).chain(last).collect();
         }

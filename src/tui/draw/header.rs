@@ -1,4 +1,5 @@
-//! Draws the header: repository, branch and what is left to decide; at the right edge what a reviewer does now.
+//! Draws the header: repository, branch and what is left to decide; at the right edge what a reviewer does now, unless the
+//! Live view below says it.
 
 use std::borrow::Cow;
 
@@ -10,6 +11,7 @@ use super::super::layout::ScreenLayout;
 use super::super::pages::{format_brief, format_dollars};
 use super::super::run_label::format_run_label;
 use super::super::theme::Role;
+use super::super::views::live::LiveView;
 use super::painter::Painter;
 use crate::domain::{RunStatus, WatchMode, text};
 use crate::policy::Freshness;
@@ -30,15 +32,23 @@ pub fn draw_header(painter: &mut Painter<'_>, layout: &ScreenLayout) {
     let facts = collect_facts(app);
     let facts_width: u16 = facts.iter().map(|(fact, _)| fact.width() as u16 + GAP).sum();
     let right = area.right().saturating_sub(1);
-    let state = EngineState::describe(app);
-    let state_x = state.draw(painter, area.y, right, facts_width + 1);
-    let end = state_x.saturating_sub(GAP);
+    let end = match is_state_below(app) {
+        true => right,
+        false => EngineState::describe(app).draw(painter, area.y, right, facts_width + 1).saturating_sub(GAP),
+    };
     let mut x = 1;
     for (fact, role) in &facts {
         if x + 2 < end {
             x += painter.draw_text(x, area.y, end - x, fact, *role) + GAP;
         }
     }
+}
+
+/// Returns true if the Live view shows the headline run: its first row has reviewer, scope, turn, activity and cost.
+fn is_state_below(app: &App) -> bool {
+    let live = app.views.find_foremost::<LiveView>();
+    let headline = app.headline_run().filter(|_| app.has_active_runs());
+    live.zip(headline).is_some_and(|(live, run)| live.shows_run(&run))
 }
 
 /// Returns the facts at the left edge with their styles, the most important first.
@@ -221,6 +231,7 @@ pub(super) fn describe_state(app: &App) -> (&'static str, String, Role) {
 fn describe_progress(app: &App, run: &RunRow<'_>) -> String {
     let dot = app.display.glyphs.dot;
     match run.status {
+        RunStatus::Pending if run.is_panel() => format!("{} members", app.sum_panel(run).describe_done()),
         RunStatus::Pending => format!("waiting for a worker {dot} {}", app.format_age_of(run.created_ms)),
         // Left-out files count as files, but their hunks are not counted.
         RunStatus::Reviewing if run.hunks_total > 0 => format!(

@@ -5,12 +5,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
-use super::super::app::{App, FileListEntry, NoticeLevel, Pane};
+use super::super::app::{App, FileListEntry, NoticeLevel, Pane, RunEntry};
 use super::super::bars;
 use super::super::diff;
 use super::super::layout::ScreenLayout;
 use super::super::message::{FileListRow, FileListState};
 use super::super::pages::priority_label;
+use super::super::panel_runs::describe_origin;
 use super::super::theme::Role;
 use super::super::views::prompt::PromptView;
 use super::header::describe_state;
@@ -138,7 +139,7 @@ fn describe_row(app: &App, at: usize) -> String {
     match app.panes.focus {
         Pane::Runs => app.run_list.entries.get(at).map_or(String::new(), |entry| {
             let run = app.store.view.run(entry.index as usize);
-            describe_run(app, &run, entry.folded.describe())
+            describe_run(app, &run, entry)
         }),
         Pane::Files => match app.file_list.row(at) {
             Some(FileListEntry::File { file, .. }) => describe_file(file),
@@ -170,11 +171,31 @@ fn describe_finding(app: &App, finding: &FindingRow<'_>, is_marked: bool) -> Str
     )
 }
 
-fn describe_run(app: &App, run: &RunRow<'_>, folded: String) -> String {
+fn describe_run(app: &App, run: &RunRow<'_>, entry: &RunEntry) -> String {
     let (_, state, _) = app.run_state(run);
-    let folded = if folded.is_empty() { folded } else { format!(", {folded}") };
+    let folded = match entry.folded.describe() {
+        folded if folded.is_empty() => folded,
+        folded => format!(", {folded}"),
+    };
+    let sums = run.is_panel().then(|| app.sum_panel(run));
+    let counts = sums.map_or(run.counts, |sums| sums.counts);
+    let progress = match (sums.filter(|_| !run.status.is_terminal()), entry.member) {
+        (Some(sums), _) => format!(", {}", sums.describe_done()),
+        (None, Some(decision)) => {
+            let turn = app.describe_run_turn(run);
+            let turn = if turn.is_empty() { turn } else { format!(", turn {turn}") };
+            let origin = describe_origin(decision);
+            format!("{turn}, member of the panel above{}{origin}", if origin.is_empty() { "" } else { ", " })
+        }
+        (None, None) => String::new(),
+    };
     let created = app.format_date_or_time(run.created_ms);
-    format!("{state}, {} by {}, {created}, {}{folded}", run.scope, run.reviewer, describe_counts(run.counts))
+    format!(
+        "{state}{progress}, {} by {}, {created}, {}{folded}",
+        app.name_run(run),
+        run.reviewer,
+        describe_counts(counts)
+    )
 }
 
 fn describe_file(file: &FileListRow) -> String {

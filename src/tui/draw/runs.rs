@@ -1,5 +1,5 @@
 //! Draws the list of runs: status, what was reviewed, number of findings, reviewer, cost, age; below a run, the number
-//! of runs that it replaced.
+//! of runs that it replaced; below a panel, its members with their progress.
 
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
@@ -7,12 +7,13 @@ use unicode_width::UnicodeWidthStr;
 use super::super::app::{App, Pane, RunEntry, RunListLine};
 use super::super::layout::PaneArea;
 use super::super::pages::format_dollars;
+use super::super::panel_runs::{describe_origin, describe_total, is_paid_by_panel};
 use super::super::run_label::format_run_label;
 use super::super::theme::Role;
 use super::frame;
 use super::painter::Painter;
 use crate::config::RunOrder;
-use crate::domain::{Priority, RunStatus, text};
+use crate::domain::{Priority, RequestDecision, RunStatus, text};
 use crate::policy::Freshness;
 use crate::store::RunRow;
 
@@ -69,8 +70,12 @@ struct VisibleRun<'a> {
     entry: &'a RunEntry,
     run: RunRow<'a>,
     label: String,
-    /// Text and style of what is unusual, then the content of the change.
+    /// Text and style of what is unusual, then the content of the change; of a member, its progress.
     facts: Vec<(String, Role)>,
+    /// Number of findings by priority.
+    counts: [u32; 4],
+    /// Name of the reviewer; empty if it is the label.
+    reviewer: &'a str,
     cost: String,
     age: String,
 }
@@ -78,10 +83,54 @@ struct VisibleRun<'a> {
 impl<'a> VisibleRun<'a> {
     fn from_entry(app: &'a App, entry: &'a RunEntry, width: u16) -> Self {
         let run = app.store.view.run(entry.index as usize);
+        let mut row = match entry.member {
+            Some(decision) => Self::from_member(app, entry, run, decision),
+            None => Self::from_run(app, entry, run, width),
+        };
+        row.age = app.format_short_age(run.created_ms);
+        row
+    }
+
+    /// Describes the run of a panel's member below its panel: `gpt  turn 3/20  1/2 hunks  $0.01`.
+    fn from_member(app: &App, entry: &'a RunEntry, run: RunRow<'a>, decision: RequestDecision) -> Self {
         let (_, word, role) = app.run_state(&run);
         let mut facts = Vec::new();
-        if word != RunStatus::Completed.word() {
+        if word != RunStatus::Completed.word() && word != RunStatus::Reviewing.word() {
             facts.push((word.to_owned(), role));
+        }
+        if app.run_freshness(&run) == Freshness::Lost && word != Freshness::Lost.word() {
+            facts.push((Freshness::Lost.word().to_owned(), Role::from_freshness(Freshness::Lost)));
+        }
+        facts.push((describe_origin(decision).to_owned(), Role::Faint));
+        let turn = app.describe_run_turn(&run);
+        if !turn.is_empty() {
+            facts.push((format!("turn {turn}"), Role::Muted));
+        }
+        if run.hunks_total > 0 {
+            let hunks = text::format_count(run.hunks_total.max(run.hunks_covered) as usize, "hunk");
+            facts.push((format!("{}/{hunks}", run.hunks_covered), Role::Muted));
+        }
+        let cost = if is_paid_by_panel(decision) { app.run_spending(&run).1 } else { 0.0 };
+        Self {
+            entry,
+            run,
+            label: run.reviewer.to_owned(),
+            facts,
+            counts: run.counts,
+            reviewer: "",
+            cost: describe_cost(cost),
+            age: String::new(),
+        }
+    }
+
+    fn from_run(app: &App, entry: &'a RunEntry, run: RunRow<'a>, width: u16) -> Self {
+        let (_, word, role) = app.run_state(&run);
+        let sums = run.is_panel().then(|| app.sum_panel(&run));
+        let mut facts = Vec::new();
+        match sums.filter(|sums| !run.status.is_terminal() && sums.done < sums.members) {
+            Some(sums) => facts.push((sums.describe_done(), role)),
+            None if word != RunStatus::Completed.word() => facts.push((word.to_owned(), role)),
+            None => {}
         }
         let freshness = app.run_freshness(&run);
         // The age says that a run takes long, and a nested run says by its place that it was replaced.
@@ -100,19 +149,28 @@ impl<'a> VisibleRun<'a> {
             facts.push((format!("on {}", run.branch), Role::Muted));
         }
         facts.push((app.describe_run_content(&run), Role::Muted));
+        if let Some(Some(change)) = app.run_list.changes.get(run.id) {
+            facts.push((change.describe(), if change.new > 0 { Role::Normal } else { Role::Muted }));
+        }
         if run.reuse_count > 0 {
             facts.push((format!("reused {}", text::format_count(run.reuse_count as usize, "time")), Role::Faint));
         }
-        let cost = app.pulse(run.id).filter(|_| run.status.is_working()).map_or(run.cost, |pulse| pulse.cost);
         Self {
             entry,
             run,
             label: format_run_label(&run).into_owned(),
             facts,
-            cost: if cost > 0.0 { format_dollars(cost) } else { String::new() },
-            age: app.format_short_age(run.created_ms),
+            counts: sums.map_or(run.counts, |sums| sums.counts),
+            reviewer: run.reviewer,
+            cost: describe_cost(sums.map_or_else(|| app.run_spending(&run).1, |sums| sums.cost)),
+            age: String::new(),
         }
     }
+}
+
+/// Formats a cost in US dollars; empty for none.
+fn describe_cost(cost: f64) -> String {
+    if cost > 0.0 { format_dollars(cost) } else { String::new() }
 }
 
 /// Widths of the columns, from the visible runs.
@@ -132,7 +190,7 @@ impl RunColumns {
             columns.label = columns.label.max(wide(&row.label) + if row.entry.nested { 2 } else { 0 });
             columns.cost = columns.cost.max(wide(&row.cost));
             columns.age = columns.age.max(wide(&row.age));
-            columns.reviewer = columns.reviewer.max(wide(row.run.reviewer));
+            columns.reviewer = columns.reviewer.max(wide(row.reviewer));
         }
         columns.label = columns.label.min(MAX_LABEL_COLUMNS).min(width / 2);
         columns.reviewer = columns.reviewer.min(12);
@@ -188,10 +246,10 @@ fn draw_run(painter: &mut Painter<'_>, row: &VisibleRun<'_>, line: Rect, columns
         painter.draw_text_right(x, rest.y, columns.cost + 2, &row.cost, Role::Muted);
     }
     if let Some(x) = take_column(&mut rest, columns.reviewer + 2, columns.label + 12) {
-        painter.draw_text(x + 2, rest.y, columns.reviewer, run.reviewer, Role::Muted);
+        painter.draw_text(x + 2, rest.y, columns.reviewer, row.reviewer, Role::Muted);
     }
     if let Some(x) = take_column(&mut rest, 4, columns.label + 12) {
-        draw_total(painter, x, rest.y, run);
+        draw_total(painter, x, rest.y, row);
     }
     let label_width = columns.label.saturating_sub(left - line.x - 2).min(rest.width);
     let role = if row.entry.nested { Role::Muted } else { Role::Normal };
@@ -209,18 +267,16 @@ fn draw_run(painter: &mut Painter<'_>, row: &VisibleRun<'_>, line: Rect, columns
 }
 
 /// Draws the number of findings in the colour of the most urgent one, in four columns.
-fn draw_total(painter: &mut Painter<'_>, x: u16, y: u16, run: &RunRow<'_>) {
-    let total: u64 = run.counts.iter().copied().map(u64::from).sum();
-    let worst = Priority::ALL.into_iter().find(|priority| run.counts[priority.index()] > 0);
-    match worst {
-        Some(priority) => {
+fn draw_total(painter: &mut Painter<'_>, x: u16, y: u16, row: &VisibleRun<'_>) {
+    match describe_total(row.counts) {
+        (0, role) if row.run.status == RunStatus::Completed => {
+            painter.draw_text_right(x, y, 4, painter.app.display.glyphs.none, role);
+        }
+        (0, _) => {}
+        (total, role) => {
             let text = if total > 999 { format!("{}k", total / 1000) } else { total.to_string() };
-            painter.draw_text_right(x, y, 4, &text, Role::from_priority(priority));
+            painter.draw_text_right(x, y, 4, &text, role);
         }
-        None if run.status == RunStatus::Completed => {
-            painter.draw_text_right(x, y, 4, painter.app.display.glyphs.none, Role::Faint);
-        }
-        None => {}
     }
 }
 

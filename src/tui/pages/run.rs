@@ -5,6 +5,7 @@ use super::super::doc::{Doc, DocLine, FoldKey, FollowMode, wrap_words};
 use super::super::page_data::{FilePage, RunPage};
 use super::super::theme::Role;
 use super::journal_entry::render_entry;
+use super::members;
 use super::{
     NAMES, count_digits, format_dollars, format_reported_location, format_thousands, priority_label, short_commit,
 };
@@ -23,6 +24,9 @@ const MAX_LATEST_ENTRIES: usize = 10;
 pub fn render_run(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
     let run = &page.run;
     render_run_status(app, run, width, doc);
+    if let Some(panel) = &run.links.panel {
+        members::render_members(app, run, panel, width, doc);
+    }
     render_coverage(app, page, width, doc);
     render_left_out(page, width, doc);
     render_finding_counts(app, run, doc);
@@ -42,12 +46,14 @@ fn render_run_status(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
         false if run.is_incomplete() => (app.display.glyphs.run_status(RunStatus::Failed), "incomplete", Role::Warn),
         false => (app.display.glyphs.run_status(run.status), run.state_word(), Role::from_run_status(run.status)),
     };
+    let (glyph, word, role) =
+        find_list_row(app, run).and_then(|row| app.panel_state(&row)).unwrap_or((glyph, word, role));
     doc.push(
         DocLine::styled(role, glyph)
             .with_span(role, " ")
             .with_span(role, word)
             .with_span(Role::Faint, "  ")
-            .with_span(Role::Strong, &run.subject.scope.to_string()),
+            .with_span(Role::Strong, &app.name_record(run)),
     );
     if !run.outcome.summary.is_empty() {
         doc.push_blank();
@@ -83,6 +89,13 @@ fn render_coverage(app: &App, page: &RunPage, width: usize, doc: &mut Doc) {
         |row| (row.files_covered, row.files_total, row.hunks_covered, row.hunks_total),
     );
     doc.push_heading("Coverage", "");
+    if let Some(sums) = members::find_sums(app, run).filter(|_| !run.status.is_terminal()) {
+        let to_count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let members = Gauge { name: "members", part: to_count(sums.done), whole: to_count(sums.members) };
+        render_gauge(app, members, width, doc);
+        render_gauge(app, Gauge { name: "hunks", part: sums.hunks_covered, whole: sums.hunks_total }, width, doc);
+        return;
+    }
     let listed = page.output.as_ref().map(|output| &output.coverage);
     let not_due = listed.map_or(0, |listed| listed.files_total.saturating_sub(listed.reviewable_file_count()));
     let carried = listed.unwrap_or(&run.outcome.coverage);
@@ -140,7 +153,9 @@ fn render_left_out(page: &RunPage, width: usize, doc: &mut Doc) {
 
 /// Renders the number of findings of each priority.
 fn render_finding_counts(app: &App, run: &RunRecord, doc: &mut Doc) {
+    let sums = members::find_sums(app, run);
     let counts = find_list_row(app, run).map_or(run.outcome.finding_counts.by_priority(), |row| row.counts);
+    let counts = sums.map_or(counts, |sums| sums.counts);
     let mut line = DocLine::styled(Role::Muted, &format!("{:<NAMES$}", "findings"));
     if counts == [0; 4] {
         line = line.with_span(Role::Good, if run.status.is_terminal() { "none" } else { "none so far" });
@@ -152,12 +167,25 @@ fn render_finding_counts(app: &App, run: &RunRecord, doc: &mut Doc) {
                 .with_span(Role::Normal, &format!(" {}   ", counts[priority.index()]));
         }
     }
+    // The members may have reported one problem in their own words each.
+    if sums.is_some() && counts != [0; 4] && !run.status.is_terminal() {
+        line = line.with_span(Role::Faint, "not merged yet");
+    }
     doc.push(line);
 }
 
 /// Renders the tokens and the cost of the run, and the fill of its model's window.
 fn render_spending(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
     doc.push_heading("Tokens", "");
+    if let Some(sums) = members::find_sums(app, run) {
+        members::render_spending(&sums, width, doc);
+        if run.usage.tokens.total() == 0 {
+            return;
+        }
+        let opinions = format_spent(&run.usage.tokens, run.usage.cost);
+        doc.push_field("opinions", NAMES, Role::Normal, &format!("{opinions} of it"), width);
+        return;
+    }
     if run.usage.tokens.total() == 0 && run.usage.window_peak == 0 && run.reviewed_by.name == "builtin" {
         doc.push_field("spent", NAMES, Role::Normal, "no tokens: the built-in reviewer works offline", width);
     } else {
@@ -310,9 +338,6 @@ fn render_about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
     if let Some(older) = run.links.waits_for.as_ref().filter(|_| run.status == RunStatus::Pending) {
         field("waits for", older.as_str());
     }
-    if let Some(panel) = &run.links.panel {
-        field("members", &panel.describe_members());
-    }
     if let Some(panel) = &run.links.member_of {
         field("panel", panel.as_str());
     }
@@ -331,7 +356,7 @@ pub fn render_file(app: &App, page: &FilePage, width: usize, doc: &mut Doc) {
     }
     let state = match &page.left_out {
         Some(reason) => format!("not reviewed: {reason}"),
-        None => format!("{} reviewed in {}", text::format_count(page.hunks, "hunk"), page.run.subject.scope),
+        None => format!("{} reviewed in {}", text::format_count(page.hunks, "hunk"), app.name_record(&page.run)),
     };
     doc.push_paragraph(Role::Muted, &state, width);
     if page.findings.is_empty() && page.left_out.is_none() {

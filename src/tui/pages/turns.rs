@@ -10,7 +10,7 @@ use super::super::page_data::TurnsPage;
 use super::super::theme::Role;
 use super::super::turns::{FindingReportKind, TruncatedText, Turn, TurnAnswer, TurnFinding};
 use super::window::{self, format_compact};
-use super::{format_brief, format_dollars, format_reported_location, format_thousands, priority_label};
+use super::{format_brief, format_dollars, format_reported_location, format_thousands, members, priority_label};
 use crate::domain::{RunStatus, StopReason, ToolOutcome, TurnPhase, Usage, WindowUse, text};
 use crate::report::activity::{self, ActivityState};
 use crate::report::text::describe_early_end;
@@ -30,6 +30,16 @@ const MAX_TEXT_LINES: usize = 120;
 
 pub fn render_turns(app: &App, page: &TurnsPage, width: usize, doc: &mut Doc) {
     let conversation = &page.conversation;
+    if let Some(panel) = &page.run.links.panel {
+        let why = "Each member has turns of its own: Enter on a member leads there.";
+        doc.push_paragraph(Role::Muted, why, width);
+        members::render_members(app, &page.run, panel, width, doc);
+        if conversation.turns.is_empty() && conversation.failure.is_none() {
+            return;
+        }
+        // The turns of the panel itself are second opinions.
+        doc.push_blank();
+    }
     if conversation.turns.is_empty() {
         render_empty(page, width, doc);
         return;

@@ -82,7 +82,7 @@ fn the_history_has_its_dates_and_says_where_a_carried_finding_comes_from() {
     ");
     insta::assert_snapshot!(history(&|page| page.carried_from = Some(record(2, "commit:abc1234", "opus"))), @"
     2026-03-02 08:30  reported first by opus in staged
-    2026-03-04 11:00  carried over by builtin in worktree from the review of commit:abc1234 by opus: its code has not changed since
+    2026-03-04 11:00  carried over by builtin in worktree from the review of abc1234 by opus: its code has not changed since
     ");
     let was_p0 = |page: &mut FindingPage| {
         page.first_report.iter_mut().for_each(|first| first.priority = Some(Priority::P0));

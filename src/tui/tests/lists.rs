@@ -253,6 +253,44 @@ fn runs_can_be_a_timeline_for_each_branch() {
     assert!(!app.run_list.entries.iter().any(|entry| entry.heads_branch));
 }
 
+/// Builds a view with four reviews of two branches, each of which found something new or misses what was fixed.
+fn story() -> Arc<StoreView> {
+    let runs: Vec<String> = (0..4).map(|n| run_id(9 - n)).collect();
+    let ids: Vec<String> = (0..5).map(finding_id).collect();
+    let found: [&[usize]; 4] = [&[2, 3, 4], &[3], &[0, 1, 2], &[]];
+    let mut builder = StoreViewBuilder::default();
+    for (at, id) in runs.iter().enumerate() {
+        let (branch, counts) = (["main", "topic"][usize::from(at == 1)], [0, 0, found[at].len() as u32, 0]);
+        let created_ms = NOW - at as i64 * 3_600_000;
+        builder.run(RunRow { branch, counts, created_ms, ..run_row(id) });
+    }
+    for (number, id) in ids.iter().enumerate() {
+        let status = if number < 2 { FindingStatus::Addressed } else { FindingStatus::Open };
+        builder.finding(FindingRow { status, line_start: number as u32 + 1, ..finding_row(id, &runs[0]) });
+    }
+    for (run, found) in runs.iter().zip(found) {
+        builder.reports(run, &found.iter().map(|number| ids[*number].as_str()).collect::<Vec<_>>());
+    }
+    complete(builder)
+}
+
+#[test]
+fn each_row_of_the_timeline_says_what_changed_against_the_one_before() {
+    let open = |columns, rows| {
+        let mut app = showing(columns, rows, story());
+        press(&mut app, "1 o 2");
+        app
+    };
+    assert_looks_at_all_sizes("timeline", open);
+    let shown = screen(&open(160, 48));
+    let rows: Vec<&str> = shown.lines().filter(|line| line.contains("✓ worktree")).collect();
+    let said = ["4 files · 2 new, 2 fixed since", "4 files · 3 new", "4 files ", "4 files "];
+    assert_eq!(rows.len(), said.len(), "{shown}");
+    for (row, said) in rows.iter().zip(said) {
+        assert!(row.contains(said) && !(said.ends_with(' ') && row.contains("new")), "{said} in {shown}");
+    }
+}
+
 #[test]
 fn the_tenth_item_of_a_menu_has_a_digit() {
     let mut app = showing(160, 48, view());
@@ -480,4 +518,39 @@ fn rows_have_place_and_symbol_at_every_size_and_two_lines_if_wanted() {
     let below = shown.lines().nth(at + 1).unwrap_or_default();
     assert!(below.contains("unused parameter"), "{shown}");
     assert_eq!(app.finding_by_id(&finding_id(3)).map(|row| app.current_status(&row)), Some(FindingStatus::Open));
+}
+
+#[test]
+fn the_names_of_the_columns_stand_above_the_numbers_of_the_files() {
+    let file = |path: &str, counts, state| FileListRow { path: path.to_owned(), counts, state, is_viewed: false };
+    let found = || {
+        vec![
+            file("src/config.rs", [1, 0, 0, 0], FileListState::Covered),
+            file("src/mail.rs", [0; 4], FileListState::Covered),
+            file("Cargo.lock", [0; 4], FileListState::LeftOut("lock file")),
+        ]
+    };
+    let clean = || vec![file("src/mail.rs", [0; 4], FileListState::Covered)];
+    let title = |(columns, rows): (u16, u16), scope: &str, files: Vec<FileListRow>| {
+        let run = run_id(1);
+        let mut builder = StoreViewBuilder::default();
+        builder.run(RunRow { scope, ..run_row(&run) });
+        let mut app = showing(columns, rows, complete(builder));
+        send(&mut app, AppMessage::Files { run: run.clone(), files: Some(files) });
+        let shown = screen(&app);
+        let line = shown.lines().find(|line| line.contains("3 Files")).unwrap_or_else(|| panic!("{shown}"));
+        let title = line.split('│').next().unwrap_or(line).replace('─', " ");
+        title.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let long = "range:feature/exchange-between-machines..feature/a-database-for-teams";
+    for (size, scope, files, expected) in [
+        ((200, 60), "worktree", found(), "3 Files of worktree 1 with findings, 1 clean, 1 left out p0 p1 p2 p3"),
+        ((160, 48), "worktree", found(), "3 Files of worktree 1 with findings, 1 clean p0 p1 p2 p3"),
+        ((120, 30), "worktree", found(), "3 Files of worktree p0 p1 p2 p3"),
+        ((120, 30), "range:HEAD~3..HEAD", found(), "3 Files of HEAD~3..HEAD p0 p1 p2 p3"),
+        ((120, 30), long, found(), "3 Files of feature/exchange-betwee… p0 p1 p2 p3"),
+        ((160, 48), "worktree", clean(), "3 Files of worktree 1 clean"),
+    ] {
+        assert_eq!(title(size, scope, files), expected, "{size:?} {scope}");
+    }
 }

@@ -177,6 +177,25 @@ fn screens() {
     }
 }
 
+#[test]
+fn the_header_does_not_repeat_what_the_first_row_says_of_the_run() {
+    let header = |app: &App| screen(app).lines().next().unwrap_or_default().to_owned();
+    let mut app = following(160, 48);
+    let shown = screen(&app);
+    assert!(header(&app).starts_with(" billing  main") && !header(&app).contains("sonnet"), "{shown}");
+    assert_eq!(shown.matches("waiting for the first byte, 2 s").count(), 1, "{shown}");
+    press(&mut app, "Esc");
+    assert!(header(&app).contains("sonnet on HEAD~3..HEAD"), "{}", screen(&app));
+    // The view of another run says nothing of the one that works.
+    let (other, id) = (run_id(3), run());
+    let mut builder = StoreViewBuilder::default();
+    builder.run(RunRow { status: RunStatus::Reviewing, reviewer: "sonnet", ..run_row(&id) });
+    builder.run(run_row(&other));
+    let mut app = showing(160, 48, complete(builder));
+    press(&mut app, "1 j V");
+    assert!(header(&app).contains("sonnet on worktree"), "{}", screen(&app));
+}
+
 fn bar(app: &App) -> String {
     let shown = screen(app);
     let row = shown.lines().find(|line| line.contains('◂')).unwrap_or_default();
@@ -339,7 +358,7 @@ fn the_keys_of_a_run_work_and_a_finding_leads_to_its_run() {
     let commands = press(&mut app, "p");
     assert!(matches!(commands.as_slice(), [AppCommand::Pause(_)]), "{commands:?}");
     press(&mut app, "C");
-    assert!(screen(&app).contains("Cancel the review of range:HEAD~3..HEAD?"), "{}", screen(&app));
+    assert!(screen(&app).contains("Cancel the review of HEAD~3..HEAD?"), "{}", screen(&app));
     let commands = press(&mut app, "y");
     assert!(matches!(commands.as_slice(), [AppCommand::Cancel(_)]), "{commands:?}");
     let mut app = showing(120, 40, view());

@@ -45,6 +45,11 @@ fn run() -> RunId {
     run_id(7).parse().expect("an id")
 }
 
+/// Returns the id of the newest run of the list.
+fn listed() -> RunId {
+    run_id(3).parse().expect("an id")
+}
+
 fn preview(action: ReviewAction, reason: &str, saved: u64, carried: Option<usize>) -> RequestPreview {
     RequestPreview {
         scope: Scope::Worktree,
@@ -152,6 +157,10 @@ fn each_choice_asks_for_its_forecast_and_late_ones_are_dropped() {
 #[case::reused(
     preview(ReviewAction::Reuse { run: run() }, "has reviewed exactly this", 41_000, Some(98)),
     &["worktree: 12 files, 98 hunks, 1,204 changed lines, 3 files left out", "0 tokens: has reviewed exactly this; saves about 41k tokens"]
+)]
+#[case::reused_by_its_name(
+    preview(ReviewAction::Reuse { run: listed() }, &format!("{} has reviewed exactly this", run_id(3)), 0, Some(98)),
+    &["reuses the review of worktree by builtin, 0 tokens: it has reviewed exactly this"]
 )]
 #[case::carried(
     preview(ReviewAction::Launch, "nobody has reviewed this", 0, Some(61)),

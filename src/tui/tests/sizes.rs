@@ -8,7 +8,7 @@ use super::support::*;
 use crate::domain::Kind;
 use crate::store::{FindingRow, StoreViewBuilder};
 use crate::tui::app::{App, Pane};
-use crate::tui::keymap::Action;
+use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::message::{AppMessage, DetailSubject, Tab};
 use crate::tui::views::ViewReply;
 use crate::tui::views::confirm::{ConfirmAction, ConfirmView};
@@ -74,7 +74,8 @@ pub fn check_footer(app: &App, buffer: &Buffer, hint: &str) {
     let has_help = has(Action::Help) || has(Action::AskOrHelp);
     let (help, out) = match app.views.front() {
         None => (has_help, has(Action::Quit)),
-        Some(view) => (view.is_window() || has_help, has(Action::Abort) || has(Action::Back)),
+        // Only windows may lack it: their keys are few, and they are gone soon.
+        Some(_) => (context >= KeyContext::Menu || has_help, has(Action::Abort) || has(Action::Back)),
     };
     assert!(help && out, "{hint}: no key for help or no way out in {footer:?}\n{}", super::support::screen(app));
 }

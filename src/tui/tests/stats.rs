@@ -92,7 +92,37 @@ fn figures_at_all_sizes() {
         assert_looks("stats", &mut app);
         press(&mut app, "G");
         assert_looks("stats-end", &mut app);
+        press(&mut app, "o o");
+        assert_looks("stats-kinds", &mut app);
     }
+}
+
+#[test]
+fn o_shows_what_reviewers_models_kinds_and_languages_are_worth() {
+    let mut app = open_stats(100, 16, figures());
+    let footer = |app: &App| screen(app).lines().last().unwrap_or_default().to_owned();
+    assert!(footer(&app).contains("o group") && footer(&app).contains("? help"), "{}", footer(&app));
+    // The first key shows the bars, the further ones change what they are by.
+    for (keys, title, row) in [
+        ("o", "Worth by reviewer", "claude"),
+        ("o", "Worth by model", "claude"),
+        ("o", "Worth by kind", "magic numbers"),
+        ("o", "Worth by language", "python"),
+        ("o", "Worth by reviewer", "builtin"),
+    ] {
+        press(&mut app, keys);
+        let shown = screen(&app);
+        let below: Vec<&str> = shown.lines().skip_while(|line| !line.contains(title)).collect();
+        assert!(below.iter().any(|line| line.trim_start().starts_with(row) && line.contains("accepted")), "{shown}");
+    }
+    let shown = screen(&app);
+    press(&mut app, "G");
+    assert_eq!(screen(&app), shown, "the bars stand at the end of the page");
+    // Without figures there is nothing to group.
+    let mut app = open_stats(80, 24, Metrics::default());
+    assert!(!footer(&app).contains("o group"));
+    press(&mut app, "o");
+    assert!(screen(&app).contains("No runs yet"));
 }
 
 #[test]
@@ -126,7 +156,7 @@ fn the_page_is_asked_for_once_and_again_when_the_store_has_changed_meanwhile() {
     assert_eq!(viewed(&mut app).0, 1, "nothing is on its way: the next change is asked about");
     // Replies after the page was closed are ignored.
     press(&mut app, "Esc");
-    assert!(!app.views.has_window());
+    assert!(app.views.is_empty());
     assert!(stats_requests(&send(&mut app, AppMessage::View(ViewReply::Stats(Ok(Arc::new(figures())))))).is_empty());
     assert_eq!(viewed(&mut app).0, 0);
 }
@@ -144,7 +174,7 @@ fn every_key_that_leaves_it_leaves_it_and_the_others_scroll() {
     for key in ["Esc", "q", "S", "h"] {
         let mut app = open_stats(80, 24, figures());
         assert!(press(&mut app, key).is_empty(), "{key} does nothing else");
-        assert!(!app.views.has_window(), "{key}");
+        assert!(app.views.is_empty(), "{key}");
     }
     let mut app = open_stats(80, 16, figures());
     let offset = |app: &App| match app.views.front_as::<StatsView>() {

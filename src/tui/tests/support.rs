@@ -101,6 +101,7 @@ pub fn run_row(id: &str) -> RunRow<'_> {
         carried_over_from: "",
         resumed_from: "",
         member_of: "",
+        members: "",
         reuse_count: 0,
     }
 }

@@ -1,4 +1,5 @@
-//! Announces runs that end, and urgent findings as they arrive, in the message line and outside the screen.
+//! Announces runs that end, and urgent findings as they arrive, in the message line and outside the screen. Of the members
+//! of a panel only failures, budgets and urgent findings are announced: the end of the panel says the rest.
 
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ pub fn announce_changes(app: &mut App, next: &Arc<StoreView>, commands: &mut Vec
     let known = app.run_list.active.iter().map(|index| before.run(*index as usize).id.to_owned());
     let new = (0..next.run_count()).map(|index| next.run(index).id).take_while(|id| before.run_index(id).is_none());
     let mut said: Vec<(NoticeLevel, String)> = Vec::new();
+    // Members of a panel may report one problem at the same time.
+    let mut told: Vec<FindingRow<'_>> = Vec::new();
     for id in known.chain(new.map(str::to_owned)) {
         let Some(run) = next.run_index(&id).map(|index| next.run(index)) else { continue };
         // Who imports findings or asks for a fix gets an answer of its own.
@@ -27,10 +30,15 @@ pub fn announce_changes(app: &mut App, next: &Arc<StoreView>, commands: &mut Vec
             continue;
         }
         let counts = before.run_index(&id).map_or([0; 4], |index| before.run(index).counts);
-        let text = match run.status.is_terminal() {
+        let panel = Some(run.member_of).filter(|id| !id.is_empty()).and_then(|id| next.run_index(id));
+        let panel = panel.map(|index| next.run(index));
+        let ends = run.status.is_terminal() && (panel.is_none() || is_broken(&run));
+        // The end of a run says how much of what it found is urgent.
+        let has_ended = panel.unwrap_or(run).status.is_terminal();
+        let text = match ends {
             true => describe_end(app, &run),
-            false if count_urgent(run.counts) > count_urgent(counts) => {
-                describe_urgent(app, &run, count_unknown(&before, next, &run))
+            false if !has_ended && count_urgent(run.counts) > count_urgent(counts) => {
+                describe_urgent(app, &run, count_unknown(&before, next, &run, &mut told))
             }
             false => None,
         };
@@ -39,6 +47,15 @@ pub fn announce_changes(app: &mut App, next: &Arc<StoreView>, commands: &mut Vec
     for (level, text) in said.into_iter().take(MAX_ANNOUNCED) {
         app.append_notice(level, text.clone());
         commands.push(AppCommand::Notify(text));
+    }
+}
+
+/// Returns true for a run that came to no end of its own: it failed, lost its worker or reached its budget.
+fn is_broken(run: &RunRow<'_>) -> bool {
+    match run.status {
+        RunStatus::Failed | RunStatus::Lost => true,
+        RunStatus::Cancelled => run.cancel_reason == CancelReason::BudgetExhausted.word(),
+        _ => false,
     }
 }
 
@@ -78,22 +95,33 @@ fn count_urgent(counts: [u32; 4]) -> u32 {
     counts[0].saturating_add(counts[1])
 }
 
-/// Counts the urgent findings of a run by priority that the view before did not have: a problem that was known is no news.
-fn count_unknown(before: &StoreView, next: &StoreView, run: &RunRow<'_>) -> [u32; 4] {
+/// Counts the urgent findings of a run by priority that are not in `told` and that the view before did not have: a problem
+/// that was known is no news. Adds them to `told`.
+fn count_unknown<'a>(
+    before: &StoreView,
+    next: &'a StoreView,
+    run: &RunRow<'_>,
+    told: &mut Vec<FindingRow<'a>>,
+) -> [u32; 4] {
     let mut counts = [0; 4];
     let findings = (0..next.finding_count()).map(|index| next.finding(index));
     for finding in findings.filter(|finding| finding.priority <= Priority::P1 && finding.last_run == run.id) {
-        counts[finding.priority.index()] += u32::from(!is_known(before, &finding));
+        if !is_known(before, &finding) && !told.iter().any(|other| is_same_problem(other, &finding)) {
+            counts[finding.priority.index()] += 1;
+            told.push(finding);
+        }
     }
     counts
 }
 
 /// Returns true if a view has this finding, or one of its kind at its lines, whose id it may get at the end of the run.
 fn is_known(view: &StoreView, finding: &FindingRow<'_>) -> bool {
-    let is_same = |row: FindingRow<'_>| {
-        row.kind == finding.kind && row.path == finding.path && row.lines().overlaps(finding.lines())
-    };
-    view.finding_index(finding.id).is_some() || (0..view.finding_count()).any(|index| is_same(view.finding(index)))
+    let is_same = |index: usize| is_same_problem(&view.finding(index), finding);
+    view.finding_index(finding.id).is_some() || (0..view.finding_count()).any(is_same)
+}
+
+fn is_same_problem(one: &FindingRow<'_>, other: &FindingRow<'_>) -> bool {
+    one.kind == other.kind && one.path == other.path && one.lines().overlaps(other.lines())
 }
 
 /// Describes new urgent findings of a working run.

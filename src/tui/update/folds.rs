@@ -1,11 +1,12 @@
-//! Moves between the folds of a page, opens and closes them.
+//! Moves between the folds of a page, opens and closes them. A row that leads elsewhere is a fold, too.
 //!
 //! - A step selects the next fold only if the current one is fully visible, else it scrolls by one line. So the
 //!   up and down keys reach every line.
 
-use super::super::app::{App, Pane};
-use super::super::doc::DocFold;
+use super::super::app::{App, NoticeLevel, Pane};
+use super::super::doc::{DocFold, FoldKey};
 use super::rebuild_page;
+use super::runs::select_member;
 
 /// Returns the index of the selected fold, else of the first visible one.
 pub fn selected_fold(app: &App) -> Option<usize> {
@@ -90,10 +91,27 @@ pub fn select_fold_at(app: &mut App, line: usize) -> bool {
     fold.is_some()
 }
 
-/// Opens or closes the selected fold. Returns false if there is none.
+/// Goes to the run of a member of the panel on the page, given by its number; its page has the same tab.
+fn open_member(app: &mut App, number: u32) {
+    let chosen = app.subject_run().and_then(|panel| {
+        let (member, _) = panel.panel_members().nth(number as usize)?;
+        app.store.view.run_index(member)?;
+        Some((panel.id.to_owned(), member.to_owned()))
+    });
+    match chosen {
+        Some((panel, member)) => select_member(app, &panel, &member),
+        None => app.show_notice(NoticeLevel::Info, "the run of this member is not listed"),
+    }
+}
+
+/// Opens or closes the selected fold, or goes where it leads. Returns false if there is none.
 pub fn toggle_fold(app: &mut App) -> bool {
     let Some(fold) = selected_fold(app).and_then(|at| app.detail.doc.folds.get(at)).copied() else { return false };
     app.detail.fold = Some(fold.key);
+    if let FoldKey::Member(number) = fold.key {
+        open_member(app, number);
+        return true;
+    }
     let opened = !app.detail.open_folds.remove(&fold.key);
     if opened {
         app.detail.open_folds.insert(fold.key);

@@ -193,7 +193,7 @@ pub fn request_review(
     force: bool,
     commands: &mut Vec<AppCommand>,
 ) {
-    let what = scope.as_ref().map_or_else(|| "what changed".to_owned(), ToString::to_string);
+    let what = scope.as_ref().map_or_else(|| "what changed".to_owned(), |scope| app.name_scope(scope));
     app.asked_prompt = None;
     app.show_notice(NoticeLevel::Info, format!("asking for a review of {what}{}", app.display.glyphs.ellipsis));
     commands.push(AppCommand::Review { scope, reviewer, force });
@@ -598,7 +598,7 @@ fn confirm_cancel(app: &mut App) {
         .selected_run()
         .filter(|run| app.panes.list == Pane::Runs && !run.status.is_terminal())
         .or_else(|| app.headline_run().filter(|run| !run.status.is_terminal()))
-        .map(|run| (run.id.to_owned(), format!("Cancel the review of {}? What it found stays.", run.scope)));
+        .map(|run| (run.id.to_owned(), format!("Cancel the review of {}? What it found stays.", app.name_run(&run))));
     match chosen {
         Some((run, text)) => app.views.open(ConfirmView { action: ConfirmAction::Cancel(run), text }),
         None => app.show_notice(NoticeLevel::Info, "no review is running"),

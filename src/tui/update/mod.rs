@@ -23,6 +23,7 @@ mod marks;
 pub(crate) use marks::commit_mark_range;
 mod menus;
 mod mouse;
+mod run_changes;
 mod runs;
 pub(crate) use runs::{arrange_runs, request_subjects};
 mod search;
@@ -47,7 +48,7 @@ use super::pages;
 use super::theme::{Background, ThemeName};
 use super::views::fix::FixIndex;
 use super::views::{self, ViewChange, fix, prompt};
-use crate::domain::{RunId, text};
+use crate::domain::{RunId, Usage, text};
 use crate::runner::{BUILTIN_REVIEWER, OpeningOutcome, ReviewerTerms, UnreviewedChange};
 use crate::store::Heartbeat;
 
@@ -277,7 +278,7 @@ fn apply_opening(app: &mut App, outcome: Result<OpeningOutcome, String>, terms: 
         [] => {}
         [(change, run)] if outcome.is_first => {
             data::select_run(app, run.as_str());
-            said.push(format!("reviewing {}: a first review, offline and at no cost", change.scope));
+            said.push(format!("reviewing {}: a first review, offline and at no cost", app.name_scope(&change.scope)));
         }
         started => {
             let what = list(&mut started.iter().map(|(change, _)| change));
@@ -376,6 +377,7 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
     clamp_scroll(app);
     diff::sync(app, commands);
     runs::request_visible_subjects(app, commands);
+    run_changes::compare_visible_runs(app);
 }
 
 /// Returns the selected item of the list that had the focus last.
@@ -428,16 +430,24 @@ fn show_loaded_page(app: &mut App, subject: DetailSubject, tab: Tab, mut loaded:
 
 /// Applies heartbeats; rebuilds the page of a working run if its usage changed.
 fn apply_pulses(app: &mut App, pulses: Vec<(String, Heartbeat)>, commands: &mut Vec<AppCommand>) {
-    let spent = |app: &App| match (&app.detail.subject, app.detail.tab) {
-        (DetailSubject::Run(run), Tab::Page) => app.pulse(run).map(|pulse| (pulse.tokens, pulse.cost.to_bits())),
-        _ => None,
-    };
-    let before = spent(app);
+    let before = list_shown_usage(app);
     app.store.pulses = pulses;
-    if spent(app) != before {
+    if list_shown_usage(app) != before {
         rebuild_page(app);
     }
     views::apply_change(app, &ViewChange::PulsesRead, commands);
+}
+
+/// Lists turn, tokens and cost of the working runs whose usage the page shows: the run itself, and the members of a panel.
+fn list_shown_usage(app: &App) -> Vec<(u32, Usage, u64)> {
+    let Some(run) = app.subject_run().filter(|_| matches!(app.detail.tab, Tab::Page | Tab::Turns)) else {
+        return Vec::new();
+    };
+    // Turns are read again when the journal grows.
+    let own = Some(run.id).filter(|_| app.detail.tab == Tab::Page);
+    let runs = own.into_iter().chain(run.panel_members().map(|(member, _)| member));
+    let pulses = runs.filter_map(|run| app.pulse(run));
+    pulses.map(|pulse| (pulse.turn, pulse.tokens, pulse.cost.to_bits())).collect()
 }
 
 /// Rebuilds the page from the loaded data.

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::super::app::{App, FoldReason, FoldedRuns, Pane, RunEntry, RunListLine};
+use super::super::app::{App, FoldReason, FoldedRuns, Pane, RunEntry, RunList, RunListLine};
 use super::super::message::{AppCommand, RunSubjectQuery};
 use super::data;
 use crate::config::RunOrder;
-use crate::domain::RunStatus;
+use crate::domain::{RequestDecision, RunStatus};
 use crate::runner::OWN_REVIEWER;
 use crate::store::{RunRow, StoreView};
 
@@ -34,41 +34,113 @@ pub fn rebuild_runs(app: &mut App, selected: Option<&str>) {
     let mut branch = None;
     for index in top {
         let to_row = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
-        let its = Some(view.run(index).branch).filter(|_| app.run_list.order == RunOrder::Branch);
+        let run = view.run(index);
+        let its = Some(run.branch).filter(|_| app.run_list.order == RunOrder::Branch);
         let entry = RunEntry {
             index: to_row(index),
             nested: false,
+            member: None,
             folded: FoldedRuns::default(),
             unfolded: false,
             heads_branch: its.is_some() && its != branch,
             line: 0,
         };
         branch = its;
-        let Some((folded, runs)) = below.get(&index) else {
+        let (mut folded, runs) = below.remove(&index).unwrap_or_default();
+        let nested = list_nested(view, &run, &runs, &mut folded);
+        if nested.is_empty() {
             entries.push(entry);
             continue;
-        };
+        }
         // Members show their progress while their panel works.
-        let is_open_panel = folded.contains(FoldReason::Member) && !view.run_status(index).is_terminal();
-        if !is_open_panel && !app.run_list.unfolded.contains(view.run(index).id) {
-            entries.push(RunEntry { folded: *folded, ..entry });
+        let is_open_panel = folded.contains(FoldReason::Member) && !run.status.is_terminal();
+        if !is_open_panel && !app.run_list.unfolded.contains(run.id) {
+            entries.push(RunEntry { folded, ..entry });
             continue;
         }
         entries.push(RunEntry { unfolded: true, ..entry });
-        let nested = RunEntry { nested: true, heads_branch: false, ..entry };
-        entries.extend(runs.iter().map(|index| RunEntry { index: to_row(*index), ..nested }));
+        let child = RunEntry { nested: true, heads_branch: false, ..entry };
+        entries.extend(nested.into_iter().map(|(index, member)| RunEntry { index: to_row(index), member, ..child }));
     }
     let line = app.run_list.selected_line();
+    let place = ListedPlace::of_selected(&app.run_list);
     app.run_list.set_entries(entries);
+    app.run_list.changes.clear();
     let height = app.pane_height(Pane::Runs);
     // If the selected run was folded away, its replacement is selected.
     let at = selected.and_then(|id| app.store.view.run_index(id)).and_then(|index| {
-        position_of_run(app, index)
+        place
+            .find(app, index)
             .or_else(|| find_root(&replacements, index).and_then(|(root, _)| position_of_run(app, root)))
     });
     app.run_list.select_on_line(at.unwrap_or(0), line, height);
     if let Some(id) = app.run_list.awaited.take() {
         data::select_run(app, &id);
+    }
+}
+
+/// Lists the runs below a run, given those that it replaced or requested: the members of a panel in the order of the
+/// settings, with the decisions about them, then the others. A member that another request asked for has a place of its own
+/// in the list and is added to `folded`.
+fn list_nested(
+    view: &StoreView,
+    run: &RunRow<'_>,
+    below: &[usize],
+    folded: &mut FoldedRuns,
+) -> Vec<(usize, Option<RequestDecision>)> {
+    let mut nested: Vec<(usize, Option<RequestDecision>)> = Vec::new();
+    for (id, decision) in run.panel_members() {
+        let Some(index) = view.run_index(id).filter(|_| id != run.id) else { continue };
+        if nested.iter().any(|(known, _)| *known == index) {
+            continue;
+        }
+        if !below.contains(&index) {
+            folded.add(FoldReason::Member);
+        }
+        nested.push((index, Some(decision)));
+    }
+    let is_other = |index: &&usize| nested.iter().all(|(member, _)| member != *index);
+    let others: Vec<_> = below.iter().filter(is_other).map(|index| (*index, None)).collect();
+    nested.extend(others);
+    nested
+}
+
+/// Place of the selected row among the rows of its run: a run that several panels share has a row for each of them.
+struct ListedPlace {
+    is_nested: bool,
+    /// Number of rows above that show the run in the same way.
+    earlier: usize,
+}
+
+impl ListedPlace {
+    fn of_selected(list: &RunList) -> Self {
+        let (at, entries) = (list.cursor.selected, &list.entries);
+        let Some(row) = entries.get(at) else { return Self { is_nested: false, earlier: 0 } };
+        let is_same = |other: &&RunEntry| (other.index, other.nested) == (row.index, row.nested);
+        Self { is_nested: row.nested, earlier: entries[..at].iter().filter(is_same).count() }
+    }
+
+    /// Returns the position of a run at this place, else its first position; `None` if it is not listed.
+    fn find(&self, app: &App, index: usize) -> Option<usize> {
+        let rows = || app.run_list.entries.iter().enumerate().filter(move |(_, entry)| entry.index as usize == index);
+        let same = rows().filter(|(_, entry)| entry.nested == self.is_nested).nth(self.earlier);
+        same.or_else(|| rows().next()).map(|(at, _)| at)
+    }
+}
+
+/// Selects the run of a member below its panel, whose members are shown from now on. Both are given by their ids.
+pub fn select_member(app: &mut App, panel: &str, member: &str) {
+    app.run_list.unfolded.insert(panel.to_owned());
+    rebuild_runs(app, Some(panel));
+    let position = |app: &App, id: &str| app.store.view.run_index(id).and_then(|index| position_of_run(app, index));
+    let Some(index) = app.store.view.run_index(member) else { return };
+    let first = position(app, panel).unwrap_or(0);
+    let below = app.run_list.entries.iter().skip(first + 1).take_while(|entry| entry.nested);
+    let at = below.map(|entry| entry.index as usize).position(|below| below == index).map(|at| first + 1 + at);
+    if let Some(at) = at.or_else(|| position(app, member)) {
+        let height = app.pane_height(Pane::Runs);
+        app.run_list.select(at, height);
+        app.panes.list = Pane::Runs;
     }
 }
 
@@ -189,14 +261,19 @@ fn find_root(replacements: &[Replacement], index: usize) -> Option<(usize, FoldR
 
 /// Requests the commits of the visible runs that reviewed commits, once for each run.
 pub fn request_visible_subjects(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let visible: Vec<usize> = list_visible_runs(app).iter().map(|row| row.index as usize).collect();
+    request_subjects(app, visible, commands);
+}
+
+/// Returns the rows of the runs that are on the screen.
+pub fn list_visible_runs(app: &App) -> Vec<RunEntry> {
     let list = &app.run_list;
     let lines = list.cursor.offset..list.cursor.offset + app.pane_height(Pane::Runs);
-    let visible = lines.map_while(|line| list.line(line)).filter_map(|line| match line {
-        RunListLine::Run(at) => Some(list.entries[at].index as usize),
+    let rows = lines.map_while(|line| list.line(line)).filter_map(|line| match line {
+        RunListLine::Run(at) => list.entries.get(at).copied(),
         RunListLine::Fold(_) | RunListLine::Branch(_) => None,
     });
-    let visible: Vec<usize> = visible.collect();
-    request_subjects(app, visible, commands);
+    rows.collect()
 }
 
 /// Requests the commits of those runs that reviewed commits, given by their indices in the view, once for each run.

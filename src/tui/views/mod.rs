@@ -309,6 +309,11 @@ impl ViewStack {
         self.views.iter().find_map(|view| downcast(&**view))
     }
 
+    /// Returns the foremost open view of this type.
+    pub fn find_foremost<V: View>(&self) -> Option<&V> {
+        self.views.iter().rev().find_map(|view| downcast(&**view))
+    }
+
     /// Returns true if a window stands in front.
     pub fn has_window(&self) -> bool {
         self.front().is_some_and(View::is_window)

@@ -302,7 +302,7 @@ impl ReviewFormView {
                 Err(error) => vec![(error.clone(), Role::Bad)],
                 Ok(preview) => {
                     let limit = self.reviewer_index(app).map(|at| app.review_facts.reviewers[at].terms.limit);
-                    describe_preview(preview, limit)
+                    describe_preview(app, preview, limit)
                 }
             },
         };
@@ -314,10 +314,11 @@ impl ReviewFormView {
 }
 
 /// Describes a forecast: the size of the change, the decision, and what is sent.
-fn describe_preview(preview: &RequestPreview, limit: Option<CostLimit>) -> Vec<(String, Role)> {
+fn describe_preview(app: &App, preview: &RequestPreview, limit: Option<CostLimit>) -> Vec<(String, Role)> {
     let RequestPreview { scope, files, hunks, lines, left_out, decision, .. } = preview;
     let mut size = format!(
-        "{scope}: {}, {}, {}",
+        "{}: {}, {}, {}",
+        app.name_scope(scope),
         text::format_count(*files, "file"),
         text::format_count(*hunks, "hunk"),
         format_changed_lines(*lines)
@@ -333,9 +334,13 @@ fn describe_preview(preview: &RequestPreview, limit: Option<CostLimit>) -> Vec<(
     let starts = matches!(decision.action, ReviewAction::Launch | ReviewAction::Resume { .. });
     let answer = match &decision.action {
         ReviewAction::Launch => format!("starts a review: {}", decision.reason),
-        ReviewAction::Resume { from } => format!("goes on with {}: {}", shorten_id(from), decision.reason),
-        ReviewAction::Adopt { run } => format!("joins {}, 0 tokens: {}{saved}", shorten_id(run), decision.reason),
-        ReviewAction::Reuse { run } => format!("reuses {}, 0 tokens: {}{saved}", shorten_id(run), decision.reason),
+        ReviewAction::Resume { from } => format!("goes on with {}", name_answer(app, from, "", &decision.reason)),
+        ReviewAction::Adopt { run } => {
+            format!("joins {}{saved}", name_answer(app, run, ", 0 tokens", &decision.reason))
+        }
+        ReviewAction::Reuse { run } => {
+            format!("reuses {}{saved}", name_answer(app, run, ", 0 tokens", &decision.reason))
+        }
         ReviewAction::Skip => format!("starts nothing: {}", decision.reason),
     };
     described.push((answer, if starts { Role::Normal } else { Role::Good }));
@@ -343,6 +348,17 @@ fn describe_preview(preview: &RequestPreview, limit: Option<CostLimit>) -> Vec<(
         described.extend(describe_sending(preview, limit).map(|line| (line, Role::Muted)));
     }
     described
+}
+
+/// Names the run that answers a request, and gives the reason, which does not name it again: `the review of a0c3bec by sonnet,
+/// 0 tokens: it has reviewed exactly this`.
+fn name_answer(app: &App, run: &RunId, cost: &str, reason: &str) -> String {
+    let row = app.store.view.run_index(run.as_str()).map(|index| app.store.view.run(index));
+    let name = row.map_or_else(
+        || shorten_id(run).to_owned(),
+        |row| format!("the review of {} by {}", app.name_run(&row), row.reviewer),
+    );
+    format!("{name}{cost}: {}", reason.replace(run.as_str(), "it"))
 }
 
 /// Returns the beginning of a run's id, which commands accept in place of the whole.

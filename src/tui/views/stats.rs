@@ -10,11 +10,11 @@ use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
 use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, scroll_distance, with_labels};
-use crate::ledger::metrics::{Metrics, MetricsDetail, MetricsSelection, OutcomeCounts, Precision, Worth};
+use crate::ledger::metrics::{Metrics, MetricsDetail, MetricsSelection, OutcomeCounts, Precision, Worth, WorthRow};
 use crate::report::figures::{format_brief, format_millis, format_percent, format_short_count, render_sparkline};
 use crate::report::stats::{
-    MIN_TELLING_DECISIONS, build_charts, describe_metrics, describe_misjudged, describe_span, describe_worth,
-    gather_metrics, split_bar,
+    MIN_TELLING_DECISIONS, WorthGrouping, build_charts, describe_metrics, describe_misjudged, describe_span,
+    describe_worth, gather_metrics, split_bar,
 };
 use crate::store::{Store, StoreView};
 use crate::tui::app::App;
@@ -43,7 +43,7 @@ const BY_KIND: &str = "By kind";
 const BY_REVIEWER: &str = "By reviewer";
 /// Headings of the columns that only the reviewers table has.
 const REVIEWER_COLUMNS: &str = "  runs tokens  time";
-/// Title of the bars of worth.
+/// Title of the bars of worth, before the name of their grouping.
 const WORTH: &str = "Worth";
 /// Greatest width of a reviewer's name before its bar, and smallest width of the bar, in columns.
 const MAX_WORTH_NAME: usize = 24;
@@ -52,13 +52,17 @@ const MIN_WORTH_BAR: usize = 10;
 const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 12..=40;
 
 /// State of the open page.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct StatsView {
     /// Metrics with an empty list of runs, because the page shows no single run.
     metrics: Option<Arc<Metrics>>,
     /// Error of the last read.
     trouble: Option<String>,
     doc: Doc,
+    /// Grouping of the bars of worth.
+    grouping: WorthGrouping,
+    /// Line of the title of these bars; `None` without bars.
+    worth_line: Option<usize>,
     /// First visible line (0-based).
     pub offset: usize,
     refresh: RefreshState,
@@ -76,7 +80,15 @@ enum RefreshState {
 
 /// Opens the page and requests its figures.
 pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
-    let mut view = StatsView { refresh: RefreshState::Done, ..StatsView::default() };
+    let mut view = StatsView {
+        metrics: None,
+        trouble: None,
+        doc: Doc::default(),
+        grouping: WorthGrouping::Reviewer,
+        worth_line: None,
+        offset: 0,
+        refresh: RefreshState::Done,
+    };
     view.refresh(&Arc::clone(&app.store.view), commands);
     view.build_page(app);
     app.views.open(view);
@@ -91,11 +103,16 @@ impl View for StatsView {
         KeyContext::Stats
     }
 
+    fn is_window(&self) -> bool {
+        false
+    }
+
     fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow {
         let page = isize::try_from(page_height(app)).unwrap_or(isize::MAX);
         match press.action {
             Some(Action::Abort | Action::Back | Action::Left | Action::Stats) => return ViewFlow::Close,
             Some(Action::Quit) => commands.push(AppCommand::Quit(None)),
+            Some(Action::Order) => self.regroup(app),
             Some(action) => self.scroll(app, scroll_distance(action, page).unwrap_or(0)),
             None => {}
         }
@@ -130,7 +147,10 @@ impl View for StatsView {
     }
 
     fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {
-        with_labels([Action::Abort, Action::Down, Action::Up, Action::Bottom])
+        let mut actions = with_labels([Action::Down, Action::Up, Action::Bottom]);
+        actions.extend(self.worth_line.map(|_| (Action::Order, "group")));
+        actions.extend(with_labels([Action::Abort, Action::Help]));
+        actions
     }
 }
 
@@ -169,7 +189,26 @@ impl StatsView {
 
     /// Builds the page for the current width.
     fn build_page(&mut self, app: &App) {
-        self.doc = build_stats_page(app, self, usize::from(app.display.columns.saturating_sub(4)).max(20));
+        let width = usize::from(app.display.columns.saturating_sub(4)).max(20);
+        (self.doc, self.worth_line) = build_stats_page(app, self, width);
+        self.scroll(app, 0);
+    }
+
+    /// Shows the bars of worth by the next grouping, and scrolls to them.
+    fn regroup(&mut self, app: &App) {
+        let Some(before) = self.worth_line else { return };
+        let is_in_sight = (self.offset..self.offset + page_height(app)).contains(&before);
+        // The first key shows the bars as they are, where they are out of sight.
+        if is_in_sight {
+            self.grouping = self.grouping.next();
+            self.build_page(app);
+        }
+        // All bars that there is room for.
+        let rows = self.doc.lines.len();
+        if let Some(line) = self.worth_line.filter(|line| *line < self.offset || rows > self.offset + page_height(app))
+        {
+            self.offset = line;
+        }
         self.scroll(app, 0);
     }
 
@@ -209,9 +248,10 @@ fn serve_requests(store: &Store, zone: &TimeZone, views: &Receiver<Arc<StoreView
     }
 }
 
-/// Builds the page, `width` columns wide.
-fn build_stats_page(app: &App, stats: &StatsView, width: usize) -> Doc {
+/// Builds the page, `width` columns wide. Returns it with the line of the title of the bars of worth.
+fn build_stats_page(app: &App, stats: &StatsView, width: usize) -> (Doc, Option<usize>) {
     let mut doc = Doc::default();
+    let mut worth_line = None;
     if let Some(why) = &stats.trouble {
         doc.push_paragraph(Role::Warn, &format!("These figures may be old: {why}"), width);
         doc.push_blank();
@@ -222,9 +262,12 @@ fn build_stats_page(app: &App, stats: &StatsView, width: usize) -> Doc {
         Some(metrics) if metrics.totals.launched + metrics.totals.skipped == 0 => {
             doc.push_paragraph(Role::Normal, "No runs yet: the first review will have figures here.", width);
         }
-        Some(metrics) => render_figures(app, metrics, width, &mut doc),
+        Some(metrics) => {
+            render_figures(app, metrics, width, &mut doc);
+            worth_line = render_worth(&app.display.glyphs, &metrics.worth, stats.grouping, width, &mut doc);
+        }
     }
-    doc
+    (doc, worth_line)
 }
 
 fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
@@ -274,29 +317,36 @@ fn render_figures(app: &App, metrics: &Metrics, width: usize, doc: &mut Doc) {
         })
         .collect();
     render_table(&app.display.glyphs, (BY_REVIEWER, REVIEWER_COLUMNS), &reviewers, (reviewer_names, width), doc);
-    render_worth(&app.display.glyphs, &metrics.worth, width, doc);
 }
 
-/// Renders what each reviewer is worth: a bar of its accepted, dismissed and undecided findings, and what an accepted one
-/// costs. Below stand the kinds about which a reviewer is almost always wrong.
-fn render_worth(glyphs: &Glyphs, worth: &Worth, width: usize, doc: &mut Doc) {
+/// Renders what each reviewer, model, kind or language is worth: a bar of its accepted, dismissed and undecided findings, and
+/// what an accepted one costs. Below the reviewers stand the kinds about which one is almost always wrong. Returns the line of
+/// the title; `None` if nobody has reported anything.
+fn render_worth(glyphs: &Glyphs, worth: &Worth, grouping: WorthGrouping, width: usize, doc: &mut Doc) -> Option<usize> {
+    let name_of = |row: &WorthRow| match (grouping, row.name.as_str()) {
+        (WorthGrouping::Kind, kind) => format_kind(kind),
+        (_, name) => name.to_owned(),
+    };
     if worth.by_reviewer.iter().all(|row| row.raised == 0) {
-        return;
+        return None;
     }
-    let names = worth.by_reviewer.iter().map(|row| row.name.width()).max().unwrap_or(0).max(WORTH.width());
-    let names = names.min(MAX_WORTH_NAME);
+    let rows = grouping.rows(worth);
+    let title = format!("{WORTH} {}", grouping.title().to_lowercase());
+    let names = rows.iter().map(|row| name_of(row).width()).max().unwrap_or(0);
+    let names = names.min(MAX_WORTH_NAME).max(title.width());
     let bar = (width / 5).clamp(MIN_WORTH_BAR, *BAR_COLUMNS.end());
     let room = width.saturating_sub(names + bar + 4);
     let dot = format!(" {} ", glyphs.dot);
     doc.push_blank();
+    let line = doc.lines.len();
     let legend = ["accepted", "dismissed", "undecided"].iter().zip(worth_marks(glyphs));
     let legend = legend.map(|(word, (_, mark))| format!("{mark} {word}")).collect::<Vec<_>>().join("  ");
     doc.push(
-        DocLine::styled(Role::Title, &pad_end(WORTH, names))
+        DocLine::styled(Role::Title, &pad_end(&title, names))
             .with_span(Role::Faint, &shorten(&format!("  {legend}"), width.saturating_sub(names), glyphs.ellipsis)),
     );
-    for row in &worth.by_reviewer {
-        let name = pad_end(&shorten(&row.name, names, glyphs.ellipsis), names);
+    for row in rows {
+        let name = pad_end(&shorten(&name_of(row), names, glyphs.ellipsis), names);
         let mut line = DocLine::styled(Role::Normal, &name).with_span(Role::Normal, "  ");
         let parts = split_bar(row, bar);
         for (cells, (role, mark)) in parts.into_iter().zip(worth_marks(glyphs)) {
@@ -308,9 +358,12 @@ fn render_worth(glyphs: &Glyphs, worth: &Worth, width: usize, doc: &mut Doc) {
         facts.extend(describe_worth(row));
         doc.push(line.with_span(Role::Muted, &shorten(&facts.join(&dot), room, glyphs.ellipsis)));
     }
-    for one in &worth.almost_always_wrong {
-        doc.push_paragraph(Role::Warn, &describe_misjudged(one), width);
+    if grouping == WorthGrouping::Reviewer {
+        for one in &worth.almost_always_wrong {
+            doc.push_paragraph(Role::Warn, &describe_misjudged(one), width);
+        }
     }
+    Some(line)
 }
 
 /// Returns the role and the glyph of each part of a bar of worth. The glyphs differ without colours.

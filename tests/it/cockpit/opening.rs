@@ -110,7 +110,7 @@ fn what_is_new_is_only_offered_or_not_looked_for() {
     cockpit.press("r");
     cockpit.wait_for("what changed");
     cockpit.press("4");
-    cockpit.wait_for(&format!("reviewing commit:{head}"));
+    cockpit.wait_for(&format!("reviewing {head}"));
     assert_eq!(ended_runs(&test), by_builtin(&["worktree", &format!("commit:{head}")]));
     cockpit.quit();
     test.write("job.py", "def load(path, items=[]):\n    return items + [path]\n");
@@ -154,7 +154,7 @@ fn a_paid_review_that_was_requested_goes_on_and_the_cockpit_says_so() {
     wait_for("the worker's end", || gone(worker).then_some(()));
     model.let_go();
     let cockpit = Cockpit::open(&place.test);
-    cockpit.wait_for("m goes on with commit:");
+    cockpit.wait_for(&format!("m goes on with {}", short_head(&place.test)));
     let screen = cockpit.wait_for("as requested (at most $1.08)");
     assert!(screen.contains("1 run resumed"), "{screen}");
     assert_eq!(place.ended(&run).attempt, 2);

@@ -6,6 +6,7 @@
 //! | `steps` | the steps of a turn in short words; pure |
 //! | `row` | rows whose parts shorten until they fit; pure |
 //! | `head` | the rows above the diff |
+//! | `panel` | the members of a panel, in place of turns |
 //! | `draw` | rectangles and drawing |
 //! | `worker` | follows the journal and reads the diff |
 //!
@@ -14,6 +15,7 @@
 
 mod draw;
 mod head;
+mod panel;
 mod row;
 mod steps;
 mod trace;
@@ -76,6 +78,8 @@ pub struct LiveView {
     list: Doc,
     /// First visible line of `list`.
     list_top: usize,
+    /// Number of the selected member (0-based), if the run is that of a panel.
+    member: usize,
 }
 
 /// State of the request for the newest journal entries.
@@ -101,6 +105,11 @@ pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
     let Some(run) = app.run_list.awaited.clone().or(selected) else {
         return app.show_notice(NoticeLevel::Info, "no run is selected");
     };
+    open_run(app, run, commands);
+}
+
+/// Opens the view for a run, given by its id.
+fn open_run(app: &mut App, run: String, commands: &mut Vec<AppCommand>) {
     let mut view = LiveView {
         run,
         page: None,
@@ -114,10 +123,14 @@ pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
         paths: Vec::new(),
         list: Doc::default(),
         list_top: 0,
+        member: 0,
     };
     app.notice = None;
     view.note_beat(app);
-    view.request(commands);
+    // What is shown of a panel is in memory.
+    if !view.is_panel(app) {
+        view.request(commands);
+    }
     app.views.open(view);
 }
 
@@ -134,6 +147,9 @@ impl View for LiveView {
         use Action as A;
         let Some(action) = press.action else { return ViewFlow::Open };
         app.notice = None;
+        if self.is_panel(app) {
+            return panel::handle_key(self, app, action, commands);
+        }
         let page = isize::try_from(draw::body_height(app, self)).unwrap_or(isize::MAX).saturating_sub(1).max(1);
         match action {
             A::Abort | A::Back | A::Live => return ViewFlow::Close,
@@ -156,8 +172,10 @@ impl View for LiveView {
     fn update(&mut self, app: &mut App, change: &ViewChange<'_>, commands: &mut Vec<AppCommand>) {
         match change {
             ViewChange::Resized => self.build(app),
-            ViewChange::StoreRead(_) if self.may_change() => self.request(commands),
-            ViewChange::PulsesRead if self.may_change() && self.note_beat(app) => self.request(commands),
+            ViewChange::StoreRead(_) if self.may_change() && !self.is_panel(app) => self.request(commands),
+            ViewChange::PulsesRead if self.may_change() && self.note_beat(app) && !self.is_panel(app) => {
+                self.request(commands);
+            }
             ViewChange::Reply(ViewReply::Live(reply)) => self.apply_reply(app, reply, commands),
             ViewChange::DiffTexts { page, file, texts } if Arc::ptr_eq(page, self.diff.page()) => {
                 self.diff.set_texts(*file, (*texts).clone());
@@ -170,11 +188,17 @@ impl View for LiveView {
     }
 
     fn draw(&self, painter: &mut Painter<'_>, layout: &ScreenLayout) {
-        draw::draw(painter, layout, self);
+        match self.row(painter.app).filter(RunRow::is_panel) {
+            Some(run) => panel::draw(painter, layout, self, &run),
+            None => draw::draw(painter, layout, self),
+        }
     }
 
     fn footer(&self, app: &App) -> Vec<(Action, &'static str)> {
         use Action as A;
+        if let Some(run) = self.row(app).filter(RunRow::is_panel) {
+            return panel::footer(&run);
+        }
         let run = self.row(app).filter(|run| !run.status.is_terminal());
         let mut actions = Vec::new();
         if !self.turns().is_empty() {
@@ -197,6 +221,15 @@ impl LiveView {
     /// Returns the run's row in the newest view of the store.
     fn row<'a>(&self, app: &'a App) -> Option<RunRow<'a>> {
         app.store.view.run_index(&self.run).map(|index| app.store.view.run(index))
+    }
+
+    /// Returns true if the view shows what this run does: its own run, or a member of its panel.
+    pub fn shows_run(&self, run: &RunRow<'_>) -> bool {
+        self.run == run.id || self.run == run.member_of
+    }
+
+    fn is_panel(&self, app: &App) -> bool {
+        self.row(app).is_some_and(|run| run.is_panel())
     }
 
     fn turns(&self) -> &[Arc<Turn>] {
@@ -395,7 +428,7 @@ impl LiveView {
         let Some(run) = self.row(app).filter(|run| !run.status.is_terminal()) else {
             return app.show_notice(NoticeLevel::Info, "this review is not running");
         };
-        let text = format!("Cancel the review of {}? What it found stays.", run.scope);
+        let text = format!("Cancel the review of {}? What it found stays.", app.name_run(&run));
         app.views.open(ConfirmView { action: ConfirmAction::Cancel(self.run.clone()), text });
     }
 }

@@ -1,0 +1,106 @@
+//! Names the code of a review as people name changes: a commit by its hash, a branch by its name.
+
+use std::borrow::Cow;
+
+use super::{ReviewSubject, RunRecord};
+
+/// Digits of a commit id in a name.
+const SHORT_ID_DIGITS: usize = 7;
+const WHOLE_TREE: &str = "whole tree";
+
+/// Code of a review, as a record or a row of a list has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReviewedChange<'a> {
+    /// Scope in the text form of [`super::Scope`].
+    pub scope: &'a str,
+    /// Hash of the scope's settings; it tells a review of a patch.
+    pub scope_hash: &'a str,
+    /// Id of the commit with the reviewed code; empty if it is not known.
+    pub snapshot_commit: &'a str,
+    /// Short name of the branch; empty if HEAD is detached.
+    pub branch: &'a str,
+}
+
+impl<'a> ReviewedChange<'a> {
+    /// Label of commits between two ids: nobody knows them by their ids.
+    pub const UNNAMED_RANGE: &'static str = "commits";
+
+    /// Returns the label for a list: `worktree`, `a0c3bec`, `main..topic`, `topic since main`, `whole tree`. Commits between
+    /// two ids are [`ReviewedChange::UNNAMED_RANGE`].
+    pub fn label(self) -> Cow<'a, str> {
+        if self.scope_hash.starts_with(RunRecord::FIX_SCOPE_PREFIX) {
+            return "patch of a fix".into();
+        }
+        let branch = if self.branch.is_empty() { "HEAD" } else { self.branch };
+        match self.scope.split_once(':') {
+            Some(("commit", revision)) => self.snapshot_commit.get(..SHORT_ID_DIGITS).unwrap_or(revision).into(),
+            Some(("range", range)) if range.split("..").all(is_commit_id) => Self::UNNAMED_RANGE.into(),
+            Some(("range", range)) => range.into(),
+            Some(("branch", base)) => format!("{branch} since {base}").into(),
+            _ => match self.scope {
+                "all" => WHOLE_TREE.into(),
+                "branch" => branch.into(),
+                scope => scope.into(),
+            },
+        }
+    }
+
+    /// Returns the name for a sentence: as the label, but `the whole tree`, `the patch of a fix`, `a range of commits`.
+    pub fn name(self) -> Cow<'a, str> {
+        match self.label() {
+            label if label == Self::UNNAMED_RANGE => "a range of commits".into(),
+            label if label == WHOLE_TREE || self.scope_hash.starts_with(RunRecord::FIX_SCOPE_PREFIX) => {
+                format!("the {label}").into()
+            }
+            label => label,
+        }
+    }
+}
+
+impl ReviewSubject {
+    /// Returns the name of the code for a sentence, as [`ReviewedChange::name`] does.
+    pub fn name(&self) -> String {
+        let change = ReviewedChange {
+            scope: &self.scope.to_string(),
+            scope_hash: &self.scope_hash,
+            snapshot_commit: &self.snapshot_commit,
+            branch: &self.branch,
+        };
+        change.name().into_owned()
+    }
+}
+
+/// Returns true for a text that git takes for the id of a commit, whole or short.
+fn is_commit_id(text: &str) -> bool {
+    let text = text.trim_start_matches('.');
+    text.len() >= SHORT_ID_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_have_a_label_and_a_name_for_a_sentence() {
+        for (scope, branch, label, name) in [
+            ("worktree", "main", "worktree", "worktree"),
+            ("staged", "main", "staged", "staged"),
+            ("all", "main", "whole tree", "the whole tree"),
+            ("commit:v1.0", "main", "3fa2c1d", "3fa2c1d"),
+            ("range:a0c3bec..topic", "main", "a0c3bec..topic", "a0c3bec..topic"),
+            ("range:a0c3bec..7e1328b", "main", "commits", "a range of commits"),
+            ("range:a0c3bec...7e1328b", "main", "commits", "a range of commits"),
+            ("range:HEAD~3..HEAD", "main", "HEAD~3..HEAD", "HEAD~3..HEAD"),
+            ("branch:main", "topic", "topic since main", "topic since main"),
+            ("branch:main", "", "HEAD since main", "HEAD since main"),
+            ("branch", "topic", "topic", "topic"),
+        ] {
+            let change = ReviewedChange { scope, scope_hash: "", snapshot_commit: "3fa2c1d09b7e4851aa", branch };
+            assert_eq!((change.label().as_ref(), change.name().as_ref()), (label, name), "{scope}");
+            let fix = ReviewedChange { scope_hash: "fix:fx_1", ..change };
+            assert_eq!((fix.label().as_ref(), fix.name().as_ref()), ("patch of a fix", "the patch of a fix"));
+        }
+        let unborn = ReviewedChange { scope: "commit:v1.0", scope_hash: "", snapshot_commit: "", branch: "main" };
+        assert_eq!(unborn.label(), "v1.0");
+    }
+}

@@ -1,0 +1,140 @@
+//! Shows the members of a panel in place of turns. Each leads to a Live view of its own.
+
+use ratatui::layout::Rect;
+
+use super::row::{RowPart, fit_row};
+use super::{LiveView, open_run};
+use crate::domain::text;
+use crate::masking::mask_shown_name;
+use crate::store::RunRow;
+use crate::tui::app::{App, NoticeLevel};
+use crate::tui::doc::{DocLine, shorten_start};
+use crate::tui::draw::painter::Painter;
+use crate::tui::draw::{draw_line, selection_style};
+use crate::tui::keymap::Action;
+use crate::tui::layout::ScreenLayout;
+use crate::tui::message::AppCommand;
+use crate::tui::panel_runs::describe_total;
+use crate::tui::panel_table::{MemberColumns, build_member_table};
+use crate::tui::theme::Role;
+use crate::tui::views::ViewFlow;
+
+/// Columns of space at both edges of the screen.
+const MARGIN: u16 = 1;
+
+/// Handles a key press where the run is that of a panel.
+pub fn handle_key(view: &mut LiveView, app: &mut App, action: Action, commands: &mut Vec<AppCommand>) -> ViewFlow {
+    use Action as A;
+    let last = view.row(app).map_or(0, |run| run.panel_members().count()).saturating_sub(1);
+    view.member = view.member.min(last);
+    match action {
+        A::Abort | A::Back | A::Live => return ViewFlow::Close,
+        A::Down => view.member = (view.member + 1).min(last),
+        A::Up => view.member = view.member.saturating_sub(1),
+        A::Top | A::FirstTurn => view.member = 0,
+        A::Bottom | A::Follow => view.member = last,
+        A::Open | A::Accept | A::Right | A::NextTurn => open_member(view, app, commands),
+        A::Pause => view.toggle_pause(app, commands),
+        A::Cancel => view.confirm_cancel(app),
+        A::Quit => commands.push(AppCommand::Quit(None)),
+        _ => {}
+    }
+    ViewFlow::Open
+}
+
+/// Opens the Live view of the selected member in front of this one.
+fn open_member(view: &LiveView, app: &mut App, commands: &mut Vec<AppCommand>) {
+    let member = view.row(app).and_then(|run| run.panel_members().nth(view.member));
+    let listed = member.filter(|(id, _)| app.store.view.run_index(id).is_some()).map(|(id, _)| id.to_owned());
+    match listed {
+        Some(id) => open_run(app, id, commands),
+        None => app.show_notice(NoticeLevel::Info, "the run of this member is not listed"),
+    }
+}
+
+/// Returns the actions of the footer with their labels.
+pub fn footer(run: &RunRow<'_>) -> Vec<(Action, &'static str)> {
+    use Action as A;
+    let mut actions = vec![(A::Open, "live"), (A::Down, "down"), (A::Up, "up")];
+    if !run.status.is_terminal() {
+        actions.extend([(A::Pause, if run.paused { "go on" } else { "pause" }), (A::Cancel, "cancel")]);
+    }
+    actions.extend([(A::Abort, "leave"), (A::Help, "help")]);
+    actions
+}
+
+/// Draws the view between the header and the message line.
+pub fn draw(painter: &mut Painter<'_>, layout: &ScreenLayout, view: &LiveView, run: &RunRow<'_>) {
+    let app = painter.app;
+    let top = layout.header.bottom();
+    let whole = Rect::new(0, top, layout.header.width, layout.notice.y.saturating_sub(top));
+    painter.fill(whole, painter.style(Role::Normal));
+    let width = layout.header.width.saturating_sub(2 * MARGIN);
+    let members = app.list_panel_members(run);
+    let table = build_member_table(app, &members, MemberColumns::Activity, usize::from(width));
+    let mut y = whole.top();
+    for line in build_head(app, run, usize::from(width)) {
+        if y < whole.bottom() {
+            draw_line(painter, MARGIN, y, width, &line, "");
+            y += 1;
+        }
+    }
+    if y < whole.bottom() {
+        painter.draw_rule(MARGIN, y, width, Role::Rule);
+        y += 1;
+    }
+    let selected = view.member.min(members.len().saturating_sub(1));
+    // A low screen has room for the selected member before the names of the columns.
+    if whole.bottom().saturating_sub(y) > 1 {
+        draw_line(painter, MARGIN, y, width, &table.heading, "");
+        y += 1;
+    }
+    let room = usize::from(whole.bottom().saturating_sub(y));
+    let first = (selected + 1).saturating_sub(room);
+    for (at, line) in table.rows.iter().enumerate().skip(first).take(room) {
+        if at == selected {
+            let bar = selection_style(painter, true);
+            painter.fill(Rect::new(0, y, whole.width, 1), bar);
+            painter.set_overlay_style(Some(bar));
+        }
+        draw_line(painter, MARGIN, y, width, line, "");
+        painter.set_overlay_style(None);
+        y += 1;
+    }
+    let pulse = members.get(selected).and_then(|member| app.pulse(member.id));
+    if let Some(pulse) = pulse.filter(|_| y + 1 < whole.bottom()) {
+        let words = shorten_start(&pulse.tail, usize::from(width), app.display.glyphs.ellipsis);
+        draw_line(painter, MARGIN, y + 1, width, &DocLine::styled(Role::Faint, &words), "");
+    }
+}
+
+/// Builds `panel:three   a0c3bec “Retry on 429”   3 of 4 done      ◌ reviewing   41k tokens, $0.02`, and below it what was
+/// covered and found.
+fn build_head(app: &App, run: &RunRow<'_>, width: usize) -> [DocLine; 2] {
+    let clean = |text: &str| text::sanitize_line(&mask_shown_name(text)).into_owned();
+    let sums = app.sum_panel(run);
+    let (sign, word, role) = app.run_state(run);
+    let (label, name) = (clean(&crate::tui::run_label::format_run_label(run)), clean(&app.name_run(run)));
+    let state = RowPart::texts(5, role, &[&format!("{sign} {word}"), sign]);
+    let spent = RowPart::texts(3, Role::Muted, &[&sums.describe_spending(), ""]);
+    let parts = [
+        RowPart::texts(2, Role::Title, &[&clean(run.reviewer), ""]),
+        RowPart::texts(1, Role::Normal, &[&name, &label, ""]),
+        RowPart::texts(4, Role::Strong, &[&sums.describe_done(), ""]),
+        RowPart { is_right: true, ..state },
+        RowPart { is_right: true, ..spent },
+    ];
+    let (total, found_role) = describe_total(sums.counts);
+    let found = text::format_count(usize::try_from(total).unwrap_or(usize::MAX), "finding");
+    let not_merged = if run.status.is_terminal() || total == 0 { "" } else { "not merged yet" };
+    let hunks = match sums.hunks_total {
+        0 => String::new(),
+        whole => format!("{} of {} covered", sums.hunks_covered, text::format_count(whole as usize, "hunk")),
+    };
+    let figures = [
+        RowPart::texts(2, Role::Muted, &[&hunks, ""]),
+        RowPart::texts(3, if total == 0 { Role::Muted } else { found_role }, &[&found]),
+        RowPart::texts(1, Role::Faint, &[not_merged, ""]),
+    ];
+    [fit_row(&parts, width), fit_row(&figures, width)]
+}
