@@ -284,4 +284,11 @@ impl Finding {
     pub fn own_voice(&self) -> Option<usize> {
         self.voices.iter().position(|voice| voice.title == self.title && voice.explanation == self.explanation)
     }
+
+    /// Returns the voices: the one whose words are those of the finding first, then the others by reviewer.
+    pub fn voices_own_first(&self) -> impl Iterator<Item = &Voice> {
+        let own = self.own_voice();
+        let others = self.voices.iter().enumerate().filter(move |(at, _)| Some(*at) != own).map(|(_, voice)| voice);
+        own.and_then(|own| self.voices.get(own)).into_iter().chain(others)
+    }
 }

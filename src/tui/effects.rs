@@ -209,7 +209,9 @@ impl Effects {
             AppCommand::KeepTheme(name) => self.send_to(&self.control, RunnerRequest::KeepTheme(name)),
             AppCommand::PlanFix(findings) => self.send_to(&self.control, RunnerRequest::PlanFix(findings)),
             AppCommand::Fix(order) => self.send_to(&self.control, RunnerRequest::Fix(order)),
-            AppCommand::PlanQuestion(finding) => self.send_to(&self.control, RunnerRequest::PlanQuestion(finding)),
+            AppCommand::PlanQuestion { finding, reviewer } => {
+                self.send_to(&self.control, RunnerRequest::PlanQuestion { finding, reviewer });
+            }
             AppCommand::StopQuestion(finding) => self.send_to(&self.control, RunnerRequest::StopQuestion(finding)),
             AppCommand::Ask { finding, reviewer, question } => {
                 self.send_to(&self.control, RunnerRequest::Ask { finding, reviewer, question });

@@ -360,7 +360,12 @@ pub enum AppCommand {
     /// Makes, applies, undoes or drops a fix.
     Fix(FixOrder),
     /// Determines who would answer a question about a finding, and what it may cost.
-    PlanQuestion(FindingId),
+    PlanQuestion {
+        /// Finding id.
+        finding: FindingId,
+        /// Reviewer that is to answer; `None` for the one that reported the finding.
+        reviewer: Option<String>,
+    },
     /// Stops the question about a finding that is on its way.
     StopQuestion(FindingId),
     /// Asks the reviewer of a finding.

@@ -172,7 +172,7 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
         AppCommand::Sync | AppCommand::Watch | AppCommand::Snooze(_) => {
             AppMessage::Watched(if fails { Err(text()) } else { Ok(text()) })
         }
-        AppCommand::PlanQuestion(finding_id) => AppMessage::QuestionPlanned(match fails {
+        AppCommand::PlanQuestion { finding: finding_id, .. } => AppMessage::QuestionPlanned(match fails {
             true => Err(text()),
             false if dice.below(2) == 0 => Ok(QuestionPlan::Stop(QuestionRequest {
                 finding_id,
@@ -187,6 +187,7 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
                 finding_id,
                 run_id: support::run_id(3).parse().expect("an id"),
                 reviewer: text(),
+                answerers: vec![text(), text()],
                 question: String::new(),
                 limit: CostLimit::AtMost { dollars: 0.13 },
                 most: BudgetAmount::default(),

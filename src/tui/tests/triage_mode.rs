@@ -346,7 +346,10 @@ fn a_question_about_the_shown_finding_reads_its_card_again() {
     let mut app = open(160, 48);
     let commands = decide(&mut app, "A");
     let first: crate::domain::FindingId = finding_id(1).parse().expect("an id");
-    assert!(matches!(commands.as_slice(), [AppCommand::PlanQuestion(finding)] if *finding == first), "{commands:?}");
+    assert!(
+        matches!(commands.as_slice(), [AppCommand::PlanQuestion { finding, .. }] if *finding == first),
+        "{commands:?}"
+    );
     let request = QuestionRequest {
         finding_id: first,
         run_id: run_id(3).parse().expect("an id"),

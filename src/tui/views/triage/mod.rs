@@ -36,7 +36,7 @@ use similar::is_similar;
 use super::fix::{self, FixOrder};
 use super::prompt::{InputPromptKind, PromptView, ReasonEntry, build_reason_prompt};
 use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, change_view, scroll_distance};
-use crate::domain::{Disposition, FindingId, FindingStatus, FixStatus};
+use crate::domain::{Disposition, Finding, FindingId, FindingStatus, FixStatus};
 use crate::store::StoreView;
 use crate::store::triage::UndoOutcome;
 use crate::tui::app::{App, LastVerdict, NoticeLevel};
@@ -256,6 +256,12 @@ impl View for TriageView {
 impl TriageView {
     fn shown_id(&self) -> Option<FindingId> {
         self.queue.current().and_then(|item| item.finding.parse().ok())
+    }
+
+    /// Returns a finding whose card is loaded.
+    pub(crate) fn loaded_finding(&self, id: &FindingId) -> Option<&Finding> {
+        let card = self.cards.get(id.as_str())?.card.as_ref().ok()?;
+        Some(&card.page.finding)
     }
 
     /// Returns the card of the shown finding.
