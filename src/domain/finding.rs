@@ -25,6 +25,11 @@ impl Priority {
     /// All priorities, the most urgent first.
     pub const ALL: [Self; 4] = [Self::P0, Self::P1, Self::P2, Self::P3];
 
+    /// Returns the priority as lists and pages on the screen show it: `P1`.
+    pub fn label(self) -> &'static str {
+        ["P0", "P1", "P2", "P3"][self.index()]
+    }
+
     /// Returns the number of the priority, from 0 (most urgent) to 3.
     pub fn index(self) -> usize {
         self as usize

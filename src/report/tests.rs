@@ -229,6 +229,31 @@ fn a_finding_of_a_panel_shows_every_word_and_lets_nothing_hostile_through() {
 }
 
 #[test]
+fn the_reviewers_that_report_a_finding_are_said_in_a_few_words() {
+    let whole = panel_finding();
+    let alone = Dispute::Alone { reviewer: "a".into(), silent: vec!["b".into()] };
+    let priorities = Dispute::Priority { most: Priority::P0, least: Priority::P2 };
+    for (reviewers, disputed, expected) in [
+        (&["a"][..], None, Some("only a reports it")),
+        (&[], None, None),
+        (&["a"], Some(&priorities), Some("only a reports it")),
+        // The dispute says it, and who is silent.
+        (&["a"], Some(&alone), None),
+        (&["a", "a"], None, Some("only a reports it")),
+        (&["a", "b"], None, Some("a and b agree")),
+        (&["a", "b\u{1b}", "c"], Some(&priorities), Some("a, b\u{fffd} and c agree")),
+    ] {
+        let voice = |reviewer: &&str| Voice { reviewer: (*reviewer).to_owned(), ..whole.voices[0].clone() };
+        let finding = Finding {
+            voices: reviewers.iter().map(voice).collect(),
+            disputed: disputed.into_iter().cloned().collect(),
+            ..whole.clone()
+        };
+        assert_eq!(super::panel::describe_agreement(&finding).as_deref(), expected, "{reviewers:?}");
+    }
+}
+
+#[test]
 fn a_finding_of_one_reviewer_is_stored_as_before_and_an_old_record_is_read() {
     let own = finding(Kind::Performance, Priority::P2, "src/a.rs", 3, "Each row copies the list");
     let stored = serde_json::to_string(&own).expect("JSON");

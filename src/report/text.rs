@@ -9,7 +9,7 @@ use super::text_style::{TextOptions, TextStyle};
 use crate::domain::text::{format_count, format_thousands, sanitize_line, sanitize_lines};
 use crate::domain::{
     Coverage, Disposition, ErrorClass, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Panel,
-    Priority, RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus,
+    Priority, RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus, WordStyle,
 };
 use crate::masking::mask_name;
 use crate::policy::Freshness;
@@ -413,14 +413,16 @@ fn render_panel(look: &TextOptions, finding: &Finding) -> String {
         }
         text.push_str(&look.wrap(line, indent));
     };
-    for voice in panel::describe_voices(finding) {
+    for voice in panel::describe_voices(finding, WordStyle::Plain) {
         push(&voice.lead, 0);
         if !voice.words.is_empty() {
             push(&voice.words, 2);
         }
     }
-    panel::describe_steps(finding).iter().for_each(|step| push(step, 0));
-    panel::describe_disputes(finding).iter().for_each(|dispute| push(&format!("disputed: {dispute}"), 0));
+    panel::describe_steps(finding, WordStyle::Plain).iter().for_each(|step| push(step, 0));
+    panel::describe_disputes(finding, WordStyle::Plain)
+        .iter()
+        .for_each(|dispute| push(&format!("disputed: {dispute}"), 0));
     text
 }
 

@@ -3,6 +3,7 @@
 mod context;
 mod journal_entry;
 mod ledger;
+mod panel;
 mod questions;
 mod run;
 mod turns;
@@ -20,16 +21,17 @@ use super::page_data::{CodeExcerpt, DiffSide, FileDiffPage, FindingPage, PageDat
 use super::theme::Role;
 use super::views::fix;
 
+pub use panel::{describe_lowered, render_disputes, render_voices_in_short};
 pub use questions::render_questions;
 
 pub(crate) use crate::report::figures::{format_brief, format_dollars, format_thousands};
 
 use crate::domain::{
-    Actor, Disposition, Finding, FindingNote, FindingRating, FindingSnooze, FindingStatus, NoteKind, Priority,
-    ReportedProblem, RunRecord, Source, TriageAction, text,
+    Actor, Disposition, FindingNote, FindingRating, FindingSnooze, FindingStatus, NoteKind, Priority, ReportedProblem,
+    RunRecord, Source, TriageAction, text,
 };
+use crate::report::describe_snooze_end;
 use crate::report::text::describe_review;
-use crate::report::{describe_snooze_end, panel};
 use crate::runner::OWN_REVIEWER;
 
 /// Lines shown of a long anchor if the pane has no room for more, and of them at its end; the middle is omitted.
@@ -210,12 +212,10 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
     for line in wrap_words(&text::sanitize_line(&place), width) {
         doc.push(DocLine::styled(Role::Accent, &line));
     }
-    for (number, dispute) in panel::describe_disputes(finding).iter().enumerate() {
-        if number == 0 {
-            doc.push_blank();
-        }
-        let name = format!("{} disputed", app.display.glyphs.disputed);
-        doc.push_field(&name, NAMES, Role::Warn, dispute, width);
+    panel::render_agreement(finding, width, doc);
+    if !finding.disputed.is_empty() {
+        doc.push_blank();
+        render_disputes(app, finding, width, doc);
     }
     if let Some(snooze) = app.finding_list.overrides.snoozed.get(finding.finding_id.as_str()) {
         doc.push_blank();
@@ -241,9 +241,9 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
         doc.push_blank();
         doc.push_paragraph(Role::Normal, &finding.explanation, width);
     }
-    if let Some(lowered) = &finding.lowered {
+    if let Some(lowered) = describe_lowered(finding) {
         doc.push_blank();
-        doc.push_paragraph(Role::Muted, &text::sanitize_line(&lowered.to_string()), width);
+        doc.push_paragraph(Role::Muted, &lowered, width);
     }
     render_code(app, page, extent, width, doc);
     if let Some(suggestion) = &finding.suggestion {
@@ -255,27 +255,9 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
             render_replacement(&page.code, lines.start, lines.end, replacement, doc);
         }
     }
-    render_panel(&page.finding, width, doc);
+    panel::render_voices(&page.finding, width, doc);
     render_questions(app, page, width, doc);
     render_history(app, page, width, doc);
-}
-
-/// Renders what the reviewers of a panel said about a finding, and what followed from it.
-fn render_panel(finding: &Finding, width: usize, doc: &mut Doc) {
-    let voices = panel::describe_voices(finding);
-    if voices.is_empty() {
-        return;
-    }
-    doc.push_heading("Reviewers", "");
-    for voice in voices {
-        doc.push_paragraph(Role::Muted, &voice.lead, width);
-        if !voice.words.is_empty() {
-            doc.push_paragraph(Role::Normal, &voice.words, width);
-        }
-    }
-    for step in panel::describe_steps(finding) {
-        doc.push_paragraph(Role::Muted, &step, width);
-    }
 }
 
 fn build_title(app: &App, priority: Priority, status: FindingStatus) -> DocLine {
@@ -293,7 +275,7 @@ fn format_reported_location(report: &ReportedProblem) -> String {
 
 /// Returns the priority as lists show it: `P1`.
 pub fn priority_label(priority: Priority) -> &'static str {
-    ["P0", "P1", "P2", "P3"][priority.index()]
+    priority.label()
 }
 
 /// Formats `DEAD_CODE` as `dead code`.
