@@ -5,9 +5,11 @@ use std::sync::Arc;
 use rstest::rstest;
 
 use super::looks::assert_looks;
+use super::screens::add_voices;
 use super::support::*;
 use crate::domain::{
-    Actor, Disposition, FindingQuestion, FindingStatus, Fix, FixStatus, QuestionRequest, Time, TriageAction,
+    Actor, Disposition, FindingQuestion, FindingStatus, Fix, FixStatus, LoweredPriority, Priority, QuestionRequest,
+    Time, TriageAction,
 };
 use crate::store::triage::UndoOutcome;
 use crate::tui::app::App;
@@ -15,7 +17,7 @@ use crate::tui::message::{AppCommand, AppMessage, TriageOrder, TriageOrderItem};
 use crate::tui::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, HighlightSpans};
 use crate::tui::views::ViewReply;
 use crate::tui::views::ViewRequest;
-use crate::tui::views::fix::FixOrder;
+use crate::tui::views::fix::{FixIndex, FixOrder};
 use crate::tui::views::triage::{TriageCard, TriageView};
 
 /// Answers requests for cards as the worker would. Returns the other commands.
@@ -108,7 +110,7 @@ fn one_key_decides_and_shows_the_next_finding_before_anything_is_read() {
     let mut app = open(160, 48);
     assert_eq!(
         head(&app),
-        "1 of 4 · P0 · open · hardcoded configuration addressed 0 dismissed 0 later 0"
+        "1 of 4 · P0 · open · hardcoded configuration · confidence medium addressed 0 dismissed 0 later 0"
             .replace("hardcoded configuration", app.finding_by_id(&finding_id(1)).expect("one").kind.label())
     );
     for (keys, next, expected) in [
@@ -315,6 +317,45 @@ fn scrolling_goes_through_the_code_and_then_through_the_explanation() {
     press(&mut app, "g");
     let shown = screen(&app);
     assert!(shown.contains("line 1;") && shown.contains("Sentence 1."), "{shown}");
+}
+
+#[test]
+fn a_card_says_what_the_reviewers_of_a_panel_said_and_what_followed() {
+    let mut app = open(160, 60);
+    let whole = card(1);
+    let mut page = whole.page.clone();
+    add_voices(&mut page.finding);
+    let because = "1 of 24 DOCS findings of deep were accepted".to_owned();
+    page.finding.lowered = Some(LoweredPriority { from: Priority::P0, to: Priority::P1, because });
+    deliver(&mut app, finding_id(1), Arc::new(TriageCard { page, diff: None, similar: whole.similar.clone() }));
+    // The state of a fix arrives by itself.
+    send(&mut app, AppMessage::Fixes(Arc::new(FixIndex::new(vec![*fix(FixStatus::Offered)]))));
+    let shown = screen(&app);
+    let mut from = 0;
+    for said in [
+        "confidence medium",
+        "offered, made by builtin",
+        "± disputed  gemini says that it is fixed",
+        "± disputed  the priorities go from P0 to P2",
+        "An amount that is no number",
+        "lowered from P0 to P1: 1 of 24",
+        "reviewers   said by claude (P2, confidence medium, ",
+        "also said by gpt (P0, confidence medium",
+        "Malformed amounts are counted as 0",
+        "2 of 3 reviewers agree",
+        "priority P0: the most urgent of P0, P2",
+        "similar",
+        "History",
+    ] {
+        let at = shown[from..].find(said);
+        from += at.unwrap_or_else(|| panic!("{said:?} in this order\n{shown}"));
+    }
+    // A reviewer of many words leaves room for the others.
+    let mut page = card(1).page.clone();
+    add_voices(&mut page.finding);
+    page.finding.voices[1].explanation = "word ".repeat(400);
+    deliver(&mut app, finding_id(1), Arc::new(TriageCard { page, diff: None, similar: whole.similar.clone() }));
+    assert_eq!(screen(&app).lines().filter(|line| line.contains("word word")).count(), 2, "{}", screen(&app));
 }
 
 /// Builds a card with a diff and a finding in it.

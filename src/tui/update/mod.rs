@@ -146,7 +146,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         }
         AppMessage::Reconciled(None) => {}
         AppMessage::Watch(state) => app.store.watch = state,
-        AppMessage::Fixes(fixes) => apply_fixes(app, fixes),
+        AppMessage::Fixes(fixes) => apply_fixes(app, fixes, &mut commands),
         AppMessage::DecidedToday { since, count } => app.decisions.today = Some((since, count)),
         AppMessage::LedgerDelivered => app.detail.stale |= app.detail.tab == Tab::Ledger,
         AppMessage::FixPlanned(plan) => fix::confirm_plan(app, plan),
@@ -304,11 +304,12 @@ fn show_outcome(app: &mut App, result: Result<String, String>) {
     }
 }
 
-fn apply_fixes(app: &mut App, fixes: Arc<FixIndex>) {
+fn apply_fixes(app: &mut App, fixes: Arc<FixIndex>, commands: &mut Vec<AppCommand>) {
     fix::notify_ended(app, &fixes);
     app.store.fixes = fixes;
     app.detail.stale |= app.detail.tab == Tab::Fix;
     rebuild_page(app);
+    views::apply_change(app, &ViewChange::FixesRead, commands);
 }
 
 /// Synchronizes the detail with the selection and the page with its width, after every message.

@@ -122,6 +122,8 @@ pub enum ViewChange<'a> {
     StoreRead(&'a Arc<StoreView>),
     /// The heartbeats of the working runs have changed.
     PulsesRead,
+    /// The fixes have changed.
+    FixesRead,
     /// Data that a view requested.
     Reply(&'a ViewReply),
     /// Texts of a file of a diff.

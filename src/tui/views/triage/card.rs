@@ -5,8 +5,12 @@ use crate::domain::{FindingStatus, text};
 use crate::tui::app::App;
 use crate::tui::doc::{Doc, DocLine};
 use crate::tui::page_data::{DiffSide, FileDiffPage, FindingPage};
-use crate::tui::pages::{NAMES, count_digits, push_spans, render_history, render_questions};
+use crate::tui::pages::{
+    NAMES, count_digits, describe_lowered, push_spans, render_disputes, render_history, render_questions,
+    render_voices_in_short,
+};
 use crate::tui::theme::Role;
+use crate::tui::views::fix::render_state;
 use crate::tui::views::patch::build_suggestion;
 
 /// Data of a finding in triage mode, as read in the background.
@@ -131,12 +135,20 @@ fn build_text(app: &App, card: &TriageCard, width: usize) -> Doc {
     {
         doc.push_field(status.word(), NAMES, Role::from_finding_status(status), &last.reason, width);
     }
+    if let Some(fix) = app.store.fixes.for_finding(finding.finding_id.as_str()) {
+        render_state(app, fix, width, &mut doc);
+    }
+    render_disputes(app, finding, width, &mut doc);
     if !finding.explanation.is_empty() {
         doc.push_paragraph(Role::Normal, &finding.explanation, width);
     }
     if let Some(suggestion) = &finding.suggestion {
         doc.push_field("suggested", NAMES, Role::Normal, &text::sanitize_line(&suggestion.text), width);
     }
+    if let Some(lowered) = describe_lowered(finding) {
+        doc.push_paragraph(Role::Muted, &lowered, width);
+    }
+    render_voices_in_short(app, finding, width, &mut doc);
     if let Some(similar) = card.similar.describe() {
         doc.push_field("similar", NAMES, Role::Normal, &similar, width);
     }

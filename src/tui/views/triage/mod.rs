@@ -212,7 +212,7 @@ impl View for TriageView {
 
     fn update(&mut self, app: &mut App, change: &ViewChange<'_>, commands: &mut Vec<AppCommand>) {
         match change {
-            ViewChange::Resized => self.build(app),
+            ViewChange::Resized | ViewChange::FixesRead => self.build(app),
             ViewChange::StoreRead(view) => {
                 self.mark_changed_cards(app, view);
                 self.request_cards(commands);
