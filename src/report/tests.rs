@@ -217,7 +217,7 @@ fn a_finding_of_a_panel_shows_every_word_and_lets_nothing_hostile_through() {
     let json = super::json::to_json_text(&super::json::encode_finding(&ExportedFinding::new(&finding, None).finding));
     let parsed: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let shown = [
-        super::text::render_finding(&look, &finding, &[]),
+        super::text::render_finding(&look, &finding),
         super::markdown::render_finding(&finding),
         serde_json::to_string_pretty(&parsed).expect("JSON"),
     ];

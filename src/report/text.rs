@@ -8,8 +8,8 @@ use super::panel;
 use super::text_style::{TextOptions, TextStyle};
 use crate::domain::text::{format_count, format_thousands, sanitize_line, sanitize_lines};
 use crate::domain::{
-    Coverage, Disposition, ErrorClass, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Panel,
-    Priority, RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus, WordStyle,
+    Coverage, ErrorClass, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Panel, Priority,
+    RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus, WordStyle,
 };
 use crate::masking::mask_name;
 use crate::policy::Freshness;
@@ -426,8 +426,8 @@ fn render_panel(look: &TextOptions, finding: &Finding) -> String {
     text
 }
 
-/// Renders a finding for `show`, with its decisions.
-pub fn render_finding(look: &TextOptions, finding: &Finding, history: &[Disposition]) -> String {
+/// Renders a finding for `show` and `details`, without its history.
+pub fn render_finding(look: &TextOptions, finding: &Finding) -> String {
     let mut text = format!(
         "{}  {}  {}  {}\n",
         look.paint(TextStyle::Strong, finding.finding_id.as_str()),
@@ -470,17 +470,6 @@ pub fn render_finding(look: &TextOptions, finding: &Finding, history: &[Disposit
     ));
     if let Some(lowered) = &finding.lowered {
         text.push_str(&look.wrap(&format_masked(&lowered.to_string()), 0));
-    }
-    for line in history {
-        let reason = if line.reason.is_empty() { String::new() } else { format!(": {}", format_masked(&line.reason)) };
-        text.push_str(&format!(
-            "{} ago  {} {} {} -> {}{reason}\n",
-            look.format_age(line.at),
-            line.describe_team_author().unwrap_or_else(|| line.actor.to_string()),
-            line.action,
-            line.previous,
-            line.status
-        ));
     }
     text
 }

@@ -1,6 +1,7 @@
 //! Builds the pages of the detail pane: loaded values in, a laid-out document out.
 
 mod context;
+mod history;
 mod journal_entry;
 mod ledger;
 mod panel;
@@ -21,18 +22,14 @@ use super::page_data::{CodeExcerpt, DiffSide, FileDiffPage, FindingPage, PageDat
 use super::theme::Role;
 use super::views::fix;
 
+pub use history::render_history;
 pub use panel::{describe_lowered, render_disputes, render_voices_in_short};
 pub use questions::render_questions;
 
 pub(crate) use crate::report::figures::{format_brief, format_dollars, format_thousands};
 
-use crate::domain::{
-    Actor, Disposition, FindingNote, FindingRating, FindingSnooze, FindingStatus, NoteKind, Priority, ReportedProblem,
-    RunRecord, Source, TriageAction, text,
-};
+use crate::domain::{FindingStatus, Priority, ReportedProblem, text};
 use crate::report::describe_snooze_end;
-use crate::report::text::describe_review;
-use crate::runner::OWN_REVIEWER;
 
 /// Lines shown of a long anchor if the pane has no room for more, and of them at its end; the middle is omitted.
 const MIN_ANCHOR_LINES: usize = 18;
@@ -373,97 +370,6 @@ fn render_replacement(excerpt: &CodeExcerpt, start: u32, end: u32, replacement: 
     let after = text::sanitize_lines(replacement.trim_end_matches('\n'), 4);
     let after: Vec<&str> = if after.is_empty() { Vec::new() } else { after.split('\n').collect() };
     doc.lines.extend(compare_lines(&before, &after));
-}
-
-pub fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
-    let finding = &page.finding;
-    doc.push_heading("History", finding.finding_id.as_str());
-    let when = |time| app.format_date_time(time);
-    let reported = when(finding.reported_at);
-    let column = reported.len() + 2;
-    let entry = |doc: &mut Doc, time: String, what: String| {
-        for (index, line) in
-            wrap_words(&text::sanitize_line(&what), width.saturating_sub(column).max(12)).into_iter().enumerate()
-        {
-            let time = if index == 0 { time.as_str() } else { "" };
-            doc.push(DocLine::styled(Role::Faint, &format!("{time:<column$}")).with_span(Role::Muted, &line));
-        }
-    };
-    let is_own =
-        page.run.as_ref().is_some_and(|run| run.source == Source::Import && run.reviewed_by.name == OWN_REVIEWER);
-    let by = |run: &RunRecord| match is_own {
-        true => format!("by {} in {}", run.owner, run.subject.scope),
-        false => format!("by {} in {}", run.reviewed_by.name, run.subject.scope),
-    };
-    let by_last = page.run.as_ref().map_or_else(|| format!("by run {}", finding.last_run_id), by);
-    if finding.first_run_id == finding.last_run_id {
-        entry(doc, reported, format!("{} {by_last}", if is_own { "written" } else { "reported" }));
-    } else {
-        // Another reviewer may call the same problem less urgent.
-        let changed = page.first_report.as_ref().and_then(|first| first.priority);
-        let changed = changed.filter(|priority| *priority != finding.priority);
-        let as_priority = |priority: Option<Priority>| priority.map_or_else(String::new, |p| format!(" as {p}"));
-        match &page.first_report {
-            Some(first) => {
-                entry(doc, when(first.at), format!("reported first {}{}", by(&first.run), as_priority(changed)));
-            }
-            None => entry(doc, String::new(), format!("reported first by run {}", finding.first_run_id)),
-        }
-        let what = match &page.carried_from {
-            Some(from) => {
-                format!("carried over {by_last} from {}: its code has not changed since", describe_review(from))
-            }
-            // The priority on the page may be the user's own.
-            None => {
-                let now = changed.filter(|_| page.ratings.is_empty()).map(|_| finding.priority);
-                format!("reported again {by_last}{}", as_priority(now))
-            }
-        };
-        entry(doc, reported, what);
-    }
-    if let Some(seen) = &page.relocation {
-        let place = format_location(&finding.repo_relative_path, finding.line_start, finding.line_end, app);
-        let what = format!("seen at {place} by run {}; reported at {}", seen.run.run_id, seen.reported);
-        entry(doc, when(seen.run.created_at), what);
-    }
-    for line in &page.history {
-        let who = name_author(line);
-        let what = match line.action {
-            TriageAction::Set => format!("{} by {who}", line.status),
-            TriageAction::Undo => format!("{} again: {who} took it back", line.status),
-            TriageAction::Redo => format!("{} again by {who}", line.status),
-        };
-        let reason = if line.reason.is_empty() { String::new() } else { format!(": {}", line.reason) };
-        entry(doc, when(line.at), format!("{what}{reason}"));
-    }
-    for FindingSnooze { until, actor, at, .. } in &page.snoozes {
-        let end = describe_snooze_end(until.as_ref(), &app.display.zone);
-        entry(doc, when(*at), format!("{end}, by {}", name_actor(*actor)));
-    }
-    for FindingRating { rating, previous, actor, at, .. } in &page.ratings {
-        entry(doc, when(*at), format!("rated {rating}, before {previous}, by {}", name_actor(*actor)));
-    }
-    for FindingNote { kind, actor, text, at, .. } in &page.notes {
-        let what = match kind {
-            NoteKind::Dispute => "disputed",
-            NoteKind::Remark => "note",
-        };
-        entry(doc, when(*at), format!("{what} by {}: {text}", name_actor(*actor)));
-    }
-}
-
-/// Returns the words for the author of a decision in a sentence to the user: who it was elsewhere, if the team sent it.
-fn name_author(line: &Disposition) -> String {
-    line.describe_team_author().unwrap_or_else(|| name_actor(line.actor).to_owned())
-}
-
-/// Returns the word for an actor in a sentence to the user.
-fn name_actor(actor: Actor) -> &'static str {
-    match actor {
-        Actor::User => "you",
-        Actor::Assistant => "the assistant",
-        Actor::Engine => "revdeck",
-    }
 }
 
 pub fn render_diff(app: &App, diff: &FileDiffPage, width: usize, doc: &mut Doc) {
