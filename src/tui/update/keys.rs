@@ -182,6 +182,10 @@ fn accepts_count(action: Action) -> bool {
             | A::PreviousFile
             | A::NextFinding
             | A::PreviousFinding
+            | A::Addressed
+            | A::Dismiss
+            | A::Reopen
+            | A::Repeat
     )
 }
 
@@ -262,10 +266,10 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Mark => toggle_marks(app, times),
         A::MarkRange => toggle_mark_range(app),
         A::MarkAll => toggle_all_marks(app),
-        A::Addressed => triage::set_status(app, FindingStatus::Addressed, commands),
-        A::Reopen => triage::set_status(app, FindingStatus::Open, commands),
-        A::Dismiss => triage::prompt_reason(app),
-        A::Repeat => triage::repeat_last_verdict(app, commands),
+        A::Addressed => triage::set_status(app, FindingStatus::Addressed, count, commands),
+        A::Reopen => triage::set_status(app, FindingStatus::Open, count, commands),
+        A::Dismiss => triage::prompt_reason(app, count),
+        A::Repeat => triage::repeat_last_verdict(app, count, commands),
         A::Note => triage::prompt_note(app),
         A::Ask => ask::plan_question(app, commands),
         A::SnoozeFinding => triage::prompt_snooze(app),
