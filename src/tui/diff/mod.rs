@@ -39,3 +39,4 @@ pub use model::{
 pub use moves::DiffMove;
 pub(crate) use pane::PlacedRow;
 pub use pane::{DiffOptions, DiffPane};
+pub(crate) use words::{MAX_PAIRS, compare_block};

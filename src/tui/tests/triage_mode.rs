@@ -17,7 +17,7 @@ use crate::tui::message::{AppCommand, AppMessage, TriageOrder, TriageOrderItem};
 use crate::tui::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, HighlightSpans};
 use crate::tui::views::ViewReply;
 use crate::tui::views::ViewRequest;
-use crate::tui::views::fix::{FixIndex, FixOrder};
+use crate::tui::views::fix::{FixIndex, FixOrder, FixPlan};
 use crate::tui::views::triage::{TriageCard, TriageView};
 
 /// Answers requests for cards as the worker would. Returns the other commands.
@@ -380,6 +380,72 @@ fn card_with_diff() -> Arc<TriageCard> {
     let hunk = DiffPageHunk { old_start: 28, new_start: 28, old_lines: 6, new_lines: 6, lines };
     let diff = FileDiffPage { path: "src/invoice/total.rs".to_owned(), hunks: vec![hunk], ..FileDiffPage::default() };
     Arc::new(TriageCard { page: whole.page.clone(), diff: Some(diff), similar: whole.similar.clone() })
+}
+
+#[test]
+fn what_was_taken_back_can_be_decided_again() {
+    let mut app = open(160, 48);
+    assert_eq!(decide(&mut app, "Ctrl-r").len(), 0);
+    assert!(screen(&app).contains("no decision was taken back since the last verdict"), "{}", screen(&app));
+    let commands = decide(&mut app, "a");
+    store(&mut app, commands);
+    let commands = decide(&mut app, "u");
+    undo(&mut app, commands, 1);
+    assert!(head(&app).starts_with("1 of 4") && head(&app).contains("addressed 0"), "{}", head(&app));
+    let commands = decide(&mut app, "Ctrl-r");
+    assert!(matches!(commands.as_slice(), [AppCommand::Triage(TriageOrder::Redo)]), "{commands:?}");
+    let line = TriageOrderItem {
+        finding: finding_id(1).parse().expect("an id"),
+        previous: FindingStatus::Open,
+        status: FindingStatus::Addressed,
+        reason: String::new(),
+    };
+    let result = Ok(UndoOutcome::Decided(vec![disposition(&line, TriageAction::Redo)]));
+    let commands = send(&mut app, AppMessage::Triaged { order: TriageOrder::Redo, result, written: 9 });
+    load(&mut app, commands);
+    assert!(head(&app).starts_with("2 of 4") && head(&app).contains("addressed 1"), "{}", head(&app));
+    // It is one step of the session again.
+    let commands = decide(&mut app, "u");
+    assert!(matches!(commands.as_slice(), [AppCommand::Triage(TriageOrder::Undo)]), "{commands:?}");
+    // A new verdict ends what can be redone.
+    undo(&mut app, commands, 1);
+    let commands = decide(&mut app, "2");
+    store(&mut app, commands);
+    assert_eq!(decide(&mut app, "Ctrl-r").len(), 0);
+}
+
+#[test]
+fn a_fix_is_made_for_the_shown_finding_and_its_menu_has_no_page_behind_the_view() {
+    let mut app = open(160, 48);
+    assert_eq!(decide(&mut app, "F").len(), 0);
+    assert!(screen(&app).contains("the patch is on the screen: Enter applies it"), "{}", screen(&app));
+    // Without an exact suggestion a reviewer makes one.
+    let whole = card(1);
+    let mut page = whole.page.clone();
+    page.finding.suggestion = None;
+    deliver(&mut app, finding_id(1), Arc::new(TriageCard { page, diff: None, similar: whole.similar.clone() }));
+    decide(&mut app, "Enter");
+    assert!(screen(&app).contains("no exact suggestion comes with it: F has a fix made"), "{}", screen(&app));
+    let commands = decide(&mut app, "F");
+    let [AppCommand::PlanFix(findings)] = commands.as_slice() else { panic!("{commands:?}") };
+    assert_eq!(findings[0].to_string(), finding_id(1));
+    let plan = FixPlan { findings: findings.clone(), reviewer: "sonnet".into(), patch_reviewer: "builtin".into() };
+    send(&mut app, AppMessage::FixPlanned(Ok(plan)));
+    assert!(screen(&app).contains("Have sonnet fix 1 finding?"), "{}", screen(&app));
+    let commands = decide(&mut app, "y");
+    assert!(matches!(commands.as_slice(), [AppCommand::Fix(FixOrder::Make(_))]), "{commands:?}");
+    send(&mut app, AppMessage::Fixes(Arc::new(FixIndex::new(vec![*fix(FixStatus::Offered)]))));
+    decide(&mut app, "F");
+    let shown = screen(&app);
+    assert!(shown.contains("apply it") && shown.contains("drop it") && !shown.contains("look at it"), "{shown}");
+}
+
+#[test]
+fn secrets_stay_masked_and_the_key_says_where_they_are_shown() {
+    let mut app = open(160, 48);
+    assert_eq!(decide(&mut app, "~").len(), 0);
+    let said = "secrets stay masked here: q leaves, and ~ shows them on the page";
+    assert!(screen(&app).contains(said), "{}", screen(&app));
 }
 
 #[test]
