@@ -93,6 +93,11 @@ pub trait View: fmt::Debug + Any {
         None
     }
 
+    /// Returns true if the footer names Enter for an action that Enter has, although another key is shorter.
+    fn names_enter(&self) -> bool {
+        false
+    }
+
     /// Draws the view.
     fn draw(&self, painter: &mut Painter<'_>, layout: &ScreenLayout);
 
