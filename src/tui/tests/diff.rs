@@ -142,7 +142,7 @@ pub(super) fn of_finding(columns: u16, rows: u16) -> App {
     press(&mut app, "j");
     let sample = Sides { files: sample().files[..1].to_vec(), texts: sample().texts };
     sample.show(&mut app, DetailSubject::Finding(finding_id(2)), Some(&finding_id(2)));
-    press(&mut app, "l");
+    press(&mut app, "d");
     app
 }
 
@@ -332,7 +332,7 @@ fn a_jump_shows_nothing_above_the_header_of_its_file() {
     let mut app = showing(100, 40, view());
     press(&mut app, "j");
     sides.show(&mut app, DetailSubject::Finding(finding_id(2)), Some(&finding_id(2)));
-    press(&mut app, "l z");
+    press(&mut app, "d z");
     assert!(app.detail.diff.top() > 0 && !screen(&app).contains("src/a.rs"), "{}", screen(&app));
     assert_eq!(place(&app), "b.rs:1");
     press(&mut app, "[ f [ f");

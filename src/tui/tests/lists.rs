@@ -274,9 +274,20 @@ fn a_chosen_finding_is_shown_whatever_tab_was_open() {
         press(&mut app, "j");
         assert_eq!(app.detail.tab, if tab == Tab::Diff { Tab::Diff } else { Tab::Page }, "{keys}");
     }
+    for open in ["L", "d"] {
+        for choose in ["Enter", "l", "j Enter", "j l"] {
+            let mut app = showing(160, 48, view());
+            press(&mut app, open);
+            app.panes.focus = Pane::Findings;
+            press(&mut app, choose);
+            let shown = (app.detail.tab, app.panes.focus);
+            assert_eq!(shown, (Tab::Page, Pane::Detail), "{open} {choose} opens the finding itself");
+        }
+    }
+    // The key of the diff goes into it.
     let mut app = showing(160, 48, view());
-    press(&mut app, "L Enter");
-    assert_eq!((app.detail.tab, app.panes.focus), (Tab::Page, Pane::Detail), "Enter opens the finding itself");
+    press(&mut app, "d Esc j d");
+    assert_eq!((app.detail.tab, app.panes.focus), (Tab::Diff, Pane::Detail));
 }
 
 #[test]

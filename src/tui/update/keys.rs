@@ -354,6 +354,7 @@ fn go_right(app: &mut App, commands: &mut Vec<AppCommand>) {
     match app.panes.focus {
         Pane::Detail => switch_tab(app, true),
         Pane::Runs if can_unfold(app) => set_run_fold(app, Some(true)),
+        Pane::Findings if app.selected_finding().is_some() => choose_finding(app, commands),
         _ => focus_pane(app, Pane::Detail, commands),
     }
 }
@@ -543,18 +544,22 @@ pub(super) fn open_selected(app: &mut App, commands: &mut Vec<AppCommand>) {
             }
         }
         Pane::Files => open_selected_file(app, commands),
-        Pane::Findings => {
-            if app.selected_finding().is_some() {
-                focus_pane(app, Pane::Detail, commands);
-                if matches!(app.detail.tab, Tab::Log | Tab::Ledger) {
-                    app.detail.tab = Tab::Page;
-                    app.detail.scroll = 0;
-                }
-            }
-        }
+        Pane::Findings => choose_finding(app, commands),
         Pane::Detail => {
             folds::toggle_fold(app);
         }
+    }
+}
+
+/// Goes to the page of the selected finding, whatever tab was open before.
+fn choose_finding(app: &mut App, commands: &mut Vec<AppCommand>) {
+    if app.selected_finding().is_none() {
+        return;
+    }
+    focus_pane(app, Pane::Detail, commands);
+    if app.detail.tab != Tab::Page {
+        app.detail.tab = Tab::Page;
+        app.detail.scroll = 0;
     }
 }
 

@@ -317,7 +317,8 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
     let subject = selected_subject(app);
     if subject != app.detail.subject {
         data::mark_seen(app);
-        // Another finding is looked at for itself: log and ledger are about runs and assistants.
+        // Another finding is looked at for itself: log and ledger are about runs and assistants. A diff follows the
+        // selection until a finding is chosen.
         if matches!(subject, DetailSubject::Finding(_)) && matches!(app.detail.tab, Tab::Log | Tab::Ledger) {
             app.detail.tab = Tab::Page;
         }
