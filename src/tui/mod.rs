@@ -22,6 +22,7 @@ mod effects;
 mod emoji;
 mod event_source;
 pub mod filter;
+mod filter_terms;
 pub mod finding_order;
 pub mod glyphs;
 mod highlight;

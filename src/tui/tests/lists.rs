@@ -230,6 +230,44 @@ fn files_can_be_a_tree_of_folders_with_the_marks_of_viewed_ones() {
 }
 
 #[test]
+fn a_file_with_white_space_in_its_name_narrows_and_its_filter_can_be_saved() {
+    let run = run_id(1);
+    let path = "docs dir/a b, c.py";
+    let mut builder = StoreViewBuilder::default();
+    builder.run(run_row(&run));
+    for (number, path) in [(1, path), (2, "src/a.rs"), (3, "docs dir/a b.py")] {
+        let id = finding_id(number);
+        builder.finding(FindingRow { path, ..finding_row(&id, &run) });
+    }
+    let mut app = showing(160, 48, complete(builder));
+    press(&mut app, "1");
+    let state = FileListState::Covered;
+    let files = vec![FileListRow { path: path.to_owned(), counts: [0, 0, 1, 0], state, is_viewed: false }];
+    send(&mut app, AppMessage::Files { run, files: Some(files) });
+    press(&mut app, "3 Enter");
+    let filter = r#"status:undecided path:"docs dir/a b, c.py""#;
+    assert_eq!((app.panes.focus, app.finding_list.filter_text.as_str()), (Pane::Findings, filter));
+    assert_eq!(listed(&app), [1]);
+    // The filter goes through a saved one and back, and is offered what fits behind it.
+    press(&mut app, "f");
+    type_text(&mut app, "=@docs");
+    let commands = press(&mut app, "Enter");
+    let saved = commands.iter().find_map(|command| match command {
+        AppCommand::SaveFilter(change) => change.text.clone(),
+        _ => None,
+    });
+    assert_eq!(saved.as_deref(), Some(filter));
+    press(&mut app, "f Ctrl-u");
+    type_text(&mut app, "@docs");
+    press(&mut app, "Enter");
+    assert_eq!((listed(&app), app.finding_list.filter_text.as_str()), (vec![1], filter));
+    press(&mut app, "f");
+    type_text(&mut app, "ki");
+    press(&mut app, "Tab Esc Esc");
+    assert_eq!(listed(&app).len(), 3, "Esc widens: {}", app.finding_list.filter_text);
+}
+
+#[test]
 fn runs_can_be_a_timeline_for_each_branch() {
     let branches = ["main", "fix/retry", "main", ""];
     let ids: Vec<String> = (0..4).map(|n| run_id(9 - n)).collect();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::super::app::{App, FilterStep, NoticeLevel, OpeningLook, Pane};
 use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter};
+use super::super::filter_terms::{quote, split_terms};
 use super::super::finding_order::{FindingArrangement, ListedFindings};
 use super::super::keymap::Action;
 use super::super::message::{AppCommand, DetailSubject, FileListRow, FileListState, Tab};
@@ -378,13 +379,14 @@ pub fn show_run(app: &mut App, run: &str, commands: &mut Vec<AppCommand>) {
 /// Filters the list for the findings of a file and keeps the other terms; after a run filter, only undecided
 /// findings.
 pub fn show_path(app: &mut App, path: &str, commands: &mut Vec<AppCommand>) {
-    let all_of_a_run = app.finding_list.filter_text.split_whitespace().any(|word| word.starts_with("run:"))
+    let all_of_a_run = split_terms(&app.finding_list.filter_text).iter().any(|word| word.starts_with("run:"))
         && !app.finding_list.filter_text.contains("status:");
     let status = if all_of_a_run { format!("{DEFAULT} ") } else { String::new() };
     let run = match app.chosen_run() {
         Some(run) => format!(" run:{run}"),
         None => String::new(),
     };
+    let path = quote(path);
     let text = format!("{status}{}path:{path}{run}", terms_without(app, &["run:", "path:"]));
     narrow(app, text, commands);
     notify_if_empty(app);
@@ -421,7 +423,7 @@ pub fn widen(app: &mut App, commands: &mut Vec<AppCommand>) -> bool {
 
 /// Returns the filter terms without these prefixes, each followed by a space.
 fn terms_without(app: &App, sorts: &[&str]) -> String {
-    let terms = app.finding_list.filter_text.split_whitespace();
+    let terms = split_terms(&app.finding_list.filter_text).into_iter();
     terms.filter(|term| !sorts.iter().any(|sort| term.starts_with(sort))).flat_map(|term| [term, " "]).collect()
 }
 

@@ -569,10 +569,6 @@ fn open_selected_file(app: &mut App, commands: &mut Vec<AppCommand>) {
         return;
     }
     let Some(path) = app.selected_file().map(|file| file.path.clone()) else { return };
-    if path.contains(char::is_whitespace) || path.contains(',') {
-        // The filter syntax cannot express such a path, so the detail is opened instead.
-        return focus_pane(app, Pane::Detail, commands);
-    }
     focus_pane(app, Pane::Findings, commands);
     data::show_path(app, &path, commands);
 }
