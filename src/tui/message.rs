@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::app::RunSubject;
+use super::app::{ListedFiles, RunSubject};
 use super::custom_commands::CommandCall;
 use super::diff::{DiffMove, DiffPage, DiffRequest, DiffTexts, TextHighlights};
 use super::finding_order::{FindingQuery, ListedFindings};
@@ -126,6 +126,13 @@ pub enum AppMessage {
         run: String,
         /// Files sorted by path.
         files: Option<Vec<FileListRow>>,
+    },
+    /// Files of the listed findings.
+    FilesListed {
+        /// Serial number of the request.
+        serial: u64,
+        /// Files with the numbers of the findings.
+        listed: ListedFiles,
     },
     /// Commits that runs reviewed, by run id.
     RunSubjects(Vec<(String, RunSubject)>),
@@ -293,6 +300,15 @@ pub enum AppCommand {
         view: Arc<StoreView>,
         /// Filter and order to apply.
         query: FindingQuery,
+    },
+    /// Collects the files of the listed findings.
+    ListFiles {
+        /// Serial number, which the result repeats.
+        serial: u64,
+        /// View of the findings.
+        view: Arc<StoreView>,
+        /// Indices of the listed findings in the view.
+        rows: Vec<u32>,
     },
     /// Requests data for a view.
     View(ViewRequest),

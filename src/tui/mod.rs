@@ -157,7 +157,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
                 }
             }
             app.detail.loading = None;
-            app.file_list.requested.clear();
+            app.file_list.forget_requests();
             app.run_list.subjects = Arc::default();
             app.code_looks = update::CodeLooks::default();
         }

@@ -19,7 +19,7 @@ use crate::runner::SnoozedFindings;
 use crate::store::{StoreView, TeamStatus};
 
 /// Up to this number of findings, filtering here is faster than a request to the filter thread.
-const MAX_INLINE_FILTER_FINDINGS: usize = 4_000;
+pub(super) const MAX_INLINE_FILTER_FINDINGS: usize = 4_000;
 
 /// Applies a new view of the store: runs at once, findings after filtering.
 pub fn apply_view(app: &mut App, view: Arc<StoreView>, written: u64, commands: &mut Vec<AppCommand>) {
@@ -156,6 +156,7 @@ pub fn apply_filtered(
     let at = if is_at_start { 0 } else { find_new_position(app, &view, &listed.rows) };
     app.store.view = view;
     app.finding_list.set_rows(listed);
+    app.file_list.is_stale = true;
     let height = app.pane_height(Pane::Findings);
     app.finding_list.select_on_line(at, line, height);
     if let Some(id) = app.finding_list.awaited.take() {
@@ -330,7 +331,8 @@ pub fn apply_files(app: &mut App, run: &str, files: Option<Vec<FileListRow>>) {
     set_files(app, files, selected);
 }
 
-fn set_files(app: &mut App, files: Vec<FileListRow>, selected: Option<String>) {
+/// Replaces the files; the selected one stays selected if it is among them.
+pub(super) fn set_files(app: &mut App, files: Vec<FileListRow>, selected: Option<String>) {
     app.file_list.set_files(files);
     let at = selected.and_then(|path| app.file_list.position_of(&path));
     let (rows, height) = (app.file_list.row_count(), app.pane_height(Pane::Files));

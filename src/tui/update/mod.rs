@@ -12,6 +12,7 @@ mod comments;
 mod compare;
 pub use compare::CodeLooks;
 pub(crate) mod data;
+mod files;
 mod filter_line;
 pub(crate) use comments::withdraw_comment;
 mod folds;
@@ -113,6 +114,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::FindingWritten(result) => comments::apply_written(app, result),
         AppMessage::ViewedFile { mark, result } => diff::apply_viewed(app, &mark, result),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
+        AppMessage::FilesListed { serial, listed } => files::apply_listed_files(app, serial, listed),
         AppMessage::RunSubjects(subjects) => {
             Arc::make_mut(&mut app.run_list.subjects)
                 .extend(subjects.into_iter().map(|(run, subject)| (run, Some(subject))));
@@ -314,6 +316,7 @@ fn apply_fixes(app: &mut App, fixes: Arc<FixIndex>, commands: &mut Vec<AppComman
 
 /// Synchronizes the detail with the selection and the page with its width, after every message.
 fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
+    files::sync(app, commands);
     let subject = selected_subject(app);
     if subject != app.detail.subject {
         data::mark_seen(app);
@@ -356,16 +359,6 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
             false => AppCommand::Load { subject, tab },
         });
     }
-    // The files stay until new ones are read; only the first files are taken from the view.
-    if let Some(run) = app.chosen_run().or_else(|| app.selected_run().map(|run| run.id)).map(str::to_owned)
-        && run != app.file_list.requested
-    {
-        if app.file_list.run.is_empty() {
-            data::set_files_from_view(app, &run);
-        }
-        app.file_list.requested.clone_from(&run);
-        commands.push(AppCommand::LoadFiles { run });
-    }
     let width = app.layout().body(Pane::Detail).map_or(0, |area| area.width);
     let rows = app.page_rows();
     let freshness = app.subject_run().map(|run| app.run_freshness(&run));
@@ -385,7 +378,10 @@ fn selected_subject(app: &App) -> DetailSubject {
         Pane::Runs => app.selected_run().map(|run| DetailSubject::Run(run.id.to_owned())),
         Pane::Files => app
             .selected_file()
-            .map(|file| DetailSubject::File { run: app.file_list.run.clone(), path: file.path.clone() })
+            .map(|file| DetailSubject::File {
+                run: app.file_list.run_of(&file.path).to_owned(),
+                path: file.path.clone(),
+            })
             .or_else(|| app.selected_run().map(|run| DetailSubject::Run(run.id.to_owned()))),
         Pane::Findings | Pane::Detail => {
             app.selected_finding().map(|finding| DetailSubject::Finding(finding.id.to_owned()))
