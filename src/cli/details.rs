@@ -118,7 +118,7 @@ fn format_details(look: &TextOptions, outcome: &RunResult, max_bytes: usize) -> 
         shown.push_str(&summary);
     }
     for (index, finding) in outcome.findings.iter().enumerate() {
-        let mut next = format!("\n{}", text::render_finding(&look, finding, &[]));
+        let mut next = format!("\n{}", text::render_finding(&look, finding));
         let rest = outcome.findings.len() - index;
         let needed = if rest == 1 { set_aside.len() } else { reserved };
         if shown.len() + next.len() + needed > max_bytes {
@@ -162,7 +162,7 @@ fn cut_finding(look: &TextOptions, finding: &Finding, room: usize) -> String {
         format!("  left out: {}; all of it: revdeck show {id}\n", parts.join(", "))
     };
     let render =
-        |cut: &Finding, explanation: usize| format!("\n{}{}", text::render_finding(look, cut, &[]), note(explanation));
+        |cut: &Finding, explanation: usize| format!("\n{}{}", text::render_finding(look, cut), note(explanation));
     let shown = render(&cut, 0);
     if shown.len() <= room {
         return shown;

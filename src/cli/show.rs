@@ -73,7 +73,7 @@ fn show_finding(session: &Session, id: &FindingId, format: OutputFormat) -> Resu
         OutputFormat::Json => {
             format!("{}\n", output::to_json_text(&json::encode_finding_with_history(&finding, &story)))
         }
-        _ => text::render_finding(&session.look, &finding, &story.history) + &story.to_text(&session.look),
+        _ => text::render_finding(&session.look, &finding) + &story.to_text(&session.look),
     })
 }
 

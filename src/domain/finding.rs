@@ -25,6 +25,11 @@ impl Priority {
     /// All priorities, the most urgent first.
     pub const ALL: [Self; 4] = [Self::P0, Self::P1, Self::P2, Self::P3];
 
+    /// Returns the priority as lists and pages on the screen show it: `P1`.
+    pub fn label(self) -> &'static str {
+        ["P0", "P1", "P2", "P3"][self.index()]
+    }
+
     /// Returns the number of the priority, from 0 (most urgent) to 3.
     pub fn index(self) -> usize {
         self as usize
@@ -283,5 +288,12 @@ impl Finding {
     /// Returns the position among the voices of the report whose words are those of the finding.
     pub fn own_voice(&self) -> Option<usize> {
         self.voices.iter().position(|voice| voice.title == self.title && voice.explanation == self.explanation)
+    }
+
+    /// Returns the voices: the one whose words are those of the finding first, then the others by reviewer.
+    pub fn voices_own_first(&self) -> impl Iterator<Item = &Voice> {
+        let own = self.own_voice();
+        let others = self.voices.iter().enumerate().filter(move |(at, _)| Some(*at) != own).map(|(_, voice)| voice);
+        own.and_then(|own| self.voices.get(own)).into_iter().chain(others)
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, Kind, Priority};
+use super::{Finding, Kind, Priority, WordStyle};
 
 /// Kind of findings about which a reviewer is almost always wrong, with the decisions that show it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,10 +46,16 @@ impl SteeredKind {
     }
 }
 
+impl LoweredPriority {
+    /// Describes the step: `lowered from p1 to p2: 1 of 24 DOCS findings of deep were accepted`.
+    pub fn describe(&self, words: WordStyle) -> String {
+        format!("lowered from {} to {}: {}", words.priority(self.from), words.priority(self.to), self.because)
+    }
+}
+
 impl fmt::Display for LoweredPriority {
-    /// Writes `lowered from p1 to p2: 1 of 24 DOCS findings of deep were accepted`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "lowered from {} to {}: {}", self.from, self.to, self.because)
+        f.write_str(&self.describe(WordStyle::Plain))
     }
 }
 

@@ -163,38 +163,68 @@ pub enum Dispute {
     Unknown,
 }
 
-impl fmt::Display for KindRecord {
-    /// Writes `3 of 24 decided PERFORMANCE reports of gpt were accepted`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { reviewer, kind, accepted, decided } = self;
-        let reviewer = sanitize_line(reviewer);
-        write!(f, "{accepted} of {decided} decided {kind} reports of {reviewer} were accepted")
+/// Words for priorities and kinds in a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WordStyle {
+    /// As files and the command line have them: `p1`, `ERROR_HANDLING`.
+    Plain,
+    /// As pages on the screen have them: `P1`, `ignored error`.
+    Label,
+}
+
+impl WordStyle {
+    /// Returns the word for a priority.
+    pub fn priority(self, priority: Priority) -> String {
+        match self {
+            Self::Plain => priority.to_string(),
+            Self::Label => priority.label().to_owned(),
+        }
+    }
+
+    /// Returns the word for a kind.
+    pub fn kind(self, kind: Kind) -> String {
+        match self {
+            Self::Plain => kind.to_string(),
+            Self::Label => kind.label().to_owned(),
+        }
     }
 }
 
-impl fmt::Display for FindingStep {
-    /// Writes the step as a sentence without a full stop, on one line.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl KindRecord {
+    /// Describes the decisions: `3 of 24 decided PERFORMANCE reports of gpt were accepted`.
+    fn describe(&self, words: WordStyle) -> String {
+        let Self { reviewer, kind, accepted, decided } = self;
+        let (kind, reviewer) = (words.kind(*kind), sanitize_line(reviewer));
+        format!("{accepted} of {decided} decided {kind} reports of {reviewer} were accepted")
+    }
+}
+
+impl FindingStep {
+    /// Describes the step in a sentence without a full stop, on one line.
+    pub fn describe(&self, words: WordStyle) -> String {
+        let priority = |priority: &Priority| words.priority(*priority);
         match self {
             Self::Agreed { voices, reviewers, from, to } if from == to => {
-                write!(f, "{voices} of {reviewers} reviewers agree: confidence stays {to}")
+                format!("{voices} of {reviewers} reviewers agree: confidence stays {to}")
             }
             Self::Agreed { voices, reviewers, from, to } => {
-                write!(f, "{voices} of {reviewers} reviewers agree: confidence raised from {from} to {to}")
+                format!("{voices} of {reviewers} reviewers agree: confidence raised from {from} to {to}")
             }
             Self::Ranked { priorities, to, rule } => {
                 let rule = match rule {
                     RankRule::Middle => "the middle of",
                     RankRule::MostUrgent => "the most urgent of",
                 };
-                let priorities: Vec<String> = priorities.iter().map(Priority::to_string).collect();
-                write!(f, "priority {to}: {rule} {}", priorities.join(", "))
+                let priorities: Vec<String> = priorities.iter().map(priority).collect();
+                format!("priority {}: {rule} {}", priority(to), priorities.join(", "))
             }
             Self::Lowered { from, to, because } => {
-                write!(f, "lowered from {from} to {to}: no other reviewer reports it, and {because}")
+                let (from, to, because) = (priority(from), priority(to), because.describe(words));
+                format!("lowered from {from} to {to}: no other reviewer reports it, and {because}")
             }
             Self::Doubted { from, to, because } => {
-                write!(f, "confidence lowered from {from} to {to}: no other reviewer reports it, and {because}")
+                let because = because.describe(words);
+                format!("confidence lowered from {from} to {to}: no other reviewer reports it, and {because}")
             }
             Self::Ruled { by, opinion, reason, from, to } => {
                 let said = match opinion {
@@ -202,39 +232,56 @@ impl fmt::Display for FindingStep {
                     Opinion::False => "finds it false",
                     Opinion::Unsure => "cannot tell",
                 };
-                write!(f, "{} {said}", sanitize_line(by))?;
+                let mut ruling = format!("{} {said}", sanitize_line(by));
                 if from != to {
-                    write!(f, ", priority {from} becomes {to}")?;
+                    ruling.push_str(&format!(", priority {} becomes {}", priority(from), priority(to)));
                 }
-                if reason.is_empty() { Ok(()) } else { write!(f, ": {}", sanitize_line(reason)) }
+                if !reason.is_empty() {
+                    ruling.push_str(&format!(": {}", sanitize_line(reason)));
+                }
+                ruling
             }
-            Self::Unknown => f.write_str("changed by a newer revdeck"),
+            Self::Unknown => "changed by a newer revdeck".to_owned(),
         }
     }
 }
 
-impl fmt::Display for Dispute {
-    /// Writes the contradiction as a sentence without a full stop, on one line.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Dispute {
+    /// Describes the contradiction in a sentence without a full stop, on one line.
+    pub fn describe(&self, words: WordStyle) -> String {
         match self {
             Self::Fixed { fixed, standing } => {
                 let verb = |names: &[String], one, many| if names.len() == 1 { one } else { many };
                 let (says, reports) = (verb(fixed, "says", "say"), verb(standing, "still sees", "still see"));
-                write!(f, "{} {says} that it is fixed, {} {reports} it", join_names(fixed), join_names(standing))
+                format!("{} {says} that it is fixed, {} {reports} it", join_names(fixed), join_names(standing))
             }
-            Self::Priority { most, least } => write!(f, "the priorities go from {most} to {least}"),
+            Self::Priority { most, least } => {
+                format!("the priorities go from {} to {}", words.priority(*most), words.priority(*least))
+            }
             Self::Alone { reviewer, silent } => {
                 let reviewer = sanitize_line(reviewer);
-                write!(f, "only {reviewer} reports it; {} reviewed the same lines", join_names(silent))
+                format!("only {reviewer} reports it; {} reviewed the same lines", join_names(silent))
             }
-            Self::Unknown => f.write_str("for a reason of a newer revdeck"),
+            Self::Unknown => "for a reason of a newer revdeck".to_owned(),
         }
     }
 }
 
-/// Joins names as in `a, b and c`.
-fn join_names(names: &[String]) -> String {
-    let names: Vec<_> = names.iter().map(|name| sanitize_line(name)).collect();
+impl fmt::Display for FindingStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe(WordStyle::Plain))
+    }
+}
+
+impl fmt::Display for Dispute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe(WordStyle::Plain))
+    }
+}
+
+/// Joins names as in `a, b and c`, on one line.
+pub fn join_names<S: AsRef<str>>(names: &[S]) -> String {
+    let names: Vec<_> = names.iter().map(|name| sanitize_line(name.as_ref())).collect();
     match names.as_slice() {
         [] => String::new(),
         [one] => one.to_string(),
@@ -286,6 +333,21 @@ mod tests {
         the priorities go from p0 to p2
         only gpt reports it; a�2J and b reviewed the same lines
         ");
+        // On pages, priorities and kinds have the words of lists.
+        for (said, expected) in [
+            (steps[2].describe(WordStyle::Label), "priority P2: the middle of P1, P2, P3".to_owned()),
+            (
+                steps[4].describe(WordStyle::Label),
+                format!(
+                    "lowered from P2 to P3: no other reviewer reports it, and 3 of 24 decided {} reports of g\u{fffd}pt \
+                     were accepted",
+                    Kind::Performance.label()
+                ),
+            ),
+            (disputes[2].describe(WordStyle::Label), "the priorities go from P0 to P2".to_owned()),
+        ] {
+            assert_eq!(said, expected);
+        }
     }
 
     #[test]

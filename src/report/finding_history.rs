@@ -121,7 +121,7 @@ impl FindingLocation {
 }
 
 impl FindingHistory {
-    /// Renders a line for each fact that the list of decisions does not show.
+    /// Renders where the finding comes from, then what happened to it, oldest first, then what that comes to.
     pub fn to_text(&self, look: &TextOptions) -> String {
         let mut text = String::new();
         if let Some(ReviewedAt { run, at, review }) = &self.first {
@@ -140,17 +140,6 @@ impl FindingHistory {
                 self.place.run
             ));
         }
-        if let Some(resolution) = find_resolution(&self.history) {
-            let claimed = resolution
-                .claimed
-                .map(|line| format!("claimed by {} {} ago", name_actor(line.actor), look.format_age(line.at)));
-            let confirmed = match resolution.confirmed.and_then(|line| line.run_id.as_ref()) {
-                Some(run) => format!("confirmed by run {run}"),
-                None => "not confirmed by a review yet".to_owned(),
-            };
-            let said: Vec<String> = claimed.into_iter().chain([confirmed]).collect();
-            text.push_str(&format!("addressed: {}\n", said.join(", ")));
-        }
         match (&self.carried_review, &self.carried_from) {
             (Some(ReviewedAt { run, at, review }), _) => text.push_str(&format!(
                 "carried over from {} {} ago, run {run}: its code has not changed since\n",
@@ -162,42 +151,63 @@ impl FindingHistory {
             }
             (None, None) => {}
         }
-        for FindingNote { kind, actor, text: said, at, .. } in &self.notes {
-            let what = match kind {
-                NoteKind::Dispute => "disputed",
-                NoteKind::Remark => "note",
+        self.list_events(look).into_iter().for_each(|(_, event)| text.push_str(&event));
+        if let Some(resolution) = find_resolution(&self.history) {
+            let claimed = resolution
+                .claimed
+                .map(|line| format!("claimed by {} {} ago", name_actor(line.actor), look.format_age(line.at)));
+            let confirmed = match resolution.confirmed.and_then(|line| line.run_id.as_ref()) {
+                Some(run) => format!("confirmed by run {run}"),
+                None => "not confirmed by a review yet".to_owned(),
             };
-            text.push_str(&format!(
-                "{what} by {} {} ago: {}\n",
-                name_actor(*actor),
-                look.format_age(*at),
-                format_masked(said)
-            ));
-        }
-        for FindingSnooze { until, actor, at, .. } in &self.snoozes {
-            let end = describe_snooze_end(until.as_ref(), &TimeZone::system());
-            text.push_str(&format!("{end}, by {} {} ago\n", name_actor(*actor), look.format_age(*at)));
-        }
-        for FindingRating { rating, previous, actor, at, .. } in &self.ratings {
-            let who = name_actor(*actor);
-            text.push_str(&format!("rated {rating}, before {previous}, by {who} {} ago\n", look.format_age(*at)));
-        }
-        for line in &self.questions {
-            let QuestionRequest { question, reviewer, at, .. } = &line.request;
-            text.push_str(&format!(
-                "{} was asked {} ago: {}\n",
-                sanitize_line(reviewer),
-                look.format_age(*at),
-                format_masked(question)
-            ));
-            for part in describe_answer(line).lines() {
-                text.push_str(&look.wrap(part, 2));
-            }
+            let said: Vec<String> = claimed.into_iter().chain([confirmed]).collect();
+            text.push_str(&format!("addressed: {}\n", said.join(", ")));
         }
         if let Some(earlier) = &self.undoes {
             text.push_str(&format!("flip-flop: it asks to undo what {earlier} asked for\n"));
         }
         text
+    }
+
+    /// Returns decisions, notes, snoozes, ratings and questions with their times, oldest first, each as one or more lines.
+    fn list_events(&self, look: &TextOptions) -> Vec<(Time, String)> {
+        let age = |at: &Time| look.format_age(*at);
+        let mut events: Vec<(Time, String)> = Vec::new();
+        for line in &self.history {
+            let reason =
+                if line.reason.is_empty() { String::new() } else { format!(": {}", format_masked(&line.reason)) };
+            let who = line.describe_team_author().unwrap_or_else(|| line.actor.to_string());
+            let what = format!("{who} {} {} -> {}{reason}", line.action, line.previous, line.status);
+            events.push((line.at, format!("{} ago  {what}\n", age(&line.at))));
+        }
+        for FindingNote { kind, actor, text: said, at, .. } in &self.notes {
+            let what = match kind {
+                NoteKind::Dispute => "disputed",
+                NoteKind::Remark => "note",
+            };
+            let (who, said) = (name_actor(*actor), format_masked(said));
+            events.push((*at, format!("{what} by {who} {} ago: {said}\n", age(at))));
+        }
+        for FindingSnooze { until, actor, at, .. } in &self.snoozes {
+            let end = describe_snooze_end(until.as_ref(), &TimeZone::system());
+            events.push((*at, format!("{end}, by {} {} ago\n", name_actor(*actor), age(at))));
+        }
+        for FindingRating { rating, previous, actor, at, .. } in &self.ratings {
+            let who = name_actor(*actor);
+            events.push((*at, format!("rated {rating}, before {previous}, by {who} {} ago\n", age(at))));
+        }
+        for line in &self.questions {
+            let QuestionRequest { question, reviewer, at, .. } = &line.request;
+            let (reviewer, question) = (sanitize_line(reviewer), format_masked(question));
+            let mut event = format!("{reviewer} was asked {} ago: {question}\n", age(at));
+            for part in describe_answer(line).lines() {
+                event.push_str(&look.wrap(part, 2));
+            }
+            events.push((*at, event));
+        }
+        // The sort is stable: of the same moment, a decision comes before a note.
+        events.sort_by_key(|(at, _)| *at);
+        events
     }
 
     /// Returns the JSON keys beside `finding`: `history`, `notes`, `snoozes`, `ratings`, `questions`, `place`, `reported`, `first_reported`, `resolution`,
@@ -263,5 +273,90 @@ fn name_actor(actor: Actor) -> &'static str {
         Actor::User => "the user",
         Actor::Assistant => "an assistant",
         Actor::Engine => "revdeck",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{FindingStatus, Rating, TriageAction};
+
+    #[test]
+    fn what_happened_is_told_in_the_order_of_time() {
+        let id: FindingId = "f_0000000000000001".parse().expect("an id");
+        let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A".parse().expect("an id");
+        let at = |minute: i64| Time::from_second(minute * 60).expect("a time");
+        let decision =
+            |minute: i64, status: FindingStatus, previous: FindingStatus, action: TriageAction| Disposition {
+                finding_id: id.clone(),
+                status,
+                previous,
+                actor: Actor::User,
+                reason: String::new(),
+                at: at(minute),
+                action,
+                group: String::new(),
+                run_id: None,
+                merged_into: None,
+                team: None,
+            };
+        let place = FindingLocation { run: run.clone(), path: "a.rs".to_owned(), lines: LineRange::new(1, 2) };
+        let answer =
+            QuestionAnswer { verdict: QuestionVerdict::Stands, text: "Yes.\nIt can.".to_owned(), unstructured: false };
+        let story = FindingHistory {
+            history: vec![
+                decision(3, FindingStatus::Addressed, FindingStatus::Open, TriageAction::Set),
+                decision(5, FindingStatus::Open, FindingStatus::Addressed, TriageAction::Undo),
+            ],
+            notes: vec![FindingNote {
+                finding_id: id.clone(),
+                kind: NoteKind::Remark,
+                actor: Actor::Assistant,
+                text: "ask Ann".to_owned(),
+                at: at(1),
+            }],
+            snoozes: Vec::new(),
+            ratings: vec![FindingRating {
+                finding_id: id.clone(),
+                rating: Rating { priority: Some(Priority::P3), kind: None },
+                previous: Rating::default(),
+                actor: Actor::User,
+                at: at(2),
+                action: TriageAction::Set,
+                group: String::new(),
+            }],
+            questions: vec![FindingQuestion {
+                request: QuestionRequest {
+                    finding_id: id.clone(),
+                    run_id: run.clone(),
+                    question: "Why?".to_owned(),
+                    reviewer: "m".to_owned(),
+                    at: at(4),
+                    reserved_tokens: 0,
+                    reserved_microdollars: 0,
+                },
+                model: String::new(),
+                outcome: QuestionOutcome::Answer(answer),
+                tokens: crate::domain::Usage::default(),
+                cost: 0.0,
+                took_ms: 0,
+            }],
+            reported: place.clone(),
+            place,
+            undoes: None,
+            first: None,
+            carried_from: None,
+            carried_review: None,
+        };
+        let look = TextOptions { color: false, ascii: false, width: Some(80), now: at(10) };
+        insta::assert_snapshot!(story.to_text(&look), @"
+        note by an assistant 9m ago: ask Ann
+        rated p3, before as reported, by the user 8m ago
+        7m ago  user set open -> addressed
+        m was asked 6m ago: Why?
+          the reviewer holds to it: Yes.
+          It can.
+        5m ago  user undo addressed -> open
+        ");
     }
 }

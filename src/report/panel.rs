@@ -1,7 +1,7 @@
 //! Describes the voices behind a finding of a panel: who said what, what followed from it, and what is disputed.
 
 use super::text::format_masked;
-use crate::domain::{Finding, Voice};
+use crate::domain::{Dispute, Finding, Voice, WordStyle, join_names};
 
 /// Report of a reviewer, as texts on one line each, masked and harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,15 +14,14 @@ pub struct DescribedVoice {
 
 /// Describes the reports of a finding: the one whose words the finding has first, then the others by reviewer. Empty for
 /// the finding of a single reviewer.
-pub fn describe_voices(finding: &Finding) -> Vec<DescribedVoice> {
-    let own = finding.own_voice();
-    let own_voice = own.and_then(|own| finding.voices.get(own));
-    let others = finding.voices.iter().enumerate().filter(|(at, _)| Some(*at) != own).map(|(_, voice)| voice);
-    let describe = |voice: &Voice, is_own: bool| {
-        let also = if own.is_some() && !is_own { "also " } else { "" };
-        let mut facts = vec![voice.priority.to_string(), format!("confidence {}", voice.confidence)];
+pub fn describe_voices(finding: &Finding, style: WordStyle) -> Vec<DescribedVoice> {
+    let has_own = finding.own_voice().is_some();
+    let describe = |(number, voice): (usize, &Voice)| {
+        let is_own = has_own && number == 0;
+        let also = if has_own && !is_own { "also " } else { "" };
+        let mut facts = vec![style.priority(voice.priority), format!("confidence {}", voice.confidence)];
         if voice.kind != finding.kind {
-            facts.push(voice.kind.to_string());
+            facts.push(style.kind(voice.kind));
         }
         if voice.line_start != finding.line_start {
             facts.push(format!("line {}", voice.line_start));
@@ -35,26 +34,45 @@ pub fn describe_voices(finding: &Finding) -> Vec<DescribedVoice> {
         };
         DescribedVoice { lead, words }
     };
-    let own_voice = own_voice.map(|voice| describe(voice, true));
-    own_voice.into_iter().chain(others.map(|voice| describe(voice, false))).collect()
+    finding.voices_own_first().enumerate().map(describe).collect()
+}
+
+/// Says in a few words which reviewers of a panel report a finding: `sonnet and builtin agree`; `None` for the finding of a
+/// single reviewer, and where a dispute says the same.
+pub fn describe_agreement(finding: &Finding) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    for voice in finding.voices_own_first() {
+        let name = format_masked(&voice.reviewer);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let is_said = finding.disputed.iter().any(|dispute| matches!(dispute, Dispute::Alone { .. }));
+    match names.as_slice() {
+        [] => None,
+        [_] if is_said => None,
+        [one] => Some(format!("only {one} reports it")),
+        names => Some(format!("{} agree", join_names(names))),
+    }
 }
 
 /// Describes the changes of priority and confidence that followed, one sentence each.
-pub fn describe_steps(finding: &Finding) -> Vec<String> {
-    finding.steps.iter().map(|step| format_masked(&step.to_string())).collect()
+pub fn describe_steps(finding: &Finding, style: WordStyle) -> Vec<String> {
+    finding.steps.iter().map(|step| format_masked(&step.describe(style))).collect()
 }
 
 /// Describes the contradictions between the reviewers, one sentence each.
-pub fn describe_disputes(finding: &Finding) -> Vec<String> {
-    finding.disputed.iter().map(|dispute| format_masked(&dispute.to_string())).collect()
+pub fn describe_disputes(finding: &Finding, style: WordStyle) -> Vec<String> {
+    finding.disputed.iter().map(|dispute| format_masked(&dispute.describe(style))).collect()
 }
 
 /// Returns all of this as lines: voices with their words, steps, disputes.
 pub fn list_lines(finding: &Finding) -> Vec<String> {
-    let voices = describe_voices(finding).into_iter().map(|voice| match voice.words.is_empty() {
+    let voices = describe_voices(finding, WordStyle::Plain).into_iter().map(|voice| match voice.words.is_empty() {
         true => voice.lead,
         false => format!("{}: {}", voice.lead, voice.words),
     });
-    let disputes = describe_disputes(finding).into_iter().map(|dispute| format!("disputed: {dispute}"));
-    voices.chain(describe_steps(finding)).chain(disputes).collect()
+    let disputes =
+        describe_disputes(finding, WordStyle::Plain).into_iter().map(|dispute| format!("disputed: {dispute}"));
+    voices.chain(describe_steps(finding, WordStyle::Plain)).chain(disputes).collect()
 }

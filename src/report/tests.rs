@@ -217,7 +217,7 @@ fn a_finding_of_a_panel_shows_every_word_and_lets_nothing_hostile_through() {
     let json = super::json::to_json_text(&super::json::encode_finding(&ExportedFinding::new(&finding, None).finding));
     let parsed: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let shown = [
-        super::text::render_finding(&look, &finding, &[]),
+        super::text::render_finding(&look, &finding),
         super::markdown::render_finding(&finding),
         serde_json::to_string_pretty(&parsed).expect("JSON"),
     ];
@@ -226,6 +226,31 @@ fn a_finding_of_a_panel_shows_every_word_and_lets_nothing_hostile_through() {
         assert_eq!(text.chars().find(|c| is_unsafe(*c) && *c != '\n'), None, "{text:?}");
     }
     assert_snapshot!("panel", shown.join("\n---\n"));
+}
+
+#[test]
+fn the_reviewers_that_report_a_finding_are_said_in_a_few_words() {
+    let whole = panel_finding();
+    let alone = Dispute::Alone { reviewer: "a".into(), silent: vec!["b".into()] };
+    let priorities = Dispute::Priority { most: Priority::P0, least: Priority::P2 };
+    for (reviewers, disputed, expected) in [
+        (&["a"][..], None, Some("only a reports it")),
+        (&[], None, None),
+        (&["a"], Some(&priorities), Some("only a reports it")),
+        // The dispute says it, and who is silent.
+        (&["a"], Some(&alone), None),
+        (&["a", "a"], None, Some("only a reports it")),
+        (&["a", "b"], None, Some("a and b agree")),
+        (&["a", "b\u{1b}", "c"], Some(&priorities), Some("a, b\u{fffd} and c agree")),
+    ] {
+        let voice = |reviewer: &&str| Voice { reviewer: (*reviewer).to_owned(), ..whole.voices[0].clone() };
+        let finding = Finding {
+            voices: reviewers.iter().map(voice).collect(),
+            disputed: disputed.into_iter().cloned().collect(),
+            ..whole.clone()
+        };
+        assert_eq!(super::panel::describe_agreement(&finding).as_deref(), expected, "{reviewers:?}");
+    }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use super::panel;
 use super::text_style::{TextOptions, TextStyle};
 use crate::domain::text::{format_count, format_thousands, sanitize_line, sanitize_lines};
 use crate::domain::{
-    Coverage, Disposition, ErrorClass, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Panel,
-    Priority, RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus,
+    Coverage, ErrorClass, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Panel, Priority,
+    RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus, WordStyle,
 };
 use crate::masking::mask_name;
 use crate::policy::Freshness;
@@ -413,19 +413,21 @@ fn render_panel(look: &TextOptions, finding: &Finding) -> String {
         }
         text.push_str(&look.wrap(line, indent));
     };
-    for voice in panel::describe_voices(finding) {
+    for voice in panel::describe_voices(finding, WordStyle::Plain) {
         push(&voice.lead, 0);
         if !voice.words.is_empty() {
             push(&voice.words, 2);
         }
     }
-    panel::describe_steps(finding).iter().for_each(|step| push(step, 0));
-    panel::describe_disputes(finding).iter().for_each(|dispute| push(&format!("disputed: {dispute}"), 0));
+    panel::describe_steps(finding, WordStyle::Plain).iter().for_each(|step| push(step, 0));
+    panel::describe_disputes(finding, WordStyle::Plain)
+        .iter()
+        .for_each(|dispute| push(&format!("disputed: {dispute}"), 0));
     text
 }
 
-/// Renders a finding for `show`, with its decisions.
-pub fn render_finding(look: &TextOptions, finding: &Finding, history: &[Disposition]) -> String {
+/// Renders a finding for `show` and `details`, without its history.
+pub fn render_finding(look: &TextOptions, finding: &Finding) -> String {
     let mut text = format!(
         "{}  {}  {}  {}\n",
         look.paint(TextStyle::Strong, finding.finding_id.as_str()),
@@ -468,17 +470,6 @@ pub fn render_finding(look: &TextOptions, finding: &Finding, history: &[Disposit
     ));
     if let Some(lowered) = &finding.lowered {
         text.push_str(&look.wrap(&format_masked(&lowered.to_string()), 0));
-    }
-    for line in history {
-        let reason = if line.reason.is_empty() { String::new() } else { format!(": {}", format_masked(&line.reason)) };
-        text.push_str(&format!(
-            "{} ago  {} {} {} -> {}{reason}\n",
-            look.format_age(line.at),
-            line.describe_team_author().unwrap_or_else(|| line.actor.to_string()),
-            line.action,
-            line.previous,
-            line.status
-        ));
     }
     text
 }

@@ -7,6 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::app::App;
 use super::draw::{footer_actions, footer_end, tab_name};
+use super::input::{KeyCode, KeyEvent};
 use super::keymap::{Action, KeyContext, KeySequence};
 use super::layout::ScreenLayout;
 use super::message::Tab;
@@ -34,8 +35,11 @@ pub fn place_footer_keys(app: &App, end: u16) -> Vec<FooterKey> {
         Action::Abort | Action::Back => !app.views.is_empty(),
         _ => false,
     };
+    let names_enter = app.views.front().is_some_and(|view| view.names_enter());
     let place = |(action, word): &(Action, &'static str)| {
-        let key = app.keymap.key_of(context, *action)?.clone();
+        let keys = app.keymap.keys_of(context, *action);
+        let enter = keys.iter().find(|keys| names_enter && keys.keys() == [KeyEvent::plain(KeyCode::Enter)]);
+        let key = (*enter.or(keys.first())?).clone();
         let width = key.to_string().width() as u16 + 1 + word.width() as u16;
         Some(FooterKey { x: 0, width, key, word })
     };

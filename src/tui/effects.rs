@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 
-use super::app::{RunSubject, sort_files};
+use super::app::{RunSubject, collect_files, sort_files};
 use super::clipboard;
 use super::custom_commands::{CommandCall, run_in_background};
 use super::diff::DiffRequest;
@@ -183,7 +183,7 @@ impl Effects {
             }
             AppCommand::LoadRunSubjects(queries) => self.send_to(&self.historian, queries),
             AppCommand::LoadReported { run } => self.send_to(&self.reader, PageRequest::Reported { run }),
-            command @ AppCommand::Filter { .. } => self.send_to(&self.filter, command),
+            command @ (AppCommand::Filter { .. } | AppCommand::ListFiles { .. }) => self.send_to(&self.filter, command),
             AppCommand::View(request) => self.report_unless(self.views.send(request, view)),
             AppCommand::Triage(order) => self.send_to(&self.writer, StoreWrite::Triage(order)),
             AppCommand::SnoozeFindings { findings, wish } => {
@@ -209,7 +209,9 @@ impl Effects {
             AppCommand::KeepTheme(name) => self.send_to(&self.control, RunnerRequest::KeepTheme(name)),
             AppCommand::PlanFix(findings) => self.send_to(&self.control, RunnerRequest::PlanFix(findings)),
             AppCommand::Fix(order) => self.send_to(&self.control, RunnerRequest::Fix(order)),
-            AppCommand::PlanQuestion(finding) => self.send_to(&self.control, RunnerRequest::PlanQuestion(finding)),
+            AppCommand::PlanQuestion { finding, reviewer } => {
+                self.send_to(&self.control, RunnerRequest::PlanQuestion { finding, reviewer });
+            }
             AppCommand::StopQuestion(finding) => self.send_to(&self.control, RunnerRequest::StopQuestion(finding)),
             AppCommand::Ask { finding, reviewer, question } => {
                 self.send_to(&self.control, RunnerRequest::Ask { finding, reviewer, question });
@@ -650,16 +652,29 @@ fn build_prompt(store: &Store, view: &StoreView, ids: &[String]) -> Result<CopyO
     Ok(CopyOrder { text, what: if findings.len() == 1 { "the prompt" } else { "the prompt for all marked" } })
 }
 
-/// Serves filter requests; only the newest of several pending requests is executed.
-fn serve_filters(filters: &Receiver<AppCommand>, messages: &MessageSender) {
-    while let Ok(first) = filters.recv() {
-        let Some(AppCommand::Filter { serial, view, query }) = std::iter::once(first).chain(filters.try_iter()).last()
-        else {
-            continue;
-        };
-        let listed = query.list(&view);
-        if messages.send(AppMessage::Filtered { serial, view, listed }).is_err() {
-            return;
+/// Serves filter requests, then requests for the files of the listed findings; of several pending requests of a sort only the
+/// newest is executed.
+fn serve_filters(requests: &Receiver<AppCommand>, messages: &MessageSender) {
+    while let Ok(first) = requests.recv() {
+        let (mut filtered, mut files) = (None, None);
+        for request in std::iter::once(first).chain(requests.try_iter()) {
+            match request {
+                AppCommand::Filter { serial, view, query } => filtered = Some((serial, view, query)),
+                AppCommand::ListFiles { serial, view, rows } => files = Some((serial, view, rows)),
+                _ => {}
+            }
+        }
+        if let Some((serial, view, query)) = filtered {
+            let listed = query.list(&view);
+            if messages.send(AppMessage::Filtered { serial, view, listed }).is_err() {
+                return;
+            }
+        }
+        if let Some((serial, view, rows)) = files {
+            let listed = collect_files(&view, &rows);
+            if messages.send(AppMessage::FilesListed { serial, listed }).is_err() {
+                return;
+            }
         }
     }
 }

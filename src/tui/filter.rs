@@ -1,11 +1,13 @@
 //! Parses and applies the filter of the findings list: `status:open p:0,1 kind:DEAD path:src/ run:ar_… words`.
 //!
+//! - A value or a word with white space stands in quotes: `path:"docs dir/a b.py"`, see `filter_terms`.
 //! - Values of the same term widen the result, different terms narrow it.
 //! - An unknown term is reported while it is typed and is otherwise ignored.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::filter_terms::{last_term_start, split_name, split_terms, split_values, unquote};
 use super::saved_filters::SavedFilters;
 use crate::config::did_you_mean;
 use crate::domain::{FindingStatus, Kind, Priority, RunId, RunRecord};
@@ -99,18 +101,18 @@ impl FindingFilter {
     /// Parses a filter. Terms that are not understood are in [`FindingFilter::faults`].
     pub fn parse(text: &str) -> Self {
         let mut filter = Self::default();
-        for term in text.split_whitespace() {
-            let Some((name, values)) = term.split_once(':') else {
-                filter.words.push(term.to_lowercase());
+        for term in split_terms(text) {
+            let Some((name, values)) = split_name(term) else {
+                filter.words.push(unquote(term).to_lowercase());
                 continue;
             };
-            let mut values = values.split(',').filter(|value| !value.is_empty()).peekable();
+            let values = split_values(values);
             // `run:` alone would narrow nothing.
-            if values.peek().is_none() {
+            if values.is_empty() {
                 filter.faults.push(term.to_owned());
             }
             for value in values {
-                if !filter.add_term(&name.to_ascii_lowercase(), value) {
+                if !filter.add_term(&name.to_ascii_lowercase(), &unquote(value)) {
                     filter.faults.push(term.to_owned());
                 }
             }
@@ -242,10 +244,11 @@ const MAX_NAMED_RUNS: usize = 3;
 
 /// Describes a term that means nothing, with the names or values that do.
 fn describe_unknown_term(term: &str) -> String {
-    let (name, values) = term.split_once(':').unwrap_or((term, ""));
+    let (name, values) = split_name(term).unwrap_or((term, ""));
     let known = list_values(&name.to_ascii_lowercase());
     let is_term = TERM_NAMES.iter().any(|term| term.trim_end_matches(':').eq_ignore_ascii_case(name));
-    if values.split(',').all(str::is_empty) && (is_term || !known.is_empty()) {
+    let written = split_values(values);
+    if written.is_empty() && (is_term || !known.is_empty()) {
         let known = if known.is_empty() { String::new() } else { format!("; {}", list_known(&known)) };
         return format!("{name}: has no value{known}");
     }
@@ -254,9 +257,9 @@ fn describe_unknown_term(term: &str) -> String {
         let known = format!("there are {}, and words without a colon", TERM_NAMES.join(" "));
         return format!("{name}: is unknown; {known}{meant}");
     }
-    let add_alone = |value: &&str| !FindingFilter::default().add_term(&name.to_ascii_lowercase(), value);
-    let value = values.split(',').filter(|value| !value.is_empty()).find(add_alone).unwrap_or(values);
-    let meant = did_you_mean(value, known.iter().map(String::as_str));
+    let is_unknown = |value: &&str| !FindingFilter::default().add_term(&name.to_ascii_lowercase(), &unquote(value));
+    let value = written.into_iter().find(is_unknown).unwrap_or(values);
+    let meant = did_you_mean(&unquote(value), known.iter().map(String::as_str));
     format!("{name}:{value} is unknown; {}{meant}", list_known(&known))
 }
 
@@ -308,13 +311,13 @@ pub struct Completion {
 /// Returns the candidates that fit at the cursor: terms, values and saved filters.
 pub fn complete(text: &str, cursor: usize, saved: &SavedFilters) -> Completion {
     let before = text.get(..cursor).unwrap_or(text);
-    let word_start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    let word_start = last_term_start(before);
     let word = &before[word_start..];
     if let Some(begin) = word.strip_prefix('@') {
         let fitting = saved.keys().filter(|name| name.starts_with(begin)).map(|name| format!("@{name}")).collect();
         return Completion { start: word_start, candidates: fitting };
     }
-    let Some((name, values)) = word.split_once(':') else {
+    let Some((name, values)) = split_name(word) else {
         let fitting = TERM_NAMES.iter().filter(|name| name.starts_with(word)).map(|name| (*name).to_owned()).collect();
         return Completion { start: word_start, candidates: fitting };
     };
@@ -373,6 +376,9 @@ mod tests {
             ("run:ar_B2", true),
             ("run:ar_C", false),
             ("unused größe", true),
+            (r#"path:"src/parser""#, true),
+            (r#""import größe""#, true),
+            (r#""unused größe""#, false),
             ("unused export", false),
             ("status:open kind:dead p:1 path:rs import", true),
             ("panel:disputed", false),
@@ -490,6 +496,9 @@ mod tests {
         assert_eq!(offered("kind:dead,lon"), Completion { start: 10, candidates: vec!["LONG_METHOD".into()] });
         assert_eq!(offered("kind:error").candidates[0], "ERROR_HANDLING");
         assert_eq!(offered("path:src").candidates, Vec::<String>::new());
+        let after_quotes = Completion { start: 11, candidates: vec!["status:".into()] };
+        assert_eq!(offered(r#"path:"a b" st"#), after_quotes);
+        assert_eq!(offered(r#"path:"docs st"#).candidates, Vec::<String>::new(), "still in the quotes");
         let saved = [("urgent", "p:0"), ("old", "p:3")].map(|(a, b)| (a.to_owned(), b.to_owned())).into();
         assert_eq!(complete("p:0 @u", 6, &saved), Completion { start: 4, candidates: vec!["@urgent".into()] });
         assert_eq!(complete("@", 1, &saved).candidates, ["@old", "@urgent"]);

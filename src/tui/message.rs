@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::app::RunSubject;
+use super::app::{ListedFiles, RunSubject};
 use super::custom_commands::CommandCall;
 use super::diff::{DiffMove, DiffPage, DiffRequest, DiffTexts, TextHighlights};
 use super::finding_order::{FindingQuery, ListedFindings};
@@ -126,6 +126,13 @@ pub enum AppMessage {
         run: String,
         /// Files sorted by path.
         files: Option<Vec<FileListRow>>,
+    },
+    /// Files of the listed findings.
+    FilesListed {
+        /// Serial number of the request.
+        serial: u64,
+        /// Files with the numbers of the findings.
+        listed: ListedFiles,
     },
     /// Commits that runs reviewed, by run id.
     RunSubjects(Vec<(String, RunSubject)>),
@@ -296,6 +303,15 @@ pub enum AppCommand {
         /// Filter and order to apply.
         query: FindingQuery,
     },
+    /// Collects the files of the listed findings.
+    ListFiles {
+        /// Serial number, which the result repeats.
+        serial: u64,
+        /// View of the findings.
+        view: Arc<StoreView>,
+        /// Indices of the listed findings in the view.
+        rows: Vec<u32>,
+    },
     /// Requests data for a view.
     View(ViewRequest),
     /// Stores, undoes or redoes triage decisions.
@@ -362,7 +378,12 @@ pub enum AppCommand {
     /// Makes, applies, undoes or drops a fix.
     Fix(FixOrder),
     /// Determines who would answer a question about a finding, and what it may cost.
-    PlanQuestion(FindingId),
+    PlanQuestion {
+        /// Finding id.
+        finding: FindingId,
+        /// Reviewer that is to answer; `None` for the one that reported the finding.
+        reviewer: Option<String>,
+    },
     /// Stops the question about a finding that is on its way.
     StopQuestion(FindingId),
     /// Asks the reviewer of a finding.

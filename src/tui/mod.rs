@@ -22,6 +22,7 @@ mod effects;
 mod emoji;
 mod event_source;
 pub mod filter;
+mod filter_terms;
 pub mod finding_order;
 pub mod glyphs;
 mod highlight;
@@ -167,7 +168,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
                 }
             }
             app.detail.loading = None;
-            app.file_list.requested.clear();
+            app.file_list.forget_requests();
             app.run_list.subjects = Arc::default();
             app.code_looks = update::CodeLooks::default();
         }

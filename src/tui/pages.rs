@@ -1,9 +1,11 @@
 //! Builds the pages of the detail pane: loaded values in, a laid-out document out.
 
 mod context;
+mod history;
 mod journal_entry;
 mod ledger;
 mod members;
+mod panel;
 mod questions;
 mod run;
 mod turns;
@@ -21,16 +23,14 @@ use super::page_data::{CodeExcerpt, DiffSide, FileDiffPage, FindingPage, PageDat
 use super::theme::Role;
 use super::views::fix;
 
+pub use history::render_history;
+pub use panel::{describe_lowered, render_disputes, render_voices_in_short};
 pub use questions::render_questions;
 
 pub(crate) use crate::report::figures::{format_brief, format_dollars, format_thousands};
 
-use crate::domain::{
-    Actor, Disposition, Finding, FindingNote, FindingRating, FindingSnooze, FindingStatus, NoteKind, Priority,
-    ReportedProblem, RunRecord, Source, TriageAction, text,
-};
-use crate::report::{describe_snooze_end, panel};
-use crate::runner::OWN_REVIEWER;
+use crate::domain::{FindingStatus, Priority, ReportedProblem, text};
+use crate::report::describe_snooze_end;
 
 /// Lines shown of a long anchor if the pane has no room for more, and of them at its end; the middle is omitted.
 const MIN_ANCHOR_LINES: usize = 18;
@@ -210,12 +210,10 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
     for line in wrap_words(&text::sanitize_line(&place), width) {
         doc.push(DocLine::styled(Role::Accent, &line));
     }
-    for (number, dispute) in panel::describe_disputes(finding).iter().enumerate() {
-        if number == 0 {
-            doc.push_blank();
-        }
-        let name = format!("{} disputed", app.display.glyphs.disputed);
-        doc.push_field(&name, NAMES, Role::Warn, dispute, width);
+    panel::render_agreement(finding, width, doc);
+    if !finding.disputed.is_empty() {
+        doc.push_blank();
+        render_disputes(app, finding, width, doc);
     }
     if let Some(snooze) = app.finding_list.overrides.snoozed.get(finding.finding_id.as_str()) {
         doc.push_blank();
@@ -241,9 +239,9 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
         doc.push_blank();
         doc.push_paragraph(Role::Normal, &finding.explanation, width);
     }
-    if let Some(lowered) = &finding.lowered {
+    if let Some(lowered) = describe_lowered(finding) {
         doc.push_blank();
-        doc.push_paragraph(Role::Muted, &text::sanitize_line(&lowered.to_string()), width);
+        doc.push_paragraph(Role::Muted, &lowered, width);
     }
     render_code(app, page, extent, width, doc);
     if let Some(suggestion) = &finding.suggestion {
@@ -255,27 +253,9 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
             render_replacement(&page.code, lines.start, lines.end, replacement, doc);
         }
     }
-    render_panel(&page.finding, width, doc);
+    panel::render_voices(&page.finding, width, doc);
     render_questions(app, page, width, doc);
     render_history(app, page, width, doc);
-}
-
-/// Renders what the reviewers of a panel said about a finding, and what followed from it.
-fn render_panel(finding: &Finding, width: usize, doc: &mut Doc) {
-    let voices = panel::describe_voices(finding);
-    if voices.is_empty() {
-        return;
-    }
-    doc.push_heading("Reviewers", "");
-    for voice in voices {
-        doc.push_paragraph(Role::Muted, &voice.lead, width);
-        if !voice.words.is_empty() {
-            doc.push_paragraph(Role::Normal, &voice.words, width);
-        }
-    }
-    for step in panel::describe_steps(finding) {
-        doc.push_paragraph(Role::Muted, &step, width);
-    }
 }
 
 fn build_title(app: &App, priority: Priority, status: FindingStatus) -> DocLine {
@@ -293,7 +273,7 @@ fn format_reported_location(report: &ReportedProblem) -> String {
 
 /// Returns the priority as lists show it: `P1`.
 pub fn priority_label(priority: Priority) -> &'static str {
-    ["P0", "P1", "P2", "P3"][priority.index()]
+    priority.label()
 }
 
 /// Formats `DEAD_CODE` as `dead code`.
@@ -391,98 +371,6 @@ fn render_replacement(excerpt: &CodeExcerpt, start: u32, end: u32, replacement: 
     let after = text::sanitize_lines(replacement.trim_end_matches('\n'), 4);
     let after: Vec<&str> = if after.is_empty() { Vec::new() } else { after.split('\n').collect() };
     doc.lines.extend(compare_lines(&before, &after));
-}
-
-pub fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
-    let finding = &page.finding;
-    doc.push_heading("History", finding.finding_id.as_str());
-    let when = |time| app.format_date_time(time);
-    let reported = when(finding.reported_at);
-    let column = reported.len() + 2;
-    let entry = |doc: &mut Doc, time: String, what: String| {
-        for (index, line) in
-            wrap_words(&text::sanitize_line(&what), width.saturating_sub(column).max(12)).into_iter().enumerate()
-        {
-            let time = if index == 0 { time.as_str() } else { "" };
-            doc.push(DocLine::styled(Role::Faint, &format!("{time:<column$}")).with_span(Role::Muted, &line));
-        }
-    };
-    let is_own =
-        page.run.as_ref().is_some_and(|run| run.source == Source::Import && run.reviewed_by.name == OWN_REVIEWER);
-    let by = |run: &RunRecord| match is_own {
-        true => format!("by {} in {}", run.owner, app.name_record(run)),
-        false => format!("by {} in {}", run.reviewed_by.name, app.name_record(run)),
-    };
-    let by_last = page.run.as_ref().map_or_else(|| format!("by run {}", finding.last_run_id), by);
-    if finding.first_run_id == finding.last_run_id {
-        entry(doc, reported, format!("{} {by_last}", if is_own { "written" } else { "reported" }));
-    } else {
-        // Another reviewer may call the same problem less urgent.
-        let changed = page.first_report.as_ref().and_then(|first| first.priority);
-        let changed = changed.filter(|priority| *priority != finding.priority);
-        let as_priority = |priority: Option<Priority>| priority.map_or_else(String::new, |p| format!(" as {p}"));
-        match &page.first_report {
-            Some(first) => {
-                entry(doc, when(first.at), format!("reported first {}{}", by(&first.run), as_priority(changed)));
-            }
-            None => entry(doc, String::new(), format!("reported first by run {}", finding.first_run_id)),
-        }
-        let what = match &page.carried_from {
-            Some(from) => {
-                let review = format!("the review of {} by {}", app.name_record(from), from.reviewed_by.name);
-                format!("carried over {by_last} from {review}: its code has not changed since")
-            }
-            // The priority on the page may be the user's own.
-            None => {
-                let now = changed.filter(|_| page.ratings.is_empty()).map(|_| finding.priority);
-                format!("reported again {by_last}{}", as_priority(now))
-            }
-        };
-        entry(doc, reported, what);
-    }
-    if let Some(seen) = &page.relocation {
-        let place = format_location(&finding.repo_relative_path, finding.line_start, finding.line_end, app);
-        let what = format!("seen at {place} by run {}; reported at {}", seen.run.run_id, seen.reported);
-        entry(doc, when(seen.run.created_at), what);
-    }
-    for line in &page.history {
-        let who = name_author(line);
-        let what = match line.action {
-            TriageAction::Set => format!("{} by {who}", line.status),
-            TriageAction::Undo => format!("{} again: {who} took it back", line.status),
-            TriageAction::Redo => format!("{} again by {who}", line.status),
-        };
-        let reason = if line.reason.is_empty() { String::new() } else { format!(": {}", line.reason) };
-        entry(doc, when(line.at), format!("{what}{reason}"));
-    }
-    for FindingSnooze { until, actor, at, .. } in &page.snoozes {
-        let end = describe_snooze_end(until.as_ref(), &app.display.zone);
-        entry(doc, when(*at), format!("{end}, by {}", name_actor(*actor)));
-    }
-    for FindingRating { rating, previous, actor, at, .. } in &page.ratings {
-        entry(doc, when(*at), format!("rated {rating}, before {previous}, by {}", name_actor(*actor)));
-    }
-    for FindingNote { kind, actor, text, at, .. } in &page.notes {
-        let what = match kind {
-            NoteKind::Dispute => "disputed",
-            NoteKind::Remark => "note",
-        };
-        entry(doc, when(*at), format!("{what} by {}: {text}", name_actor(*actor)));
-    }
-}
-
-/// Returns the words for the author of a decision in a sentence to the user: who it was elsewhere, if the team sent it.
-fn name_author(line: &Disposition) -> String {
-    line.describe_team_author().unwrap_or_else(|| name_actor(line.actor).to_owned())
-}
-
-/// Returns the word for an actor in a sentence to the user.
-fn name_actor(actor: Actor) -> &'static str {
-    match actor {
-        Actor::User => "you",
-        Actor::Assistant => "the assistant",
-        Actor::Engine => "revdeck",
-    }
 }
 
 pub fn render_diff(app: &App, diff: &FileDiffPage, width: usize, doc: &mut Doc) {

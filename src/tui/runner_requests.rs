@@ -34,7 +34,7 @@ pub(super) enum RunnerRequest {
     PlanFix(Vec<FindingId>),
     Fix(FixOrder),
     WriteFinding { finding: OwnFinding, rewrites: Option<FindingId> },
-    PlanQuestion(FindingId),
+    PlanQuestion { finding: FindingId, reviewer: Option<String> },
     StopQuestion(FindingId),
     Ask { finding: FindingId, reviewer: String, question: String },
 }
@@ -101,8 +101,8 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
                 };
                 AppMessage::FixFinished { order, result: done.map(Box::new).map_err(describe_runner_error) }
             }
-            RunnerRequest::PlanQuestion(finding) => {
-                let plan = services.asker().plan_question(&finding);
+            RunnerRequest::PlanQuestion { finding, reviewer } => {
+                let plan = services.asker().plan_question(&finding, reviewer.as_deref());
                 AppMessage::QuestionPlanned(plan.map_err(describe_runner_error))
             }
             RunnerRequest::StopQuestion(finding) => match services.asker().stop_question(&finding) {

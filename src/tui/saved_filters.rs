@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::filter_terms::split_terms;
 use crate::config::did_you_mean;
 
 /// Saved filters by name, without the `@`.
@@ -26,7 +27,8 @@ pub struct FilterChange {
 /// Returns the reason if the name is no name.
 pub fn parse_change(text: &str) -> Option<Result<FilterChange, String>> {
     let text = text.trim();
-    let (filter, last) = text.rsplit_once(char::is_whitespace).unwrap_or(("", text));
+    let last = split_terms(text).pop()?;
+    let filter = &text[..text.len() - last.len()];
     let name = last.strip_prefix("=@")?;
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     let filter = filter.trim();
@@ -45,13 +47,13 @@ pub fn expand(text: &str, saved: &SavedFilters) -> String {
         Some(filter) => filter.clone(),
         None => word.to_owned(),
     };
-    text.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+    split_terms(text).into_iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// Describes the first `@NAME` that is unknown; `None` if there is none.
 pub fn describe_unknown(text: &str, saved: &SavedFilters) -> Option<String> {
     let is_unknown = |name: &&str| !saved.contains_key(*name);
-    let name = text.split_whitespace().filter_map(|word| word.strip_prefix('@')).find(is_unknown)?;
+    let name = split_terms(text).into_iter().filter_map(|word| word.strip_prefix('@')).find(is_unknown)?;
     let known: Vec<String> = saved.keys().map(|name| format!("@{name}")).collect();
     let how = "FILTER =@NAME saves one";
     Some(match known.is_empty() {
@@ -79,6 +81,7 @@ mod tests {
             ("@other p:0", "@other p:0"),
             ("me@mine", "me@mine"),
             ("status:open  p:0", "status:open  p:0"),
+            (r#"path:"a  @mine b" @mine"#, r#"path:"a  @mine b" path:src/"#),
         ] {
             assert_eq!(expand(text, &saved()), expanded);
         }
@@ -103,6 +106,8 @@ mod tests {
         assert_eq!(change(" status:all  =@old-1 "), saves("old-1", "status:all"));
         assert_eq!(change("=@a"), Some(Ok(("a".to_owned(), None))));
         assert_eq!(change("@a"), None);
+        assert_eq!(change(r#"path:"docs dir/a b.py" =@docs"#), saves("docs", r#"path:"docs dir/a b.py""#));
+        assert_eq!(change(r#"path:"docs =@a"#), None, "inside of quotes");
         assert_eq!(change("=@a p:1"), None);
         assert_eq!(change("p =1"), None);
         assert_eq!(change("p:0 =@ü"), Some(Err("@ü is no name of a filter: letters, digits, - and _".to_owned())));

@@ -6,7 +6,7 @@ use revdeck::domain::{
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::env::{DONE, INCOMPLETE, out};
+use crate::env::{DONE, INCOMPLETE, USAGE, out};
 use crate::llm::finish;
 use crate::llm::server::{Model, Turn, calls, says};
 use crate::runner::place::{Place, gone, signal, wait_for};
@@ -173,6 +173,36 @@ fn three_reviewers_give_one_list_and_are_asked_once() {
     let alone = panel.review(&["--reviewer", "two"], DONE);
     assert_eq!(alone.run_id, panel.member(&run, "two").run_id);
     assert_eq!((panel.one.asked(), panel.two.asked()), (1, 1));
+}
+
+#[test]
+fn a_question_about_a_finding_goes_to_a_member_that_reports_it_and_can_answer() {
+    let panel = Panel::start(vec![first()], vec![second()], "");
+    panel.review(&["--panel", "all"], DONE);
+    let test = &panel.place.test;
+    let listed = test.json(&["findings", "--format", "json"], DONE);
+    let find = |line: u32| {
+        let found = listed["findings"].as_array().expect("findings").iter().find(|one| one["line_start"] == line);
+        found.unwrap_or_else(|| panic!("line {line} in {listed}"))
+    };
+    let id = |line: u32| find(line)["finding_id"].as_str().expect("an id").to_owned();
+    panel.one.answer_from_now_on(vec![crate::ask::answer("stands", "One holds to it."); 2]);
+    panel.two.answer_from_now_on(vec![crate::ask::answer("stands", "Two holds to it."); 3]);
+    let answerer = |line: u32| {
+        let asked = test.json(&["ask", &id(line), "why?", "--format", "json"], DONE);
+        asked["question"]["reviewer"].as_str().expect("a reviewer").to_owned()
+    };
+    // The one whose words the finding has.
+    let own = if find(INJECTION)["title"] == "SQL injection through `name`" { "one" } else { "two" };
+    assert_eq!([answerer(INJECTION), answerer(DIVISION), answerer(ENDLESS)], [own, "one", "two"]);
+    // A member that has left the settings cannot answer; another one that reports the finding can.
+    let settings = std::fs::read_to_string(test.home().join("config.toml")).expect("settings");
+    test.settings(&settings.replace("[reviewers.one]", "[reviewers.other]").replace("\"one\"", "\"other\""));
+    assert_eq!(answerer(INJECTION), "two");
+    let asked = panel.one.asked();
+    let error = test.fails(&["ask", &id(DIVISION), "why?"], USAGE);
+    assert!(error.contains("there is no reviewer named \"one\""), "{error}");
+    assert_eq!(panel.one.asked(), asked);
 }
 
 #[test]

@@ -100,6 +100,21 @@ impl Asker<'_> {
 }
 
 impl QuestionMaterial {
+    /// Returns the names of the reviewers that report the finding, each once: the one whose words it has first. The run of
+    /// a panel has several, and none of them is the panel.
+    pub fn reporters(&self) -> Vec<&str> {
+        if self.finding.voices.is_empty() {
+            return vec![self.run.reviewed_by.name.as_str()];
+        }
+        let mut names: Vec<&str> = Vec::new();
+        for voice in self.finding.voices_own_first() {
+            if !names.contains(&voice.reviewer.as_str()) {
+                names.push(&voice.reviewer);
+            }
+        }
+        names
+    }
+
     /// Describes the finding as it was reported.
     pub fn describe_finding(&self) -> String {
         let Finding { kind, priority, severity, confidence, repo_relative_path: path, line_start, line_end, .. } =

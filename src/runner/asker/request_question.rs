@@ -34,6 +34,8 @@ pub struct PreparedQuestion {
     pub run_id: RunId,
     /// Reviewer that answers.
     pub reviewer: String,
+    /// Reviewers that report the finding and can answer, among which the user can choose.
+    pub answerers: Vec<String>,
     /// The question on one line with masked secrets; empty if it is not known yet.
     pub question: String,
     /// The most that it may cost.
@@ -59,21 +61,22 @@ pub(super) struct ModelQuestion<'a> {
 }
 
 impl Asker<'_> {
-    /// Determines what the user can do: stop the question about the finding that is on its way, or ask the reviewer that
-    /// reported it.
+    /// Determines what the user can do: stop the question about the finding that is on its way, or ask a reviewer.
+    /// `reviewer` is as in [`Asker::prepare_question`].
     ///
     /// # Errors
     ///
     /// As [`Asker::prepare_question`].
-    pub fn plan_question(&self, finding: &FindingId) -> Result<QuestionPlan, RunnerError> {
+    pub fn plan_question(&self, finding: &FindingId, reviewer: Option<&str>) -> Result<QuestionPlan, RunnerError> {
         if let Some(pending) = self.services.store.pending_question(finding)? {
             return Ok(QuestionPlan::Stop(pending));
         }
-        Ok(QuestionPlan::Ask(Box::new(self.prepare_question(finding, None, None)?)))
+        Ok(QuestionPlan::Ask(Box::new(self.prepare_question(finding, reviewer, None)?)))
     }
 
     /// Checks whether a question may be asked, and computes the most that it may cost. `reviewer` is `None` for the one
-    /// that reported the finding. Without `question`, the longest one counts.
+    /// that reported the finding; of a panel, the one whose words the finding has, else the first other that reports it and
+    /// can answer. Without `question`, the longest one counts.
     ///
     /// # Errors
     ///
@@ -99,9 +102,10 @@ impl Asker<'_> {
         let question = mask.mask_text(None, &text::sanitize_line(question.unwrap_or_default())).into_owned();
         let model = self.build_model_question(&material, &reviewer, &question)?;
         let (limit, most) = limit_question(&reviewer, &question, &model)?;
+        let answerers = self.list_answerers(&material);
         let run_id = material.run.run_id;
         self.check_budgets(&run_id, &reviewer, most, None)?;
-        Ok(PreparedQuestion { finding_id: finding.clone(), run_id, reviewer, question, limit, most })
+        Ok(PreparedQuestion { finding_id: finding.clone(), run_id, reviewer, answerers, question, limit, most })
     }
 
     /// Records a question and starts the worker that asks it; does not wait for the answer. Until then, the most that it
@@ -176,20 +180,40 @@ impl Asker<'_> {
         store.unanswered_findings()?.iter().try_for_each(|id| settle_question(store, id))
     }
 
-    /// Returns the name of the reviewer that answers: the named one, or the one that reported the finding.
+    /// Returns the name of the reviewer that answers: the named one, or the first that reports the finding and can answer.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot answer. Where none can, the error is that of the one whose words the finding has.
     fn resolve_answerer(&self, named: Option<&str>, material: &QuestionMaterial) -> Result<String, RunnerError> {
-        let name = named.unwrap_or(&material.run.reviewed_by.name);
-        let mute = |sort| Err(AskError::Mute { reviewer: name.to_owned(), sort }.into());
+        let reported_by = &material.run.reviewed_by.name;
         if named.is_none() && material.run.source == Source::Import {
-            return mute(if name == OWN_REVIEWER { MuteReviewer::Own } else { MuteReviewer::Import });
+            let sort = if reported_by == OWN_REVIEWER { MuteReviewer::Own } else { MuteReviewer::Import };
+            return Err(AskError::Mute { reviewer: reported_by.clone(), sort }.into());
         }
+        let reporters = material.reporters();
+        let able = || reporters.iter().find(|name| self.check_answers(name).is_ok()).or(reporters.first()).copied();
+        let name = named.or_else(able).unwrap_or(reported_by);
+        self.check_answers(name)?;
+        Ok(name.to_owned())
+    }
+
+    /// Returns the reviewers that report the finding and can answer.
+    fn list_answerers(&self, material: &QuestionMaterial) -> Vec<String> {
+        let able = material.reporters().into_iter().filter(|name| self.check_answers(name).is_ok());
+        able.map(str::to_owned).collect()
+    }
+
+    /// Checks that a reviewer is a model of the settings.
+    fn check_answers(&self, name: &str) -> Result<(), RunnerError> {
+        let mute = |sort| Err(AskError::Mute { reviewer: name.to_owned(), sort }.into());
         if name == BUILTIN_REVIEWER {
             return mute(MuteReviewer::Builtin);
         }
         match self.services.reviewers().model_settings(name)?.kind {
             ReviewerKind::Builtin => mute(MuteReviewer::Builtin),
             ReviewerKind::Command => mute(MuteReviewer::Agent),
-            _ => Ok(name.to_owned()),
+            _ => Ok(()),
         }
     }
 

@@ -2,11 +2,12 @@
 //! files that were left out are folded into one row at the end.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::Cursor;
 use super::file_tree::{FileFolder, FileTreeRow, arrange_files};
 use crate::config::FileOrder;
+use crate::store::StoreView;
 use crate::tui::message::{FileListRow, FileListState};
 
 /// Row of the list of files on the screen.
@@ -27,7 +28,37 @@ pub enum FileListEntry<'a> {
     LeftOut(usize),
 }
 
-/// List of the files of a run.
+/// Files of listed findings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ListedFiles {
+    /// Files with the numbers of these findings.
+    pub files: Vec<FileListRow>,
+    /// Id of the run that reported the newest of the findings in a file, by path.
+    pub newest_runs: HashMap<String, String>,
+}
+
+/// Collects the files of findings, given by their indices in the view.
+pub fn collect_files(view: &StoreView, rows: &[u32]) -> ListedFiles {
+    let mut files: HashMap<&str, ([u32; 4], u32)> = HashMap::new();
+    for row in rows {
+        let finding = view.finding(*row as usize);
+        let (counts, newest) = files.entry(finding.path).or_insert(([0; 4], u32::MAX));
+        counts[finding.priority.index()] += 1;
+        // Findings are sorted by the run that last reported them, the newest first.
+        *newest = (*newest).min(*row);
+    }
+    let mut listed = ListedFiles::default();
+    for (path, (counts, newest)) in files {
+        let run = view.finding(newest as usize).last_run;
+        listed.newest_runs.insert(path.to_owned(), run.to_owned());
+        let state = FileListState::Unknown;
+        listed.files.push(FileListRow { path: path.to_owned(), counts, state, is_viewed: false });
+    }
+    sort_files(&mut listed.files);
+    listed
+}
+
+/// List of the files of a run, or of the listed findings.
 #[derive(Debug, Default)]
 pub struct FileList {
     /// Files in the order of the list, the left-out ones last.
@@ -46,10 +77,20 @@ pub struct FileList {
     folded: HashSet<String>,
     /// Selected row and scroll position.
     pub cursor: Cursor,
-    /// Id of the run whose files are listed; empty before the first.
+    /// Id of the run whose files are listed; empty before the first, and for the files of the listed findings.
     pub run: String,
     /// Id of the run whose files were requested last; empty when they must be requested again.
     pub requested: String,
+    /// The user goes through the runs, or has come from there.
+    pub follows_runs: bool,
+    /// The files of the listed findings are shown, or were requested.
+    pub is_of_findings: bool,
+    /// Other findings are listed since.
+    pub is_stale: bool,
+    /// Serial number of the last request for the files of the listed findings.
+    pub serial: u64,
+    /// [`ListedFiles::newest_runs`] of the files of the listed findings.
+    pub newest_runs: HashMap<String, String>,
     /// Numbers of findings and of undecided ones with which the files were requested last.
     pub counted: (usize, usize),
 }
@@ -125,6 +166,20 @@ impl FileList {
             file.is_viewed = is_viewed;
             self.arrange();
         }
+    }
+
+    /// Returns the id of the run of which a file of the list is shown; empty if there is none.
+    pub fn run_of(&self, path: &str) -> &str {
+        match self.run.is_empty() {
+            true => self.newest_runs.get(path).map_or("", String::as_str),
+            false => &self.run,
+        }
+    }
+
+    /// Forgets what was requested: nobody has got the requests.
+    pub fn forget_requests(&mut self) {
+        self.requested.clear();
+        self.is_stale = true;
     }
 
     /// Returns all files, in the order of the list.

@@ -13,6 +13,7 @@ use super::super::theme::Role;
 use super::super::views::prompt::PromptView;
 use super::columns::{DiffColumns, fit_columns, wrapped_part};
 use super::file_pane::{FilePane, ONLY_SPACE};
+use super::keys::current_status;
 use super::layout::{CodeRow, DiffPageRow, FileLayout, RunKind};
 use super::model::{DiffFile, DiffFinding, DiffPageSide};
 use super::pane::{DiffPane, FINDING_INDENT, PlacedRow};
@@ -34,6 +35,8 @@ pub(super) struct DiffLook<'a> {
     is_dim: bool,
     /// Returns true for a finding that has a mark and is counted.
     is_marked: &'a dyn Fn(&DiffFinding) -> bool,
+    /// Findings that were decided are counted, too.
+    counts_decided: bool,
 }
 
 impl<'a> DiffLook<'a> {
@@ -48,12 +51,13 @@ impl<'a> DiffLook<'a> {
             file,
             is_dim: false,
             is_marked: &|_| true,
+            counts_decided: false,
         }
     }
 
-    /// Sets the looks of a row of a diff with emphasis.
+    /// Sets the looks of a row of a diff with emphasis: it tells what was found, whatever became of it.
     pub(super) fn with_emphasis(self, is_dim: bool, is_marked: &'a dyn Fn(&DiffFinding) -> bool) -> Self {
-        Self { is_dim, is_marked, ..self }
+        Self { is_dim, is_marked, counts_decided: true, ..self }
     }
 }
 
@@ -129,7 +133,11 @@ pub(super) fn draw_header(painter: &mut Painter<'_>, area: Rect, look: &DiffLook
         put(painter, &format!("{} viewed", glyphs.done), Role::Good);
     }
     for priority in Priority::ALL.into_iter().rev() {
-        let is_counted = |finding: &&DiffFinding| finding.priority == priority && (look.is_marked)(finding);
+        let is_counted = |finding: &&DiffFinding| {
+            finding.priority == priority
+                && (look.is_marked)(finding)
+                && (look.counts_decided || current_status(app, finding).is_undecided())
+        };
         let count = known.findings.iter().filter(is_counted).count();
         if count > 0 {
             put(painter, &format!("{count} {}", priority_label(priority)), Role::from_priority(priority));
@@ -374,13 +382,14 @@ fn background(style: Style) -> Style {
 /// Draws the mark of the most urgent finding at a line: a dot or a number at its first line, a bar at the others.
 fn draw_mark(painter: &mut Painter<'_>, area: Rect, (file, look): (&DiffFile, &DiffLook<'_>), line: Option<u32>) {
     let Some(line) = line else { return };
+    let app = painter.app;
     let covers = |finding: &&DiffFinding| {
         finding.lines.start.max(1) == line || (finding.lines.start..=finding.lines.end).contains(&line)
     };
     let begins = |finding: &&DiffFinding| finding.lines.start.max(1) == line;
     let marked = || file.findings.iter().filter(|finding| (look.is_marked)(finding));
     let Some(finding) =
-        marked().filter(covers).min_by_key(|finding| (!finding.status.is_undecided(), finding.priority))
+        marked().filter(covers).min_by_key(|finding| (!current_status(app, finding).is_undecided(), finding.priority))
     else {
         return;
     };
@@ -392,9 +401,10 @@ fn draw_mark(painter: &mut Painter<'_>, area: Rect, (file, look): (&DiffFile, &D
         1 => glyphs.mark,
         _ => &count,
     };
-    let role = match finding.status.is_undecided() {
+    let status = current_status(app, finding);
+    let role = match status.is_undecided() {
         true => Role::from_priority(finding.priority),
-        false => Role::from_finding_status(finding.status),
+        false => Role::from_finding_status(status),
     };
     painter.draw_text(area.x, area.y, 1, sign, role);
 }

@@ -11,12 +11,14 @@ use super::super::update::open_diff;
 use super::super::views::{self, ViewChange, with_labels};
 use super::file_pane::TextState;
 use super::layout::{CodeRow, DiffPageRow, RunKind};
-use super::model::{DiffPage, DiffPageSide, DiffRequest, DiffTexts, HIGHLIGHT_BLOCK_LINES, TextHighlights};
+use super::model::{
+    DiffFinding, DiffPage, DiffPageSide, DiffRequest, DiffTexts, HIGHLIGHT_BLOCK_LINES, TextHighlights,
+};
 use super::moves::DiffMove;
 use super::navigation::DiffTarget;
 use super::pane::{DiffPane, PlacedRow};
 use super::shift::SHIFT_STEP;
-use crate::domain::{Time, ViewedFile, text};
+use crate::domain::{FindingStatus, Time, ViewedFile, text};
 use crate::masking::Mask;
 use crate::runner::RemovedLine;
 
@@ -286,7 +288,12 @@ pub fn apply_viewed(app: &mut App, mark: &ViewedFile, result: Result<(), String>
     app.show_notice(NoticeLevel::Info, text);
 }
 
-/// Returns the id of the most urgent finding at the cursor.
+/// Returns the status of a finding of the diff after the newest decision, which the page may lack.
+pub fn current_status(app: &App, finding: &DiffFinding) -> FindingStatus {
+    app.finding_by_id(&finding.id).map_or(finding.status, |row| app.current_status(&row))
+}
+
+/// Returns the id of the most urgent finding at the cursor, of those without a verdict if there are some.
 pub fn finding_at_cursor(app: &App) -> Option<&str> {
     if app.panes.focus != Pane::Detail || !is_shown(app) {
         return None;
@@ -295,7 +302,32 @@ pub fn finding_at_cursor(app: &App) -> Option<&str> {
     let (file, found) = diff.findings_at_cursor();
     let findings = &diff.page().files.get(file)?.findings;
     let found = found.into_iter().filter_map(|index| findings.get(index));
-    found.min_by_key(|finding| finding.priority).map(|finding| finding.id.as_str())
+    let urgency = |finding: &&DiffFinding| (!current_status(app, finding).is_undecided(), finding.priority);
+    found.min_by_key(urgency).map(|finding| finding.id.as_str())
+}
+
+/// Returns the finding to which a key at the cursor applies, the others there and those below it, in the order of the diff;
+/// nothing if the cursor is at none.
+pub fn findings_from_cursor(app: &App) -> Vec<&str> {
+    let Some(first) = finding_at_cursor(app) else { return Vec::new() };
+    let diff = &app.detail.diff;
+    let ids = diff.findings_from_cursor().into_iter();
+    let ids = ids.map(|(file, index)| diff.page().files[file].findings[index].id.as_str());
+    std::iter::once(first).chain(ids.filter(|id| *id != first)).collect()
+}
+
+/// Goes from the finding at the cursor, if that was decided just now, to the next one of the diff without a verdict. Returns
+/// false if there is none, or the cursor is elsewhere.
+pub fn go_to_next_undecided(app: &mut App, decided: &[String]) -> bool {
+    if !findings_at_cursor(app).iter().any(|id| decided.iter().any(|decided| decided == id)) {
+        return false;
+    }
+    let diff = &app.detail.diff;
+    let is_undecided =
+        |(file, index): &(usize, usize)| current_status(app, &diff.page().files[*file].findings[*index]).is_undecided();
+    let Some((file, index)) = diff.findings_from_cursor().into_iter().find(is_undecided) else { return false };
+    app.detail.diff.open_finding(file, index);
+    true
 }
 
 /// Returns the ids of the findings at the cursor.

@@ -28,8 +28,8 @@ pub(crate) use emphasis::{DiffEmphasis, LineTone, draw_with_emphasis};
 pub(crate) use finding_text::compare_lines;
 pub(crate) use keys::{
     apply_file, apply_highlights, apply_moves, apply_viewed, code_at_cursor, find_row, finding_at_cursor,
-    findings_at_cursor, footer_actions, is_shown, removed_line_at_cursor, request_visible, run_action, show_page,
-    source_at_cursor, sync,
+    findings_at_cursor, findings_from_cursor, footer_actions, go_to_next_undecided, is_shown, removed_line_at_cursor,
+    request_visible, run_action, show_page, source_at_cursor, sync,
 };
 pub(crate) use layout::DiffPageRow;
 pub use model::{
@@ -39,3 +39,4 @@ pub use model::{
 pub use moves::DiffMove;
 pub(crate) use pane::PlacedRow;
 pub use pane::{DiffOptions, DiffPane};
+pub(crate) use words::{MAX_PAIRS, compare_block};

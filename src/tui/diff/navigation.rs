@@ -26,6 +26,18 @@ impl DiffPane {
         true
     }
 
+    /// Returns the findings at the cursor and those below it, as file and index in their order; empty if the cursor is at
+    /// none.
+    pub fn findings_from_cursor(&self) -> Vec<(usize, usize)> {
+        let (here, found) = self.findings_at_cursor();
+        let Some(first) = found.iter().min().copied() else { return Vec::new() };
+        let is_below = |file: usize, index: usize| file > here || (index > first && !found.contains(&index));
+        let files = self.page().files.iter().enumerate().skip(here);
+        let below = files.flat_map(|(file, known)| (0..known.findings.len()).map(move |index| (file, index)));
+        let below = below.filter(|(file, index)| is_below(*file, *index));
+        found.iter().map(|index| (here, *index)).chain(below).collect()
+    }
+
     fn find_row_of(&self, target: DiffTarget, forward: bool) -> Option<usize> {
         let cursor = self.cursor();
         let here = self.file_at(cursor)?;

@@ -13,9 +13,9 @@ const MAX_LINE_BYTES: usize = 600;
 const MIN_EQUAL_PERCENT: usize = 45;
 /// Most pairs of lines of a block that are compared to find the lines that belong together; a larger block is compared
 /// line by line.
-const MAX_ALIGNED_PAIRS: u32 = 400;
+const MAX_ALIGNED_PAIRS: usize = 400;
 /// Most pairs of lines of a file whose words are compared.
-const MAX_PAIRS: usize = 4_000;
+pub const MAX_PAIRS: usize = 4_000;
 
 /// Changed parts of an old and of a new line, as byte ranges.
 pub type WordChanges = (Vec<Range<usize>>, Vec<Range<usize>>);
@@ -23,29 +23,39 @@ pub type WordChanges = (Vec<Range<usize>>, Vec<Range<usize>>);
 /// Finds the changed parts of the lines of all blocks: line numbers of the old and the new side with the changes.
 pub fn find_changed_words(blocks: &[ChangeBlock], old: &LineTable, new: &LineTable) -> Vec<(u32, u32, WordChanges)> {
     let mut found = Vec::new();
-    let mut pairs = 0;
+    let mut budget = MAX_PAIRS;
     for block in blocks.iter().filter(|block| block.old_lines > 0 && block.new_lines > 0) {
-        let aligned = u64::from(block.old_lines) * u64::from(block.new_lines) <= u64::from(MAX_ALIGNED_PAIRS);
-        let mut next = block.new;
-        for at in block.old..block.old + block.old_lines {
-            let partners = match aligned {
-                true => next..block.new + block.new_lines,
-                false => {
-                    let same = block.new + (at - block.old);
-                    same..(same + 1).min(block.new + block.new_lines)
-                }
-            };
-            for partner in partners {
-                if pairs >= MAX_PAIRS {
-                    return found;
-                }
-                pairs += 1;
-                let (Some(before), Some(after)) = (old.line(at), new.line(partner)) else { continue };
-                if let Some(changes) = compare_words(before, after) {
-                    found.push((at, partner, changes));
-                    next = partner + 1;
-                    break;
-                }
+        if budget == 0 {
+            break;
+        }
+        let before: Vec<&str> = old.lines(block.old, block.old + block.old_lines).collect();
+        let after: Vec<&str> = new.lines(block.new, block.new + block.new_lines).collect();
+        let pairs = compare_block(&before, &after, &mut budget).into_iter();
+        found.extend(pairs.map(|(at, partner, changes)| (block.old + at as u32, block.new + partner as u32, changes)));
+    }
+    found
+}
+
+/// Finds the changed parts of the old and the new lines of a block: indices of both with the changes. Compares at most
+/// `budget` pairs of lines, and takes them off.
+pub fn compare_block(old: &[&str], new: &[&str], budget: &mut usize) -> Vec<(usize, usize, WordChanges)> {
+    let is_aligned = old.len().saturating_mul(new.len()) <= MAX_ALIGNED_PAIRS;
+    let mut found = Vec::new();
+    let mut next = 0;
+    for (at, before) in old.iter().enumerate() {
+        let partners = match is_aligned {
+            true => next..new.len(),
+            false => at..(at + 1).min(new.len()),
+        };
+        for partner in partners {
+            if *budget == 0 {
+                return found;
+            }
+            *budget -= 1;
+            if let Some(changes) = compare_words(before, new[partner]) {
+                found.push((at, partner, changes));
+                next = partner + 1;
+                break;
             }
         }
     }

@@ -6,6 +6,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::super::app::{App, FindingListLine, Pane};
 use super::super::filter;
+use super::super::filter_terms::split_terms;
 use super::super::finding_order::{FindingArrangement, group_label};
 use super::super::layout::PaneArea;
 use super::super::pages::{count_digits, priority_label};
@@ -236,7 +237,7 @@ fn describe_filter(app: &App) -> String {
     }
     let chosen = app.chosen_run();
     let is_named = |term: &&str| term.strip_prefix("run:").is_none_or(|run| Some(run) != chosen);
-    text.split_whitespace().filter(is_named).collect::<Vec<_>>().join(" ")
+    split_terms(text).into_iter().filter(is_named).collect::<Vec<_>>().join(" ")
 }
 
 /// Draws the header of a group, such as `P1 ─ 2`.

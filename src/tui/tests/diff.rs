@@ -12,7 +12,7 @@ use crate::tui::diff::{
     ChangeBlock, DiffFile, DiffFinding, DiffOptions, DiffPage, DiffPane, DiffRequest, DiffSuggestion, DiffTexts,
     LineTable,
 };
-use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder};
 
 /// Files of a diff with their texts.
 #[derive(Clone, Default)]
@@ -142,7 +142,7 @@ pub(super) fn of_finding(columns: u16, rows: u16) -> App {
     press(&mut app, "j");
     let sample = Sides { files: sample().files[..1].to_vec(), texts: sample().texts };
     sample.show(&mut app, DetailSubject::Finding(finding_id(2)), Some(&finding_id(2)));
-    press(&mut app, "l");
+    press(&mut app, "d");
     app
 }
 
@@ -332,7 +332,7 @@ fn a_jump_shows_nothing_above_the_header_of_its_file() {
     let mut app = showing(100, 40, view());
     press(&mut app, "j");
     sides.show(&mut app, DetailSubject::Finding(finding_id(2)), Some(&finding_id(2)));
-    press(&mut app, "l z");
+    press(&mut app, "d z");
     assert!(app.detail.diff.top() > 0 && !screen(&app).contains("src/a.rs"), "{}", screen(&app));
     assert_eq!(place(&app), "b.rs:1");
     press(&mut app, "[ f [ f");
@@ -565,4 +565,52 @@ fn a_decision_in_the_diff_of_a_run_is_about_the_finding_at_the_cursor() {
     let commands = press(&mut app, "] d a");
     assert_eq!(store(&mut app, commands), 1);
     assert!(screen(&app).contains("addressed src/invoice/total.rs"), "{}", screen(&app));
+}
+
+#[test]
+fn a_verdict_in_the_diff_of_a_run_goes_to_its_next_finding_and_the_counts_follow() {
+    let decided = |commands: &[AppCommand]| -> Vec<String> {
+        let lines = commands.iter().filter_map(|command| match command {
+            AppCommand::Triage(TriageOrder::Set(lines)) => Some(lines),
+            _ => None,
+        });
+        lines.flatten().map(|line| line.finding.to_string()).collect()
+    };
+    let mut app = of_run(160, 48);
+    press(&mut app, "] d");
+    for (keys, finding, next, counts) in [
+        ("a", 2, "src/invoice/total.rs:25", [true, false, true]),
+        ("x 4", 3, "src/invoice/total.rs:41", [true, false, false]),
+        // Nothing is left below.
+        ("a", 1, "src/invoice/total.rs:41", [false, false, false]),
+    ] {
+        let commands = press(&mut app, keys);
+        assert_eq!(decided(&commands), [finding_id(finding)], "{keys}");
+        store(&mut app, commands);
+        assert_eq!(place(&app), next, "{}", screen(&app));
+        let shown = screen(&app);
+        let counted = ["1 P0", "1 P1", "1 P2"].map(|count| shown.contains(count));
+        assert_eq!(counted, counts, "{shown}");
+    }
+
+    // A number decides those below, too, with one order.
+    let mut app = of_run(160, 48);
+    press(&mut app, "] d ] d");
+    let commands = press(&mut app, "7 a");
+    assert_eq!(decided(&commands), [finding_id(3), finding_id(1)]);
+
+    // Of two findings on one line, the one without a verdict is next.
+    let mut sides = sample();
+    sides.files[0].findings.insert(1, sample_finding(5, Priority::P2, (4, 4), "the same line"));
+    let mut app = showing(160, 48, view());
+    press(&mut app, "1");
+    sides.show(&mut app, DetailSubject::Run(run_id(3)), None);
+    press(&mut app, "Shift-Tab ] d");
+    for finding in [2, 5] {
+        assert!(place(&app).ends_with(":4"), "{}", screen(&app));
+        let commands = press(&mut app, "a");
+        assert_eq!(decided(&commands), [finding_id(finding)]);
+        store(&mut app, commands);
+    }
+    assert!(place(&app).ends_with(":25"), "{}", screen(&app));
 }

@@ -251,6 +251,8 @@ fn an_exact_suggestion_is_shown_with_one_key_and_applied_with_the_next() {
     };
     assert_looks_at_all_sizes("suggestion_before_it_is_applied", open);
     let mut app = open(120, 40);
+    let footer = screen(&app).lines().last().unwrap_or_default().trim().to_owned();
+    assert_eq!(footer, "Enter apply   n back");
     let findings = vec![finding_id(1).parse().expect("an id")];
     let order = FixOrder::ApplySuggestions(findings.clone());
     assert_eq!(orders(&press(&mut app, "j Enter")), [&order]);

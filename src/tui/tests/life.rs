@@ -1,7 +1,11 @@
 //! Tests the history on a finding's page: moves, claims, offers.
 
 use super::support::*;
-use crate::domain::{Actor, Disposition, FindingStatus, Kind, Priority, RunId, RunRecord, Time, TriageAction};
+use crate::domain::{
+    Actor, Disposition, FindingNote, FindingQuestion, FindingRating, FindingSnooze, FindingStatus, Kind, NoteKind,
+    Priority, QuestionAnswer, QuestionOutcome, QuestionRequest, QuestionVerdict, Rating, RunId, RunRecord, SnoozeEnd,
+    Time, TriageAction, Usage,
+};
 use crate::policy::MuteOffer;
 use crate::report::FirstReport;
 use crate::tui::message::{AppMessage, Tab};
@@ -82,7 +86,7 @@ fn the_history_has_its_dates_and_says_where_a_carried_finding_comes_from() {
     ");
     insta::assert_snapshot!(history(&|page| page.carried_from = Some(record(2, "commit:abc1234", "opus"))), @"
     2026-03-02 08:30  reported first by opus in staged
-    2026-03-04 11:00  carried over by builtin in worktree from the review of abc1234 by opus: its code has not changed since
+    2026-03-04 05:06  carried over by builtin in worktree from the review of abc1234 by opus: its code has not changed since
     ");
     let was_p0 = |page: &mut FindingPage| {
         page.first_report.iter_mut().for_each(|first| first.priority = Some(Priority::P0));
@@ -90,6 +94,81 @@ fn the_history_has_its_dates_and_says_where_a_carried_finding_comes_from() {
     insta::assert_snapshot!(history(&was_p0), @"
     2026-03-02 08:30  reported first by opus in staged as p0
     2026-03-04 11:00  reported again by builtin in worktree as p1
+    ");
+}
+
+#[test]
+fn the_history_is_in_the_order_of_time_whatever_happened() {
+    let at = |minute: u32| -> Time { format!("2026-03-04T11:{minute:02}:00Z").parse().expect("a time") };
+    let shown = render_with(|page| {
+        let id = page.finding.finding_id.clone();
+        let decided = |minute: u32, status: FindingStatus, action: TriageAction| Disposition {
+            at: at(minute),
+            action,
+            ..build_disposition(page, Actor::User, status, "")
+        };
+        page.history = vec![
+            decided(7, FindingStatus::Addressed, TriageAction::Set),
+            decided(9, FindingStatus::Open, TriageAction::Undo),
+        ];
+        page.ratings = vec![FindingRating {
+            finding_id: id.clone(),
+            rating: Rating { priority: Some(Priority::P3), kind: None },
+            previous: Rating::default(),
+            actor: Actor::User,
+            at: at(6),
+            action: TriageAction::Set,
+            group: String::new(),
+        }];
+        page.snoozes = vec![FindingSnooze {
+            finding_id: id.clone(),
+            until: Some(SnoozeEnd::FileChange { path: "a.rs".to_owned(), content: String::new() }),
+            previous: None,
+            actor: Actor::User,
+            at: at(8),
+            action: TriageAction::Set,
+            group: String::new(),
+        }];
+        page.notes = vec![FindingNote {
+            finding_id: id.clone(),
+            kind: NoteKind::Remark,
+            actor: Actor::Assistant,
+            text: "the same moment".to_owned(),
+            at: at(7),
+        }];
+        let request = |minute: u32| QuestionRequest {
+            finding_id: id.clone(),
+            run_id: run_id(3).parse().expect("an id"),
+            question: "Why?".to_owned(),
+            reviewer: "sonnet".to_owned(),
+            at: at(minute),
+            reserved_tokens: 0,
+            reserved_microdollars: 0,
+        };
+        let verdict = QuestionVerdict::Withdrawn;
+        let answer = QuestionAnswer { verdict, text: "It is checked.".to_owned(), unstructured: false };
+        page.questions = vec![FindingQuestion {
+            request: request(5),
+            model: String::new(),
+            outcome: QuestionOutcome::Answer(answer),
+            tokens: Usage::default(),
+            cost: 0.0,
+            took_ms: 0,
+        }];
+        page.pending = Some(request(10));
+    });
+    let lines = shown.lines().map(str::trim).skip_while(|line| !line.starts_with("History")).skip(1);
+    let lines: Vec<&str> = lines.take_while(|line| line.starts_with("2026")).collect();
+    let by_run = format!("by run {}", run_id(3));
+    insta::assert_snapshot!(lines.join("\n").replace(&by_run, "by RUN"), @"
+    2026-03-04 11:00  reported by RUN
+    2026-03-04 11:05  you asked sonnet, which withdrew it
+    2026-03-04 11:06  rated p3, before as reported, by you
+    2026-03-04 11:07  addressed by you
+    2026-03-04 11:07  note by the assistant: the same moment
+    2026-03-04 11:08  snoozed until a.rs changes, by you
+    2026-03-04 11:09  open again: you took it back
+    2026-03-04 11:10  you asked sonnet, which has not answered yet
     ");
 }
 

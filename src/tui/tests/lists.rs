@@ -7,9 +7,9 @@ use super::support::*;
 use crate::config::FindingGrouping;
 use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Time};
 use crate::store::{FindingRow, LastVisit, RunRow, StoreView, StoreViewBuilder};
-use crate::tui::app::{App, NoticeLevel, Pane};
+use crate::tui::app::{App, NoticeLevel, Pane, collect_files};
 use crate::tui::glyphs;
-use crate::tui::message::{AppCommand, AppMessage, FileListRow, FileListState, Tab};
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, FileListRow, FileListState, Tab};
 
 /// Returns the numbers of the listed findings.
 fn listed(app: &App) -> Vec<u32> {
@@ -105,16 +105,93 @@ fn a_chosen_run_narrows_findings_and_files_and_esc_widens_step_by_step() {
     assert_eq!(listed(&app), [5], "of the file, what is undecided");
     press(&mut app, "Esc");
     assert_eq!((app.chosen_run(), listed(&app)), (Some(run.as_str()), vec![5, 6]));
-    let commands = press(&mut app, "Esc");
+    press(&mut app, "Esc");
     assert_eq!((app.chosen_run(), listed(&app)), (None, vec![1, 2, 3, 5]));
-    assert!(
-        commands.iter().any(|command| matches!(command, AppCommand::LoadFiles { run: asked } if *asked == run_id(3)))
-    );
+    assert_eq!(file_paths(&app), ["src/config.rs", "src/invoice/total.rs", "src/mail/queue/retry.rs"]);
     // A filter that was typed meanwhile is taken back as a whole.
     press(&mut app, "1 j Enter f");
     type_text(&mut app, " p:2");
     press(&mut app, "Enter Esc");
     assert_eq!((app.chosen_run(), listed(&app)), (None, vec![1, 2, 3, 5]));
+}
+
+/// Returns the paths of the list of files.
+fn file_paths(app: &App) -> Vec<&str> {
+    app.file_list.files().iter().map(|file| file.path.as_str()).collect()
+}
+
+#[test]
+fn the_files_are_those_of_the_listed_findings_until_a_run_is_chosen() {
+    let all = ["src/config.rs", "src/invoice/total.rs", "src/mail/queue/retry.rs"];
+    let loads = |commands: &[AppCommand]| -> Vec<String> {
+        let run = |command: &AppCommand| match command {
+            AppCommand::LoadFiles { run } => Some(run.clone()),
+            _ => None,
+        };
+        commands.iter().filter_map(run).collect()
+    };
+    let mut app = showing(160, 48, view());
+    assert_eq!(file_paths(&app), all);
+    assert!(screen(&app).contains("3 Files  3 with findings"), "{}", screen(&app));
+    // A file is one of the run that found something in it last.
+    press(&mut app, "3");
+    let file = |run: u32, path: &str| DetailSubject::File { run: run_id(run), path: path.to_owned() };
+    assert_eq!(app.detail.subject, file(3, "src/config.rs"));
+    press(&mut app, "o Esc G");
+    assert_eq!(app.detail.subject, file(1, "src/mail/queue/retry.rs"));
+    // They follow the filter.
+    press(&mut app, "2 f");
+    type_text(&mut app, " p:1");
+    assert_eq!(file_paths(&app), ["src/invoice/total.rs"]);
+    press(&mut app, "Esc");
+    assert_eq!(file_paths(&app), all);
+    // A chosen file narrows the findings, and the other files stay, to be chosen next.
+    press(&mut app, "3 o Esc g j Enter");
+    assert_eq!((listed(&app), file_paths(&app)), (vec![2, 3], all.to_vec()));
+    press(&mut app, "Esc");
+    assert_eq!((listed(&app), file_paths(&app)), (vec![1, 2, 3, 5], all.to_vec()));
+    // Who goes through the runs sees the files of the selected one.
+    assert_eq!(loads(&press(&mut app, "1 o Esc j")), [run_id(3), run_id(1)]);
+    assert_eq!(app.file_list.run, run_id(3), "until the others are read");
+    press(&mut app, "3");
+    assert_eq!(app.file_list.run, run_id(3), "the files that are in sight stay");
+    press(&mut app, "2");
+    assert_eq!((file_paths(&app), app.file_list.run.as_str()), (all.to_vec(), ""));
+    // Files that were on their way are not shown any more.
+    send(&mut app, AppMessage::Files { run: run_id(1), files: Some(Vec::new()) });
+    assert_eq!(file_paths(&app), all);
+}
+
+#[test]
+fn the_files_of_many_findings_are_collected_elsewhere_and_old_answers_do_not_count() {
+    let mut app = app(160, 48);
+    let wanted = |commands: Vec<AppCommand>| {
+        let listed = |command: AppCommand| match command {
+            AppCommand::ListFiles { serial, view, rows } => Some((serial, collect_files(&view, &rows))),
+            _ => None,
+        };
+        commands.into_iter().find_map(listed)
+    };
+    let filtered = |app: &mut App, commands: Vec<AppCommand>| {
+        let found = commands.into_iter().find_map(|command| match command {
+            AppCommand::Filter { serial, view, query } => Some((serial, view, query)),
+            _ => None,
+        });
+        let (serial, view, query) = found.expect("a request");
+        let listed = query.list(&view);
+        send(app, AppMessage::Filtered { serial, view, listed })
+    };
+    let commands = send(&mut app, AppMessage::StoreRead { view: many(5_000), written: 0 });
+    let commands = filtered(&mut app, commands);
+    let (old, first) = wanted(commands).expect("a request for the files");
+    assert_eq!((file_paths(&app), first.files[0].counts), (Vec::new(), [0, 0, 5_000, 0]));
+    let commands = send(&mut app, AppMessage::StoreRead { view: many(5_001), written: 0 });
+    let commands = filtered(&mut app, commands);
+    let (new, second) = wanted(commands).expect("a request for the files");
+    send(&mut app, AppMessage::FilesListed { serial: new, listed: second });
+    send(&mut app, AppMessage::FilesListed { serial: old, listed: first });
+    assert_eq!(app.file_list.files()[0].counts, [0, 0, 5_001, 0]);
+    assert!(wanted(press(&mut app, "j")).is_none(), "the same findings are listed");
 }
 
 #[test]
@@ -207,6 +284,7 @@ fn files_can_be_a_tree_of_folders_with_the_marks_of_viewed_ones() {
     };
     let open = |columns, rows| {
         let mut app = showing(columns, rows, view());
+        press(&mut app, "1");
         send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files()) });
         press(&mut app, "3 o 2");
         app
@@ -227,6 +305,44 @@ fn files_can_be_a_tree_of_folders_with_the_marks_of_viewed_ones() {
     );
     press(&mut app, "3 o 1");
     assert_eq!(rows(&app), 5);
+}
+
+#[test]
+fn a_file_with_white_space_in_its_name_narrows_and_its_filter_can_be_saved() {
+    let run = run_id(1);
+    let path = "docs dir/a b, c.py";
+    let mut builder = StoreViewBuilder::default();
+    builder.run(run_row(&run));
+    for (number, path) in [(1, path), (2, "src/a.rs"), (3, "docs dir/a b.py")] {
+        let id = finding_id(number);
+        builder.finding(FindingRow { path, ..finding_row(&id, &run) });
+    }
+    let mut app = showing(160, 48, complete(builder));
+    press(&mut app, "1");
+    let state = FileListState::Covered;
+    let files = vec![FileListRow { path: path.to_owned(), counts: [0, 0, 1, 0], state, is_viewed: false }];
+    send(&mut app, AppMessage::Files { run, files: Some(files) });
+    press(&mut app, "3 Enter");
+    let filter = r#"status:undecided path:"docs dir/a b, c.py""#;
+    assert_eq!((app.panes.focus, app.finding_list.filter_text.as_str()), (Pane::Findings, filter));
+    assert_eq!(listed(&app), [1]);
+    // The filter goes through a saved one and back, and is offered what fits behind it.
+    press(&mut app, "f");
+    type_text(&mut app, "=@docs");
+    let commands = press(&mut app, "Enter");
+    let saved = commands.iter().find_map(|command| match command {
+        AppCommand::SaveFilter(change) => change.text.clone(),
+        _ => None,
+    });
+    assert_eq!(saved.as_deref(), Some(filter));
+    press(&mut app, "f Ctrl-u");
+    type_text(&mut app, "@docs");
+    press(&mut app, "Enter");
+    assert_eq!((listed(&app), app.finding_list.filter_text.as_str()), (vec![1], filter));
+    press(&mut app, "f");
+    type_text(&mut app, "ki");
+    press(&mut app, "Tab Esc Esc");
+    assert_eq!(listed(&app).len(), 3, "Esc widens: {}", app.finding_list.filter_text);
 }
 
 #[test]
@@ -312,9 +428,20 @@ fn a_chosen_finding_is_shown_whatever_tab_was_open() {
         press(&mut app, "j");
         assert_eq!(app.detail.tab, if tab == Tab::Diff { Tab::Diff } else { Tab::Page }, "{keys}");
     }
+    for open in ["L", "d"] {
+        for choose in ["Enter", "l", "j Enter", "j l"] {
+            let mut app = showing(160, 48, view());
+            press(&mut app, open);
+            app.panes.focus = Pane::Findings;
+            press(&mut app, choose);
+            let shown = (app.detail.tab, app.panes.focus);
+            assert_eq!(shown, (Tab::Page, Pane::Detail), "{open} {choose} opens the finding itself");
+        }
+    }
+    // The key of the diff goes into it.
     let mut app = showing(160, 48, view());
-    press(&mut app, "L Enter");
-    assert_eq!((app.detail.tab, app.panes.focus), (Tab::Page, Pane::Detail), "Enter opens the finding itself");
+    press(&mut app, "d Esc j d");
+    assert_eq!((app.detail.tab, app.panes.focus), (Tab::Diff, Pane::Detail));
 }
 
 #[test]
@@ -326,8 +453,9 @@ fn files_that_were_left_out_are_one_row_until_it_is_opened() {
         row("a.rs", FileListState::Covered),
         row("b.bin", FileListState::LeftOut("binary")),
     ];
+    press(&mut app, "1");
     send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files) });
-    press(&mut app, "3 j");
+    press(&mut app, "3 o Esc j");
     assert!(app.selected_file().is_none());
     let shown = screen(&app);
     assert!(shown.contains("1 clean, 2 left out") && !shown.contains("Cargo.lock"), "{shown}");

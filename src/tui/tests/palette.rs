@@ -258,6 +258,7 @@ fn is_harmless(command: &AppCommand) -> bool {
         AppCommand::Filter { .. }
             | AppCommand::Load { .. }
             | AppCommand::LoadFiles { .. }
+            | AppCommand::ListFiles { .. }
             | AppCommand::LoadReported { .. }
             | AppCommand::View(ViewRequest::Palette(_))
     )

@@ -1,18 +1,23 @@
 //! Tests questions to the reviewer of a finding: key, prompt, notices and the page.
 
+use std::sync::Arc;
+
 use insta::assert_snapshot;
 
 use super::support::*;
 use crate::domain::{
-    FindingId, FindingQuestion, QuestionAnswer, QuestionOutcome, QuestionRequest, QuestionVerdict, Time, Usage,
+    Confidence, FindingId, FindingQuestion, Kind, Priority, QuestionAnswer, QuestionOutcome, QuestionRequest,
+    QuestionVerdict, Time, Usage, Voice,
 };
 use crate::policy::BudgetAmount;
 use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan};
 use crate::store::{FindingRow, RunRow, StoreViewBuilder};
 use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
-use crate::tui::page_data::PageData;
+use crate::tui::page_data::{FindingPage, PageData};
+use crate::tui::views::ViewReply;
 use crate::tui::views::prompt::PromptView;
+use crate::tui::views::triage::{SimilarDecisions, TriageCard};
 
 fn finding(n: u32) -> FindingId {
     finding_id(n).parse().expect("an id")
@@ -21,7 +26,8 @@ fn finding(n: u32) -> FindingId {
 fn plan(limit: CostLimit) -> PreparedQuestion {
     let run_id = run_id(3).parse().expect("an id");
     let (question, most) = (String::new(), BudgetAmount::default());
-    PreparedQuestion { finding_id: finding(2), run_id, reviewer: "sonnet".into(), question, limit, most }
+    let answerers = vec!["sonnet".to_owned()];
+    PreparedQuestion { finding_id: finding(2), run_id, reviewer: "sonnet".into(), answerers, question, limit, most }
 }
 
 fn question_plan(limit: CostLimit) -> QuestionPlan {
@@ -74,7 +80,9 @@ fn notice(app: &App) -> &str {
 fn asking(columns: u16, limit: CostLimit) -> App {
     let mut app = showing(columns, 24, view());
     let commands = press(&mut app, "j A");
-    let planned = commands.iter().any(|command| matches!(command, AppCommand::PlanQuestion(id) if *id == finding(2)));
+    let planned = commands
+        .iter()
+        .any(|command| matches!(command, AppCommand::PlanQuestion { finding: id, .. } if *id == finding(2)));
     assert!(planned, "{commands:?}");
     send(&mut app, AppMessage::QuestionPlanned(Ok(question_plan(limit))));
     app
@@ -108,7 +116,7 @@ fn the_prompt_says_the_most_that_a_question_costs_and_escape_sends_nothing() {
 fn a_second_question_mark_asks_the_reviewer_of_the_finding_at_hand() {
     let planned = |commands: &[AppCommand]| -> Vec<String> {
         let finding = |command: &AppCommand| match command {
-            AppCommand::PlanQuestion(finding) => Some(finding.to_string()),
+            AppCommand::PlanQuestion { finding, .. } => Some(finding.to_string()),
             _ => None,
         };
         commands.iter().filter_map(finding).collect()
@@ -154,7 +162,9 @@ fn last_line(app: &App) -> String {
 #[test]
 fn a_question_mark_on_the_page_of_a_finding_asks_and_another_one_helps() {
     let is_planned = |commands: &[AppCommand], number: u32| {
-        commands.iter().any(|command| matches!(command, AppCommand::PlanQuestion(id) if *id == finding(number)))
+        commands
+            .iter()
+            .any(|command| matches!(command, AppCommand::PlanQuestion { finding: id, .. } if *id == finding(number)))
     };
     for (open, at_hand) in [("l", 1), ("j l", 2), ("t", 1)] {
         let mut app = reviewed_by("sonnet", 100, 30);
@@ -204,6 +214,89 @@ fn a_question_mark_is_the_help_where_nobody_answers_and_in_lists() {
     assert!(screen(&app).contains("Here: prompts"), "{}", screen(&app));
     press(&mut app, "/ F1 Esc q");
     assert!(app.views.front_as::<PromptView>().is_some(), "one help stood in front of the prompt: {}", screen(&app));
+}
+
+/// Returns the page of the first finding as these members of a panel report it.
+fn page_of_members(members: &[&str]) -> Box<FindingPage> {
+    let voice = |reviewer: &&str| Voice {
+        reviewer: (*reviewer).to_owned(),
+        run_id: run_id(2).parse().expect("an id"),
+        finding_id: finding(1),
+        priority: Priority::P1,
+        confidence: Confidence::Medium,
+        kind: Kind::MissingErrorHandling,
+        title: "an error is lost".to_owned(),
+        explanation: String::new(),
+        line_start: 31,
+        line_end: 32,
+    };
+    let PageData::Finding(mut page) = *page(1, 3) else { unreachable!("the page of a finding") };
+    page.finding.voices = members.iter().map(voice).collect();
+    page
+}
+
+#[test]
+fn a_question_mark_asks_about_the_finding_of_a_panel_if_a_member_that_reports_it_is_a_model() {
+    for (members, said) in [
+        (&["builtin", "sonnet"][..], "? ask   F1 help"),
+        (&["builtin"], "? help"),
+        (&["model-of-before"], "? help"),
+        (&[], "? help"),
+    ] {
+        for open in ["l", "t"] {
+            let mut app = reviewed_by("panel:three", 100, 30);
+            press(&mut app, open);
+            assert!(last_line(&app).contains("? ask   F1 help"), "its members are not known: {}", screen(&app));
+            let page = page_of_members(members);
+            let message = match open {
+                "l" => {
+                    let subject = DetailSubject::Finding(finding_id(1));
+                    AppMessage::Loaded { subject, tab: Tab::Page, loaded: Box::new(PageData::Finding(page)) }
+                }
+                _ => {
+                    let card = TriageCard { page: *page, diff: None, similar: SimilarDecisions::default() };
+                    AppMessage::View(ViewReply::TriageCard { finding: finding_id(1), card: Ok(Arc::new(card)) })
+                }
+            };
+            send(&mut app, message);
+            assert!(last_line(&app).contains(said), "{members:?}, {open}: {}", screen(&app));
+        }
+    }
+}
+
+#[test]
+fn another_member_that_reports_the_finding_can_be_asked() {
+    let planned = |reviewer: &str| {
+        let answerers = vec!["sonnet".to_owned(), "gpt".to_owned()];
+        let of_sonnet = plan(CostLimit::Nothing);
+        let plan = PreparedQuestion { finding_id: finding(1), reviewer: reviewer.to_owned(), answerers, ..of_sonnet };
+        AppMessage::QuestionPlanned(Ok(QuestionPlan::Ask(Box::new(plan))))
+    };
+    let wants = |commands: &[AppCommand], reviewer: &str| {
+        let is_wanted = |command: &AppCommand| matches!(command, AppCommand::PlanQuestion { reviewer: Some(wanted), .. } if wanted == reviewer);
+        commands.iter().any(is_wanted)
+    };
+    let mut app = reviewed_by("panel:three", 160, 30);
+    press(&mut app, "l ?");
+    assert!(!wants(&press(&mut app, "Tab"), "gpt"), "nobody knows yet who can answer");
+    send(&mut app, planned("sonnet"));
+    assert!(screen(&app).contains("asks sonnet  Tab asks gpt"), "{}", screen(&app));
+    type_text(&mut app, "Why?");
+    assert!(wants(&press(&mut app, "Tab"), "gpt"));
+    assert!(screen(&app).contains("looking at the cost"), "{}", screen(&app));
+    assert_eq!(questions(&press(&mut app, "Enter")), [], "its cost is not known");
+    // Who cannot be asked changes nothing.
+    send(&mut app, AppMessage::QuestionPlanned(Err("gpt has no API key".to_owned())));
+    let prompt: &PromptView = app.views.front_as().expect("the prompt stays");
+    assert_eq!((prompt.line.text(), prompt.error.as_str()), ("Why?", "no question: gpt has no API key"));
+    assert!(screen(&app).contains("asks sonnet"), "{}", screen(&app));
+    assert!(wants(&press(&mut app, "Down"), "gpt"));
+    send(&mut app, planned("gpt"));
+    assert!(wants(&press(&mut app, "Tab"), "sonnet"), "round and round");
+    send(&mut app, planned("sonnet"));
+    press(&mut app, "Tab");
+    send(&mut app, planned("gpt"));
+    assert_eq!(questions(&press(&mut app, "Enter")), [(finding_id(1), "gpt".to_owned(), "Why?".to_owned())]);
 }
 
 #[test]

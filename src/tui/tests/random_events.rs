@@ -19,7 +19,7 @@ use crate::policy::BudgetAmount;
 use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan, ScopeFingerprints, WrittenComment};
 use crate::store::triage::UndoOutcome;
 use crate::store::{StoreView, StoreViewBuilder, TeamStatus};
-use crate::tui::app::{App, MotionMode, RunSubject};
+use crate::tui::app::{App, MotionMode, RunSubject, collect_files};
 use crate::tui::diff::DiffRequest;
 use crate::tui::input::InputParser;
 use crate::tui::message::{AppCommand, AppMessage, ExitCause, ReviewReply, Tab, TriageOrder};
@@ -142,6 +142,9 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
             AppMessage::Loaded { subject, tab, loaded }
         }
         AppCommand::LoadFiles { run } => AppMessage::Files { run, files: None },
+        AppCommand::ListFiles { serial, view, rows } => {
+            AppMessage::FilesListed { serial, listed: collect_files(&view, &rows) }
+        }
         AppCommand::LoadReported { run } => {
             let findings = (0..dice.below(5)).map(|n| support::finding_id(n as u32)).collect();
             AppMessage::Reported { run, findings }
@@ -172,7 +175,7 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
         AppCommand::Sync | AppCommand::Watch | AppCommand::Snooze(_) => {
             AppMessage::Watched(if fails { Err(text()) } else { Ok(text()) })
         }
-        AppCommand::PlanQuestion(finding_id) => AppMessage::QuestionPlanned(match fails {
+        AppCommand::PlanQuestion { finding: finding_id, .. } => AppMessage::QuestionPlanned(match fails {
             true => Err(text()),
             false if dice.below(2) == 0 => Ok(QuestionPlan::Stop(QuestionRequest {
                 finding_id,
@@ -187,6 +190,7 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
                 finding_id,
                 run_id: support::run_id(3).parse().expect("an id"),
                 reviewer: text(),
+                answerers: vec![text(), text()],
                 question: String::new(),
                 limit: CostLimit::AtMost { dollars: 0.13 },
                 most: BudgetAmount::default(),

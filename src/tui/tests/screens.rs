@@ -21,12 +21,9 @@ use crate::tui::message::{AppMessage, DetailSubject, FileListRow, FileListState,
 use crate::tui::page_data::PageData;
 use crate::tui::{Screen, draw, glyphs};
 
-fn with_page(columns: u16, rows: u16) -> App {
-    let mut app = showing(columns, rows, view());
-    press(&mut app, "j");
-    let subject = DetailSubject::Finding(finding_id(2));
-    send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(2, 3) });
-    let files = vec![
+/// Returns the files of the newest run, clean and left-out ones among them.
+fn files_of_run() -> Vec<FileListRow> {
+    vec![
         FileListRow {
             path: "src/config.rs".into(),
             counts: [1, 0, 0, 0],
@@ -46,8 +43,14 @@ fn with_page(columns: u16, rows: u16) -> App {
             state: FileListState::LeftOut("lock file"),
             is_viewed: false,
         },
-    ];
-    send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files) });
+    ]
+}
+
+fn with_page(columns: u16, rows: u16) -> App {
+    let mut app = showing(columns, rows, view());
+    press(&mut app, "j");
+    let subject = DetailSubject::Finding(finding_id(2));
+    send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(2, 3) });
     app
 }
 
@@ -86,7 +89,7 @@ fn a_finding_of_a_panel_with_the_words_of_its_reviewers() {
 }
 
 /// Makes a finding that of a panel: three reviewers, of whom two report it and a third calls it fixed.
-fn add_voices(finding: &mut Finding) {
+pub fn add_voices(finding: &mut Finding) {
     let voice = |reviewer: &str, run: u32, priority: Priority, title: &str, explanation: &str| Voice {
         reviewer: reviewer.into(),
         run_id: run_id(run).parse().expect("an id"),
@@ -166,7 +169,6 @@ fn filter() {
 fn lists_menus_and_prompts() {
     for (name, keys) in [
         ("runs", "1"),
-        ("files", "3"),
         ("finding_zoomed", "l z"),
         ("marked", "Space Space"),
         ("sort_menu", "o"),
@@ -183,6 +185,22 @@ fn lists_menus_and_prompts() {
             app
         });
     }
+}
+
+#[test]
+fn files() {
+    assert_looks_at_all_sizes("files", |columns, rows| {
+        let mut app = with_page(columns, rows);
+        press(&mut app, "1");
+        send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files_of_run()) });
+        press(&mut app, "3");
+        app
+    });
+    assert_looks_at_all_sizes("files_of_findings", |columns, rows| {
+        let mut app = with_page(columns, rows);
+        press(&mut app, "3");
+        app
+    });
 }
 
 #[test]

@@ -98,6 +98,45 @@ fn a_verdict_moves_on_to_the_next_undecided_finding_and_no_row_moves() {
     assert_eq!(selected(&app), finding_id(5), "nothing below is undecided");
 }
 
+#[rstest]
+#[case::addressed("5 a", &[1, 2, 3, 5], FindingStatus::Addressed, "")]
+#[case::from_the_selected_one("j 4 a", &[2, 3, 5], FindingStatus::Addressed, "")]
+#[case::on_the_page("j l 4 a", &[2, 3, 5], FindingStatus::Addressed, "")]
+#[case::dismissed("j 4 x 3", &[2, 3, 5], FindingStatus::Dismissed, "intended")]
+// Finding 4 has been dismissed: its verdict stays.
+#[case::decided_ones_stay("f Ctrl-u Enter g 4 a", &[1, 2, 3, 5], FindingStatus::Addressed, "")]
+// Findings 4 and 6 are decided, the others are open.
+#[case::reopened("f Ctrl-u Enter g 6 O", &[4, 6], FindingStatus::Open, "")]
+fn a_number_before_a_verdict_decides_that_many_findings_with_one_undo(
+    #[case] keys: &str,
+    #[case] findings: &[u32],
+    #[case] status: FindingStatus,
+    #[case] reason: &str,
+) {
+    let mut app = showing(160, 48, view());
+    let commands = press(&mut app, keys);
+    let expected: Vec<_> = findings.iter().map(|number| (finding_id(*number), status, reason.to_owned())).collect();
+    assert_eq!(asked(&commands), expected);
+    assert_eq!(commands.iter().filter(|command| matches!(command, AppCommand::Triage(_))).count(), 1, "one undo");
+}
+
+#[test]
+fn a_number_before_a_verdict_repeats_it_below_and_contradicts_marks() {
+    let mut app = showing(160, 48, view());
+    let commands = press(&mut app, "x 4");
+    store(&mut app, commands);
+    let commands = press(&mut app, "9 .");
+    assert_eq!(asked(&commands), [dismissed(2, "generated"), dismissed(3, "generated"), dismissed(5, "generated")]);
+    store(&mut app, commands);
+    assert_eq!(selected(&app), finding_id(2), "nothing is left below");
+
+    let mut app = showing(160, 48, view());
+    assert_eq!(asked(&press(&mut app, "Space 5 a")), []);
+    let said = app.notice.as_ref().map(|notice| notice.text.as_str());
+    assert_eq!(said, Some("findings are marked: the key decides those, without a number"));
+    assert_eq!(asked(&press(&mut app, "a")), [(finding_id(1), FindingStatus::Addressed, String::new())]);
+}
+
 #[test]
 fn the_finding_after_a_verdict_is_on_the_screen_below_the_headers_of_groups() {
     let mut builder = StoreViewBuilder::default();

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use rstest::rstest;
 
 use super::looks::assert_looks;
+use super::screens::add_voices;
 use super::support::*;
 use crate::domain::{
-    Actor, Disposition, FindingQuestion, FindingStatus, Fix, FixStatus, QuestionRequest, Time, TriageAction,
+    Actor, Disposition, FindingQuestion, FindingStatus, Fix, FixStatus, LoweredPriority, Priority, QuestionRequest,
+    Time, TriageAction,
 };
 use crate::store::triage::UndoOutcome;
 use crate::tui::app::App;
@@ -15,7 +17,7 @@ use crate::tui::message::{AppCommand, AppMessage, TriageOrder, TriageOrderItem};
 use crate::tui::page_data::{DiffPageHunk, DiffPageLine, DiffSide, FileDiffPage, HighlightSpans};
 use crate::tui::views::ViewReply;
 use crate::tui::views::ViewRequest;
-use crate::tui::views::fix::FixOrder;
+use crate::tui::views::fix::{FixIndex, FixOrder, FixPlan};
 use crate::tui::views::triage::{TriageCard, TriageView};
 
 /// Answers requests for cards as the worker would. Returns the other commands.
@@ -108,7 +110,7 @@ fn one_key_decides_and_shows_the_next_finding_before_anything_is_read() {
     let mut app = open(160, 48);
     assert_eq!(
         head(&app),
-        "1 of 4 · P0 · open · hardcoded configuration addressed 0 dismissed 0 later 0"
+        "1 of 4 · P0 · open · hardcoded configuration · confidence medium addressed 0 dismissed 0 later 0"
             .replace("hardcoded configuration", app.finding_by_id(&finding_id(1)).expect("one").kind.label())
     );
     for (keys, next, expected) in [
@@ -317,6 +319,45 @@ fn scrolling_goes_through_the_code_and_then_through_the_explanation() {
     assert!(shown.contains("line 1;") && shown.contains("Sentence 1."), "{shown}");
 }
 
+#[test]
+fn a_card_says_what_the_reviewers_of_a_panel_said_and_what_followed() {
+    let mut app = open(160, 60);
+    let whole = card(1);
+    let mut page = whole.page.clone();
+    add_voices(&mut page.finding);
+    let because = "1 of 24 DOCS findings of deep were accepted".to_owned();
+    page.finding.lowered = Some(LoweredPriority { from: Priority::P0, to: Priority::P1, because });
+    deliver(&mut app, finding_id(1), Arc::new(TriageCard { page, diff: None, similar: whole.similar.clone() }));
+    // The state of a fix arrives by itself.
+    send(&mut app, AppMessage::Fixes(Arc::new(FixIndex::new(vec![*fix(FixStatus::Offered)]))));
+    let shown = screen(&app);
+    let mut from = 0;
+    for said in [
+        "confidence medium",
+        "offered, made by builtin",
+        "± disputed  gemini says that it is fixed",
+        "± disputed  the priorities go from P0 to P2",
+        "An amount that is no number",
+        "lowered from P0 to P1: 1 of 24",
+        "reviewers   said by claude (P2, confidence medium, ",
+        "also said by gpt (P0, confidence medium",
+        "Malformed amounts are counted as 0",
+        "2 of 3 reviewers agree",
+        "priority P0: the most urgent of P0, P2",
+        "similar",
+        "History",
+    ] {
+        let at = shown[from..].find(said);
+        from += at.unwrap_or_else(|| panic!("{said:?} in this order\n{shown}"));
+    }
+    // A reviewer of many words leaves room for the others.
+    let mut page = card(1).page.clone();
+    add_voices(&mut page.finding);
+    page.finding.voices[1].explanation = "word ".repeat(400);
+    deliver(&mut app, finding_id(1), Arc::new(TriageCard { page, diff: None, similar: whole.similar.clone() }));
+    assert_eq!(screen(&app).lines().filter(|line| line.contains("word word")).count(), 2, "{}", screen(&app));
+}
+
 /// Builds a card with a diff and a finding in it.
 fn card_with_diff() -> Arc<TriageCard> {
     let whole = card(1);
@@ -342,11 +383,80 @@ fn card_with_diff() -> Arc<TriageCard> {
 }
 
 #[test]
+fn what_was_taken_back_can_be_decided_again() {
+    let mut app = open(160, 48);
+    assert_eq!(decide(&mut app, "Ctrl-r").len(), 0);
+    assert!(screen(&app).contains("no decision was taken back since the last verdict"), "{}", screen(&app));
+    let commands = decide(&mut app, "a");
+    store(&mut app, commands);
+    let commands = decide(&mut app, "u");
+    undo(&mut app, commands, 1);
+    assert!(head(&app).starts_with("1 of 4") && head(&app).contains("addressed 0"), "{}", head(&app));
+    let commands = decide(&mut app, "Ctrl-r");
+    assert!(matches!(commands.as_slice(), [AppCommand::Triage(TriageOrder::Redo)]), "{commands:?}");
+    let line = TriageOrderItem {
+        finding: finding_id(1).parse().expect("an id"),
+        previous: FindingStatus::Open,
+        status: FindingStatus::Addressed,
+        reason: String::new(),
+    };
+    let result = Ok(UndoOutcome::Decided(vec![disposition(&line, TriageAction::Redo)]));
+    let commands = send(&mut app, AppMessage::Triaged { order: TriageOrder::Redo, result, written: 9 });
+    load(&mut app, commands);
+    assert!(head(&app).starts_with("2 of 4") && head(&app).contains("addressed 1"), "{}", head(&app));
+    // It is one step of the session again.
+    let commands = decide(&mut app, "u");
+    assert!(matches!(commands.as_slice(), [AppCommand::Triage(TriageOrder::Undo)]), "{commands:?}");
+    // A new verdict ends what can be redone.
+    undo(&mut app, commands, 1);
+    let commands = decide(&mut app, "2");
+    store(&mut app, commands);
+    assert_eq!(decide(&mut app, "Ctrl-r").len(), 0);
+}
+
+#[test]
+fn a_fix_is_made_for_the_shown_finding_and_its_menu_has_no_page_behind_the_view() {
+    let mut app = open(160, 48);
+    assert_eq!(decide(&mut app, "F").len(), 0);
+    assert!(screen(&app).contains("the patch is on the screen: Enter applies it"), "{}", screen(&app));
+    // Without an exact suggestion a reviewer makes one.
+    let whole = card(1);
+    let mut page = whole.page.clone();
+    page.finding.suggestion = None;
+    deliver(&mut app, finding_id(1), Arc::new(TriageCard { page, diff: None, similar: whole.similar.clone() }));
+    decide(&mut app, "Enter");
+    assert!(screen(&app).contains("no exact suggestion comes with it: F has a fix made"), "{}", screen(&app));
+    let commands = decide(&mut app, "F");
+    let [AppCommand::PlanFix(findings)] = commands.as_slice() else { panic!("{commands:?}") };
+    assert_eq!(findings[0].to_string(), finding_id(1));
+    let plan = FixPlan { findings: findings.clone(), reviewer: "sonnet".into(), patch_reviewer: "builtin".into() };
+    send(&mut app, AppMessage::FixPlanned(Ok(plan)));
+    assert!(screen(&app).contains("Have sonnet fix 1 finding?"), "{}", screen(&app));
+    let commands = decide(&mut app, "y");
+    assert!(matches!(commands.as_slice(), [AppCommand::Fix(FixOrder::Make(_))]), "{commands:?}");
+    send(&mut app, AppMessage::Fixes(Arc::new(FixIndex::new(vec![*fix(FixStatus::Offered)]))));
+    decide(&mut app, "F");
+    let shown = screen(&app);
+    assert!(shown.contains("apply it") && shown.contains("drop it") && !shown.contains("look at it"), "{shown}");
+}
+
+#[test]
+fn secrets_stay_masked_and_the_key_says_where_they_are_shown() {
+    let mut app = open(160, 48);
+    assert_eq!(decide(&mut app, "~").len(), 0);
+    let said = "secrets stay masked here: q leaves, and ~ shows them on the page";
+    assert!(screen(&app).contains(said), "{}", screen(&app));
+}
+
+#[test]
 fn a_question_about_the_shown_finding_reads_its_card_again() {
     let mut app = open(160, 48);
     let commands = decide(&mut app, "A");
     let first: crate::domain::FindingId = finding_id(1).parse().expect("an id");
-    assert!(matches!(commands.as_slice(), [AppCommand::PlanQuestion(finding)] if *finding == first), "{commands:?}");
+    assert!(
+        matches!(commands.as_slice(), [AppCommand::PlanQuestion { finding, .. }] if *finding == first),
+        "{commands:?}"
+    );
     let request = QuestionRequest {
         finding_id: first,
         run_id: run_id(3).parse().expect("an id"),

@@ -6,11 +6,15 @@ use super::super::input::KeyEvent;
 use super::super::keymap::{Action, KeyContext};
 use super::super::line_edit::LineEdit;
 use super::super::message::{AppCommand, DetailSubject};
+use super::super::page_data::PageData;
 use super::super::views::confirm::{ConfirmAction, confirm_if_idle};
 use super::super::views::prompt::{self, InputPromptKind, PromptView};
+use super::super::views::triage::TriageView;
 use super::super::views::{self, ViewChange};
 use super::triage::name_place;
-use crate::domain::{FindingId, FindingQuestion, QuestionOutcome, QuestionRequest, QuestionVerdict, RunRecord, text};
+use crate::domain::{
+    Finding, FindingId, FindingQuestion, Panel, QuestionOutcome, QuestionRequest, QuestionVerdict, RunRecord, text,
+};
 use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan};
 
 /// Returns the finding at the cursor of the diff, else the selected one.
@@ -39,7 +43,7 @@ pub fn plan_question_about(app: &mut App, finding: FindingId, commands: &mut Vec
     } else {
         app.show_notice(NoticeLevel::Info, format!("looking at who can answer{}", app.display.glyphs.ellipsis));
     }
-    commands.push(AppCommand::PlanQuestion(finding));
+    commands.push(AppCommand::PlanQuestion { finding, reviewer: None });
 }
 
 /// Returns what a key that asks or helps does now: it asks where a page shows a finding whose reviewer can answer.
@@ -61,14 +65,29 @@ pub fn finding_to_ask(app: &App) -> Option<FindingId> {
     finding.filter(|finding| can_answer(app, finding))
 }
 
-/// Returns true if the reviewer that reported a finding last is a model of the settings.
+/// Returns true if a reviewer that reported a finding last is a model of the settings. While the finding of a panel is not
+/// loaded, nobody knows which members report it: any model may be one.
 fn can_answer(app: &App, finding: &FindingId) -> bool {
-    let view = &app.store.view;
+    let (view, models) = (&app.store.view, &app.session.answering_reviewers);
     let run = app.finding_by_id(finding.as_str()).and_then(|row| view.run_index(row.last_run));
-    run.map(|index| view.run(index)).is_some_and(|run| {
-        let is_imported = run.scope_hash.starts_with(RunRecord::IMPORT_SCOPE_PREFIX);
-        !is_imported && app.session.answering_reviewers.contains(run.reviewer)
-    })
+    let Some(run) = run.map(|index| view.run(index)) else { return false };
+    if run.scope_hash.starts_with(RunRecord::IMPORT_SCOPE_PREFIX) {
+        return false;
+    }
+    match loaded_finding(app, finding) {
+        _ if Panel::name_of(run.reviewer).is_none() => models.contains(run.reviewer),
+        Some(loaded) => loaded.voices.iter().any(|voice| models.contains(&voice.reviewer)),
+        None => !models.is_empty(),
+    }
+}
+
+/// Returns a finding as its page or its card of triage mode shows it; `None` if neither is loaded.
+fn loaded_finding<'a>(app: &'a App, id: &FindingId) -> Option<&'a Finding> {
+    let card = || app.views.find::<TriageView>().and_then(|view| view.loaded_finding(id));
+    match app.detail.page.as_ref().map(|(.., loaded)| loaded.as_ref()) {
+        Some(PageData::Finding(page)) if page.finding.finding_id == *id => Some(&page.finding),
+        _ => card(),
+    }
 }
 
 fn open_prompt(app: &mut App, finding: FindingId, plan: Option<Box<PreparedQuestion>>) {
@@ -76,7 +95,7 @@ fn open_prompt(app: &mut App, finding: FindingId, plan: Option<Box<PreparedQuest
     let keys = [Action::AskOrHelp, Action::Help].into_iter().flat_map(|action| app.keymap.keys_of(context, action));
     let mut keys = keys.filter_map(|keys| <[KeyEvent; 1]>::try_from(keys.keys()).ok()).map(|[key]| key);
     let help_key = keys.find(|key| key.is_text());
-    let kind = InputPromptKind::Ask { finding, plan };
+    let kind = InputPromptKind::Ask { finding, plan, wanted: None };
     let mut prompt = PromptView::new(kind, LineEdit::default());
     prompt.help_key = help_key;
     app.views.open(prompt);
@@ -85,6 +104,28 @@ fn open_prompt(app: &mut App, finding: FindingId, plan: Option<Box<PreparedQuest
 /// Returns true for the prompt of a question whose cost is not known yet.
 fn is_awaiting_plan(prompt: &PromptView) -> bool {
     matches!(prompt.kind, InputPromptKind::Ask { plan: None, .. })
+}
+
+/// Returns the reviewer after the one of a plan among those that can answer; `None` if there is no other one.
+pub fn next_answerer(plan: &PreparedQuestion) -> Option<&str> {
+    let at = plan.answerers.iter().position(|name| *name == plan.reviewer);
+    let next = at.map_or(0, |at| (at + 1) % plan.answerers.len());
+    plan.answerers.get(next).filter(|name| **name != plan.reviewer).map(String::as_str)
+}
+
+/// Says in the prompt why the other reviewer that the user wants to ask is not asked; the one of before stays. Returns
+/// false if no other one is wanted.
+fn refuse_wanted_answerer(app: &mut App, error: &str) -> bool {
+    let mut is_wanted = false;
+    views::change_view(app, |prompt: &mut PromptView, _| {
+        if let InputPromptKind::Ask { wanted, .. } = &mut prompt.kind
+            && wanted.take().is_some()
+        {
+            error.clone_into(&mut prompt.error);
+            is_wanted = true;
+        }
+    });
+    is_wanted
 }
 
 /// Shows an error in the prompt in which the user types a question, and leaves it open: what is typed next must not reach
@@ -103,11 +144,14 @@ fn refuse_typed_question(app: &mut App, error: &str) -> bool {
 /// Says what a question may cost in the prompt that is open for it, else opens the prompt; or asks whether the question
 /// on its way is to stop.
 pub fn open_question_prompt(app: &mut App, plan: Result<QuestionPlan, String>) {
+    const EARLIER: &str = "an earlier question has no answer yet: Esc, then ask";
     match plan {
         Ok(QuestionPlan::Ask(plan)) if can_answer(app, &plan.finding_id) => {
             // Without the prompt, the user has closed it meanwhile.
             views::change_view(app, |prompt: &mut PromptView, _| match &mut prompt.kind {
-                InputPromptKind::Ask { finding, plan: known } if *finding == plan.finding_id => *known = Some(plan),
+                InputPromptKind::Ask { finding, plan: known, wanted } if *finding == plan.finding_id => {
+                    (*known, *wanted) = (Some(plan), None);
+                }
                 _ => {}
             });
         }
@@ -118,8 +162,7 @@ pub fn open_question_prompt(app: &mut App, plan: Result<QuestionPlan, String>) {
             app.notice = None;
             open_prompt(app, plan.finding_id.clone(), Some(plan));
         }
-        Ok(QuestionPlan::Stop(_))
-            if refuse_typed_question(app, "an earlier question has no answer yet: Esc, then ask") => {}
+        Ok(QuestionPlan::Stop(_)) if refuse_wanted_answerer(app, EARLIER) || refuse_typed_question(app, EARLIER) => {}
         Ok(QuestionPlan::Stop(request)) => {
             app.views.close_matching(is_awaiting_plan);
             app.notice = None;
@@ -131,11 +174,12 @@ pub fn open_question_prompt(app: &mut App, plan: Result<QuestionPlan, String>) {
             confirm_if_idle(app, ConfirmAction::StopQuestion(request.finding_id), text, otherwise);
         }
         Err(error) => {
-            if refuse_typed_question(app, &format!("no question: {error}")) {
+            let refusal = format!("no question: {error}");
+            if refuse_wanted_answerer(app, &refusal) || refuse_typed_question(app, &refusal) {
                 return;
             }
             app.views.close_matching(is_awaiting_plan);
-            app.show_notice(NoticeLevel::Error, format!("no question: {error}"));
+            app.show_notice(NoticeLevel::Error, refusal);
         }
     }
 }

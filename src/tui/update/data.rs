@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::super::app::{App, FilterStep, NoticeLevel, OpeningLook, Pane};
 use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter};
+use super::super::filter_terms::{quote, split_terms};
 use super::super::finding_order::{FindingArrangement, ListedFindings};
 use super::super::keymap::Action;
 use super::super::message::{AppCommand, DetailSubject, FileListRow, FileListState, Tab};
@@ -18,7 +19,7 @@ use crate::runner::SnoozedFindings;
 use crate::store::{StoreView, TeamStatus};
 
 /// Up to this number of findings, filtering here is faster than a request to the filter thread.
-const MAX_INLINE_FILTER_FINDINGS: usize = 4_000;
+pub(super) const MAX_INLINE_FILTER_FINDINGS: usize = 4_000;
 
 /// Applies a new view of the store: runs at once, findings after filtering.
 pub fn apply_view(app: &mut App, view: Arc<StoreView>, written: u64, commands: &mut Vec<AppCommand>) {
@@ -155,6 +156,7 @@ pub fn apply_filtered(
     let at = if is_at_start { 0 } else { find_new_position(app, &view, &listed.rows) };
     app.store.view = view;
     app.finding_list.set_rows(listed);
+    app.file_list.is_stale = true;
     let height = app.pane_height(Pane::Findings);
     app.finding_list.select_on_line(at, line, height);
     if let Some(id) = app.finding_list.awaited.take() {
@@ -329,7 +331,8 @@ pub fn apply_files(app: &mut App, run: &str, files: Option<Vec<FileListRow>>) {
     set_files(app, files, selected);
 }
 
-fn set_files(app: &mut App, files: Vec<FileListRow>, selected: Option<String>) {
+/// Replaces the files; the selected one stays selected if it is among them.
+pub(super) fn set_files(app: &mut App, files: Vec<FileListRow>, selected: Option<String>) {
     app.file_list.set_files(files);
     let at = selected.and_then(|path| app.file_list.position_of(&path));
     let (rows, height) = (app.file_list.row_count(), app.pane_height(Pane::Files));
@@ -378,13 +381,14 @@ pub fn show_run(app: &mut App, run: &str, commands: &mut Vec<AppCommand>) {
 /// Filters the list for the findings of a file and keeps the other terms; after a run filter, only undecided
 /// findings.
 pub fn show_path(app: &mut App, path: &str, commands: &mut Vec<AppCommand>) {
-    let all_of_a_run = app.finding_list.filter_text.split_whitespace().any(|word| word.starts_with("run:"))
+    let all_of_a_run = split_terms(&app.finding_list.filter_text).iter().any(|word| word.starts_with("run:"))
         && !app.finding_list.filter_text.contains("status:");
     let status = if all_of_a_run { format!("{DEFAULT} ") } else { String::new() };
     let run = match app.chosen_run() {
         Some(run) => format!(" run:{run}"),
         None => String::new(),
     };
+    let path = quote(path);
     let text = format!("{status}{}path:{path}{run}", terms_without(app, &["run:", "path:"]));
     narrow(app, text, commands);
     notify_if_empty(app);
@@ -421,7 +425,7 @@ pub fn widen(app: &mut App, commands: &mut Vec<AppCommand>) -> bool {
 
 /// Returns the filter terms without these prefixes, each followed by a space.
 fn terms_without(app: &App, sorts: &[&str]) -> String {
-    let terms = app.finding_list.filter_text.split_whitespace();
+    let terms = split_terms(&app.finding_list.filter_text).into_iter();
     terms.filter(|term| !sorts.iter().any(|sort| term.starts_with(sort))).flat_map(|term| [term, " "]).collect()
 }
 

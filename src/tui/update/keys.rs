@@ -182,6 +182,10 @@ fn accepts_count(action: Action) -> bool {
             | A::PreviousFile
             | A::NextFinding
             | A::PreviousFinding
+            | A::Addressed
+            | A::Dismiss
+            | A::Reopen
+            | A::Repeat
     )
 }
 
@@ -262,10 +266,10 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Mark => toggle_marks(app, times),
         A::MarkRange => toggle_mark_range(app),
         A::MarkAll => toggle_all_marks(app),
-        A::Addressed => triage::set_status(app, FindingStatus::Addressed, commands),
-        A::Reopen => triage::set_status(app, FindingStatus::Open, commands),
-        A::Dismiss => triage::prompt_reason(app),
-        A::Repeat => triage::repeat_last_verdict(app, commands),
+        A::Addressed => triage::set_status(app, FindingStatus::Addressed, count, commands),
+        A::Reopen => triage::set_status(app, FindingStatus::Open, count, commands),
+        A::Dismiss => triage::prompt_reason(app, count),
+        A::Repeat => triage::repeat_last_verdict(app, count, commands),
         A::Note => triage::prompt_note(app),
         A::Ask => ask::plan_question(app, commands),
         A::SnoozeFinding => triage::prompt_snooze(app),
@@ -350,6 +354,7 @@ fn go_right(app: &mut App, commands: &mut Vec<AppCommand>) {
     match app.panes.focus {
         Pane::Detail => switch_tab(app, true),
         Pane::Runs if can_unfold(app) => set_run_fold(app, Some(true)),
+        Pane::Findings if app.selected_finding().is_some() => choose_finding(app, commands),
         _ => focus_pane(app, Pane::Detail, commands),
     }
 }
@@ -539,18 +544,22 @@ pub(super) fn open_selected(app: &mut App, commands: &mut Vec<AppCommand>) {
             }
         }
         Pane::Files => open_selected_file(app, commands),
-        Pane::Findings => {
-            if app.selected_finding().is_some() {
-                focus_pane(app, Pane::Detail, commands);
-                if matches!(app.detail.tab, Tab::Log | Tab::Ledger) {
-                    app.detail.tab = Tab::Page;
-                    app.detail.scroll = 0;
-                }
-            }
-        }
+        Pane::Findings => choose_finding(app, commands),
         Pane::Detail => {
             folds::toggle_fold(app);
         }
+    }
+}
+
+/// Goes to the page of the selected finding, whatever tab was open before.
+fn choose_finding(app: &mut App, commands: &mut Vec<AppCommand>) {
+    if app.selected_finding().is_none() {
+        return;
+    }
+    focus_pane(app, Pane::Detail, commands);
+    if app.detail.tab != Tab::Page {
+        app.detail.tab = Tab::Page;
+        app.detail.scroll = 0;
     }
 }
 
@@ -560,10 +569,6 @@ fn open_selected_file(app: &mut App, commands: &mut Vec<AppCommand>) {
         return;
     }
     let Some(path) = app.selected_file().map(|file| file.path.clone()) else { return };
-    if path.contains(char::is_whitespace) || path.contains(',') {
-        // The filter syntax cannot express such a path, so the detail is opened instead.
-        return focus_pane(app, Pane::Detail, commands);
-    }
     focus_pane(app, Pane::Findings, commands);
     data::show_path(app, &path, commands);
 }

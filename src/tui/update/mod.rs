@@ -6,12 +6,13 @@
 mod announce;
 mod ask;
 pub(crate) use ask::{
-    describe_cost, dismiss_hint, finding_at_hand, finding_to_ask, plan_question_about, request_question,
+    describe_cost, dismiss_hint, finding_at_hand, finding_to_ask, next_answerer, plan_question_about, request_question,
 };
 mod comments;
 mod compare;
 pub use compare::CodeLooks;
 pub(crate) mod data;
+mod files;
 mod filter_line;
 pub(crate) use comments::withdraw_comment;
 mod folds;
@@ -114,6 +115,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::FindingWritten(result) => comments::apply_written(app, result),
         AppMessage::ViewedFile { mark, result } => diff::apply_viewed(app, &mark, result),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
+        AppMessage::FilesListed { serial, listed } => files::apply_listed_files(app, serial, listed),
         AppMessage::RunSubjects(subjects) => {
             Arc::make_mut(&mut app.run_list.subjects)
                 .extend(subjects.into_iter().map(|(run, subject)| (run, Some(subject))));
@@ -148,7 +150,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         }
         AppMessage::Reconciled(None) => {}
         AppMessage::Watch(state) => app.store.watch = state,
-        AppMessage::Fixes(fixes) => apply_fixes(app, fixes),
+        AppMessage::Fixes(fixes) => apply_fixes(app, fixes, &mut commands),
         AppMessage::DecidedToday { since, count } => app.decisions.today = Some((since, count)),
         AppMessage::LedgerDelivered => app.detail.stale |= app.detail.tab == Tab::Ledger,
         AppMessage::FixPlanned(plan) => fix::confirm_plan(app, plan),
@@ -306,19 +308,22 @@ fn show_outcome(app: &mut App, result: Result<String, String>) {
     }
 }
 
-fn apply_fixes(app: &mut App, fixes: Arc<FixIndex>) {
+fn apply_fixes(app: &mut App, fixes: Arc<FixIndex>, commands: &mut Vec<AppCommand>) {
     fix::notify_ended(app, &fixes);
     app.store.fixes = fixes;
     app.detail.stale |= app.detail.tab == Tab::Fix;
     rebuild_page(app);
+    views::apply_change(app, &ViewChange::FixesRead, commands);
 }
 
 /// Synchronizes the detail with the selection and the page with its width, after every message.
 fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
+    files::sync(app, commands);
     let subject = selected_subject(app);
     if subject != app.detail.subject {
         data::mark_seen(app);
-        // Another finding is looked at for itself: log and ledger are about runs and assistants.
+        // Another finding is looked at for itself: log and ledger are about runs and assistants. A diff follows the
+        // selection until a finding is chosen.
         if matches!(subject, DetailSubject::Finding(_)) && matches!(app.detail.tab, Tab::Log | Tab::Ledger) {
             app.detail.tab = Tab::Page;
         }
@@ -356,16 +361,6 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
             false => AppCommand::Load { subject, tab },
         });
     }
-    // The files stay until new ones are read; only the first files are taken from the view.
-    if let Some(run) = app.chosen_run().or_else(|| app.selected_run().map(|run| run.id)).map(str::to_owned)
-        && run != app.file_list.requested
-    {
-        if app.file_list.run.is_empty() {
-            data::set_files_from_view(app, &run);
-        }
-        app.file_list.requested.clone_from(&run);
-        commands.push(AppCommand::LoadFiles { run });
-    }
     let width = app.layout().body(Pane::Detail).map_or(0, |area| area.width);
     let rows = app.page_rows();
     let freshness = app.subject_run().map(|run| app.run_freshness(&run));
@@ -386,7 +381,10 @@ fn selected_subject(app: &App) -> DetailSubject {
         Pane::Runs => app.selected_run().map(|run| DetailSubject::Run(run.id.to_owned())),
         Pane::Files => app
             .selected_file()
-            .map(|file| DetailSubject::File { run: app.file_list.run.clone(), path: file.path.clone() })
+            .map(|file| DetailSubject::File {
+                run: app.file_list.run_of(&file.path).to_owned(),
+                path: file.path.clone(),
+            })
             .or_else(|| app.selected_run().map(|run| DetailSubject::Run(run.id.to_owned()))),
         Pane::Findings | Pane::Detail => {
             app.selected_finding().map(|finding| DetailSubject::Finding(finding.id.to_owned()))

@@ -16,6 +16,7 @@ use crate::domain::{
 use crate::policy::{self, SnoozeSubject};
 use crate::report::describe_snooze_end;
 use crate::runner::SnoozeWish;
+use crate::store::FindingRow;
 use crate::store::triage::UndoOutcome;
 
 /// Maximum number of findings that a message names.
@@ -39,9 +40,42 @@ pub fn collect_selected(app: &mut App) -> Vec<String> {
     ids
 }
 
-/// Returns the marked findings, else the selected one, without those that already have the status.
-fn collect_targets(app: &mut App, status: FindingStatus) -> Vec<TriageOrderItem> {
-    let ids = collect_selected(app);
+/// Returns the findings for a verdict with a number: that many from the one at hand on, in the order of the diff, else of
+/// the list. Further ones that are decided already, or not yet for a reopening, are passed over. `None`, with a notice, while
+/// findings are marked: the number and the marks would contradict each other.
+fn collect_from_selected(app: &mut App, status: FindingStatus, count: usize) -> Option<Vec<String>> {
+    if !app.finding_list.marks.is_empty() || app.finding_list.mark_range_start.is_some() {
+        app.show_notice(NoticeLevel::Info, "findings are marked: the key decides those, without a number");
+        return None;
+    }
+    let is_open = |row: &FindingRow<'_>| app.current_status(row).is_undecided();
+    let is_meant = |row: &FindingRow<'_>| is_open(row) != status.is_undecided();
+    let in_diff = diff::findings_from_cursor(app);
+    if !in_diff.is_empty() {
+        let rows = in_diff.into_iter().filter_map(|id| app.finding_by_id(id)).enumerate();
+        let meant = rows.filter(|(at, row)| *at == 0 || is_meant(row)).take(count);
+        return Some(meant.map(|(_, row)| row.id.to_owned()).collect());
+    }
+    if !matches!(app.detail.subject, DetailSubject::Finding(_)) {
+        return Some(Vec::new());
+    }
+    let list = &app.finding_list;
+    let rows = list.rows.get(list.cursor.selected..).unwrap_or_default();
+    let rows = rows.iter().map(|index| app.store.view.finding(*index as usize)).enumerate();
+    let meant = rows.filter(|(at, row)| *at == 0 || is_meant(row)).take(count);
+    Some(meant.map(|(_, row)| row.id.to_owned()).collect())
+}
+
+/// Returns the findings for a verdict, without those that already have the status: `count` from the selected one on, else
+/// the marked ones, else the selected one.
+fn collect_targets(app: &mut App, status: FindingStatus, count: Option<usize>) -> Vec<TriageOrderItem> {
+    let ids = match count {
+        None => collect_selected(app),
+        Some(count) => match collect_from_selected(app, status, count) {
+            Some(ids) => ids,
+            None => return Vec::new(),
+        },
+    };
     let line = |id: &String| {
         let row = app.finding_by_id(id)?;
         let previous = app.current_status(&row);
@@ -69,29 +103,31 @@ pub fn request_verdict(app: &mut App, lines: Vec<TriageOrderItem>, commands: &mu
     commands.push(AppCommand::Triage(TriageOrder::Set(lines)));
 }
 
-/// Requests a status that needs no reason: addressed or open.
-pub fn set_status(app: &mut App, status: FindingStatus, commands: &mut Vec<AppCommand>) {
-    let lines = collect_targets(app, status);
+/// Requests a status that needs no reason, addressed or open, for the marked findings, else for the selected one; with a
+/// number, for that many from the selected one on.
+pub fn set_status(app: &mut App, status: FindingStatus, count: Option<usize>, commands: &mut Vec<AppCommand>) {
+    let lines = collect_targets(app, status, count);
     if !lines.is_empty() {
         request_verdict(app, lines, commands);
     }
 }
 
-/// Opens the prompt for the reason of a dismissal.
-pub fn prompt_reason(app: &mut App) {
-    let lines = collect_targets(app, FindingStatus::Dismissed);
+/// Opens the prompt for the reason of a dismissal. `count` is as in [`set_status`].
+pub fn prompt_reason(app: &mut App, count: Option<usize>) {
+    let lines = collect_targets(app, FindingStatus::Dismissed, count);
     if !lines.is_empty() {
         let prompt = build_reason_prompt(app, lines);
         app.views.open(prompt);
     }
 }
 
-/// Requests the status and the reason of the last verdict for the marked findings, else for the selected one.
-pub fn repeat_last_verdict(app: &mut App, commands: &mut Vec<AppCommand>) {
+/// Requests the status and the reason of the last verdict for the marked findings, else for the selected one. `count` is as
+/// in [`set_status`].
+pub fn repeat_last_verdict(app: &mut App, count: Option<usize>, commands: &mut Vec<AppCommand>) {
     let Some(LastVerdict { status, reason }) = app.decisions.last.clone() else {
         return app.show_notice(NoticeLevel::Info, "no verdict to repeat yet");
     };
-    let mut lines = collect_targets(app, status);
+    let mut lines = collect_targets(app, status, count);
     lines.iter_mut().for_each(|line| line.reason.clone_from(&reason));
     if !lines.is_empty() {
         request_verdict(app, lines, commands);
@@ -380,7 +416,9 @@ pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutco
     let dot = app.display.glyphs.dot;
     app.show_notice(NoticeLevel::Success, format!("{what} {dot} {next}"));
     if matches!(order, TriageOrder::Set(_)) {
-        select_next_undecided(app, &decided);
+        if !diff::go_to_next_undecided(app, &decided) {
+            select_next_undecided(app, &decided);
+        }
         app.finding_list.marks.clear();
     } else if let Some(at) = lines.first().and_then(|line| {
         let index = app.store.view.finding_index(line.finding_id.as_str())?;

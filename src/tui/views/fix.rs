@@ -101,6 +101,22 @@ pub fn handle_key(app: &mut App, commands: &mut Vec<AppCommand>) {
     }
 }
 
+/// Handles the key for a finding that a view shows in place of the panes: opens the menu of its fix, without the page of the
+/// fix behind the view, else requests a fix.
+pub fn handle_key_in_view(app: &mut App, finding: FindingId, commands: &mut Vec<AppCommand>) {
+    let known = app.store.fixes.for_finding(finding.as_str());
+    let menu = known.filter(|fix| !matches!(fix.status, FixStatus::Dropped | FixStatus::Failed)).map(|fix| {
+        let mut menu = build_menu(app, fix);
+        menu.items.retain(|item| !matches!(item.choice, MenuChoice::ShowFix));
+        menu.selected = 0;
+        menu
+    });
+    match menu {
+        Some(menu) => app.views.open(menu),
+        None => request_plan(app, vec![finding], commands),
+    }
+}
+
 /// Requests the reviewer for a fix; the confirmation follows with the reply.
 fn request_plan(app: &mut App, findings: Vec<FindingId>, commands: &mut Vec<AppCommand>) {
     app.show_notice(NoticeLevel::Info, format!("looking at who can fix it{}", app.display.glyphs.ellipsis));

@@ -93,6 +93,11 @@ pub trait View: fmt::Debug + Any {
         None
     }
 
+    /// Returns true if the footer names Enter for an action that Enter has, although another key is shorter.
+    fn names_enter(&self) -> bool {
+        false
+    }
+
     /// Draws the view.
     fn draw(&self, painter: &mut Painter<'_>, layout: &ScreenLayout);
 
@@ -122,6 +127,8 @@ pub enum ViewChange<'a> {
     StoreRead(&'a Arc<StoreView>),
     /// The heartbeats of the working runs have changed.
     PulsesRead,
+    /// The fixes have changed.
+    FixesRead,
     /// Data that a view requested.
     Reply(&'a ViewReply),
     /// Texts of a file of a diff.

@@ -127,6 +127,10 @@ impl View for PatchView {
         }
     }
 
+    fn names_enter(&self) -> bool {
+        true
+    }
+
     fn draw(&self, painter: &mut Painter<'_>, _layout: &ScreenLayout) {
         let width = self.doc.lines.iter().map(|line| line.plain_text().width()).max().unwrap_or(0);
         let width = width.max(self.title.width() + 2).min(MAX_WIDTH) as u16 + 4;

@@ -20,8 +20,8 @@ use crate::tui::message::{AppCommand, ChosenReviewer, TriageOrderItem};
 use crate::tui::saved_filters::SavedFilters;
 use crate::tui::theme::Role;
 use crate::tui::update::{
-    accept_filter, apply_filter, data, describe_cost, dismiss, find_row, go_to_row, request_note, request_question,
-    request_rating, request_review, request_snooze, search_next,
+    accept_filter, apply_filter, data, describe_cost, dismiss, find_row, go_to_row, next_answerer, request_note,
+    request_question, request_rating, request_review, request_snooze, search_next,
 };
 
 /// Open prompt: the text input line and its purpose.
@@ -72,6 +72,8 @@ pub enum InputPromptKind {
         finding: FindingId,
         /// Reviewer that answers, and the most that it may cost; `None` until that is known.
         plan: Option<Box<PreparedQuestion>>,
+        /// Other reviewer that the user wants to ask, until its cost is known; `None` for none.
+        wanted: Option<String>,
     },
     /// Asks for the commit to review.
     Commit {
@@ -146,6 +148,10 @@ impl View for PromptView {
                     self.choose_offer(&dismissal_reasons(app), press.action == Some(Action::Up));
                     return ViewFlow::Open;
                 }
+                InputPromptKind::Ask { .. } => {
+                    self.want_next_answerer(commands);
+                    return ViewFlow::Open;
+                }
                 InputPromptKind::Commit { .. } | InputPromptKind::Range { .. } => {
                     let offered: Vec<String> = self.offered_revisions(app).into_iter().map(|(text, _)| text).collect();
                     self.choose_offer(&offered, press.action == Some(Action::Up));
@@ -178,13 +184,18 @@ impl View for PromptView {
         match &self.kind {
             InputPromptKind::Reason { lines, entry } => draw_reason_prompt(painter, self, lines.len(), *entry),
             InputPromptKind::Note { .. } => draw_input_line(painter, layout, "note", self, &["decides nothing"]),
-            InputPromptKind::Ask { plan, .. } => {
+            InputPromptKind::Ask { plan, wanted, .. } => {
                 let mut help = match plan {
-                    Some(plan) => {
+                    Some(plan) if wanted.is_none() => {
                         vec![describe_cost(plan.limit), format!("asks {}", text::sanitize_line(&plan.reviewer))]
                     }
-                    None => vec![format!("looking at the cost{}", painter.app.display.glyphs.ellipsis)],
+                    _ => vec![format!("looking at the cost{}", painter.app.display.glyphs.ellipsis)],
                 };
+                let other = plan.as_deref().filter(|_| wanted.is_none()).and_then(next_answerer);
+                let key = painter.app.keymap.key_of(KeyContext::Prompt, Action::Complete);
+                if let (Some(other), Some(key)) = (other, key) {
+                    help.push(format!("{key} asks {}", text::sanitize_line(other)));
+                }
                 if let Some(key) = self.shown_help_key() {
                     help.insert(1, format!("{key} again: help"));
                 }
@@ -448,8 +459,8 @@ impl PromptView {
 
     /// Sends a typed question. A text that is no question stays.
     fn accept_question(&mut self, app: &mut App, text: String, commands: &mut Vec<AppCommand>) -> ViewFlow {
-        let InputPromptKind::Ask { plan, .. } = &self.kind else { return ViewFlow::Close };
-        let Some(plan) = plan else {
+        let InputPromptKind::Ask { plan, wanted, .. } = &self.kind else { return ViewFlow::Close };
+        let Some(plan) = plan.as_deref().filter(|_| wanted.is_none()) else {
             return self.refuse("what it may cost is not known yet; nothing was sent");
         };
         if let Err(error) = request_question(app, plan, &text, commands) {
@@ -457,6 +468,16 @@ impl PromptView {
         }
         app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
         ViewFlow::Close
+    }
+
+    /// Has the next reviewer of the finding answer, once its cost is known. Nothing happens if there is no other one.
+    fn want_next_answerer(&mut self, commands: &mut Vec<AppCommand>) {
+        let InputPromptKind::Ask { finding, plan: Some(plan), wanted: wanted @ None } = &mut self.kind else { return };
+        if let Some(next) = next_answerer(plan) {
+            self.error.clear();
+            commands.push(AppCommand::PlanQuestion { finding: finding.clone(), reviewer: Some(next.to_owned()) });
+            *wanted = Some(next.to_owned());
+        }
     }
 
     /// Restores the state before the prompt.

@@ -198,7 +198,8 @@ fn draw_doc(painter: &mut Painter<'_>, area: Rect, doc: &Doc, scroll: usize) {
     painter.draw_scroll_thumb(area, scroll, doc.lines.len());
 }
 
-/// Draws `7 of 20 · P1 · open      addressed 4   dismissed 2   later 0` and, below, place and title.
+/// Draws `7 of 20 · P1 · open · complexity · confidence high      addressed 4   dismissed 2   later 0` and, below, place and
+/// title. The confidence is that of the card, once it is there.
 fn draw_head(painter: &mut Painter<'_>, view: &TriageView, area: Rect) {
     let app = painter.app;
     let Rect { x, y, width, .. } = area;
@@ -220,11 +221,19 @@ fn draw_head(painter: &mut Painter<'_>, view: &TriageView, area: Rect) {
     let Some(finding) = finding else { return };
     let status = app.current_status(&finding);
     let dot = format!(" {} ", app.display.glyphs.dot);
+    let confidence = match view.shown_card().map(|loaded| &loaded.card) {
+        Some(Ok(card)) => format!("confidence {}", card.page.finding.confidence),
+        _ => String::new(),
+    };
     for (text, role) in [
         (priority_label(finding.priority), Role::from_priority(finding.priority)),
         (status.word(), Role::from_finding_status(status)),
         (finding.kind.label(), Role::Muted),
+        (confidence.as_str(), Role::Muted),
     ] {
+        if text.is_empty() {
+            continue;
+        }
         if at + dot.width() as u16 + text.width() as u16 > end {
             break;
         }

@@ -36,7 +36,7 @@ use similar::is_similar;
 use super::fix::{self, FixOrder};
 use super::prompt::{InputPromptKind, PromptView, ReasonEntry, build_reason_prompt};
 use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, change_view, scroll_distance};
-use crate::domain::{Disposition, FindingId, FindingStatus, FixStatus};
+use crate::domain::{Disposition, Finding, FindingId, FindingStatus, FixStatus};
 use crate::store::StoreView;
 use crate::store::triage::UndoOutcome;
 use crate::tui::app::{App, LastVerdict, NoticeLevel};
@@ -68,6 +68,8 @@ pub struct TriageView {
     closing: Doc,
     /// Lines scrolled: first the code, then the explanation, else the closing page.
     scroll: usize,
+    /// Decisions that the session has asked the store to undo since the last verdict, and not to redo.
+    undone: usize,
 }
 
 /// Card as it was read, or the reason why it could not be read.
@@ -172,6 +174,17 @@ impl View for TriageView {
             A::Repeat => self.repeat(app, commands),
             A::Later => self.record(app, TriageVerdict::Later, commands),
             A::Undo => self.step_back(app, commands),
+            A::Redo => self.redo(app, commands),
+            A::Fix => self.fix(app, commands),
+            A::Reveal => {
+                let key = |action| key_name(app, KeyContext::Triage, action);
+                let said = format!(
+                    "secrets stay masked here: {} leaves, and {} shows them on the page",
+                    key(A::Abort),
+                    key(A::Reveal)
+                );
+                app.show_notice(NoticeLevel::Info, said);
+            }
             A::Skip => {
                 self.queue.go_forward();
                 self.show(app, commands);
@@ -212,7 +225,7 @@ impl View for TriageView {
 
     fn update(&mut self, app: &mut App, change: &ViewChange<'_>, commands: &mut Vec<AppCommand>) {
         match change {
-            ViewChange::Resized => self.build(app),
+            ViewChange::Resized | ViewChange::FixesRead => self.build(app),
             ViewChange::StoreRead(view) => {
                 self.mark_changed_cards(app, view);
                 self.request_cards(commands);
@@ -253,9 +266,20 @@ impl View for TriageView {
     }
 }
 
+/// Returns the name of an action's key; empty if it has none.
+fn key_name(app: &App, context: KeyContext, action: Action) -> String {
+    app.keymap.key_of(context, action).map_or_else(String::new, ToString::to_string)
+}
+
 impl TriageView {
     fn shown_id(&self) -> Option<FindingId> {
         self.queue.current().and_then(|item| item.finding.parse().ok())
+    }
+
+    /// Returns a finding whose card is loaded.
+    pub(crate) fn loaded_finding(&self, id: &FindingId) -> Option<&Finding> {
+        let card = self.cards.get(id.as_str())?.card.as_ref().ok()?;
+        Some(&card.page.finding)
     }
 
     /// Returns the card of the shown finding.
@@ -380,6 +404,7 @@ impl TriageView {
     }
 
     fn record(&mut self, app: &App, verdict: TriageVerdict, commands: &mut Vec<AppCommand>) {
+        self.undone = 0;
         self.queue.record(verdict);
         self.show(app, commands);
     }
@@ -412,14 +437,38 @@ impl TriageView {
             None if self.pages.patch.is_some() => FixOrder::ApplySuggestions(vec![finding]),
             None => {
                 let said = match self.shown_card() {
-                    Some(_) => "no exact suggestion comes with it: the list has a fix made with F",
-                    None => "its page is being read",
+                    Some(_) => {
+                        let key = key_name(app, KeyContext::Triage, Action::Fix);
+                        format!("no exact suggestion comes with it: {key} has a fix made")
+                    }
+                    None => "its page is being read".to_owned(),
                 };
                 return app.show_notice(NoticeLevel::Info, said);
             }
         };
         fix::send_order(app, order, commands);
         self.record(app, TriageVerdict::Patched(None), commands);
+    }
+
+    /// Opens the menu of the fix of the shown finding, or has one made. An exact suggestion is applied by another key.
+    fn fix(&mut self, app: &mut App, commands: &mut Vec<AppCommand>) {
+        let Some(finding) = self.shown_id() else { return };
+        let has_fix = app.store.fixes.for_finding(finding.as_str()).is_some();
+        if self.pages.patch.is_some() && !has_fix {
+            let key = key_name(app, KeyContext::Triage, Action::Accept);
+            return app.show_notice(NoticeLevel::Info, format!("the patch is on the screen: {key} applies it"));
+        }
+        fix::handle_key_in_view(app, finding, commands);
+    }
+
+    /// Has the store redo the decision that the session took back last.
+    fn redo(&mut self, app: &mut App, commands: &mut Vec<AppCommand>) {
+        if self.undone == 0 {
+            return app.show_notice(NoticeLevel::Info, "no decision was taken back since the last verdict");
+        }
+        self.undone -= 1;
+        app.decisions.pending += 1;
+        commands.push(AppCommand::Triage(TriageOrder::Redo));
     }
 
     /// Takes the last verdict of the session back and shows its finding.
@@ -429,6 +478,7 @@ impl TriageView {
             StepBack::Busy => return app.show_notice(NoticeLevel::Info, "the patch is being applied: try again"),
             StepBack::Done => {}
             StepBack::UndoDecision => {
+                self.undone += 1;
                 app.decisions.pending += 1;
                 commands.push(AppCommand::Triage(TriageOrder::Undo));
             }
@@ -468,8 +518,12 @@ impl TriageView {
                 changed.iter().for_each(|line| self.mark_stale(line.finding_id.as_str()));
                 let findings: Vec<&str> = changed.iter().map(|line| line.finding_id.as_str()).collect();
                 self.mark_similar_stale(app, &findings);
-                if *order == TriageOrder::Undo {
+                if *order == TriageOrder::Redo {
+                    self.queue.apply_redo(changed);
+                } else {
                     self.queue.apply_undo(changed);
+                    // Nothing was taken back.
+                    self.undone = self.undone.saturating_sub(usize::from(changed.is_empty()));
                 }
             }
         }

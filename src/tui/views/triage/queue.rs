@@ -203,6 +203,27 @@ impl TriageQueue {
     /// Applies the answer of the store to an undo: the lines that it stored, none if it failed.
     pub fn apply_undo(&mut self, changed: &[Disposition]) {
         let asked = self.undoing.pop_front();
+        self.take_over(changed);
+        let Some(index) = asked else { return };
+        if let Some((_, state @ VerdictState::TakingBack)) = &mut self.items[index].verdict {
+            *state = VerdictState::Stored;
+        }
+    }
+
+    /// Applies the answer of the store to a redo: the lines that it stored. Goes on from a shown finding that has its verdict
+    /// again.
+    pub fn apply_redo(&mut self, changed: &[Disposition]) {
+        self.take_over(changed);
+        let is_decided_again = self.current().is_some_and(|item| {
+            item.verdict.is_some() && changed.iter().any(|line| line.finding_id.as_str() == item.finding)
+        });
+        if is_decided_again {
+            self.at = self.next_open(self.at).unwrap_or(self.items.len());
+        }
+    }
+
+    /// Takes the verdicts of stored lines over.
+    fn take_over(&mut self, changed: &[Disposition]) {
         for line in changed {
             let Some(index) = self.find(line.finding_id.as_str()) else { continue };
             if matches!(self.items[index].verdict, Some((_, VerdictState::Requested))) {
@@ -218,10 +239,6 @@ impl TriageQueue {
             if self.items[index].verdict.is_some() {
                 self.steps.push(index);
             }
-        }
-        let Some(index) = asked else { return };
-        if let Some((_, state @ VerdictState::TakingBack)) = &mut self.items[index].verdict {
-            *state = VerdictState::Stored;
         }
     }
 

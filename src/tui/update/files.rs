@@ -1,0 +1,75 @@
+//! Chooses the files of the list: those of the run to which the findings are narrowed; while the user goes through the runs,
+//! those of the selected one; else those of the listed findings.
+
+use std::sync::Arc;
+
+use super::super::app::{App, ListedFiles, Pane, collect_files};
+use super::super::filter_terms::split_terms;
+use super::super::message::AppCommand;
+use super::data;
+
+/// Shows the files that the list should have now, or requests them.
+pub fn sync(app: &mut App, commands: &mut Vec<AppCommand>) {
+    match app.panes.list {
+        Pane::Runs => app.file_list.follows_runs = true,
+        Pane::Findings => app.file_list.follows_runs = false,
+        // They stay those of the list from which the user came.
+        Pane::Files | Pane::Detail => {}
+    }
+    let selected = app.selected_run().map(|run| run.id).filter(|_| app.file_list.follows_runs);
+    match app.chosen_run().or(selected).map(str::to_owned) {
+        Some(run) => show_files_of_run(app, run, commands),
+        // A file was chosen among them: they stay, so that another one can be.
+        None if is_narrowed_to_file(app) && !app.file_list.files().is_empty() => {}
+        None => show_listed_files(app, commands),
+    }
+}
+
+/// The files stay until new ones are read; only the first files are taken from the view.
+fn show_files_of_run(app: &mut App, run: String, commands: &mut Vec<AppCommand>) {
+    app.file_list.is_of_findings = false;
+    if run == app.file_list.requested {
+        return;
+    }
+    if app.file_list.run.is_empty() {
+        data::set_files_from_view(app, &run);
+    }
+    app.file_list.requested.clone_from(&run);
+    commands.push(AppCommand::LoadFiles { run });
+}
+
+/// Shows the files of few findings at once. Those of many are collected on another thread; the present ones stay until then.
+fn show_listed_files(app: &mut App, commands: &mut Vec<AppCommand>) {
+    let list = &mut app.file_list;
+    if list.is_of_findings && !list.is_stale {
+        return;
+    }
+    (list.is_of_findings, list.is_stale) = (true, false);
+    list.requested.clear();
+    list.serial += 1;
+    let (serial, rows) = (list.serial, &app.finding_list.rows);
+    if rows.len() <= data::MAX_INLINE_FILTER_FINDINGS {
+        let listed = collect_files(&app.store.view, rows);
+        return apply_listed_files(app, serial, listed);
+    }
+    let (view, rows) = (Arc::clone(&app.store.view), rows.clone());
+    commands.push(AppCommand::ListFiles { serial, view, rows });
+}
+
+/// Applies the files of the listed findings, unless other ones were wanted since.
+pub fn apply_listed_files(app: &mut App, serial: u64, listed: ListedFiles) {
+    if !app.file_list.is_of_findings || serial != app.file_list.serial {
+        return;
+    }
+    let selected = app.file_list.path_at(app.file_list.cursor.selected).map(str::to_owned);
+    app.file_list.run.clear();
+    app.file_list.newest_runs = listed.newest_runs;
+    data::set_files(app, listed.files, selected);
+}
+
+/// Returns true if the findings were narrowed to a file last.
+fn is_narrowed_to_file(app: &App) -> bool {
+    let list = &app.finding_list;
+    let step = list.narrowed.last().filter(|step| step.after == list.filter_text);
+    step.is_some_and(|step| split_terms(&step.after).iter().any(|term| term.starts_with("path:")))
+}
