@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::knowledge::{ExportOverwrite, KnowledgeOrder, KnowledgeView};
+use super::review_form::{self, ReviewDraft};
 use super::revision_list::{OfferedRevision, draw_revisions, find_revisions, is_search_text, range_since};
 use super::window::draw_window;
 use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, open_for_action, with_labels};
@@ -16,12 +17,12 @@ use crate::tui::input::KeyEvent;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
-use crate::tui::message::{AppCommand, ChosenReviewer, TriageOrderItem};
+use crate::tui::message::{AppCommand, TriageOrderItem};
 use crate::tui::saved_filters::SavedFilters;
 use crate::tui::theme::Role;
 use crate::tui::update::{
     accept_filter, apply_filter, data, describe_cost, dismiss, find_row, go_to_row, request_note, request_question,
-    request_rating, request_review, request_snooze, search_next,
+    request_rating, request_snooze, search_next,
 };
 
 /// Open prompt: the text input line and its purpose.
@@ -73,15 +74,13 @@ pub enum InputPromptKind {
         /// Reviewer that answers, and the most that it may cost; `None` until that is known.
         plan: Option<Box<PreparedQuestion>>,
     },
-    /// Asks for the commit to review.
+    /// Asks for the commit to review; the form of the review follows.
     Commit {
-        reviewer: ChosenReviewer,
-        force: bool,
+        draft: ReviewDraft,
     },
-    /// Asks for the range to review.
+    /// Asks for the range to review; the form of the review follows.
     Range {
-        reviewer: ChosenReviewer,
-        force: bool,
+        draft: ReviewDraft,
     },
     /// Asks how long automatic reviews pause.
     Snooze,
@@ -412,14 +411,10 @@ impl PromptView {
                 }
             }
             InputPromptKind::Patterns { .. } => {}
-            InputPromptKind::Commit { .. }
-            | InputPromptKind::Snooze
-            | InputPromptKind::Export
-            | InputPromptKind::Range { .. }
-                if text.is_empty() => {}
-            InputPromptKind::Commit { reviewer, force } => {
-                request_review(app, Some(Scope::Commit(text.clone())), reviewer.clone(), *force, commands);
-                app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
+            InputPromptKind::Snooze | InputPromptKind::Export if text.is_empty() => {}
+            InputPromptKind::Commit { draft } => {
+                let picked = (!text.is_empty()).then_some(text);
+                review_form::open_with_commit(app, std::mem::take(draft), picked, commands);
             }
             InputPromptKind::Snooze => {
                 let now = Time::from_millisecond(app.now).unwrap_or_default();
@@ -435,12 +430,12 @@ impl PromptView {
                     existing: ExportOverwrite::Keep,
                 })));
             }
-            InputPromptKind::Range { reviewer, force } => {
-                let Some(scope) = Scope::parse_range(&text) else {
-                    return self.refuse(format!("{text:?} is no range; write A..B or A...B"));
-                };
-                request_review(app, Some(scope), reviewer.clone(), *force, commands);
-                app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
+            InputPromptKind::Range { .. } if !text.is_empty() && Scope::parse_range(&text).is_none() => {
+                return self.refuse(format!("{text:?} is no range; write A..B or A...B"));
+            }
+            InputPromptKind::Range { draft } => {
+                let picked = (!text.is_empty()).then_some(text);
+                review_form::open_with_range(app, std::mem::take(draft), picked, commands);
             }
         }
         ViewFlow::Close
@@ -478,10 +473,14 @@ impl PromptView {
             | InputPromptKind::Rate { .. }
             | InputPromptKind::Note { .. }
             | InputPromptKind::Ask { .. }
-            | InputPromptKind::Commit { .. }
-            | InputPromptKind::Range { .. }
             | InputPromptKind::Snooze
             | InputPromptKind::Export => {}
+            InputPromptKind::Commit { draft } => {
+                review_form::open_with_commit(app, std::mem::take(draft), None, commands);
+            }
+            InputPromptKind::Range { draft } => {
+                review_form::open_with_range(app, std::mem::take(draft), None, commands);
+            }
         }
     }
 }
