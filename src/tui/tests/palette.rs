@@ -150,6 +150,18 @@ fn help_begins_with_the_present_place_and_is_searched_by_typing() {
 }
 
 #[test]
+fn a_long_text_of_the_help_is_found_and_shown_whole() {
+    for (columns, rows) in SIZES {
+        let mut app = showing(columns, rows, view());
+        press(&mut app, "? / o r Space t h e Space r u n s");
+        let shown = screen(&app);
+        assert!(shown.contains("sort and group the findings, the files"), "{columns}x{rows}:\n{shown}");
+        // In the line of the search, and below the beginning of the text.
+        assert_eq!(shown.matches("or the runs").count(), 2, "{columns}x{rows}:\n{shown}");
+    }
+}
+
+#[test]
 fn help_explains_the_glyphs_and_scrolls_to_its_end() {
     let mut app = showing(80, 24, view());
     press(&mut app, "?");

@@ -62,7 +62,7 @@ pub fn finding_to_ask(app: &App) -> Option<FindingId> {
 }
 
 /// Returns true if the reviewer that reported a finding last is a model of the settings.
-fn can_answer(app: &App, finding: &FindingId) -> bool {
+pub fn can_answer(app: &App, finding: &FindingId) -> bool {
     let view = &app.store.view;
     let run = app.finding_by_id(finding.as_str()).and_then(|row| view.run_index(row.last_run));
     run.map(|index| view.run(index)).is_some_and(|run| {

@@ -6,7 +6,7 @@
 mod announce;
 mod ask;
 pub(crate) use ask::{
-    describe_cost, dismiss_hint, finding_at_hand, finding_to_ask, plan_question_about, request_question,
+    can_answer, describe_cost, dismiss_hint, finding_at_hand, finding_to_ask, plan_question_about, request_question,
 };
 mod comments;
 mod compare;
