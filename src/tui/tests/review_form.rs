@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rstest::rstest;
 
 use super::looks::{SIZES, assert_looks};
+use super::mouse::{click, find};
 use super::support::*;
 use crate::domain::{RunId, Scope, Time};
 use crate::policy::{Decision, ReviewAction};
@@ -284,5 +285,39 @@ fn the_form_and_its_picker_fit_every_screen() {
         let picked = RequestPreview { scope: Scope::Commit("91d02f4".to_owned()), ..size };
         send(&mut app, reply(4, Ok(picked)));
         assert_looks("review_form_picked", &mut app);
+    }
+}
+
+#[test]
+fn a_click_selects_a_scope_or_changes_a_field_and_a_double_click_starts() {
+    for (columns, rows) in SIZES {
+        let mut app = form(columns, rows);
+        let (x, y) = find(&app, "what the next commit would hold");
+        let commands = click(&mut app, x, y);
+        assert_eq!(forecast_scopes(&commands), [Some(Scope::Staged)], "{columns}x{rows}");
+        let (x, y) = find(&app, "reviewer  sonnet");
+        assert_eq!(forecasts(&click(&mut app, x, y)), [(4, named("gpt"), false)], "{columns}x{rows}");
+        let (x, y) = find(&app, "force     no");
+        assert_eq!(forecasts(&click(&mut app, x, y)), [(5, named("gpt"), true)], "{columns}x{rows}");
+        let (x, y) = find(&app, "HEAD against its parent");
+        assert!(!click(&mut app, x, y).iter().any(is_review), "{columns}x{rows}: one click selects");
+        let commands = click(&mut app, x, y);
+        assert!(commands.iter().any(is_review) && app.views.is_empty(), "{columns}x{rows}: {commands:?}");
+    }
+}
+
+#[test]
+fn a_click_chooses_a_commit_and_a_double_click_picks_it() {
+    for (columns, rows) in SIZES {
+        let mut app = showing(columns, rows, view());
+        send(&mut app, facts());
+        press(&mut app, "r 6");
+        let (x, y) = find(&app, "Retry on 429");
+        click(&mut app, x, y);
+        let text = app.views.front_as::<PromptView>().map(|prompt| prompt.line.text().to_owned());
+        assert_eq!(text.as_deref(), Some("91d02f4"), "{columns}x{rows}");
+        let commands = click(&mut app, x, y);
+        assert_eq!(forecast_scopes(&commands), [Some(Scope::Commit("91d02f4".into()))], "{columns}x{rows}");
+        assert!(screen(&app).contains("6 picks another"), "{columns}x{rows}: {}", screen(&app));
     }
 }

@@ -1,11 +1,12 @@
 //! Text prompts: filter, search, reason, revision, time, path.
 
-use ratatui::layout::Rect;
+mod reasons;
+
+use ratatui::layout::{Position, Rect};
 
 use super::knowledge::{ExportOverwrite, KnowledgeOrder, KnowledgeView};
 use super::review_form::{self, ReviewDraft};
-use super::revision_list::{OfferedRevision, draw_revisions, find_revisions, is_search_text, range_since};
-use super::window::draw_window;
+use super::revision_list::{OfferedRevision, draw_revisions, find_revisions, is_search_text, range_since, revision_at};
 use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, open_for_action, with_labels};
 use crate::domain::{Disposition, FindingId, FindingNote, RatingWish, Scope, Time, text};
 use crate::runner::{PreparedQuestion, SnoozeWish, parse_snooze};
@@ -24,6 +25,7 @@ use crate::tui::update::{
     accept_filter, apply_filter, data, describe_cost, dismiss, find_row, go_to_row, request_note, request_question,
     request_rating, request_snooze, search_next,
 };
+use reasons::ReasonRow;
 
 /// Open prompt: the text input line and its purpose.
 #[derive(Debug, Clone)]
@@ -162,6 +164,24 @@ impl View for PromptView {
         ViewFlow::Open
     }
 
+    /// Chooses the reason or the revision under the pointer; a double click accepts it.
+    fn handle_click(
+        &mut self,
+        app: &mut App,
+        cell: Position,
+        is_double: bool,
+        commands: &mut Vec<AppCommand>,
+    ) -> ViewFlow {
+        let Some((choice, text)) = self.offer_at(app, cell) else { return ViewFlow::Open };
+        self.choice = choice;
+        self.line.set_text(&text);
+        self.error.clear();
+        match is_double && choice > 0 {
+            true => self.accept(app, commands),
+            false => ViewFlow::Open,
+        }
+    }
+
     fn handle_paste(&mut self, app: &mut App, text: &str, commands: &mut Vec<AppCommand>) {
         self.line.insert(text.trim_end_matches(['\r', '\n']));
         self.choice = 0;
@@ -175,7 +195,7 @@ impl View for PromptView {
 
     fn draw(&self, painter: &mut Painter<'_>, layout: &ScreenLayout) {
         match &self.kind {
-            InputPromptKind::Reason { lines, entry } => draw_reason_prompt(painter, self, lines.len(), *entry),
+            InputPromptKind::Reason { lines, entry } => reasons::draw(painter, self, lines.len(), *entry),
             InputPromptKind::Note { .. } => draw_input_line(painter, layout, "note", self, &["decides nothing"]),
             InputPromptKind::Ask { plan, .. } => {
                 let mut help = match plan {
@@ -332,6 +352,26 @@ impl PromptView {
         if let Some(candidate) = completion.candidates.first() {
             let ends = if candidate.ends_with(':') { "" } else { " " };
             self.line.replace(completion.start, &format!("{candidate}{ends}"));
+        }
+    }
+
+    /// Returns the offer under the pointer: its 1-based index and its text; index 0 and no text for a reason that the user
+    /// types.
+    fn offer_at(&mut self, app: &App, cell: Position) -> Option<(usize, String)> {
+        match &mut self.kind {
+            InputPromptKind::Reason { entry, .. } => match reasons::row_at(app, cell)? {
+                ReasonRow::Offered(index) => Some((index + 1, dismissal_reasons(app).into_iter().nth(index)?)),
+                ReasonRow::Other => {
+                    *entry = ReasonEntry::Typed;
+                    Some((0, String::new()))
+                }
+            },
+            InputPromptKind::Commit { .. } | InputPromptKind::Range { .. } if self.error.is_empty() => {
+                let offered = self.offered_revisions(app);
+                let index = revision_at(app, offered.len(), cell)?;
+                offered.into_iter().nth(index).map(|(text, _)| (index + 1, text))
+            }
+            _ => None,
         }
     }
 
@@ -604,33 +644,4 @@ pub fn draw_line_edit(painter: &mut Painter<'_>, field: Rect, line: &LineEdit) {
     painter.draw_text(cursor, field.y, field.right().saturating_sub(cursor), after, Role::Prompt);
     let style = painter.style(Role::Prompt).add_modifier(ratatui::style::Modifier::REVERSED);
     painter.restyle(Rect::new(cursor.min(field.right().saturating_sub(1)), field.y, 1, 1), style);
-}
-
-fn draw_reason_prompt(painter: &mut Painter<'_>, prompt: &PromptView, count: usize, entry: ReasonEntry) {
-    let reasons = dismissal_reasons(painter.app);
-    let first_digit = reasons.len() - Disposition::REASONS.len();
-    let title = format!("Why dismiss {}?", text::format_count(count, "finding"));
-    let inside = draw_window(painter, 66, reasons.len() as u16 + 6, false, &title);
-    draw_line_edit(painter, Rect::new(inside.x, inside.y + 1, inside.width, 1), &prompt.line);
-    painter.draw_text(inside.x, inside.y + 2, inside.width, &prompt.error, Role::Bad);
-    let digit_role = if entry == ReasonEntry::ByDigit { Role::Key } else { Role::Faint };
-    let other = format!("other{}", painter.app.display.glyphs.ellipsis);
-    let mut rows: Vec<(Option<usize>, &str)> = Vec::with_capacity(reasons.len() + 1);
-    for (index, reason) in reasons.iter().enumerate() {
-        if index == first_digit + DIGIT_REASONS {
-            rows.push((None, &other));
-        }
-        rows.push((Some(index), reason));
-    }
-    let mut digit = 0;
-    for (y, (index, reason)) in (inside.y + 3..inside.bottom()).zip(rows) {
-        let chosen = index.is_some_and(|index| index + 1 == prompt.choice);
-        let sign = if chosen { painter.app.display.glyphs.bar } else { " " };
-        painter.draw_text(inside.x, y, 1, sign, Role::Accent);
-        if index.is_none_or(|index| (first_digit..first_digit + DIGIT_REASONS).contains(&index)) {
-            digit += 1;
-            painter.draw_text(inside.x + 2, y, 1, &digit.to_string(), digit_role);
-        }
-        painter.draw_text(inside.x + 4, y, inside.width - 4, reason, if chosen { Role::Normal } else { Role::Muted });
-    }
 }

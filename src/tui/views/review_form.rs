@@ -4,37 +4,32 @@
 //! which hands it back to the form: nothing starts before the form has shown its forecast, too.
 
 mod forecast;
+mod worker;
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use unicode_width::UnicodeWidthStr;
 
 use super::prompt::{AskedPrompt, InputPromptKind, PromptView};
-use super::window::draw_window;
+use super::window::{draw_window, place_window};
 use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, with_labels};
-use crate::domain::{Scope, Source, Time, text};
-use crate::runner::{
-    BUILTIN_REVIEWER, OfferedReviewer, RequestPreview, ReviewDemand, ReviewRequest, ReviewerTerms, Services,
-};
+use crate::domain::{Scope, Time, text};
+use crate::runner::{BUILTIN_REVIEWER, OfferedReviewer, RequestPreview, ReviewerTerms};
 use crate::tui::app::App;
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
-use crate::tui::effects::spawn_worker;
-use crate::tui::event_source::MessageSender;
 use crate::tui::input::KeyCode;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
-use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer};
+use crate::tui::message::{AppCommand, ChosenReviewer};
 use crate::tui::request_counter::RequestCounter;
 use crate::tui::theme::Role;
 use crate::tui::update::request_review;
 use forecast::describe_preview;
+pub(crate) use worker::start_worker;
 
-/// Number of commits that the picker of commits searches, newest first.
-const MAX_PICKED_COMMITS: usize = 2_000;
 /// Columns of the names of the fields.
 const NAME_COLUMNS: u16 = 10;
 /// Width of the form where the screen has room for it.
@@ -363,6 +358,14 @@ impl ReviewFormView {
         }
     }
 
+    /// Returns the width and the height of the window.
+    fn window_size(&self, title: &str) -> (u16, u16) {
+        let label = self.items.iter().map(|item| item.label.width()).max().unwrap_or(0);
+        let hint = self.items.iter().map(|item| item.hint.width()).max().unwrap_or(0);
+        let width = ((label + hint + 12).max(title.width() + 6) as u16).max(MIN_WIDTH);
+        (width, self.items.len() as u16 + 4 + MAX_FORECAST_LINES as u16 + 2)
+    }
+
     fn draw_scopes(&self, painter: &mut Painter<'_>, inside: Rect) {
         let label = self.items.iter().map(|item| item.label.width()).max().unwrap_or(0) as u16;
         let bar = painter.style(Role::Selected);
@@ -467,6 +470,42 @@ impl View for ReviewFormView {
         ViewFlow::Open
     }
 
+    /// Selects the scope under the pointer, and a double click requests its review; a click on a field changes it.
+    fn handle_click(
+        &mut self,
+        app: &mut App,
+        cell: Position,
+        is_double: bool,
+        commands: &mut Vec<AppCommand>,
+    ) -> ViewFlow {
+        let (width, height) = self.window_size(&self.title(app));
+        let (_, inside) = place_window(app, width, height, false);
+        if !inside.contains(cell) {
+            return ViewFlow::Open;
+        }
+        let row = usize::from(cell.y - inside.y);
+        if row < self.items.len() {
+            let is_new = self.selected != row;
+            self.selected = row;
+            if is_double {
+                self.accept(app, commands);
+                return ViewFlow::Close;
+            }
+            if is_new {
+                self.request_forecast(commands);
+            }
+            return ViewFlow::Open;
+        }
+        // A blank row stands above the fields.
+        match row - self.items.len() {
+            1 => self.switch_reviewer(app, true),
+            2 => self.force = !self.force,
+            _ => return ViewFlow::Open,
+        }
+        self.request_forecast(commands);
+        ViewFlow::Open
+    }
+
     fn update(&mut self, _app: &mut App, change: &ViewChange<'_>, commands: &mut Vec<AppCommand>) {
         match change {
             ViewChange::Reply(ViewReply::ReviewForm(ReviewFormReply::Preview { serial, result }))
@@ -487,11 +526,9 @@ impl View for ReviewFormView {
     fn draw(&self, painter: &mut Painter<'_>, _layout: &ScreenLayout) {
         let app = painter.app;
         let title = self.title(app);
-        let label = self.items.iter().map(|item| item.label.width()).max().unwrap_or(0);
-        let hint = self.items.iter().map(|item| item.hint.width()).max().unwrap_or(0);
-        let width = ((label + hint + 12).max(title.width() + 6) as u16).max(MIN_WIDTH);
+        let (width, height) = self.window_size(&title);
         let rows = self.items.len() as u16;
-        let inside = draw_window(painter, width, rows + 4 + MAX_FORECAST_LINES as u16 + 2, false, &title);
+        let inside = draw_window(painter, width, height, false, &title);
         self.draw_scopes(painter, Rect { height: inside.height.min(rows), ..inside });
         let mut row = Rect { y: inside.y + rows + 1, height: 1, ..inside };
         for (name, value, action) in [
@@ -516,58 +553,4 @@ impl View for ReviewFormView {
     fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {
         with_labels([Action::Accept, Action::Down, Action::Up, Action::NextReviewer, Action::Force, Action::Abort])
     }
-}
-
-/// Starts the thread of the form. It answers only the newest of the forecasts that wait.
-pub fn start_worker(services: &Services, messages: &MessageSender) -> Sender<ReviewFormRequest> {
-    let (requests, orders) = channel();
-    if let Some(services) = services.open_again() {
-        let send = messages.clone();
-        spawn_worker("form", messages.clone(), move || serve_requests(&services, &orders, &send));
-    }
-    requests
-}
-
-fn serve_requests(services: &Services, orders: &Receiver<ReviewFormRequest>, messages: &MessageSender) {
-    while let Ok(first) = orders.recv() {
-        let mut newest = None;
-        for request in std::iter::once(first).chain(orders.try_iter()) {
-            let ReviewFormRequest::Facts = request else {
-                newest = Some(request);
-                continue;
-            };
-            let facts = read_facts(services).map(Arc::new);
-            if messages.send(AppMessage::View(ViewReply::ReviewForm(ReviewFormReply::Facts(facts)))).is_err() {
-                return;
-            }
-        }
-        let Some(ReviewFormRequest::Preview { serial, scope, reviewer, force }) = newest else { continue };
-        let request = ReviewRequest {
-            scope,
-            reviewer: reviewer.into_name(),
-            prompt_set: None,
-            source: Source::Cockpit,
-            started_in_session: 0,
-            demand: ReviewDemand::anew_if(force),
-        };
-        let result = services.launcher().preview_request(&request).map_err(|error| error.to_string());
-        let reply = ReviewFormReply::Preview { serial, result: Box::new(result) };
-        if messages.send(AppMessage::View(ViewReply::ReviewForm(reply))).is_err() {
-            return;
-        }
-    }
-}
-
-fn read_facts(services: &Services) -> Result<ReviewFormFacts, String> {
-    let reviewers = services.launcher().list_offered_reviewers().map_err(|error| error.to_string())?;
-    // A repository without commits has none to pick.
-    let commits = services.repo.recent_commits(MAX_PICKED_COMMITS).unwrap_or_default();
-    let commits = commits.into_iter().map(|commit| OfferedCommit {
-        id: commit.short_id,
-        subject: text::sanitize_line(&commit.subject).into_owned(),
-        time: commit.time,
-    });
-    let branches = services.repo.branch_names().unwrap_or_default();
-    let tags = services.repo.tag_names().unwrap_or_default();
-    Ok(ReviewFormFacts { reviewers, commits: commits.collect(), branches, tags })
 }
