@@ -5,14 +5,15 @@ use proptest::prelude::*;
 use super::looks::{SIZES, assert_looks};
 use super::support::{finding_id, many, press, run_id, screen, send, showing, type_text, view};
 use crate::config::{
-    CommandPart, CommandPlace, CommandWord, CustomCommand, KeyPreset, SettingLocation, embedded_keymaps,
+    CommandPart, CommandPlace, CommandWord, CustomCommand, KeyPreset, NotifyMode, SettingLocation, embedded_keymaps,
 };
-use crate::tui::app::{App, Pane};
+use crate::tui::app::{App, MotionMode, Pane};
 use crate::tui::glyphs;
 use crate::tui::input::{KeyCode, KeyEvent, TerminalInput};
 use crate::tui::keymap::{Action, Keymap};
 use crate::tui::message::{AppCommand, AppMessage};
 use crate::tui::theme::{Background, ColorDepth, Role, ThemeChoice, ThemeName};
+use crate::tui::views::menu::MenuView;
 use crate::tui::views::palette::PaletteView;
 use crate::tui::views::palette::matching::find_matches;
 use crate::tui::views::prompt::PromptView;
@@ -83,6 +84,33 @@ fn enter_runs_a_command_or_goes_there() {
     type_and_answer(&mut app, "ascii");
     press(&mut app, "Enter");
     assert_eq!(app.display.glyphs, glyphs::ASCII);
+}
+
+#[test]
+fn settings_are_found_changed_and_opened_in_the_editor() {
+    let mut app = showing(100, 30, view());
+    let choose = |app: &mut App, text: &str| {
+        press(app, ":");
+        type_and_answer(app, text);
+        let shown = screen(app);
+        (shown, press(app, "Enter"))
+    };
+    let (shown, _) = choose(&mut app, "finding_rows");
+    assert!(shown.contains("setting finding_rows: two lines for each finding, until you quit"), "{shown}");
+    assert!(shown.contains("now 1"), "{shown}");
+    assert_eq!(app.finding_list.row_height, 2);
+    choose(&mut app, "motion: clocks");
+    assert_eq!(app.display.motion, MotionMode::Reduced);
+    choose(&mut app, "notify: ring the bell");
+    assert_eq!(app.preferences.notify, NotifyMode::Bell);
+    choose(&mut app, "finding_order");
+    assert!(app.views.front_as::<MenuView>().is_some(), "{}", screen(&app));
+    press(&mut app, "Esc");
+    let (shown, commands) = choose(&mut app, "on_open");
+    assert!(shown.contains("now review"), "{shown}");
+    assert!(matches!(commands[..], [AppCommand::EditSettings { setting: Some("on_open") }]), "{commands:?}");
+    let (_, commands) = choose(&mut app, "open config.toml");
+    assert!(matches!(commands[..], [AppCommand::EditSettings { setting: None }]), "{commands:?}");
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub(crate) use keys::{focus_pane, go_to_row, open_diff, pausable_run, request_re
 mod marks;
 pub(crate) use marks::commit_mark_range;
 mod menus;
+pub(crate) use menus::{build_file_order_menu, build_order_menu, build_run_order_menu};
 mod mouse;
 mod runs;
 pub(crate) use runs::{arrange_runs, request_subjects};
@@ -451,7 +452,7 @@ fn clamp_scroll(app: &mut App) {
 }
 
 /// Scrolls the lists to their selected rows after a change of the screen size.
-fn scroll_to_selection(app: &mut App) {
+pub(crate) fn scroll_to_selection(app: &mut App) {
     let (runs, findings, files) =
         (app.pane_height(Pane::Runs), app.pane_height(Pane::Findings), app.pane_height(Pane::Files));
     app.run_list.select(app.run_list.cursor.selected, runs);
