@@ -108,9 +108,12 @@ fn settings_are_found_changed_and_opened_in_the_editor() {
     press(&mut app, "Esc");
     let (shown, commands) = choose(&mut app, "on_open");
     assert!(shown.contains("now review"), "{shown}");
-    assert!(matches!(commands[..], [AppCommand::EditSettings { setting: Some("on_open") }]), "{commands:?}");
+    let edits = |commands: &[AppCommand], wanted: Option<&str>| {
+        commands.iter().any(|command| matches!(command, AppCommand::EditSettings { setting } if *setting == wanted))
+    };
+    assert!(edits(&commands, Some("on_open")), "{commands:?}");
     let (_, commands) = choose(&mut app, "open config.toml");
-    assert!(matches!(commands[..], [AppCommand::EditSettings { setting: None }]), "{commands:?}");
+    assert!(edits(&commands, None), "{commands:?}");
 }
 
 #[test]
