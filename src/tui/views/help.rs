@@ -288,8 +288,8 @@ fn build_lines(app: &App, here: &[Action]) -> Vec<HelpLine> {
     local.extend(own(context));
     let local = unique(local.into_iter().filter(|action| keymap.key_of(context, *action).is_some()));
     push_section(app, &mut lines, &format!("Here: {}", context.title()), context, &local);
-    for group in unique(Action::TABLE.iter().map(|row| row.1)) {
-        let actions = Action::TABLE.iter().filter(|row| row.1 == group).map(|row| row.0);
+    for group in unique(Action::rows().map(|row| row.1)) {
+        let actions = Action::rows().filter(|row| row.1 == group).map(|row| row.0);
         let actions: Vec<Action> =
             actions.filter(|action| !local.contains(action) && is_for_everywhere(keymap, context, *action)).collect();
         push_section(app, &mut lines, group, context, &actions);

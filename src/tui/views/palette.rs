@@ -338,16 +338,16 @@ fn collect_entries(app: &App) -> Arc<[PaletteEntry]> {
         here.or_else(elsewhere).map_or_else(String::new, ToString::to_string)
     };
     let here: Vec<Action> = draw::footer_actions(app, context).into_iter().map(|(action, _)| action).collect();
-    let mut actions: Vec<&ActionRow> = Action::TABLE.iter().filter(|row| is_offered(row, context)).collect();
+    let mut actions: Vec<ActionRow> = Action::rows().filter(|row| is_offered(row, context)).collect();
     // What the footer offers comes first, in its order; what only moves is faster with its key.
     actions.sort_by_key(|(action, group, ..)| {
         (here.iter().position(|known| known == action).unwrap_or(here.len()), GROUPS.iter().position(|g| g == group))
     });
     let actions = actions.into_iter().map(|(action, group, name, short, long)| PaletteEntry {
-        target: PaletteTarget::Action(*action),
-        text: (*long).to_owned(),
+        target: PaletteTarget::Action(action),
+        text: long.to_owned(),
         words: format!("{} {short} {group}", name.replace('_', " ")),
-        hint: key_of(*action),
+        hint: key_of(action),
     });
     let setting =
         |target, text: String, words: &str| PaletteEntry { target, text, words: words.to_owned(), hint: String::new() };

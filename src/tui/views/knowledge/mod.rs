@@ -18,7 +18,7 @@ use std::sync::Arc;
 use ratatui::layout::{Position, Rect};
 
 use super::confirm::{ConfirmAction, confirm_if_idle};
-use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, prompt};
+use super::{KeyPress, View, ViewChange, ViewEntry, ViewFlow, ViewReply, ViewRequest, prompt};
 use crate::domain::{Kind, MuteAction, PatternId, Time, text};
 use crate::knowledge::pattern::{Pattern, PatternStance};
 use crate::knowledge::rank::PatternAssessment;
@@ -30,6 +30,10 @@ use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::{ScreenLayout, SplitColumns, split_columns};
 use crate::tui::message::AppCommand;
 use crate::tui::{filter, pages};
+
+/// Row in the table of views.
+pub static ENTRY: ViewEntry =
+    ViewEntry { action: "knowledge", group: "Panes", label: "knowledge", help: "learned patterns", key: "K", open };
 
 /// Pattern and its rank at the time it was read.
 #[derive(Debug, Clone)]

@@ -34,7 +34,7 @@ use pointer::LivePlace;
 use trace::{FileMoment, LineReading, ReportTime, TraceMoment};
 
 use super::confirm::{ConfirmAction, ConfirmView};
-use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, scroll_distance};
+use super::{KeyPress, View, ViewChange, ViewEntry, ViewFlow, ViewReply, ViewRequest, scroll_distance};
 use crate::domain::{LineRange, RunRecord};
 use crate::runner::BUILTIN_REVIEWER;
 use crate::store::{HeartbeatState, RunRow};
@@ -47,6 +47,10 @@ use crate::tui::layout::ScreenLayout;
 use crate::tui::message::{AppCommand, DetailSubject};
 use crate::tui::turns::Turn;
 use crate::tui::update::parse_run_id;
+
+/// Row in the table of views.
+pub static ENTRY: ViewEntry =
+    ViewEntry { action: "live", group: "Panes", label: "live", help: "live view: a run turn by turn", key: "V", open };
 
 /// Run as its journal tells it.
 #[derive(Debug)]
@@ -141,7 +145,8 @@ impl View for LiveView {
         app.notice = None;
         let page = isize::try_from(draw::body_height(app, self)).unwrap_or(isize::MAX).saturating_sub(1).max(1);
         match action {
-            A::Abort | A::Back | A::Live => return ViewFlow::Close,
+            A::Abort | A::Back => return ViewFlow::Close,
+            action if ENTRY.is_opened_by(action) => return ViewFlow::Close,
             A::PreviousTurn | A::Left => self.step(app, false),
             A::NextTurn | A::Right => self.step(app, true),
             A::FirstTurn => self.choose(app, self.turns().first().map(|turn| turn.number)),
