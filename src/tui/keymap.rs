@@ -125,7 +125,8 @@ macro_rules! actions {
         }
 
         impl Action {
-            /// Every action but those that open views, in the order of the help: action, group, name in the keymap, footer label, help text.
+            /// Every action but those that open views, in the order of the help: action, group, name in the keymap, footer
+            /// label, help text.
             pub const TABLE: &'static [ActionRow] =
                 &[$($((Self::$variant, $group, $name, $short, $long)),+),+];
         }
