@@ -186,7 +186,7 @@ fn new_view(bencher: Bencher) {
 
 /// Diff of a file with this many lines, one of ten changed, or of this many files with 40 lines.
 fn large_diff(lines: u32, files: u32) -> (Arc<DiffPage>, Vec<Arc<DiffTexts>>) {
-    let mut page = DiffPage { to: "2222222222".into(), ..DiffPage::default() };
+    let mut page = DiffPage { from: "1111111111".into(), to: "2222222222".into(), ..DiffPage::default() };
     let mut texts = Vec::new();
     for file in 0..files {
         let line = |n: u32, word: &str| format!("    let value_{n} = compute_{word}({n}, \"text of {file}\");\n");

@@ -29,7 +29,7 @@
 //! | room | for |
 //! |---|---|
 //! | [`cli`] | arguments, one file per command, errors as messages and exit codes; the composition root |
-//! | [`tui`] | the cockpit: state, messages, update, keymap, views, theme |
+//! | [`tui`] | the cockpit: state, messages, update, keymap, theme, and views: a full-screen view is one file and one line of `tui::views::VIEWS` |
 //! | `mcp` | server for coding assistants over the Model Context Protocol: the reads and requests of the command line as tools and resources |
 //! | `lsp` | server for editors over the Language Server Protocol: findings as diagnostics, fixes and decisions as code actions |
 //! | [`publish`] | findings as comments of pull requests (GitHub) and merge requests (GitLab): plan, texts, hosts |

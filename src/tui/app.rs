@@ -8,6 +8,7 @@ mod file_tree;
 mod lists;
 mod notice;
 mod pointer;
+mod preferences;
 mod run_list;
 mod sequence;
 mod session;
@@ -22,6 +23,7 @@ pub use file_tree::FileFolder;
 pub use lists::{Cursor, FilterStep, FindingList, FindingListLine};
 pub use notice::{Notice, NoticeLevel};
 pub use pointer::{HeldEdge, PointerState};
+pub use preferences::Preferences;
 pub use run_list::{FoldReason, FoldedRuns, RunChange, RunEntry, RunList, RunListLine, RunSubject};
 pub use sequence::{PendingKeys, SequenceHint};
 pub use session::{RunBudget, SessionInfo, TurnLimits};
@@ -285,6 +287,8 @@ pub struct App {
     pub offered: Vec<UnreviewedChange>,
     /// Looks at the code of runs.
     pub code_looks: CodeLooks,
+    /// Settings that the palette shows and no other state has.
+    pub preferences: Preferences,
     /// Reviewers, commits and branches, as the review form found them last.
     pub review_facts: Arc<ReviewFormFacts>,
 }
@@ -394,6 +398,7 @@ impl App {
             opening: OpeningLook::Unknown,
             offered: Vec::new(),
             code_looks: CodeLooks::default(),
+            preferences: Preferences::default(),
             review_facts: Arc::default(),
         }
     }

@@ -43,6 +43,15 @@ pub fn open_editor(setting: &str, root: &Path, file: &Path, line: u32) -> Result
     if !file.exists() {
         return Err(format!("{} is not in the working tree any more", file.display()));
     }
+    run_editor(setting, root, file, line)
+}
+
+/// Runs the editor with a file that need not exist, and waits until it exits.
+///
+/// # Errors
+///
+/// Returns an error if the editor cannot be started, or exits with a failure.
+pub fn run_editor(setting: &str, root: &Path, file: &Path, line: u32) -> Result<(), String> {
     let words = build_arguments(setting, file, line);
     let Some((program, arguments)) = words.split_first() else { return Ok(()) };
     match Command::new(program).args(arguments).current_dir(root).status() {
@@ -50,6 +59,12 @@ pub fn open_editor(setting: &str, root: &Path, file: &Path, line: u32) -> Result
         Ok(status) => Err(format!("{program} ended with {status}")),
         Err(error) => Err(format!("cannot start {program}: {error}; set VISUAL or EDITOR")),
     }
+}
+
+/// Returns the line (1-based) of a setting in the text of a settings file; the first line if it is not there.
+pub fn find_setting_line(text: &str, setting: &str) -> u32 {
+    let is_setting = |line: &str| line.split_once('=').is_some_and(|(key, _)| key.trim() == setting);
+    text.lines().position(is_setting).and_then(|at| u32::try_from(at + 1).ok()).unwrap_or(1)
 }
 
 /// Splits words like a shell, with quotes and backslashes but no expansion.
@@ -78,6 +93,14 @@ fn split_command(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_setting_is_found_by_its_name() {
+        let text = "theme = \"dark\"\n# notify = \"bell\"\n notify=\"none\"\n\n[budget]\nrun_cost = 1\n";
+        for (setting, expected) in [("theme", 1), ("notify", 3), ("run_cost", 6), ("on_open", 1)] {
+            assert_eq!(find_setting_line(text, setting), expected, "{setting}");
+        }
+    }
 
     #[test]
     fn each_editor_is_told_the_line_in_its_own_way() {

@@ -224,6 +224,7 @@ impl Effects {
             AppCommand::CopyToTerminal(_)
             | AppCommand::Notify(_)
             | AppCommand::Edit { .. }
+            | AppCommand::EditSettings { .. }
             | AppCommand::Suspend
             | AppCommand::SetMouse(_)
             | AppCommand::Redraw

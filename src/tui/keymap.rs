@@ -1,7 +1,8 @@
 //! Defines key bindings as data: context, key, action. Help and footer are generated from the map that also
 //! resolves keys.
 //!
-//! To add an action: its row in the table below, its key in `assets/keymap.toml`, and the code that runs it.
+//! To add an action: its row in the table below, its key in `assets/keymap.toml`, and the code that runs it. The action
+//! that opens a full-screen view has its row, key included, in the file of the view; see `views::VIEWS`.
 
 mod bindings;
 mod files;
@@ -15,6 +16,7 @@ pub use bindings::{BindingOrigin, KeyBinding, KeyMatch, Keymap};
 pub use files::{KeymapFault, KeymapFaultLevel};
 pub use sequence::{KeySequence, MAX_SEQUENCE_KEYS};
 
+use super::views::VIEWS;
 use crate::config::did_you_mean;
 
 /// Common keymap with documentation; the presets lie over it.
@@ -116,19 +118,22 @@ macro_rules! actions {
                 #[doc = concat!("Action `", $name, "` of the keymap; help text: \"", $long, "\".")]
                 $variant
             ),+),+,
+            /// Opens a view, by its index in the table of views.
+            View(usize),
             /// Command of the user, by its index in [`Keymap::commands`].
             Custom(usize),
         }
 
         impl Action {
-            /// Every action in the order of the help: action, group, name in the keymap, footer label, help text.
+            /// Every action but those that open views, in the order of the help: action, group, name in the keymap, footer
+            /// label, help text.
             pub const TABLE: &'static [ActionRow] =
                 &[$($((Self::$variant, $group, $name, $short, $long)),+),+];
         }
     };
 }
 
-/// Row of [`Action::TABLE`].
+/// Row of [`Action::rows`].
 pub type ActionRow = (Action, &'static str, &'static str, &'static str, &'static str);
 
 actions! {
@@ -168,9 +173,6 @@ actions! {
         Reveal "reveal" "secrets" "show or mask the secrets of the page",
         Ledger "ledger" "ledger" "ledger for the assistant",
         LeftOut "left_out" "left out" "context: sent and left out",
-        Stats "stats" "stats" "cost, outcomes, precision",
-        Knowledge "knowledge" "knowledge" "learned patterns",
-        Live "live" "live" "live view: a run turn by turn",
         Unfold "unfold" "unfold" "fold or unfold runs, a language",
         Zoom "zoom" "zoom" "zoom the pane, or unzoom",
         SideBySide "side_by_side" "sides" "diff: unified or side by side",
@@ -264,6 +266,13 @@ actions! {
 }
 
 impl Action {
+    /// Returns the rows of all actions: those of the table, then those that open views.
+    pub fn rows() -> impl Iterator<Item = ActionRow> {
+        let views = VIEWS.iter().enumerate();
+        let views = views.map(|(index, view)| (Self::View(index), view.group, view.action, view.label, view.help));
+        Self::TABLE.iter().copied().chain(views)
+    }
+
     /// Returns the label of the action in the footer; [`Keymap::label`] knows the names of the user's commands.
     pub fn footer_label(self) -> &'static str {
         self.row().map_or("", |row| row.3)
@@ -284,8 +293,8 @@ impl Action {
         self.row().map_or("", |row| row.4)
     }
 
-    fn row(self) -> Option<&'static ActionRow> {
-        Self::TABLE.iter().find(|row| row.0 == self)
+    fn row(self) -> Option<ActionRow> {
+        Self::rows().find(|row| row.0 == self)
     }
 }
 
@@ -293,8 +302,8 @@ impl FromStr for Action {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        Self::TABLE.iter().find(|row| row.2 == name).map(|row| row.0).ok_or_else(|| {
-            let meant = did_you_mean(name, Self::TABLE.iter().map(|row| row.2));
+        Self::rows().find(|row| row.2 == name).map(|row| row.0).ok_or_else(|| {
+            let meant = did_you_mean(name, Self::rows().map(|row| row.2));
             format!("{name:?} is no action{meant}")
         })
     }

@@ -408,6 +408,11 @@ pub enum AppCommand {
         /// Line at which the editor opens, 1-based.
         line: u32,
     },
+    /// Opens the user's settings file in the editor.
+    EditSettings {
+        /// Setting at which the editor opens.
+        setting: Option<&'static str>,
+    },
     /// Tells the user outside the screen, if the settings say so.
     Notify(String),
     /// Runs a command of the user.

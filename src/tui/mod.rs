@@ -70,7 +70,7 @@ pub(crate) use page_loader::LedgerSource;
 pub use screen::Screen;
 pub use update::update;
 
-use app::{App, AppOptions, MotionMode, RunBudget, SessionInfo, TurnLimits};
+use app::{App, AppOptions, MotionMode, Preferences, RunBudget, SessionInfo, TurnLimits};
 use clipboard::encode_with_redraw;
 use custom_commands::{CommandCall, ask_for_enter, run_in_terminal};
 use diff::DiffOptions;
@@ -84,8 +84,8 @@ use terminal::{Terminal, TerminalQuery};
 use theme::{Background, ColorDepth, Theme, ThemeChoice, ThemeName};
 
 use crate::config::{
-    self, ClockAndIds, ColorChoice, CommandPlace, CustomCommand, KeymapFile, NotifyMode, OpeningMode, Paths,
-    ReviewerKind, ReviewerSettings, Settings,
+    self, ClockAndIds, ColorChoice, CommandPlace, CustomCommand, KeymapFile, OpeningMode, Paths, ReviewerKind,
+    ReviewerSettings, Settings,
 };
 use crate::git::Repo;
 use crate::runner::{FreshnessFacts, Services, SnoozedFindings, max_turns};
@@ -146,6 +146,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     });
     let mut app = App::new(load_options(&services, look.map_err(TuiError::Keymap)?, (columns, rows)));
     app.now = services.ambient.now().as_millisecond();
+    app.preferences = Preferences::from_settings(&services.settings);
     app.finding_list.row_height = services.settings.finding_rows;
     app.finding_list.arrangement =
         FindingArrangement { sort: services.settings.finding_order, grouping: services.settings.finding_groups };
@@ -189,14 +190,15 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     let (events, mailbox) = EventSource::new()?;
     listen_to_signals(events.interrupts(), mailbox.clone())?;
     let root = services.repo.root();
-    let (store, notify) = (services.store.clone(), services.settings.notify);
+    let (store, config_file) = (services.store.clone(), services.paths.config_file());
     let repo = Repo::discover(&root).ok();
     let loader = page_loader::PageLoader::new(services.store.clone(), repo, Box::new(services.filter()), ledger);
     // A separate runner, so that a cancel request does not wait until a snapshot is taken.
     let control = services.open_again();
     let effects =
         effects::Effects::start(loader, services, control, (ClockAndIds::system(), app.display.zone.clone()), mailbox);
-    let mut cockpit = EventLoop { app, screen, terminal, events, effects, root, clock: ClockAndIds::system(), notify };
+    let mut cockpit =
+        EventLoop { app, screen, terminal, events, effects, root, clock: ClockAndIds::system(), config_file };
     let end = cockpit.run_until_end();
     let left = match end {
         Ok(Some(ExitCause::HungUp)) => cockpit.terminal.release(),
@@ -497,7 +499,8 @@ struct EventLoop {
     effects: effects::Effects,
     root: std::path::PathBuf,
     clock: ClockAndIds,
-    notify: NotifyMode,
+    /// Settings file of the user.
+    config_file: std::path::PathBuf,
 }
 
 /// Continues, or breaks with the exit cause.
@@ -567,7 +570,8 @@ impl EventLoop {
                 AppCommand::Quit(end) => return Ok(LoopFlow::Break(end)),
                 AppCommand::Redraw => self.screen.invalidate(),
                 AppCommand::Notify(text) => {
-                    let bytes = encode_notification(self.notify, &text, |name| std::env::var(name).ok());
+                    let bytes =
+                        encode_notification(self.app.preferences.notify, &text, |name| std::env::var(name).ok());
                     if !bytes.is_empty() {
                         self.terminal.write(bytes.as_bytes())?;
                     }
@@ -579,6 +583,10 @@ impl EventLoop {
                 }
                 AppCommand::Edit { path, line } => {
                     let edited = self.open_editor(&path, line)?;
+                    return self.handle_message(AppMessage::Edited(edited));
+                }
+                AppCommand::EditSettings { setting } => {
+                    let edited = self.edit_settings(setting)?;
                     return self.handle_message(AppMessage::Edited(edited));
                 }
                 AppCommand::RunProgram(call) if call.place == CommandPlace::Terminal => {
@@ -611,11 +619,32 @@ impl EventLoop {
     }
 
     fn open_editor(&mut self, path: &str, line: u32) -> io::Result<Result<(), String>> {
+        let file = self.root.join(path);
+        self.give_terminal_to_editor(|setting, root| editor::open_editor(setting, root, &file, line))
+    }
+
+    /// Opens the user's settings file at a setting. The editor creates the file if there is none.
+    fn edit_settings(&mut self, setting: Option<&str>) -> io::Result<Result<(), String>> {
+        let file = self.config_file.clone();
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let line = setting.map_or(1, |setting| editor::find_setting_line(&text, setting));
+        if let Some(folder) = file.parent()
+            && let Err(error) = std::fs::create_dir_all(folder)
+        {
+            return Ok(Err(format!("cannot create {}: {error}", folder.display())));
+        }
+        self.give_terminal_to_editor(|setting, root| editor::run_editor(setting, root, &file, line))
+    }
+
+    /// Releases the terminal, has the editor of the environment run, and takes the terminal back.
+    fn give_terminal_to_editor(
+        &mut self,
+        edit: impl FnOnce(&str, &std::path::Path) -> Result<(), String>,
+    ) -> io::Result<Result<(), String>> {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
         let setting = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_default();
-        let file = self.root.join(path);
         self.release_terminal()?;
-        let edited = editor::open_editor(&setting, &self.root, &file, line);
+        let edited = edit(&setting, &self.root);
         self.events.forget_interrupts();
         self.terminal.reacquire()?;
         self.sync_size();

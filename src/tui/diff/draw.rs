@@ -19,6 +19,9 @@ use super::model::{DiffFile, DiffFinding, DiffPageSide};
 use super::pane::{DiffPane, FINDING_INDENT, PlacedRow};
 use crate::domain::{Priority, text};
 
+/// Columns between the facts of a header. Added and removed lines, which belong together, have one column between them.
+const FACT_GAP: u16 = 2;
+
 /// Part of a diff that is drawn, and its looks.
 pub(super) struct DiffLook<'a> {
     diff: &'a DiffPane,
@@ -120,17 +123,18 @@ pub(super) fn draw_header(painter: &mut Painter<'_>, area: Rect, look: &DiffLook
         painter.set_overlay_style(Some(style));
     }
     let mut right = area.right();
-    let mut put = |painter: &mut Painter<'_>, text: &str, role: Role| {
+    // Draws a fact from the right, with a gap at its left.
+    let mut put = |painter: &mut Painter<'_>, text: &str, role: Role, gap: u16| {
         let width = text.width() as u16;
-        if right > area.x + width + 12 {
-            right -= width + 1;
+        if right > area.x + width + gap + 11 {
+            right -= width + gap;
             // Without the tint of changed lines: the numbers are no code.
             let style = Style { bg: None, ..painter.style(role) };
-            painter.draw_styled_text(right + 1, area.y, width, text, style);
+            painter.draw_styled_text(right + gap, area.y, width, text, style);
         }
     };
     if pane.is_viewed {
-        put(painter, &format!("{} viewed", glyphs.done), Role::Good);
+        put(painter, &format!("{} viewed", glyphs.done), Role::Good, FACT_GAP);
     }
     for priority in Priority::ALL.into_iter().rev() {
         let is_counted = |finding: &&DiffFinding| {
@@ -140,21 +144,21 @@ pub(super) fn draw_header(painter: &mut Painter<'_>, area: Rect, look: &DiffLook
         };
         let count = known.findings.iter().filter(is_counted).count();
         if count > 0 {
-            put(painter, &format!("{count} {}", priority_label(priority)), Role::from_priority(priority));
+            put(painter, &format!("{count} {}", priority_label(priority)), Role::from_priority(priority), FACT_GAP);
         }
     }
     let (added, removed) = DiffFile::count_lines(pane.blocks(known));
     if removed > 0 {
-        put(painter, &format!("-{removed}"), Role::Removed);
+        put(painter, &format!("-{removed}"), Role::Removed, 1);
     }
     if added > 0 {
-        put(painter, &format!("+{added}"), Role::Added);
+        put(painter, &format!("+{added}"), Role::Added, FACT_GAP);
     }
     if pane.differs_only_in_space() && pane.note(known).is_none() {
-        put(painter, ONLY_SPACE, Role::Muted);
+        put(painter, ONLY_SPACE, Role::Muted, FACT_GAP);
     }
     if let Some(reason) = &known.left_out {
-        put(painter, reason, Role::Muted);
+        put(painter, reason, Role::Muted, FACT_GAP);
     }
     let fold = if pane.is_folded { glyphs.folded } else { glyphs.unfolded };
     let mut x = area.x + painter.draw_text(area.x, area.y, 1, fold, Role::Faint) + 1;

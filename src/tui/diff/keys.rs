@@ -201,6 +201,7 @@ fn toggle_option(app: &mut App, action: Action) {
         Action::Wrap => "long lines are cut",
         Action::IgnoreSpace if diff.toggle_space() => "white space is ignored",
         Action::IgnoreSpace => "white space counts again",
+        _ if diff.page().from.is_empty() => "there is no old side: this is the whole tree, or a first commit",
         _ => {
             diff.toggle_side_by_side();
             return;

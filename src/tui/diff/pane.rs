@@ -220,6 +220,7 @@ impl DiffPane {
             })
             .collect();
         self.shift = if is_again { self.shift } else { 0 };
+        self.columns.is_side_by_side = self.fits_side_by_side(self.columns.width);
         self.lay_out_all();
         match before {
             Some((cursor, top)) => {
@@ -301,7 +302,7 @@ impl DiffPane {
 
     /// Adapts the layout to the size of the pane.
     pub fn resize(&mut self, width: usize, height: usize) {
-        let is_side_by_side = self.chosen.unwrap_or(width >= MIN_SIDE_BY_SIDE_COLUMNS);
+        let is_side_by_side = self.fits_side_by_side(width);
         let columns = DiffColumns { width, is_side_by_side, is_wrapped: self.options.wraps };
         if height != self.height {
             self.height = height;
@@ -313,8 +314,18 @@ impl DiffPane {
         }
     }
 
-    /// Switches between unified and side by side; returns true for side by side.
+    /// Returns true if two sides stand beside each other at this width. Without an old side, as for a whole tree, the same
+    /// lines would stand on both.
+    fn fits_side_by_side(&self, width: usize) -> bool {
+        !self.page.from.is_empty() && self.chosen.unwrap_or(width >= MIN_SIDE_BY_SIDE_COLUMNS)
+    }
+
+    /// Switches between unified and side by side; returns true for side by side. A change without an old side stays
+    /// unified.
     pub fn toggle_side_by_side(&mut self) -> bool {
+        if self.page.from.is_empty() {
+            return false;
+        }
         self.chosen = Some(!self.columns.is_side_by_side);
         self.resize(self.columns.width, self.height);
         self.columns.is_side_by_side

@@ -14,6 +14,7 @@ use super::sequence::KeySequence;
 use super::{Action, KeyContext};
 use crate::config::{CustomCommand, KeyPreset, KeymapFile, SettingLocation, Settings, did_you_mean, embedded_keymaps};
 use crate::tui::input::{KeyCode, KeyEvent};
+use crate::tui::views::{VIEWS, ViewEntry};
 
 /// Mistake in a keymap file, or a remark about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +88,11 @@ impl Keymap {
         };
         for (index, file) in files.iter().enumerate() {
             let mut reader = KeymapReader { file, faults: &mut layers.faults };
-            let entries = reader.read_entries();
+            let mut entries = reader.read_entries();
+            if *file == KeymapFile::common() {
+                entries.extend(list_view_entries(file));
+                entries.sort_by_key(|entry| entry.offset);
+            }
             for entry in reader.drop_colliding(entries) {
                 let place = file.location_at(entry.offset);
                 layers.lay(index, place, (entry.context, entry.keys, entry.action));
@@ -284,6 +289,18 @@ impl KeymapLayers {
             self.lay(file, place.clone(), (KeyContext::Global, keys, Some(Action::Custom(index))));
         }
     }
+}
+
+/// Lists the keys that open views. They stand in the files of the views; the common keymap names them in comments, so that
+/// it lists all keys, and their places are those of the comments.
+fn list_view_entries(common: &KeymapFile) -> Vec<KeymapEntry> {
+    let entry = |(index, view): (usize, &&ViewEntry)| {
+        let keys: KeySequence = view.key.parse().ok()?;
+        let comment = format!("# \"{}\" = \"{}\"", view.key, view.action);
+        let offset = common.text.find(&comment).unwrap_or(common.text.len());
+        Some(KeymapEntry { context: KeyContext::Global, keys, action: Some(Action::View(index)), offset })
+    };
+    VIEWS.iter().enumerate().filter_map(entry).collect()
 }
 
 /// Reads the entry `key = value`; an error is described without its place.

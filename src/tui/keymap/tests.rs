@@ -11,13 +11,39 @@ fn the_presets_are_without_fault_and_every_action_has_a_key() {
     for preset in KeyPreset::ALL {
         let (map, faults) = Keymap::from_layers(&embedded_keymaps(*preset), &[]);
         assert_eq!(faults, [], "{preset}");
-        for (action, group, name, ..) in Action::TABLE {
+        for (action, group, name, ..) in Action::rows() {
             // Half a page and the search for the next match are luxury.
             let is_optional = matches!(action, Action::HalfPageDown | Action::HalfPageUp | Action::PageDown);
-            let is_bound = KeyContext::ALL.iter().any(|(context, _)| map.key_of(*context, *action).is_some());
+            let is_bound = KeyContext::ALL.iter().any(|(context, _)| map.key_of(*context, action).is_some());
             assert!(is_bound || is_optional && *preset != KeyPreset::Vim, "{preset}: no key does {group}/{name}");
         }
     }
+}
+
+#[test]
+fn keys_of_views_have_the_places_where_the_common_keymap_names_them() {
+    let map = Keymap::from_preset(KeyPreset::Vim);
+    for (index, view) in VIEWS.iter().enumerate() {
+        let action = Action::View(index);
+        assert_eq!(map.action(KeyContext::Findings, key(view.key)), Some(action), "{}", view.action);
+        assert_eq!(view.action.parse::<Action>(), Ok(action), "{}", view.action);
+        let bindings = map.bindings(KeyContext::Global);
+        let binding = bindings.iter().find(|binding| binding.action == Some(action)).expect("a key");
+        let line = DEFAULT.lines().nth(binding.origin.line - 1).unwrap_or_default();
+        assert!(line.contains(&format!("{:?} = {:?}", view.key, view.action)), "{line}");
+        assert_eq!(map.files[binding.origin.file], "assets/keymap.toml");
+    }
+}
+
+#[test]
+fn a_users_file_takes_the_keys_of_views_or_moves_them() {
+    let mut files = embedded_keymaps(KeyPreset::Vim);
+    let text = "[global]\nS = false\nX = 'stats'\nK = 'undo'\n";
+    files.push(KeymapFile { name: "mine.toml".to_owned(), text: text.into() });
+    let (map, faults) = Keymap::from_layers(&files, &[]);
+    assert_eq!(faults, []);
+    let found = ["S", "X", "K"].map(|name| map.action(KeyContext::Findings, key(name)).map(Action::name));
+    assert_eq!(found, [None, Some("stats"), Some("undo")]);
 }
 
 #[test]
@@ -49,6 +75,7 @@ fn the_preset_of_emacs_undoes_with_the_key_that_terminals_send_for_ctrl_slash() 
 #[test]
 fn the_keys_of_the_issue_do_what_it_says() {
     let map = Keymap::from_preset(KeyPreset::Vim);
+    let opening = |view: &str| view.parse::<Action>().unwrap_or_else(|error| panic!("{error}"));
     use Action as A;
     for (context, name, action) in [
         (KeyContext::Findings, "j", A::Down),
@@ -84,8 +111,8 @@ fn the_keys_of_the_issue_do_what_it_says() {
         (KeyContext::Triage, "n", A::Skip),
         (KeyContext::Triage, "p", A::Return),
         (KeyContext::Triage, "Esc", A::Abort),
-        (KeyContext::Runs, "V", A::Live),
-        (KeyContext::Findings, "V", A::Live),
+        (KeyContext::Runs, "V", opening("live")),
+        (KeyContext::Findings, "V", opening("live")),
         (KeyContext::Live, "Left", A::PreviousTurn),
         (KeyContext::Live, "l", A::NextTurn),
         (KeyContext::Live, "Home", A::FirstTurn),
@@ -107,7 +134,7 @@ fn the_keys_of_the_issue_do_what_it_says() {
         (KeyContext::Findings, "w", A::Watch),
         (KeyContext::Runs, "W", A::Snooze),
         (KeyContext::Runs, "L", A::Ledger),
-        (KeyContext::Runs, "K", A::Knowledge),
+        (KeyContext::Runs, "K", opening("knowledge")),
         (KeyContext::Knowledge, "m", A::Mute),
         (KeyContext::Knowledge, "D", A::Forget),
         (KeyContext::Knowledge, "x", A::Forget),

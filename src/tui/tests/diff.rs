@@ -181,6 +181,34 @@ fn a_key_before_the_texts_are_there_does_not_go_to_the_end_of_the_file() {
 }
 
 #[test]
+fn a_diff_without_an_old_side_is_unified() {
+    let mut app = of_run(200, 48);
+    press(&mut app, "z");
+    assert!(app.detail.diff.columns().is_side_by_side);
+    // Unchanged lines, as a whole tree has them.
+    let text = "pub fn send() {}\n";
+    let tree =
+        Sides::default().file("src/mail.rs", text, text, vec![sample_finding(1, Priority::P0, (1, 1), "a token")]);
+    let page = Arc::new(DiffPage { from: String::new(), ..(*tree.page(None)).clone() });
+    let subject = DetailSubject::Run(run_id(3));
+    let commands = send(&mut app, AppMessage::Loaded { subject, tab: Tab::Diff, loaded: Box::new(page.into()) });
+    tree.answer(&mut app, commands);
+    let count = |app: &App| screen(app).matches("pub fn send() {}").count();
+    assert_eq!(count(&app), 1, "{}", screen(&app));
+    press(&mut app, "=");
+    assert!(screen(&app).contains("there is no old side") && count(&app) == 1, "{}", screen(&app));
+    // The choice for other diffs stays.
+    sample().show(&mut app, DetailSubject::Run(run_id(3)), None);
+    assert!(app.detail.diff.columns().is_side_by_side);
+}
+
+#[test]
+fn the_facts_of_a_header_stand_apart() {
+    let app = of_run(160, 48);
+    assert!(screen(&app).contains("+5 -4  1 P0  1 P1  1 P2"), "{}", screen(&app));
+}
+
+#[test]
 fn side_by_side_fills_a_wide_screen_and_the_user_may_choose() {
     let mut app = of_finding(160, 48);
     press(&mut app, "z");

@@ -311,8 +311,8 @@ fn a_review_is_asked_for_with_the_chosen_scope_and_cancelling_asks_first() {
         ("r j Enter", Some(Scope::Worktree)),
         ("r 3", Some(Scope::Staged)),
         ("r 8", Some(Scope::All)),
-        ("r 6 Enter", Some(Scope::Commit("HEAD~1".into()))),
-        ("r 7 a . . b Enter", Some(Scope::Range { from: "a".into(), to: "b".into() })),
+        ("r 6 Enter Enter", Some(Scope::Commit("HEAD~1".into()))),
+        ("r 7 a . . b Enter Enter", Some(Scope::Range { from: "a".into(), to: "b".into() })),
     ] {
         let mut app = showing(160, 48, view());
         let commands = press(&mut app, keys);
@@ -480,12 +480,13 @@ fn a_revision_that_git_does_not_know_comes_back_into_its_prompt(#[case] open: &s
     let mut app = showing(160, 48, view());
     press(&mut app, open);
     type_text(&mut app, typed);
-    press(&mut app, "Enter");
+    // The second Enter does not wait for the forecast.
+    press(&mut app, "Enter Enter");
     assert!(app.views.is_empty());
     send(&mut app, AppMessage::Requested(Err("there is no such revision".to_owned())));
     let prompt: &PromptView = app.views.front_as().expect("the prompt is back");
     assert_eq!((prompt.line.text(), prompt.error.as_str()), (typed, "no review: there is no such revision"));
-    press(&mut app, "Esc");
+    press(&mut app, "Esc Esc");
     // Only once, and not for a review that no prompt asked for.
     send(&mut app, AppMessage::Requested(Err("the disk is full".to_owned())));
     assert!(app.views.is_empty());
@@ -497,7 +498,7 @@ fn an_answer_about_something_else_leaves_a_prompt_to_its_own_answer() {
     let mut app = showing(160, 48, view());
     press(&mut app, "r 6");
     type_text(&mut app, "HEAD~99");
-    press(&mut app, "Enter");
+    press(&mut app, "Enter Enter");
     for outcome in [KnowledgeOutcome::Failed("the disk is full".to_owned()), KnowledgeOutcome::Done("muted".to_owned())]
     {
         send(&mut app, AppMessage::View(ViewReply::KnowledgeFinished(outcome)));

@@ -7,6 +7,7 @@ use rstest::rstest;
 use unicode_width::UnicodeWidthStr;
 
 use super::looks::{SIZES, assert_looks, assert_looks_at_all_sizes};
+use super::mouse::{click, find};
 use super::support::*;
 use crate::domain::{Kind, MuteAction, Time};
 use crate::knowledge::form::Form;
@@ -219,6 +220,27 @@ fn every_key_that_leaves_it_leaves_it_and_the_panes_are_as_before() {
         assert!(!is_open(&app), "{key}");
         app.notice = None;
         assert_eq!(screen(&app), before);
+    }
+}
+
+#[test]
+fn a_click_selects_a_row_and_a_double_click_opens_it() {
+    for (columns, rows) in SIZES {
+        let mut app = open_knowledge(columns, rows, library());
+        let (x, y) = find(&app, "magic number");
+        click(&mut app, x, y);
+        assert!(chosen(&app).contains("VARIABLE = NUMBER"), "{columns}x{rows}: {}", chosen(&app));
+        let view = |app: &App| app.views.find::<KnowledgeView>().cloned().expect("the view");
+        assert_eq!(view(&app).focus, KnowledgePane::List, "{columns}x{rows}");
+        click(&mut app, x, y);
+        assert_eq!(view(&app).focus, KnowledgePane::Page, "{columns}x{rows}");
+        // A language is folded by a double click.
+        let (x, y) = find(&app, "python");
+        click(&mut app, x, y);
+        assert_eq!((view(&app).focus, chosen(&app).as_str()), (KnowledgePane::List, ""), "{columns}x{rows}");
+        assert!(view(&app).folded.is_empty(), "{columns}x{rows}");
+        click(&mut app, x, y);
+        assert!(view(&app).folded.contains(&Language::Python), "{columns}x{rows}");
     }
 }
 

@@ -7,6 +7,7 @@ use ratatui::layout::Rect;
 
 use super::diff::{Sides, sample as diff_sample};
 use super::looks::{SIZES, assert_looks};
+use super::mouse::{click, find};
 use super::support::*;
 use super::turns::TurnsFixture;
 use super::turns::sample::Fate;
@@ -221,6 +222,47 @@ fn keys_step_through_the_turns_and_end_follows_again() {
     assert_eq!(app.key_context(), KeyContext::Live);
     press(&mut app, "Esc");
     assert!(app.views.is_empty());
+}
+
+#[test]
+fn clicks_choose_turns_and_files() {
+    let mut app = following(120, 24);
+    let (x, y) = find(&app, "[3]");
+    click(&mut app, x - 2, y);
+    assert_eq!(bar(&app), "◂ 1 [2] 3 4… ▸ not following");
+    let (x, y) = find(&app, "◂");
+    click(&mut app, x, y);
+    assert_eq!(bar(&app), "◂ [1] 2 3 4… ▸ not following");
+    let (x, y) = find(&app, "▸ ");
+    click(&mut app, x, y);
+    assert_eq!(bar(&app), "◂ 1 [2] 3 4… ▸ not following");
+    // The third cell of the map is src/mail.rs: a click shows it, and the turn stays.
+    press(&mut app, "Home");
+    let name = "▾ src/mail.rs";
+    assert!(!screen(&app).contains(name), "{}", screen(&app));
+    let (x, y) = find(&app, "files ");
+    click(&mut app, x + 6 + 2, y);
+    assert!(screen(&app).contains(name), "{}", screen(&app));
+    assert_eq!(bar(&app), "◂ [1] 2 3 4… ▸ not following");
+    // Its name leads to the turn that read it.
+    let (x, y) = find(&app, name);
+    click(&mut app, x + 3, y);
+    assert_eq!(bar(&app), "◂ 1 2 [3] 4… ▸ not following");
+    assert!(screen(&app).contains(name), "{}", screen(&app));
+}
+
+#[test]
+fn a_click_in_the_list_of_files_goes_to_the_turn_that_read_the_file() {
+    let mut app = showing(120, 40, working(RunStatus::Reviewing));
+    press(&mut app, "1 V");
+    reply(&mut app, LiveReply::Run { run: run(), page: Ok(live_page(entries(), RunStatus::Reviewing)) });
+    press(&mut app, "Home");
+    let (x, y) = find(&app, " src/mail.rs");
+    click(&mut app, x + 3, y);
+    assert_eq!(bar(&app), "◂ 1 2 [3] 4… ▸ not following");
+    let (x, y) = find(&app, " src/new.rs");
+    click(&mut app, x + 3, y);
+    assert!(screen(&app).contains("no turn has read this file"), "{}", screen(&app));
 }
 
 /// Returns the rows that are lit, and the styles of the code of each row.

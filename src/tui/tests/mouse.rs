@@ -7,19 +7,20 @@ use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
 use crate::tui::update;
 use crate::tui::views::help::HelpView;
 use crate::tui::views::menu::MenuView;
+use crate::tui::views::prompt::PromptView;
 
 fn point(app: &mut App, kind: MouseKind, column: u16, row: u16) -> Vec<AppCommand> {
     send(app, AppMessage::Input(TerminalInput::Mouse(MouseEvent { kind, column, row })))
 }
 
-fn click(app: &mut App, column: u16, row: u16) -> Vec<AppCommand> {
+pub(super) fn click(app: &mut App, column: u16, row: u16) -> Vec<AppCommand> {
     let mut commands = point(app, MouseKind::Press, column, row);
     commands.extend(point(app, MouseKind::Release, column, row));
     commands
 }
 
 /// Returns the cell at which a text begins on the screen.
-fn find(app: &App, text: &str) -> (u16, u16) {
+pub(super) fn find(app: &App, text: &str) -> (u16, u16) {
     let screen = screen(app);
     let place = screen.lines().enumerate().find_map(|(row, line)| {
         let byte = line.find(text)?;
@@ -213,6 +214,40 @@ fn a_click_on_a_reason_dismisses_in_triage_mode() {
         _ => None,
     });
     assert_eq!(reasons.as_deref(), Some("false alarm"));
+}
+
+/// Returns the reasons of the requested dismissals.
+fn reasons(commands: &[AppCommand]) -> Vec<&str> {
+    let reason = |command: &AppCommand| match command {
+        AppCommand::Triage(crate::tui::message::TriageOrder::Set(lines)) => Some(lines[0].reason.as_str()),
+        _ => None,
+    };
+    commands.iter().filter_map(reason).collect()
+}
+
+#[test]
+fn a_click_chooses_a_reason_and_a_double_click_dismisses() {
+    for (columns, rows) in [(160, 48), (80, 24), (36, 12)] {
+        let mut app = showing(columns, rows, view());
+        press(&mut app, "x");
+        let (x, y) = find(&app, "intended");
+        let text = |app: &App| app.views.front_as::<PromptView>().map(|prompt| prompt.line.text().to_owned());
+        assert_eq!(reasons(&click(&mut app, x, y)), Vec::<&str>::new(), "{columns}x{rows}");
+        assert_eq!(text(&app).as_deref(), Some("intended"), "{columns}x{rows}");
+        assert_eq!(reasons(&click(&mut app, x, y)), ["intended"], "{columns}x{rows}");
+        assert!(app.views.is_empty());
+        // Another reason is typed.
+        press(&mut app, "x");
+        let (x, y) = find(&app, "other…");
+        click(&mut app, x, y);
+        click(&mut app, x, y);
+        press(&mut app, "2");
+        assert_eq!(text(&app).as_deref(), Some("2"), "{columns}x{rows}: a digit is text");
+        // Nothing stands above the list.
+        let (x, y) = find(&app, "Why dismiss");
+        assert_eq!(reasons(&click(&mut app, x, y)), Vec::<&str>::new());
+        assert_eq!(text(&app).as_deref(), Some("2"), "{columns}x{rows}");
+    }
 }
 
 #[test]

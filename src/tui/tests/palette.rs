@@ -5,14 +5,15 @@ use proptest::prelude::*;
 use super::looks::{SIZES, assert_looks};
 use super::support::{finding_id, many, press, run_id, screen, send, showing, type_text, view};
 use crate::config::{
-    CommandPart, CommandPlace, CommandWord, CustomCommand, KeyPreset, SettingLocation, embedded_keymaps,
+    CommandPart, CommandPlace, CommandWord, CustomCommand, KeyPreset, NotifyMode, SettingLocation, embedded_keymaps,
 };
-use crate::tui::app::{App, Pane};
+use crate::tui::app::{App, MotionMode, Pane};
 use crate::tui::glyphs;
 use crate::tui::input::{KeyCode, KeyEvent, TerminalInput};
 use crate::tui::keymap::{Action, Keymap};
 use crate::tui::message::{AppCommand, AppMessage};
 use crate::tui::theme::{Background, ColorDepth, Role, ThemeChoice, ThemeName};
+use crate::tui::views::menu::MenuView;
 use crate::tui::views::palette::PaletteView;
 use crate::tui::views::palette::matching::find_matches;
 use crate::tui::views::prompt::PromptView;
@@ -86,6 +87,36 @@ fn enter_runs_a_command_or_goes_there() {
 }
 
 #[test]
+fn settings_are_found_changed_and_opened_in_the_editor() {
+    let mut app = showing(100, 30, view());
+    let choose = |app: &mut App, text: &str| {
+        press(app, ":");
+        type_and_answer(app, text);
+        let shown = screen(app);
+        (shown, press(app, "Enter"))
+    };
+    let (shown, _) = choose(&mut app, "finding_rows");
+    assert!(shown.contains("setting finding_rows: two lines for each finding, until you quit"), "{shown}");
+    assert!(shown.contains("now 1"), "{shown}");
+    assert_eq!(app.finding_list.row_height, 2);
+    choose(&mut app, "motion: clocks");
+    assert_eq!(app.display.motion, MotionMode::Reduced);
+    choose(&mut app, "notify: ring the bell");
+    assert_eq!(app.preferences.notify, NotifyMode::Bell);
+    choose(&mut app, "finding_order");
+    assert!(app.views.front_as::<MenuView>().is_some(), "{}", screen(&app));
+    press(&mut app, "Esc");
+    let (shown, commands) = choose(&mut app, "on_open");
+    assert!(shown.contains("now review"), "{shown}");
+    let edits = |commands: &[AppCommand], wanted: Option<&str>| {
+        commands.iter().any(|command| matches!(command, AppCommand::EditSettings { setting } if *setting == wanted))
+    };
+    assert!(edits(&commands, Some("on_open")), "{commands:?}");
+    let (_, commands) = choose(&mut app, "open config.toml");
+    assert!(edits(&commands, None), "{commands:?}");
+}
+
+#[test]
 fn enter_waits_for_the_rows_of_the_typed_text() {
     let mut app = showing(100, 30, view());
     press(&mut app, ":");
@@ -146,6 +177,18 @@ fn help_begins_with_the_present_place_and_is_searched_by_typing() {
         assert!(screen(&app).contains("quit; reviews continue"));
         press(&mut app, "Esc q");
         assert!(app.views.is_empty());
+    }
+}
+
+#[test]
+fn a_long_text_of_the_help_is_found_and_shown_whole() {
+    for (columns, rows) in SIZES {
+        let mut app = showing(columns, rows, view());
+        press(&mut app, "? / o r Space t h e Space r u n s");
+        let shown = screen(&app);
+        assert!(shown.contains("sort and group the findings, the files"), "{columns}x{rows}:\n{shown}");
+        // In the line of the search, and below the beginning of the text.
+        assert_eq!(shown.matches("or the runs").count(), 2, "{columns}x{rows}:\n{shown}");
     }
 }
 

@@ -121,13 +121,13 @@ fn a_second_question_mark_asks_the_reviewer_of_the_finding_at_hand() {
         };
         commands.iter().filter_map(finding).collect()
     };
-    let mut app = showing(160, 48, view());
+    let mut app = reviewed_by("sonnet", 160, 48);
     press(&mut app, "j ?");
     assert!(screen(&app).contains("again: ask its reviewer"), "{}", screen(&app));
     assert_eq!(planned(&press(&mut app, "?")), [finding_id(2)]);
-    assert!(app.views.is_empty(), "the help is closed");
+    assert!(app.views.front_as::<PromptView>().is_some() && app.views.len() == 1, "the help is closed");
     // Searched text is text.
-    let commands = press(&mut app, "? / ?");
+    let commands = press(&mut app, "Esc ? / ?");
     assert!(planned(&commands).is_empty() && !app.views.is_empty());
     // Nothing at hand: the second key closes the help.
     let mut app = showing(160, 48, many(0));
@@ -135,10 +135,15 @@ fn a_second_question_mark_asks_the_reviewer_of_the_finding_at_hand() {
     assert!(!screen(&app).contains("again: ask"));
     assert!(planned(&press(&mut app, "?")).is_empty() && app.views.is_empty());
     // In triage mode it is the finding on the screen.
-    let mut app = showing(160, 48, view());
+    let mut app = reviewed_by("sonnet", 160, 48);
     press(&mut app, "t");
-    assert_eq!(planned(&press(&mut app, "? ?")), [finding_id(1)]);
-    assert!(!app.views.is_empty(), "triage mode stays");
+    assert_eq!(planned(&press(&mut app, "F1 ?")), [finding_id(1)]);
+    assert_eq!(app.views.len(), 2, "triage mode stays below the prompt");
+    // The built-in reviewer answers no question: the help does not offer it.
+    let mut app = reviewed_by("builtin", 160, 48);
+    press(&mut app, "j ?");
+    assert!(!screen(&app).contains("again: ask"), "{}", screen(&app));
+    assert!(planned(&press(&mut app, "?")).is_empty() && app.views.is_empty());
 }
 
 /// Returns a cockpit whose newest run, that of findings 1 to 4, is by a reviewer that answers or not.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use rstest::rstest;
 
 use super::looks::{SIZES, assert_looks};
+use super::mouse::{click, find};
 use super::support::*;
 use crate::domain::{RunId, Scope, Time};
 use crate::policy::{Decision, ReviewAction};
 use crate::runner::{CostLimit, OfferedReviewer, RequestPreview, ReviewerTerms};
 use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer};
+use crate::tui::views::prompt::PromptView;
 use crate::tui::views::review_form::{OfferedCommit, ReviewFormFacts, ReviewFormReply, ReviewFormRequest};
 use crate::tui::views::{ViewReply, ViewRequest};
 
@@ -96,25 +98,25 @@ fn named(name: &str) -> ChosenReviewer {
 #[case::next_reviewer("r l j Enter", Some(Scope::Worktree), named("gpt"), false)]
 #[case::previous_reviewer("r h Enter", None, named("builtin"), false)]
 #[case::around("r l l l Enter", None, named("sonnet"), false)]
-#[case::of_a_commit("r h f 6 Enter", Some(Scope::Commit("HEAD~1".into())), named("builtin"), true)]
-#[case::a_listed_commit("r 6 Down Down Enter", Some(Scope::Commit("91d02f4".into())), ChosenReviewer::Default, false)]
+#[case::of_a_commit("r h f 6 Enter Enter", Some(Scope::Commit("HEAD~1".into())), named("builtin"), true)]
+#[case::a_listed_commit("r 6 Down Down Enter Enter", Some(Scope::Commit("91d02f4".into())), ChosenReviewer::Default, false)]
 #[case::since_a_commit(
-    "r 7 r e t r y Down Down Enter",
+    "r 7 r e t r y Down Down Enter Enter",
     Some(Scope::Range { from: "91d02f4".into(), to: "HEAD".into() }),
     ChosenReviewer::Default,
     false
 )]
-#[case::a_commit_by_its_title("r 6 4 2 9 Enter", Some(Scope::Commit("91d02f4".into())), ChosenReviewer::Default, false)]
+#[case::a_commit_by_its_title("r 6 4 2 9 Enter Enter", Some(Scope::Commit("91d02f4".into())), ChosenReviewer::Default, false)]
 #[case::since_a_commit_by_its_title(
-    "r 7 c h u n k s Enter",
+    "r 7 c h u n k s Enter Enter",
     Some(Scope::Range { from: "a0c3bec".into(), to: "HEAD".into() }),
     ChosenReviewer::Default,
     false
 )]
-#[case::a_tag("r 6 n i g h t l y Enter", Some(Scope::Commit("nightly".into())), ChosenReviewer::Default, false)]
-#[case::a_name_that_is_listed_and_part_of_a_title("r 6 r e t r y Enter", Some(Scope::Commit("retry".into())), ChosenReviewer::Default, false)]
+#[case::a_tag("r 6 n i g h t l y Enter Enter", Some(Scope::Commit("nightly".into())), ChosenReviewer::Default, false)]
+#[case::a_name_that_is_listed_and_part_of_a_title("r 6 r e t r y Enter Enter", Some(Scope::Commit("retry".into())), ChosenReviewer::Default, false)]
 #[case::since_a_branch(
-    "r 7 r e t r y Down Enter",
+    "r 7 r e t r y Down Enter Enter",
     Some(Scope::Range { from: "retry".into(), to: "HEAD".into() }),
     ChosenReviewer::Default,
     false
@@ -150,7 +152,94 @@ fn each_choice_asks_for_its_forecast_and_late_ones_are_dropped() {
     assert!(screen(&app).contains("starts a review: forced"), "{}", screen(&app));
     // A prompt names the revision first.
     assert_eq!(forecasts(&press(&mut app, "j j j j j")).len(), 4);
-    assert!(screen(&app).contains("the next step asks which one"), "{}", screen(&app));
+    assert!(screen(&app).contains("Enter asks which one"), "{}", screen(&app));
+}
+
+/// Returns the scopes of the requested forecasts.
+fn forecast_scopes(commands: &[AppCommand]) -> Vec<Option<Scope>> {
+    let requests = commands.iter().filter_map(|command| match command {
+        AppCommand::View(ViewRequest::ReviewForm(ReviewFormRequest::Preview { scope, .. })) => Some(scope.clone()),
+        _ => None,
+    });
+    requests.collect()
+}
+
+fn is_review(command: &AppCommand) -> bool {
+    matches!(command, AppCommand::Review { .. })
+}
+
+#[rstest]
+#[case::commit("6", "91d02f4", Scope::Commit("91d02f4".into()), "91d02f4 “Retry on 429”; 6 picks another")]
+#[case::range("7", "main...retry", Scope::Since { from: "main".into(), to: "retry".into() }, "main...retry; 7 picks another")]
+fn a_picked_revision_shows_its_forecast_before_anything_starts(
+    #[case] digit: &str,
+    #[case] typed: &str,
+    #[case] scope: Scope,
+    #[case] hint: &str,
+) {
+    let mut app = showing(160, 48, view());
+    send(&mut app, facts());
+    press(&mut app, "r l");
+    press(&mut app, digit);
+    type_text(&mut app, typed);
+    let commands = press(&mut app, "Enter");
+    assert!(!commands.iter().any(is_review), "{commands:?}");
+    assert_eq!(forecast_scopes(&commands), [Some(scope.clone())]);
+    assert_eq!(forecasts(&commands), [(3, named("gpt"), false)], "the chosen reviewer stays");
+    // The answer for the scope before it is late.
+    send(&mut app, reply(2, Err("too late".to_owned())));
+    send(&mut app, reply(3, Ok(preview(ReviewAction::Launch, "nobody has reviewed this", 0, Some(61)))));
+    let shown = screen(&app);
+    for text in
+        ["Review by gpt", hint, "98 hunks", "starts a review: nobody has reviewed this", "its price is not known"]
+    {
+        assert!(shown.contains(text), "{text}\n{shown}");
+    }
+    let commands = press(&mut app, "Enter");
+    let requested = commands.iter().find(|command| is_review(command));
+    assert!(
+        matches!(requested, Some(AppCommand::Review { scope: Some(asked), .. }) if *asked == scope),
+        "{commands:?}"
+    );
+    assert!(app.views.is_empty());
+}
+
+#[test]
+fn the_form_keeps_what_was_picked_until_another_revision_is() {
+    let mut app = showing(160, 48, view());
+    send(&mut app, facts());
+    press(&mut app, "r 6 Down Enter f 7 Down Enter");
+    let picked = ["a0c3bec “Chunks are compressed by tree”; 6 picks another", "a0c3bec..HEAD; 7 picks another"];
+    let has = |app: &App, text: &str| screen(app).contains(text);
+    assert!(picked.iter().all(|text| has(&app, text)), "{}", screen(&app));
+    // Esc goes back to the form, without another revision.
+    press(&mut app, "6 Down Down Esc");
+    assert!(picked.iter().all(|text| has(&app, text)), "{}", screen(&app));
+    assert!(has(&app, "yes"), "force stays: {}", screen(&app));
+    press(&mut app, "6 Down Down Enter");
+    assert!(has(&app, "91d02f4 “Retry on 429”; 6 picks another") && has(&app, picked[1]), "{}", screen(&app));
+    // An empty text picks nothing.
+    let commands = press(&mut app, "7 Ctrl-u Enter Enter");
+    let expected = Scope::Range { from: "a0c3bec".into(), to: "HEAD".into() };
+    assert!(
+        commands.iter().any(|command| matches!(command, AppCommand::Review { scope: Some(asked), force: true, .. } if *asked == expected)),
+        "{commands:?}"
+    );
+}
+
+#[test]
+fn a_revision_that_the_forecast_refuses_is_picked_again() {
+    let mut app = showing(160, 48, view());
+    send(&mut app, facts());
+    press(&mut app, "r 6");
+    type_text(&mut app, "HEAD~99");
+    press(&mut app, "Enter");
+    send(&mut app, reply(2, Err("there is no HEAD~99".to_owned())));
+    assert!(screen(&app).contains("there is no HEAD~99"), "{}", screen(&app));
+    let commands = press(&mut app, "Enter");
+    assert!(!commands.iter().any(is_review), "{commands:?}");
+    let prompt: &PromptView = app.views.front_as().expect("the prompt");
+    assert_eq!((prompt.line.text(), prompt.error.as_str()), ("HEAD~99", "there is no HEAD~99"));
 }
 
 #[rstest]
@@ -200,5 +289,44 @@ fn the_form_and_its_picker_fit_every_screen() {
         assert_looks("review_form_refused", &mut app);
         press(&mut app, "6 r e Down");
         assert_looks("review_form_commits", &mut app);
+        press(&mut app, "Down Down Enter");
+        let size = preview(ReviewAction::Launch, "nobody has reviewed this", 0, Some(61));
+        let picked = RequestPreview { scope: Scope::Commit("91d02f4".to_owned()), ..size };
+        send(&mut app, reply(4, Ok(picked)));
+        assert_looks("review_form_picked", &mut app);
+    }
+}
+
+#[test]
+fn a_click_selects_a_scope_or_changes_a_field_and_a_double_click_starts() {
+    for (columns, rows) in SIZES {
+        let mut app = form(columns, rows);
+        let (x, y) = find(&app, "what the next commit would hold");
+        let commands = click(&mut app, x, y);
+        assert_eq!(forecast_scopes(&commands), [Some(Scope::Staged)], "{columns}x{rows}");
+        let (x, y) = find(&app, "reviewer  sonnet");
+        assert_eq!(forecasts(&click(&mut app, x, y)), [(4, named("gpt"), false)], "{columns}x{rows}");
+        let (x, y) = find(&app, "force     no");
+        assert_eq!(forecasts(&click(&mut app, x, y)), [(5, named("gpt"), true)], "{columns}x{rows}");
+        let (x, y) = find(&app, "HEAD against its parent");
+        assert!(!click(&mut app, x, y).iter().any(is_review), "{columns}x{rows}: one click selects");
+        let commands = click(&mut app, x, y);
+        assert!(commands.iter().any(is_review) && app.views.is_empty(), "{columns}x{rows}: {commands:?}");
+    }
+}
+
+#[test]
+fn a_click_chooses_a_commit_and_a_double_click_picks_it() {
+    for (columns, rows) in SIZES {
+        let mut app = showing(columns, rows, view());
+        send(&mut app, facts());
+        press(&mut app, "r 6");
+        let (x, y) = find(&app, "Retry on 429");
+        click(&mut app, x, y);
+        let text = app.views.front_as::<PromptView>().map(|prompt| prompt.line.text().to_owned());
+        assert_eq!(text.as_deref(), Some("91d02f4"), "{columns}x{rows}");
+        let commands = click(&mut app, x, y);
+        assert_eq!(forecast_scopes(&commands), [Some(Scope::Commit("91d02f4".into()))], "{columns}x{rows}");
+        assert!(screen(&app).contains("6 picks another"), "{columns}x{rows}: {}", screen(&app));
     }
 }

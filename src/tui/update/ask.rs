@@ -67,7 +67,7 @@ pub fn finding_to_ask(app: &App) -> Option<FindingId> {
 
 /// Returns true if a reviewer that reported a finding last is a model of the settings. While the finding of a panel is not
 /// loaded, nobody knows which members report it: any model may be one.
-fn can_answer(app: &App, finding: &FindingId) -> bool {
+pub fn can_answer(app: &App, finding: &FindingId) -> bool {
     let (view, models) = (&app.store.view, &app.session.answering_reviewers);
     let run = app.finding_by_id(finding.as_str()).and_then(|row| view.run_index(row.last_run));
     let Some(run) = run.map(|index| view.run(index)) else { return false };

@@ -256,9 +256,7 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Ledger => toggle_ledger(app, commands),
         A::LeftOut => toggle_context_listing(app, commands),
         A::Custom(index) => run_command(app, index, commands),
-        A::Review | A::Stats | A::Knowledge | A::Live | A::Help | A::Palette => {
-            views::open_for_action(app, action, commands)
-        }
+        A::View(_) | A::Review | A::Triage | A::Help | A::Palette => views::open_for_action(app, action, commands),
         A::Open => open_selected(app, commands),
         A::Back => go_back(app, commands),
         A::Unfold => set_run_fold(app, None),
@@ -274,7 +272,6 @@ fn run_action(app: &mut App, action: Action, count: Option<usize>, commands: &mu
         A::Ask => ask::plan_question(app, commands),
         A::SnoozeFinding => triage::prompt_snooze(app),
         A::Rate => triage::prompt_rating(app),
-        A::Triage => views::open_for_action(app, action, commands),
         A::Fix => fix::handle_key(app, commands),
         A::Undo if comments::undo_comment(app, commands) => {}
         A::Undo => triage::undo_or_redo(app, TriageOrder::Undo, commands),

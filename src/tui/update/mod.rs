@@ -6,7 +6,8 @@
 mod announce;
 mod ask;
 pub(crate) use ask::{
-    describe_cost, dismiss_hint, finding_at_hand, finding_to_ask, next_answerer, plan_question_about, request_question,
+    can_answer, describe_cost, dismiss_hint, finding_at_hand, finding_to_ask, next_answerer, plan_question_about,
+    request_question,
 };
 mod comments;
 mod compare;
@@ -23,6 +24,7 @@ pub(crate) use keys::{focus_pane, go_to_row, open_diff, pausable_run, request_re
 mod marks;
 pub(crate) use marks::commit_mark_range;
 mod menus;
+pub(crate) use menus::{build_file_order_menu, build_order_menu, build_run_order_menu};
 mod mouse;
 mod run_changes;
 mod runs;
@@ -460,7 +462,7 @@ fn clamp_scroll(app: &mut App) {
 }
 
 /// Scrolls the lists to their selected rows after a change of the screen size.
-fn scroll_to_selection(app: &mut App) {
+pub(crate) fn scroll_to_selection(app: &mut App) {
     let (runs, findings, files) =
         (app.pane_height(Pane::Runs), app.pane_height(Pane::Findings), app.pane_height(Pane::Files));
     app.run_list.select(app.run_list.cursor.selected, runs);

@@ -4,20 +4,27 @@ use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
 use super::prompt::{draw_line_edit, edit_line};
-use super::window::draw_window;
+use super::window::{draw_window, place_window};
 use super::{KeyPress, View, ViewFlow, scroll_distance};
 use crate::domain::FindingId;
 use crate::tui::app::App;
+use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
 use crate::tui::keymap::{Action, KeyContext, KeySequence, Keymap};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
 use crate::tui::message::AppCommand;
 use crate::tui::theme::Role;
-use crate::tui::update::plan_question_about;
+use crate::tui::update::{can_answer, plan_question_about};
 
-/// Columns of the keys in front of the texts.
+/// Most columns of the keys in front of a text.
 const KEY_WIDTH: u16 = 18;
+/// Column at which the texts begin, unless the keys are longer.
+const TEXT_COLUMN: u16 = 17;
+/// Fewest columns of a row whose texts begin at [`TEXT_COLUMN`]. On a narrower one the texts take the room of the keys.
+const MIN_WIDE_ROW: u16 = 40;
+/// Column of the texts on a narrow screen: below the keys if these are longer.
+const NARROW_TEXT_COLUMN: u16 = 4;
 /// Columns of a row with its key and its text.
 const COLUMN_WIDTH: u16 = 58;
 /// Fewest columns of a screen that shows two columns of rows.
@@ -29,7 +36,7 @@ pub struct HelpView {
     lines: Vec<HelpLine>,
     /// Indices of the lines that the search leaves.
     shown: Vec<usize>,
-    /// First visible line (0-based).
+    /// First visible row (0-based).
     offset: usize,
     /// Search text; `None` while nothing is searched.
     search: Option<LineEdit>,
@@ -50,9 +57,21 @@ enum HelpLine {
     Blank,
 }
 
+/// Row on the screen: a title, or a part of an entry that is as long as the row.
+#[derive(Debug, PartialEq, Eq)]
+struct HelpRow<'a> {
+    /// Keys or glyph with their role; `None` where a text continues.
+    sign: Option<(&'a str, Role)>,
+    text: String,
+    text_role: Role,
+    /// Column of the text.
+    column: u16,
+}
+
 impl HelpView {
-    /// Creates the help for the present place, where a finding may be at hand.
+    /// Creates the help for the present place. A finding at hand is offered for a question if its reviewer can answer.
     pub fn new(app: &App, here: &[Action], finding: Option<FindingId>) -> Self {
+        let finding = finding.filter(|finding| can_answer(app, finding));
         let mut lines = build_lines(app, here);
         let ask = finding.as_ref().and_then(|_| app.keymap.key_of(KeyContext::Help, Action::Ask));
         if let Some(key) = ask {
@@ -88,22 +107,31 @@ impl HelpView {
         }
     }
 
-    /// Returns the number of columns and their height on the screen.
-    fn size(&self, app: &App) -> (usize, usize) {
-        let columns = if app.display.columns >= MIN_TWO_COLUMNS_WIDTH { 2 } else { 1 };
+    /// Lays lines out in rows of this width: a long text continues below its beginning.
+    fn lay_out(&self, lines: &[usize], width: u16) -> Vec<HelpRow<'_>> {
+        lines.iter().filter_map(|line| self.lines.get(*line)).flat_map(|line| lay_out_line(line, width)).collect()
+    }
+
+    /// Returns the rows that the search leaves.
+    fn shown_rows(&self, app: &App) -> Vec<HelpRow<'_>> {
+        self.lay_out(&self.shown, row_width(app))
+    }
+
+    /// Returns the height of the columns for this number of rows.
+    fn height(&self, app: &App, rows: usize) -> usize {
         let room = usize::from(app.display.rows).saturating_sub(4 + usize::from(self.search.is_some())).max(1);
-        (columns, room.min(self.shown.len().div_ceil(columns)).max(1))
+        room.min(rows.div_ceil(usize::from(column_count(app)))).max(1)
     }
 
     fn scroll(&mut self, app: &App, by: isize) {
-        let (columns, height) = self.size(app);
-        let last = self.shown.len().saturating_sub(columns * height);
-        self.offset = self.offset.saturating_add_signed(by).min(last);
+        let rows = self.shown_rows(app).len();
+        let last = rows.saturating_sub(usize::from(column_count(app)) * self.height(app, rows));
+        self.offset = self.offset.min(last).saturating_add_signed(by).min(last);
     }
 
     /// Executes a movement. Returns false for another action.
     fn run_movement(&mut self, app: &App, action: Option<Action>) -> bool {
-        let page = isize::try_from(self.size(app).1).unwrap_or(isize::MAX);
+        let page = isize::try_from(self.height(app, self.shown_rows(app).len())).unwrap_or(isize::MAX);
         let Some(by) = action.and_then(|action| scroll_distance(action, page)) else { return false };
         self.scroll(app, by);
         true
@@ -163,31 +191,32 @@ impl View for HelpView {
     }
 
     fn draw(&self, painter: &mut Painter<'_>, _layout: &ScreenLayout) {
-        let (columns, height) = self.size(painter.app);
-        let width = COLUMN_WIDTH * columns as u16 + 6;
+        let (columns, width) = (column_count(painter.app), row_width(painter.app));
+        let rows = self.shown_rows(painter.app);
+        let height = self.height(painter.app, rows.len());
         let search_rows = u16::from(self.search.is_some());
         // The window keeps its height while the search leaves fewer lines.
-        let full = self.lines.len().div_ceil(columns).max(height) as u16;
-        let inside = draw_window(painter, width, full + 2 + search_rows, false, "Help");
+        let all: Vec<usize> = (0..self.lines.len()).collect();
+        let full = self.lay_out(&all, width).len().div_ceil(usize::from(columns)).max(height) as u16;
+        let inside = draw_window(painter, window_width(columns), full + 2 + search_rows, false, "Help");
         if let Some(line) = &self.search {
             let used = painter.draw_text(inside.x, inside.y, 8, "search", Role::Title) + 2;
             let field = Rect::new(inside.x + used, inside.y, inside.width.saturating_sub(used), 1);
             draw_line_edit(painter, field, line);
         }
         let list = Rect { y: inside.y + search_rows, height: inside.height.saturating_sub(search_rows), ..inside };
-        if self.shown.is_empty() {
+        if rows.is_empty() {
             painter.draw_text(list.x, list.y, list.width, "nothing matches", Role::Muted);
         }
-        let offset = self.offset.min(self.shown.len().saturating_sub(columns * height));
-        let each = list.width / columns as u16;
+        let offset = self.offset.min(rows.len().saturating_sub(usize::from(columns) * height));
         for column in 0..columns {
-            let x = list.x + each * column as u16;
-            let lines = self.shown.iter().skip(offset + column * height).take(height);
-            for (index, y) in lines.zip(list.top()..list.bottom()) {
-                draw_help_line(painter, Rect::new(x, y, each.saturating_sub(2), 1), &self.lines[*index]);
+            let x = list.x + list.width / columns * column;
+            let shown = rows.iter().skip(offset + usize::from(column) * height).take(height);
+            for (row, y) in shown.zip(list.top()..list.bottom()) {
+                draw_help_row(painter, Rect::new(x, y, width, 1), row);
             }
         }
-        painter.draw_scroll_thumb(list, offset, self.shown.len());
+        painter.draw_scroll_thumb(list, offset, rows.len());
     }
 
     fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {
@@ -198,17 +227,52 @@ impl View for HelpView {
     }
 }
 
-fn draw_help_line(painter: &mut Painter<'_>, area: Rect, line: &HelpLine) {
+/// Returns the number of columns of rows.
+fn column_count(app: &App) -> u16 {
+    if app.display.columns >= MIN_TWO_COLUMNS_WIDTH { 2 } else { 1 }
+}
+
+fn window_width(columns: u16) -> u16 {
+    COLUMN_WIDTH * columns + 6
+}
+
+/// Returns the width of a row in its column.
+fn row_width(app: &App) -> u16 {
+    let columns = column_count(app);
+    let (_, inside) = place_window(app, window_width(columns), app.display.rows, false);
+    (inside.width / columns).saturating_sub(2)
+}
+
+/// Lays out a line in rows of this width.
+fn lay_out_line(line: &HelpLine, width: u16) -> Vec<HelpRow<'_>> {
+    let row = |sign, text: String, text_role, column| HelpRow { sign, text, text_role, column };
     match line {
-        HelpLine::Blank => {}
+        HelpLine::Blank => vec![row(None, String::new(), Role::Normal, 0)],
         HelpLine::Title(title) => {
-            painter.draw_text(area.x, area.y, area.width, title, Role::Title);
+            let parts = doc::wrap_words(title, usize::from(width));
+            parts.into_iter().map(|part| row(None, part, Role::Title, 0)).collect()
         }
         HelpLine::Entry { sign, role, text } => {
-            let used = painter.draw_text(area.x, area.y, KEY_WIDTH, sign, *role).max(KEY_WIDTH - 2) + 1;
-            painter.draw_text(area.x + used, area.y, area.width.saturating_sub(used), text, Role::Normal);
+            let end = (sign.width() as u16).min(KEY_WIDTH) + 1;
+            let is_wide = width >= MIN_WIDE_ROW;
+            let column = if is_wide { end.max(TEXT_COLUMN) } else { NARROW_TEXT_COLUMN };
+            let parts = doc::wrap_words(text, usize::from(width.saturating_sub(column)));
+            let mut rows: Vec<_> = parts.into_iter().map(|part| row(None, part, Role::Normal, column)).collect();
+            if rows.is_empty() || end > column {
+                rows.insert(0, row(None, String::new(), Role::Normal, column));
+            }
+            rows[0].sign = Some((sign.as_str(), *role));
+            rows
         }
     }
+}
+
+fn draw_help_row(painter: &mut Painter<'_>, area: Rect, row: &HelpRow<'_>) {
+    if let Some((sign, role)) = row.sign {
+        painter.draw_text(area.x, area.y, KEY_WIDTH.min(area.width), sign, role);
+    }
+    let x = area.x + row.column;
+    painter.draw_text(x, area.y, area.right().saturating_sub(x), &row.text, row.text_role);
 }
 
 /// Builds the help: the keys of the place with its most useful actions `here`, all other keys by group, the glyphs, the
@@ -224,8 +288,8 @@ fn build_lines(app: &App, here: &[Action]) -> Vec<HelpLine> {
     local.extend(own(context));
     let local = unique(local.into_iter().filter(|action| keymap.key_of(context, *action).is_some()));
     push_section(app, &mut lines, &format!("Here: {}", context.title()), context, &local);
-    for group in unique(Action::TABLE.iter().map(|row| row.1)) {
-        let actions = Action::TABLE.iter().filter(|row| row.1 == group).map(|row| row.0);
+    for group in unique(Action::rows().map(|row| row.1)) {
+        let actions = Action::rows().filter(|row| row.1 == group).map(|row| row.0);
         let actions: Vec<Action> =
             actions.filter(|action| !local.contains(action) && is_for_everywhere(keymap, context, *action)).collect();
         push_section(app, &mut lines, group, context, &actions);
@@ -291,4 +355,59 @@ fn push_legend(app: &App, lines: &mut Vec<HelpLine>) {
         lines.push(HelpLine::Entry { sign: entry.glyph, role: entry.role, text: entry.meaning });
     }
     lines.push(HelpLine::Blank);
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::tui::tests::support::{showing, view};
+
+    #[rstest]
+    #[case::two_columns(160, 48)]
+    #[case::one_column(100, 30)]
+    #[case::small(80, 24)]
+    #[case::narrow(36, 8)]
+    #[case::smallest(20, 5)]
+    fn no_text_is_cut(#[case] columns: u16, #[case] rows: u16) {
+        let app = showing(columns, rows, view());
+        let help = HelpView::new(&app, &[], None);
+        let width = row_width(&app);
+        for line in &help.lines {
+            let laid_out = lay_out_line(line, width);
+            let fits = |row: &HelpRow<'_>| row.column + row.text.width() as u16 <= width;
+            assert!(laid_out.iter().all(fits), "{columns} columns: {laid_out:?}");
+            let text: String = laid_out.iter().map(|row| row.text.as_str()).collect();
+            let whole = match line {
+                HelpLine::Blank => "",
+                HelpLine::Title(text) | HelpLine::Entry { text, .. } => text,
+            };
+            assert_eq!(text.replace(' ', ""), whole.replace(' ', ""), "{columns} columns");
+        }
+    }
+
+    #[test]
+    fn a_long_text_continues_below_its_beginning() {
+        let entry = |sign: &str| HelpLine::Entry {
+            sign: sign.to_owned(),
+            role: Role::Key,
+            text: "sort and group the findings, the files or the runs".to_owned(),
+        };
+        let lay_out = |sign: &str, width| -> Vec<String> {
+            let line = entry(sign);
+            let row = |row: HelpRow<'_>| {
+                let sign = row.sign.map_or("", |(sign, _)| sign);
+                let gap = usize::from(row.column).saturating_sub(sign.width());
+                format!("{sign}{:gap$}{}", "", row.text).trim_end().to_owned()
+            };
+            lay_out_line(&line, width).into_iter().map(row).collect()
+        };
+        let wide = ["o                sort and group the findings, the files", "                 or the runs"];
+        assert_eq!(lay_out("o", 56), wide);
+        let narrow = ["o   sort and group the", "    findings, the files or", "    the runs"];
+        assert_eq!(lay_out("o", 26), narrow);
+        let below = ["Ctrl-o", "    sort and group the", "    findings, the files or", "    the runs"];
+        assert_eq!(lay_out("Ctrl-o", 26), below);
+    }
 }

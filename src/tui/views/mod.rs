@@ -1,13 +1,17 @@
 //! Views and windows in front of the panes: each file holds the state, the keys, the loading, the page and the
 //! drawing of one view.
 //!
-//! To add a view:
+//! To add a full-screen view: a file here with a type that implements [`View`] and its row, a [`ViewEntry`]; and the
+//! line of the row in [`VIEWS`]. The action that opens it, its key, and its lines in help and palette follow from the row.
 //!
-//! 1. a file here with a type that implements [`View`];
-//! 2. its keys: a context and an action in `keymap.rs`, their keys in `assets/keymap.toml`, and the action's arm in
-//!    `update/keys.rs`;
-//! 3. below in this file: its line in [`open_for_action`], and, if it loads data, its variants of [`ViewRequest`] and
-//!    [`ViewReply`] and its thread in [`ViewWorkers`].
+//! A view that has more than that has it in one place each:
+//!
+//! | what | where |
+//! |---|---|
+//! | keys of its own, besides those that scroll and leave | a context in `keymap.rs` with its section in `assets/keymap.toml`; other pages share [`KeyContext::Stats`] |
+//! | data from a thread | variants of [`ViewRequest`] and [`ViewReply`], and the thread in [`ViewWorkers`] |
+//!
+//! Windows are opened by the code that needs them.
 
 pub(crate) mod comment;
 pub(crate) mod confirm;
@@ -191,6 +195,33 @@ pub enum ViewReply {
     Live(LiveReply),
 }
 
+/// Full-screen views that an action opens, in the order of the help.
+pub static VIEWS: [&ViewEntry; 3] = [&stats::ENTRY, &knowledge::ENTRY, &live::ENTRY];
+
+/// Row of [`VIEWS`]: all that keymap, help, palette and panes know of a view.
+#[derive(Debug)]
+pub struct ViewEntry {
+    /// Name of the action that opens the view, in keymaps.
+    pub action: &'static str,
+    /// Group of the action in the help.
+    pub group: &'static str,
+    /// Label of the action in the footer.
+    pub label: &'static str,
+    /// Help text of the action.
+    pub help: &'static str,
+    /// Default key of the action, in all panes and full-screen views.
+    pub key: &'static str,
+    /// Opens the view, or says why it cannot.
+    pub open: fn(&mut App, &mut Vec<AppCommand>),
+}
+
+impl ViewEntry {
+    /// Returns true for the action that opens this view; in the view, it closes it.
+    pub fn is_opened_by(&self, action: Action) -> bool {
+        matches!(action, Action::View(index) if VIEWS.get(index).is_some_and(|entry| entry.action == self.action))
+    }
+}
+
 /// Opens the view of an action; other actions are ignored.
 pub fn open_for_action(app: &mut App, action: Action, commands: &mut Vec<AppCommand>) {
     match action {
@@ -206,10 +237,12 @@ pub fn open_for_action(app: &mut App, action: Action, commands: &mut Vec<AppComm
             app.views.open(help);
         }
         Action::Palette => palette::open(app, commands),
-        Action::Stats => stats::open(app, commands),
-        Action::Knowledge => knowledge::open(app, commands),
         Action::Triage => triage::open(app, commands),
-        Action::Live => live::open(app, commands),
+        Action::View(index) => {
+            if let Some(entry) = VIEWS.get(index) {
+                (entry.open)(app, commands);
+            }
+        }
         _ => {}
     }
 }
@@ -413,4 +446,24 @@ pub(crate) fn scroll_distance(action: Action, page: isize) -> Option<isize> {
 /// Returns actions with their own labels, for a footer.
 pub fn with_labels<const N: usize>(actions: [Action; N]) -> Vec<(Action, &'static str)> {
     actions.into_iter().map(|action| (action, action.footer_label())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::tests::support::{press, screen, showing, view};
+
+    #[test]
+    fn the_key_of_a_row_opens_its_view_and_closes_it() {
+        for (index, entry) in VIEWS.iter().enumerate() {
+            let mut app = showing(160, 48, view());
+            press(&mut app, entry.key);
+            assert!(app.views.covers_panes() && app.views.len() == 1, "{}: {}", entry.action, screen(&app));
+            press(&mut app, "?");
+            assert!(app.keymap.help_text(Action::View(index)) == entry.help, "{}", entry.action);
+            press(&mut app, "Esc");
+            press(&mut app, entry.key);
+            assert!(app.views.is_empty(), "{}: {}", entry.action, screen(&app));
+        }
+    }
 }

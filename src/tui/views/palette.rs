@@ -1,6 +1,7 @@
 //! Palette: one line of input over commands, settings, runs, findings and files, each with its key.
 
 pub mod matching;
+mod settings;
 
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use crate::tui::request_counter::RequestCounter;
 use crate::tui::theme::{Role, ThemeName};
 use crate::tui::update;
 use matching::{PaletteMatches, PaletteQuery, find_matches};
+pub use settings::SettingChange;
 
 /// Purpose of a row of the palette.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub enum PaletteTarget {
     Themes,
     /// Switches ASCII glyphs on or off.
     Ascii(bool),
+    /// Changes another setting, or opens the settings file.
+    Setting(SettingChange),
     /// Selects a run, by its id.
     Run(String),
     /// Selects a finding, by its id.
@@ -49,7 +53,7 @@ impl PaletteTarget {
     fn kind(&self) -> &'static str {
         match self {
             Self::Action(_) => "command",
-            Self::Theme(_) | Self::Themes | Self::Ascii(_) => "setting",
+            Self::Theme(_) | Self::Themes | Self::Ascii(_) | Self::Setting(_) => "setting",
             Self::Run(_) => "run",
             Self::Finding(_) => "finding",
             Self::File(_) => "file",
@@ -58,7 +62,7 @@ impl PaletteTarget {
 
     /// Returns true for a row that is listed before anything is typed.
     fn is_command(&self) -> bool {
-        matches!(self, Self::Action(_) | Self::Theme(_) | Self::Themes | Self::Ascii(_))
+        matches!(self, Self::Action(_) | Self::Theme(_) | Self::Themes | Self::Ascii(_) | Self::Setting(_))
     }
 }
 
@@ -334,16 +338,16 @@ fn collect_entries(app: &App) -> Arc<[PaletteEntry]> {
         here.or_else(elsewhere).map_or_else(String::new, ToString::to_string)
     };
     let here: Vec<Action> = draw::footer_actions(app, context).into_iter().map(|(action, _)| action).collect();
-    let mut actions: Vec<&ActionRow> = Action::TABLE.iter().filter(|row| is_offered(row, context)).collect();
+    let mut actions: Vec<ActionRow> = Action::rows().filter(|row| is_offered(row, context)).collect();
     // What the footer offers comes first, in its order; what only moves is faster with its key.
     actions.sort_by_key(|(action, group, ..)| {
         (here.iter().position(|known| known == action).unwrap_or(here.len()), GROUPS.iter().position(|g| g == group))
     });
     let actions = actions.into_iter().map(|(action, group, name, short, long)| PaletteEntry {
-        target: PaletteTarget::Action(*action),
-        text: (*long).to_owned(),
+        target: PaletteTarget::Action(action),
+        text: long.to_owned(),
         words: format!("{} {short} {group}", name.replace('_', " ")),
-        hint: key_of(*action),
+        hint: key_of(action),
     });
     let setting =
         |target, text: String, words: &str| PaletteEntry { target, text, words: words.to_owned(), hint: String::new() };
@@ -365,7 +369,13 @@ fn collect_entries(app: &App) -> Arc<[PaletteEntry]> {
         words: "command program".to_owned(),
         hint: key_of(Action::Custom(index)),
     });
-    own.chain(actions).chain([picker]).chain(themes).chain([ascii]).chain(files).collect()
+    own.chain(actions)
+        .chain([picker])
+        .chain(themes)
+        .chain([ascii])
+        .chain(settings::list_settings(app))
+        .chain(files)
+        .collect()
 }
 
 /// Groups of commands in the order of the palette.
@@ -398,6 +408,7 @@ fn run_target(app: &mut App, target: PaletteTarget, commands: &mut Vec<AppComman
             app.display.glyphs = if is_on { glyphs::ASCII } else { glyphs::UNICODE };
             update::rebuild_page(app);
         }
+        PaletteTarget::Setting(change) => settings::change_setting(app, change, commands),
         PaletteTarget::Run(id) => {
             app.views.close_all();
             update::focus_pane(app, Pane::Runs, commands);

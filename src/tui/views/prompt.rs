@@ -1,10 +1,12 @@
 //! Text prompts: filter, search, reason, revision, time, path.
 
-use ratatui::layout::Rect;
+mod reasons;
+
+use ratatui::layout::{Position, Rect};
 
 use super::knowledge::{ExportOverwrite, KnowledgeOrder, KnowledgeView};
-use super::revision_list::{OfferedRevision, draw_revisions, find_revisions, is_search_text, range_since};
-use super::window::draw_window;
+use super::review_form::{self, ReviewDraft};
+use super::revision_list::{OfferedRevision, draw_revisions, find_revisions, is_search_text, range_since, revision_at};
 use super::{KeyPress, View, ViewFlow, ViewRequest, change_view, open_for_action, with_labels};
 use crate::domain::{Disposition, FindingId, FindingNote, RatingWish, Scope, Time, text};
 use crate::runner::{PreparedQuestion, SnoozeWish, parse_snooze};
@@ -16,13 +18,14 @@ use crate::tui::input::KeyEvent;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
-use crate::tui::message::{AppCommand, ChosenReviewer, TriageOrderItem};
+use crate::tui::message::{AppCommand, TriageOrderItem};
 use crate::tui::saved_filters::SavedFilters;
 use crate::tui::theme::Role;
 use crate::tui::update::{
     accept_filter, apply_filter, data, describe_cost, dismiss, find_row, go_to_row, next_answerer, request_note,
-    request_question, request_rating, request_review, request_snooze, search_next,
+    request_question, request_rating, request_snooze, search_next,
 };
+use reasons::ReasonRow;
 
 /// Open prompt: the text input line and its purpose.
 #[derive(Debug, Clone)]
@@ -75,15 +78,13 @@ pub enum InputPromptKind {
         /// Other reviewer that the user wants to ask, until its cost is known; `None` for none.
         wanted: Option<String>,
     },
-    /// Asks for the commit to review.
+    /// Asks for the commit to review; the form of the review follows.
     Commit {
-        reviewer: ChosenReviewer,
-        force: bool,
+        draft: ReviewDraft,
     },
-    /// Asks for the range to review.
+    /// Asks for the range to review; the form of the review follows.
     Range {
-        reviewer: ChosenReviewer,
-        force: bool,
+        draft: ReviewDraft,
     },
     /// Asks how long automatic reviews pause.
     Snooze,
@@ -169,6 +170,24 @@ impl View for PromptView {
         ViewFlow::Open
     }
 
+    /// Chooses the reason or the revision under the pointer; a double click accepts it.
+    fn handle_click(
+        &mut self,
+        app: &mut App,
+        cell: Position,
+        is_double: bool,
+        commands: &mut Vec<AppCommand>,
+    ) -> ViewFlow {
+        let Some((choice, text)) = self.offer_at(app, cell) else { return ViewFlow::Open };
+        self.choice = choice;
+        self.line.set_text(&text);
+        self.error.clear();
+        match is_double && choice > 0 {
+            true => self.accept(app, commands),
+            false => ViewFlow::Open,
+        }
+    }
+
     fn handle_paste(&mut self, app: &mut App, text: &str, commands: &mut Vec<AppCommand>) {
         self.line.insert(text.trim_end_matches(['\r', '\n']));
         self.choice = 0;
@@ -182,7 +201,7 @@ impl View for PromptView {
 
     fn draw(&self, painter: &mut Painter<'_>, layout: &ScreenLayout) {
         match &self.kind {
-            InputPromptKind::Reason { lines, entry } => draw_reason_prompt(painter, self, lines.len(), *entry),
+            InputPromptKind::Reason { lines, entry } => reasons::draw(painter, self, lines.len(), *entry),
             InputPromptKind::Note { .. } => draw_input_line(painter, layout, "note", self, &["decides nothing"]),
             InputPromptKind::Ask { plan, wanted, .. } => {
                 let mut help = match plan {
@@ -347,6 +366,26 @@ impl PromptView {
         }
     }
 
+    /// Returns the offer under the pointer: its 1-based index and its text; index 0 and no text for a reason that the user
+    /// types.
+    fn offer_at(&mut self, app: &App, cell: Position) -> Option<(usize, String)> {
+        match &mut self.kind {
+            InputPromptKind::Reason { entry, .. } => match reasons::row_at(app, cell)? {
+                ReasonRow::Offered(index) => Some((index + 1, dismissal_reasons(app).into_iter().nth(index)?)),
+                ReasonRow::Other => {
+                    *entry = ReasonEntry::Typed;
+                    Some((0, String::new()))
+                }
+            },
+            InputPromptKind::Commit { .. } | InputPromptKind::Range { .. } if self.error.is_empty() => {
+                let offered = self.offered_revisions(app);
+                let index = revision_at(app, offered.len(), cell)?;
+                offered.into_iter().nth(index).map(|(text, _)| (index + 1, text))
+            }
+            _ => None,
+        }
+    }
+
     /// Inserts the next or previous of the offered texts.
     fn choose_offer(&mut self, offered: &[String], up: bool) {
         let n = offered.len();
@@ -423,14 +462,10 @@ impl PromptView {
                 }
             }
             InputPromptKind::Patterns { .. } => {}
-            InputPromptKind::Commit { .. }
-            | InputPromptKind::Snooze
-            | InputPromptKind::Export
-            | InputPromptKind::Range { .. }
-                if text.is_empty() => {}
-            InputPromptKind::Commit { reviewer, force } => {
-                request_review(app, Some(Scope::Commit(text.clone())), reviewer.clone(), *force, commands);
-                app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
+            InputPromptKind::Snooze | InputPromptKind::Export if text.is_empty() => {}
+            InputPromptKind::Commit { draft } => {
+                let picked = (!text.is_empty()).then_some(text);
+                review_form::open_with_commit(app, std::mem::take(draft), picked, commands);
             }
             InputPromptKind::Snooze => {
                 let now = Time::from_millisecond(app.now).unwrap_or_default();
@@ -446,12 +481,12 @@ impl PromptView {
                     existing: ExportOverwrite::Keep,
                 })));
             }
-            InputPromptKind::Range { reviewer, force } => {
-                let Some(scope) = Scope::parse_range(&text) else {
-                    return self.refuse(format!("{text:?} is no range; write A..B or A...B"));
-                };
-                request_review(app, Some(scope), reviewer.clone(), *force, commands);
-                app.asked_prompt = Some(AskedPrompt { kind: self.kind.clone(), text });
+            InputPromptKind::Range { .. } if !text.is_empty() && Scope::parse_range(&text).is_none() => {
+                return self.refuse(format!("{text:?} is no range; write A..B or A...B"));
+            }
+            InputPromptKind::Range { draft } => {
+                let picked = (!text.is_empty()).then_some(text);
+                review_form::open_with_range(app, std::mem::take(draft), picked, commands);
             }
         }
         ViewFlow::Close
@@ -499,10 +534,14 @@ impl PromptView {
             | InputPromptKind::Rate { .. }
             | InputPromptKind::Note { .. }
             | InputPromptKind::Ask { .. }
-            | InputPromptKind::Commit { .. }
-            | InputPromptKind::Range { .. }
             | InputPromptKind::Snooze
             | InputPromptKind::Export => {}
+            InputPromptKind::Commit { draft } => {
+                review_form::open_with_commit(app, std::mem::take(draft), None, commands);
+            }
+            InputPromptKind::Range { draft } => {
+                review_form::open_with_range(app, std::mem::take(draft), None, commands);
+            }
         }
     }
 }
@@ -626,33 +665,4 @@ pub fn draw_line_edit(painter: &mut Painter<'_>, field: Rect, line: &LineEdit) {
     painter.draw_text(cursor, field.y, field.right().saturating_sub(cursor), after, Role::Prompt);
     let style = painter.style(Role::Prompt).add_modifier(ratatui::style::Modifier::REVERSED);
     painter.restyle(Rect::new(cursor.min(field.right().saturating_sub(1)), field.y, 1, 1), style);
-}
-
-fn draw_reason_prompt(painter: &mut Painter<'_>, prompt: &PromptView, count: usize, entry: ReasonEntry) {
-    let reasons = dismissal_reasons(painter.app);
-    let first_digit = reasons.len() - Disposition::REASONS.len();
-    let title = format!("Why dismiss {}?", text::format_count(count, "finding"));
-    let inside = draw_window(painter, 66, reasons.len() as u16 + 6, false, &title);
-    draw_line_edit(painter, Rect::new(inside.x, inside.y + 1, inside.width, 1), &prompt.line);
-    painter.draw_text(inside.x, inside.y + 2, inside.width, &prompt.error, Role::Bad);
-    let digit_role = if entry == ReasonEntry::ByDigit { Role::Key } else { Role::Faint };
-    let other = format!("other{}", painter.app.display.glyphs.ellipsis);
-    let mut rows: Vec<(Option<usize>, &str)> = Vec::with_capacity(reasons.len() + 1);
-    for (index, reason) in reasons.iter().enumerate() {
-        if index == first_digit + DIGIT_REASONS {
-            rows.push((None, &other));
-        }
-        rows.push((Some(index), reason));
-    }
-    let mut digit = 0;
-    for (y, (index, reason)) in (inside.y + 3..inside.bottom()).zip(rows) {
-        let chosen = index.is_some_and(|index| index + 1 == prompt.choice);
-        let sign = if chosen { painter.app.display.glyphs.bar } else { " " };
-        painter.draw_text(inside.x, y, 1, sign, Role::Accent);
-        if index.is_none_or(|index| (first_digit..first_digit + DIGIT_REASONS).contains(&index)) {
-            digit += 1;
-            painter.draw_text(inside.x + 2, y, 1, &digit.to_string(), digit_role);
-        }
-        painter.draw_text(inside.x + 4, y, inside.width - 4, reason, if chosen { Role::Normal } else { Role::Muted });
-    }
 }

@@ -1,42 +1,37 @@
 //! Form of a review request: scope, reviewer, force, and a forecast of the policy's answer.
 //!
-//! The forecast is computed on a thread of its own. Enter does not wait for it.
+//! The forecast is computed on a thread of its own. Enter does not wait for it. A commit or a range is picked in a prompt,
+//! which hands it back to the form: nothing starts before the form has shown its forecast, too.
+
+mod forecast;
+mod worker;
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use unicode_width::UnicodeWidthStr;
 
-use super::prompt::{InputPromptKind, PromptView};
-use super::window::draw_window;
+use super::prompt::{AskedPrompt, InputPromptKind, PromptView};
+use super::window::{draw_window, place_window};
 use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, with_labels};
-use crate::domain::{RunId, Scope, Source, Time, text};
-use crate::policy::ReviewAction;
-use crate::report::figures::{format_brief, format_thousands};
-use crate::runner::{
-    BUILTIN_REVIEWER, CostLimit, OfferedReviewer, RequestPreview, ReviewDemand, ReviewRequest, ReviewerTerms, Services,
-};
+use crate::domain::{Scope, Time, text};
+use crate::runner::{BUILTIN_REVIEWER, OfferedReviewer, RequestPreview, ReviewerTerms};
 use crate::tui::app::App;
 use crate::tui::doc;
 use crate::tui::draw::painter::Painter;
-use crate::tui::effects::spawn_worker;
-use crate::tui::event_source::MessageSender;
 use crate::tui::input::KeyCode;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
-use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer};
+use crate::tui::message::{AppCommand, ChosenReviewer};
 use crate::tui::request_counter::RequestCounter;
 use crate::tui::theme::Role;
 use crate::tui::update::request_review;
+use forecast::describe_preview;
+pub(crate) use worker::start_worker;
 
-/// Number of commits that the picker of commits searches, newest first.
-const MAX_PICKED_COMMITS: usize = 2_000;
 /// Columns of the names of the fields.
 const NAME_COLUMNS: u16 = 10;
-/// Characters of a shortened run id: `ar_`, and enough of the time in it to tell the runs of a second apart.
-const SHORT_ID_CHARS: usize = 13;
 /// Width of the form where the screen has room for it.
 const MIN_WIDTH: u16 = 96;
 /// Lines of the forecast at most.
@@ -103,10 +98,48 @@ struct ScopeItem {
 enum ScopeChoice {
     /// This scope; `None` for the default scope.
     Scope(Option<Scope>),
-    /// Opens the prompt for a commit.
-    Commit,
-    /// Opens the prompt for a range.
-    Range,
+    /// The commit that the user has picked; `None` before, when it opens the prompt for one.
+    Commit(Option<String>),
+    /// The range that the user has picked; `None` before, when it opens the prompt for one.
+    Range(Option<String>),
+}
+
+impl ScopeChoice {
+    /// Returns the scope of the request; `None` before a revision is picked.
+    fn to_request(&self) -> Option<RequestedScope> {
+        match self {
+            Self::Scope(scope) => Some(RequestedScope(scope.clone())),
+            Self::Commit(picked) => picked.clone().map(|commit| RequestedScope(Some(Scope::Commit(commit)))),
+            Self::Range(picked) => {
+                picked.as_deref().and_then(Scope::parse_range).map(|range| RequestedScope(Some(range)))
+            }
+        }
+    }
+
+    /// Returns the text of the revision that the user has picked.
+    fn picked(&self) -> Option<&str> {
+        match self {
+            Self::Scope(_) => None,
+            Self::Commit(picked) | Self::Range(picked) => picked.as_deref(),
+        }
+    }
+}
+
+/// Scope of a request; `None` for the default scope.
+struct RequestedScope(Option<Scope>);
+
+/// Content of the form while a prompt for a revision stands in its place.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ReviewDraft {
+    /// Picked commit.
+    commit: Option<String>,
+    /// Picked range, as [`Scope::parse_range`] reads it.
+    range: Option<String>,
+    /// Name of the chosen reviewer; `None` for the reviewer of the scope.
+    reviewer: Option<String>,
+    force: bool,
+    /// Requested forecasts: a late one is for the earlier form.
+    serials: RequestCounter,
 }
 
 /// Forecast for the selected scope, reviewer and force.
@@ -124,8 +157,8 @@ enum Forecast {
 pub struct ReviewFormView {
     items: Vec<ScopeItem>,
     selected: usize,
-    /// Index of the chosen reviewer in the facts; `None` for the reviewer of the scope.
-    reviewer: Option<usize>,
+    /// Name of the chosen reviewer; `None` for the reviewer of the scope.
+    reviewer: Option<String>,
     force: bool,
     forecast: Forecast,
     serials: RequestCounter,
@@ -133,21 +166,44 @@ pub struct ReviewFormView {
 
 /// Opens the form: first what nobody has reviewed, then the usual scopes by the default reviewer.
 pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
-    let mut form = ReviewFormView {
-        items: list_scopes(app),
-        selected: 0,
-        reviewer: None,
-        force: false,
-        forecast: Forecast::Awaited,
-        serials: RequestCounter::default(),
-    };
     commands.push(AppCommand::View(ViewRequest::ReviewForm(ReviewFormRequest::Facts)));
-    form.request_forecast(app, commands);
+    open_draft(app, ReviewDraft::default(), |_| true, commands);
+}
+
+/// Opens the form with a picked commit, which is selected.
+pub fn open_with_commit(app: &mut App, draft: ReviewDraft, commit: Option<String>, commands: &mut Vec<AppCommand>) {
+    let draft = ReviewDraft { commit: commit.or(draft.commit), ..draft };
+    open_draft(app, draft, |choice| matches!(choice, ScopeChoice::Commit(_)), commands);
+}
+
+/// Opens the form with a picked range, which is selected.
+pub fn open_with_range(app: &mut App, draft: ReviewDraft, range: Option<String>, commands: &mut Vec<AppCommand>) {
+    let draft = ReviewDraft { range: range.or(draft.range), ..draft };
+    open_draft(app, draft, |choice| matches!(choice, ScopeChoice::Range(_)), commands);
+}
+
+/// Opens the form with this content; the first scope for which `is_selected` returns true is selected.
+fn open_draft(
+    app: &mut App,
+    draft: ReviewDraft,
+    is_selected: impl Fn(&ScopeChoice) -> bool,
+    commands: &mut Vec<AppCommand>,
+) {
+    let items = list_scopes(app, &draft);
+    let mut form = ReviewFormView {
+        selected: items.iter().position(|item| is_selected(&item.choice)).unwrap_or(0),
+        items,
+        reviewer: draft.reviewer,
+        force: draft.force,
+        forecast: Forecast::Awaited,
+        serials: draft.serials,
+    };
+    form.request_forecast(commands);
     app.views.open(form);
 }
 
 /// Lists the scopes of the form. A change that nobody has reviewed is offered by the built-in reviewer.
-fn list_scopes(app: &App) -> Vec<ScopeItem> {
+fn list_scopes(app: &App, draft: &ReviewDraft) -> Vec<ScopeItem> {
     let branch = if app.session.branch.is_empty() { "HEAD" } else { app.session.branch.as_str() };
     let free = format!("by {BUILTIN_REVIEWER}, offline and at no cost");
     let item = |label: &str, hint: &str, choice, reviewer| ScopeItem {
@@ -172,19 +228,33 @@ fn list_scopes(app: &App) -> Vec<ScopeItem> {
         usual("staged changes", "what the next commit would hold", Some(Scope::Staged)),
         usual("last commit", "HEAD against its parent", Some(Scope::Commit("HEAD".to_owned()))),
         usual("branch", &format!("{branch} since it left its base"), Some(Scope::Branch(None))),
-        asked("a commit", "searches subjects, or any revision", ScopeChoice::Commit),
-        asked("a range", "A..B or A...B, or the commits since one", ScopeChoice::Range),
+        asked("a commit", "searches subjects, or any revision", ScopeChoice::Commit(draft.commit.clone())),
+        asked("a range", "A..B or A...B, or the commits since one", ScopeChoice::Range(draft.range.clone())),
         usual("everything", "the whole tree", Some(Scope::All)),
     ]);
+    for (item, digit) in items.iter_mut().zip('1'..='9') {
+        if let Some(picked) = item.choice.picked() {
+            item.hint = format!("{}; {digit} picks another", describe_picked(app, picked));
+        }
+    }
     items
+}
+
+/// Describes a picked revision: with the subject, if it is a listed commit.
+fn describe_picked(app: &App, picked: &str) -> String {
+    let commit = app.review_facts.commits.iter().find(|commit| commit.id == picked);
+    let (opening, closing) = app.display.glyphs.quotes;
+    match commit {
+        Some(commit) => format!("{picked} {opening}{}{closing}", commit.subject),
+        None => picked.to_owned(),
+    }
 }
 
 impl ReviewFormView {
     /// Returns the reviewer of the request: the chosen one, else that of the scope.
-    fn chosen_reviewer(&self, app: &App) -> ChosenReviewer {
-        let named = self.reviewer.and_then(|at| app.review_facts.reviewers.get(at));
-        match named {
-            Some(offered) => ChosenReviewer::Named(offered.terms.name.clone()),
+    fn chosen_reviewer(&self) -> ChosenReviewer {
+        match &self.reviewer {
+            Some(name) => ChosenReviewer::Named(name.clone()),
             None => self.items.get(self.selected).map_or(ChosenReviewer::Default, |item| item.reviewer.clone()),
         }
     }
@@ -192,7 +262,7 @@ impl ReviewFormView {
     /// Returns the index of the shown reviewer in the facts; `None` before the facts are there.
     fn reviewer_index(&self, app: &App) -> Option<usize> {
         let reviewers = &app.review_facts.reviewers;
-        let name = match self.chosen_reviewer(app) {
+        let name = match self.chosen_reviewer() {
             ChosenReviewer::Default => return (!reviewers.is_empty()).then_some(0),
             ChosenReviewer::Builtin => BUILTIN_REVIEWER.to_owned(),
             ChosenReviewer::Named(name) => name,
@@ -203,50 +273,97 @@ impl ReviewFormView {
     fn switch_reviewer(&mut self, app: &App, forward: bool) {
         let count = app.review_facts.reviewers.len();
         if let Some(at) = self.reviewer_index(app).filter(|_| count > 1) {
-            self.reviewer = Some(if forward { (at + 1) % count } else { (at + count - 1) % count });
+            let step = if forward { 1 } else { count - 1 };
+            self.reviewer = Some(app.review_facts.reviewers[(at + step) % count].terms.name.clone());
         }
     }
 
-    fn request_forecast(&mut self, app: &App, commands: &mut Vec<AppCommand>) {
-        let Some(ScopeChoice::Scope(scope)) = self.items.get(self.selected).map(|item| item.choice.clone()) else {
+    fn request_forecast(&mut self, commands: &mut Vec<AppCommand>) {
+        let item = self.items.get(self.selected);
+        let Some(RequestedScope(scope)) = item.and_then(|item| item.choice.to_request()) else {
             self.forecast = Forecast::Unneeded;
             return;
         };
         self.forecast = Forecast::Awaited;
         let serial = self.serials.begin();
-        let reviewer = self.chosen_reviewer(app);
+        let reviewer = self.chosen_reviewer();
         let request = ReviewFormRequest::Preview { serial, scope, reviewer, force: self.force };
         commands.push(AppCommand::View(ViewRequest::ReviewForm(request)));
     }
 
-    /// Requests the review, or opens the prompt for a revision.
+    /// Requests the review. Opens the prompt for a revision instead if none is picked, or if the forecast has refused it.
     fn accept(&self, app: &mut App, commands: &mut Vec<AppCommand>) {
         let Some(item) = self.items.get(self.selected) else { return };
-        let (reviewer, force) = (self.chosen_reviewer(app), self.force);
-        match &item.choice {
-            ScopeChoice::Scope(scope) => request_review(app, scope.clone(), reviewer, force, commands),
-            ScopeChoice::Commit => {
-                let kind = InputPromptKind::Commit { reviewer, force };
-                app.views.open(PromptView::new(kind, LineEdit::with_suggestion("HEAD~1")));
-            }
-            ScopeChoice::Range => {
-                app.views.open(PromptView::new(InputPromptKind::Range { reviewer, force }, LineEdit::default()));
+        let Some(RequestedScope(scope)) = item.choice.to_request() else { return self.open_picker(app) };
+        let Some(kind) = self.picker_kind().filter(|_| item.choice.picked().is_some()) else {
+            return request_review(app, scope, self.chosen_reviewer(), self.force, commands);
+        };
+        if let Forecast::Known(result) = &self.forecast
+            && let Err(error) = result.as_ref()
+        {
+            let error = text::sanitize_line(error).into_owned();
+            self.open_picker(app);
+            return super::change_view(app, |prompt: &mut PromptView, _| prompt.error = error);
+        }
+        request_review(app, scope, self.chosen_reviewer(), self.force, commands);
+        let text = item.choice.picked().unwrap_or_default().to_owned();
+        app.asked_prompt = Some(AskedPrompt { kind, text });
+    }
+
+    /// Opens the prompt for the revision of the selected scope, which takes the place of the form.
+    fn open_picker(&self, app: &mut App) {
+        let Some(kind) = self.picker_kind() else { return };
+        let picked = self.items.get(self.selected).and_then(|item| item.choice.picked());
+        let line = match (&kind, picked) {
+            (_, Some(picked)) => LineEdit::with_suggestion(picked),
+            (InputPromptKind::Commit { .. }, None) => LineEdit::with_suggestion("HEAD~1"),
+            (_, None) => LineEdit::default(),
+        };
+        app.views.open(PromptView::new(kind, line));
+    }
+
+    /// Returns the kind of the prompt for the selected scope; `None` for a scope without a revision to pick.
+    fn picker_kind(&self) -> Option<InputPromptKind> {
+        let draft = self.to_draft();
+        match self.items.get(self.selected)?.choice {
+            ScopeChoice::Scope(_) => None,
+            ScopeChoice::Commit(_) => Some(InputPromptKind::Commit { draft }),
+            ScopeChoice::Range(_) => Some(InputPromptKind::Range { draft }),
+        }
+    }
+
+    fn to_draft(&self) -> ReviewDraft {
+        let (reviewer, serials) = (self.reviewer.clone(), self.serials);
+        let mut draft = ReviewDraft { reviewer, force: self.force, serials, ..ReviewDraft::default() };
+        for item in &self.items {
+            match &item.choice {
+                ScopeChoice::Scope(_) => {}
+                ScopeChoice::Commit(picked) => draft.commit.clone_from(picked),
+                ScopeChoice::Range(picked) => draft.range.clone_from(picked),
             }
         }
+        draft
     }
 
     /// Returns the title with the reviewer and the most that the review may cost.
     fn title(&self, app: &App) -> String {
         let known = self.reviewer_index(app).map(|at| &app.review_facts.reviewers[at].terms);
-        let terms =
-            known.or_else(|| app.paid_reviewer().filter(|_| self.chosen_reviewer(app) == ChosenReviewer::Default));
+        let terms = known.or_else(|| app.paid_reviewer().filter(|_| self.chosen_reviewer() == ChosenReviewer::Default));
         match terms {
-            None if self.chosen_reviewer(app) == ChosenReviewer::Builtin => {
+            None if self.chosen_reviewer() == ChosenReviewer::Builtin => {
                 format!("Review by {BUILTIN_REVIEWER}, at no cost")
             }
             Some(ReviewerTerms { name, limit }) => format!("Review by {}, {limit}", text::sanitize_line(name)),
             None => "Review".to_owned(),
         }
+    }
+
+    /// Returns the width and the height of the window.
+    fn window_size(&self, title: &str) -> (u16, u16) {
+        let label = self.items.iter().map(|item| item.label.width()).max().unwrap_or(0);
+        let hint = self.items.iter().map(|item| item.hint.width()).max().unwrap_or(0);
+        let width = ((label + hint + 12).max(title.width() + 6) as u16).max(MIN_WIDTH);
+        (width, self.items.len() as u16 + 4 + MAX_FORECAST_LINES as u16 + 2)
     }
 
     fn draw_scopes(&self, painter: &mut Painter<'_>, inside: Rect) {
@@ -277,7 +394,7 @@ impl ReviewFormView {
     }
 
     fn describe_reviewer(&self, app: &App) -> String {
-        let name = match (self.reviewer_index(app), self.chosen_reviewer(app)) {
+        let name = match (self.reviewer_index(app), self.chosen_reviewer()) {
             (Some(at), _) => app.review_facts.reviewers[at].terms.name.clone(),
             (None, ChosenReviewer::Builtin) => BUILTIN_REVIEWER.to_owned(),
             (None, ChosenReviewer::Named(name)) => name,
@@ -297,7 +414,9 @@ impl ReviewFormView {
     fn describe_forecast(&self, app: &App, width: usize) -> Vec<(String, Role)> {
         let lines = match &self.forecast {
             Forecast::Awaited => vec![(format!("looking{}", app.display.glyphs.ellipsis), Role::Muted)],
-            Forecast::Unneeded => vec![("the next step asks which one".to_owned(), Role::Muted)],
+            Forecast::Unneeded => {
+                vec![("Enter asks which one; its forecast comes before anything starts".to_owned(), Role::Muted)]
+            }
             Forecast::Known(result) => match result.as_ref() {
                 Err(error) => vec![(error.clone(), Role::Bad)],
                 Ok(preview) => {
@@ -311,95 +430,6 @@ impl ReviewFormView {
         });
         wrapped.take(MAX_FORECAST_LINES).collect()
     }
-}
-
-/// Describes a forecast: the size of the change, the decision, and what is sent.
-fn describe_preview(app: &App, preview: &RequestPreview, limit: Option<CostLimit>) -> Vec<(String, Role)> {
-    let RequestPreview { scope, files, hunks, lines, left_out, decision, .. } = preview;
-    let mut size = format!(
-        "{}: {}, {}, {}",
-        app.name_scope(scope),
-        text::format_count(*files, "file"),
-        text::format_count(*hunks, "hunk"),
-        format_changed_lines(*lines)
-    );
-    if *left_out > 0 {
-        size.push_str(&format!(", {} left out", text::format_count(*left_out, "file")));
-    }
-    let mut described = vec![(size, Role::Normal)];
-    let saved = match decision.saved_token_estimate {
-        0 => String::new(),
-        tokens => format!("; saves about {}", format_tokens(tokens)),
-    };
-    let starts = matches!(decision.action, ReviewAction::Launch | ReviewAction::Resume { .. });
-    let answer = match &decision.action {
-        ReviewAction::Launch => format!("starts a review: {}", decision.reason),
-        ReviewAction::Resume { from } => format!("goes on with {}", name_answer(app, from, "", &decision.reason)),
-        ReviewAction::Adopt { run } => {
-            format!("joins {}{saved}", name_answer(app, run, ", 0 tokens", &decision.reason))
-        }
-        ReviewAction::Reuse { run } => {
-            format!("reuses {}{saved}", name_answer(app, run, ", 0 tokens", &decision.reason))
-        }
-        ReviewAction::Skip => format!("starts nothing: {}", decision.reason),
-    };
-    described.push((answer, if starts { Role::Normal } else { Role::Good }));
-    if starts {
-        described.extend(describe_sending(preview, limit).map(|line| (line, Role::Muted)));
-    }
-    described
-}
-
-/// Names the run that answers a request, and gives the reason, which does not name it again: `the review of a0c3bec by sonnet,
-/// 0 tokens: it has reviewed exactly this`.
-fn name_answer(app: &App, run: &RunId, cost: &str, reason: &str) -> String {
-    let row = app.store.view.run_index(run.as_str()).map(|index| app.store.view.run(index));
-    let name = row.map_or_else(
-        || shorten_id(run).to_owned(),
-        |row| format!("the review of {} by {}", app.name_run(&row), row.reviewer),
-    );
-    format!("{name}{cost}: {}", reason.replace(run.as_str(), "it"))
-}
-
-/// Returns the beginning of a run's id, which commands accept in place of the whole.
-fn shorten_id(run: &RunId) -> &str {
-    run.as_str().get(..SHORT_ID_CHARS).unwrap_or(run.as_str())
-}
-
-/// Formats a number of changed lines: `1 changed line`, `1,204 changed lines`.
-fn format_changed_lines(lines: u64) -> String {
-    let ending = if lines == 1 { "" } else { "s" };
-    format!("{} changed line{ending}", format_thousands(lines))
-}
-
-/// Describes the hunks that need not be sent again, the tokens and price of the first request, and the most that the
-/// review may cost. Each further request sends the conversation again, and nobody knows how many there will be.
-fn describe_sending(preview: &RequestPreview, limit: Option<CostLimit>) -> Option<String> {
-    let mut parts = Vec::new();
-    match preview.carried_hunks {
-        Some(carried) if carried > 0 => {
-            let rest = preview.hunks.saturating_sub(carried);
-            parts.push(format!("up to {} carried over, {rest} to review", text::format_count(carried, "hunk")));
-        }
-        _ => {}
-    }
-    if preview.tokens > 0 {
-        let price = match preview.input_cost {
-            Some(dollars) if dollars > 0.0 => format!(" (${:.2})", (dollars * 100.0).ceil() / 100.0),
-            _ => String::new(),
-        };
-        parts.push(format!("first request ~{}{price}", format_tokens(preview.tokens)));
-    }
-    let sent = parts.join(", ");
-    let most = limit.map_or_else(String::new, |limit| limit.to_string());
-    let gap = if sent.is_empty() || most.is_empty() { "" } else { "; " };
-    let said = format!("{sent}{gap}{most}");
-    (!said.is_empty()).then_some(said)
-}
-
-/// Formats a number of tokens: `900 tokens`, `24k tokens`.
-fn format_tokens(tokens: u64) -> String {
-    format!("{} tokens", format_brief(tokens))
 }
 
 impl View for ReviewFormView {
@@ -426,16 +456,57 @@ impl View for ReviewFormView {
                     return ViewFlow::Open;
                 }
                 self.selected = at;
-                self.accept(app, commands);
+                // The digit of a revision picks one, or another one.
+                if self.picker_kind().is_some() {
+                    self.open_picker(app);
+                } else {
+                    self.accept(app, commands);
+                }
                 return ViewFlow::Close;
             }
             _ => return ViewFlow::Open,
         }
-        self.request_forecast(app, commands);
+        self.request_forecast(commands);
         ViewFlow::Open
     }
 
-    fn update(&mut self, app: &mut App, change: &ViewChange<'_>, commands: &mut Vec<AppCommand>) {
+    /// Selects the scope under the pointer, and a double click requests its review; a click on a field changes it.
+    fn handle_click(
+        &mut self,
+        app: &mut App,
+        cell: Position,
+        is_double: bool,
+        commands: &mut Vec<AppCommand>,
+    ) -> ViewFlow {
+        let (width, height) = self.window_size(&self.title(app));
+        let (_, inside) = place_window(app, width, height, false);
+        if !inside.contains(cell) {
+            return ViewFlow::Open;
+        }
+        let row = usize::from(cell.y - inside.y);
+        if row < self.items.len() {
+            let is_new = self.selected != row;
+            self.selected = row;
+            if is_double {
+                self.accept(app, commands);
+                return ViewFlow::Close;
+            }
+            if is_new {
+                self.request_forecast(commands);
+            }
+            return ViewFlow::Open;
+        }
+        // A blank row stands above the fields.
+        match row - self.items.len() {
+            1 => self.switch_reviewer(app, true),
+            2 => self.force = !self.force,
+            _ => return ViewFlow::Open,
+        }
+        self.request_forecast(commands);
+        ViewFlow::Open
+    }
+
+    fn update(&mut self, _app: &mut App, change: &ViewChange<'_>, commands: &mut Vec<AppCommand>) {
         match change {
             ViewChange::Reply(ViewReply::ReviewForm(ReviewFormReply::Preview { serial, result }))
                 if self.serials.accept(*serial) && !self.serials.is_waiting() =>
@@ -445,7 +516,7 @@ impl View for ReviewFormView {
             // A run that ended or began may answer the request.
             ViewChange::StoreRead(_) if !self.serials.is_waiting() && self.forecast != Forecast::Unneeded => {
                 let shown = std::mem::replace(&mut self.forecast, Forecast::Awaited);
-                self.request_forecast(app, commands);
+                self.request_forecast(commands);
                 self.forecast = shown;
             }
             _ => {}
@@ -455,11 +526,9 @@ impl View for ReviewFormView {
     fn draw(&self, painter: &mut Painter<'_>, _layout: &ScreenLayout) {
         let app = painter.app;
         let title = self.title(app);
-        let label = self.items.iter().map(|item| item.label.width()).max().unwrap_or(0);
-        let hint = self.items.iter().map(|item| item.hint.width()).max().unwrap_or(0);
-        let width = ((label + hint + 12).max(title.width() + 6) as u16).max(MIN_WIDTH);
+        let (width, height) = self.window_size(&title);
         let rows = self.items.len() as u16;
-        let inside = draw_window(painter, width, rows + 4 + MAX_FORECAST_LINES as u16 + 2, false, &title);
+        let inside = draw_window(painter, width, height, false, &title);
         self.draw_scopes(painter, Rect { height: inside.height.min(rows), ..inside });
         let mut row = Rect { y: inside.y + rows + 1, height: 1, ..inside };
         for (name, value, action) in [
@@ -484,58 +553,4 @@ impl View for ReviewFormView {
     fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {
         with_labels([Action::Accept, Action::Down, Action::Up, Action::NextReviewer, Action::Force, Action::Abort])
     }
-}
-
-/// Starts the thread of the form. It answers only the newest of the forecasts that wait.
-pub fn start_worker(services: &Services, messages: &MessageSender) -> Sender<ReviewFormRequest> {
-    let (requests, orders) = channel();
-    if let Some(services) = services.open_again() {
-        let send = messages.clone();
-        spawn_worker("form", messages.clone(), move || serve_requests(&services, &orders, &send));
-    }
-    requests
-}
-
-fn serve_requests(services: &Services, orders: &Receiver<ReviewFormRequest>, messages: &MessageSender) {
-    while let Ok(first) = orders.recv() {
-        let mut newest = None;
-        for request in std::iter::once(first).chain(orders.try_iter()) {
-            let ReviewFormRequest::Facts = request else {
-                newest = Some(request);
-                continue;
-            };
-            let facts = read_facts(services).map(Arc::new);
-            if messages.send(AppMessage::View(ViewReply::ReviewForm(ReviewFormReply::Facts(facts)))).is_err() {
-                return;
-            }
-        }
-        let Some(ReviewFormRequest::Preview { serial, scope, reviewer, force }) = newest else { continue };
-        let request = ReviewRequest {
-            scope,
-            reviewer: reviewer.into_name(),
-            prompt_set: None,
-            source: Source::Cockpit,
-            started_in_session: 0,
-            demand: ReviewDemand::anew_if(force),
-        };
-        let result = services.launcher().preview_request(&request).map_err(|error| error.to_string());
-        let reply = ReviewFormReply::Preview { serial, result: Box::new(result) };
-        if messages.send(AppMessage::View(ViewReply::ReviewForm(reply))).is_err() {
-            return;
-        }
-    }
-}
-
-fn read_facts(services: &Services) -> Result<ReviewFormFacts, String> {
-    let reviewers = services.launcher().list_offered_reviewers().map_err(|error| error.to_string())?;
-    // A repository without commits has none to pick.
-    let commits = services.repo.recent_commits(MAX_PICKED_COMMITS).unwrap_or_default();
-    let commits = commits.into_iter().map(|commit| OfferedCommit {
-        id: commit.short_id,
-        subject: text::sanitize_line(&commit.subject).into_owned(),
-        time: commit.time,
-    });
-    let branches = services.repo.branch_names().unwrap_or_default();
-    let tags = services.repo.tag_names().unwrap_or_default();
-    Ok(ReviewFormFacts { reviewers, commits: commits.collect(), branches, tags })
 }

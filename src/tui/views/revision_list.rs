@@ -1,10 +1,11 @@
 //! List of commits and branches above a prompt that asks for a revision.
 
+use ratatui::layout::Position;
 use unicode_width::UnicodeWidthStr;
 
 use super::review_form::ReviewFormFacts;
-use super::window::draw_window;
-use crate::tui::app::format_duration;
+use super::window::{draw_window, place_window};
+use crate::tui::app::{App, format_duration};
 use crate::tui::draw::painter::Painter;
 use crate::tui::theme::Role;
 
@@ -64,12 +65,22 @@ pub fn range_since(revision: &str) -> String {
     format!("{revision}..HEAD")
 }
 
+/// Returns the row (0-based) of the list of `count` revisions under the pointer.
+pub fn revision_at(app: &App, count: usize, cell: Position) -> Option<usize> {
+    let (_, inside) = place_window(app, LIST_COLUMNS, window_height(count), true);
+    inside.contains(cell).then(|| usize::from(cell.y - inside.y)).filter(|row| *row < count)
+}
+
+fn window_height(count: usize) -> u16 {
+    count as u16 + 2
+}
+
 /// Draws the revisions in a window above the prompt; `chosen` is the 1-based row whose text the prompt shows.
 pub fn draw_revisions(painter: &mut Painter<'_>, revisions: &[OfferedRevision], chosen: usize) {
     if revisions.is_empty() {
         return;
     }
-    let inside = draw_window(painter, LIST_COLUMNS, revisions.len() as u16 + 2, true, "revisions");
+    let inside = draw_window(painter, LIST_COLUMNS, window_height(revisions.len()), true, "revisions");
     let bar = painter.style(Role::Selected);
     for ((row, revision), y) in revisions.iter().enumerate().zip(inside.y..inside.bottom()) {
         if row + 1 == chosen {

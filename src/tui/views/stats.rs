@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, scroll_distance, with_labels};
+use super::{KeyPress, View, ViewChange, ViewEntry, ViewFlow, ViewReply, ViewRequest, scroll_distance, with_labels};
 use crate::ledger::metrics::{Metrics, MetricsDetail, MetricsSelection, OutcomeCounts, Precision, Worth, WorthRow};
 use crate::report::figures::{format_brief, format_millis, format_percent, format_short_count, render_sparkline};
 use crate::report::stats::{
@@ -50,6 +50,10 @@ const MAX_WORTH_NAME: usize = 24;
 const MIN_WORTH_BAR: usize = 10;
 /// Smallest and greatest width of a precision bar in columns.
 const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 12..=40;
+
+/// Row in the table of views.
+pub static ENTRY: ViewEntry =
+    ViewEntry { action: "stats", group: "Panes", label: "stats", help: "cost, outcomes, precision", key: "S", open };
 
 /// State of the open page.
 #[derive(Debug, Clone)]
@@ -110,7 +114,8 @@ impl View for StatsView {
     fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow {
         let page = isize::try_from(page_height(app)).unwrap_or(isize::MAX);
         match press.action {
-            Some(Action::Abort | Action::Back | Action::Left | Action::Stats) => return ViewFlow::Close,
+            Some(Action::Abort | Action::Back | Action::Left) => return ViewFlow::Close,
+            Some(action) if ENTRY.is_opened_by(action) => return ViewFlow::Close,
             Some(Action::Quit) => commands.push(AppCommand::Quit(None)),
             Some(Action::Order) => self.regroup(app),
             Some(action) => self.scroll(app, scroll_distance(action, page).unwrap_or(0)),

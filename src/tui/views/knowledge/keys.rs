@@ -1,6 +1,6 @@
 //! Executes the keys of the knowledge view.
 
-use super::{ConfirmAction, KnowledgeOrder, KnowledgePane, KnowledgeView, request};
+use super::{ConfirmAction, ENTRY, KnowledgeOrder, KnowledgePane, KnowledgeView, request};
 use crate::domain::MuteAction;
 use crate::tui::app::{App, NoticeLevel};
 use crate::tui::keymap::Action;
@@ -18,7 +18,8 @@ impl KnowledgeView {
     pub(super) fn run_action(&mut self, app: &mut App, action: Action, commands: &mut Vec<AppCommand>) -> ViewFlow {
         use Action as A;
         match action {
-            A::Abort | A::Knowledge => return ViewFlow::Close,
+            A::Abort => return ViewFlow::Close,
+            action if ENTRY.is_opened_by(action) => return ViewFlow::Close,
             A::Back => return self.go_back(app),
             A::NextPane | A::PreviousPane => self.switch_pane(app, None),
             A::Right | A::Open => self.switch_pane(app, Some(KnowledgePane::Page)),

@@ -15,10 +15,10 @@ pub(crate) use worker::{CacheWatcher, KnowledgeWorker};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 
 use super::confirm::{ConfirmAction, confirm_if_idle};
-use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, prompt};
+use super::{KeyPress, View, ViewChange, ViewEntry, ViewFlow, ViewReply, ViewRequest, prompt};
 use crate::domain::{Kind, MuteAction, PatternId, Time, text};
 use crate::knowledge::pattern::{Pattern, PatternStance};
 use crate::knowledge::rank::PatternAssessment;
@@ -30,6 +30,10 @@ use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::{ScreenLayout, SplitColumns, split_columns};
 use crate::tui::message::AppCommand;
 use crate::tui::{filter, pages};
+
+/// Row in the table of views.
+pub static ENTRY: ViewEntry =
+    ViewEntry { action: "knowledge", group: "Panes", label: "knowledge", help: "learned patterns", key: "K", open };
 
 /// Pattern and its rank at the time it was read.
 #[derive(Debug, Clone)]
@@ -324,6 +328,38 @@ impl View for KnowledgeView {
             Some(action) => self.run_action(app, action, commands),
             None => ViewFlow::Open,
         }
+    }
+
+    /// Selects the row under the pointer; a double click folds or unfolds a language, and goes to the page of a pattern. A
+    /// click on the page gives it the focus.
+    fn handle_click(
+        &mut self,
+        app: &mut App,
+        cell: Position,
+        is_double: bool,
+        _commands: &mut Vec<AppCommand>,
+    ) -> ViewFlow {
+        app.notice = None;
+        let areas = self.compute_areas(app);
+        if areas.list.contains(cell) {
+            self.focus = KnowledgePane::List;
+            let at = self.cursor.offset + usize::from(cell.y - areas.list.y);
+            let Some(row) = self.rows.get(at).copied() else { return ViewFlow::Open };
+            // It is in sight: the list stays where it is, so that a second click finds the same row.
+            self.cursor.selected = at;
+            self.build_page(app);
+            match row {
+                _ if !is_double => {}
+                KnowledgeRow::Language { .. } => self.toggle_fold(app),
+                KnowledgeRow::Pattern { .. } => self.focus = KnowledgePane::Page,
+            }
+        } else if areas.list_title.contains(cell) {
+            self.focus = KnowledgePane::List;
+        } else if areas.page.contains(cell) || areas.page_title.contains(cell) {
+            self.focus = KnowledgePane::Page;
+        }
+        self.scroll_by(app, 0);
+        ViewFlow::Open
     }
 
     fn update(&mut self, app: &mut App, change: &ViewChange<'_>, commands: &mut Vec<AppCommand>) {

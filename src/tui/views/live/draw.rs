@@ -19,15 +19,15 @@ const MARGIN: u16 = 1;
 const MAX_LISTED_RANGES: usize = 12;
 
 /// Rectangles of the view.
-struct LiveAreas {
-    head: Rect,
+pub struct LiveAreas {
+    pub head: Rect,
     /// Row of the rule below the head.
     rule: u16,
-    body: Rect,
+    pub body: Rect,
 }
 
-/// Returns the rectangles for a layout. Half of the rows at most are those of the head.
-fn compute_areas(app: &App, view: &LiveView, layout: &ScreenLayout) -> (LiveAreas, Vec<DocLine>) {
+/// Returns the rectangles for a layout, and the rows of the head. Half of the rows at most are those of the head.
+pub fn compute_areas(app: &App, view: &LiveView, layout: &ScreenLayout) -> (LiveAreas, Vec<DocLine>) {
     let top = layout.header.bottom();
     let height = layout.notice.y.saturating_sub(top);
     let width = layout.header.width.saturating_sub(2 * MARGIN);

@@ -30,6 +30,8 @@ const CHART_TURNS: [usize; 5] = [40, 20, 12, 8, 4];
 const BAR_CELLS: [usize; 4] = [24, 16, 10, 6];
 /// Numbers of turns on each side of the shown one in the forms of the scrub bar.
 const SCRUB_TURNS: [usize; 8] = [60, 30, 16, 8, 4, 2, 1, 0];
+/// Beginning of the row with the map of the files.
+pub const MAP_TITLE: &str = "files ";
 /// Most findings above the diff, and fewest rows of the screen for each of them.
 const MAX_FOUND_ROWS: usize = 4;
 const ROWS_PER_FOUND_ROW: u16 = 8;
@@ -327,6 +329,11 @@ fn build_steps_row(app: &App, view: &LiveView, page: &LivePage, turn: &Turn, wid
     line
 }
 
+/// Returns the numbers of files for which a cell of the map stands in its forms, wide to narrow.
+pub fn map_steps(files: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(1_usize), move |step| (*step * 8 < files).then(|| step * 2))
+}
+
 /// Builds a cell for each file of the change, and the legend. On a narrow screen, a cell stands for several files.
 fn build_map_row(app: &App, view: &LiveView, width: usize) -> Option<DocLine> {
     let glyphs = &app.display.glyphs;
@@ -335,9 +342,8 @@ fn build_map_row(app: &App, view: &LiveView, width: usize) -> Option<DocLine> {
     if files.is_empty() {
         return None;
     }
-    let steps = std::iter::successors(Some(1_usize), |step| (*step * 8 < files.len()).then(|| step * 2));
-    let forms = steps.map(|step| {
-        let mut form = spans([(Role::Muted, "files ")]);
+    let forms = map_steps(files.len()).map(|step| {
+        let mut form = spans([(Role::Muted, MAP_TITLE)]);
         for chunk in files.chunks(step) {
             let reading = summarize_readings(chunk);
             let cell =

@@ -8,6 +8,7 @@
 //! | `head` | the rows above the diff |
 //! | `panel` | the members of a panel, in place of turns |
 //! | `draw` | rectangles and drawing |
+//! | `pointer` | the turn or the file under the pointer |
 //! | `worker` | follows the journal and reads the diff |
 //!
 //! - While the view follows a run, it shows the last turn with an answer: the next one has read nothing yet.
@@ -16,6 +17,7 @@
 mod draw;
 mod head;
 mod panel;
+mod pointer;
 mod row;
 mod steps;
 mod trace;
@@ -23,15 +25,18 @@ mod worker;
 
 use std::sync::Arc;
 
+use ratatui::layout::Position;
+
 pub(crate) use trace::{FileReading, ReviewTrace, path_key};
 #[cfg(test)]
 pub(crate) use worker::LiveLoader;
 pub(crate) use worker::{LiveReply, LiveRequest, start_worker};
 
+use pointer::LivePlace;
 use trace::{FileMoment, LineReading, ReportTime, TraceMoment};
 
 use super::confirm::{ConfirmAction, ConfirmView};
-use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, scroll_distance};
+use super::{KeyPress, View, ViewChange, ViewEntry, ViewFlow, ViewReply, ViewRequest, scroll_distance};
 use crate::domain::{LineRange, RunRecord};
 use crate::runner::BUILTIN_REVIEWER;
 use crate::store::{HeartbeatState, RunRow};
@@ -44,6 +49,10 @@ use crate::tui::layout::ScreenLayout;
 use crate::tui::message::{AppCommand, DetailSubject};
 use crate::tui::turns::Turn;
 use crate::tui::update::parse_run_id;
+
+/// Row in the table of views.
+pub static ENTRY: ViewEntry =
+    ViewEntry { action: "live", group: "Panes", label: "live", help: "live view: a run turn by turn", key: "V", open };
 
 /// Run as its journal tells it.
 #[derive(Debug)]
@@ -152,7 +161,8 @@ impl View for LiveView {
         }
         let page = isize::try_from(draw::body_height(app, self)).unwrap_or(isize::MAX).saturating_sub(1).max(1);
         match action {
-            A::Abort | A::Back | A::Live => return ViewFlow::Close,
+            A::Abort | A::Back => return ViewFlow::Close,
+            action if ENTRY.is_opened_by(action) => return ViewFlow::Close,
             A::PreviousTurn | A::Left => self.step(app, false),
             A::NextTurn | A::Right => self.step(app, true),
             A::FirstTurn => self.choose(app, self.turns().first().map(|turn| turn.number)),
@@ -164,6 +174,34 @@ impl View for LiveView {
             A::Cancel => self.confirm_cancel(app),
             A::Quit => commands.push(AppCommand::Quit(None)),
             action => self.scroll_by(app, scroll_distance(action, page).unwrap_or(0)),
+        }
+        self.sync(app, commands);
+        ViewFlow::Open
+    }
+
+    /// Shows the turn under the pointer, the file of a cell of the map, or the next turn that read the file whose name is
+    /// there.
+    fn handle_click(
+        &mut self,
+        app: &mut App,
+        cell: Position,
+        _is_double: bool,
+        commands: &mut Vec<AppCommand>,
+    ) -> ViewFlow {
+        let Some(place) = pointer::place_at(app, self, cell) else { return ViewFlow::Open };
+        app.notice = None;
+        match place {
+            LivePlace::Turn(turn) => self.choose(app, Some(turn)),
+            LivePlace::PreviousTurn => self.step(app, false),
+            LivePlace::NextTurn => self.step(app, true),
+            LivePlace::MapCell(path) => self.scroll_to_file(app, &path),
+            LivePlace::File(path) => match self.find_reading_turn(&path) {
+                Some(turn) => {
+                    self.choose(app, Some(turn));
+                    self.scroll_to_file(app, &path);
+                }
+                None => app.show_notice(NoticeLevel::Info, "no turn has read this file"),
+            },
         }
         self.sync(app, commands);
         ViewFlow::Open
@@ -392,6 +430,29 @@ impl LiveView {
     fn choose(&mut self, app: &App, turn: Option<u32>) {
         self.chosen = turn;
         self.build(app);
+    }
+
+    /// Scrolls to a file of the diff, or of the list in its place.
+    fn scroll_to_file(&mut self, app: &App, path: &str) {
+        let signed = |row: usize| isize::try_from(row).unwrap_or(isize::MAX);
+        if let Some(file) = self.paths.iter().position(|known| known == path) {
+            let (start, top) = (self.diff.file_start(file), self.diff.top());
+            self.diff.scroll_by(signed(start) - signed(top));
+        } else if let Some(row) = self.moment.files.keys().position(|known| known == path) {
+            self.scroll_by(app, signed(row) - signed(self.list_top));
+        }
+    }
+
+    /// Returns the number of the first turn behind the shown one that read a file, around the end.
+    fn find_reading_turn(&self, path: &str) -> Option<u32> {
+        let (page, turns) = (self.page.as_ref()?, self.turns());
+        let shown = self.shown_index().unwrap_or(0);
+        let around = (shown + 1..turns.len()).chain(0..=shown).filter_map(|index| turns.get(index));
+        let has_read = |turn: u32| {
+            let moment = page.trace.moment(Some(turn), &page.changed);
+            moment.files.get(path).is_some_and(|file| file.reading() == FileReading::Now)
+        };
+        around.map(|turn| turn.number).find(|turn| has_read(*turn))
     }
 
     /// Scrolls the diff, or the list of files in its place.

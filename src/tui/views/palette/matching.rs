@@ -93,7 +93,7 @@ pub fn find_matches(query: &PaletteQuery) -> PaletteMatches {
     let pattern = Pattern::new(&query.text, CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy);
     if pattern.atoms.is_empty() {
         let entries = query.entries.iter().filter(|entry| entry.target.is_command());
-        return PaletteMatches { serial, rows: entries.take(MAX_ROWS).map(|entry| entry.to_row(Vec::new())).collect() };
+        return PaletteMatches { serial, rows: entries.map(|entry| entry.to_row(Vec::new())).collect() };
     }
     let mut matcher = Matcher::new(Config::DEFAULT);
     let mut best: BinaryHeap<Reverse<(u32, Reverse<PaletteCandidate>)>> = BinaryHeap::with_capacity(MAX_ROWS + 1);
