@@ -14,6 +14,7 @@ mod looks;
 mod mouse;
 mod opening;
 mod palette;
+mod plain;
 mod questions;
 mod random_events;
 mod review_form;

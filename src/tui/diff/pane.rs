@@ -67,6 +67,8 @@ pub struct DiffPane {
     height: usize,
     /// The user's choice between unified (false) and side by side; by width without one.
     chosen: Option<bool>,
+    /// The screen is for a screen reader: two sides would mix two texts in every line.
+    is_plain: bool,
     options: DiffOptions,
     /// Moved lines by file and side, in the order of their lines; `None` before they are looked for.
     moves: Option<HashMap<(usize, DiffPageSide), Vec<DiffMove>>>,
@@ -299,9 +301,14 @@ impl DiffPane {
         Some(self.starts[file] + inside)
     }
 
+    /// Keeps the diff unified, whatever its width and the user's choice, on a screen for a screen reader.
+    pub fn set_plain(&mut self, is_plain: bool) {
+        self.is_plain = is_plain;
+    }
+
     /// Adapts the layout to the size of the pane.
     pub fn resize(&mut self, width: usize, height: usize) {
-        let is_side_by_side = self.chosen.unwrap_or(width >= MIN_SIDE_BY_SIDE_COLUMNS);
+        let is_side_by_side = !self.is_plain && self.chosen.unwrap_or(width >= MIN_SIDE_BY_SIDE_COLUMNS);
         let columns = DiffColumns { width, is_side_by_side, is_wrapped: self.options.wraps };
         if height != self.height {
             self.height = height;

@@ -239,6 +239,17 @@ fn describe_filter(app: &App) -> String {
     text.split_whitespace().filter(is_named).collect::<Vec<_>>().join(" ")
 }
 
+/// Names the group to which a finding belongs.
+pub(super) fn name_group(app: &App, finding: &FindingRow<'_>) -> String {
+    match app.finding_list.arrangement.grouping {
+        FindingGrouping::Run => match app.store.view.run_index(finding.last_run).map(|at| app.store.view.run(at)) {
+            Some(run) => format!("{}  {}", app.name_run(&run), app.format_short_age(run.created_ms)),
+            None => finding.last_run.to_owned(),
+        },
+        grouping => group_label(finding, grouping),
+    }
+}
+
 /// Draws the header of a group, such as `P1 ─ 2`.
 fn draw_header(painter: &mut Painter<'_>, group: usize, line: Rect) {
     let app = painter.app;
@@ -249,13 +260,7 @@ fn draw_header(painter: &mut Painter<'_>, group: usize, line: Rect) {
         FindingGrouping::Priority => Role::from_priority(finding.priority),
         _ => Role::Strong,
     };
-    let label = match list.arrangement.grouping {
-        FindingGrouping::Run => match app.store.view.run_index(finding.last_run).map(|at| app.store.view.run(at)) {
-            Some(run) => format!("{}  {}", app.name_run(&run), app.format_short_age(run.created_ms)),
-            None => finding.last_run.to_owned(),
-        },
-        grouping => group_label(&finding, grouping),
-    };
+    let label = name_group(app, &finding);
     let count = format!(" {} {}", app.display.glyphs.horizontal, text::format_thousands(list.group_len(group) as u64));
     let room = line.width.saturating_sub(count.chars().count() as u16);
     let used = painter.draw_text_end(line.x, line.y, room, &label, role);

@@ -83,36 +83,49 @@ impl<'a> VisibleRun<'a> {
         if word != RunStatus::Completed.word() {
             facts.push((word.to_owned(), role));
         }
-        let freshness = app.run_freshness(&run);
-        // The age says that a run takes long, and a nested run says by its place that it was replaced.
-        let is_known = freshness == Freshness::Current
-            || freshness == Freshness::LongRunning
-            || (entry.nested && freshness == Freshness::Superseded)
-            || freshness.word() == word;
-        if !is_known {
+        if let Some(freshness) = notable_freshness(app, entry, &run) {
             let sign = app.display.glyphs.freshness(freshness);
             let text = if width < MIN_WORD_COLUMNS { sign } else { freshness.word() };
             facts.push((text.to_owned(), Role::from_freshness(freshness)));
         }
-        let is_headed = app.run_list.order == RunOrder::Branch;
-        if !is_headed && !run.branch.is_empty() && run.branch != app.session.branch && !run.scope.starts_with("branch")
-        {
+        if app.run_list.order != RunOrder::Branch && is_on_other_branch(app, &run) {
             facts.push((format!("on {}", run.branch), Role::Muted));
         }
         facts.push((app.describe_run_content(&run), Role::Muted));
         if run.reuse_count > 0 {
             facts.push((format!("reused {}", text::format_count(run.reuse_count as usize, "time")), Role::Faint));
         }
-        let cost = app.pulse(run.id).filter(|_| run.status.is_working()).map_or(run.cost, |pulse| pulse.cost);
         Self {
             entry,
             run,
             label: format_run_label(&run).into_owned(),
             facts,
-            cost: if cost > 0.0 { format_dollars(cost) } else { String::new() },
+            cost: format_cost(app, &run),
             age: app.format_short_age(run.created_ms),
         }
     }
+}
+
+/// Returns the freshness of a run if neither its state nor its place in the list says it already.
+pub(super) fn notable_freshness(app: &App, entry: &RunEntry, run: &RunRow<'_>) -> Option<Freshness> {
+    let freshness = app.run_freshness(run);
+    // The age says that a run takes long, and a nested run says by its place that it was replaced.
+    let is_known = freshness == Freshness::Current
+        || freshness == Freshness::LongRunning
+        || (entry.nested && freshness == Freshness::Superseded)
+        || freshness.word() == app.run_state(run).1;
+    (!is_known).then_some(freshness)
+}
+
+/// Returns true if a run belongs to another branch than the one that is checked out, and its name does not say so.
+pub(super) fn is_on_other_branch(app: &App, run: &RunRow<'_>) -> bool {
+    !run.branch.is_empty() && run.branch != app.session.branch && !run.scope.starts_with("branch")
+}
+
+/// Returns the money that a run has spent so far; empty for none.
+pub(super) fn format_cost(app: &App, run: &RunRow<'_>) -> String {
+    let cost = app.pulse(run.id).filter(|_| run.status.is_working()).map_or(run.cost, |pulse| pulse.cost);
+    if cost > 0.0 { format_dollars(cost) } else { String::new() }
 }
 
 /// Widths of the columns, from the visible runs.

@@ -163,7 +163,7 @@ fn open(columns: u16, rows: u16, events: Vec<RunEvent>, status: RunStatus) -> Ap
     app
 }
 
-fn following(columns: u16, rows: u16) -> App {
+pub(super) fn following(columns: u16, rows: u16) -> App {
     open(columns, rows, entries(), RunStatus::Reviewing)
 }
 
