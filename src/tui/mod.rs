@@ -38,6 +38,7 @@ pub(crate) mod page_data;
 mod page_loader;
 mod pages;
 mod passthrough;
+mod repository_presence;
 pub mod request_counter;
 mod run_label;
 mod runner_requests;

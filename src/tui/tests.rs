@@ -5,6 +5,7 @@ mod context;
 mod diff;
 mod fix;
 mod flow;
+mod gone;
 mod knowledge;
 mod librarian;
 mod life;

@@ -225,6 +225,9 @@ fn event(dice: &mut Dice, parser: &mut InputParser, views: &[Arc<StoreView>]) ->
             return vec![AppMessage::Resized { columns, rows }];
         }
         1 => return vec![AppMessage::StoreRead { view: dice.pick(views).clone(), written: dice.below(100) as u64 }],
+        2 if dice.below(2) == 0 => {
+            return vec![AppMessage::RepositoryGone((dice.below(2) == 0).then(|| HOSTILE.to_owned()))];
+        }
         2 => return vec![AppMessage::StoreTrouble(HOSTILE.to_owned())],
         3 => return vec![AppMessage::Tick],
         4 if dice.below(2) == 0 => {
