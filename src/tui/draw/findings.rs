@@ -9,7 +9,7 @@ use super::super::filter;
 use super::super::finding_order::{FindingArrangement, group_label};
 use super::super::layout::PaneArea;
 use super::super::pages::{count_digits, priority_label};
-use super::super::short_title::{ShortTitle, shorten_title};
+use super::super::short_title::{ShortTitle, shorten_finding};
 use super::super::theme::Role;
 use super::frame;
 use super::painter::Painter;
@@ -66,7 +66,7 @@ impl<'a> VisibleLine<'a> {
             FindingListLine::Header(group) => Self::Header(group),
             FindingListLine::Finding { at, line } => {
                 let finding = app.store.view.finding(*app.finding_list.rows.get(at)? as usize);
-                Self::Finding { at, line, short: shorten_title(finding.title), finding }
+                Self::Finding { at, line, short: shorten_finding(&finding), finding }
             }
         })
     }

@@ -234,8 +234,9 @@ fn describe_row(app: &App, at: usize) -> String {
 fn describe_finding(app: &App, at: usize, index: usize) -> String {
     let finding = app.store.view.finding(index);
     let marked = if app.is_marked(at, finding.id) { "marked, " } else { "" };
+    let around = if finding.symbol.is_empty() { String::new() } else { format!(" in {}", finding.symbol) };
     format!(
-        "{marked}{} {}{}, {}, {} line {}: {}",
+        "{marked}{} {}{}, {}, {} line {}{around}: {}",
         priority_label(finding.priority),
         app.current_status(&finding).word(),
         describe_marks(app, &finding, index),

@@ -118,6 +118,7 @@ pub fn finding_row<'a>(id: &'a str, run: &'a str) -> FindingRow<'a> {
         line_start: 48,
         line_end: 50,
         title: "unused parameter `rate`",
+        symbol: "",
         panel_disputed: false,
     }
 }
@@ -351,6 +352,7 @@ pub fn page(n: u32, run: u32) -> Box<PageData> {
             voices: Vec::new(),
             steps: Vec::new(),
             disputed: Vec::new(),
+            symbol: None,
         },
         notes: Vec::new(),
         snoozes: Vec::new(),
