@@ -14,6 +14,7 @@ mod live;
 mod looks;
 mod mouse;
 mod opening;
+mod pages;
 mod palette;
 mod plain;
 mod questions;
