@@ -86,7 +86,7 @@ fn a_finding_of_a_panel_with_the_words_of_its_reviewers() {
 }
 
 /// Makes a finding that of a panel: three reviewers, of whom two report it and a third calls it fixed.
-fn add_voices(finding: &mut Finding) {
+pub(super) fn add_voices(finding: &mut Finding) {
     let voice = |reviewer: &str, run: u32, priority: Priority, title: &str, explanation: &str| Voice {
         reviewer: reviewer.into(),
         run_id: run_id(run).parse().expect("an id"),
