@@ -87,6 +87,7 @@ static LARGE: LazyLock<Arc<StoreView>> = LazyLock::new(|| {
             line_start: 48,
             line_end: 50,
             title: &title,
+            symbol: "",
             panel_disputed: n % 50 == 0,
         });
     }

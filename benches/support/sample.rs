@@ -205,6 +205,7 @@ pub fn finding(shape: &Shape, run: &RunRecord, dice: &mut Dice) -> Finding {
         voices: Vec::new(),
         steps: Vec::new(),
         disputed: Vec::new(),
+        symbol: None,
     }
 }
 

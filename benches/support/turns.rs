@@ -438,6 +438,7 @@ fn reported(
             voices: Vec::new(),
             steps: Vec::new(),
             disputed: Vec::new(),
+            symbol: None,
         };
         journal.append(at, RunEvent::Finding { finding: Box::new(finding.clone()) })?;
         findings.push(finding);

@@ -274,6 +274,10 @@ pub struct Finding {
     /// Contradictions between the reviewers of a panel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disputed: Vec<Dispute>,
+    /// Function, method or class around the anchor, such as `Parser.parse`, where it is known. Lists show it for a title that
+    /// names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<String>,
 }
 
 impl Finding {

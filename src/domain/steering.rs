@@ -89,6 +89,7 @@ mod tests {
             voices: Vec::new(),
             steps: Vec::new(),
             disputed: Vec::new(),
+            symbol: None,
         }
     }
 

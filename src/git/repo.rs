@@ -103,6 +103,13 @@ impl Repo {
         root.canonicalize().unwrap_or_else(|_| root.to_owned())
     }
 
+    /// Returns true if the repository or its working tree is not at its place any more: deleted, moved, or unmounted.
+    /// False if the system does not tell.
+    pub fn is_gone(&self) -> bool {
+        let is_missing = |path: &Path| matches!(path.try_exists(), Ok(false));
+        is_missing(self.inner.path()) || self.inner.workdir().is_some_and(is_missing)
+    }
+
     /// Returns the root of the working tree, or an error for a bare repository.
     pub(super) fn worktree_root(&self) -> Result<PathBuf, GitError> {
         match self.inner.workdir() {

@@ -33,5 +33,6 @@ pub fn finding(title: &str, path: &str, (line_start, line_end): (u32, u32)) -> F
         voices: Vec::new(),
         steps: Vec::new(),
         disputed: Vec::new(),
+        symbol: None,
     }
 }

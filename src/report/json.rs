@@ -89,6 +89,7 @@ pub fn encode_finding(finding: &Finding) -> Value {
         value.entry(key).or_insert_with(|| json!([]));
     }
     value.entry("lowered").or_insert(Value::Null);
+    value.entry("symbol").or_insert(Value::Null);
     Value::Object(value)
 }
 

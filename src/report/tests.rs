@@ -46,6 +46,7 @@ fn finding(kind: Kind, priority: Priority, path: &str, line: u32, title: &str) -
         voices: Vec::new(),
         steps: Vec::new(),
         disputed: Vec::new(),
+        symbol: None,
     }
 }
 

@@ -17,7 +17,7 @@ use super::chunked_columns::{ChunkedColumn, TextSpan, fold_hash};
 use super::files;
 use super::live_journal::LiveJournal;
 use super::load::{LoadDepth, merge_order};
-use super::tables::{PackedFinding, StoreTables};
+use super::tables::{FindingTexts, PackedFinding, StoreTables};
 use super::view::StoreView;
 use super::{Store, StoreError, checkpoint};
 use crate::domain::{FindingStatus, Kind, Priority};
@@ -225,8 +225,10 @@ impl CheckpointFindings {
     fn copy_row(&self, row: usize, columns: &mut StoreTables) {
         let Some(names) = self.names() else { return };
         let packed: PackedFinding = self.entry(self.rows, row);
-        let path = self.text(self.entry::<TextSpan>(names.words, packed.path as usize));
-        columns.insert_packed_finding(packed, &self.text(packed.id), &path, &self.text(packed.title));
+        let word = |number: u32| self.text(self.entry::<TextSpan>(names.words, number as usize));
+        let (path, symbol) = (word(packed.path), word(packed.symbol));
+        let (id, title) = (self.text(packed.id), self.text(packed.title));
+        columns.insert_packed_finding(packed, FindingTexts { id: &id, path: &path, title: &title, symbol: &symbol });
     }
 
     /// Returns the dispositions without a known finding.

@@ -194,6 +194,9 @@ pub(super) struct FindingLine<'a> {
     /// True if the reviewers of a panel contradict each other about it.
     #[serde(default, deserialize_with = "has_entries")]
     pub(super) disputed: bool,
+    /// Function around the finding; empty in records of older versions.
+    #[serde(borrow, default)]
+    pub(super) symbol: Cow<'a, str>,
 }
 
 /// Returns true for a list with an entry. The entries are skipped.
@@ -207,6 +210,7 @@ impl FindingLine<'_> {
             finding_id: self.finding_id.into_owned().into(),
             title: self.title.into_owned().into(),
             repo_relative_path: self.repo_relative_path.into_owned().into(),
+            symbol: self.symbol.into_owned().into(),
             ..FindingLine {
                 finding_id: Cow::Borrowed(""),
                 title: Cow::Borrowed(""),
@@ -217,6 +221,7 @@ impl FindingLine<'_> {
                 line_start: self.line_start,
                 line_end: self.line_end,
                 disputed: self.disputed,
+                symbol: Cow::Borrowed(""),
             }
         }
     }

@@ -92,6 +92,16 @@ pub(super) struct PackedFinding {
     /// Row of the run whose snapshot contains the finding at this path and these lines.
     location_run: u32,
     pub(super) title: TextSpan,
+    /// Interned name of the function around the finding; 0 if it is not known.
+    pub(super) symbol: u32,
+}
+
+/// Texts of a finding's row in another table.
+pub(super) struct FindingTexts<'a> {
+    pub(super) id: &'a str,
+    pub(super) path: &'a str,
+    pub(super) title: &'a str,
+    pub(super) symbol: &'a str,
 }
 
 impl PackedFinding {
@@ -423,6 +433,7 @@ impl StoreTables {
             line_end: seen.map_or(line.line_end, |seen| seen.line_end),
             location_run: seen.map_or(run, |seen| seen.location_run),
             title: text.replace(old.map_or(TextSpan::default(), |old| old.title), &line.title),
+            symbol: text.intern(&line.symbol),
         };
         if let Some(row) = row {
             self.findings.set(row, column);
@@ -438,9 +449,11 @@ impl StoreTables {
     }
 
     /// Adds a row of another table of the same runs, with its texts.
-    pub(super) fn insert_packed_finding(&mut self, row: PackedFinding, id: &str, path: &str, title: &str) {
+    pub(super) fn insert_packed_finding(&mut self, row: PackedFinding, texts: FindingTexts<'_>) {
+        let FindingTexts { id, path, title, symbol } = texts;
         let text = &mut self.finding_text;
-        let packed = PackedFinding { id: text.push(id), path: text.intern(path), title: text.push(title), ..row };
+        let (path, symbol) = (text.intern(path), text.intern(symbol));
+        let packed = PackedFinding { id: text.push(id), path, title: text.push(title), symbol, ..row };
         let at = self.findings.len();
         self.findings.push(packed);
         self.decisions.push(PackedDecision::default());
@@ -576,6 +589,7 @@ impl StoreTables {
             line_start: column.line_start,
             line_end: column.line_end,
             title: text.get(column.title),
+            symbol: text.get_interned(column.symbol),
             panel_disputed: column.is_disputed(),
         }
     }
@@ -604,6 +618,7 @@ impl StoreTables {
             line_start: row.line_start,
             line_end: row.line_end,
             disputed: row.panel_disputed,
+            symbol: row.symbol.into(),
         };
         let status = PackedStatus { status: row.status as u8, ..PackedStatus::OPEN };
         match self.upsert_finding(u32::MAX as usize, &line, status) {

@@ -88,7 +88,7 @@ enum TailMessage {
     Stop,
 }
 
-/// Ends the wait of a [`StoreTail`] from another thread.
+/// Ends waits of a [`StoreTail`] from another thread.
 #[derive(Debug, Clone)]
 pub struct TailStopper(Sender<TailMessage>);
 
@@ -96,6 +96,11 @@ impl TailStopper {
     /// Ends the current wait and every later wait at once.
     pub fn stop(&self) {
         let _ = self.0.send(TailMessage::Stop);
+    }
+
+    /// Ends the current wait as a change of the store does: for facts beside the store that are read with it.
+    pub fn wake(&self) {
+        let _ = self.0.send(TailMessage::Touched(TouchedPart::Store));
     }
 }
 

@@ -164,6 +164,8 @@ pub struct FindingRow<'a> {
     pub line_end: u32,
     /// Title on one line.
     pub title: &'a str,
+    /// Function around the finding; empty if it is not known, or if the title names it.
+    pub symbol: &'a str,
     /// True when the reviewers of a panel contradict each other in the latest report.
     pub panel_disputed: bool,
 }

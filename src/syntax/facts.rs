@@ -67,6 +67,12 @@ impl FileFacts {
         self.functions.get(*self.innermost_function.get(node)? as usize)
     }
 
+    /// Returns the innermost function around a line (1-based).
+    pub fn function_around(&self, line: u32) -> Option<&Function> {
+        let begun = self.functions.partition_point(|function| function.line_start <= line);
+        self.functions.get(..begun)?.iter().rev().find(|function| function.line_end >= line)
+    }
+
     /// Returns whether a node is test code: in a test file, a test function or a test range.
     pub fn is_test_at(&self, node: NodeIndex) -> bool {
         if self.is_test_file || self.function_at(node).is_some_and(|function| function.is_test) {

@@ -187,6 +187,7 @@ impl OutgoingFilter {
         let shares_code = self.mode == ShareMode::All && finding.kind != Kind::HardcodedConfiguration;
         finding.title = self.mask_words(&finding.title);
         finding.explanation = self.mask_words(&finding.explanation);
+        finding.symbol = finding.symbol.take().map(|symbol| self.mask_words(&symbol));
         finding.quoted_code = if shares_code { mask_code(&path, &finding.quoted_code) } else { String::new() };
         // A pattern is knowledge of this machine.
         finding.pattern = None;

@@ -227,6 +227,7 @@ fn check_run(run: &RunRecord) -> Result<(), String> {
 fn check_finding(finding: &Finding, run: &RunRecord) -> Result<(), String> {
     check_path(&finding.repo_relative_path)?;
     check_size("a title", &finding.title, MAX_LINE_BYTES)?;
+    check_size("a symbol", finding.symbol.as_deref().unwrap_or_default(), MAX_LINE_BYTES)?;
     check_size("an explanation", &finding.explanation, MAX_TEXT_BYTES)?;
     check_size("quoted code", &finding.quoted_code, MAX_TEXT_BYTES)?;
     for voice in &finding.voices {

@@ -190,6 +190,8 @@ pub struct StoreState {
     pub fixes: Arc<FixIndex>,
     /// Store problem, shown until it is resolved.
     pub trouble: Option<String>,
+    /// Path of the repository's root while the repository is not there.
+    pub gone_repository: Option<String>,
 }
 
 /// Pane with the focus, and what is visible.
@@ -436,7 +438,7 @@ impl App {
             return layout.with_notice(doc::wrap_words(error, layout.notice_width()).len() + 1);
         }
         match self.current_notice() {
-            Some((_, text)) => layout.with_notice(doc::wrap_words(text, layout.notice_width()).len()),
+            Some((_, text)) => layout.with_notice(doc::wrap_words(&text, layout.notice_width()).len()),
             // A prompt and a decision on its way to the store need a line, which a low screen does not reserve.
             None if layout.lacks_notice() && (prompt.is_some() || self.decisions.pending > 0) => layout.with_notice(1),
             None => layout,

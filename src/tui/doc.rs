@@ -274,6 +274,23 @@ pub fn shorten_start(text: &str, width: usize, ellipsis: &str) -> String {
     words.join(" ")
 }
 
+/// Shortens a path to at most `width` columns in its middle, between two folders if that loses little: where it begins and
+/// what it ends in tell most.
+pub fn shorten_middle(path: &str, width: usize, ellipsis: &str) -> String {
+    if path.width() <= width {
+        return path.to_owned();
+    }
+    let room = width.saturating_sub(ellipsis.width());
+    let (start, _) = fit_start(path, room / 3);
+    let start = start.rfind('/').map_or(start, |at| &start[..=at]);
+    let end = fit_end(path, room.saturating_sub(start.width()));
+    let end = match end.find('/') {
+        Some(at) if at < end.len() / 2 => &end[at..],
+        _ => end,
+    };
+    format!("{start}{ellipsis}{end}")
+}
+
 /// Returns the longest suffix of `text` that is at most `width` columns wide.
 pub fn fit_end(text: &str, width: usize) -> &str {
     let mut used = 0;
@@ -289,6 +306,23 @@ pub fn fit_end(text: &str, width: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_cut_between_folders_in_its_middle() {
+        for (path, width, expected) in [
+            ("/work/gone", 10, "/work/gone"),
+            ("/work/projects/customers/billing", 20, "/work/…/billing"),
+            ("/work/projects/customers/billing", 26, "/work/…/customers/billing"),
+            ("/a-folder-with-a-long-name/x", 12, "/…ong-name/x"),
+            ("no-folders-in-this-name", 8, "no…-name"),
+            ("/work/gone", 1, "…"),
+            ("/work/gone", 0, "…"),
+        ] {
+            let cut = shorten_middle(path, width, "…");
+            assert_eq!(cut, expected, "{width}");
+            assert!(cut.width() <= width.max(1), "{width}");
+        }
+    }
 
     #[test]
     fn paragraphs_are_wrapped_at_words_and_never_too_wide() {

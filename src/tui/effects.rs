@@ -25,6 +25,7 @@ use super::message::{
 };
 use super::new_answers::NewAnswers;
 use super::page_loader::PageLoader;
+use super::repository_presence::RepositoryPresence;
 use super::runner_requests::{RunnerRequest, serve_runner_requests};
 use super::views::ViewWorkers;
 use super::views::fix::FixIndex;
@@ -114,11 +115,13 @@ impl Effects {
         let send = messages.clone();
         let counter = Arc::clone(&written);
         let (watched, copied) = (store.clone(), store.clone());
+        let presence = RepositoryPresence::new(&services.repo, messages.clone());
+        let present = Arc::clone(&presence);
         spawn_worker("store", messages.clone(), move || {
-            follow_store(repo.as_ref(), (&watched, &local), &counter, &send);
+            follow_store((repo.as_ref(), &present), (&watched, &local), &counter, &send);
         });
-        let send = messages.clone();
-        spawn_worker("pages", messages.clone(), move || serve_pages(loader, &reads, &send));
+        let (send, present) = (messages.clone(), Arc::clone(&presence));
+        spawn_worker("pages", messages.clone(), move || serve_pages(loader, &reads, &present, &send));
         let send = messages.clone();
         spawn_worker("triage", messages.clone(), move || {
             serve_writes((writer_repo.as_ref(), &store), &ambient, &orders, &written, &send);
@@ -145,7 +148,7 @@ impl Effects {
         let (comparer, wanted) = channel();
         if let Some(services) = looker {
             let send = messages.clone();
-            spawn_worker("comparer", messages.clone(), move || serve_comparisons(&services, &wanted, &send));
+            spawn_worker("comparer", messages.clone(), move || serve_comparisons(&services, &wanted, &presence, &send));
         }
         let effects = Self {
             messages,
@@ -311,7 +314,7 @@ const LOCK_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Sends the store's state, and again after every change. Without `repo`, no freshness is known.
 fn follow_store(
-    repo: Option<&Repo>,
+    (repo, presence): (Option<&Repo>, &Arc<RepositoryPresence>),
     (store, zone): (&Store, &TimeZone),
     written: &AtomicU64,
     messages: &MessageSender,
@@ -323,6 +326,7 @@ fn follow_store(
         awaited: AtomicBool::new(false),
     });
     let mut tail = store.open_tail();
+    presence.wake_at_change(tail.stopper());
     if let Some(repo) = repo {
         tail.watch_file(&repo.git_dir().join("logs").join("HEAD"));
     }
@@ -336,6 +340,7 @@ fn follow_store(
     let mut changed = StoreChange::Store;
     loop {
         if changed == StoreChange::Store {
+            presence.look();
             if !read_view((repo, store), written, messages, (&mut known, &mut facts)) {
                 return;
             }
@@ -484,7 +489,12 @@ fn count_decisions(store: &Store, zone: &TimeZone, messages: &MessageSender, kno
 }
 
 /// Serves page requests, newest first: older requests are no longer on the screen.
-fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: &MessageSender) {
+fn serve_pages(
+    mut loader: PageLoader,
+    reads: &Receiver<PageRequest>,
+    presence: &Arc<RepositoryPresence>,
+    messages: &MessageSender,
+) {
     let mut last: Option<Tab> = None;
     let mut parsed = PartlyParsedTexts::default();
     while let Ok(first) = reads.recv() {
@@ -530,6 +540,7 @@ fn serve_pages(mut loader: PageLoader, reads: &Receiver<PageRequest>, messages: 
             files.as_deref_mut().into_iter().for_each(sort_files);
             let _ = messages.send(AppMessage::Files { run, files });
         }
+        presence.look();
     }
 }
 
@@ -681,9 +692,15 @@ fn serve_filters(requests: &Receiver<AppCommand>, messages: &MessageSender) {
 }
 
 /// Looks at the worktree, one look at a time.
-fn serve_comparisons(services: &Services, wanted: &Receiver<(u64, Vec<Scope>)>, messages: &MessageSender) {
+fn serve_comparisons(
+    services: &Services,
+    wanted: &Receiver<(u64, Vec<Scope>)>,
+    presence: &Arc<RepositoryPresence>,
+    messages: &MessageSender,
+) {
     let mut comparer = ScopeComparer::default();
     while let Ok((epoch, scopes)) = wanted.recv() {
+        presence.look();
         let began = Instant::now();
         let result = comparer.compare(services, epoch, &scopes).map_err(|error| error.to_string());
         let took_ms = i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX);

@@ -350,6 +350,7 @@ mod tests {
             line_start: 1,
             line_end: 1,
             title,
+            symbol: "",
             panel_disputed: false,
         }
     }

@@ -55,6 +55,8 @@ pub enum AppMessage {
         /// Duration of the look in milliseconds.
         took_ms: i64,
     },
+    /// The repository is not at its place any more, with the path of its root; `None` when it is back.
+    RepositoryGone(Option<String>),
     /// Number of findings that the user decided today.
     DecidedToday {
         /// Start of the day in milliseconds since 1970.

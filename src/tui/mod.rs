@@ -41,6 +41,7 @@ mod pages;
 mod panel_runs;
 mod panel_table;
 mod passthrough;
+mod repository_presence;
 pub mod request_counter;
 mod run_label;
 mod runner_requests;

@@ -1,9 +1,12 @@
 //! Shortens titles of findings for rows of a list: the symbol first, then the problem in a few words.
 //!
 //! The titles of the built-in reviewer follow patterns, which [`PATTERNS`] lists. Of any other title, such as one by a
-//! model, the only quoted name is the symbol, and the whole title stays as it is.
+//! model, the only quoted name is the symbol, and the whole title stays as it is. Without one, the symbol is the function
+//! around the finding, which was recorded with it.
 
 use std::borrow::Cow;
+
+use crate::store::FindingRow;
 
 /// Title of a finding, split for a row of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,11 +59,24 @@ const PATTERNS: &[TitlePattern] = &[
     ("an {a} stands in the code: {b}", "hardcoded {a}"),
     ("a {a} stands in the code: {b}", "hardcoded {a}"),
     ("{a} is fixed in the code: {s}", "{a} in the code"),
+    // What is caught is no symbol.
+    ("a handler of `{a}` swallows every error", "handler of {a} swallows every error"),
+    ("a handler of `{a}` is empty", "empty handler of {a}"),
+    ("`if {a}` does nothing", "if {a} does nothing"),
     ("`{s}` {a}", "{a}"),
 ];
 
+/// Splits the title of a finding. A title that names no symbol has that of the function around the finding.
+pub fn shorten_finding<'a>(finding: &FindingRow<'a>) -> ShortTitle<'a> {
+    let short = shorten_title(finding.title);
+    match short.symbol.is_empty() && !finding.symbol.is_empty() {
+        true => ShortTitle { symbol: finding.symbol, is_whole_title: false, ..short },
+        false => short,
+    }
+}
+
 /// Splits a title into symbol and problem. The problem is the whole title if it follows no known pattern.
-pub fn shorten_title(title: &str) -> ShortTitle<'_> {
+fn shorten_title(title: &str) -> ShortTitle<'_> {
     for (pattern, short) in PATTERNS {
         if let Some([symbol, a, b]) = match_parts(pattern, title)
             // Two symbols are no symbol.
@@ -191,6 +207,41 @@ mod tests {
             let short = shorten_title(title);
             assert_eq!((short.symbol, short.problem.as_ref()), (symbol, problem), "{title}");
             assert_eq!(short.is_whole_title, problem == title, "{title}");
+        }
+    }
+
+    #[test]
+    fn a_title_without_a_symbol_has_that_of_the_function_around_the_finding() {
+        use crate::tui::tests::support::finding_row;
+        for (title, around, symbol, problem, is_whole) in [
+            ("A bare `except:` catches everything", "load", "load", "A bare `except:` catches everything", false),
+            ("A bare `except:` catches everything", "", "", "A bare `except:` catches everything", true),
+            (
+                "A handler of `Exception` swallows every error",
+                "send",
+                "send",
+                "handler of Exception swallows every error",
+                false,
+            ),
+            (
+                "A handler of `OSError, ValueError` is empty",
+                "send",
+                "send",
+                "empty handler of OSError, ValueError",
+                false,
+            ),
+            ("`if err != nil` does nothing", "Send", "Send", "if err != nil does nothing", false),
+            ("the error of `parse` is ignored", "load", "parse", "error ignored", false),
+            ("Retries of `send` never stop", "run", "send", "Retries of `send` never stop", true),
+            ("Retries never stop", "Client.run", "Client.run", "Retries never stop", false),
+        ] {
+            let row = FindingRow { title, symbol: around, ..finding_row("f_1", "ar_1") };
+            let short = shorten_finding(&row);
+            assert_eq!(
+                (short.symbol, short.problem.as_ref(), short.is_whole_title),
+                (symbol, problem, is_whole),
+                "{title}"
+            );
         }
     }
 

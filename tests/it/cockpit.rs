@@ -13,6 +13,8 @@ mod questions;
 mod secrets;
 mod sessions;
 mod triage;
+#[cfg(unix)]
+mod trouble;
 
 use std::io::{Read, Write};
 use std::sync::{Arc, Condvar, Mutex};
@@ -59,10 +61,25 @@ impl Cockpit {
     }
 
     fn open_told(test: &TestEnvironment, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_revdeck"));
         command.args(arguments);
+        Self::spawn(test, command, variables)
+    }
+
+    /// Opens the cockpit where no file can become larger than this number of blocks of 512 or 1,024 bytes, as on a full
+    /// disk.
+    #[cfg(unix)]
+    fn open_limited(test: &TestEnvironment, blocks: u32) -> Self {
+        let mut command = CommandBuilder::new("/bin/sh");
+        // A write beyond the limit is an error and ends nobody.
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\"");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_revdeck")]);
+        Self::spawn(test, command, &[])
+    }
+
+    fn spawn(test: &TestEnvironment, mut command: CommandBuilder, variables: &[(&str, &str)]) -> Self {
+        let size = PtySize { rows: ROWS, cols: COLUMNS, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
         command.cwd(test.repo());
         command.env_clear();
         let model = test.command("true");

@@ -14,7 +14,7 @@ use crate::chance::{Dice, variable};
 use crate::env::{DONE, TestEnvironment, err, out, run};
 
 /// A file system in memory at a folder, unmounted on drop.
-struct SmallDisk<'a>(&'a Path);
+pub struct SmallDisk<'a>(&'a Path);
 
 fn mount(arguments: &[&str]) -> bool {
     Command::new("mount").args(arguments).output().is_ok_and(|output| output.status.success())
@@ -22,7 +22,7 @@ fn mount(arguments: &[&str]) -> bool {
 
 impl<'a> SmallDisk<'a> {
     /// Mounts the file system; `None` when the user may not.
-    fn mount(folder: &'a Path, kilobytes: u64) -> Option<Self> {
+    pub fn mount(folder: &'a Path, kilobytes: u64) -> Option<Self> {
         std::fs::create_dir_all(folder).expect("a folder");
         let size = format!("size={kilobytes}k,mode=0700");
         mount(&["-t", "tmpfs", "-o", &size, "none", folder.to_str().expect("text")]).then_some(Self(folder))

@@ -69,6 +69,7 @@ impl LabelledReport {
             voices: Vec::new(),
             steps: Vec::new(),
             disputed: Vec::new(),
+            symbol: None,
         }
     }
 }

@@ -32,6 +32,7 @@ pub(in crate::review) fn finding(path: &str, start: u32, end: u32, priority: u8)
         voices: Vec::new(),
         steps: Vec::new(),
         disputed: Vec::new(),
+        symbol: None,
     }
 }
 

@@ -237,6 +237,7 @@ fn build_finding(
         voices: Vec::new(),
         steps: Vec::new(),
         disputed: Vec::new(),
+        symbol: None,
     };
     ReportValidation::Finding { finding: Box::new(finding), notes: note.into_iter().collect() }
 }

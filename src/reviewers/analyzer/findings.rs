@@ -50,6 +50,7 @@ pub fn to_findings(smells: &[Smell], path: &str, text: &[u8], run_id: &RunId, no
             voices: Vec::new(),
             steps: Vec::new(),
             disputed: Vec::new(),
+            symbol: smell.symbol.clone(),
         };
         findings.push((place, finding));
     }

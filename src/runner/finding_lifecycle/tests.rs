@@ -129,6 +129,7 @@ impl LifecycleFixture {
             voices: Vec::new(),
             steps: Vec::new(),
             disputed: Vec::new(),
+            symbol: None,
         }
     }
 

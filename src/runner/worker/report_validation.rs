@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -16,7 +17,9 @@ use crate::review::{
 use crate::reviewers::analyzer::SyntaxBaseline;
 use crate::runner::{RunnerError, Services};
 use crate::store::{Store, StoreView};
+use crate::syntax::facts::{FileFacts, Function};
 use crate::syntax::language::Language;
+use crate::syntax::source::Parsers;
 
 /// Maximum number of files in the cache.
 const MAX_CACHED_FILES: usize = 64;
@@ -54,6 +57,8 @@ struct SnapshotFile {
     shown: Rc<FileText>,
     /// The syntax errors of the text, counted for the first suggestion.
     syntax: Rc<OnceCell<SyntaxBaseline>>,
+    /// Lines and names of the functions, read for the first finding.
+    functions: Rc<OnceCell<Vec<(LineRange, String)>>>,
 }
 
 impl ReportValidator {
@@ -132,7 +137,20 @@ impl ReportValidator {
                 notes.push(problem);
             }
         }
+        if let ReportValidation::Finding { finding, .. } = &mut examined {
+            finding.symbol = self.find_symbol(finding);
+        }
         examined
+    }
+
+    /// Returns the name of the innermost function around a finding, unless its title names it.
+    fn find_symbol(&mut self, finding: &Finding) -> Option<String> {
+        let path = &finding.repo_relative_path;
+        let file = self.file(path)?;
+        let functions = file.functions.get_or_init(|| list_functions(path, &file.text));
+        name_around(functions, finding.line_start)
+            .filter(|name| !finding.title.contains(&format!("`{name}`")))
+            .map(str::to_owned)
     }
 
     /// Returns true if the code of the known finding with this id stands at another place than a report about the same
@@ -220,7 +238,30 @@ fn load_file(path: &str, bytes: &[u8]) -> SnapshotFile {
         let line = String::from_utf8_lossy(line);
         (masked != line.trim_end_matches(['\n', '\r'])).then(|| masked.to_owned())
     });
-    SnapshotFile { text: text.as_ref().into(), shown: Rc::new(shown), syntax: Rc::default() }
+    SnapshotFile { text: text.as_ref().into(), shown: Rc::new(shown), syntax: Rc::default(), functions: Rc::default() }
+}
+
+/// Returns the name of the innermost function around a line (1-based).
+fn name_around(functions: &[(LineRange, String)], line: u32) -> Option<&str> {
+    let around = functions.iter().rev().find(|(lines, _)| (lines.start..=lines.end).contains(&line));
+    around.map(|(_, name)| name.as_str())
+}
+
+/// Returns the functions of a file with their lines and names, an inner one after the one around it; none if the file cannot
+/// be parsed.
+fn list_functions(path: &str, text: &str) -> Vec<(LineRange, String)> {
+    let read = || {
+        let language = Language::detect(path, text.as_bytes())?;
+        let mut parsers = Parsers::default();
+        let source = parsers.parse(path, language, text.as_bytes()).ok()?;
+        let functions = FileFacts::from_parsed(&source).functions;
+        let named = functions.into_iter().filter(|function| !function.name.starts_with('('));
+        let clean = |name: &str| Mask::On.mask_words(name).into_owned();
+        let lines = |function: &Function| LineRange::new(function.line_start, function.line_end);
+        Some(named.map(|function| (lines(&function), clean(&function.name))).collect())
+    };
+    // A file that makes the analysis panic has no names, as in a review.
+    catch_unwind(AssertUnwindSafe(read)).ok().flatten().unwrap_or_default()
 }
 
 fn mask_report(report: &ReportedProblem) -> ReportedProblem {
@@ -269,6 +310,23 @@ mod tests {
             }
         }
         (findings, reasons)
+    }
+
+    #[test]
+    fn a_line_has_the_name_of_the_innermost_function_around_it() {
+        let text = "class Client:\n    def get(self):\n        return 1\n\n\ndef send(body):\n    def one():\n        pass\n    return body\n\nX = 1\n";
+        let functions = list_functions(PATH, text);
+        for (line, expected) in [
+            (1, None),
+            (2, Some("Client.get")),
+            (3, Some("Client.get")),
+            (6, Some("send")),
+            (9, Some("send")),
+            (11, None),
+        ] {
+            assert_eq!(name_around(&functions, line), expected, "{line}: {functions:?}");
+        }
+        assert!(list_functions("notes.txt", text).is_empty());
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Holds the message above the footer: how long it stays, and how a second one joins it.
 
+use std::borrow::Cow;
+
 use super::App;
+use crate::tui::doc::shorten_middle;
 
 /// Severity of a message to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,11 +42,27 @@ impl Notice {
     }
 }
 
+/// Text before the path of a repository that is not there.
+const GONE: &str = "the repository is gone: ";
+
 impl App {
-    /// Returns the message above the footer: the notice, else the store problem.
-    pub fn current_notice(&self) -> Option<(NoticeLevel, &str)> {
-        let trouble = || self.store.trouble.as_deref().map(|text| (NoticeLevel::Error, text));
-        self.notice.as_ref().map(|notice| (notice.level, notice.text.as_str())).or_else(trouble)
+    /// Returns the message above the footer: the notice, else that the repository is gone, else the store problem.
+    pub fn current_notice(&self) -> Option<(NoticeLevel, Cow<'_, str>)> {
+        if let Some(notice) = &self.notice {
+            return Some((notice.level, notice.text.as_str().into()));
+        }
+        let trouble = || self.store.trouble.as_deref().map(Cow::Borrowed);
+        let standing = self.describe_gone_repository().map(Cow::Owned).or_else(trouble);
+        standing.map(|text| (NoticeLevel::Error, text))
+    }
+
+    /// Says in one line which repository is gone; the path is cut in its middle. `None` while it is there.
+    fn describe_gone_repository(&self) -> Option<String> {
+        let root = self.store.gone_repository.as_deref()?;
+        // A plain screen writes the word for the level in front.
+        let room = self.layout_without_notice().notice_width().saturating_sub(if self.display.plain { 8 } else { 0 });
+        let path = shorten_middle(root, room.saturating_sub(GONE.len()), self.display.glyphs.ellipsis);
+        Some(format!("{GONE}{path}"))
     }
 
     /// Shows a message above the footer in place of the present one.

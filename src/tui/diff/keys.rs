@@ -41,6 +41,7 @@ fn set_size(app: &mut App) {
     let body = app.layout().body(Pane::Detail);
     // A view in place of the panes may show the diff although the pane has no room.
     let (width, height) = body.map_or((app.display.columns, app.display.rows), |area| (area.width, area.height));
+    app.detail.diff.set_plain(app.display.plain);
     app.detail.diff.resize(usize::from(width), usize::from(height).max(1));
 }
 
@@ -190,10 +191,16 @@ fn go_to(app: &mut App, target: DiffTarget, forward: bool, times: usize) {
     }
 }
 
+/// Says why the two sides of a diff do not stand beside each other on a plain screen.
+pub const PLAIN_IS_UNIFIED: &str = "the plain screen has no columns: the diff stays unified";
+
 /// Switches the way in which the diff is shown.
 fn toggle_option(app: &mut App, action: Action) {
     if !is_shown(app) {
         return app.show_notice(NoticeLevel::Info, "this is for the tab Diff; it is not open");
+    }
+    if action == Action::SideBySide && app.display.plain {
+        return app.show_notice(NoticeLevel::Info, PLAIN_IS_UNIFIED);
     }
     let diff = &mut app.detail.diff;
     let said = match action {

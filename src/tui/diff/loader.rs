@@ -31,6 +31,9 @@ const BINARY_PROBE_BYTES: usize = 8_000;
 /// Extensions of images.
 const IMAGES: [&str; 11] = ["png", "jpg", "jpeg", "gif", "webp", "bmp", "ico", "tif", "tiff", "avif", "heic"];
 
+/// Stands instead of a change that cannot be read because the repository is not there; short enough for one line.
+const REPOSITORY_GONE: &str = "The repository is gone: its code cannot be read.";
+
 /// Numbers the texts that were read.
 static SERIAL: AtomicU64 = AtomicU64::new(1);
 
@@ -106,6 +109,7 @@ impl PageLoader {
                     self.add_unchanged_files(&mut page, &findings, choice.path());
                     "The whole tree was reviewed as it is: there is no change to show.".to_owned().into()
                 }
+                (false, None) if self.is_repository_gone() => Some(REPOSITORY_GONE.to_owned()),
                 (false, None) => Some("The snapshot of this run is no longer kept.".to_owned()),
                 (false, Some(change)) => {
                     self.add_changed_files(&mut page, &change, &choice);
@@ -133,6 +137,10 @@ impl PageLoader {
             file.is_viewed = viewed.contains(&(file.path.clone(), file.content_key()));
         }
         Ok(Arc::new(page).into())
+    }
+
+    fn is_repository_gone(&self) -> bool {
+        self.repo.as_ref().is_some_and(Repo::is_gone)
     }
 
     /// Adds the files of a change: those to review, then those that were left out.
@@ -317,7 +325,10 @@ impl PageLoader {
             return Ok(texts);
         }
         let read = |blob: &Option<String>| match blob {
-            Some(blob) => repo.blob(blob).map_err(|error| error.to_string()),
+            Some(blob) => repo.blob(blob).map_err(|error| match repo.is_gone() {
+                true => REPOSITORY_GONE.to_owned(),
+                false => error.to_string(),
+            }),
             None => Ok(Vec::new()),
         };
         let is_unchanged = old == new;

@@ -67,6 +67,8 @@ pub struct DiffPane {
     height: usize,
     /// The user's choice between unified (false) and side by side; by width without one.
     chosen: Option<bool>,
+    /// The screen is for a screen reader: two sides would mix two texts in every line.
+    is_plain: bool,
     options: DiffOptions,
     /// Moved lines by file and side, in the order of their lines; `None` before they are looked for.
     moves: Option<HashMap<(usize, DiffPageSide), Vec<DiffMove>>>,
@@ -300,6 +302,11 @@ impl DiffPane {
         Some(self.starts[file] + inside)
     }
 
+    /// Keeps the diff unified, whatever its width and the user's choice, on a screen for a screen reader.
+    pub fn set_plain(&mut self, is_plain: bool) {
+        self.is_plain = is_plain;
+    }
+
     /// Adapts the layout to the size of the pane.
     pub fn resize(&mut self, width: usize, height: usize) {
         let is_side_by_side = self.fits_side_by_side(width);
@@ -314,10 +321,10 @@ impl DiffPane {
         }
     }
 
-    /// Returns true if two sides stand beside each other at this width. Without an old side, as for a whole tree, the same
-    /// lines would stand on both.
+    /// Returns true if two sides stand beside each other at this width: never on a plain screen. Without an old side, as for a
+    /// whole tree, the same lines would stand on both.
     fn fits_side_by_side(&self, width: usize) -> bool {
-        !self.page.from.is_empty() && self.chosen.unwrap_or(width >= MIN_SIDE_BY_SIDE_COLUMNS)
+        !self.is_plain && !self.page.from.is_empty() && self.chosen.unwrap_or(width >= MIN_SIDE_BY_SIDE_COLUMNS)
     }
 
     /// Switches between unified and side by side; returns true for side by side. A change without an old side stays

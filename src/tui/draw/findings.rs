@@ -10,7 +10,7 @@ use super::super::filter_terms::split_terms;
 use super::super::finding_order::{FindingArrangement, group_label};
 use super::super::layout::PaneArea;
 use super::super::pages::{count_digits, priority_label};
-use super::super::short_title::{ShortTitle, shorten_title};
+use super::super::short_title::{ShortTitle, shorten_finding};
 use super::super::theme::Role;
 use super::frame;
 use super::painter::Painter;
@@ -67,7 +67,7 @@ impl<'a> VisibleLine<'a> {
             FindingListLine::Header(group) => Self::Header(group),
             FindingListLine::Finding { at, line } => {
                 let finding = app.store.view.finding(*app.finding_list.rows.get(at)? as usize);
-                Self::Finding { at, line, short: shorten_title(finding.title), finding }
+                Self::Finding { at, line, short: shorten_finding(&finding), finding }
             }
         })
     }
@@ -240,6 +240,17 @@ fn describe_filter(app: &App) -> String {
     split_terms(text).into_iter().filter(is_named).collect::<Vec<_>>().join(" ")
 }
 
+/// Names the group to which a finding belongs.
+pub(super) fn name_group(app: &App, finding: &FindingRow<'_>) -> String {
+    match app.finding_list.arrangement.grouping {
+        FindingGrouping::Run => match app.store.view.run_index(finding.last_run).map(|at| app.store.view.run(at)) {
+            Some(run) => format!("{}  {}", app.name_run(&run), app.format_short_age(run.created_ms)),
+            None => finding.last_run.to_owned(),
+        },
+        grouping => group_label(finding, grouping),
+    }
+}
+
 /// Draws the header of a group, such as `P1 ─ 2`.
 fn draw_header(painter: &mut Painter<'_>, group: usize, line: Rect) {
     let app = painter.app;
@@ -250,13 +261,7 @@ fn draw_header(painter: &mut Painter<'_>, group: usize, line: Rect) {
         FindingGrouping::Priority => Role::from_priority(finding.priority),
         _ => Role::Strong,
     };
-    let label = match list.arrangement.grouping {
-        FindingGrouping::Run => match app.store.view.run_index(finding.last_run).map(|at| app.store.view.run(at)) {
-            Some(run) => format!("{}  {}", app.name_run(&run), app.format_short_age(run.created_ms)),
-            None => finding.last_run.to_owned(),
-        },
-        grouping => group_label(&finding, grouping),
-    };
+    let label = name_group(app, &finding);
     let count = format!(" {} {}", app.display.glyphs.horizontal, text::format_thousands(list.group_len(group) as u64));
     let room = line.width.saturating_sub(count.chars().count() as u16);
     let used = painter.draw_text_end(line.x, line.y, room, &label, role);

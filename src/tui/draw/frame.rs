@@ -125,7 +125,7 @@ pub fn draw_notice(painter: &mut Painter<'_>, layout: &ScreenLayout) {
     };
     painter.draw_text(x + 1, y, 1, sign, role);
     let role = if tone == NoticeLevel::Error { Role::Warn } else { Role::Normal };
-    let lines = doc::wrap_words(text, layout.notice_width());
+    let lines = doc::wrap_words(&text, layout.notice_width());
     let last = usize::from(height.saturating_sub(1));
     for (row, line) in lines.iter().take(last).enumerate() {
         painter.draw_text(x + 3, y + row as u16, width.saturating_sub(4), line, role);

@@ -57,9 +57,24 @@ fn collect_facts(app: &App) -> Vec<(Cow<'_, str>, Role)> {
     if !app.session.branch.is_empty() {
         facts.push((app.session.branch.as_str().into(), Role::Normal));
     }
-    if app.store.view.complete && app.store.view.finding_count() > 0 {
-        let number = |count: usize| text::format_thousands(count as u64);
+    if has_counts(app) {
         facts.push((app.display.glyphs.dot.into(), Role::Faint));
+    }
+    facts.extend(collect_counts(app));
+    facts
+}
+
+/// Returns true if the findings of the store are counted, and there are some.
+fn has_counts(app: &App) -> bool {
+    app.store.view.complete && app.store.view.finding_count() > 0
+}
+
+/// Returns the numbers of open, new, snoozed and decided findings, then the states of the exchange with the team and of
+/// the watcher, each with its style.
+pub(super) fn collect_counts(app: &App) -> Vec<(Cow<'static, str>, Role)> {
+    let mut facts: Vec<(Cow<'static, str>, Role)> = Vec::new();
+    if has_counts(app) {
+        let number = |count: usize| text::format_thousands(count as u64);
         facts.push((format!("{} open", number(app.finding_list.totals.undecided)).into(), Role::Normal));
         let new = app.finding_list.new_count();
         if new > 0 {
@@ -191,8 +206,15 @@ impl EngineState {
     }
 }
 
+/// Describes the activity of the headline run in words, with reviewer, change and cost, or the idle state.
+pub(super) fn describe_engine(app: &App) -> String {
+    let EngineState { state, who, cost, .. } = EngineState::describe(app);
+    let parts: Vec<String> = [who, state, cost].into_iter().filter(|part| !part.is_empty()).collect();
+    parts.join(", ")
+}
+
 /// Describes the activity of the headline run, or the idle state: glyph, text, style.
-pub(super) fn describe_state(app: &App) -> (&'static str, String, Role) {
+fn describe_state(app: &App) -> (&'static str, String, Role) {
     let Some(run) = app.headline_run().filter(|_| app.has_active_runs()) else {
         let (state, role) = match app.opening {
             OpeningLook::Asked if app.store.view.run_count() == 0 => ("starting", Role::Working),

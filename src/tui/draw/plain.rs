@@ -1,5 +1,5 @@
 //! Draws the screen as lines of text for a screen reader: the pane with the focus only, a sentence for each row, no
-//! frames and no columns.
+//! frames and no columns. What other screens say by a sign or a colour, a word says here.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -14,12 +14,13 @@ use super::super::pages::priority_label;
 use super::super::panel_runs::describe_origin;
 use super::super::theme::Role;
 use super::super::views::prompt::PromptView;
-use super::header::describe_state;
+use super::header::{collect_counts, describe_engine};
 use super::painter::Painter;
-use super::{frame, hints};
+use super::{findings, frame, hints, runs};
+use crate::config::RunOrder;
 use crate::domain::Priority;
 use crate::domain::text::format_count;
-use crate::store::{FindingRow, RunRow};
+use crate::store::FindingRow;
 
 /// Draws header, pane, message and footer.
 pub fn draw_screen(painter: &mut Painter<'_>, layout: &ScreenLayout) {
@@ -68,11 +69,12 @@ fn draw_line(painter: &mut Painter<'_>, area: Rect, text: &str, role: Role) {
     painter.draw_text(area.x, area.y, area.width, text, role);
 }
 
-/// Describes repository, branch and the state of the reviews.
+/// Describes repository, branch, the state of the reviews, and what the header of other screens counts.
 fn describe_session(app: &App) -> String {
-    let (_, state, _) = describe_state(app);
     let branch = if app.session.branch.is_empty() { String::new() } else { format!(", branch {}", app.session.branch) };
-    format!("{}{branch}. {state}.", app.session.repository)
+    let counts: Vec<_> = collect_counts(app).into_iter().map(|(fact, _)| fact).collect();
+    let counts = if counts.is_empty() { String::new() } else { format!(" {}.", counts.join(", ")) };
+    format!("{}{branch}. {}.{counts}", app.session.repository, describe_engine(app))
 }
 
 /// Describes the pane with the focus: its name, the position in it, the filter.
@@ -110,37 +112,110 @@ fn draw_rows(painter: &mut Painter<'_>, body: Rect) {
         super::detail::draw_body(painter, body);
         return;
     }
-    let (cursor, rows) = match app.panes.focus {
-        Pane::Runs => (app.run_list.cursor, app.run_list.entries.len()),
-        Pane::Files => (app.file_list.cursor, app.file_list.row_count()),
-        Pane::Findings | Pane::Detail => (app.finding_list.cursor, app.finding_list.rows.len()),
-    };
+    let list = PlainList::new(app, app.panes.focus);
     let bar = frame::pane_selection_style(painter, app.panes.focus);
-    // One line a row, page by page: the headers and fold lines of the other screen are not drawn.
-    let height = usize::from(body.height).max(1);
-    for (y, at) in (body.y..body.bottom()).zip(cursor.selected / height * height..rows) {
-        let line = Rect::new(body.x, y, body.width, 1);
-        let is_selected = at == cursor.selected;
-        if is_selected {
-            painter.fill(line, bar);
-            painter.set_overlay_style(Some(bar));
+    for (y, line) in (body.y..body.bottom()).zip(list.page(usize::from(body.height))) {
+        let area = Rect::new(body.x, y, body.width, 1);
+        match line {
+            PlainLine::Group(group) => draw_line(painter, area, &describe_group(app, group), Role::Normal),
+            PlainLine::Row(at) => {
+                let is_selected = at == list.selected;
+                if is_selected {
+                    painter.fill(area, bar);
+                    painter.set_overlay_style(Some(bar));
+                }
+                let sign = if is_selected { ">" } else { " " };
+                draw_line(painter, area, &format!("{sign} {}", describe_row(app, at)), Role::Normal);
+                painter.set_overlay_style(None);
+            }
         }
-        let sign = if is_selected { ">" } else { " " };
-        draw_line(painter, line, &format!("{sign} {}", describe_row(app, at)), Role::Normal);
-        painter.set_overlay_style(None);
     }
-    if rows == 0 {
+    if list.rows == 0 {
         draw_line(painter, body, "Nothing here.", Role::Normal);
     }
+}
+
+/// Returns the row of a list at a line of its pane; `None` for the name of a group, and below the list.
+pub fn row_at(app: &App, pane: Pane, line: usize) -> Option<usize> {
+    let height = usize::from(app.layout().body(pane)?.height);
+    match PlainList::new(app, pane).page(height).get(line)? {
+        PlainLine::Row(at) => Some(*at),
+        PlainLine::Group(_) => None,
+    }
+}
+
+/// Line of a list on a plain screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PlainLine {
+    /// Name of the group with this number, above its first row.
+    Group(usize),
+    /// Row at this position.
+    Row(usize),
+}
+
+/// List that is shown page by page, with one line for each row and for the name of each group.
+struct PlainList<'a> {
+    rows: usize,
+    selected: usize,
+    /// Positions at which groups start, ascending.
+    groups: &'a [u32],
+}
+
+impl<'a> PlainList<'a> {
+    fn new(app: &'a App, pane: Pane) -> Self {
+        let ungrouped: &[u32] = &[];
+        let (cursor, rows, groups) = match pane {
+            Pane::Runs => (app.run_list.cursor, app.run_list.entries.len(), ungrouped),
+            Pane::Files => (app.file_list.cursor, app.file_list.row_count(), ungrouped),
+            Pane::Findings | Pane::Detail => {
+                let list = &app.finding_list;
+                (list.cursor, list.rows.len(), list.groups.as_slice())
+            }
+        };
+        Self { rows, selected: cursor.selected, groups }
+    }
+
+    /// Returns the line of a row, counted from the top of the list.
+    fn line_of(&self, at: usize) -> usize {
+        at + self.groups.partition_point(|start| *start as usize <= at)
+    }
+
+    /// Returns the lines of the page with the selected row, at most `height`.
+    fn page(&self, height: usize) -> Vec<PlainLine> {
+        let height = height.max(1);
+        let top = self.line_of(self.selected) / height * height;
+        let mut first = self.selected.min(self.rows);
+        while first > 0 && self.line_of(first - 1) >= top {
+            first -= 1;
+        }
+        let mut lines = Vec::with_capacity(height + 1);
+        for at in first..self.rows {
+            let group = self.groups.binary_search_by(|start| (*start as usize).cmp(&at)).ok();
+            // The name may be the last line of the page before.
+            lines.extend(group.filter(|_| self.line_of(at) > top).map(PlainLine::Group));
+            lines.push(PlainLine::Row(at));
+            if lines.len() >= height {
+                break;
+            }
+        }
+        lines.truncate(height);
+        lines
+    }
+}
+
+/// Names a group and counts its findings.
+fn describe_group(app: &App, group: usize) -> String {
+    let list = &app.finding_list;
+    let first = list.groups.get(group).and_then(|start| list.rows.get(*start as usize));
+    let name =
+        first.map_or_else(String::new, |index| findings::name_group(app, &app.store.view.finding(*index as usize)));
+    format!("{name}, {}.", format_count(list.group_len(group), "finding"))
 }
 
 /// Describes a row of the list with the focus in a sentence.
 fn describe_row(app: &App, at: usize) -> String {
     match app.panes.focus {
-        Pane::Runs => app.run_list.entries.get(at).map_or(String::new(), |entry| {
-            let run = app.store.view.run(entry.index as usize);
-            describe_run(app, &run, entry)
-        }),
+        Pane::Runs => app.run_list.entries.get(at).map_or(String::new(), |entry| describe_run(app, entry)),
         Pane::Files => match app.file_list.row(at) {
             Some(FileListEntry::File { file, .. }) => describe_file(file),
             Some(FileListEntry::Folder(folder)) => {
@@ -150,20 +225,22 @@ fn describe_row(app: &App, at: usize) -> String {
             Some(FileListEntry::LeftOut(count)) => format!("{} left out", format_count(count, "file")),
             None => String::new(),
         },
-        Pane::Findings | Pane::Detail => app.finding_list.rows.get(at).map_or(String::new(), |index| {
-            let finding = app.store.view.finding(*index as usize);
-            describe_finding(app, &finding, app.is_marked(at, finding.id))
-        }),
+        Pane::Findings | Pane::Detail => {
+            app.finding_list.rows.get(at).map_or(String::new(), |index| describe_finding(app, at, *index as usize))
+        }
     }
 }
 
-fn describe_finding(app: &App, finding: &FindingRow<'_>, is_marked: bool) -> String {
-    let marked = if is_marked { "marked, " } else { "" };
-    let disputed = if finding.panel_disputed { " and disputed in a panel" } else { "" };
+/// Describes the finding at a position of the list, which has this index in the view.
+fn describe_finding(app: &App, at: usize, index: usize) -> String {
+    let finding = app.store.view.finding(index);
+    let marked = if app.is_marked(at, finding.id) { "marked, " } else { "" };
+    let around = if finding.symbol.is_empty() { String::new() } else { format!(" in {}", finding.symbol) };
     format!(
-        "{marked}{} {}{disputed}, {}, {} line {}: {}",
+        "{marked}{} {}{}, {}, {} line {}{around}: {}",
         priority_label(finding.priority),
-        app.current_status(finding).word(),
+        app.current_status(&finding).word(),
+        describe_marks(app, &finding, index),
         finding.kind.label(),
         finding.path,
         finding.line_start,
@@ -171,31 +248,57 @@ fn describe_finding(app: &App, finding: &FindingRow<'_>, is_marked: bool) -> Str
     )
 }
 
-fn describe_run(app: &App, run: &RunRow<'_>, entry: &RunEntry) -> String {
-    let (_, state, _) = app.run_state(run);
-    let folded = match entry.folded.describe() {
-        folded if folded.is_empty() => folded,
-        folded => format!(", {folded}"),
-    };
-    let sums = run.is_panel().then(|| app.sum_panel(run));
-    let counts = sums.map_or(run.counts, |sums| sums.counts);
-    let progress = match (sums.filter(|_| !run.status.is_terminal()), entry.member) {
-        (Some(sums), _) => format!(", {}", sums.describe_done()),
-        (None, Some(decision)) => {
-            let turn = app.describe_run_turn(run);
-            let turn = if turn.is_empty() { turn } else { format!(", turn {turn}") };
-            let origin = describe_origin(decision);
-            format!("{turn}, member of the panel above{}{origin}", if origin.is_empty() { "" } else { ", " })
+/// Returns the words for the marks of a finding, to follow its status.
+fn describe_marks(app: &App, finding: &FindingRow<'_>, index: usize) -> String {
+    let overrides = &app.finding_list.overrides;
+    let is_snoozed = overrides.snoozed.hides(finding.id, app.current_status(finding));
+    let marks = [
+        (finding.panel_disputed, " and disputed in a panel"),
+        (overrides.disputed.contains(finding.id), ", disputed in the team"),
+        (is_snoozed, ", snoozed"),
+        (!is_snoozed && app.is_new(index, finding), ", new"),
+    ];
+    marks.into_iter().filter(|(is_shown, _)| *is_shown).map(|(_, words)| words).collect()
+}
+
+/// Describes a run: its state, what was reviewed by whom and when, what was found, then what is unusual about it.
+fn describe_run(app: &App, entry: &RunEntry) -> String {
+    let run = app.store.view.run(entry.index as usize);
+    let name = app.name_run(&run);
+    let content = app.describe_run_content(&run);
+    let mut facts = vec![app.run_state(&run).1.to_owned(), format!("{name} by {}", run.reviewer)];
+    if !name.contains(&content) {
+        facts.push(content);
+    }
+    if runs::is_on_other_branch(app, &run) || (app.run_list.order == RunOrder::Branch && !run.branch.is_empty()) {
+        facts.push(format!("on {}", run.branch));
+    }
+    facts.push(app.format_date_or_time(run.created_ms));
+    let sums = run.is_panel().then(|| app.sum_panel(&run));
+    if let Some(sums) = sums.filter(|_| !run.status.is_terminal()) {
+        facts.push(sums.describe_done());
+    }
+    facts.push(describe_counts(sums.map_or(run.counts, |sums| sums.counts)));
+    facts.extend(runs::notable_freshness(app, entry, &run).map(|freshness| freshness.word().to_owned()));
+    facts.push(runs::describe_cost(sums.map_or_else(|| app.run_spending(&run).1, |sums| sums.cost)));
+    if run.reuse_count > 0 {
+        facts.push(format!("reused {}", format_count(run.reuse_count as usize, "time")));
+    }
+    match entry.member {
+        Some(decision) => {
+            let turn = app.describe_run_turn(&run);
+            if !turn.is_empty() {
+                facts.push(format!("turn {turn}"));
+            }
+            facts.push("member of the panel above".to_owned());
+            facts.push(describe_origin(decision).to_owned());
         }
-        (None, None) => String::new(),
-    };
-    let created = app.format_date_or_time(run.created_ms);
-    format!(
-        "{state}{progress}, {} by {}, {created}, {}{folded}",
-        app.name_run(run),
-        run.reviewer,
-        describe_counts(counts)
-    )
+        None if !run.member_of.is_empty() => facts.push("member of a panel".to_owned()),
+        None => {}
+    }
+    facts.push(entry.folded.describe());
+    facts.retain(|fact| !fact.is_empty());
+    facts.join(", ")
 }
 
 fn describe_file(file: &FileListRow) -> String {

@@ -132,20 +132,12 @@ impl<'a> VisibleRun<'a> {
             None if word != RunStatus::Completed.word() => facts.push((word.to_owned(), role)),
             None => {}
         }
-        let freshness = app.run_freshness(&run);
-        // The age says that a run takes long, and a nested run says by its place that it was replaced.
-        let is_known = freshness == Freshness::Current
-            || freshness == Freshness::LongRunning
-            || (entry.nested && freshness == Freshness::Superseded)
-            || freshness.word() == word;
-        if !is_known {
+        if let Some(freshness) = notable_freshness(app, entry, &run) {
             let sign = app.display.glyphs.freshness(freshness);
             let text = if width < MIN_WORD_COLUMNS { sign } else { freshness.word() };
             facts.push((text.to_owned(), Role::from_freshness(freshness)));
         }
-        let is_headed = app.run_list.order == RunOrder::Branch;
-        if !is_headed && !run.branch.is_empty() && run.branch != app.session.branch && !run.scope.starts_with("branch")
-        {
+        if app.run_list.order != RunOrder::Branch && is_on_other_branch(app, &run) {
             facts.push((format!("on {}", run.branch), Role::Muted));
         }
         facts.push((app.describe_run_content(&run), Role::Muted));
@@ -168,8 +160,24 @@ impl<'a> VisibleRun<'a> {
     }
 }
 
+/// Returns the freshness of a run if neither its state nor its place in the list says it already.
+pub(super) fn notable_freshness(app: &App, entry: &RunEntry, run: &RunRow<'_>) -> Option<Freshness> {
+    let freshness = app.run_freshness(run);
+    // The age says that a run takes long, and a nested run says by its place that it was replaced.
+    let is_known = freshness == Freshness::Current
+        || freshness == Freshness::LongRunning
+        || (entry.nested && freshness == Freshness::Superseded)
+        || freshness.word() == app.run_state(run).1;
+    (!is_known).then_some(freshness)
+}
+
+/// Returns true if a run belongs to another branch than the one that is checked out, and its name does not say so.
+pub(super) fn is_on_other_branch(app: &App, run: &RunRow<'_>) -> bool {
+    !run.branch.is_empty() && run.branch != app.session.branch && !run.scope.starts_with("branch")
+}
+
 /// Formats a cost in US dollars; empty for none.
-fn describe_cost(cost: f64) -> String {
+pub(super) fn describe_cost(cost: f64) -> String {
     if cost > 0.0 { format_dollars(cost) } else { String::new() }
 }
 

@@ -218,6 +218,12 @@ fn side_by_side_fills_a_wide_screen_and_the_user_may_choose() {
     assert!(!app.detail.diff.columns().is_side_by_side);
     press(&mut app, "z =");
     assert!(app.detail.diff.columns().is_side_by_side, "in spite of the width");
+    for (columns, rows) in [(100, 30), (80, 24)] {
+        let mut app = of_finding(columns, rows);
+        press(&mut app, "z =");
+        assert!(app.detail.diff.columns().is_side_by_side, "{columns}x{rows}");
+        assert_looks("diff_side_by_side", &mut app);
+    }
 }
 
 #[test]

@@ -164,6 +164,18 @@ fn what_is_known_at_all_sizes() {
 }
 
 #[test]
+fn its_prompts_fit_every_screen() {
+    for (name, keys) in [("knowledge-filter", "f"), ("knowledge-export", "e")] {
+        assert_looks_at_all_sizes(name, |columns, rows| {
+            let mut app = open_knowledge(columns, rows, library());
+            press(&mut app, keys);
+            assert!(app.views.front_as::<PromptView>().is_some(), "{name}");
+            app
+        });
+    }
+}
+
+#[test]
 fn the_page_of_a_language_says_which_kinds_are_lowered() {
     let mut library = library();
     library.languages[0].lowered = vec![(Kind::LongMethod, 7), (Kind::TightCoupling, 5)];

@@ -286,7 +286,8 @@ fn files_can_be_a_tree_of_folders_with_the_marks_of_viewed_ones() {
         let mut app = showing(columns, rows, view());
         press(&mut app, "1");
         send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files()) });
-        press(&mut app, "3 o 2");
+        let commands = press(&mut app, "3 o 2");
+        load_pages(&mut app, commands);
         app
     };
     assert_looks_at_all_sizes("file_tree", open);

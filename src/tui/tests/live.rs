@@ -164,7 +164,7 @@ fn open(columns: u16, rows: u16, events: Vec<RunEvent>, status: RunStatus) -> Ap
     app
 }
 
-fn following(columns: u16, rows: u16) -> App {
+pub(super) fn following(columns: u16, rows: u16) -> App {
     open(columns, rows, entries(), RunStatus::Reviewing)
 }
 
@@ -358,16 +358,18 @@ fn a_long_wait_does_not_hide_what_was_spent() {
 
 #[test]
 fn a_run_of_the_built_in_reviewer_has_no_bar_of_turns() {
-    let mut app = showing(100, 30, view());
-    press(&mut app, "1 V");
-    let events = entries().into_iter().filter(|event| {
-        !matches!(event, RunEvent::TurnAsked { .. } | RunEvent::TurnAnswered { .. } | RunEvent::ToolAnswered { .. })
-    });
-    let mut page = Arc::into_inner(live_page(events.collect(), RunStatus::Completed)).expect("one owner");
-    page.record.reviewed_by.name = "builtin".into();
-    reply(&mut app, LiveReply::Run { run: run_id(3), page: Ok(Arc::new(page)) });
-    press(&mut app, "Left Right Home End j k");
-    assert_looks("live_builtin", &mut app);
+    for (columns, rows) in SIZES {
+        let mut app = showing(columns, rows, view());
+        press(&mut app, "1 V");
+        let events = entries().into_iter().filter(|event| {
+            !matches!(event, RunEvent::TurnAsked { .. } | RunEvent::TurnAnswered { .. } | RunEvent::ToolAnswered { .. })
+        });
+        let mut page = Arc::into_inner(live_page(events.collect(), RunStatus::Completed)).expect("one owner");
+        page.record.reviewed_by.name = "builtin".into();
+        reply(&mut app, LiveReply::Run { run: run_id(3), page: Ok(Arc::new(page)) });
+        press(&mut app, "Left Right Home End j k");
+        assert_looks("live_builtin", &mut app);
+    }
 }
 
 #[test]

@@ -218,10 +218,12 @@ fn a_click_on_a_reason_dismisses_in_triage_mode() {
 
 /// Returns the reasons of the requested dismissals.
 fn reasons(commands: &[AppCommand]) -> Vec<&str> {
-    let reason = |command: &AppCommand| match command {
-        AppCommand::Triage(crate::tui::message::TriageOrder::Set(lines)) => Some(lines[0].reason.as_str()),
-        _ => None,
-    };
+    fn reason(command: &AppCommand) -> Option<&str> {
+        match command {
+            AppCommand::Triage(crate::tui::message::TriageOrder::Set(lines)) => Some(lines[0].reason.as_str()),
+            _ => None,
+        }
+    }
     commands.iter().filter_map(reason).collect()
 }
 

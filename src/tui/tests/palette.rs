@@ -381,3 +381,14 @@ fn the_theme_picker_shows_each_theme_at_once_and_keeps_it_only_with_enter() {
     press(&mut app, "Enter");
     assert!(app.views.is_empty() && screen(&app).contains("only one theme"), "{}", screen(&app));
 }
+
+#[test]
+fn the_theme_picker_fits_every_screen() {
+    for (columns, rows) in SIZES {
+        let mut app = showing(columns, rows, view());
+        press(&mut app, ":");
+        type_and_answer(&mut app, "theme choose");
+        press(&mut app, "Enter Down");
+        assert_looks("theme_picker", &mut app);
+    }
+}

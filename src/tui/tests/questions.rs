@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use insta::assert_snapshot;
 
+use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
 use crate::domain::{
     Confidence, FindingId, FindingQuestion, Kind, Priority, QuestionAnswer, QuestionOutcome, QuestionRequest,
@@ -76,9 +77,13 @@ fn notice(app: &App) -> &str {
     app.notice.as_ref().map_or("", |notice| notice.text.as_str())
 }
 
-/// Returns a cockpit that shows a finding, with the reply to its key `A`.
 fn asking(columns: u16, limit: CostLimit) -> App {
-    let mut app = showing(columns, 24, view());
+    asking_at(columns, 24, limit)
+}
+
+/// Returns a cockpit that shows a finding, with the reply to its key `A`.
+fn asking_at(columns: u16, rows: u16, limit: CostLimit) -> App {
+    let mut app = showing(columns, rows, view());
     let commands = press(&mut app, "j A");
     let planned = commands
         .iter()
@@ -385,8 +390,31 @@ fn an_answer_is_noticed_and_its_page_is_read_again() {
 }
 
 #[test]
+fn the_prompt_and_the_page_with_questions_fit_every_screen() {
+    assert_looks_at_all_sizes("ask_prompt", |columns, rows| {
+        let mut app = asking_at(columns, rows, CostLimit::AtMost { dollars: 0.13 });
+        type_text(&mut app, "The caller checks the amounts, does it not?");
+        app
+    });
+    assert_looks_at_all_sizes("finding_questions", |columns, rows| {
+        let mut app = with_questions(columns, rows);
+        press(&mut app, "G");
+        app
+    });
+}
+
+#[test]
 fn the_page_of_a_finding_shows_its_questions() {
-    let mut app = showing(110, 60, view());
+    let shown = screen(&with_questions(110, 60));
+    let start = shown.find("Questions").expect("a heading");
+    let end = shown.find("History").expect("a heading");
+    let lines: Vec<&str> = shown[start..end].lines().map(|line| line.trim_matches(['│', ' '])).collect();
+    assert_snapshot!(lines.join("\n"));
+}
+
+/// Shows the page of a finding about which questions were asked, alone on the screen.
+fn with_questions(columns: u16, rows: u16) -> App {
+    let mut app = showing(columns, rows, view());
     press(&mut app, "j l z");
     let PageData::Finding(mut page) = *page(2, 3) else { unreachable!("the page of a finding") };
     let unstructured = QuestionAnswer {
@@ -414,9 +442,5 @@ fn the_page_of_a_finding_shows_its_questions() {
     page.pending = Some(request("Is line 31 the only one?", 0));
     let subject = DetailSubject::Finding(finding_id(2));
     send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: Box::new(PageData::Finding(page)) });
-    let shown = screen(&app);
-    let start = shown.find("Questions").expect("a heading");
-    let end = shown.find("History").expect("a heading");
-    let lines: Vec<&str> = shown[start..end].lines().map(|line| line.trim_matches(['│', ' '])).collect();
-    assert_snapshot!(lines.join("\n"));
+    app
 }

@@ -12,17 +12,18 @@ use ratatui::layout::Rect;
 
 use super::sizes::check_footer;
 use super::support::{self, NOW};
-use super::{diff, live};
+use super::{diff, live, screens};
 use crate::domain::text::is_unsafe;
-use crate::domain::{QuestionRequest, Time};
+use crate::domain::{FindingStatus, QuestionRequest, RunStatus, Time};
 use crate::policy::BudgetAmount;
 use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan, ScopeFingerprints, WrittenComment};
 use crate::store::triage::UndoOutcome;
-use crate::store::{StoreView, StoreViewBuilder, TeamStatus};
+use crate::store::{FindingRow, RunRow, StoreView, StoreViewBuilder, TeamStatus};
 use crate::tui::app::{App, MotionMode, RunSubject, collect_files};
 use crate::tui::diff::DiffRequest;
 use crate::tui::input::InputParser;
-use crate::tui::message::{AppCommand, AppMessage, ExitCause, ReviewReply, Tab, TriageOrder};
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, ExitCause, ReviewReply, Tab, TriageOrder};
+use crate::tui::page_data::PageData;
 use crate::tui::views::live::{LiveReply, LiveRequest};
 use crate::tui::views::{ViewReply, ViewRequest};
 use crate::tui::{draw, glyphs, update};
@@ -89,7 +90,7 @@ fn views() -> Vec<Arc<StoreView>> {
     hostile.run(support::run_row(&run));
     for n in 0..9 {
         let id = support::finding_id(n + 1);
-        hostile.finding(crate::store::FindingRow {
+        hostile.finding(FindingRow {
             title: HOSTILE,
             path: HOSTILE,
             line_start: u32::MAX - n,
@@ -103,7 +104,35 @@ fn views() -> Vec<Arc<StoreView>> {
         support::many(1),
         support::many(500),
         support::complete(hostile),
+        panel([RunStatus::Reviewing, RunStatus::Reviewing, RunStatus::Pending]),
+        panel([RunStatus::Resolving, RunStatus::Completed, RunStatus::Failed]),
+        panel([RunStatus::Completed; 3]),
     ]
+}
+
+/// Creates the view of a panel and its two members with these statuses; about every second finding they contradict each
+/// other.
+fn panel(statuses: [RunStatus; 3]) -> Arc<StoreView> {
+    let mut builder = StoreViewBuilder::default();
+    let ids = [9, 8, 6].map(support::run_id);
+    let reviewers = ["sonnet+gpt", "sonnet", HOSTILE];
+    for (at, (id, status)) in ids.iter().zip(statuses).enumerate() {
+        let member_of = if at == 0 { "" } else { ids[0].as_str() };
+        builder.run(RunRow { status, reviewer: reviewers[at], member_of, ..support::run_row(id) });
+    }
+    for n in 0..7 {
+        let id = support::finding_id(n + 1);
+        let status = if n % 3 == 2 { FindingStatus::Dismissed } else { FindingStatus::Open };
+        builder.finding(FindingRow {
+            status,
+            line_start: n + 1,
+            line_end: n + 1,
+            panel_disputed: n % 2 == 0,
+            symbol: if n % 3 == 0 { HOSTILE } else { "" },
+            ..support::finding_row(&id, &ids[0])
+        });
+    }
+    support::complete(builder)
 }
 
 /// Answers a command as the effects would, or as failed effects would.
@@ -123,6 +152,15 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
             let shown = *dice.pick(&[None, Some(2), Some(3)]);
             let page = diff::sample().page(shown.map(support::finding_id).as_deref());
             AppMessage::Loaded { subject, tab: Tab::Diff, loaded: Box::new(page.into()) }
+        }
+        AppCommand::Load { subject: subject @ DetailSubject::Finding(_), tab: Tab::Page } => {
+            let mut loaded = support::page(2, 3);
+            if let PageData::Finding(page) = loaded.as_mut()
+                && fails
+            {
+                screens::add_voices(&mut page.finding);
+            }
+            AppMessage::Loaded { subject, tab: Tab::Page, loaded }
         }
         AppCommand::Diff(DiffRequest::Read { page, file }) => {
             let texts = if fails { Err(text()) } else { Ok(diff::sample().texts_of(&page, file)) };
@@ -229,6 +267,9 @@ fn event(dice: &mut Dice, parser: &mut InputParser, views: &[Arc<StoreView>]) ->
             return vec![AppMessage::Resized { columns, rows }];
         }
         1 => return vec![AppMessage::StoreRead { view: dice.pick(views).clone(), written: dice.below(100) as u64 }],
+        2 if dice.below(2) == 0 => {
+            return vec![AppMessage::RepositoryGone((dice.below(2) == 0).then(|| HOSTILE.to_owned()))];
+        }
         2 => return vec![AppMessage::StoreTrouble(HOSTILE.to_owned())],
         3 => return vec![AppMessage::Tick],
         4 if dice.below(2) == 0 => {

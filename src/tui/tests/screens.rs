@@ -126,7 +126,8 @@ fn incomplete() {
         let id = run_id(8);
         builder.run(RunRow { hunks_total: 40, hunks_covered: 7, incomplete: true, counts: [0; 4], ..run_row(&id) });
         let mut app = showing(columns, rows, complete(builder));
-        press(&mut app, "1");
+        let commands = press(&mut app, "1");
+        load_pages(&mut app, commands);
         app
     });
 }
@@ -174,6 +175,8 @@ fn lists_menus_and_prompts() {
         ("sort_menu", "o"),
         ("copy_menu", "y"),
         ("snooze_prompt", "Z"),
+        ("pause_prompt", "W"),
+        ("range_prompt", "r 7"),
         ("note_prompt", "i"),
         ("rating_prompt", "P"),
         ("search_prompt", "/"),
@@ -181,7 +184,8 @@ fn lists_menus_and_prompts() {
     ] {
         assert_looks_at_all_sizes(name, |columns, rows| {
             let mut app = with_page(columns, rows);
-            press(&mut app, keys);
+            let commands = press(&mut app, keys);
+            load_pages(&mut app, commands);
             app
         });
     }

@@ -43,7 +43,7 @@ fn esc_and_unknown_keys_end_a_sequence_and_do_nothing_else() {
         let (tab, selected) = (app.detail.tab, app.finding_list.cursor.selected);
         assert_eq!(press(&mut app, keys).len(), 0, "{keys}");
         assert_eq!(app.pending_keys, None, "{keys}");
-        assert_eq!(app.current_notice().map(|(_, text)| text), said, "{keys}");
+        assert_eq!(app.current_notice().map(|(_, text)| text).as_deref(), said, "{keys}");
         assert_eq!((app.detail.tab, app.finding_list.cursor.selected), (tab, selected), "{keys}");
     }
     press(&mut app, "j");

@@ -8,8 +8,8 @@ use ratatui::layout::Rect;
 
 use crate::config::KeyPreset;
 use crate::domain::{
-    Actor, Confidence, Disposition, Finding, FindingStatus, Kind, Priority, RunStatus, Severity, Suggestion, Time,
-    TriageAction,
+    Actor, Confidence, Disposition, Finding, FindingStatus, Kind, Priority, RunOutput, RunRecord, RunStatus, Severity,
+    Suggestion, Time, TriageAction,
 };
 use crate::runner::FreshnessFacts;
 use crate::store::triage::UndoOutcome;
@@ -19,8 +19,8 @@ use crate::tui::diff::DiffOptions;
 use crate::tui::glyphs;
 use crate::tui::input::{KeyEvent, TerminalInput};
 use crate::tui::keymap::Keymap;
-use crate::tui::message::{AppCommand, AppMessage, TriageOrder};
-use crate::tui::page_data::{CodeExcerpt, FindingPage, PageData};
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder};
+use crate::tui::page_data::{CodeExcerpt, FilePage, FindingPage, PageData, RunPage};
 use crate::tui::theme::{Background, ColorDepth, ThemeChoice, ThemeName};
 use crate::tui::views::triage::{SimilarDecisions, TriageCard};
 use crate::tui::{draw, update};
@@ -119,6 +119,7 @@ pub fn finding_row<'a>(id: &'a str, run: &'a str) -> FindingRow<'a> {
         line_start: 48,
         line_end: 50,
         title: "unused parameter `rate`",
+        symbol: "",
         panel_disputed: false,
     }
 }
@@ -352,6 +353,7 @@ pub fn page(n: u32, run: u32) -> Box<PageData> {
             voices: Vec::new(),
             steps: Vec::new(),
             disputed: Vec::new(),
+            symbol: None,
         },
         notes: Vec::new(),
         snoozes: Vec::new(),
@@ -378,6 +380,47 @@ pub fn card(n: u32) -> Arc<TriageCard> {
     let PageData::Finding(page) = *page(n, 3) else { unreachable!("the page of a finding") };
     let similar = SimilarDecisions { addressed: 2, dismissed: 1, reason: "generated".to_owned() };
     Arc::new(TriageCard { page: *page, diff: None, similar })
+}
+
+/// Answers the requests for pages of runs and files as the loader would.
+pub fn load_pages(app: &mut App, commands: Vec<AppCommand>) {
+    for command in commands {
+        let AppCommand::Load { subject, tab: Tab::Page } = command else { continue };
+        let loaded = match &subject {
+            DetailSubject::Run(run) => PageData::Run(run_page(app, run)),
+            DetailSubject::File { run, path } => PageData::File(Box::new(FilePage {
+                run: run_page(app, run).run,
+                path: path.clone(),
+                findings: vec![sample_finding()],
+                hunks: 2,
+                left_out: None,
+            })),
+            DetailSubject::Finding(_) | DetailSubject::Nothing => continue,
+        };
+        send(app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: Box::new(loaded) });
+    }
+}
+
+/// Builds the page of a finished run from its row in the list.
+fn run_page(app: &App, run: &str) -> Box<RunPage> {
+    let mut record: RunRecord = serde_json::from_value(serde_json::json!({
+        "run_id": run, "status": "completed", "created_at": "2026-03-04T11:00:00Z", "updated_at": "2026-03-04T11:00:01Z",
+        "source": "cli", "scope": "worktree", "reviewer": "builtin", "branch": "main",
+        "snapshot_commit": "3fa2c1d09b7e4851aa",
+    }))
+    .expect("a record");
+    let row = app.store.view.run(app.store.view.run_index(run).expect("a listed run"));
+    let coverage = &mut record.outcome.coverage;
+    (coverage.files_total, coverage.files_covered) = (row.files_total, row.files_covered);
+    (coverage.hunks_total, coverage.hunks_covered) = (row.hunks_total, row.hunks_covered);
+    coverage.incomplete = row.incomplete;
+    let output = RunOutput { findings: vec![sample_finding()], ..RunOutput::new(record.clone()) };
+    Box::new(RunPage { run: record, output: Some(output), journal: Vec::new() })
+}
+
+fn sample_finding() -> Finding {
+    let PageData::Finding(page) = *page(2, 3) else { unreachable!("the page of a finding") };
+    page.finding
 }
 
 /// Returns the screen as text without trailing blanks.

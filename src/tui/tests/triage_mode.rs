@@ -37,13 +37,13 @@ fn load(app: &mut App, commands: Vec<AppCommand>) -> Vec<AppCommand> {
     others
 }
 
-fn deliver(app: &mut App, finding: String, card: Arc<TriageCard>) {
+pub(super) fn deliver(app: &mut App, finding: String, card: Arc<TriageCard>) {
     let commands = send(app, AppMessage::View(ViewReply::TriageCard { finding, card: Ok(card) }));
     load(app, commands);
 }
 
 /// Opens triage mode with the sample findings 1, 2, 3 and 5, which are undecided.
-fn open(columns: u16, rows: u16) -> App {
+pub(super) fn open(columns: u16, rows: u16) -> App {
     let mut app = showing(columns, rows, view());
     let commands = press(&mut app, "t");
     load(&mut app, commands);
@@ -359,7 +359,7 @@ fn a_card_says_what_the_reviewers_of_a_panel_said_and_what_followed() {
 }
 
 /// Builds a card with a diff and a finding in it.
-fn card_with_diff() -> Arc<TriageCard> {
+pub(super) fn card_with_diff() -> Arc<TriageCard> {
     let whole = card(1);
     let line = |side, old, new, text: &str| DiffPageLine {
         side,

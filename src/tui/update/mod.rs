@@ -101,6 +101,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
             }
         }
         AppMessage::ScopesCompared { result, took_ms } => compare::apply_look(app, result, took_ms, &mut commands),
+        AppMessage::RepositoryGone(gone) => apply_presence(app, gone, &mut commands),
         AppMessage::StoreTrouble(text) => app.store.trouble = Some(text),
         AppMessage::Filtered { serial, view, listed } => data::apply_filtered(app, serial, view, listed, &mut commands),
         // A masked page that was requested before the secrets were.
@@ -426,6 +427,16 @@ fn show_loaded_page(app: &mut App, subject: DetailSubject, tab: Tab, mut loaded:
         app.detail.scroll = usize::MAX;
     }
     clamp_scroll(app);
+}
+
+/// Notes whether the repository is at its place. When it is back, what could not be read is read again.
+fn apply_presence(app: &mut App, gone: Option<String>, commands: &mut Vec<AppCommand>) {
+    let is_back = gone.is_none() && app.store.gone_repository.is_some();
+    app.store.gone_repository = gone;
+    if is_back {
+        app.detail.stale = true;
+        compare::look(app, commands);
+    }
 }
 
 /// Applies heartbeats; rebuilds the page of a working run if its usage changed.

@@ -5,7 +5,7 @@ use ratatui::layout::Position;
 use super::super::app::{App, FindingListLine, HeldEdge, NoticeLevel, Pane, RunListLine};
 use super::super::bars;
 use super::super::diff;
-use super::super::draw::hinted_key_at;
+use super::super::draw::{hinted_key_at, plain_row_at};
 use super::super::input::{MouseEvent, MouseKind};
 use super::super::keymap::{Action, KeyContext};
 use super::super::layout::{ScreenPart, share_of};
@@ -101,6 +101,9 @@ fn press(app: &mut App, (column, row): (u16, u16), is_double: bool, commands: &m
 
 /// Returns the row of a list at a line of its pane; `None` for the header of a group, and below the list.
 fn row_at(app: &App, pane: Pane, line: usize) -> Option<usize> {
+    if app.display.plain {
+        return plain_row_at(app, pane, line);
+    }
     match pane {
         Pane::Runs => match app.run_list.line(app.run_list.cursor.offset + line)? {
             RunListLine::Run(at) | RunListLine::Fold(at) => Some(at),

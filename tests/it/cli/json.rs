@@ -2,7 +2,7 @@
 
 use super::*;
 
-const FINDING_KEYS: [&str; 20] = [
+const FINDING_KEYS: [&str; 21] = [
     "finding_id",
     "first_run_id",
     "last_run_id",
@@ -23,6 +23,7 @@ const FINDING_KEYS: [&str; 20] = [
     "voices",
     "steps",
     "disputed",
+    "symbol",
 ];
 
 const RUN_KEYS: [&str; 54] = [

@@ -36,6 +36,28 @@ fn what_arrived_since_the_last_visit_is_new_until_it_was_looked_at() {
 }
 
 #[test]
+fn rows_of_findings_with_one_title_tell_their_functions_apart() {
+    let test = repository();
+    test.settings("on_open = \"nothing\"\n");
+    let function =
+        |name: &str| format!("def {name}(path):\n    try:\n        return open(path)\n    except:\n        pass\n\n\n");
+    let names = ["load", "send", "remove"];
+    test.write("job.py", names.map(function).concat());
+    run(&test, &["review", "--wait"], DONE);
+    let found = test.json(&["findings", "--format", "json"], DONE);
+    let found = found["findings"].as_array().expect("a list").iter();
+    let mut symbols: Vec<&str> = found.filter_map(|finding| finding["symbol"].as_str()).collect();
+    symbols.sort_unstable();
+    assert_eq!(symbols, ["load", "remove", "send"]);
+    let cockpit = Cockpit::open(&test);
+    cockpit.wait("the functions", |screen| {
+        let rows = || screen.lines().filter_map(|line| line.split('│').next()).filter(|row| row.contains("A bare"));
+        names.iter().all(|name| rows().any(|row| row.contains(&format!(" {name} "))))
+    });
+    cockpit.quit();
+}
+
+#[test]
 fn runs_have_the_titles_of_their_commits_and_findings_are_sorted_by_a_menu() {
     let test = repository();
     test.settings("on_open = \"nothing\"\n");

@@ -90,7 +90,7 @@ fn a_plain_screen_has_sentences_and_the_cursor_on_the_selected_row() {
     let before = cockpit.received.0.lock().expect("a lock").bytes.len();
     cockpit.press("j");
     cockpit.wait_for("Findings, 2 of");
-    assert_eq!(on_selected_row(&cockpit), first + 1);
+    assert!(on_selected_row(&cockpit) > first, "the name of a group may stand between two rows");
     // A screen reader speaks what is written: the title, then both rows, each as a whole.
     let written = {
         let received = cockpit.received.0.lock().expect("a lock");

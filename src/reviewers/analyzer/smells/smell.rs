@@ -36,6 +36,8 @@ pub struct Smell {
     pub lowered: Option<LoweredPriority>,
     /// Replacement that removes the problem, if one is safe.
     pub suggestion: Option<Suggestion>,
+    /// Name of the innermost function around the first line, unless the title names it.
+    pub symbol: Option<String>,
 }
 
 /// Urgency, weight and certainty of a smell.
@@ -92,6 +94,7 @@ impl SmellBuilder {
             pattern: None,
             lowered: None,
             suggestion: None,
+            symbol: None,
         }
     }
 }

@@ -537,7 +537,7 @@ impl KnowledgeView {
         let mut areas = KnowledgeAreas::default();
         if self.is_empty() {
             (areas.page_title, areas.page) = split(full);
-        } else if app.display.columns >= MIN_SIDE_BY_SIDE_COLUMNS {
+        } else if app.display.columns >= MIN_SIDE_BY_SIDE_COLUMNS && !app.display.plain {
             // The list gets 57 % of the width, because its rows say more than the page of one pattern.
             let SplitColumns { left, divider, right } =
                 split_columns(app.display.columns, (app.display.columns * 57 / 100).min(120));

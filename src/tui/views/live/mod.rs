@@ -167,6 +167,7 @@ impl View for LiveView {
             A::NextTurn | A::Right => self.step(app, true),
             A::FirstTurn => self.choose(app, self.turns().first().map(|turn| turn.number)),
             A::Follow => self.choose(app, None),
+            A::SideBySide if app.display.plain => app.show_notice(NoticeLevel::Info, diff::PLAIN_IS_UNIFIED),
             A::SideBySide => drop(self.diff.toggle_side_by_side()),
             A::Wrap => drop(self.diff.toggle_wrap()),
             A::IgnoreSpace => drop(self.diff.toggle_space()),
@@ -466,6 +467,7 @@ impl LiveView {
     /// Takes the size of the body.
     fn resize(&mut self, app: &App) {
         let (width, height) = draw::diff_size(app, self);
+        self.diff.set_plain(app.display.plain);
         self.diff.resize(width, height);
         self.list_top = self.list_top.min(self.list.lines.len().saturating_sub(height));
     }

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::row::{RowPart, fit_row};
-use super::{LiveView, open_run};
+use super::{ENTRY, LiveView, open_run};
 use crate::domain::text;
 use crate::masking::mask_shown_name;
 use crate::store::RunRow;
@@ -28,7 +28,8 @@ pub fn handle_key(view: &mut LiveView, app: &mut App, action: Action, commands: 
     let last = view.row(app).map_or(0, |run| run.panel_members().count()).saturating_sub(1);
     view.member = view.member.min(last);
     match action {
-        A::Abort | A::Back | A::Live => return ViewFlow::Close,
+        A::Abort | A::Back => return ViewFlow::Close,
+        action if ENTRY.is_opened_by(action) => return ViewFlow::Close,
         A::Down => view.member = (view.member + 1).min(last),
         A::Up => view.member = view.member.saturating_sub(1),
         A::Top | A::FirstTurn => view.member = 0,

@@ -1,4 +1,5 @@
-//! Draws triage mode: counts, place and title; code beside or above the patch; explanation; keys.
+//! Draws triage mode: counts, place and title; code beside or above the patch; explanation; keys. On a plain screen, the
+//! patch stands below the code: every line has one text.
 
 use std::ops::Range;
 
@@ -106,7 +107,7 @@ fn compute_areas(app: &App, view: &TriageView) -> TriageAreas {
     let body = head.bottom() + 1;
     // A rule below the head and one above the explanation.
     let room = bottom.saturating_sub(body + 1);
-    let beside = columns >= MIN_BESIDE_COLUMNS;
+    let beside = columns >= MIN_BESIDE_COLUMNS && !app.display.plain;
     let lines = |doc: &Doc| u16::try_from(doc.lines.len()).unwrap_or(u16::MAX);
     let (code_lines, patch_lines) = (lines(&view.pages.code), view.pages.patch.as_ref().map(lines));
     let wanted = match patch_lines {
