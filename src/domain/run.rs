@@ -482,6 +482,10 @@ pub struct RunOutcome {
     /// Ids of the first [`RunRecord::MAX_DIGESTS`] findings.
     #[serde(default)]
     pub finding_digests: Vec<FindingId>,
+    /// Ids of the first [`RunRecord::MAX_DIGESTS`] findings that no reviewer reported: revdeck's own search for secrets found
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scanned_findings: Vec<FindingId>,
     /// Summary for a person, one line; empty while the run is active.
     #[serde(default)]
     pub summary: String,
@@ -613,7 +617,7 @@ mod tests {
             "price_known": true, "reserved_cost": 0.5, "window_peak": 800,
             "answered_by": [ReviewerUsage { reviewer: "deep".into(), ..ReviewerUsage::default() }],
             "saved_token_estimate": 40, "coverage": Coverage::default(), "finding_counts": FindingCounts::default(),
-            "finding_digests": ["f_0000000000000001"], "summary": "one finding", "decision": "nothing equivalent",
+            "finding_digests": ["f_0000000000000001"], "scanned_findings": ["f_0000000000000002"], "summary": "one finding", "decision": "nothing equivalent",
             "reuse_count": 3, "adopted_count": 1, "last_reused_at": "2026-11-01T11:00:00Z", "last_reuse_reason": "same",
             "last_reuse_head": "h2", "superseded_by": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0F",
             "reused_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0G", "carried_over_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0H",

@@ -29,6 +29,8 @@ pub struct ComparedRun {
 impl ComparedRun {
     /// Takes what a view knows of a run and of its findings, whose secrets are masked.
     pub fn new(view: &StoreView, run: &RunRow<'_>, mut findings: Vec<Finding>) -> Self {
+        // revdeck's own search for secrets finds the same in each run: that says nothing about a reviewer.
+        findings.retain(|finding| !finding.is_from_secret_scan());
         for finding in &mut findings {
             *finding = ExportedFinding::new(finding, None).finding;
             if let Some(index) = view.finding_index(finding.finding_id.as_str()) {

@@ -57,6 +57,9 @@ pub(super) fn apply_outcome(outcome: &ReviewOutcome, timings: PhaseTimings, reco
     record.outcome.finding_counts = outcome.counts;
     record.outcome.finding_digests =
         outcome.findings.iter().take(RunRecord::MAX_DIGESTS).map(|finding| finding.finding_id.clone()).collect();
+    let scanned = outcome.findings.iter().filter(|finding| finding.is_from_secret_scan());
+    record.outcome.scanned_findings =
+        scanned.take(RunRecord::MAX_DIGESTS).map(|finding| finding.finding_id.clone()).collect();
     record.usage.reserved_cost = None;
     if outcome.spent.turns > 0 {
         record_cost(&outcome.spent, record);

@@ -77,7 +77,11 @@ impl EndedMember {
             "" => self.record.status.word(),
             summary => summary,
         };
-        sanitize_line(&format!("{}{said}: {summary}", self.reviewer)).into_owned()
+        let scanned = match self.record.outcome.scanned_findings.len() {
+            0 => String::new(),
+            count => format!("; {count} of them by revdeck's own search for secrets"),
+        };
+        sanitize_line(&format!("{}{said}: {summary}{scanned}", self.reviewer)).into_owned()
     }
 
     /// Returns the class and the sentence of a failure.
@@ -220,8 +224,10 @@ impl Services {
             None => self.store.finding_in_run(&first, id)?,
         };
         Ok(reported.map(|finding| {
-            let mut reporters: Vec<String> = finding.voices.into_iter().map(|voice| voice.reviewer).collect();
-            reporters.push(record.reviewed_by.name);
+            let is_said = !finding.is_from_secret_scan();
+            let voices = finding.voices.into_iter().filter(|voice| !voice.is_secret_scan());
+            let mut reporters: Vec<String> = voices.map(|voice| voice.reviewer).collect();
+            reporters.extend(is_said.then_some(record.reviewed_by.name));
             FirstReport { quoted_code: finding.quoted_code, reporters }
         }))
     }

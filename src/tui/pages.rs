@@ -260,10 +260,11 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
     render_history(app, page, width, doc);
 }
 
-/// Renders what the reviewers of a panel said about a finding, and what followed from it.
+/// Renders what the reviewers of a panel said about a finding, and what followed from it; of the finding of a single
+/// reviewer, whether revdeck's own search for secrets found it.
 fn render_panel(finding: &Finding, width: usize, doc: &mut Doc) {
-    let voices = panel::describe_voices(finding);
-    if voices.is_empty() {
+    let (voices, steps) = (panel::describe_voices(finding), panel::describe_steps(finding));
+    if voices.is_empty() && steps.is_empty() {
         return;
     }
     doc.push_heading("Reviewers", "");
@@ -273,7 +274,7 @@ fn render_panel(finding: &Finding, width: usize, doc: &mut Doc) {
             doc.push_paragraph(Role::Normal, &voice.words, width);
         }
     }
-    for step in panel::describe_steps(finding) {
+    for step in steps {
         doc.push_paragraph(Role::Muted, &step, width);
     }
 }

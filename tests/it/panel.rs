@@ -1,5 +1,7 @@
 //! Integration tests of panels: several reviewers, played by models on loopback, and the one list that they give.
 
+mod secrets;
+
 use revdeck::domain::{
     BudgetKind, CancelReason, Finding, FindingStatus, Kind, RunEvent, RunId, RunRecord, RunStatus, Source,
 };

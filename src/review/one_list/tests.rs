@@ -1,3 +1,5 @@
+mod scanned_secrets;
+
 use proptest::prelude::*;
 use rstest::rstest;
 

@@ -59,6 +59,7 @@ const RUN_KEYS: [&str; 54] = [
     "coverage",
     "finding_counts",
     "finding_digests",
+    "scanned_findings",
     "summary",
     "decision",
     "superseded_by",
