@@ -587,6 +587,14 @@ impl RunRecord {
         }
     }
 
+    /// Returns the summary without the error at its end, for those who show the error beside it.
+    pub fn summary_without_error(&self) -> &str {
+        let (summary, error) = (self.outcome.summary.as_str(), self.ending.error_summary.as_str());
+        let Some(rest) = summary.strip_suffix(error).filter(|_| !error.is_empty()) else { return summary };
+        let rest = rest.strip_suffix("incomplete: ").unwrap_or(rest);
+        rest.strip_suffix("; ").unwrap_or(rest)
+    }
+
     /// Returns the word that lists show for the run's state.
     pub fn state_word(&self) -> &'static str {
         self.status.list_word(self.paused, self.ending.cancel_reason)

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::sanitize_line;
+use super::text::{join_names, sanitize_line};
 use super::{Confidence, FindingId, Kind, LineRange, Opinion, Priority, RunId};
 
 /// Report of one reviewer about a problem, in its own words. Lines are 1-based and inclusive.
@@ -251,16 +251,6 @@ impl fmt::Display for Dispute {
             }
             Self::Unknown => f.write_str("for a reason of a newer revdeck"),
         }
-    }
-}
-
-/// Joins names as in `a, b and c`.
-fn join_names(names: &[String]) -> String {
-    let names: Vec<_> = names.iter().map(|name| sanitize_line(name)).collect();
-    match names.as_slice() {
-        [] => String::new(),
-        [one] => one.to_string(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 

@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::text::sanitize_line;
+use crate::domain::text::{join_names, sanitize_line};
 use crate::domain::{
     Actor, Coverage, ErrorClass, Finding, FindingCounts, FindingId, Kind, Panel, RequestDecision, RunId, RunOutput,
     RunRecord, RunStatus,
@@ -77,15 +77,17 @@ impl EndedMember {
             "" => self.record.status.word(),
             summary => summary,
         };
+        let why = self.failure().map(|(_, why)| why).filter(|why| !summary.contains(*why));
+        let why = why.map_or_else(String::new, |why| format!("; {why}"));
         let scanned = match self.record.outcome.scanned_findings.len() {
             0 => String::new(),
             count => format!("; {count} of them by revdeck's own search for secrets"),
         };
-        sanitize_line(&format!("{}{said}: {summary}{scanned}", self.reviewer)).into_owned()
+        sanitize_line(&format!("{}{said}: {summary}{why}{scanned}", self.reviewer)).into_owned()
     }
 
-    /// Returns the class and the sentence of a failure.
-    fn failure(&self) -> Option<(ErrorClass, String)> {
+    /// Returns the class and the reason of a failure.
+    fn failure(&self) -> Option<(ErrorClass, &str)> {
         if self.end() == MemberEnd::OwnEnd {
             return None;
         }
@@ -94,8 +96,19 @@ impl EndedMember {
             "" => self.record.state_word(),
             summary => summary,
         };
-        Some((class, sanitize_line(&format!("{} did not finish: {why}", self.reviewer)).into_owned()))
+        Some((class, why))
     }
+}
+
+/// Returns the class of the first failure and one sentence about all members that did not finish: `gpt and gemini did not
+/// finish`, and for a single one why. The note of each member says why, too.
+fn describe_failures(members: &[EndedMember]) -> Option<(ErrorClass, String)> {
+    let failed: Vec<(&EndedMember, (ErrorClass, &str))> =
+        members.iter().filter_map(|member| Some((member, member.failure()?))).collect();
+    let (_, (class, why)) = failed.first()?;
+    let names: Vec<&str> = failed.iter().map(|(member, _)| member.reviewer.as_str()).collect();
+    let why = if names.len() == 1 { format!(": {why}") } else { String::new() };
+    Some((*class, sanitize_line(&format!("{} did not finish{why}", join_names(&names))).into_owned()))
 }
 
 impl Services {
@@ -153,7 +166,7 @@ impl Services {
             coverage = record.outcome.coverage.clone();
         }
         let findings: Vec<Finding> = list.findings.iter().cloned().map(|finding| adopt(finding, record)).collect();
-        let failure = members.iter().find_map(EndedMember::failure);
+        let failure = describe_failures(&members);
         let status = match record.ending.cancel_reason {
             Some(reason) => reason.status(),
             None if ended.is_empty() => RunStatus::Failed,

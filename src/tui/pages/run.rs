@@ -49,9 +49,10 @@ fn render_run_status(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
             .with_span(Role::Faint, "  ")
             .with_span(Role::Strong, &run.subject.scope.to_string()),
     );
-    if !run.outcome.summary.is_empty() {
+    let summary = run.summary_without_error();
+    if !summary.is_empty() {
         doc.push_blank();
-        doc.push_paragraph(Role::Normal, &run.outcome.summary, width);
+        doc.push_paragraph(Role::Normal, summary, width);
     }
     if run.is_incomplete()
         && let Some(gaps) = run.outcome.coverage.describe_gaps()
