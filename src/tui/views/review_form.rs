@@ -11,11 +11,12 @@ use unicode_width::UnicodeWidthStr;
 use super::prompt::{InputPromptKind, PromptView};
 use super::window::draw_window;
 use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, with_labels};
-use crate::domain::{RunId, Scope, Source, Time, text};
+use crate::domain::{Panel, RunId, Scope, Source, Time, text};
 use crate::policy::ReviewAction;
 use crate::report::figures::{format_brief, format_thousands};
 use crate::runner::{
-    BUILTIN_REVIEWER, CostLimit, OfferedReviewer, RequestPreview, ReviewDemand, ReviewRequest, ReviewerTerms, Services,
+    BUILTIN_REVIEWER, CostLimit, MemberForecast, OfferedReviewer, RequestPreview, ReviewDemand, ReviewRequest,
+    ReviewerTerms, Services,
 };
 use crate::tui::app::App;
 use crate::tui::doc;
@@ -244,7 +245,7 @@ impl ReviewFormView {
             None if self.chosen_reviewer(app) == ChosenReviewer::Builtin => {
                 format!("Review by {BUILTIN_REVIEWER}, at no cost")
             }
-            Some(ReviewerTerms { name, limit }) => format!("Review by {}, {limit}", text::sanitize_line(name)),
+            Some(ReviewerTerms { name, limit }) => format!("Review by {}, {limit}", name_reviewer(name)),
             None => "Review".to_owned(),
         }
     }
@@ -286,7 +287,11 @@ impl ReviewFormView {
                 None => "the default reviewer".to_owned(),
             },
         };
-        let name = text::sanitize_line(&name).into_owned();
+        let mut name = name_reviewer(&name);
+        let members = self.reviewer_index(app).map_or(&[][..], |at| app.review_facts.reviewers[at].members.as_slice());
+        if !members.is_empty() {
+            name = format!("{name}: {}", text::sanitize_line(&members.join(" + ")));
+        }
         match self.reviewer_index(app).and_then(|at| app.review_facts.reviewers[at].obstacle.as_deref()) {
             Some(obstacle) => format!("{name}: {}", text::sanitize_line(obstacle)),
             None => name,
@@ -302,7 +307,7 @@ impl ReviewFormView {
                 Err(error) => vec![(error.clone(), Role::Bad)],
                 Ok(preview) => {
                     let limit = self.reviewer_index(app).map(|at| app.review_facts.reviewers[at].terms.limit);
-                    describe_preview(preview, limit)
+                    describe_preview(preview, preview.member_limit.or(limit))
                 }
             },
         };
@@ -340,9 +345,39 @@ fn describe_preview(preview: &RequestPreview, limit: Option<CostLimit>) -> Vec<(
     };
     described.push((answer, if starts { Role::Normal } else { Role::Good }));
     if starts {
+        described.extend(describe_members(&preview.members).map(|line| (line, Role::Normal)));
         described.extend(describe_sending(preview, limit).map(|line| (line, Role::Muted)));
     }
     described
+}
+
+/// Returns the name of a reviewer as people say it: `sonnet`, `panel three`.
+fn name_reviewer(name: &str) -> String {
+    match Panel::name_of(name) {
+        Some(panel) => format!("panel {}", text::sanitize_line(panel)),
+        None => text::sanitize_line(name).into_owned(),
+    }
+}
+
+/// Describes what becomes of the members of a panel: `sonnet, builtin: reused; gpt, gemini: ~8k tokens`. `None` without
+/// members.
+fn describe_members(members: &[MemberForecast]) -> Option<String> {
+    let list = |wanted: &dyn Fn(&MemberForecast) -> bool, said: &str| {
+        let named = members.iter().filter(|member| wanted(member)).map(|member| member.reviewer.as_str());
+        let named: Vec<&str> = named.collect();
+        (!named.is_empty()).then(|| format!("{}: {said}", named.join(", ")))
+    };
+    let sends = |member: &MemberForecast| member.starts() && member.tokens > 0;
+    let tokens: u64 = members.iter().filter(|member| sends(member)).map(|member| member.tokens).sum();
+    let parts = [
+        list(&|member| matches!(member.action, ReviewAction::Reuse { .. }), "reused"),
+        list(&|member| matches!(member.action, ReviewAction::Adopt { .. }), "under way"),
+        list(&|member| matches!(member.action, ReviewAction::Skip), "nothing to review"),
+        list(&|member| member.starts() && !sends(member), "0 tokens"),
+        list(&sends, &format!("~{}", format_tokens(tokens))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// Returns the beginning of a run's id, which commands accept in place of the whole.
@@ -372,7 +407,8 @@ fn describe_sending(preview: &RequestPreview, limit: Option<CostLimit>) -> Optio
             Some(dollars) if dollars > 0.0 => format!(" (${:.2})", (dollars * 100.0).ceil() / 100.0),
             _ => String::new(),
         };
-        parts.push(format!("first request ~{}{price}", format_tokens(preview.tokens)));
+        let first = if preview.members.is_empty() { "first request" } else { "first requests" };
+        parts.push(format!("{first} ~{}{price}", format_tokens(preview.tokens)));
     }
     let sent = parts.join(", ");
     let most = limit.map_or_else(String::new, |limit| limit.to_string());
