@@ -17,7 +17,7 @@ use crate::domain::{
 use crate::policy::FindingState;
 use crate::review::{self, MemberResult, ReviewOutcome, merge_coverage, merge_panel};
 use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services};
-use crate::store::{LatestDispositions, StoreView};
+use crate::store::{LatestDispositions, LockedStore, StoreView};
 
 /// End of a member's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -282,18 +282,26 @@ impl Services {
 
     /// Marks the runs of a panel's own members as replaced by the run of the panel, whose list contains their findings.
     pub(in crate::runner) fn fold_members(&self, panel_run: &RunRecord, panel: &Panel) -> Result<(), RunnerError> {
-        self.store.with_lock_as(|locked| {
-            for member in &panel.members {
-                let Some(record) = self.store.run(&member.run_id)? else { continue };
-                let is_own = record.links.member_of.as_ref() == Some(&panel_run.run_id);
-                if is_own && record.status.is_terminal() && record.links.superseded_by.is_none() {
-                    locked.annotate_run(&member.run_id, |record| {
-                        record.links.superseded_by = Some(panel_run.run_id.clone());
-                    })?;
-                }
+        self.store.with_lock_as(|locked| self.fold_members_in(locked, panel_run, panel))
+    }
+
+    /// Does the same as [`Services::fold_members`] under the store's lock.
+    pub(in crate::runner) fn fold_members_in(
+        &self,
+        locked: &LockedStore<'_>,
+        panel_run: &RunRecord,
+        panel: &Panel,
+    ) -> Result<(), RunnerError> {
+        for member in &panel.members {
+            let Some(record) = self.store.run(&member.run_id)? else { continue };
+            let is_own = record.links.member_of.as_ref() == Some(&panel_run.run_id);
+            if is_own && record.status.is_terminal() && record.links.superseded_by.is_none() {
+                locked.annotate_run(&member.run_id, |record| {
+                    record.links.superseded_by = Some(panel_run.run_id.clone());
+                })?;
             }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
     /// Returns the runs of the same panel as this one, and the run of the panel; `None` if the run belongs to no panel, or

@@ -1,9 +1,11 @@
 //! Integration tests of panels: several reviewers, played by models on loopback, and the one list that they give.
 
+mod kills;
+mod merged_list;
 mod secrets;
 
 use revdeck::domain::{
-    BudgetKind, CancelReason, Finding, FindingStatus, Kind, RunEvent, RunId, RunRecord, RunStatus, Source,
+    BudgetKind, CancelReason, Finding, FindingStatus, Kind, RunEvent, RunId, RunRecord, RunStatus, Source, Voice,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};
