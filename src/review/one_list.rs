@@ -197,7 +197,8 @@ fn sort_reports(findings: &[Finding]) -> Vec<&Finding> {
     let mut sorted: Vec<&Finding> = findings.iter().collect();
     sorted.sort_by_cached_key(|finding| {
         let place = (&finding.repo_relative_path, finding.line_start, finding.line_end);
-        (place, finding.kind, &finding.finding_id, text_key(finding), finding.priority, finding.confidence)
+        let urgency = (finding.priority, finding.confidence, finding.is_from_secret_scan());
+        (place, finding.kind, &finding.finding_id, text_key(finding), urgency)
     });
     sorted
 }

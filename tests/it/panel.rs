@@ -5,7 +5,7 @@ mod merged_list;
 mod secrets;
 
 use revdeck::domain::{
-    BudgetKind, CancelReason, Finding, FindingStatus, Kind, RunEvent, RunId, RunRecord, RunStatus, Source, Voice,
+    BudgetKind, CancelReason, Finding, FindingStatus, Kind, RunEvent, RunId, RunRecord, RunStatus, Source,
 };
 use rustix::process::Signal;
 use serde_json::{Value, json};

@@ -1,5 +1,7 @@
 //! The whole list of a panel whose members overlap, contradict each other, fail, and reach their budget.
 
+use revdeck::domain::Voice;
+
 use super::*;
 
 /// The list: place, urgency, confidence and kind, title; then the voices, the steps and the disputes, one in a line.
