@@ -1,5 +1,9 @@
 //! Compares two reviews of one change: what both found, what one of them found, what became of it, and what they cost.
 
+mod comparison_sum;
+
+pub use comparison_sum::ComparisonSum;
+
 use serde_json::{Value, json as value};
 
 use super::figures::{format_dollars, format_millis};
@@ -51,8 +55,13 @@ impl ComparedRun {
     }
 
     fn set_name(&self) -> &str {
-        self.prompt_set.as_deref().unwrap_or(DEFAULT_PROMPT_SET)
+        name_set(self.prompt_set.as_deref())
     }
+}
+
+/// Returns the name of a prompt set, also for the prompts outside of a set.
+fn name_set(prompt_set: Option<&str>) -> &str {
+    prompt_set.unwrap_or(DEFAULT_PROMPT_SET)
 }
 
 /// Two reviews of one change, by problem.
