@@ -1,24 +1,39 @@
-//! `revdeck compare`: compares two reviews of one change: two runs, two reviewers, or two prompt sets of one reviewer.
+//! `revdeck compare`: compares two reviews of one change: two runs, two reviewers, or two prompt sets of one reviewer; or
+//! sums up all changes that both have reviewed.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-
-use super::complete;
+use jiff::tz::TimeZone;
 
 use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
-use super::output;
 use super::resolve_id::resolve_run;
-use super::session::Invocation;
+use super::session::{Invocation, Session};
+use super::stats::{StatsSince, parse_since};
+use super::{complete, output};
 use crate::config::{DEFAULT_PROMPT_SET, RequiredAssets};
 use crate::domain::{RunId, RunStatus};
-use crate::report::{ComparedRun, RunComparison};
+use crate::report::{ComparedRun, ComparisonSum, RunComparison};
 use crate::store::{RunRow, Store, StoreView};
+
+/// Long help: definitions of the sums.
+const ABOUT_SUMS: &str = "\
+Compare two reviews of one change: what both found, what one of them found, what became of it, and what they cost.
+
+With --all or --since, sum up all changes that both reviewers (or both prompt sets) have reviewed, each by its newest completed \
+reviews, so that you can choose a model with your own code. A problem counts once, as its newest change has it: found by both or by \
+one, then addressed, dismissed, undecided or obsolete. Tokens, cost and time are those of all these reviews. Secrets that revdeck's \
+own search found in the runs of models are left out.
+
+JSON keys: `runs`, `both`, `only_first`, `only_second`; with --all or --since `changes`, `sides`, `both`, `only_first`, \
+`only_second` with the numbers `found`, `addressed`, `dismissed`, `undecided`, `obsolete`.";
 
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
+#[command(long_about = ABOUT_SUMS)]
 pub struct CompareArgs {
     /// First run: an id, its beginning, or latest; or a reviewer
     #[arg(value_name = "RUN", required_unless_present = "prompt_set")]
@@ -33,6 +48,12 @@ pub struct CompareArgs {
     /// Compare reviews of different changes, too
     #[arg(long)]
     any: bool,
+    /// Sum up all changes that both have reviewed, and not only the latest one
+    #[arg(long, conflicts_with = "any")]
+    all: bool,
+    /// Sum up only reviews requested since then: 90m, 12h, 7d, 4w, a day (2026-11-01) or a time (RFC 3339)
+    #[arg(long, value_name = "TIME", value_parser = parse_since, conflicts_with = "any")]
+    since: Option<StatsSince>,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
@@ -48,13 +69,17 @@ pub fn run(invocation: &Invocation, arguments: &CompareArgs) -> Result<CliExitCo
     let session = invocation.open_reading_session(RequiredAssets::Smells)?;
     let store = &session.store;
     let view = store.view()?;
+    if arguments.all || arguments.since.is_some() {
+        return sum_changes(&session, &view, arguments);
+    }
     let ids = match (&arguments.first, &arguments.second) {
-        (Some(first), Some(second)) => match find_common_change(&view, first, second)? {
-            Some(ids) => ids,
-            None => [resolve_run(store, first)?, resolve_run(store, second)?],
+        (Some(first), Some(second)) => match pair_reviewers(&view, first, second, None)? {
+            Some(pairs) => pairs.into_iter().next(),
+            None => Some([resolve_run(store, first)?, resolve_run(store, second)?]),
         },
-        (reviewer, _) => find_change_of_sets(&view, &arguments.prompt_set, reviewer.as_deref())?,
+        (reviewer, _) => pair_prompt_sets(&view, &arguments.prompt_set, reviewer.as_deref(), None)?.into_iter().next(),
     };
+    let Some(ids) = ids else { unreachable!("without a pair there is an error") };
     if ids[0] == ids[1] {
         return Err(CliError::usage("a run is compared with another one").hint("`revdeck runs` lists them"));
     }
@@ -74,64 +99,123 @@ pub fn run(invocation: &Invocation, arguments: &CompareArgs) -> Result<CliExitCo
     Ok(CliExitCode::Done)
 }
 
-/// Returns the newest completed runs of two reviewers that reviewed the same change. `None` if one of the words is no
-/// reviewer of a run.
-fn find_common_change(view: &StoreView, first: &str, second: &str) -> Result<Option<[RunId; 2]>, CliError> {
-    let rows = || (0..view.run_count()).map(|index| view.run(index));
-    if first == second || [first, second].iter().any(|name| rows().all(|row| row.reviewer != *name)) {
-        return Ok(None);
-    }
-    let completed = |name: &'_ str| {
-        let name = name.to_owned();
-        rows().filter(move |row| row.status == RunStatus::Completed && row.reviewer == name)
+/// Prints the sum of all changes that both sides have reviewed.
+fn sum_changes(session: &Session, view: &StoreView, arguments: &CompareArgs) -> Result<CliExitCode, CliError> {
+    let since = arguments.since.map(|since| since.resolve(session.ambient.now(), &TimeZone::system())).transpose()?;
+    let since_ms = since.map(|since| since.as_millisecond());
+    let pairs = match (&arguments.first, &arguments.second) {
+        (Some(first), Some(second)) => pair_reviewers(view, first, second, since_ms)?.ok_or_else(|| {
+            CliError::usage("--all and --since sum up the changes of two reviewers")
+                .hint("`revdeck stats --by reviewer` lists those that have reviewed something")
+        })?,
+        (reviewer, _) => pair_prompt_sets(view, &arguments.prompt_set, reviewer.as_deref(), since_ms)?,
     };
-    // Runs are sorted from new to old.
-    let mut changes: HashMap<(&str, &str), &str> = HashMap::new();
-    for row in completed(second) {
-        changes.entry((row.scope_hash, row.diff_fingerprint)).or_insert(row.id);
+    let mut sum = ComparisonSum::default();
+    for [first, second] in &pairs {
+        let first = read_run(&session.store, view, &find_row(view, first)?, first)?;
+        let second = read_run(&session.store, view, &find_row(view, second)?, second)?;
+        sum.add_change(&first, &second);
     }
-    let pair = completed(first).find_map(|row| Some([row.id, changes.get(&(row.scope_hash, row.diff_fingerprint))?]));
-    let Some([one, other]) = pair else {
-        let hint = format!("`revdeck review --reviewer {first},{second}` has both look at one change");
-        return Err(CliError::usage(format!("no change was reviewed by both {first} and {second}")).hint(hint));
-    };
-    Ok(one.parse().ok().zip(other.parse().ok()).map(|(one, other)| [one, other]))
+    match arguments.format {
+        PlainFormat::Text => output::print(&sum.render(&session.look))?,
+        PlainFormat::Json => output::print_json(&sum.encode())?,
+    }
+    Ok(CliExitCode::Done)
 }
 
-/// Returns the newest completed runs of one reviewer with one model that reviewed the same change with two prompt sets.
-/// Without a reviewer's name, the members of panels are left out: their panel stands for them.
-fn find_change_of_sets(view: &StoreView, sets: &[String], reviewer: Option<&str>) -> Result<[RunId; 2], CliError> {
+/// Returns the completed runs that were requested since a time in milliseconds, newest first.
+fn completed_runs(view: &StoreView, since_ms: Option<i64>) -> impl Iterator<Item = RunRow<'_>> {
+    let rows = (0..view.run_count()).map(move |index| view.run(index));
+    rows.filter(move |row| {
+        row.status == RunStatus::Completed && since_ms.is_none_or(|since_ms| row.created_ms >= since_ms)
+    })
+}
+
+/// Pairs the newest runs of the same change, the newest change first. Both lists are sorted from new to old.
+fn pair_runs<'v, K: Eq + Hash>(
+    first: impl Iterator<Item = RunRow<'v>>,
+    second: impl Iterator<Item = RunRow<'v>>,
+    change: impl Fn(&RunRow<'v>) -> K,
+) -> Vec<[RunId; 2]> {
+    let mut newest: HashMap<K, &'v str> = HashMap::new();
+    for row in second {
+        newest.entry(change(&row)).or_insert(row.id);
+    }
+    let mut pairs: Vec<[RunId; 2]> = Vec::new();
+    for row in first {
+        // An older run of the same change finds none.
+        let Some(other) = newest.remove(&change(&row)) else { continue };
+        pairs.extend(row.id.parse().ok().zip(other.parse().ok()).map(|(one, other)| [one, other]));
+    }
+    pairs
+}
+
+/// Returns the newest completed runs of two reviewers for each change that both have reviewed, the newest change first.
+/// `None` if one of the words is no reviewer of a run.
+///
+/// # Errors
+///
+/// Returns an error if they have no change in common.
+fn pair_reviewers(
+    view: &StoreView,
+    first: &str,
+    second: &str,
+    since_ms: Option<i64>,
+) -> Result<Option<Vec<[RunId; 2]>>, CliError> {
+    let is_reviewer = |name: &str| (0..view.run_count()).any(|index| view.run(index).reviewer == name);
+    if first == second || !is_reviewer(first) || !is_reviewer(second) {
+        return Ok(None);
+    }
+    let runs = |name: &str| {
+        let name = name.to_owned();
+        completed_runs(view, since_ms).filter(move |row| row.reviewer == name)
+    };
+    let pairs = pair_runs(runs(first), runs(second), |row| (row.scope_hash, row.diff_fingerprint));
+    if pairs.is_empty() {
+        let hint = format!("`revdeck review --reviewer {first},{second}` has both look at one change");
+        let when = if since_ms.is_some() { " since then" } else { "" };
+        return Err(CliError::usage(format!("no change was reviewed by both {first} and {second}{when}")).hint(hint));
+    }
+    Ok(Some(pairs))
+}
+
+/// Returns the newest completed runs of one reviewer with one model for each change that it has reviewed with two prompt
+/// sets, the newest change first. Without a reviewer's name, the members of panels are left out: their panel stands for
+/// them.
+///
+/// # Errors
+///
+/// Returns an error if these are no two sets, or if no change was reviewed with both.
+fn pair_prompt_sets(
+    view: &StoreView,
+    sets: &[String],
+    reviewer: Option<&str>,
+    since_ms: Option<i64>,
+) -> Result<Vec<[RunId; 2]>, CliError> {
     let [first, second] = sets else {
         return Err(CliError::usage("--prompt-set names two sets: --prompt-set default,strict"));
     };
     if first == second {
         return Err(CliError::usage(format!("the prompt set {first} is compared with another one")));
     }
-    let completed = |set: &'_ str| {
+    let runs = |set: &str| {
         let set = Some(set).filter(|set| *set != DEFAULT_PROMPT_SET).map(str::to_owned);
-        let rows = (0..view.run_count()).map(|index| view.run(index));
-        rows.filter(move |row| {
-            row.status == RunStatus::Completed
-                && row.prompt_set() == set.as_deref()
-                && reviewer.map_or(row.member_of.is_empty(), |name| row.reviewer == name)
+        completed_runs(view, since_ms).filter(move |row| {
+            row.prompt_set() == set.as_deref() && reviewer.map_or(row.member_of.is_empty(), |name| row.reviewer == name)
         })
     };
-    let change = |row: &RunRow<'_>| [row.scope_hash, row.diff_fingerprint, row.reviewer, row.model].map(str::to_owned);
-    // Runs are sorted from new to old.
-    let mut changes: HashMap<[String; 4], &str> = HashMap::new();
-    for row in completed(second) {
-        changes.entry(change(&row)).or_insert(row.id);
-    }
-    let pair = completed(first).find_map(|row| Some([row.id, changes.get(&change(&row))?]));
-    if let Some((one, other)) = pair.and_then(|[one, other]| one.parse().ok().zip(other.parse().ok())) {
-        return Ok([one, other]);
+    let pairs =
+        pair_runs(runs(first), runs(second), |row| [row.scope_hash, row.diff_fingerprint, row.reviewer, row.model]);
+    if !pairs.is_empty() {
+        return Ok(pairs);
     }
     let who = reviewer.unwrap_or("any reviewer");
     let hint = format!(
         "`revdeck review --reviewer {} --prompt-set {first}`, and the same with {second}, review one change with both",
         reviewer.unwrap_or("NAME")
     );
-    Err(CliError::usage(format!("no change was reviewed by {who} with both prompt sets, {first} and {second}"))
+    let when = if since_ms.is_some() { " since then" } else { "" };
+    Err(CliError::usage(format!("no change was reviewed by {who} with both prompt sets, {first} and {second}{when}"))
         .hint(hint))
 }
 

@@ -207,6 +207,7 @@ fn as_json(outcome: &RunResult, max_bytes: usize) -> Value {
         "/notes",
         "/run/changed_paths",
         "/run/finding_digests",
+        "/run/scanned_findings",
     ] {
         if fits(&object) {
             break;

@@ -451,6 +451,12 @@ impl RunResult {
         }
     }
 
+    /// Formats the result as text below the page of its run.
+    pub fn render_below_page(&self, look: &TextOptions) -> String {
+        let Self { run, findings, coverage, notes, rejected, .. } = self;
+        text::render_review_below_page(look, run, findings, coverage, notes, rejected)
+    }
+
     /// Returns the findings for other programs, with those that were held back.
     fn to_export(&self) -> FindingExport {
         let raised = self

@@ -53,7 +53,7 @@ fn show_run(session: &Session, id: &RunId, format: OutputFormat) -> Result<Strin
         }
         OutputFormat::Text => {
             let page = text::render_run(&session.look, &outcome.run, outcome.freshness);
-            format!("{page}\n{}", outcome.render(&session.look, format))
+            format!("{page}\n{}", outcome.render_below_page(&session.look))
         }
         _ => outcome.render(&session.look, format),
     })

@@ -52,7 +52,7 @@ pub struct StatsArgs {
 
 /// Value of `--since`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StatsSince {
+pub(super) enum StatsSince {
     Ago(SignedDuration),
     /// Midnight of the day in the local time zone.
     Day(civil::Date),
@@ -60,6 +60,17 @@ enum StatsSince {
 }
 
 impl StatsSince {
+    /// Returns the moment.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if it is out of range.
+    pub(super) fn resolve(self, now: Time, zone: &TimeZone) -> Result<Time, CliError> {
+        self.to_time(now, zone).ok_or_else(|| {
+            CliError::usage("--since names a moment that is out of reach").hint("write a later one, or leave it out")
+        })
+    }
+
     fn to_time(self, now: Time, zone: &TimeZone) -> Option<Time> {
         match self {
             Self::Ago(duration) => now.checked_sub(duration).ok(),
@@ -69,7 +80,12 @@ impl StatsSince {
     }
 }
 
-fn parse_since(text: &str) -> Result<StatsSince, String> {
+/// Parses the value of `--since`.
+///
+/// # Errors
+///
+/// Returns how to write it.
+pub(super) fn parse_since(text: &str) -> Result<StatsSince, String> {
     let ago = || {
         let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
         let hours = |hours: i64| SignedDuration::try_from_hours(hours);
@@ -97,12 +113,7 @@ fn parse_since(text: &str) -> Result<StatsSince, String> {
 pub fn run(invocation: &Invocation, arguments: &StatsArgs) -> Result<CliExitCode, CliError> {
     let session = invocation.open_reading_session(RequiredAssets::None)?;
     let zone = TimeZone::system();
-    let since = match arguments.since {
-        None => None,
-        Some(since) => Some(since.to_time(session.ambient.now(), &zone).ok_or_else(|| {
-            CliError::usage("--since names a moment that is out of reach").hint("write a later one, or leave it out")
-        })?),
-    };
+    let since = arguments.since.map(|since| since.resolve(session.ambient.now(), &zone)).transpose()?;
     let run = arguments.run.as_deref().map(|given| resolve_id::resolve_run(&session.store, given)).transpose()?;
     let selection = MetricsSelection { since, run };
     let view = session.store.view()?;

@@ -268,7 +268,8 @@ pub struct Finding {
     /// Reports of the problem by the reviewers of a panel, sorted by reviewer; empty for the finding of a single reviewer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub voices: Vec<Voice>,
-    /// Changes of priority and confidence that follow from the voices, in the order in which they were made.
+    /// Changes of priority and confidence that follow from the voices, in the order in which they were made, and what
+    /// revdeck's own search for secrets adds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<FindingStep>,
     /// Contradictions between the reviewers of a panel.
@@ -287,6 +288,25 @@ impl Finding {
     /// Returns the lines of the anchor.
     pub fn lines(&self) -> super::LineRange {
         super::LineRange::new(self.line_start, self.line_end)
+    }
+
+    /// Returns true if no reviewer reported the problem: revdeck's own search for secrets found it in the reviewer's run.
+    pub fn is_from_secret_scan(&self) -> bool {
+        self.steps.contains(&FindingStep::Scanned)
+    }
+
+    /// Returns the priority that the reviewer gave, before revdeck's own search for secrets raised it.
+    pub fn reported_priority(&self) -> Priority {
+        let raised = self.steps.iter().find_map(|step| match step {
+            FindingStep::Raised { from, .. } => Some(*from),
+            _ => None,
+        });
+        raised.unwrap_or(self.priority)
+    }
+
+    /// Returns the number of reports by reviewers among the voices.
+    pub fn count_reviewer_voices(&self) -> usize {
+        self.voices.iter().filter(|voice| !voice.is_secret_scan()).count()
     }
 
     /// Returns the position among the voices of the report whose words are those of the finding.

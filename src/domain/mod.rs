@@ -80,7 +80,7 @@ pub use team::{
 pub use triage::{Actor, DismissalReason, Disposition, FindingDecision, TriageAction};
 pub use unified_diff::Hunk;
 pub use viewed_file::ViewedFile;
-pub use voice::{Dispute, FindingStep, KindRecord, RankRule, Voice, WordStyle, join_names};
+pub use voice::{Dispute, FindingStep, KindRecord, RankRule, Voice, WordStyle};
 pub use watch_trigger::{GitOperation, MinuteOfDay, QuietHours, WatchMode, WatchTrigger};
 pub use wilson::{wilson_lower_bound, wilson_upper_bound};
 

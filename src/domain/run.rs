@@ -482,6 +482,10 @@ pub struct RunOutcome {
     /// Ids of the first [`RunRecord::MAX_DIGESTS`] findings.
     #[serde(default)]
     pub finding_digests: Vec<FindingId>,
+    /// Ids of the first [`RunRecord::MAX_DIGESTS`] findings that no reviewer reported: revdeck's own search for secrets found
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scanned_findings: Vec<FindingId>,
     /// Summary for a person, one line; empty while the run is active.
     #[serde(default)]
     pub summary: String,
@@ -583,6 +587,14 @@ impl RunRecord {
         }
     }
 
+    /// Returns the summary without the error at its end, for those who show the error beside it.
+    pub fn summary_without_error(&self) -> &str {
+        let (summary, error) = (self.outcome.summary.as_str(), self.ending.error_summary.as_str());
+        let Some(rest) = summary.strip_suffix(error).filter(|_| !error.is_empty()) else { return summary };
+        let rest = rest.strip_suffix("incomplete: ").unwrap_or(rest);
+        rest.strip_suffix("; ").unwrap_or(rest)
+    }
+
     /// Returns the word that lists show for the run's state.
     pub fn state_word(&self) -> &'static str {
         self.status.list_word(self.paused, self.ending.cancel_reason)
@@ -613,7 +625,7 @@ mod tests {
             "price_known": true, "reserved_cost": 0.5, "window_peak": 800,
             "answered_by": [ReviewerUsage { reviewer: "deep".into(), ..ReviewerUsage::default() }],
             "saved_token_estimate": 40, "coverage": Coverage::default(), "finding_counts": FindingCounts::default(),
-            "finding_digests": ["f_0000000000000001"], "summary": "one finding", "decision": "nothing equivalent",
+            "finding_digests": ["f_0000000000000001"], "scanned_findings": ["f_0000000000000002"], "summary": "one finding", "decision": "nothing equivalent",
             "reuse_count": 3, "adopted_count": 1, "last_reused_at": "2026-11-01T11:00:00Z", "last_reuse_reason": "same",
             "last_reuse_head": "h2", "superseded_by": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0F",
             "reused_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0G", "carried_over_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0H",

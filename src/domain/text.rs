@@ -49,6 +49,16 @@ pub fn sanitize_lines(text: &str, tab: usize) -> String {
     clean
 }
 
+/// Joins names as in `a, b and c`. Each becomes a safe line.
+pub fn join_names<S: AsRef<str>>(names: &[S]) -> String {
+    let names: Vec<Cow<'_, str>> = names.iter().map(|name| sanitize_line(name.as_ref())).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => one.to_string(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
 /// Formats a number with thousands separators: `12,345`.
 pub fn format_thousands(n: u64) -> String {
     let digits = n.to_string();

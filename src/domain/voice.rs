@@ -8,13 +8,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::sanitize_line;
+use super::text::{join_names, sanitize_line};
 use super::{Confidence, FindingId, Kind, LineRange, Opinion, Priority, RunId};
 
 /// Report of one reviewer about a problem, in its own words. Lines are 1-based and inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Voice {
-    /// Name of the reviewer.
+    /// Name of the reviewer, or [`Voice::SECRET_SCAN`].
     pub reviewer: String,
     /// Run of the reviewer.
     pub run_id: RunId,
@@ -38,6 +38,14 @@ pub struct Voice {
 }
 
 impl Voice {
+    /// Name under which revdeck's own search for secrets speaks. It is no reviewer: what it finds is no agreement.
+    pub const SECRET_SCAN: &'static str = "revdeck";
+
+    /// Returns true for what revdeck's own search for secrets found in the run of a reviewer that did not report it.
+    pub fn is_secret_scan(&self) -> bool {
+        self.reviewer == Self::SECRET_SCAN
+    }
+
     /// Returns the lines of the anchor.
     pub fn lines(&self) -> LineRange {
         LineRange::new(self.line_start, self.line_end)
@@ -62,7 +70,8 @@ pub struct KindRecord {
     pub decided: u32,
 }
 
-/// Change of a finding's priority or confidence that follows from the reports of a panel, with its cause.
+/// Fact that made a finding what it is, besides the words of its reviewer: the reports of the other members of a panel, a
+/// second opinion, or revdeck's own search for secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum FindingStep {
@@ -114,6 +123,15 @@ pub enum FindingStep {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
         /// Priority before the verdict.
+        from: Priority,
+        /// Priority of the finding.
+        to: Priority,
+    },
+    /// No reviewer reports the problem: revdeck's own search for secrets found it.
+    Scanned,
+    /// A reviewer reports a secret that revdeck's own search finds, too, and calls it less urgent than it is.
+    Raised {
+        /// Reported priority.
         from: Priority,
         /// Priority of the finding.
         to: Priority,
@@ -241,6 +259,12 @@ impl FindingStep {
                 }
                 ruling
             }
+            Self::Scanned => "found by revdeck's own search for secrets, not by a reviewer".to_owned(),
+            Self::Raised { from, to } => format!(
+                "raised from {} to {}: revdeck's own search for secrets finds it, too",
+                priority(from),
+                priority(to)
+            ),
             Self::Unknown => "changed by a newer revdeck".to_owned(),
         }
     }
@@ -279,16 +303,6 @@ impl fmt::Display for Dispute {
     }
 }
 
-/// Joins names as in `a, b and c`, on one line.
-pub fn join_names<S: AsRef<str>>(names: &[S]) -> String {
-    let names: Vec<_> = names.iter().map(|name| sanitize_line(name.as_ref())).collect();
-    match names.as_slice() {
-        [] => String::new(),
-        [one] => one.to_string(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -311,6 +325,8 @@ mod tests {
             FindingStep::Ranked { priorities: vec![P1, P3], to: P1, rule: RankRule::MostUrgent },
             FindingStep::Lowered { from: P2, to: P3, because: record() },
             FindingStep::Doubted { from: high, to: Confidence::Medium, because: record() },
+            FindingStep::Scanned,
+            FindingStep::Raised { from: P3, to: P1 },
         ];
         let disputes = [
             Dispute::Fixed { fixed: names(&["a"]), standing: names(&["b", "c", "d"]) },
@@ -328,6 +344,8 @@ mod tests {
         priority p1: the most urgent of p1, p3
         lowered from p2 to p3: no other reviewer reports it, and 3 of 24 decided PERFORMANCE reports of g�pt were accepted
         confidence lowered from high to medium: no other reviewer reports it, and 3 of 24 decided PERFORMANCE reports of g�pt were accepted
+        found by revdeck's own search for secrets, not by a reviewer
+        raised from p3 to p1: revdeck's own search for secrets finds it, too
         a says that it is fixed, b, c and d still see it
         a and b say that it is fixed, c still sees it
         the priorities go from p0 to p2

@@ -51,7 +51,9 @@ pub fn encode_run(run: &RunRecord, freshness: Freshness) -> Value {
     for key in ["reuse_count", "adopted_count"] {
         value.entry(key).or_insert_with(|| json!(0));
     }
-    value.entry("answered_by").or_insert_with(|| json!([]));
+    for key in ["answered_by", "scanned_findings"] {
+        value.entry(key).or_insert_with(|| json!([]));
+    }
     if let Some(Value::Object(timings)) = value.get_mut("phase_timings") {
         for key in ["first_token_ms", "first_finding_ms"] {
             timings.entry(key).or_insert(Value::Null);

@@ -37,7 +37,7 @@ pub(crate) use finding_history::{
     EarlierRuns, FindingHistory, FindingLocation, FirstReport, ReviewedAt, describe_answer, describe_snooze_end,
 };
 pub(crate) use format::OutputFormat;
-pub(crate) use run_comparison::{ComparedRun, RunComparison};
+pub(crate) use run_comparison::{ComparedRun, ComparisonSum, RunComparison};
 pub(crate) use stored_findings::load_findings;
 pub(crate) use table::TextTable;
 pub(crate) use text_style::{TextOptions, TextStyle};

@@ -1,7 +1,8 @@
 //! Describes the voices behind a finding of a panel: who said what, what followed from it, and what is disputed.
 
 use super::text::format_masked;
-use crate::domain::{Dispute, Finding, Voice, WordStyle, join_names};
+use crate::domain::text::join_names;
+use crate::domain::{Dispute, Finding, Voice, WordStyle};
 
 /// Report of a reviewer, as texts on one line each, masked and harmless.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +42,7 @@ pub fn describe_voices(finding: &Finding, style: WordStyle) -> Vec<DescribedVoic
 /// single reviewer, and where a dispute says the same.
 pub fn describe_agreement(finding: &Finding) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
-    for voice in finding.voices_own_first() {
+    for voice in finding.voices_own_first().filter(|voice| !voice.is_secret_scan()) {
         let name = format_masked(&voice.reviewer);
         if !names.contains(&name) {
             names.push(name);

@@ -1,5 +1,9 @@
 //! Compares two reviews of one change: what both found, what one of them found, what became of it, and what they cost.
 
+mod comparison_sum;
+
+pub use comparison_sum::ComparisonSum;
+
 use serde_json::{Value, json as value};
 
 use super::figures::{format_dollars, format_millis};
@@ -29,6 +33,8 @@ pub struct ComparedRun {
 impl ComparedRun {
     /// Takes what a view knows of a run and of its findings, whose secrets are masked.
     pub fn new(view: &StoreView, run: &RunRow<'_>, mut findings: Vec<Finding>) -> Self {
+        // revdeck's own search for secrets finds the same in each run: that says nothing about a reviewer.
+        findings.retain(|finding| !finding.is_from_secret_scan());
         for finding in &mut findings {
             *finding = ExportedFinding::new(finding, None).finding;
             if let Some(index) = view.finding_index(finding.finding_id.as_str()) {
@@ -49,8 +55,13 @@ impl ComparedRun {
     }
 
     fn set_name(&self) -> &str {
-        self.prompt_set.as_deref().unwrap_or(DEFAULT_PROMPT_SET)
+        name_set(self.prompt_set.as_deref())
     }
+}
+
+/// Returns the name of a prompt set, also for the prompts outside of a set.
+fn name_set(prompt_set: Option<&str>) -> &str {
+    prompt_set.unwrap_or(DEFAULT_PROMPT_SET)
 }
 
 /// Two reviews of one change, by problem.

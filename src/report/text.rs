@@ -29,14 +29,7 @@ pub fn render_review(
     notes: &[String],
     rejected: &[RejectedReport],
 ) -> String {
-    let mut text = render_by_file(look, findings);
-    text.push_str(&render_set_aside(look, rejected));
-    for note in notes {
-        text.push_str(
-            &look.paint(TextStyle::Faint, look.wrap(&format!("note: {}", format_masked(note)), 0).trim_end()),
-        );
-        text.push('\n');
-    }
+    let mut text = render_reports(look, findings, notes, rejected);
     if run.status != RunStatus::Completed {
         text.push_str(&format!("{}\n", describe_ending(look, run)));
     }
@@ -45,7 +38,38 @@ pub fn render_review(
     {
         text.push_str(&format!("{}\n", look.paint(TextStyle::Bad, look.wrap(&said, 0).trim_end())));
     }
-    text.push_str(&format!("{}\n", describe_findings(look, findings, coverage)));
+    text.push_str(&render_counts(look, run, findings, coverage));
+    text
+}
+
+/// Renders what [`render_review`] says below the page of the run, [`render_run`], which already says how it ended.
+pub fn render_review_below_page(
+    look: &TextOptions,
+    run: &RunRecord,
+    findings: &[Finding],
+    coverage: &Coverage,
+    notes: &[String],
+    rejected: &[RejectedReport],
+) -> String {
+    render_reports(look, findings, notes, rejected) + &render_counts(look, run, findings, coverage)
+}
+
+/// Renders the findings by file, then what was set aside and the notes.
+fn render_reports(look: &TextOptions, findings: &[Finding], notes: &[String], rejected: &[RejectedReport]) -> String {
+    let mut text = render_by_file(look, findings);
+    text.push_str(&render_set_aside(look, rejected));
+    for note in notes {
+        text.push_str(
+            &look.paint(TextStyle::Faint, look.wrap(&format!("note: {}", format_masked(note)), 0).trim_end()),
+        );
+        text.push('\n');
+    }
+    text
+}
+
+/// Renders the line with counts and coverage, and what was left out.
+fn render_counts(look: &TextOptions, run: &RunRecord, findings: &[Finding], coverage: &Coverage) -> String {
+    let mut text = format!("{}\n", describe_findings(look, findings, coverage));
     for line in list_left_out(run, coverage) {
         text.push_str(&format!("  {line}\n"));
     }
@@ -231,12 +255,16 @@ fn describe_left_out(files: &[OmittedFile]) -> String {
 /// reviewed (turn limit)`. Returns `None` for a run without gaps.
 pub fn describe_incomplete(run: &RunRecord, coverage: &Coverage) -> Option<String> {
     let error = run.ending.error_class.map(|_| format_masked(&run.ending.error_summary));
+    let parts: Vec<String> = describe_other_gaps(run, coverage).into_iter().chain(error).collect();
+    (!parts.is_empty()).then(|| format!("incomplete: {}", parts.join("; ")))
+}
+
+/// Describes the gaps that the error of a run does not name. Returns `None` if there are none.
+fn describe_other_gaps(run: &RunRecord, coverage: &Coverage) -> Option<String> {
     // The error names the files that could not be read.
     let unread = run.ending.error_class == Some(ErrorClass::Unreadable)
         && coverage.gaps.iter().all(|gap| gap.reason == OmissionReason::Unreadable);
-    let gaps = if unread { None } else { coverage.describe_gaps() };
-    let parts: Vec<String> = gaps.into_iter().chain(error).collect();
-    (!parts.is_empty()).then(|| format!("incomplete: {}", parts.join("; ")))
+    if unread { None } else { coverage.describe_gaps() }
 }
 
 /// Returns the word for the state of a run in a list, with its style. `state` is the word of the record or the row.
@@ -389,12 +417,13 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
         ),
         (
             "incomplete",
-            describe_incomplete(run, &run.outcome.coverage)
-                .filter(|_| run.is_incomplete())
-                .map_or_else(String::new, |said| said.trim_start_matches("incomplete: ").to_owned()),
+            describe_other_gaps(run, &run.outcome.coverage).filter(|_| run.is_incomplete()).unwrap_or_default(),
         ),
         // The summary of a skipped run repeats its decision.
-        ("summary", if run.outcome.summary == run.decision { String::new() } else { mask(&run.outcome.summary) }),
+        (
+            "summary",
+            if run.outcome.summary == run.decision { String::new() } else { mask(run.summary_without_error()) },
+        ),
     ] {
         let value = sanitize_line(value.trim());
         if !value.is_empty() {

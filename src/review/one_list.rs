@@ -4,6 +4,8 @@
 //! - Nothing is lost: each report is a voice of exactly one finding of the list, whatever its priority becomes.
 //! - A finding of the list is one of the reports, with its id, place, words and suggestion; only priority, severity and
 //!   confidence follow from all of them, and each change is a [`FindingStep`].
+//! - What revdeck's own search for secrets found in the runs of the members is one voice of revdeck. No member agrees by it, and
+//!   none is silent about it; but none can play it down either.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -62,7 +64,7 @@ pub struct OneList {
     pub disputed_known: Vec<(FindingId, Dispute)>,
 }
 
-/// Report of a member.
+/// Finding in the run of a member.
 #[derive(Debug, Clone, Copy)]
 struct PanelReport<'a> {
     member: &'a MemberResult<'a>,
@@ -96,9 +98,10 @@ pub fn merge_panel(
             .iter()
             .map(|place| PanelReport { member: members[place.member], finding: reports[place.member][place.finding] })
             .collect();
-        let (rank, rank_step) = rank_reports(&group);
+        let said: Vec<PanelReport<'_>> = group.iter().copied().filter(|report| !report.is_scanned()).collect();
+        let (rank, rank_steps) = rank_reports(&group, &said);
         let (chosen, id) = choose_report(&group, rank, &is_known, &taken);
-        let silent = list_silent(&members, &group, chosen.finding);
+        let silent = list_silent(&members, &said, chosen.finding);
         let mut finding = Finding { finding_id: id, ..chosen.finding.clone() };
         finding.detail_ref =
             finding.detail_ref.replace(chosen.finding.finding_id.as_str(), finding.finding_id.as_str());
@@ -107,15 +110,14 @@ pub fn merge_panel(
         let severities = group.iter().filter(|report| report.finding.priority == rank);
         finding.severity = severities.map(|report| report.finding.severity).max().unwrap_or(finding.severity);
         finding.steps.clear();
-        raise_confidence(&mut finding, &group, silent.len());
-        finding.steps.extend(rank_step);
-        if let [lone] = group.as_slice()
+        raise_confidence(&mut finding, &group, &said, silent.len());
+        finding.steps.extend(rank_steps);
+        if let Some(lone) = lone_report(&group)
             && !silent.is_empty()
         {
             lower_lone_report(&mut finding, lone, &record_of);
         }
-        finding.voices = group.iter().map(|report| report.to_voice()).collect();
-        finding.voices.sort_by(|a, b| voice_key(a).cmp(&voice_key(b)));
+        finding.voices = list_voices(&group);
         finding.disputed = list_disputes(&members, &group, &finding, silent);
         taken.insert(finding.finding_id.clone());
         let other_ids = group.iter().map(|report| &report.finding.finding_id).filter(|id| **id != finding.finding_id);
@@ -132,11 +134,45 @@ pub fn merge_panel(
 }
 
 impl PanelReport<'_> {
+    /// Returns true if the member did not report it: revdeck's own search for secrets found it in the member's run.
+    fn is_scanned(&self) -> bool {
+        self.finding.is_from_secret_scan()
+    }
+
+    /// Returns true if revdeck's own search for secrets made the member's report more urgent.
+    fn is_raised(&self) -> bool {
+        self.finding.reported_priority() != self.finding.priority
+    }
+
+    /// Returns the report in the words of who made it, with the priority that the member itself gave.
     fn to_voice(self) -> Voice {
-        let Finding { finding_id, priority, confidence, kind, title, explanation, line_start, line_end, .. } =
+        let priority = self.finding.reported_priority();
+        let Finding { finding_id, confidence, kind, title, explanation, line_start, line_end, .. } =
             self.finding.clone();
-        let (reviewer, run_id) = (self.member.reviewer.to_owned(), self.member.run_id.clone());
+        let reviewer = if self.is_scanned() { Voice::SECRET_SCAN } else { self.member.reviewer }.to_owned();
+        let run_id = self.member.run_id.clone();
         Voice { reviewer, run_id, finding_id, priority, confidence, kind, title, explanation, line_start, line_end }
+    }
+}
+
+/// Returns the voices of a problem, sorted by reviewer. The search for secrets finds the same in each run: it speaks once
+/// about each finding, and not about one that a member reports itself.
+fn list_voices(group: &[PanelReport<'_>]) -> Vec<Voice> {
+    let said = || group.iter().filter(|report| !report.is_scanned());
+    let is_said = |scanned: &PanelReport<'_>| said().any(|one| one.finding.finding_id == scanned.finding.finding_id);
+    let found = group.iter().filter(|report| report.is_scanned() && !is_said(report));
+    let mut voices: Vec<Voice> = said().chain(found).map(|report| report.to_voice()).collect();
+    voices.sort_by(|a, b| voice_key(a).cmp(&voice_key(b)));
+    let mut heard: HashSet<FindingId> = HashSet::new();
+    voices.retain(|voice| !voice.is_secret_scan() || heard.insert(voice.finding_id.clone()));
+    voices
+}
+
+/// Returns the only report of a problem, if revdeck's own search for secrets has not found the same.
+fn lone_report<'g, 'a>(group: &'g [PanelReport<'a>]) -> Option<&'g PanelReport<'a>> {
+    match group {
+        [lone] if !lone.is_scanned() && !lone.is_raised() => Some(lone),
+        _ => None,
     }
 }
 
@@ -161,7 +197,8 @@ fn sort_reports(findings: &[Finding]) -> Vec<&Finding> {
     let mut sorted: Vec<&Finding> = findings.iter().collect();
     sorted.sort_by_cached_key(|finding| {
         let place = (&finding.repo_relative_path, finding.line_start, finding.line_end);
-        (place, finding.kind, &finding.finding_id, text_key(finding), finding.priority, finding.confidence)
+        let urgency = (finding.priority, finding.confidence, finding.is_from_secret_scan());
+        (place, finding.kind, &finding.finding_id, text_key(finding), urgency)
     });
     sorted
 }
@@ -175,18 +212,25 @@ fn voice_key(voice: &Voice) -> (&str, &RunId, &FindingId) {
     (&voice.reviewer, &voice.run_id, &voice.finding_id)
 }
 
-/// Returns the priority of a problem, and the step that says how it came about if the reports disagree.
-fn rank_reports(group: &[PanelReport<'_>]) -> (Priority, Option<FindingStep>) {
-    let mut priorities: Vec<Priority> = group.iter().map(|report| report.finding.priority).collect();
+/// Returns the priority of a problem, and the steps that say how it came about if the reports disagree. `said` are the
+/// reports of the members. A secret that revdeck's own search finds is never less urgent than the search says.
+fn rank_reports(group: &[PanelReport<'_>], said: &[PanelReport<'_>]) -> (Priority, Vec<FindingStep>) {
+    let searched = group.iter().filter(|report| report.is_scanned() || report.is_raised());
+    let floor = searched.map(|report| report.finding.priority).min();
+    let mut priorities: Vec<Priority> = said.iter().map(|report| report.finding.reported_priority()).collect();
     priorities.sort_unstable();
-    let is_never_lowered = group.iter().any(|report| report.finding.kind.is_never_lowered());
+    let is_never_lowered = said.iter().any(|report| report.finding.kind.is_never_lowered());
     let (rule, at) = match is_never_lowered {
         true => (RankRule::MostUrgent, 0),
-        false => (RankRule::Middle, (priorities.len() - 1) / 2),
+        false => (RankRule::Middle, priorities.len().saturating_sub(1) / 2),
     };
-    let to = priorities[at];
+    let Some(to) = priorities.get(at).copied() else {
+        return (floor.unwrap_or(Priority::P3), vec![FindingStep::Scanned]);
+    };
     let agree = priorities.first() == priorities.last();
-    (to, (!agree).then_some(FindingStep::Ranked { priorities, to, rule }))
+    let ranked = (!agree).then_some(FindingStep::Ranked { priorities, to, rule });
+    let raised = floor.filter(|floor| *floor < to).map(|floor| FindingStep::Raised { from: to, to: floor });
+    (floor.map_or(to, |floor| floor.min(to)), ranked.into_iter().chain(raised).collect())
 }
 
 /// Chooses the report that stands for a problem, and its id. An id that another finding of the list has is not taken
@@ -232,7 +276,7 @@ fn adopt_suggestion(finding: Finding, report: &PanelReport<'_>) -> Finding {
 
 /// Returns the names of the members that reviewed the lines of a finding to the end and did not report it. Lines in a hunk
 /// are reviewed with the hunk; lines that are in no hunk of a member are reviewed with their file.
-fn list_silent(members: &[&MemberResult<'_>], group: &[PanelReport<'_>], finding: &Finding) -> Vec<String> {
+fn list_silent(members: &[&MemberResult<'_>], said: &[PanelReport<'_>], finding: &Finding) -> Vec<String> {
     let path = &finding.repo_relative_path;
     let has_hunk = |member: &MemberResult<'_>| member.hunks_of(path).any(|hunk| hunk.overlaps(finding.lines()));
     let is_in_hunk = members.iter().any(|member| has_hunk(member));
@@ -241,28 +285,32 @@ fn list_silent(members: &[&MemberResult<'_>], group: &[PanelReport<'_>], finding
         false => member.hunks_of(path).next().is_some(),
     };
     let silent = members.iter().filter(|member| {
-        let has_spoken = group.iter().any(|report| report.member.run_id == member.run_id);
+        let has_spoken = said.iter().any(|report| report.member.run_id == member.run_id);
         let can_report = member.kinds.is_none_or(|kinds| kinds.contains(&finding.kind));
         member.is_finished && !has_spoken && can_report && has_reviewed(member)
     });
     silent.map(|member| member.reviewer.to_owned()).collect()
 }
 
-/// Sets the confidence of a finding that several reviewers report.
-fn raise_confidence(finding: &mut Finding, group: &[PanelReport<'_>], silent: usize) {
-    let mut confidences: Vec<Confidence> = group.iter().map(|report| report.finding.confidence).collect();
-    confidences.sort_unstable();
-    let from = confidences.last().copied().unwrap_or(finding.confidence);
-    if group.len() < 2 {
+/// Sets the confidence of a finding that several reviewers report. `said` are the reports of the members; what revdeck's own
+/// search for secrets found is as sure as the search is.
+fn raise_confidence(finding: &mut Finding, group: &[PanelReport<'_>], said: &[PanelReport<'_>], silent: usize) {
+    let scanned = group.iter().filter(|report| report.is_scanned()).map(|report| report.finding.confidence).max();
+    if let Some(scanned) = scanned {
+        finding.confidence = finding.confidence.max(scanned);
+    }
+    if said.len() < 2 {
         return;
     }
+    let confidences: Vec<Confidence> = said.iter().map(|report| report.finding.confidence).collect();
+    let from = confidences.iter().copied().max().unwrap_or(finding.confidence);
     let doubt: f64 = confidences.iter().map(|confidence| 1.0 - confidence.probability()).product();
     let to = Confidence::from_probability((1.0 - doubt).min(MAX_AGREED_CONFIDENCE)).max(from);
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    finding.confidence = to;
+    finding.confidence = scanned.map_or(to, |scanned| scanned.max(to));
     finding.steps.push(FindingStep::Agreed {
-        voices: count(group.len()),
-        reviewers: count(group.len() + silent),
+        voices: count(said.len()),
+        reviewers: count(said.len() + silent),
         from,
         to,
     });
@@ -307,19 +355,23 @@ fn list_disputes(
     let ids: HashSet<&FindingId> =
         group.iter().map(|report| &report.finding.finding_id).chain([&finding.finding_id]).collect();
     let has_one = |known: &[FindingId]| known.iter().any(|id| ids.contains(id));
-    let is_voice = |member: &MemberResult<'_>| group.iter().any(|report| report.member.run_id == member.run_id);
+    let said = || group.iter().filter(|report| !report.is_scanned());
+    let is_voice = |member: &MemberResult<'_>| said().any(|report| report.member.run_id == member.run_id);
     let fixed = list_names(members, |member| has_one(member.fixed) && !is_voice(member));
-    let standing = list_names(members, |member| is_voice(member) || has_one(member.confirmed));
+    let mut standing = list_names(members, |member| is_voice(member) || has_one(member.confirmed));
+    if said().count() < group.len() {
+        standing.push(Voice::SECRET_SCAN.to_owned());
+    }
     if !fixed.is_empty() && !standing.is_empty() {
         disputes.push(Dispute::Fixed { fixed, standing });
     }
-    let priorities = || group.iter().map(|report| report.finding.priority);
+    let priorities = || said().map(|report| report.finding.priority);
     if let (Some(most), Some(least)) = (priorities().min(), priorities().max())
         && least.index() - most.index() >= MIN_DISPUTED_STEPS
     {
         disputes.push(Dispute::Priority { most, least });
     }
-    if let [lone] = group
+    if let Some(lone) = lone_report(group)
         && lone.finding.priority <= Priority::P1
         && !silent.is_empty()
     {

@@ -72,7 +72,7 @@ pub fn summarize_panel(outcome: &mut ReviewOutcome) {
     outcome.counts = FindingCounts::from_findings(&outcome.findings);
     let mut summary = summarize_outcome(outcome);
     let count = |wanted: &dyn Fn(&Finding) -> bool| outcome.findings.iter().filter(|finding| wanted(finding)).count();
-    let agreed = count(&|finding| finding.voices.len() > 1);
+    let agreed = count(&|finding| finding.count_reviewer_voices() > 1);
     if agreed > 0 {
         summary.push_str(&format!("; {agreed} by several reviewers"));
     }

@@ -57,6 +57,9 @@ pub(super) fn apply_outcome(outcome: &ReviewOutcome, timings: PhaseTimings, reco
     record.outcome.finding_counts = outcome.counts;
     record.outcome.finding_digests =
         outcome.findings.iter().take(RunRecord::MAX_DIGESTS).map(|finding| finding.finding_id.clone()).collect();
+    let scanned = outcome.findings.iter().filter(|finding| finding.is_from_secret_scan());
+    record.outcome.scanned_findings =
+        scanned.take(RunRecord::MAX_DIGESTS).map(|finding| finding.finding_id.clone()).collect();
     record.usage.reserved_cost = None;
     if outcome.spent.turns > 0 {
         record_cost(&outcome.spent, record);
@@ -131,12 +134,16 @@ impl RunCloser<'_> {
         JournalMetrics::from_journal(record, &entries)
     }
 
-    /// Writes the terminal record and marks the runs it replaces.
+    /// Writes the terminal record and marks the runs it replaces, and the members of a panel that are on its list.
     pub(super) fn close_run(&self, run: &RunId, change: impl FnOnce(&mut RunRecord)) -> Result<RunRecord, RunnerError> {
         self.services.store.with_lock_as(|locked| {
             let record = locked.update_run(run, self.services.ambient.now(), change)?;
             if record.status == RunStatus::Completed {
                 self.services.launcher().mark_replaced_runs(locked, run)?;
+                // Also if the worker died when it had written its result.
+                if let Some(panel) = &record.links.panel {
+                    self.services.fold_members_in(locked, &record, panel)?;
+                }
             }
             Ok(record)
         })

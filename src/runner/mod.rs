@@ -116,7 +116,7 @@ pub(crate) use launcher::Launcher;
 pub(crate) use launcher::commit_hook::{log_failure, start_commit_review, start_rewrite_notice};
 pub(crate) use launcher::opening::{OpeningOutcome, UnreviewedChange};
 pub(crate) use launcher::preview::{BUDGET_RANGE, ContextRequest, ContextTarget, Preview};
-pub(crate) use launcher::request_preview::{OfferedReviewer, RequestPreview};
+pub(crate) use launcher::request_preview::{MemberForecast, OfferedReviewer, RequestPreview};
 pub(crate) use learning::Learning;
 pub(crate) use learning::learn::LearnError;
 #[cfg(test)]

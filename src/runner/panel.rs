@@ -9,15 +9,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::text::sanitize_line;
+use crate::domain::text::{join_names, sanitize_line};
 use crate::domain::{
     Actor, Coverage, ErrorClass, Finding, FindingCounts, FindingId, Kind, Panel, RequestDecision, RunId, RunOutput,
-    RunRecord, RunStatus,
+    RunRecord, RunStatus, SuppressionReason,
 };
 use crate::policy::FindingState;
 use crate::review::{self, MemberResult, ReviewOutcome, merge_coverage, merge_panel};
 use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services};
-use crate::store::{LatestDispositions, StoreView};
+use crate::store::{LatestDispositions, LockedStore, StoreView};
 
 /// End of a member's run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,10 +36,14 @@ struct EndedMember {
     output: RunOutput,
 }
 
-/// First report of a finding.
-struct FirstReport {
+/// Maximum number of runs among which the last report of a finding is looked for, the newest first. Not from the
+/// literature: older reports are those of other code.
+const MAX_SEARCHED_RUNS: usize = 200;
+
+/// Last report of a finding before the panel.
+struct EarlierReport {
     quoted_code: String,
-    /// Names of the reviewers that made it.
+    /// Names of the reviewers that reported the finding then or earlier.
     reporters: Vec<String>,
 }
 
@@ -63,6 +67,17 @@ impl EndedMember {
         if self.reviewer == BUILTIN_REVIEWER { Some(smells) } else { Some(focus).filter(|focus| !focus.is_empty()) }
     }
 
+    /// Returns the reports that the member's run held back for another reason than a dismissal: the member sees the problem.
+    fn undismissed_reports(&self) -> impl Iterator<Item = &Finding> {
+        let held_back = self.output.held_back.iter();
+        held_back.filter(|held| held.because != SuppressionReason::Dismissed).map(|held| &held.finding)
+    }
+
+    /// Returns the findings of the member's run, and the reports that it held back for another reason than a dismissal.
+    fn seen_findings(&self) -> impl Iterator<Item = &Finding> {
+        self.output.findings.iter().chain(self.undismissed_reports())
+    }
+
     fn is_finished(&self) -> bool {
         self.record.status == RunStatus::Completed && self.record.ending.error_class.is_none()
     }
@@ -77,11 +92,17 @@ impl EndedMember {
             "" => self.record.status.word(),
             summary => summary,
         };
-        sanitize_line(&format!("{}{said}: {summary}", self.reviewer)).into_owned()
+        let why = self.failure().map(|(_, why)| why).filter(|why| !summary.contains(*why));
+        let why = why.map_or_else(String::new, |why| format!("; {why}"));
+        let scanned = match self.record.outcome.scanned_findings.len() {
+            0 => String::new(),
+            count => format!("; {count} of them by revdeck's own search for secrets"),
+        };
+        sanitize_line(&format!("{}{said}: {summary}{why}{scanned}", self.reviewer)).into_owned()
     }
 
-    /// Returns the class and the sentence of a failure.
-    fn failure(&self) -> Option<(ErrorClass, String)> {
+    /// Returns the class and the reason of a failure.
+    fn failure(&self) -> Option<(ErrorClass, &str)> {
         if self.end() == MemberEnd::OwnEnd {
             return None;
         }
@@ -90,8 +111,19 @@ impl EndedMember {
             "" => self.record.state_word(),
             summary => summary,
         };
-        Some((class, sanitize_line(&format!("{} did not finish: {why}", self.reviewer)).into_owned()))
+        Some((class, why))
     }
+}
+
+/// Returns the class of the first failure and one sentence about all members that did not finish: `gpt and gemini did not
+/// finish`, and for a single one why. The note of each member says why, too.
+fn describe_failures(members: &[EndedMember]) -> Option<(ErrorClass, String)> {
+    let failed: Vec<(&EndedMember, (ErrorClass, &str))> =
+        members.iter().filter_map(|member| Some((member, member.failure()?))).collect();
+    let (_, (class, why)) = failed.first()?;
+    let names: Vec<&str> = failed.iter().map(|(member, _)| member.reviewer.as_str()).collect();
+    let why = if names.len() == 1 { format!(": {why}") } else { String::new() };
+    Some((*class, sanitize_line(&format!("{} did not finish{why}", join_names(&names))).into_owned()))
 }
 
 impl Services {
@@ -107,8 +139,9 @@ impl Services {
     ) -> Result<ReviewOutcome, RunnerError> {
         let members = self.load_members(panel)?;
         let view = self.store.view()?;
-        let own: HashSet<&str> = panel.members.iter().map(|member| member.run_id.as_str()).collect();
-        let reported = members.iter().flat_map(|member| &member.output.findings);
+        let own = panel.members.iter().map(|member| &member.run_id).chain([&record.run_id]);
+        let own: HashSet<&str> = own.map(RunId::as_str).collect();
+        let reported = members.iter().flat_map(EndedMember::seen_findings);
         let reported: HashSet<&str> = reported.map(|finding| finding.finding_id.as_str()).collect();
         let said = self.store.latest_dispositions(&reported)?;
         // A decision that somebody made while the members worked holds for the problem, too.
@@ -116,17 +149,24 @@ impl Services {
         let is_known = |id: &FindingId| is_decided(id) || is_known_before(&view, &own, id);
         let smells: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| kind.is_smell()).collect();
         let fixed = self.list_fixed(&view, &own, &members, &said)?;
+        let confirmed: Vec<Vec<FindingId>> = members
+            .iter()
+            .map(|member| {
+                let held_back = member.undismissed_reports().map(|finding| finding.finding_id.clone());
+                held_back.filter(|id| is_known_before(&view, &own, id)).collect()
+            })
+            .collect();
         let merged_members: Vec<MemberResult<'_>> = members
             .iter()
-            .zip(&fixed)
-            .map(|(member, fixed)| MemberResult {
+            .zip(confirmed.iter().zip(&fixed))
+            .map(|(member, (confirmed, fixed))| MemberResult {
                 reviewer: &member.reviewer,
                 run_id: &member.record.run_id,
                 findings: &member.output.findings,
                 coverage: &member.output.coverage,
                 is_finished: member.is_finished(),
                 kinds: member.kinds(&smells),
-                confirmed: &[],
+                confirmed,
                 fixed,
             })
             .collect();
@@ -149,7 +189,7 @@ impl Services {
             coverage = record.outcome.coverage.clone();
         }
         let findings: Vec<Finding> = list.findings.iter().cloned().map(|finding| adopt(finding, record)).collect();
-        let failure = members.iter().find_map(EndedMember::failure);
+        let failure = describe_failures(&members);
         let status = match record.ending.cancel_reason {
             Some(reason) => reason.status(),
             None if ended.is_empty() => RunStatus::Failed,
@@ -163,7 +203,12 @@ impl Services {
             counts: FindingCounts::default(),
             coverage,
             summary: String::new(),
-            notes: members.iter().map(EndedMember::describe).collect(),
+            // A finding that nobody raises has no place on the list that could say so.
+            notes: members
+                .iter()
+                .map(EndedMember::describe)
+                .chain(list.disputed_known.iter().map(|(id, dispute)| format!("{id}: {dispute}")))
+                .collect(),
             rejected: members.iter().flat_map(|member| member.output.rejected.clone()).collect(),
             failure: failure.filter(|_| matches!(status, RunStatus::Completed | RunStatus::Failed)),
             cancel: record.ending.cancel_reason,
@@ -174,7 +219,7 @@ impl Services {
         Ok(outcome)
     }
 
-    /// Returns for each member the known findings that another member reports and that it calls fixed by its silence: it
+    /// Returns for each member the known findings that another member sees and that it calls fixed by its silence: it
     /// reported them before and has reviewed their lines again, and somebody claims that they are fixed or their code has
     /// changed.
     fn list_fixed(
@@ -185,17 +230,17 @@ impl Services {
         said: &LatestDispositions,
     ) -> Result<Vec<Vec<FindingId>>, RunnerError> {
         let mut fixed: Vec<Vec<FindingId>> = vec![Vec::new(); members.len()];
-        let reported = members.iter().flat_map(|member| &member.output.findings);
-        for finding in reported.filter(|finding| is_known_before(view, own, &finding.finding_id)) {
+        let seen = members.iter().flat_map(EndedMember::seen_findings);
+        for finding in seen.filter(|finding| is_known_before(view, own, &finding.finding_id)) {
             let id = &finding.finding_id;
-            let Some(before) = self.find_first_report(view, id)? else { continue };
+            let Some(before) = self.find_earlier_report(view, own, id)? else { continue };
             let present = FindingState::from_last_disposition(said.get(id).map(|(_, last)| last));
             let is_changed = before.quoted_code != finding.quoted_code;
             if !is_changed && !matches!(present, FindingState::Claimed(_)) {
                 continue;
             }
             for (member, fixed) in members.iter().zip(&mut fixed) {
-                let is_silent = member.is_finished() && member.output.findings.iter().all(|own| own.finding_id != *id);
+                let is_silent = member.is_finished() && member.seen_findings().all(|own| own.finding_id != *id);
                 let has_reviewed = member.output.coverage.files.iter().any(|file| {
                     file.path == finding.repo_relative_path
                         && file.hunks.iter().any(|hunk| hunk.overlaps(finding.lines()))
@@ -208,21 +253,36 @@ impl Services {
         Ok(fixed)
     }
 
-    /// Returns the first report of a finding, with all who made it.
-    fn find_first_report(&self, view: &StoreView, id: &FindingId) -> Result<Option<FirstReport>, RunnerError> {
-        let row = view.finding_index(id.as_str()).map(|index| view.finding(index));
-        let Some(first) = row.and_then(|row| row.first_run.parse::<RunId>().ok()) else { return Ok(None) };
-        let Some(record) = self.store.run(&first)? else { return Ok(None) };
+    /// Returns the last report of a finding before the runs `own` of a panel, with all who reported it in the runs before.
+    fn find_earlier_report(
+        &self,
+        view: &StoreView,
+        own: &HashSet<&str>,
+        id: &FindingId,
+    ) -> Result<Option<EarlierReport>, RunnerError> {
+        let Some(index) = view.finding_index(id.as_str()) else { return Ok(None) };
+        // Newest first.
+        let runs = (0..view.run_count()).filter(|run| !own.contains(view.run(*run).id)).take(MAX_SEARCHED_RUNS);
+        let reporting = runs.filter(|run| view.reported_findings(*run).any(|finding| finding == index));
+        let reporting: Vec<usize> = reporting.collect();
+        let last = reporting.first().map_or(view.finding(index).first_run, |run| view.run(*run).id);
+        let Ok(last) = last.parse::<RunId>() else { return Ok(None) };
+        let Some(record) = self.store.run(&last)? else { return Ok(None) };
         let panel = self.find_panel_of(&record).map(|(panel, _)| panel);
         let listed = panel.map(|panel| self.store.finding_in_run(&panel, id)).transpose()?.flatten();
         let reported = match listed {
             Some(listed) => Some(listed),
-            None => self.store.finding_in_run(&first, id)?,
+            None => self.store.finding_in_run(&last, id)?,
         };
         Ok(reported.map(|finding| {
-            let mut reporters: Vec<String> = finding.voices.into_iter().map(|voice| voice.reviewer).collect();
-            reporters.push(record.reviewed_by.name);
-            FirstReport { quoted_code: finding.quoted_code, reporters }
+            let is_said = !finding.is_from_secret_scan();
+            let voices = finding.voices.into_iter().filter(|voice| !voice.is_secret_scan());
+            let mut reporters: Vec<String> = voices.map(|voice| voice.reviewer).collect();
+            if is_said {
+                reporters.push(record.reviewed_by.name);
+                reporters.extend(reporting.iter().map(|run| view.run(*run).reviewer.to_owned()));
+            }
+            EarlierReport { quoted_code: finding.quoted_code, reporters }
         }))
     }
 
@@ -263,18 +323,26 @@ impl Services {
 
     /// Marks the runs of a panel's own members as replaced by the run of the panel, whose list contains their findings.
     pub(in crate::runner) fn fold_members(&self, panel_run: &RunRecord, panel: &Panel) -> Result<(), RunnerError> {
-        self.store.with_lock_as(|locked| {
-            for member in &panel.members {
-                let Some(record) = self.store.run(&member.run_id)? else { continue };
-                let is_own = record.links.member_of.as_ref() == Some(&panel_run.run_id);
-                if is_own && record.status.is_terminal() && record.links.superseded_by.is_none() {
-                    locked.annotate_run(&member.run_id, |record| {
-                        record.links.superseded_by = Some(panel_run.run_id.clone());
-                    })?;
-                }
+        self.store.with_lock_as(|locked| self.fold_members_in(locked, panel_run, panel))
+    }
+
+    /// Does the same as [`Services::fold_members`] under the store's lock.
+    pub(in crate::runner) fn fold_members_in(
+        &self,
+        locked: &LockedStore<'_>,
+        panel_run: &RunRecord,
+        panel: &Panel,
+    ) -> Result<(), RunnerError> {
+        for member in &panel.members {
+            let Some(record) = self.store.run(&member.run_id)? else { continue };
+            let is_own = record.links.member_of.as_ref() == Some(&panel_run.run_id);
+            if is_own && record.status.is_terminal() && record.links.superseded_by.is_none() {
+                locked.annotate_run(&member.run_id, |record| {
+                    record.links.superseded_by = Some(panel_run.run_id.clone());
+                })?;
             }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
     /// Returns the runs of the same panel as this one, and the run of the panel; `None` if the run belongs to no panel, or

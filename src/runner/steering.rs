@@ -32,7 +32,8 @@ impl Services {
         }
         let records = StoredReports::load(&self.store, &view)?;
         let findings = records.list_facts(&view);
-        let input = MetricsInput { runs: &records.runs, findings: &findings, reports: &records.reports, handed: &[] };
+        let StoredReports { runs, reports, scanned, .. } = &records;
+        let input = MetricsInput { runs, findings: &findings, reports, scanned, handed: &[] };
         let misjudged = list_misjudged_kinds(&input, reviewer).into_iter();
         Ok(misjudged.map(|one| SteeredKind { kind: one.kind, accepted: one.accepted, wrong: one.wrong }).collect())
     }
@@ -52,7 +53,8 @@ impl Services {
         }
         let records = StoredReports::load(&self.store, &view)?;
         let findings = records.list_facts(&view);
-        let input = MetricsInput { runs: &records.runs, findings: &findings, reports: &records.reports, handed: &[] };
+        let StoredReports { runs, reports, scanned, .. } = &records;
+        let input = MetricsInput { runs, findings: &findings, reports, scanned, handed: &[] };
         Ok(list_kind_records(&input, reviewers))
     }
 }

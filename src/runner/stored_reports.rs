@@ -19,6 +19,8 @@ pub(crate) struct StoredReports {
     index_of: Vec<Option<u32>>,
     /// Index in `runs`, and index of the finding in the view.
     pub reports: Vec<(u32, u32)>,
+    /// The same for what revdeck's own search for secrets found, and the reviewer of the run did not report.
+    pub scanned: Vec<(u32, u32)>,
 }
 
 impl StoredReports {
@@ -28,14 +30,19 @@ impl StoredReports {
     ///
     /// If the records cannot be read.
     pub fn load(store: &Store, view: &StoreView) -> Result<Self, StoreError> {
-        let mut records = Self { runs: Vec::new(), index_of: Vec::new(), reports: Vec::new() };
+        let mut records = Self { runs: Vec::new(), index_of: Vec::new(), reports: Vec::new(), scanned: Vec::new() };
         for (index, figures) in store.run_figures(view)?.into_iter().enumerate() {
             let Some(figures) = figures else {
                 records.index_of.push(None);
                 continue;
             };
             let run = records.runs.len() as u32;
-            records.reports.extend(view.reported_findings(index).map(|finding| (run, finding as u32)));
+            let ids = figures.scanned_findings.iter();
+            let scanned: HashSet<usize> = ids.filter_map(|id| view.finding_index(id.as_str())).collect();
+            for finding in view.reported_findings(index) {
+                let list = if scanned.contains(&finding) { &mut records.scanned } else { &mut records.reports };
+                list.push((run, finding as u32));
+            }
             records.index_of.push(Some(run));
             records.runs.push(figures);
         }
@@ -63,11 +70,16 @@ impl StoredReports {
                 listed.insert(from as u32, to as u32);
             }
         }
-        for (_, finding) in &mut self.reports {
-            *finding = listed.get(finding).copied().unwrap_or(*finding);
+        for reports in [&mut self.reports, &mut self.scanned] {
+            for (_, finding) in reports.iter_mut() {
+                *finding = listed.get(finding).copied().unwrap_or(*finding);
+            }
+            reports.sort_unstable();
+            reports.dedup();
         }
-        self.reports.sort_unstable();
-        self.reports.dedup();
+        // The reviewer has reported the problem, and the search has found it a second time.
+        let reports = &self.reports;
+        self.scanned.retain(|pair| reports.binary_search(pair).is_err());
         Ok(())
     }
 

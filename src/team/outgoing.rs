@@ -7,8 +7,8 @@
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::domain::{
-    Actor, Coverage, Disposition, Finding, FindingCounts, FindingStep, Kind, RunEnding, RunLinks, RunRecord, RunReuse,
-    ShareMode, SharedDecision, SharedReview, TeamPerson, TeamRecord, Voice, content_hash, text::format_count,
+    Actor, Coverage, Disposition, Finding, FindingCounts, FindingId, FindingStep, Kind, RunEnding, RunLinks, RunRecord,
+    RunReuse, ShareMode, SharedDecision, SharedReview, TeamPerson, TeamRecord, Voice, content_hash, text::format_count,
 };
 use crate::masking::{Mask, has_secret_name};
 use crate::team::segment::MAX_REASON_BYTES;
@@ -130,7 +130,9 @@ impl OutgoingFilter {
             make_partial(&mut run);
             coverage.incomplete = true;
             run.outcome.summary = format!("{} shared of a review of more", format_count(findings.len(), "finding"));
-            run.outcome.finding_digests.retain(|id| findings.iter().any(|finding| finding.finding_id == *id));
+            let is_sent = |id: &FindingId| findings.iter().any(|finding| finding.finding_id == *id);
+            run.outcome.finding_digests.retain(is_sent);
+            run.outcome.scanned_findings.retain(is_sent);
             run.outcome.finding_counts = FindingCounts::from_findings(&findings);
         }
         for finding in &mut findings {

@@ -60,6 +60,42 @@ fn two_reviews_of_one_change_are_compared_by_problem() {
 }
 
 #[test]
+fn all_changes_that_both_have_reviewed_are_summed_up() {
+    let (test, _) = reviewed_twice();
+    let sum = |arguments: &[&str]| {
+        test.json(&[&["compare", "builtin", "agent", "--format", "json"], arguments].concat(), DONE)
+    };
+    let found = |sum: &Value| ["both", "only_first", "only_second"].map(|part| sum[part]["found"].as_u64());
+    let first = sum(&["--all"]);
+    assert_eq!((first["changes"].as_u64(), found(&first)[0]), (Some(1), Some(1)), "{first}");
+    // The second change has the same problems: they count once.
+    test.write("other.py", "# a comment\n");
+    for reviewer in ["builtin", "agent"] {
+        run(&test, &["review", "--reviewer", reviewer, "--wait"], DONE);
+    }
+    let both = sum(&["--since", "1d"]);
+    assert_eq!((both["changes"].as_u64(), found(&both)), (Some(2), found(&first)), "{both}");
+    assert_eq!(both["sides"][1]["reviewer"], "agent");
+    let id = test.json(&["compare", "builtin", "agent", "--format", "json"], DONE)["only_second"][0]["finding_id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    run(&test, &["triage", &id, "dismissed", "--reason", "intended"], DONE);
+    let decided = sum(&["--all"]);
+    assert_eq!((&decided["only_second"]["dismissed"], &decided["only_second"]["undecided"]), (&1.into(), &0.into()));
+    let shown = run(&test, &["compare", "builtin", "agent", "--all"], DONE);
+    for part in ["2 changes that both have reviewed", "found by both", "only agent", "dismissed", "cost", "time"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    let runs = test.revdeck(&["compare", "latest", "builtin", "--all"]);
+    assert_eq!(runs.status.code(), Some(USAGE));
+    assert!(err(&runs).contains("two reviewers"), "{}", err(&runs));
+    let future = test.revdeck(&["compare", "builtin", "agent", "--since", "2099-01-01"]);
+    assert_eq!(future.status.code(), Some(USAGE));
+    assert!(err(&future).contains("no change was reviewed by both builtin and agent since then"), "{}", err(&future));
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused_with_what_to_do() {
     let (test, [builtin, agent]) = reviewed_twice();
     let same = test.revdeck(&["compare", &agent, "latest"]);

@@ -1,5 +1,10 @@
 //! Integration tests of panels: several reviewers, played by models on loopback, and the one list that they give.
 
+mod disputes;
+mod kills;
+mod merged_list;
+mod secrets;
+
 use revdeck::domain::{
     BudgetKind, CancelReason, Finding, FindingStatus, Kind, RunEvent, RunId, RunRecord, RunStatus, Source,
 };
@@ -46,6 +51,11 @@ fn report(line: u32, kind: &str, priority: u8, title: &str) -> Value {
 
 fn answer(findings: &[Value]) -> Turn {
     calls(&[("report_findings", json!({ "findings": findings })), finish()])
+}
+
+/// Answers that the key is wrong.
+fn refusal() -> Turn {
+    Turn::Refuse { status: 401, headers: Vec::new(), body: "{\"error\":{\"message\":\"bad key\"}}".into() }
 }
 
 /// What the first model finds.
@@ -221,9 +231,7 @@ fn a_panel_pays_only_for_members_that_have_not_reviewed_the_change() {
 
 #[test]
 fn a_member_that_fails_is_said_and_only_that_one_is_asked_again() {
-    let refusal =
-        Turn::Refuse { status: 401, headers: Vec::new(), body: "{\"error\":{\"message\":\"bad key\"}}".into() };
-    let panel = Panel::start(vec![first()], vec![refusal, second()], "");
+    let panel = Panel::start(vec![first()], vec![refusal(), second()], "");
     let run = panel.review(&["--panel", "all"], INCOMPLETE);
     assert_eq!(run.status, RunStatus::Completed);
     assert!(run.ending.error_summary.contains("two did not finish"), "{}", run.ending.error_summary);
@@ -236,6 +244,26 @@ fn a_member_that_fails_is_said_and_only_that_one_is_asked_again() {
     assert_eq!((panel.one.asked(), panel.two.asked()), (1, 2));
     assert_eq!(panel.member(&again, "one").run_id, panel.member(&run, "one").run_id);
     assert_eq!(panel.listed().len(), panel.findings(&again).len(), "{:?}", panel.listed());
+}
+
+#[test]
+fn all_members_that_fail_are_named_in_one_sentence() {
+    let refusals = || vec![refusal(), refusal()];
+    let panel = Panel::start(refusals(), refusals(), "");
+    let run = panel.review(&["--panel", "all"], INCOMPLETE);
+    let said = "one and two did not finish";
+    assert_eq!((run.ending.error_summary.as_str(), run.status), (said, RunStatus::Completed));
+    assert!(run.outcome.summary.contains(said), "{}", run.outcome.summary);
+    let shown = panel.place.revdeck(&["show", run.run_id.as_str()]);
+    assert_eq!(shown.matches(said).count(), 1, "{shown}");
+    for reviewer in ["one", "two"] {
+        let note = shown.lines().find(|line| line.starts_with(&format!("note: {reviewer}: ")));
+        assert!(note.is_some_and(|note| note.contains(&format!("[reviewers.{reviewer}]"))), "why: {shown}");
+    }
+    // Whoever waits for the review reads it below the findings.
+    let waited = panel.place.test.revdeck(&["review", "--panel", "all", "--wait"]);
+    assert_eq!(waited.status.code(), Some(INCOMPLETE));
+    assert_eq!(out(&waited).matches(&format!("incomplete: {said}")).count(), 1, "{}", out(&waited));
 }
 
 #[test]
@@ -361,10 +389,8 @@ fn a_judge_sees_only_what_is_disputed_and_its_word_stands_on_the_finding() {
 #[test]
 fn a_judge_is_not_paid_again_when_a_member_that_failed_is_asked_again() {
     let other = answer(&[report(INJECTION, "SECURITY", 3, "User input `name` is concatenated into SQL: injection")]);
-    let refusal =
-        Turn::Refuse { status: 401, headers: Vec::new(), body: "{\"error\":{\"message\":\"bad key\"}}".into() };
     // When the third member comes, one more finding is disputed: a lone p1 that two others did not see.
-    let third = Model::start(vec![refusal, answer(&[report(ENDLESS, "CORRECTNESS", 1, "Retries never stop")])]);
+    let third = Model::start(vec![refusal(), answer(&[report(ENDLESS, "CORRECTNESS", 1, "Retries never stop")])]);
     let ruling = |reason: &str| {
         let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "priority": 0, "reason": reason }] });
         says(ruling.to_string())
@@ -417,9 +443,7 @@ fn a_judge_is_not_paid_again_when_a_member_that_failed_is_asked_again() {
 #[test]
 fn a_judge_that_cannot_answer_leaves_the_list_as_it_is() {
     let other = answer(&[report(INJECTION, "SECURITY", 3, "User input `name` is concatenated into SQL: injection")]);
-    let refusal =
-        Turn::Refuse { status: 401, headers: Vec::new(), body: "{\"error\":{\"message\":\"bad key\"}}".into() };
-    let judge = Model::start(vec![refusal]);
+    let judge = Model::start(vec![refusal()]);
     let more = format!(
         "escalate = {{ to = \"dear\", when = \"p0 or disputed\" }}\n[reviewers.dear]\nkind = \"openai\"\n\
          model = \"gpt-4o-test\"\nbase_url = \"{}\"\napi_key_cmd = \"printf made-up\"\nattempts = 1",

@@ -39,6 +39,8 @@ pub struct MetricsInput<'a> {
     pub findings: &'a [FindingFact<'a>],
     /// Indexes of a run and of a finding that it reported or carried over, each pair once.
     pub reports: &'a [(u32, u32)],
+    /// The same for what revdeck's own search for secrets found in a run. It counts for no reviewer. No pair is in both lists.
+    pub scanned: &'a [(u32, u32)],
     pub handed: &'a [LedgerDelivery],
 }
 
@@ -288,7 +290,9 @@ pub fn compute_metrics(
         if detail == MetricsDetail::EachRun {
             reporting.iter().for_each(|run| runs[*run as usize].findings.count_finding(fact, surfaced));
         }
-        reviewers.count_finding(fact, reporting, surfaced);
+    }
+    for (fact, reporting) in reported.iter_by_reviewers() {
+        reviewers.count_finding(fact, reporting, told.findings.contains(fact.id));
     }
     for (metrics, run) in runs.iter_mut().zip(&reported.runs) {
         // The result of a run may be lost, but its record counts all of its findings.

@@ -12,6 +12,9 @@ pub(super) struct ReportedFindings<'a> {
     position_of: Vec<Option<u32>>,
     /// For each finding, the end of its part of `reporting`, which begins at the end of the finding before.
     ends: Vec<u32>,
+    /// For each finding, the end of the reports that reviewers made in its part of `reporting`. What revdeck's own search for
+    /// secrets found comes behind them.
+    said_ends: Vec<u32>,
     /// Positions in `runs` of the runs that reported a finding, one finding after the other.
     reporting: Vec<u32>,
 }
@@ -28,15 +31,14 @@ impl<'a> ReportedFindings<'a> {
             }
         }
         let position = |run: u32| position_of.get(run as usize).copied().flatten();
-        let selected: Vec<(u32, u32)> = input
-            .reports
-            .iter()
-            .filter(|(_, finding)| (*finding as usize) < input.findings.len())
-            .filter_map(|(run, finding)| Some((position(*run)?, *finding)))
-            .collect();
+        let select = |reports: &[(u32, u32)]| -> Vec<(u32, u32)> {
+            let known = reports.iter().filter(|(_, finding)| (*finding as usize) < input.findings.len());
+            known.filter_map(|(run, finding)| Some((position(*run)?, *finding))).collect()
+        };
+        let (said, scanned) = (select(input.reports), select(input.scanned));
         // A counting sort: the numbers of reports become the ends of their parts.
         let mut ends = vec![0_u32; input.findings.len()];
-        selected.iter().for_each(|(_, finding)| ends[*finding as usize] += 1);
+        said.iter().chain(&scanned).for_each(|(_, finding)| ends[*finding as usize] += 1);
         let mut total = 0;
         let mut next: Vec<u32> = Vec::with_capacity(ends.len());
         for end in &mut ends {
@@ -45,18 +47,33 @@ impl<'a> ReportedFindings<'a> {
             *end = total;
         }
         let mut reporting = vec![0; total as usize];
-        for (run, finding) in selected {
-            let at = &mut next[finding as usize];
-            reporting[*at as usize] = run;
-            *at += 1;
-        }
-        Self { runs, findings: input.findings, position_of, ends, reporting }
+        let mut put = |reports: Vec<(u32, u32)>, next: &mut [u32]| {
+            for (run, finding) in reports {
+                let at = &mut next[finding as usize];
+                reporting[*at as usize] = run;
+                *at += 1;
+            }
+        };
+        put(said, &mut next);
+        let said_ends = next.clone();
+        put(scanned, &mut next);
+        Self { runs, findings: input.findings, position_of, ends, said_ends, reporting }
     }
 
     /// Returns the findings that a selected run reported, each with the positions of these runs.
     pub fn iter(&self) -> impl Iterator<Item = (&'a FindingFact<'a>, &[u32])> + Clone {
+        self.iter_to(&self.ends)
+    }
+
+    /// Returns the findings that the reviewer of a selected run reported, each with the positions of these runs.
+    pub fn iter_by_reviewers(&self) -> impl Iterator<Item = (&'a FindingFact<'a>, &[u32])> + Clone {
+        self.iter_to(&self.said_ends)
+    }
+
+    /// Returns the findings with their reports up to these ends, without those that have none.
+    fn iter_to<'s>(&'s self, ends: &'s [u32]) -> impl Iterator<Item = (&'a FindingFact<'a>, &'s [u32])> + Clone {
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
-        let parts = begins.zip(&self.ends).map(move |(begin, end)| &self.reporting[begin as usize..*end as usize]);
+        let parts = begins.zip(ends).map(move |(begin, end)| &self.reporting[begin as usize..*end as usize]);
         self.findings.iter().zip(parts).filter(|(_, reporting)| !reporting.is_empty())
     }
 

@@ -93,7 +93,7 @@ fn measure_runs(
     reports.dedup();
     let runs: Vec<RunFigures> = runs.iter().map(RunFigures::from).collect();
     compute_metrics(
-        &MetricsInput { runs: &runs, findings: &findings, reports: &reports, handed },
+        &MetricsInput { runs: &runs, findings: &findings, reports: &reports, scanned: &[], handed },
         (selection, MetricsDetail::EachRun),
         &TimeZone::UTC,
     )

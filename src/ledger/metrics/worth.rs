@@ -2,7 +2,8 @@
 //! cost; and the kinds about which a reviewer is almost always wrong.
 //!
 //! - Everything follows from the dispositions and the records of the store.
-//! - A finding counts once for each reviewer and model that reported it, and once for its kind and its language.
+//! - A finding counts once for each reviewer and model that reported it, and once for its kind and its language. What revdeck's
+//!   own search for secrets found in the run of a model counts for its kind and its language only.
 //! - A run counts for the reviewer that gave most of its answers.
 
 use std::collections::{BTreeMap, HashMap};
@@ -257,10 +258,12 @@ pub(super) fn compute_worth(reported: &ReportedFindings<'_>) -> Worth {
     for run in reported.iter().flat_map(|(_, reporting)| reporting) {
         report_counts[*run as usize] += 1;
     }
-    for (fact, reporting) in reported.iter() {
+    for (fact, reporting) in reported.iter_by_reviewers() {
         reviewers.count_finding(fact, reporting);
         models.count_finding(fact, reporting);
         count_decision(&reviewers, fact, reporting, &mut decisions);
+    }
+    for (fact, reporting) in reported.iter() {
         for sum in [kinds.sum_mut(fact.kind.word()), languages.sum_mut(fact.language)] {
             sum.count_finding(fact);
             for run in reporting.iter().map(|run| *run as usize) {
@@ -318,7 +321,7 @@ pub fn list_misjudged_kinds(input: &MetricsInput<'_>, reviewer: &str) -> Vec<Mis
     let reported = ReportedFindings::select(input, |run| run.main_reviewer() == reviewer);
     let reviewers = RunGroups::from_runs(&reported.runs, reviewer_name);
     let mut decisions = BTreeMap::new();
-    for (fact, reporting) in reported.iter() {
+    for (fact, reporting) in reported.iter_by_reviewers() {
         count_decision(&reviewers, fact, reporting, &mut decisions);
     }
     name_misjudged(&reviewers, &decisions)
@@ -329,7 +332,7 @@ pub fn list_kind_records(input: &MetricsInput<'_>, reviewers: &[&str]) -> Vec<Ki
     let reported = ReportedFindings::select(input, |run| reviewers.contains(&run.main_reviewer()));
     let groups = RunGroups::from_runs(&reported.runs, reviewer_name);
     let mut decisions = BTreeMap::new();
-    for (fact, reporting) in reported.iter() {
+    for (fact, reporting) in reported.iter_by_reviewers() {
         count_decision(&groups, fact, reporting, &mut decisions);
     }
     let records = decisions.into_iter().map(|((reviewer, kind), counts)| KindRecord {

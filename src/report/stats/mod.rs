@@ -41,7 +41,8 @@ pub fn gather_metrics(
     }
     let findings = records.list_facts(view);
     let handed = store.ledger_deliveries()?;
-    let input = MetricsInput { runs: &records.runs, findings: &findings, reports: &records.reports, handed: &handed };
+    let StoredReports { runs, reports, scanned, .. } = &records;
+    let input = MetricsInput { runs, findings: &findings, reports, scanned, handed: &handed };
     Ok(compute_metrics(&input, (selection, detail), zone))
 }
 

@@ -1,3 +1,6 @@
+mod event_orders;
+mod scanned_secrets;
+
 use proptest::prelude::*;
 use rstest::rstest;
 
@@ -355,72 +358,4 @@ proptest! {
         let read: Vec<Finding> = serde_json::from_str(&text).expect("the same findings");
         prop_assert_eq!(read, list.findings);
     }
-}
-
-/// Pseudo-random numbers of SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number
-/// generators", OOPSLA 2014), the same on every machine.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Returns a number below `end`.
-    fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end as u64).expect("a small number")
-    }
-}
-
-/// Merges the reports of three members in random orders of their arrival, and checks that each order gives the list of
-/// the first one. A hundred orders are tried with each set of reports.
-fn check_random_orders(orders: usize) {
-    let mut chance = SplitMix(0x5eed);
-    for _ in 0..orders.div_ceil(100) {
-        let mut facts = || {
-            let below = |chance: &mut SplitMix, end| chance.below(end);
-            let line = u32::try_from(below(&mut chance, 20)).expect("a line") + 1;
-            let (title, kind) = (below(&mut chance, TITLES.len()), below(&mut chance, KINDS.len()));
-            (line, title, kind, below(&mut chance, 4), below(&mut chance, 3), below(&mut chance, 2) == 0)
-        };
-        let reports: Vec<Vec<ReportFacts>> = (0..3).map(|_| (0..4).map(|_| facts()).collect()).collect();
-        let members = build_members(&reports);
-        let known = known_ids(&members);
-        let expected = merge_to_text(&members, &known);
-        let mut events: Vec<(usize, usize)> = (0..3).flat_map(|member| (0..4).map(move |at| (member, at))).collect();
-        for _ in 0..100 {
-            for at in (1..events.len()).rev() {
-                events.swap(at, chance.below(at + 1));
-            }
-            // The members stand in the order of their first report, and their reports in the order of arrival.
-            let mut arrived: Vec<Member> = Vec::new();
-            for (member, at) in &events {
-                let of = &members[*member];
-                let place = arrived.iter().position(|known| known.run_id == of.run_id).unwrap_or_else(|| {
-                    arrived.push(Member { findings: Vec::new(), ..of.clone() });
-                    arrived.len() - 1
-                });
-                arrived[place].findings.push(of.findings[*at].clone());
-            }
-            assert_eq!(merge_to_text(&arrived, &known), expected, "{events:?} of {reports:?}");
-        }
-    }
-}
-
-#[test]
-fn random_orders_of_arrival_give_one_list() {
-    check_random_orders(500);
-}
-
-/// ```text
-/// cargo test --release --lib -- --ignored a_million_random_orders
-/// ```
-#[test]
-#[ignore = "a campaign of some minutes in a release build"]
-fn a_million_random_orders_of_arrival_give_one_list() {
-    check_random_orders(1_000_000);
 }

@@ -6,6 +6,7 @@ use super::earlier_findings::EarlierFinding;
 use super::{FindingSettlement, PanelPart};
 use crate::domain::{
     Actor, Disposition, Finding, FindingId, FindingStatus, Kind, Panel, RunId, RunRecord, RunStatus, TriageAction,
+    Voice,
 };
 use crate::policy::{self, DETERMINISTIC_REVIEWER, FindingState, SilentRun};
 use crate::runner::{RunnerError, Services};
@@ -49,7 +50,8 @@ impl FindingSettlement<'_> {
         builtin.or(reporters.first()).copied().unwrap_or(self.run.reviewed_by.name.as_str())
     }
 
-    /// Returns the reviewers that reported a finding: that of its last run, or those of its voices.
+    /// Returns the reviewers that reported a finding: that of its last run, or those of its voices. revdeck's own search for
+    /// secrets looks in each run, so that the silence of any reviewer includes that of the search.
     pub(super) fn list_reporters(&self, reviewer: &str, index: usize) -> Vec<String> {
         if Panel::name_of(reviewer).is_none() {
             return vec![reviewer.to_owned()];
@@ -58,6 +60,10 @@ impl FindingSettlement<'_> {
         let reported = id.and_then(|id| self.services.store.finding_in(&self.view, &id).ok().flatten());
         let mut names: Vec<String> =
             reported.into_iter().flat_map(|finding| finding.voices).map(|voice| voice.reviewer).collect();
+        if names.iter().any(|name| name == Voice::SECRET_SCAN) {
+            names.extend(self.panel.silent.iter().map(|(name, _)| name.clone()));
+            names.push(self.run.reviewed_by.name.clone());
+        }
         names.dedup();
         names
     }

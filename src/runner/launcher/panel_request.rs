@@ -22,8 +22,8 @@ use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, RunnerError, kno
 use crate::store::{HeartbeatState, LockedStore, RunRow, StoreView};
 
 /// Member of a requested panel: its reviewer, and the request and the code as it sees them.
-struct RequestedMember {
-    reviewer: String,
+pub(super) struct RequestedMember {
+    pub reviewer: String,
     focus: Vec<Kind>,
     request: policy::LaunchRequest,
     snapshot: Snapshot,
@@ -55,7 +55,7 @@ impl Launcher<'_> {
     }
 
     /// Returns the request of a member: that of the panel, by another reviewer.
-    fn describe_member(
+    pub(super) fn describe_member(
         &self,
         input: &RequestInput<'_>,
         panel: &PanelSettings,
@@ -201,7 +201,12 @@ impl Launcher<'_> {
     }
 }
 
-fn member_input<'a>(panel: &RequestInput<'a>, member: &'a RequestedMember, id: &'a RunId) -> RequestInput<'a> {
+/// Returns the request of a member for the panel's run with this id.
+pub(super) fn member_input<'a>(
+    panel: &RequestInput<'a>,
+    member: &'a RequestedMember,
+    id: &'a RunId,
+) -> RequestInput<'a> {
     RequestInput {
         policy_request: &member.request,
         snapshot: &member.snapshot,

@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
-use crate::config::ModelCatalog;
+use crate::config::{ModelCatalog, PanelSettings};
 use crate::domain::{Panel, Scope, Usage};
 use crate::git::Snapshot;
-use crate::policy::{self, Decision};
+use crate::policy::{self, Decision, ReviewAction};
+use crate::runner::launcher::panel_request::member_input;
 use crate::runner::launcher::request::{PanelRole, RequestInput, count_changed_lines};
 use crate::runner::launcher::request_decision::{DeadWorkerPolicy, EarlierRunFacts};
 use crate::runner::reviewer_access::reviewer_identity::estimate_saved_tokens;
@@ -32,14 +33,37 @@ pub struct RequestPreview {
     pub left_out: usize,
     /// Decision of the policy, with its reason.
     pub decision: Decision,
-    /// Number of hunks that an earlier run has reviewed unchanged: at most as many are carried over. `None` if the change
-    /// is too large to find out.
+    /// Number of hunks that an earlier run has reviewed unchanged: at most as many are carried over. For a panel, the
+    /// smallest number of a member that starts. `None` if the change is too large to find out.
     pub carried_hunks: Option<usize>,
     /// Estimated tokens of the first request; 0 for the built-in reviewer. Each further request sends the conversation
-    /// again.
+    /// again. For a panel, the sum of the members that start.
     pub tokens: u64,
     /// Estimated price of `tokens` in US dollars; `None` if the price is not known.
     pub input_cost: Option<f64>,
+    /// Members of a panel that starts, in the order of the settings; empty for a single reviewer, and for a panel whose
+    /// list is there already.
+    pub members: Vec<MemberForecast>,
+    /// Most that the members of a panel that start may cost together; `None` if there are none.
+    pub member_limit: Option<CostLimit>,
+}
+
+/// Forecast for a member of a panel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemberForecast {
+    /// Name of the reviewer.
+    pub reviewer: String,
+    /// Decision of the policy about its request.
+    pub action: ReviewAction,
+    /// Estimated tokens of its first request; 0 if it sends nothing.
+    pub tokens: u64,
+}
+
+impl MemberForecast {
+    /// Returns true if a run of the member begins or goes on.
+    pub fn starts(&self) -> bool {
+        starts(&self.action)
+    }
 }
 
 /// Reviewer that a form can offer.
@@ -47,8 +71,32 @@ pub struct RequestPreview {
 pub struct OfferedReviewer {
     /// Name, and the most that one review may cost.
     pub terms: ReviewerTerms,
+    /// Reviewers of a panel; empty for a single reviewer.
+    pub members: Vec<String>,
     /// Reason why it cannot review now, such as a missing key, with the next step.
     pub obstacle: Option<String>,
+}
+
+/// What the first request of a reviewer sends.
+struct SendingForecast {
+    carried_hunks: Option<usize>,
+    tokens: u64,
+    input_cost: Option<f64>,
+}
+
+impl SendingForecast {
+    /// The reviewer sends nothing.
+    const NOTHING: Self = Self { carried_hunks: Some(0), tokens: 0, input_cost: Some(0.0) };
+
+    /// Returns what several reviewers send together.
+    fn sum(all: &[Self]) -> Self {
+        let is_known = all.iter().all(|one| one.carried_hunks.is_some());
+        Self {
+            carried_hunks: all.iter().filter_map(|one| one.carried_hunks).min().filter(|_| is_known),
+            tokens: all.iter().map(|one| one.tokens).fold(0, u64::saturating_add),
+            input_cost: all.iter().map(|one| one.input_cost).sum(),
+        }
+    }
 }
 
 impl Launcher<'_> {
@@ -72,27 +120,73 @@ impl Launcher<'_> {
             role: PanelRole::Alone,
         };
         let decision = self.forecast_decision(&input)?;
-        let carried_hunks =
-            if request.demand == ReviewDemand::Anew { Some(0) } else { self.forecast_carried_hunks(&input)? };
-        let hunks = snapshot.change.files.iter().map(|file| file.hunks.len()).sum::<usize>();
-        let lines = count_changed_lines(&snapshot);
-        let carried_lines = match carried_hunks {
-            Some(carried) if hunks > 0 => lines * carried as u64 / hunks as u64,
-            _ => 0,
+        let (mut members, mut member_limit) = (Vec::new(), None);
+        let sent = match self.services.reviewers().find_panel(&identity.reviewer)? {
+            None => self.forecast_sending(&input)?,
+            Some(_) if !starts(&decision.action) => SendingForecast::NOTHING,
+            Some(panel) => {
+                let (forecast, sent) = self.forecast_members(&input, &panel)?;
+                members = forecast;
+                let is_asked = |name: &str| members.iter().any(|member| member.reviewer == name && member.starts());
+                member_limit = Some(self.services.reviewers().cost_limit_of_members(&panel, is_asked)?);
+                sent
+            }
         };
-        let saved = estimate_saved_tokens(&identity.reviewer, carried_lines, carried_hunks == Some(hunks));
-        let tokens = launch_request.prompt_estimate.saturating_sub(saved);
+        let SendingForecast { carried_hunks, tokens, input_cost } = sent;
         Ok(RequestPreview {
             scope: snapshot.scope.clone(),
             files: snapshot.change.files.len(),
-            hunks,
-            lines,
+            hunks: count_hunks(&snapshot),
+            lines: count_changed_lines(&snapshot),
             left_out: snapshot.change.left_out.len(),
             decision,
             carried_hunks,
             tokens,
-            input_cost: self.estimate_input_cost(&identity.reviewer, tokens)?,
+            input_cost,
+            members,
+            member_limit,
         })
+    }
+
+    /// Forecasts the answer to the request of each member of a panel that starts, and what those that start send
+    /// together.
+    fn forecast_members(
+        &self,
+        input: &RequestInput<'_>,
+        panel: &PanelSettings,
+    ) -> Result<(Vec<MemberForecast>, SendingForecast), RunnerError> {
+        // The panel gets no run: the id stands for it.
+        let id = self.services.ambient.new_run_id();
+        let (mut members, mut sent) = (Vec::new(), Vec::new());
+        for name in &panel.reviewers {
+            let member = self.describe_member(input, panel, name)?;
+            let input = member_input(input, &member, &id);
+            let action = self.forecast_decision(&input)?.action;
+            let mut tokens = 0;
+            if starts(&action) {
+                let sending = self.forecast_sending(&input)?;
+                tokens = sending.tokens;
+                sent.push(sending);
+            }
+            members.push(MemberForecast { reviewer: member.reviewer.clone(), action, tokens });
+        }
+        Ok((members, SendingForecast::sum(&sent)))
+    }
+
+    /// Forecasts the first request of a single reviewer.
+    fn forecast_sending(&self, input: &RequestInput<'_>) -> Result<SendingForecast, RunnerError> {
+        let RequestInput { request, policy_request, snapshot, .. } = *input;
+        let carried_hunks =
+            if request.demand == ReviewDemand::Anew { Some(0) } else { self.forecast_carried_hunks(input)? };
+        let (hunks, lines) = (count_hunks(snapshot), count_changed_lines(snapshot));
+        let carried_lines = match carried_hunks {
+            Some(carried) if hunks > 0 => lines * carried as u64 / hunks as u64,
+            _ => 0,
+        };
+        let saved = estimate_saved_tokens(&policy_request.reviewer, carried_lines, carried_hunks == Some(hunks));
+        let tokens = policy_request.prompt_estimate.saturating_sub(saved);
+        let input_cost = self.estimate_input_cost(&policy_request.reviewer, tokens)?;
+        Ok(SendingForecast { carried_hunks, tokens, input_cost })
     }
 
     /// Returns the reviewers of the settings, the built-in one and the panels; the default panel or reviewer comes first.
@@ -121,7 +215,8 @@ impl Launcher<'_> {
                 Err(error) => Some(error.to_string()),
                 Ok(()) => None,
             };
-            Ok(OfferedReviewer { terms: ReviewerTerms { name: name.to_owned(), limit }, obstacle })
+            let members = reviewers.find_panel(name)?.map(|panel| panel.reviewers).unwrap_or_default();
+            Ok(OfferedReviewer { terms: ReviewerTerms { name: name.to_owned(), limit }, members, obstacle })
         };
         names.iter().map(|name| offer(name)).collect()
     }
@@ -140,27 +235,100 @@ impl Launcher<'_> {
     }
 
     fn forecast_carried_hunks(&self, input: &RequestInput<'_>) -> Result<Option<usize>, RunnerError> {
-        let Snapshot { change, .. } = input.snapshot;
-        let hunks = change.files.iter().map(|file| file.hunks.len()).sum::<usize>();
-        if hunks > MAX_FORECAST_HUNKS {
+        if count_hunks(input.snapshot) > MAX_FORECAST_HUNKS {
             return Ok(None);
         }
-        self.services.worker().count_reviewed_hunks(&self.draft_record(input), change).map(Some)
+        self.services.worker().count_reviewed_hunks(&self.draft_record(input), &input.snapshot.change).map(Some)
     }
 
-    /// Returns the price of input tokens in US dollars; `None` if it is not known.
+    /// Returns the price of input tokens of a single reviewer in US dollars; `None` if it is not known.
     fn estimate_input_cost(&self, reviewer: &str, tokens: u64) -> Result<Option<f64>, RunnerError> {
         let reviewers = self.services.reviewers();
         if reviewers.cost_limit(reviewer)? == CostLimit::Nothing {
             return Ok(Some(0.0));
         }
-        if let Some(panel) = reviewers.find_panel(reviewer)? {
-            // Each member is sent about the same.
-            let each = tokens / panel.reviewers.iter().filter(|name| *name != BUILTIN_REVIEWER).count().max(1) as u64;
-            let costs = panel.reviewers.iter().map(|name| self.estimate_input_cost(name, each));
-            return costs.sum();
-        }
         let facts = ModelCatalog::load(&self.services.paths)?.facts_for_reviewer(reviewers.model_settings(reviewer)?);
         Ok(facts.price.map(|price| price.cost(&Usage { input: tokens, ..Usage::default() })))
+    }
+}
+
+/// Returns true if the decision begins a run.
+fn starts(action: &ReviewAction) -> bool {
+    matches!(action, ReviewAction::Launch | ReviewAction::Resume { .. })
+}
+
+fn count_hunks(snapshot: &Snapshot) -> usize {
+    snapshot.change.files.iter().map(|file| file.hunks.len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::config::{Dollars, ReviewerKind, ReviewerSettings};
+    use crate::domain::{RunStatus, Source};
+    use crate::runner::fixture::RunnerFixture;
+
+    fn request(reviewer: &str, demand: ReviewDemand) -> ReviewRequest {
+        ReviewRequest {
+            scope: Some(Scope::Commit("HEAD".to_owned())),
+            reviewer: Some(reviewer.to_owned()),
+            prompt_set: None,
+            source: Source::Cockpit,
+            started_in_session: 0,
+            demand,
+        }
+    }
+
+    #[test]
+    fn a_panel_is_forecast_by_member_and_only_those_that_start_are_paid() {
+        let mut fixture = RunnerFixture::new();
+        let settings = Arc::make_mut(&mut fixture.services.settings);
+        for name in ["paid", "other"] {
+            let reviewer = ReviewerSettings {
+                model: "m".to_owned(),
+                price_input: Dollars::new(2.0),
+                price_output: Dollars::new(8.0),
+                ..ReviewerSettings::new(ReviewerKind::Openai)
+            };
+            settings.reviewers.insert(name.to_owned(), reviewer);
+        }
+        fixture.commit_files(&[("a.py", &b"def f(a):\n    return a\n"[..])]);
+        let launcher = fixture.services.launcher();
+        let preview = |reviewer, demand| launcher.preview_request(&request(reviewer, demand)).expect("a forecast");
+        let panel = |demand| {
+            let preview = preview("panel:paid+other+builtin", demand);
+            let member = |one: &MemberForecast| (one.reviewer.clone(), one.action.word(), one.tokens);
+            let members: Vec<(String, &str, u64)> = preview.members.iter().map(member).collect();
+            (members, preview.tokens, preview.input_cost, preview.member_limit)
+        };
+        let expected = |members: [(&str, &'static str, u64); 3]| {
+            members.map(|(reviewer, action, tokens)| (reviewer.to_owned(), action, tokens)).to_vec()
+        };
+        let limit = |name| fixture.services.reviewers().cost_limit(name).expect("a reviewer of the settings");
+        let alone = preview("other", ReviewDemand::AsNeeded);
+        assert!(alone.tokens > 0 && alone.input_cost > Some(0.0), "{alone:?}");
+        assert!(alone.members.is_empty() && alone.member_limit.is_none());
+
+        for reviewer in ["paid", "builtin"] {
+            let draft = launcher.draft_unrecorded_run(&request(reviewer, ReviewDemand::AsNeeded));
+            let (_, mut record) = draft.expect("a draft");
+            (record.status, record.attempt) = (RunStatus::Completed, 1);
+            fixture.services.store.with_lock(|locked| locked.create_run(&record)).expect("recorded");
+        }
+        let (members, tokens, cost, most) = panel(ReviewDemand::AsNeeded);
+        assert_eq!(
+            members,
+            expected([("paid", "reuse", 0), ("other", "launch", alone.tokens), ("builtin", "reuse", 0)])
+        );
+        assert_eq!((tokens, cost, most), (alone.tokens, alone.input_cost, Some(limit("other"))));
+
+        let (members, tokens, _, most) = panel(ReviewDemand::Anew);
+        assert_eq!(
+            members,
+            expected([("paid", "launch", alone.tokens), ("other", "launch", alone.tokens), ("builtin", "launch", 0)])
+        );
+        assert_eq!((tokens, most), (2 * alone.tokens, Some(limit("panel:paid+other+builtin"))));
     }
 }

@@ -86,8 +86,19 @@ impl ReviewerAccess<'_> {
 
     /// Returns the most that a review of a panel may cost: the sum of its members, or its own limit.
     pub(super) fn panel_cost_limit(&self, panel: &PanelSettings) -> Result<CostLimit, RunnerError> {
+        self.cost_limit_of_members(panel, |_| true)
+    }
+
+    /// Returns the most that a review of a panel may cost if only some of its members are asked: their sum with those that
+    /// give second opinions, or the limit of the panel.
+    pub(in crate::runner) fn cost_limit_of_members(
+        &self,
+        panel: &PanelSettings,
+        is_asked: impl Fn(&str) -> bool,
+    ) -> Result<CostLimit, RunnerError> {
         let opinions = panel.opinions();
-        let asked = panel.reviewers.iter().chain(opinions.iter().map(|opinion| &opinion.reviewer));
+        let members = panel.reviewers.iter().filter(|name| is_asked(name));
+        let asked = members.chain(opinions.iter().map(|opinion| &opinion.reviewer));
         let members = asked.map(|name| self.cost_limit(name));
         let members = members.collect::<Result<Vec<_>, _>>()?;
         let sum = members.into_iter().fold(CostLimit::Nothing, CostLimit::plus);

@@ -1,13 +1,17 @@
 //! Searches changed files for secrets that the change adds: files that a review leaves out, whatever the reason is, and
-//! files that only a model reviews. The search finds keys by their shape and passwords by their name. The built-in
-//! reviewer reports the same secrets of the files that it reviews, with the same identities.
+//! files that only a model reviews. The search finds keys by their shape, and long random values by their name.
+//!
+//! - What it finds in the run of a model is not the model's: it is marked as [`FindingStep::Scanned`], and a report of the
+//!   model that it makes more urgent as [`FindingStep::Raised`].
+//! - A secret has the same identity here and in the built-in reviewer. That one reads the syntax tree: it also reports
+//!   shorter values with the name of a secret, and none in comments. Neither reports placeholders.
 
 use std::cell::Cell;
 use std::collections::HashSet;
 
 use crate::domain::text::has_word;
 use crate::domain::{
-    Finding, FindingCounts, Kind, OmissionReason, OmittedFile, RunEvent, RunId, RunStatus, Time, text,
+    Finding, FindingCounts, FindingStep, Kind, OmissionReason, OmittedFile, RunEvent, RunId, RunStatus, Time, text,
 };
 use crate::git::{Changeset, Repo, is_binary_by_type};
 use crate::review::{ReviewOutcome, summarize_outcome};
@@ -159,12 +163,15 @@ fn reports_secret(known: &Finding, secret: &Finding) -> bool {
     is_here && is_kind && [&known.title, &known.explanation].into_iter().any(|text| has_word(text, &SECRET_WORDS))
 }
 
-/// Gives a model's finding about a secret at least the urgency of the secret, so that a model cannot play it down.
-/// Returns true if this changes the finding.
+/// Gives a model's finding about a secret at least the urgency of the secret, so that a model cannot play it down. The
+/// finding keeps the priority that the model gave. Returns true if this changes the finding.
 fn raise_to_secret(known: &mut Finding, secret: &Finding) -> bool {
     let before = (known.priority, known.severity);
     known.priority = known.priority.min(secret.priority);
     known.severity = known.severity.max(secret.severity);
+    if known.priority != before.0 {
+        known.steps.push(FindingStep::Raised { from: before.0, to: known.priority });
+    }
     before != (known.priority, known.severity)
 }
 
@@ -224,6 +231,10 @@ impl RunWorker<'_> {
                 continue;
             }
             self.stamp(&mut secret)?;
+            // The built-in reviewer is revdeck.
+            if self.record.reviewed_by.name != BUILTIN_REVIEWER {
+                secret.steps.push(FindingStep::Scanned);
+            }
             self.buffer.push(RunEvent::Finding { finding: Box::new(secret.clone()) });
             outcome.findings.push(secret);
         }

@@ -32,10 +32,12 @@ pub fn describe_lowered(finding: &Finding) -> Option<String> {
     Some(text::sanitize_line(&lowered.describe(WordStyle::Label)).into_owned())
 }
 
-/// Renders the words of every reviewer, and the steps of priority and confidence.
+/// Renders the words of every reviewer, and the steps of priority and confidence; of the finding of a single reviewer,
+/// whether revdeck's own search for secrets found it.
 pub fn render_voices(finding: &Finding, width: usize, doc: &mut Doc) {
     let voices = panel::describe_voices(finding, WordStyle::Label);
-    if voices.is_empty() {
+    let steps = panel::describe_steps(finding, WordStyle::Label);
+    if voices.is_empty() && steps.is_empty() {
         return;
     }
     doc.push_heading("Reviewers", "");
@@ -45,7 +47,7 @@ pub fn render_voices(finding: &Finding, width: usize, doc: &mut Doc) {
             doc.push_paragraph(Role::Normal, &voice.words, width);
         }
     }
-    for step in panel::describe_steps(finding, WordStyle::Label) {
+    for step in steps {
         doc.push_paragraph(Role::Muted, &step, width);
     }
 }

@@ -55,9 +55,10 @@ fn render_run_status(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
             .with_span(Role::Faint, "  ")
             .with_span(Role::Strong, &app.name_record(run)),
     );
-    if !run.outcome.summary.is_empty() {
+    let summary = run.summary_without_error();
+    if !summary.is_empty() {
         doc.push_blank();
-        doc.push_paragraph(Role::Normal, &run.outcome.summary, width);
+        doc.push_paragraph(Role::Normal, summary, width);
     }
     if run.is_incomplete()
         && let Some(gaps) = run.outcome.coverage.describe_gaps()

@@ -9,7 +9,7 @@ use super::mouse::{click, find};
 use super::support::*;
 use crate::domain::{RunId, Scope, Time};
 use crate::policy::{Decision, ReviewAction};
-use crate::runner::{CostLimit, OfferedReviewer, RequestPreview, ReviewerTerms};
+use crate::runner::{CostLimit, MemberForecast, OfferedReviewer, RequestPreview, ReviewerTerms};
 use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer};
 use crate::tui::views::prompt::PromptView;
@@ -19,6 +19,7 @@ use crate::tui::views::{ViewReply, ViewRequest};
 fn facts() -> AppMessage {
     let reviewer = |name: &str, limit, obstacle: Option<&str>| OfferedReviewer {
         terms: ReviewerTerms { name: name.to_owned(), limit },
+        members: Vec::new(),
         obstacle: obstacle.map(str::to_owned),
     };
     let commit = |id: &str, subject: &str, hours: i64| OfferedCommit {
@@ -69,6 +70,26 @@ fn preview(action: ReviewAction, reason: &str, saved: u64, carried: Option<usize
         carried_hunks: carried,
         tokens: 23_400,
         input_cost: Some(0.0702),
+        members: Vec::new(),
+        member_limit: None,
+    }
+}
+
+/// Returns the forecast for a panel of which two members have reviewed the change.
+fn panel_preview() -> RequestPreview {
+    let member = |reviewer: &str, action, tokens| MemberForecast { reviewer: reviewer.to_owned(), action, tokens };
+    RequestPreview {
+        members: vec![
+            member("sonnet", ReviewAction::Reuse { run: run() }, 0),
+            member("gpt", ReviewAction::Launch, 4_100),
+            member("builtin", ReviewAction::Reuse { run: run() }, 0),
+            member("local", ReviewAction::Adopt { run: run() }, 0),
+            member("gemini", ReviewAction::Resume { from: run() }, 4_100),
+        ],
+        member_limit: Some(CostLimit::AtMost { dollars: 0.4 }),
+        tokens: 8_200,
+        input_cost: Some(0.021),
+        ..preview(ReviewAction::Launch, "nobody has reviewed this", 0, Some(0))
     }
 }
 
@@ -259,6 +280,10 @@ fn a_revision_that_the_forecast_refuses_is_picked_again() {
     preview(ReviewAction::Launch, "nobody has reviewed this", 0, None),
     &["first request ~23k tokens ($0.08); at most $1.16"]
 )]
+#[case::a_partly_reviewed_panel(
+    panel_preview(),
+    &["sonnet, builtin: reused; local: under way; gpt, gemini: ~8.2k tokens", "first requests ~8.2k tokens ($0.03); at most $0.40"]
+)]
 #[case::skipped(preview(ReviewAction::Skip, "there is nothing to review", 0, Some(0)), &["starts nothing: there is nothing to review"])]
 fn the_forecast_says_what_the_policy_will_do(#[case] preview: RequestPreview, #[case] expected: &[&str]) {
     let mut app = showing(160, 48, view());
@@ -268,6 +293,21 @@ fn the_forecast_says_what_the_policy_will_do(#[case] preview: RequestPreview, #[
     let shown = screen(&app);
     for line in expected {
         assert!(shown.contains(line), "{line}\n{shown}");
+    }
+}
+
+#[test]
+fn a_panel_is_shown_with_its_members() {
+    let mut app = showing(160, 48, view());
+    let members = ["sonnet", "gpt", "builtin"].map(str::to_owned).to_vec();
+    let terms = ReviewerTerms { name: "panel:three".to_owned(), limit: CostLimit::AtMost { dollars: 2.0 } };
+    let reviewers = vec![OfferedReviewer { terms, members, obstacle: None }];
+    let facts = ReviewFormFacts { reviewers, ..ReviewFormFacts::default() };
+    send(&mut app, AppMessage::View(ViewReply::ReviewForm(ReviewFormReply::Facts(Ok(Arc::new(facts))))));
+    press(&mut app, "r");
+    let shown = screen(&app);
+    for part in ["Review by panel three, at most $2.00", "panel three: sonnet + gpt + builtin"] {
+        assert!(shown.contains(part), "{part}\n{shown}");
     }
 }
 

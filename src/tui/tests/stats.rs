@@ -62,7 +62,7 @@ fn figures() -> Metrics {
         .collect();
     let reports: Vec<(u32, u32)> = ids.iter().enumerate().map(|(n, (_, run))| (*run, n as u32)).collect();
     compute_metrics(
-        &MetricsInput { runs: &runs, findings: &findings, reports: &reports, handed: &[] },
+        &MetricsInput { runs: &runs, findings: &findings, reports: &reports, scanned: &[], handed: &[] },
         (&MetricsSelection::default(), MetricsDetail::Sums),
         &TimeZone::UTC,
     )

@@ -14,7 +14,7 @@ use unicode_width::UnicodeWidthStr;
 use super::prompt::{AskedPrompt, InputPromptKind, PromptView};
 use super::window::{draw_window, place_window};
 use super::{KeyPress, View, ViewChange, ViewFlow, ViewReply, ViewRequest, with_labels};
-use crate::domain::{Scope, Time, text};
+use crate::domain::{Panel, Scope, Time, text};
 use crate::runner::{BUILTIN_REVIEWER, OfferedReviewer, RequestPreview, ReviewerTerms};
 use crate::tui::app::App;
 use crate::tui::doc;
@@ -353,7 +353,7 @@ impl ReviewFormView {
             None if self.chosen_reviewer() == ChosenReviewer::Builtin => {
                 format!("Review by {BUILTIN_REVIEWER}, at no cost")
             }
-            Some(ReviewerTerms { name, limit }) => format!("Review by {}, {limit}", text::sanitize_line(name)),
+            Some(ReviewerTerms { name, limit }) => format!("Review by {}, {limit}", name_reviewer(name)),
             None => "Review".to_owned(),
         }
     }
@@ -403,7 +403,11 @@ impl ReviewFormView {
                 None => "the default reviewer".to_owned(),
             },
         };
-        let name = text::sanitize_line(&name).into_owned();
+        let mut name = name_reviewer(&name);
+        let members = self.reviewer_index(app).map_or(&[][..], |at| app.review_facts.reviewers[at].members.as_slice());
+        if !members.is_empty() {
+            name = format!("{name}: {}", text::sanitize_line(&members.join(" + ")));
+        }
         match self.reviewer_index(app).and_then(|at| app.review_facts.reviewers[at].obstacle.as_deref()) {
             Some(obstacle) => format!("{name}: {}", text::sanitize_line(obstacle)),
             None => name,
@@ -421,7 +425,7 @@ impl ReviewFormView {
                 Err(error) => vec![(error.clone(), Role::Bad)],
                 Ok(preview) => {
                     let limit = self.reviewer_index(app).map(|at| app.review_facts.reviewers[at].terms.limit);
-                    describe_preview(app, preview, limit)
+                    describe_preview(app, preview, preview.member_limit.or(limit))
                 }
             },
         };
@@ -429,6 +433,14 @@ impl ReviewFormView {
             doc::wrap_words(&text::sanitize_line(&line), width).into_iter().map(move |line| (line, role))
         });
         wrapped.take(MAX_FORECAST_LINES).collect()
+    }
+}
+
+/// Returns the name of a reviewer as people say it: `sonnet`, `panel three`.
+fn name_reviewer(name: &str) -> String {
+    match Panel::name_of(name) {
+        Some(panel) => format!("panel {}", text::sanitize_line(panel)),
+        None => text::sanitize_line(name).into_owned(),
     }
 }
 

@@ -26,7 +26,7 @@ const FINDING_KEYS: [&str; 21] = [
     "symbol",
 ];
 
-const RUN_KEYS: [&str; 54] = [
+const RUN_KEYS: [&str; 55] = [
     "run_id",
     "status",
     "freshness",
@@ -60,6 +60,7 @@ const RUN_KEYS: [&str; 54] = [
     "coverage",
     "finding_counts",
     "finding_digests",
+    "scanned_findings",
     "summary",
     "decision",
     "superseded_by",

@@ -50,7 +50,7 @@ fn pair_reports(specs: &[FindingSpec]) -> Vec<(u32, u32)> {
 
 fn worth(run_specs: &[RunSpec], finding_specs: &[FindingSpec]) -> Worth {
     let (runs, findings, reports) = (runs(run_specs), facts(finding_specs), pair_reports(finding_specs));
-    let input = MetricsInput { runs: &runs, findings: &findings, reports: &reports, handed: &[] };
+    let input = MetricsInput { runs: &runs, findings: &findings, reports: &reports, scanned: &[], handed: &[] };
     compute_metrics(&input, (&MetricsSelection::default(), MetricsDetail::Sums), &TimeZone::UTC).worth
 }
 
@@ -145,7 +145,7 @@ fn kinds_about_which_a_reviewer_is_almost_always_wrong(
         .collect();
     let (runs, findings, reports) =
         (runs(&[("deep", "d-1", "completed", 0.1, 1)]), facts(&specs), pair_reports(&specs));
-    let input = MetricsInput { runs: &runs, findings: &findings, reports: &reports, handed: &[] };
+    let input = MetricsInput { runs: &runs, findings: &findings, reports: &reports, scanned: &[], handed: &[] };
     let misjudged = list_misjudged_kinds(&input, "deep");
     let counts: Vec<(u32, u32)> = misjudged.iter().map(|kind| (kind.accepted, kind.wrong)).collect();
     assert_eq!(counts, Vec::from_iter(expected), "{misjudged:?}");
@@ -153,4 +153,29 @@ fn kinds_about_which_a_reviewer_is_almost_always_wrong(
     let worth = compute_metrics(&input, (&MetricsSelection::default(), MetricsDetail::Sums), &TimeZone::UTC).worth;
     assert_eq!(worth.almost_always_wrong, misjudged, "the page and the next review say the same");
     assert_eq!(list_misjudged_kinds(&input, "quick"), [], "it says nothing about another reviewer");
+}
+
+#[test]
+fn what_the_search_for_secrets_finds_counts_for_no_reviewer() {
+    let runs = runs(&[("deep", "d-1", "completed", 0.4, 4_000), ("quick", "q-1", "completed", 0.1, 1_000)]);
+    let specs: [FindingSpec; 2] = [
+        (&[0, 1], Kind::HardcodedConfiguration, "rust", Addressed, Other),
+        (&[0, 1], Kind::HardcodedConfiguration, "rust", Open, Other),
+    ];
+    let findings = facts(&specs);
+    // The search finds both secrets in both runs. Only `quick` reports one of them.
+    let (reports, scanned) = ([(1, 1)], [(0, 0), (1, 0), (0, 1)]);
+    let input = MetricsInput { runs: &runs, findings: &findings, reports: &reports, scanned: &scanned, handed: &[] };
+    let metrics = compute_metrics(&input, (&MetricsSelection::default(), MetricsDetail::EachRun), &TimeZone::UTC);
+    let raised = |rows: &[WorthRow]| rows.iter().map(|row| (row.name.clone(), row.raised)).collect::<Vec<_>>();
+    assert_eq!(raised(&metrics.worth.by_reviewer), [("quick".to_owned(), 1), ("deep".to_owned(), 0)]);
+    assert_eq!(raised(&metrics.worth.by_model), [("q-1".to_owned(), 1), ("d-1".to_owned(), 0)]);
+    assert_eq!(raised(&metrics.worth.by_kind), [("HARDCODED_CONFIGURATION".to_owned(), 2)]);
+    let by_reviewer: Vec<u32> = metrics.by_reviewer.iter().map(|row| row.findings.found).collect();
+    assert_eq!(by_reviewer, [0, 1], "deep, quick");
+    assert_eq!(metrics.totals.findings.found, 2, "they were found all the same");
+    let by_run: Vec<u32> = metrics.runs.iter().map(|run| run.findings.found).collect();
+    assert_eq!(by_run, [2, 2]);
+    let decided = list_kind_records(&input, &["deep", "quick"]);
+    assert!(decided.is_empty(), "nobody decided about a report of theirs: {decided:?}");
 }

@@ -3,7 +3,7 @@
 use crate::domain::{RunId, text};
 use crate::policy::ReviewAction;
 use crate::report::figures::{format_brief, format_thousands};
-use crate::runner::{CostLimit, RequestPreview};
+use crate::runner::{CostLimit, MemberForecast, RequestPreview};
 use crate::tui::app::App;
 use crate::tui::theme::Role;
 
@@ -42,9 +42,31 @@ pub fn describe_preview(app: &App, preview: &RequestPreview, limit: Option<CostL
     };
     described.push((answer, if starts { Role::Normal } else { Role::Good }));
     if starts {
+        described.extend(describe_members(&preview.members).map(|line| (line, Role::Normal)));
         described.extend(describe_sending(preview, limit).map(|line| (line, Role::Muted)));
     }
     described
+}
+
+/// Describes what becomes of the members of a panel: `sonnet, builtin: reused; gpt, gemini: ~8k tokens`. `None` without
+/// members.
+fn describe_members(members: &[MemberForecast]) -> Option<String> {
+    let list = |wanted: &dyn Fn(&MemberForecast) -> bool, said: &str| {
+        let named = members.iter().filter(|member| wanted(member)).map(|member| member.reviewer.as_str());
+        let named: Vec<&str> = named.collect();
+        (!named.is_empty()).then(|| format!("{}: {said}", named.join(", ")))
+    };
+    let sends = |member: &MemberForecast| member.starts() && member.tokens > 0;
+    let tokens: u64 = members.iter().filter(|member| sends(member)).map(|member| member.tokens).sum();
+    let parts = [
+        list(&|member| matches!(member.action, ReviewAction::Reuse { .. }), "reused"),
+        list(&|member| matches!(member.action, ReviewAction::Adopt { .. }), "under way"),
+        list(&|member| matches!(member.action, ReviewAction::Skip), "nothing to review"),
+        list(&|member| member.starts() && !sends(member), "0 tokens"),
+        list(&sends, &format!("~{}", format_tokens(tokens))),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// Names the run that answers a request, and gives the reason, which does not name it again: `the review of a0c3bec by sonnet,
@@ -85,7 +107,8 @@ fn describe_sending(preview: &RequestPreview, limit: Option<CostLimit>) -> Optio
             Some(dollars) if dollars > 0.0 => format!(" (${:.2})", (dollars * 100.0).ceil() / 100.0),
             _ => String::new(),
         };
-        parts.push(format!("first request ~{}{price}", format_tokens(preview.tokens)));
+        let first = if preview.members.is_empty() { "first request" } else { "first requests" };
+        parts.push(format!("{first} ~{}{price}", format_tokens(preview.tokens)));
     }
     let sent = parts.join(", ");
     let most = limit.map_or_else(String::new, |limit| limit.to_string());

@@ -438,3 +438,19 @@ fn the_work_of_hiding_does_not_grow_with_the_line() {
     let shown: usize = found.iter().filter_map(|smell| smell.quote.as_ref()).map(String::len).max().unwrap_or(0);
     assert!(shown < 4_000, "{shown}");
 }
+
+#[test]
+fn the_search_of_texts_and_the_built_in_reviewer_agree_about_placeholders() {
+    // An alphabet in a key is made up, however long the rest is.
+    let made_up = concat!("sk", "_live_51H8aKJ2eZvKYlo2C0abcdEFGHijkl");
+    let long = concat!("7Rt2Yp9Lk4Wn6Zc8", "Vb3Xs5Qd1Fg7Hj2Kl9");
+    for (value, expected) in [(made_up, 0), (STRIPE, 1), (long, 1), (RANDOM, 1)] {
+        let text = format!("API_KEY = \"{value}\"\n");
+        let lines =
+            |smells: &[Smell]| smells.iter().map(|smell| (smell.line_start, smell.priority)).collect::<Vec<_>>();
+        let parsed = find_smells(&SMELL, "a.py", &text);
+        let searched = find_text_secrets("a.py", text.as_bytes(), TestCodeCheck::Syntax, &|| None);
+        assert_eq!(lines(&searched), lines(&parsed), "{value}");
+        assert_eq!(parsed.len(), expected, "{value}");
+    }
+}

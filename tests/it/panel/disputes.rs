@@ -1,0 +1,55 @@
+//! Integration tests of known findings that one member calls fixed by its silence, and another still sees.
+
+use super::*;
+
+/// Returns the report of a line of an edited file.
+fn report_edited(edited: &str, line: u32, kind: &str, priority: u8, title: &str) -> Value {
+    let mut found = report(line, kind, priority, title);
+    found["quoted_code"] = edited.lines().nth(line as usize - 1).expect("the line").into();
+    found
+}
+
+#[test]
+fn whoever_has_reported_a_finding_since_its_first_report_can_call_it_fixed() {
+    let title = "SQL injection through `name`";
+    let found = || answer(&[report(INJECTION, "SECURITY", 1, title)]);
+    let panel = Panel::start(vec![found()], vec![found()], "");
+    // One reviewer reports it alone, and the second one in a panel.
+    let alone = panel.review(&["--reviewer", "one"], DONE);
+    let id = panel.findings(&alone)[0].finding_id.clone();
+    let run = panel.review(&["--reviewer", "one,two"], DONE);
+    assert_eq!(panel.findings(&run)[0].voices.len(), 2);
+    panel.place.revdeck(&["triage", id.as_str(), "addressed"]);
+    let edited = CODE.replace("SELECT * FROM users", "SELECT id, mail FROM users");
+    panel.place.test.write("src/users.py", &edited);
+    panel.one.answer_from_now_on(vec![answer(&[report_edited(&edited, INJECTION, "SECURITY", 1, title)])]);
+    panel.two.answer_from_now_on(vec![answer(&[])]);
+    let again = panel.review(&["--reviewer", "one,two"], DONE);
+    let findings = panel.findings(&again);
+    let [injection] = findings.as_slice() else { panic!("{findings:#?}") };
+    assert_eq!((&injection.finding_id, injection.status), (&id, FindingStatus::Unresolved));
+    let said: Vec<String> = injection.disputed.iter().map(ToString::to_string).collect();
+    assert!(said.iter().any(|said| said == "two says that it is fixed, one still sees it"), "{said:?}");
+    let shown = panel.place.revdeck(&["show", id.as_str()]);
+    assert!(shown.contains("disputed: two says that it is fixed, one still sees it"), "{shown}");
+}
+
+#[test]
+fn a_contradiction_about_a_finding_that_is_held_back_is_a_note_of_the_panel() {
+    let title = "The list is walked twice";
+    let found = || answer(&[report(DIVISION, "PERFORMANCE", 2, title)]);
+    let panel = Panel::start(vec![found()], vec![found()], "");
+    let run = panel.review(&["--reviewer", "one,two"], DONE);
+    let id = panel.findings(&run)[0].finding_id.clone();
+    panel.place.revdeck(&["mute", "PERFORMANCE"]);
+    panel.place.revdeck(&["triage", id.as_str(), "addressed"]);
+    let edited = CODE.replace("return sum(values)", "return float(sum(values))");
+    panel.place.test.write("src/users.py", &edited);
+    panel.one.answer_from_now_on(vec![answer(&[report_edited(&edited, DIVISION, "PERFORMANCE", 2, title)])]);
+    panel.two.answer_from_now_on(vec![answer(&[])]);
+    let again = panel.review(&["--reviewer", "one,two"], DONE);
+    let output = panel.place.output(&again.run_id).expect("an output");
+    assert!(output.findings.is_empty(), "{:#?}", output.findings);
+    let expected = format!("{id}: two says that it is fixed, one still sees it");
+    assert!(output.notes.contains(&expected), "{:#?}", output.notes);
+}

@@ -1,0 +1,91 @@
+//! The whole list of a panel whose members overlap, contradict each other, fail, and reach their budget.
+
+use revdeck::domain::Voice;
+
+use super::*;
+
+/// The list: place, urgency, confidence and kind, title; then the voices, the steps and the disputes, one in a line.
+const LIST: &str = "\
+src/users.py:6 p0 critical, confidence high, SECURITY, open: SQL injection through `name`
+  one: p0, confidence medium, SECURITY, line 6: SQL injection through `name`
+  two: p3, confidence medium, SECURITY, line 6: User input `name` is concatenated into SQL: injection
+  2 of 2 reviewers agree: confidence raised from medium to high
+  priority p0: the most urgent of p0, p3
+  disputed: the priorities go from p0 to p3
+src/users.py:11 p2 medium, confidence high, CORRECTNESS, open: Division by zero for an empty list
+  one: p2, confidence medium, CORRECTNESS, line 11: Division by zero for an empty list
+  third: p2, confidence medium, CORRECTNESS, line 11: Division by zero for an empty list
+  2 of 3 reviewers agree: confidence raised from medium to high
+src/users.py:15 p2 medium, confidence medium, CORRECTNESS, open: Retries never stop
+  two: p2, confidence medium, CORRECTNESS, line 15: Retries never stop
+";
+
+/// Writes a list as in [`LIST`].
+fn write_list(findings: &[Finding]) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        let Finding { repo_relative_path, line_start, priority, severity, confidence, kind, status, title, .. } =
+            finding;
+        text.push_str(&format!(
+            "{repo_relative_path}:{line_start} {priority} {severity}, confidence {confidence}, {kind}, {status}: {title}\n"
+        ));
+        for voice in &finding.voices {
+            let Voice { reviewer, priority, confidence, kind, line_start, title, .. } = voice;
+            text.push_str(&format!(
+                "  {reviewer}: {priority}, confidence {confidence}, {kind}, line {line_start}: {title}\n"
+            ));
+        }
+        finding.steps.iter().for_each(|step| text.push_str(&format!("  {step}\n")));
+        finding.disputed.iter().for_each(|dispute| text.push_str(&format!("  disputed: {dispute}\n")));
+    }
+    text
+}
+
+#[test]
+fn an_overlap_a_contradiction_a_failure_and_a_budget_give_exactly_this_list() {
+    // The largest request of a review says what a request costs: one fits into the budget, and a second one does not.
+    let alone = Panel::start(vec![first()], Vec::new(), "").review(&["--reviewer", "one"], DONE);
+    let budget = alone.usage.window_peak * 3 / 2;
+    let contradiction = answer(&[
+        report(INJECTION, "SECURITY", 3, "User input `name` is concatenated into SQL: injection"),
+        report(ENDLESS, "CORRECTNESS", 2, "Retries never stop"),
+    ]);
+    let division = report(DIVISION, "CORRECTNESS", 2, "Division by zero for an empty list");
+    let third = Model::start(vec![calls(&[("report_findings", json!({ "findings": [division] }))]), answer(&[])]);
+    let fourth = Model::start(vec![refusal()]);
+    let reviewer = |name: &str, model: &Model| {
+        format!(
+            "[reviewers.{name}]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\n\
+             api_key_cmd = \"printf made-up\"\nattempts = 1\nprice_input = 2.0\nprice_output = 8.0\n",
+            model.url()
+        )
+    };
+    let more = format!(
+        "[panels.four]\nreviewers = [\"one\", \"two\", \"third\", \"fourth\"]\n[budget]\nrun_tokens = {budget}\n{}{}",
+        reviewer("third", &third),
+        reviewer("fourth", &fourth)
+    );
+    let panel = Panel::start(vec![first()], vec![contradiction], &more);
+    let run = panel.review(&["--panel", "four"], INCOMPLETE);
+    assert_eq!(write_list(&panel.findings(&run)), LIST);
+    let ends = ["one", "two", "third", "fourth"].map(|name| {
+        let member = panel.member(&run, name);
+        (member.status, member.ending.budget_stop.map(|stop| stop.kind))
+    });
+    let expected = [
+        (RunStatus::Completed, None),
+        (RunStatus::Completed, None),
+        (RunStatus::Cancelled, Some(BudgetKind::RunTokens)),
+        (RunStatus::Failed, None),
+    ];
+    assert_eq!(ends, expected);
+    assert!(run.ending.error_summary.starts_with("fourth did not finish: "), "{}", run.ending.error_summary);
+    assert_eq!((run.status, run.is_incomplete()), (RunStatus::Completed, true));
+    assert_eq!((panel.one.asked(), panel.two.asked(), third.asked(), fourth.asked()), (1, 1, 1, 1));
+    let output = panel.place.output(&run.run_id).expect("an output");
+    let notes: Vec<Option<&str>> = output.notes.iter().map(|note| note.split(':').next()).collect();
+    assert_eq!(notes[..4], ["one", "two", "third", "fourth"].map(Some), "{:?}", output.notes);
+    // The store lists each problem once, under the ids of the list.
+    let listed: Vec<u64> = panel.listed().into_iter().map(|(line, _)| line).collect();
+    assert_eq!(listed, [INJECTION, DIVISION, ENDLESS].map(u64::from));
+}
