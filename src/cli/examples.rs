@@ -116,7 +116,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "compare",
         &[
             ("revdeck compare ar_01J8 latest", "two reviews of one change"),
-            ("revdeck compare sonnet gpt --since 30d", "all changes of a month that both have reviewed"),
+            ("revdeck compare sonnet gpt --since 30d", "all changes of a month that both reviewed"),
             ("revdeck compare ar_01J8 ar_01J9 --format json", "for a script"),
             ("revdeck compare sonnet --prompt-set default,strict", "two prompt sets, on the latest change of both"),
         ],

@@ -315,6 +315,8 @@ mod tests {
             let draft = launcher.draft_unrecorded_run(&request(reviewer, ReviewDemand::AsNeeded));
             let (_, mut record) = draft.expect("a draft");
             (record.status, record.attempt) = (RunStatus::Completed, 1);
+            let coverage = &mut record.outcome.coverage;
+            (coverage.files_covered, coverage.hunks_covered) = (coverage.files_total, coverage.hunks_total);
             fixture.services.store.with_lock(|locked| locked.create_run(&record)).expect("recorded");
         }
         let (members, tokens, cost, most) = panel(ReviewDemand::AsNeeded);

@@ -613,10 +613,10 @@ fn a_verdict_in_the_diff_of_a_run_goes_to_its_next_finding_and_the_counts_follow
     let mut app = of_run(160, 48);
     press(&mut app, "] d");
     for (keys, finding, next, counts) in [
-        ("a", 2, "src/invoice/total.rs:25", [true, false, true]),
-        ("x 4", 3, "src/invoice/total.rs:41", [true, false, false]),
+        ("a", 2, "total.rs:25", [true, false, true]),
+        ("x 4", 3, "total.rs:41", [true, false, false]),
         // Nothing is left below.
-        ("a", 1, "src/invoice/total.rs:41", [false, false, false]),
+        ("a", 1, "total.rs:41", [false, false, false]),
     ] {
         let commands = press(&mut app, keys);
         assert_eq!(decided(&commands), [finding_id(finding)], "{keys}");

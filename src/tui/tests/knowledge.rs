@@ -247,7 +247,7 @@ fn a_click_selects_a_row_and_a_double_click_opens_it() {
         click(&mut app, x, y);
         assert_eq!(view(&app).focus, KnowledgePane::Page, "{columns}x{rows}");
         // A language is folded by a double click.
-        let (x, y) = find(&app, "python");
+        let (x, y) = find(&app, "python  3");
         click(&mut app, x, y);
         assert_eq!((view(&app).focus, chosen(&app).as_str()), (KnowledgePane::List, ""), "{columns}x{rows}");
         assert!(view(&app).folded.is_empty(), "{columns}x{rows}");

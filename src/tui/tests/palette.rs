@@ -184,11 +184,11 @@ fn help_begins_with_the_present_place_and_is_searched_by_typing() {
 fn a_long_text_of_the_help_is_found_and_shown_whole() {
     for (columns, rows) in SIZES {
         let mut app = showing(columns, rows, view());
-        press(&mut app, "? / o r Space t h e Space r u n s");
+        press(&mut app, "? / g r o u p Space t h e Space f i g u r e s");
         let shown = screen(&app);
-        assert!(shown.contains("sort and group the findings, the files"), "{columns}x{rows}:\n{shown}");
+        assert!(shown.contains("sort and group the lists; group the"), "{columns}x{rows}:\n{shown}");
         // In the line of the search, and below the beginning of the text.
-        assert_eq!(shown.matches("or the runs").count(), 2, "{columns}x{rows}:\n{shown}");
+        assert_eq!(shown.matches("figures").count(), 2, "{columns}x{rows}:\n{shown}");
     }
 }
 

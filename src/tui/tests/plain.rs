@@ -125,6 +125,9 @@ fn marks_of_findings_are_words_and_groups_have_their_names() {
     send(&mut app, AppMessage::Team(Some(team)));
     let until = Time::from_millisecond(NOW + 60_000).expect("a time");
     send(&mut app, AppMessage::Snoozed(Arc::new(SnoozedFindings::for_test(&[(&finding_id(1), until)]))));
+    press(&mut app, "f Ctrl-u");
+    type_text(&mut app, "status:all");
+    press(&mut app, "Enter");
     let shown = screen(&app);
     for row in [
         " P0, 1 finding.",
