@@ -51,7 +51,8 @@ impl FindingSettlement<'_> {
     }
 
     /// Returns the reviewers that reported a finding: that of its last run, or those of its voices. revdeck's own search for
-    /// secrets looks in each run, so that the silence of any reviewer includes that of the search.
+    /// secrets looks in each run of a model, so that the silence of any model includes that of the search. The built-in
+    /// reviewer takes its place there, and says nothing about a key in a comment.
     pub(super) fn list_reporters(&self, reviewer: &str, index: usize) -> Vec<String> {
         if Panel::name_of(reviewer).is_none() {
             return vec![reviewer.to_owned()];
@@ -61,8 +62,9 @@ impl FindingSettlement<'_> {
         let mut names: Vec<String> =
             reported.into_iter().flat_map(|finding| finding.voices).map(|voice| voice.reviewer).collect();
         if names.iter().any(|name| name == Voice::SECRET_SCAN) {
-            names.extend(self.panel.silent.iter().map(|(name, _)| name.clone()));
-            names.push(self.run.reviewed_by.name.clone());
+            let silent = self.panel.silent.iter().map(|(name, _)| name);
+            let is_model = |name: &&String| *name != DETERMINISTIC_REVIEWER && Panel::name_of(name).is_none();
+            names.extend(silent.chain([&self.run.reviewed_by.name]).filter(is_model).cloned());
         }
         names.dedup();
         names
