@@ -50,6 +50,11 @@ impl LifecycleFixture {
 
     /// Records a new run over the working tree and concludes it with `status`.
     fn run(&self, reviewer: &str, status: RunStatus, reports: &[ReportFixture<'_>]) -> RunOutput {
+        self.run_from(Source::Cli, reviewer, status, reports)
+    }
+
+    /// Does the same as [`LifecycleFixture::run`] for a run of a source.
+    fn run_from(&self, source: Source, reviewer: &str, status: RunStatus, reports: &[ReportFixture<'_>]) -> RunOutput {
         let Services { repo, store, .. } = &self.services;
         let triage_bytes = store.triage_bytes().expect("a length");
         let snapshot =
@@ -58,7 +63,7 @@ impl LifecycleFixture {
         repo.keep_snapshot(&run_id, &snapshot.snapshot_commit).expect("kept");
         let now = self.services.ambient.now();
         let record: RunRecord = serde_json::from_value(serde_json::json!({
-            "run_id": run_id, "status": "reviewing", "created_at": now, "updated_at": now, "source": "cli",
+            "run_id": run_id, "status": "reviewing", "created_at": now, "updated_at": now, "source": source,
             "scope": "worktree", "reviewer": reviewer, "model": "m", "branch": snapshot.branch, "attempt": 1,
             "worktree": snapshot.worktree, "base_commit": snapshot.base_commit, "head_commit": snapshot.head_commit,
             "snapshot_commit": snapshot.snapshot_commit, "triage_bytes": triage_bytes,
@@ -285,18 +290,20 @@ fn only_the_reviewer_that_reported_it_confirms_by_saying_nothing() {
 }
 
 #[test]
-fn the_built_in_reviewer_does_not_confirm_that_a_secret_is_gone_which_only_the_search_found() {
+fn only_a_run_of_a_model_confirms_that_a_secret_is_gone_which_only_the_search_found() {
     let bench = LifecycleFixture::new();
     bench.write(BODY);
     let scanned = ReportFixture { is_scanned: true, ..report(Priority::P0, (2, 2), "a key in a comment") };
     let first = bench.run("panel:opus+haiku", RunStatus::Completed, &[scanned]);
     let id = first.findings[0].finding_id.clone();
     let versions = ["result = 1 - 1", "result = 2 - 2"].map(|line| BODY.replace("result = 0", line));
-    for (text, reviewer, expected) in
-        [(&versions[0], DETERMINISTIC_REVIEWER, FindingStatus::Open), (&versions[1], "haiku", FindingStatus::Addressed)]
-    {
+    for (text, source, reviewer, expected) in [
+        (BODY, Source::Import, "ruff", FindingStatus::Open),
+        (versions[0].as_str(), Source::Cli, DETERMINISTIC_REVIEWER, FindingStatus::Open),
+        (versions[1].as_str(), Source::Cli, "haiku", FindingStatus::Addressed),
+    ] {
         bench.write(text);
-        bench.run(reviewer, RunStatus::Completed, &[]);
+        bench.run_from(source, reviewer, RunStatus::Completed, &[]);
         assert_eq!(bench.status(&id), expected, "{reviewer}");
     }
 }
