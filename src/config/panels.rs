@@ -11,7 +11,7 @@ use super::error::{ConfigError, SettingLocation};
 use super::keys::{SettingType, SettingValue};
 use super::money::Dollars;
 use super::settings_file::{SettingsFile, parse_value};
-use crate::domain::{Kind, Panel, PanelOpinion, text};
+use crate::domain::{Kind, Panel, PanelOpinion, Voice, text};
 
 const FIELDS: [&str; 5] = ["reviewers", "max_cost", "judge", "escalate", "focus"];
 /// Maximum of `max_cost` in US dollars, as of `budget.run_cost`.
@@ -154,7 +154,8 @@ fn parse_focus(found: &DeValue<'_>, reviewers: &[String]) -> Result<BTreeMap<Str
     Ok(focus)
 }
 
-/// Checks the number of the names and that each is there once.
+/// Checks the number of the names, that each is there once, and that none is that of revdeck's own search for secrets: the
+/// words of that reviewer would be taken for those of the search.
 ///
 /// # Errors
 ///
@@ -162,6 +163,9 @@ fn parse_focus(found: &DeValue<'_>, reviewers: &[String]) -> Result<BTreeMap<Str
 pub fn check_names(reviewers: &[String]) -> Result<(), String> {
     if !(Panel::MIN_MEMBERS..=Panel::MAX_MEMBERS).contains(&reviewers.len()) {
         return Err(format!("has {}", text::format_count(reviewers.len(), "reviewer")));
+    }
+    if reviewers.iter().any(|name| name == Voice::SECRET_SCAN) {
+        return Err(format!("names {:?}, under which revdeck says what it finds by itself", Voice::SECRET_SCAN));
     }
     let mut seen = BTreeSet::new();
     match reviewers.iter().find(|name| !seen.insert(name.as_str())) {

@@ -81,6 +81,7 @@ impl ExportedFinding {
                 lines: suggestion.lines,
             }),
             voices: finding.voices.iter().map(mask_voice).collect(),
+            symbol: finding.symbol.as_deref().map(line),
             ..finding.clone()
         };
         Self { finding, suppressed: suppressed.map(|reason| line(&reason)) }

@@ -230,6 +230,16 @@ fn a_finding_of_a_panel_shows_every_word_and_lets_nothing_hostile_through() {
 }
 
 #[test]
+fn a_function_name_is_harmless_and_masked_in_what_other_programs_read() {
+    let symbol = format!("get \u{1b}[2J {SECRET}");
+    let own = finding(Kind::Performance, Priority::P2, "src/a.rs", 3, "Each row copies the list");
+    let exported = ExportedFinding::new(&Finding { symbol: Some(symbol), ..own }, None).finding;
+    let encoded = super::json::encode_finding(&exported);
+    let shown = encoded["symbol"].as_str().expect("a symbol");
+    assert!(shown.starts_with("get \u{fffd}[2J") && !shown.contains(&SECRET[4..]), "{shown:?}");
+}
+
+#[test]
 fn the_reviewers_that_report_a_finding_are_said_in_a_few_words() {
     let whole = panel_finding();
     let alone = Dispute::Alone { reviewer: "a".into(), silent: vec!["b".into()] };

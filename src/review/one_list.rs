@@ -365,7 +365,8 @@ fn list_disputes(
     if !fixed.is_empty() && !standing.is_empty() {
         disputes.push(Dispute::Fixed { fixed, standing });
     }
-    let priorities = || said().map(|report| report.finding.priority);
+    // As their voices have them: the priorities that the members gave.
+    let priorities = || said().map(|report| report.finding.reported_priority());
     if let (Some(most), Some(least)) = (priorities().min(), priorities().max())
         && least.index() - most.index() >= MIN_DISPUTED_STEPS
     {

@@ -396,8 +396,9 @@ impl StoreTables {
         row
     }
 
-    /// Returns the order of the reports of runs, which rises when a run of another machine answers a request here. A run of another machine that has answered no request here has no worktree:
-    /// whatever it reports, the reports of this machine say more about the code that is here.
+    /// Returns the rank of the reports of a run: the highest one counts. A run of another machine that has answered no request
+    /// here has no worktree: whatever it reports, the reports of this machine say more about the code that is here. Its rank
+    /// rises when it answers one.
     fn report_rank(&self, run: u32) -> (bool, u32) {
         (!self.run_worktree(run as usize).is_empty(), run)
     }
@@ -485,11 +486,12 @@ impl StoreTables {
         (column.last_run as usize, column.location_run as usize)
     }
 
-    /// Returns the row of the run that first reported a finding.
+    /// Returns the current status of a finding.
     pub(super) fn finding_status(&self, row: usize) -> FindingStatus {
         enum_from_index(FindingStatus::ALL, self.findings.get(row).status).unwrap_or(FindingStatus::Open)
     }
 
+    /// Returns the row of the run that first reported a finding.
     pub(super) fn first_reporting_run(&self, row: usize) -> usize {
         self.findings.get(row).first_run as usize
     }

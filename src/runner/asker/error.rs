@@ -56,6 +56,8 @@ pub enum MuteReviewer {
     Own,
     /// A command-line agent.
     Agent,
+    /// revdeck's own search for secrets.
+    SecretScan,
 }
 
 impl MuteReviewer {
@@ -65,6 +67,7 @@ impl MuteReviewer {
             Self::Import => "its report was imported from another tool",
             Self::Own => "the finding is your own",
             Self::Agent => "agent programs review, but answer no questions",
+            Self::SecretScan => "its own search for secrets found it, and no reviewer reported it",
         }
     }
 }

@@ -101,13 +101,13 @@ impl Asker<'_> {
 
 impl QuestionMaterial {
     /// Returns the names of the reviewers that report the finding, each once: the one whose words it has first. The run of
-    /// a panel has several, and none of them is the panel.
+    /// a panel has several, and none of them is the panel; it has none for a secret that only revdeck's own search found.
     pub fn reporters(&self) -> Vec<&str> {
         if self.finding.voices.is_empty() {
             return vec![self.run.reviewed_by.name.as_str()];
         }
         let mut names: Vec<&str> = Vec::new();
-        for voice in self.finding.voices_own_first() {
+        for voice in self.finding.voices_own_first().filter(|voice| !voice.is_secret_scan()) {
             if !names.contains(&voice.reviewer.as_str()) {
                 names.push(&voice.reviewer);
             }

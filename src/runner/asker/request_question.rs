@@ -5,7 +5,7 @@ use super::question_material::{MaterialLimits, QuestionMaterial};
 use super::{AskError, Asker};
 use crate::config::{ModelCatalog, ModelFacts, Prompt, ReviewerKind, ReviewerSettings};
 use crate::domain::{
-    Actor, ChatMessage, ChatRequest, FindingId, FindingQuestion, QuestionRequest, RunId, Source, Usage, text,
+    Actor, ChatMessage, ChatRequest, FindingId, FindingQuestion, QuestionRequest, RunId, Source, Usage, Voice, text,
 };
 use crate::masking::Mask;
 use crate::policy::{BudgetAmount, QuestionLimits, check_question_budget};
@@ -192,6 +192,11 @@ impl Asker<'_> {
             return Err(AskError::Mute { reviewer: reported_by.clone(), sort }.into());
         }
         let reporters = material.reporters();
+        if named.is_none() && reporters.is_empty() {
+            return Err(
+                AskError::Mute { reviewer: Voice::SECRET_SCAN.to_owned(), sort: MuteReviewer::SecretScan }.into()
+            );
+        }
         let able = || reporters.iter().find(|name| self.check_answers(name).is_ok()).or(reporters.first()).copied();
         let name = named.or_else(able).unwrap_or(reported_by);
         self.check_answers(name)?;

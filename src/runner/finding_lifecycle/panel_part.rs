@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use super::earlier_findings::EarlierFinding;
 use super::{FindingSettlement, PanelPart};
 use crate::domain::{
-    Actor, Disposition, Finding, FindingId, FindingStatus, Kind, Panel, RunId, RunRecord, RunStatus, TriageAction,
-    Voice,
+    Actor, Disposition, Finding, FindingId, FindingStatus, Kind, Panel, RunId, RunRecord, RunStatus, Source,
+    TriageAction, Voice,
 };
 use crate::policy::{self, DETERMINISTIC_REVIEWER, FindingState, SilentRun};
 use crate::runner::{RunnerError, Services};
@@ -51,7 +51,8 @@ impl FindingSettlement<'_> {
     }
 
     /// Returns the reviewers that reported a finding: that of its last run, or those of its voices. revdeck's own search for
-    /// secrets looks in each run, so that the silence of any reviewer includes that of the search.
+    /// secrets looks in each run of a model, so that the silence of any model includes that of the search. The built-in
+    /// reviewer takes its place there, and says nothing about a key in a comment; an imported report knows nothing of it.
     pub(super) fn list_reporters(&self, reviewer: &str, index: usize) -> Vec<String> {
         if Panel::name_of(reviewer).is_none() {
             return vec![reviewer.to_owned()];
@@ -60,9 +61,10 @@ impl FindingSettlement<'_> {
         let reported = id.and_then(|id| self.services.store.finding_in(&self.view, &id).ok().flatten());
         let mut names: Vec<String> =
             reported.into_iter().flat_map(|finding| finding.voices).map(|voice| voice.reviewer).collect();
-        if names.iter().any(|name| name == Voice::SECRET_SCAN) {
-            names.extend(self.panel.silent.iter().map(|(name, _)| name.clone()));
-            names.push(self.run.reviewed_by.name.clone());
+        if self.run.source != Source::Import && names.iter().any(|name| name == Voice::SECRET_SCAN) {
+            let silent = self.panel.silent.iter().map(|(name, _)| name);
+            let is_model = |name: &&String| *name != DETERMINISTIC_REVIEWER && Panel::name_of(name).is_none();
+            names.extend(silent.chain([&self.run.reviewed_by.name]).filter(is_model).cloned());
         }
         names.dedup();
         names

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::domain::{
     Actor, Confidence, Coverage, FileCoverage, Kind, PhaseTimings, Priority, RunId, RunOutput, Severity, Suggestion,
-    SuppressionReason, Time, TriageAction,
+    SuppressionReason, Time, TriageAction, Voice,
 };
 use crate::review::summarize_run;
 use crate::runner::fixture::RunnerFixture;
@@ -23,10 +23,12 @@ struct ReportFixture<'a> {
     lines: (u32, u32),
     title: &'a str,
     replacement: Option<&'a str>,
+    /// It stands on the list of a panel, because revdeck's own search found it.
+    is_scanned: bool,
 }
 
 fn report(priority: Priority, lines: (u32, u32), title: &str) -> ReportFixture<'_> {
-    ReportFixture { priority, lines, title, replacement: None }
+    ReportFixture { priority, lines, title, replacement: None, is_scanned: false }
 }
 
 const BODY: &str =
@@ -48,6 +50,11 @@ impl LifecycleFixture {
 
     /// Records a new run over the working tree and concludes it with `status`.
     fn run(&self, reviewer: &str, status: RunStatus, reports: &[ReportFixture<'_>]) -> RunOutput {
+        self.run_from(Source::Cli, reviewer, status, reports)
+    }
+
+    /// Does the same as [`LifecycleFixture::run`] for a run of a source.
+    fn run_from(&self, source: Source, reviewer: &str, status: RunStatus, reports: &[ReportFixture<'_>]) -> RunOutput {
         let Services { repo, store, .. } = &self.services;
         let triage_bytes = store.triage_bytes().expect("a length");
         let snapshot =
@@ -56,7 +63,7 @@ impl LifecycleFixture {
         repo.keep_snapshot(&run_id, &snapshot.snapshot_commit).expect("kept");
         let now = self.services.ambient.now();
         let record: RunRecord = serde_json::from_value(serde_json::json!({
-            "run_id": run_id, "status": "reviewing", "created_at": now, "updated_at": now, "source": "cli",
+            "run_id": run_id, "status": "reviewing", "created_at": now, "updated_at": now, "source": source,
             "scope": "worktree", "reviewer": reviewer, "model": "m", "branch": snapshot.branch, "attempt": 1,
             "worktree": snapshot.worktree, "base_commit": snapshot.base_commit, "head_commit": snapshot.head_commit,
             "snapshot_commit": snapshot.snapshot_commit, "triage_bytes": triage_bytes,
@@ -102,6 +109,18 @@ impl LifecycleFixture {
         let id = FindingId::from_parts("CORRECTNESS", "a.py", &quoted_code, 0);
         let view = self.services.store.view().expect("a view");
         let first_run = view.finding_index(id.as_str()).map(|index| view.finding(index).first_run.parse());
+        let scanned = Voice {
+            reviewer: Voice::SECRET_SCAN.to_owned(),
+            run_id: run.clone(),
+            finding_id: id.clone(),
+            priority: report.priority,
+            confidence: Confidence::High,
+            kind: Kind::Correctness,
+            title: report.title.to_owned(),
+            explanation: String::new(),
+            line_start: first,
+            line_end: last,
+        };
         Finding {
             lowered: None,
             detail_ref: format!("outputs/{run}.json#{id}"),
@@ -126,7 +145,7 @@ impl LifecycleFixture {
             }),
             status: FindingStatus::Open,
             reported_at: Time::UNIX_EPOCH,
-            voices: Vec::new(),
+            voices: report.is_scanned.then_some(scanned).into_iter().collect(),
             steps: Vec::new(),
             disputed: Vec::new(),
             symbol: None,
@@ -268,6 +287,25 @@ fn only_the_reviewer_that_reported_it_confirms_by_saying_nothing() {
     let last = bench.run("opus", RunStatus::Completed, &[report(Priority::P1, (2, 2), "still not exact")]);
     assert_eq!(last.findings[0].finding_id, again.findings[0].finding_id, "what is only claimed is not");
     assert_eq!(last.findings[0].status, FindingStatus::Unresolved);
+}
+
+#[test]
+fn only_a_run_of_a_model_confirms_that_a_secret_is_gone_which_only_the_search_found() {
+    let bench = LifecycleFixture::new();
+    bench.write(BODY);
+    let scanned = ReportFixture { is_scanned: true, ..report(Priority::P0, (2, 2), "a key in a comment") };
+    let first = bench.run("panel:opus+haiku", RunStatus::Completed, &[scanned]);
+    let id = first.findings[0].finding_id.clone();
+    let versions = ["result = 1 - 1", "result = 2 - 2"].map(|line| BODY.replace("result = 0", line));
+    for (text, source, reviewer, expected) in [
+        (BODY, Source::Import, "ruff", FindingStatus::Open),
+        (versions[0].as_str(), Source::Cli, DETERMINISTIC_REVIEWER, FindingStatus::Open),
+        (versions[1].as_str(), Source::Cli, "haiku", FindingStatus::Addressed),
+    ] {
+        bench.write(text);
+        bench.run_from(source, reviewer, RunStatus::Completed, &[]);
+        assert_eq!(bench.status(&id), expected, "{reviewer}");
+    }
 }
 
 #[test]

@@ -153,8 +153,12 @@ fn has_content(reason: OmissionReason) -> bool {
     !matches!(reason, R::Deleted | R::NoContentChange | R::Submodule | R::Symlink | R::Unreadable)
 }
 
-/// Returns true if a model's finding reports this secret.
+/// Returns true if a finding is a model's report of this secret, and not what an earlier attempt has found here: a line may hold
+/// two secrets.
 fn reports_secret(known: &Finding, secret: &Finding) -> bool {
+    if known.is_from_secret_scan() {
+        return false;
+    }
     let lines = known.lines();
     let is_here = known.repo_relative_path == secret.repo_relative_path
         && lines.overlaps(secret.lines())
@@ -287,15 +291,31 @@ mod tests {
         assert_eq!(search(&fixture, 500), (0, both, true));
     }
 
-    /// Returns the lines and priorities of the secrets in the files to review of the last commit.
-    fn reviewed(fixture: &RunnerFixture) -> Vec<(u32, Priority)> {
+    /// Returns the secrets in the files to review of the last commit.
+    fn find_reviewed(fixture: &RunnerFixture) -> Vec<Finding> {
         let services = &fixture.services;
         let scope = Scope::Commit(services.repo.head());
         let snapshot = services.repo.take_snapshot(&scope, &services.filter()).expect("a snapshot");
         let commits = (snapshot.base_commit.as_str(), snapshot.snapshot_commit.as_str());
         let scan = SecretScan::new(services, &snapshot.change, commits, MAX_SCANNED_BYTES);
-        let found = scan.find_in_reviewed(&[], &services.ambient.new_run_id());
-        found.findings.iter().map(|finding| (finding.line_start, finding.priority)).collect()
+        scan.find_in_reviewed(&[], &services.ambient.new_run_id()).findings
+    }
+
+    /// Returns the lines and priorities of [`find_reviewed`].
+    fn reviewed(fixture: &RunnerFixture) -> Vec<(u32, Priority)> {
+        find_reviewed(fixture).iter().map(|finding| (finding.line_start, finding.priority)).collect()
+    }
+
+    #[test]
+    fn what_an_earlier_attempt_has_found_is_no_report_of_another_secret_in_its_line() {
+        let fixture = RunnerFixture::new();
+        fixture.commit_files(&[("a.py", format!("key = '{}'\n", made_up_key()).as_bytes())]);
+        let found = find_reviewed(&fixture);
+        let [secret] = found.as_slice() else { panic!("{found:#?}") };
+        let told = Finding { title: "A key stands in the code".to_owned(), ..secret.clone() };
+        assert!(reports_secret(&told, secret));
+        let recorded = Finding { steps: vec![FindingStep::Scanned], ..told };
+        assert!(!reports_secret(&recorded, secret));
     }
 
     #[test]

@@ -18,6 +18,8 @@ fn a_secret_that_no_model_reports_is_a_finding_of_revdeck() {
     assert!(secret.disputed.is_empty() && !run.outcome.summary.contains("several"), "{}", run.outcome.summary);
     let shown = panel.place.revdeck(&["show", secret.finding_id.as_str()]);
     assert!(shown.contains("said by revdeck") && !shown.contains("agree"), "{shown}");
+    let asked = panel.place.test.fails(&["ask", secret.finding_id.as_str(), "why?"], USAGE);
+    assert!(asked.contains("revdeck cannot answer: its own search"), "{asked}");
     for reviewer in ["one", "two"] {
         let member = panel.member(&run, reviewer);
         assert_eq!(member.outcome.scanned_findings, std::slice::from_ref(&secret.finding_id));

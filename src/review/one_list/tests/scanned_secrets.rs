@@ -86,6 +86,14 @@ fn what_the_search_for_secrets_finds_is_one_voice_and_no_agreement() {
 }
 
 #[test]
+fn members_whose_own_priorities_are_far_apart_dispute_although_the_search_raised_one() {
+    let list = merge(&[member("gpt", vec![told(P0)]), member("claude", vec![raised(P3)])]);
+    let [merged] = list.findings.as_slice() else { panic!("{list:#?}") };
+    assert_eq!(merged.disputed, [Dispute::Priority { most: P0, least: P3 }]);
+    assert_eq!(merged.priority, P0);
+}
+
+#[test]
 fn a_secret_that_a_member_calls_fixed_is_disputed_by_the_search() {
     let fixed = Member { fixed: vec![scanned().finding_id], ..member("claude", Vec::new()) };
     let list = merge(&[member("gpt", vec![scanned()]), fixed]);
