@@ -309,6 +309,18 @@ fn files_can_be_a_tree_of_folders_with_the_marks_of_viewed_ones() {
 }
 
 #[test]
+fn a_choice_of_a_file_is_no_part_of_a_quote_that_was_not_closed() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "f Ctrl-u");
+    type_text(&mut app, "\"unused parameter");
+    press(&mut app, "Enter");
+    assert_eq!(listed(&app), [3]);
+    press(&mut app, "3 Enter");
+    assert_eq!(app.finding_list.filter_text, "\"unused parameter\" path:src/invoice/total.rs");
+    assert_eq!(listed(&app), [3]);
+}
+
+#[test]
 fn a_file_with_white_space_in_its_name_narrows_and_its_filter_can_be_saved() {
     let run = run_id(1);
     let path = "docs dir/a b, c.py";
