@@ -113,6 +113,8 @@ pub struct PendingCount {
     pub origin_list: Pane,
     /// Use of the digits so far.
     pub kind: PendingCountKind,
+    /// The first digit was a key of its own, and its action has run: `3`, `2` may be a number or two panes.
+    pub is_ambiguous: bool,
     /// Time of the last digit, in milliseconds since 1970.
     pub at: i64,
 }

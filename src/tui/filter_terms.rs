@@ -88,6 +88,20 @@ pub fn unquote(value: &str) -> String {
     plain
 }
 
+/// Returns a term as it is written, with the quote at its end that may be missing, so that another term can follow it.
+pub fn close_quote(term: &str) -> Cow<'_, str> {
+    let mut scan = QuoteScan::default();
+    for c in term.chars() {
+        scan.step(c);
+    }
+    match (scan.is_inside, scan.is_escaped) {
+        (false, _) => Cow::Borrowed(term),
+        (true, false) => Cow::Owned(format!("{term}\"")),
+        // A backslash at the end of the text stands before nothing.
+        (true, true) => Cow::Owned(format!("{}\"", &term[..term.len() - 1])),
+    }
+}
+
 /// Returns a value as it is written, in quotes if it needs them.
 pub fn quote(value: &str) -> Cow<'_, str> {
     if !value.contains(|c: char| c.is_whitespace() || matches!(c, ',' | '"')) {
@@ -125,6 +139,15 @@ mod tests {
         assert_eq!(split_values(r#""a, b",c,,"#), [r#""a, b""#, "c"]);
         for (text, start) in [("", 0), ("p:0 ki", 4), ("p:0 ", 4), (r#"path:"a b"#, 0), (r#"path:"a b" st"#, 11)] {
             assert_eq!(last_term_start(text), start, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_term_can_follow_one_whose_quote_is_not_closed() {
+        for term in ["p:0", r#"path:"a b"#, r#"path:"a b""#, r#""a \" b"#, r#""a b\"#, "\""] {
+            let closed = close_quote(term);
+            assert_eq!(split_terms(&format!("{closed} p:1")), [&*closed, "p:1"], "{term}");
+            assert_eq!(unquote(&closed), unquote(term), "{term}");
         }
     }
 

@@ -208,7 +208,7 @@ fn toggle_option(app: &mut App, action: Action) {
         Action::Wrap => "long lines are cut",
         Action::IgnoreSpace if diff.toggle_space() => "white space is ignored",
         Action::IgnoreSpace => "white space counts again",
-        _ if diff.page().from.is_empty() => "there is no old side: this is the whole tree, or a first commit",
+        _ if !diff.has_two_sides() => "there is no old side: this is the whole tree, or a first commit",
         _ => {
             diff.toggle_side_by_side();
             return;
@@ -464,7 +464,10 @@ pub fn footer_actions(app: &App) -> Vec<(Action, &'static str)> {
         }
         _ => {}
     }
-    let rest = [A::NextHunk, A::NextFinding, A::Comment, A::SideBySide, A::Zoom, A::Search, A::Back, A::Help];
+    // Where the diff is always unified, the key says only why.
+    let sides = diff.has_two_sides().then_some(A::SideBySide);
+    let rest = [A::NextHunk, A::NextFinding, A::Comment].into_iter().chain(sides);
+    let rest = rest.chain([A::Zoom, A::Search, A::Back, A::Help]);
     actions.extend(rest.map(|action| (action, action.footer_label())));
     actions
 }

@@ -321,16 +321,21 @@ impl DiffPane {
         }
     }
 
-    /// Returns true if two sides stand beside each other at this width: never on a plain screen. Without an old side, as for a
-    /// whole tree, the same lines would stand on both.
-    fn fits_side_by_side(&self, width: usize) -> bool {
-        !self.is_plain && !self.page.from.is_empty() && self.chosen.unwrap_or(width >= MIN_SIDE_BY_SIDE_COLUMNS)
+    /// Returns true if two sides can stand beside each other: never on a plain screen. Without an old side, as for a whole
+    /// tree, the same lines would stand on both.
+    pub fn has_two_sides(&self) -> bool {
+        !self.is_plain && !self.page.from.is_empty()
     }
 
-    /// Switches between unified and side by side; returns true for side by side. A change without an old side stays
+    /// Returns true if two sides stand beside each other at this width.
+    fn fits_side_by_side(&self, width: usize) -> bool {
+        self.has_two_sides() && self.chosen.unwrap_or(width >= MIN_SIDE_BY_SIDE_COLUMNS)
+    }
+
+    /// Switches between unified and side by side; returns true for side by side. A change without two sides stays
     /// unified.
     pub fn toggle_side_by_side(&mut self) -> bool {
-        if self.page.from.is_empty() {
+        if !self.has_two_sides() {
             return false;
         }
         self.chosen = Some(!self.columns.is_side_by_side);

@@ -21,7 +21,7 @@ pub(crate) use detail::{draw_line, tab_name};
 pub(crate) use frame::{footer_actions, footer_end, selection_style};
 pub(crate) use hints::key_at as hinted_key_at;
 use painter::Painter;
-pub(crate) use plain::row_at as plain_row_at;
+pub(crate) use plain::{row_at as plain_row_at, rows_on_page as plain_rows_on_page};
 
 /// Draws the whole screen. Returns the cell of the cursor if the terminal is to show it, as a screen reader needs it.
 pub fn draw(app: &App, buffer: &mut Buffer) -> Option<Position> {

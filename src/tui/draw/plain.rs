@@ -144,6 +144,17 @@ pub fn row_at(app: &App, pane: Pane, line: usize) -> Option<usize> {
     }
 }
 
+/// Returns the rows of a list that are on the screen; none while another pane is.
+pub fn rows_on_page(app: &App, pane: Pane) -> Vec<usize> {
+    let Some(body) = app.layout().body(pane) else { return Vec::new() };
+    let lines = PlainList::new(app, pane).page(usize::from(body.height)).into_iter();
+    let rows = lines.filter_map(|line| match line {
+        PlainLine::Row(at) => Some(at),
+        PlainLine::Group(_) => None,
+    });
+    rows.collect()
+}
+
 /// Line of a list on a plain screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PlainLine {
@@ -279,6 +290,9 @@ fn describe_run(app: &App, entry: &RunEntry) -> String {
         facts.push(sums.describe_done());
     }
     facts.push(describe_counts(sums.map_or(run.counts, |sums| sums.counts)));
+    if let (Some(Some(change)), None) = (app.run_list.changes.get(run.id), entry.member) {
+        facts.push(change.describe());
+    }
     facts.extend(runs::notable_freshness(app, entry, &run).map(|freshness| freshness.word().to_owned()));
     facts.push(runs::describe_cost(sums.map_or_else(|| app.run_spending(&run).1, |sums| sums.cost)));
     if run.reuse_count > 0 {

@@ -195,11 +195,12 @@ fn a_diff_without_an_old_side_is_unified() {
     tree.answer(&mut app, commands);
     let count = |app: &App| screen(app).matches("pub fn send() {}").count();
     assert_eq!(count(&app), 1, "{}", screen(&app));
+    assert!(!screen(&app).contains("= sides"), "the footer offers no key that does nothing: {}", screen(&app));
     press(&mut app, "=");
     assert!(screen(&app).contains("there is no old side") && count(&app) == 1, "{}", screen(&app));
     // The choice for other diffs stays.
     sample().show(&mut app, DetailSubject::Run(run_id(3)), None);
-    assert!(app.detail.diff.columns().is_side_by_side);
+    assert!(app.detail.diff.columns().is_side_by_side && screen(&app).contains("= sides"), "{}", screen(&app));
 }
 
 #[test]

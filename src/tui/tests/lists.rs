@@ -163,6 +163,19 @@ fn the_files_are_those_of_the_listed_findings_until_a_run_is_chosen() {
 }
 
 #[test]
+fn the_files_beside_a_chosen_one_are_counted_anew() {
+    let mut app = showing(160, 48, view());
+    let commands = press(&mut app, "3 g Enter a");
+    assert_eq!((store(&mut app, commands), file_paths(&app).len()), (1, 3), "what was decided just now stays");
+    // The first file has no open finding any more.
+    press(&mut app, "3 j Enter");
+    assert_eq!(file_paths(&app), ["src/invoice/total.rs", "src/mail/queue/retry.rs"]);
+    assert_eq!(app.selected_file().map(|file| file.path.as_str()), Some("src/invoice/total.rs"));
+    press(&mut app, "3 j Enter");
+    assert_eq!((listed(&app), file_paths(&app).len()), (vec![5], 2));
+}
+
+#[test]
 fn the_files_of_many_findings_are_collected_elsewhere_and_old_answers_do_not_count() {
     let mut app = app(160, 48);
     let wanted = |commands: Vec<AppCommand>| {
@@ -306,6 +319,18 @@ fn files_can_be_a_tree_of_folders_with_the_marks_of_viewed_ones() {
     );
     press(&mut app, "3 o 1");
     assert_eq!(rows(&app), 5);
+}
+
+#[test]
+fn a_choice_of_a_file_is_no_part_of_a_quote_that_was_not_closed() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "f Ctrl-u");
+    type_text(&mut app, "\"unused parameter");
+    press(&mut app, "Enter");
+    assert_eq!(listed(&app), [3]);
+    press(&mut app, "3 Enter");
+    assert_eq!(app.finding_list.filter_text, "\"unused parameter\" path:src/invoice/total.rs");
+    assert_eq!(listed(&app), [3]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::looks::assert_looks_at_all_sizes;
+use super::mouse::{click, find};
 use super::support::*;
 use crate::domain::{Priority, RunRecord, RunStatus, Time, Usage};
 use crate::store::{FindingRow, Heartbeat, HeartbeatState, RunRow, StoreView, StoreViewBuilder};
@@ -240,6 +241,29 @@ fn the_live_view_and_the_turns_of_a_panel_list_its_members_and_lead_to_theirs() 
     let turns = (DetailSubject::Run(run_id(GPT)), Tab::Turns);
     let is_load = |command: &AppCommand| matches!(command, AppCommand::Load { subject, tab } if (subject, *tab) == (&turns.0, turns.1));
     assert!(commands.iter().any(is_load), "{commands:?}");
+}
+
+#[test]
+fn a_click_in_the_live_view_of_a_panel_selects_a_member_and_a_double_click_opens_its_view() {
+    let is_live_of_gemini = |command: &AppCommand| matches!(command, AppCommand::View(ViewRequest::Live(wanted)) if wanted.run == run_id(GEMINI));
+    for (columns, rows) in [(160, 48), (80, 24)] {
+        let mut app = open(columns, rows, true);
+        press(&mut app, "V");
+        let (x, y) = find(&app, "gemini");
+        click(&mut app, x, y + 10);
+        let commands = click(&mut app, x, y);
+        assert!(!commands.iter().any(is_live_of_gemini) && app.views.len() == 1, "{columns}x{rows}: {commands:?}");
+        let commands = click(&mut app, x, y);
+        assert!(commands.iter().any(is_live_of_gemini), "{columns}x{rows}: {commands:?}");
+    }
+}
+
+#[test]
+fn a_second_key_before_the_page_of_a_member_is_there_does_nothing() {
+    let mut app = open_page(160, 48, true);
+    press(&mut app, "j j Enter Enter");
+    assert_eq!(app.detail.subject, DetailSubject::Run(run_id(GPT)));
+    assert!(app.notice.is_none(), "{:?}", app.notice);
 }
 
 #[test]

@@ -161,6 +161,28 @@ fn runs_are_named_as_people_say_them_with_what_is_unusual() {
 }
 
 #[test]
+fn all_runs_of_a_page_have_their_titles_and_say_what_changed() {
+    let ids: Vec<String> = (1..=40).rev().map(run_id).collect();
+    let mut builder = StoreViewBuilder::default();
+    for id in &ids {
+        builder.run(RunRow { scope: "commit:HEAD", counts: [0; 4], ..run_row(id) });
+    }
+    let mut app = make_plain(showing(100, 20, complete(builder)));
+    press(&mut app, "1");
+    let height = usize::from(app.layout().body(Pane::Runs).expect("the list").height);
+    // The first row of the second page.
+    for _ in 0..height {
+        press(&mut app, "j");
+    }
+    let shown = screen(&app);
+    let entries = app.run_list.entries.iter().map(|entry| app.store.view.run(entry.index as usize).id);
+    let asked = entries.filter(|id| app.run_list.subjects.contains_key(*id)).count();
+    assert_eq!((app.run_list.cursor.selected, asked), (height, 2 * height), "{shown}");
+    let changes = shown.lines().filter(|line| line.contains("no findings, nothing new")).count();
+    assert_eq!(changes, height, "{shown}");
+}
+
+#[test]
 fn every_finding_is_on_a_page_with_its_group_and_a_click_selects_it() {
     let run = run_id(1);
     let mut builder = StoreViewBuilder::default();

@@ -176,6 +176,18 @@ fn each_choice_asks_for_its_forecast_and_late_ones_are_dropped() {
     assert!(screen(&app).contains("Enter asks which one"), "{}", screen(&app));
 }
 
+#[test]
+fn a_late_forecast_is_not_shown_for_a_revision_that_is_still_to_be_picked() {
+    for keys in ["r Down Down Down Down Down", "r 6 Esc", "r 7 Esc"] {
+        let mut app = showing(160, 48, view());
+        send(&mut app, facts());
+        let asked = forecasts(&press(&mut app, keys)).len() as u64;
+        send(&mut app, reply(asked, Ok(preview(ReviewAction::Launch, "nobody has reviewed this", 0, Some(0)))));
+        let shown = screen(&app);
+        assert!(shown.contains("Enter asks which one") && !shown.contains("starts a review"), "{keys}: {shown}");
+    }
+}
+
 /// Returns the scopes of the requested forecasts.
 fn forecast_scopes(commands: &[AppCommand]) -> Vec<Option<Scope>> {
     let requests = commands.iter().filter_map(|command| match command {

@@ -121,6 +121,16 @@ fn a_number_before_a_verdict_decides_that_many_findings_with_one_undo(
 }
 
 #[test]
+fn keys_of_panes_before_a_verdict_are_no_number() {
+    // Four findings are undecided. No key of a pane begins 42.
+    for (keys, decided) in [("1 2 a", 1), ("3 2 a", 1), ("2 3 a", 0), ("4 2 a", 4)] {
+        let mut app = showing(160, 48, view());
+        let asked = asked(&press(&mut app, keys));
+        assert_eq!(asked.len(), decided, "{keys}: {asked:?}");
+    }
+}
+
+#[test]
 fn a_number_before_a_verdict_repeats_it_below_and_contradicts_marks() {
     let mut app = showing(160, 48, view());
     let commands = press(&mut app, "x 4");

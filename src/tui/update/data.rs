@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::app::{App, FilterStep, NoticeLevel, OpeningLook, Pane};
 use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter};
-use super::super::filter_terms::{quote, split_terms};
+use super::super::filter_terms::{close_quote, quote, split_terms};
 use super::super::finding_order::{FindingArrangement, ListedFindings};
 use super::super::keymap::Action;
 use super::super::message::{AppCommand, DetailSubject, FileListRow, FileListState, Tab};
@@ -423,10 +423,11 @@ pub fn widen(app: &mut App, commands: &mut Vec<AppCommand>) -> bool {
     true
 }
 
-/// Returns the filter terms without these prefixes, each followed by a space.
+/// Returns the filter terms without these prefixes, each followed by a space, so that others can follow them.
 fn terms_without(app: &App, sorts: &[&str]) -> String {
     let terms = split_terms(&app.finding_list.filter_text).into_iter();
-    terms.filter(|term| !sorts.iter().any(|sort| term.starts_with(sort))).flat_map(|term| [term, " "]).collect()
+    let kept = terms.filter(|term| !sorts.iter().any(|sort| term.starts_with(sort)));
+    kept.map(|term| format!("{} ", close_quote(term))).collect()
 }
 
 fn notify_if_empty(app: &mut App) {

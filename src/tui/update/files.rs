@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use super::super::app::{App, ListedFiles, Pane, collect_files};
+use super::super::filter::FindingFilter;
 use super::super::filter_terms::split_terms;
+use super::super::finding_order::FindingQuery;
 use super::super::message::AppCommand;
 use super::data;
 
@@ -19,8 +21,6 @@ pub fn sync(app: &mut App, commands: &mut Vec<AppCommand>) {
     let selected = app.selected_run().map(|run| run.id).filter(|_| app.file_list.follows_runs);
     match app.chosen_run().or(selected).map(str::to_owned) {
         Some(run) => show_files_of_run(app, run, commands),
-        // A file was chosen among them: they stay, so that another one can be.
-        None if is_narrowed_to_file(app) && !app.file_list.files().is_empty() => {}
         None => show_listed_files(app, commands),
     }
 }
@@ -39,21 +39,33 @@ fn show_files_of_run(app: &mut App, run: String, commands: &mut Vec<AppCommand>)
 }
 
 /// Shows the files of few findings at once. Those of many are collected on another thread; the present ones stay until then.
+/// If a file was chosen among them, the others stay, so that another one can be.
 fn show_listed_files(app: &mut App, commands: &mut Vec<AppCommand>) {
-    let list = &mut app.file_list;
-    if list.is_of_findings && !list.is_stale {
+    if app.file_list.is_of_findings && !app.file_list.is_stale {
         return;
     }
+    let before = filter_before_choice(app).filter(|_| !app.file_list.files().is_empty()).map(str::to_owned);
+    let is_large = app.store.view.finding_count() > data::MAX_INLINE_FILTER_FINDINGS;
+    if before.is_some() && (is_large || !app.file_list.is_of_findings) {
+        return;
+    }
+    let rows = match before {
+        Some(text) => {
+            let query = FindingQuery { filter: FindingFilter::parse(&text), ..app.finding_list.query() };
+            query.list(&app.store.view).rows
+        }
+        None => app.finding_list.rows.clone(),
+    };
+    let list = &mut app.file_list;
     (list.is_of_findings, list.is_stale) = (true, false);
     list.requested.clear();
     list.serial += 1;
-    let (serial, rows) = (list.serial, &app.finding_list.rows);
+    let serial = list.serial;
     if rows.len() <= data::MAX_INLINE_FILTER_FINDINGS {
-        let listed = collect_files(&app.store.view, rows);
+        let listed = collect_files(&app.store.view, &rows);
         return apply_listed_files(app, serial, listed);
     }
-    let (view, rows) = (Arc::clone(&app.store.view), rows.clone());
-    commands.push(AppCommand::ListFiles { serial, view, rows });
+    commands.push(AppCommand::ListFiles { serial, view: Arc::clone(&app.store.view), rows });
 }
 
 /// Applies the files of the listed findings, unless other ones were wanted since.
@@ -67,9 +79,17 @@ pub fn apply_listed_files(app: &mut App, serial: u64, listed: ListedFiles) {
     data::set_files(app, listed.files, selected);
 }
 
-/// Returns true if the findings were narrowed to a file last.
-fn is_narrowed_to_file(app: &App) -> bool {
+/// Returns the filter from before the findings were narrowed to a file, or from one file to another; `None` if they were not
+/// last.
+fn filter_before_choice(app: &App) -> Option<&str> {
     let list = &app.finding_list;
-    let step = list.narrowed.last().filter(|step| step.after == list.filter_text);
-    step.is_some_and(|step| split_terms(&step.after).iter().any(|term| term.starts_with("path:")))
+    let mut filter = list.filter_text.as_str();
+    for step in list.narrowed.iter().rev() {
+        let names_file = split_terms(&step.after).iter().any(|term| term.starts_with("path:"));
+        if step.after != filter || !names_file {
+            break;
+        }
+        filter = &step.before;
+    }
+    (filter != list.filter_text).then_some(filter)
 }

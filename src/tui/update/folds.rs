@@ -91,8 +91,12 @@ pub fn select_fold_at(app: &mut App, line: usize) -> bool {
     fold.is_some()
 }
 
-/// Goes to the run of a member of the panel on the page, given by its number; its page has the same tab.
+/// Goes to the run of a member of the panel on the page, given by its number; its page has the same tab. While the page is
+/// still that of the run before, nothing happens.
 fn open_member(app: &mut App, number: u32) {
+    if app.detail.page.as_ref().is_none_or(|(subject, ..)| *subject != app.detail.subject) {
+        return;
+    }
     let chosen = app.subject_run().and_then(|panel| {
         let (member, _) = panel.panel_members().nth(number as usize)?;
         app.store.view.run_index(member)?;

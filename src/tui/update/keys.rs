@@ -48,7 +48,8 @@ pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) 
         let (value, origin, origin_list) =
             count.map_or((0, app.panes.focus, app.panes.list), |count| (count.value, count.origin, count.origin_list));
         let value = (value * 10 + c as usize - '0' as usize).min(1_000_000);
-        app.count = Some(PendingCount { value, origin, origin_list, kind, at: app.now });
+        let is_ambiguous = count.map_or(action.is_some(), |count| count.is_ambiguous);
+        app.count = Some(PendingCount { value, origin, origin_list, kind, is_ambiguous, at: app.now });
         if let Some(action) = action {
             run_action(app, action, None, commands);
         }
@@ -146,14 +147,18 @@ pub fn drop_stale_sequence(app: &mut App) {
     app.pending_keys.take_if(|pending| (pending.context, pending.views) != (context, views));
 }
 
-/// Returns the typed number if the action accepts one; goes back to the pane in which it was typed.
+/// Returns the typed number if the action accepts one; goes back to the pane in which it was typed. A verdict takes none
+/// that may have been keys of panes: who goes from one to another and decides a finding means that one.
 fn take_count(
     app: &mut App,
     count: Option<PendingCount>,
     action: Action,
     commands: &mut Vec<AppCommand>,
 ) -> Option<usize> {
-    let count = count.filter(|count| count.kind == PendingCountKind::Count && accepts_count(action))?;
+    let is_meant = |count: &PendingCount| {
+        count.kind == PendingCountKind::Count && accepts_count(action) && !(count.is_ambiguous && is_verdict(action))
+    };
+    let count = count.filter(is_meant)?;
     if app.panes.focus != count.origin {
         focus_pane(app, count.origin, commands);
         app.panes.list = count.origin_list;
@@ -182,11 +187,11 @@ fn accepts_count(action: Action) -> bool {
             | A::PreviousFile
             | A::NextFinding
             | A::PreviousFinding
-            | A::Addressed
-            | A::Dismiss
-            | A::Reopen
-            | A::Repeat
-    )
+    ) || is_verdict(action)
+}
+
+fn is_verdict(action: Action) -> bool {
+    matches!(action, Action::Addressed | Action::Dismiss | Action::Reopen | Action::Repeat)
 }
 
 /// Requests a review.

@@ -4,8 +4,6 @@
 //! - Everything follows from the view of the store. A run is compared once for each view.
 //! - Runs are compared if the same reviewer looked at the same kind of change: another reviewer says other things.
 
-use std::collections::HashSet;
-
 use super::super::app::{App, RunChange};
 use super::runs::list_visible_runs;
 use crate::domain::{FindingStatus, RunStatus};
@@ -42,16 +40,40 @@ fn compare_run(view: &StoreView, index: usize) -> Option<RunChange> {
     let older = (index + 1..view.run_count()).take(MAX_LOOKBACK);
     let former = older.map(|at| (at, view.run(at))).find(|(_, other)| is_comparable(other) && is_like(&run, other));
     let (former, former_run) = former?;
-    let now = list_reported(view, index, &run)?;
-    let before = list_reported(view, former, &former_run)?;
-    let is_fixed = |finding: &&usize| view.finding_status(**finding) == FindingStatus::Addressed;
-    Some(RunChange { new: now.difference(&before).count(), fixed: before.difference(&now).filter(is_fixed).count() })
+    let now = ReportedFindings::read(view, index, &run)?;
+    let before = ReportedFindings::read(view, former, &former_run)?;
+    let is_fixed = |finding: usize| view.finding_status(finding) == FindingStatus::Addressed;
+    Some(RunChange {
+        new: now.indices.iter().filter(|finding| !before.contains(**finding)).count(),
+        fixed: before.indices.iter().filter(|finding| !now.contains(**finding) && is_fixed(**finding)).count(),
+    })
 }
 
-/// Returns the findings that a run reported; `None` if its record counts some and its result is gone.
-fn list_reported(view: &StoreView, index: usize, run: &RunRow<'_>) -> Option<HashSet<usize>> {
-    let reported: HashSet<usize> = view.reported_findings(index).collect();
-    (!reported.is_empty() || run.counts == [0; 4]).then_some(reported)
+/// Findings that a run reported. They are compared by flags, not by hashes: the list is compared anew at each change of the
+/// store, and a run may have thousands of findings.
+struct ReportedFindings {
+    /// Indices in the view, each once.
+    indices: Vec<usize>,
+    is_reported: Vec<bool>,
+}
+
+impl ReportedFindings {
+    /// Reads the findings; `None` if the record of the run counts some and its result is gone.
+    fn read(view: &StoreView, index: usize, run: &RunRow<'_>) -> Option<Self> {
+        let indices: Vec<usize> = view.reported_findings(index).collect();
+        if indices.is_empty() && run.counts != [0; 4] {
+            return None;
+        }
+        let mut is_reported = vec![false; view.finding_count()];
+        for finding in &indices {
+            is_reported[*finding] = true;
+        }
+        Some(Self { indices, is_reported })
+    }
+
+    fn contains(&self, finding: usize) -> bool {
+        self.is_reported[finding]
+    }
 }
 
 fn is_comparable(run: &RunRow<'_>) -> bool {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::super::app::{App, FoldReason, FoldedRuns, Pane, RunEntry, RunList, RunListLine};
+use super::super::draw::plain_rows_on_page;
 use super::super::message::{AppCommand, RunSubjectQuery};
 use super::data;
 use crate::config::RunOrder;
@@ -268,6 +269,10 @@ pub fn request_visible_subjects(app: &mut App, commands: &mut Vec<AppCommand>) {
 /// Returns the rows of the runs that are on the screen.
 pub fn list_visible_runs(app: &App) -> Vec<RunEntry> {
     let list = &app.run_list;
+    if app.display.plain {
+        let page = plain_rows_on_page(app, Pane::Runs).into_iter();
+        return page.filter_map(|at| list.entries.get(at).copied()).collect();
+    }
     let lines = list.cursor.offset..list.cursor.offset + app.pane_height(Pane::Runs);
     let rows = lines.map_while(|line| list.line(line)).filter_map(|line| match line {
         RunListLine::Run(at) => list.entries.get(at).copied(),

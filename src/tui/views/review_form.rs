@@ -520,8 +520,11 @@ impl View for ReviewFormView {
 
     fn update(&mut self, _app: &mut App, change: &ViewChange<'_>, commands: &mut Vec<AppCommand>) {
         match change {
+            // A late forecast is for the scope before, not for a revision that is still to be picked.
             ViewChange::Reply(ViewReply::ReviewForm(ReviewFormReply::Preview { serial, result }))
-                if self.serials.accept(*serial) && !self.serials.is_waiting() =>
+                if self.serials.accept(*serial)
+                    && !self.serials.is_waiting()
+                    && self.forecast != Forecast::Unneeded =>
             {
                 self.forecast = Forecast::Known(result.clone());
             }

@@ -181,14 +181,18 @@ impl View for LiveView {
     }
 
     /// Shows the turn under the pointer, the file of a cell of the map, or the next turn that read the file whose name is
-    /// there.
+    /// there. Of a panel, selects the member; a double click opens its view.
     fn handle_click(
         &mut self,
         app: &mut App,
         cell: Position,
-        _is_double: bool,
+        is_double: bool,
         commands: &mut Vec<AppCommand>,
     ) -> ViewFlow {
+        if self.is_panel(app) {
+            panel::handle_click(self, app, cell, is_double, commands);
+            return ViewFlow::Open;
+        }
         let Some(place) = pointer::place_at(app, self, cell) else { return ViewFlow::Open };
         app.notice = None;
         match place {

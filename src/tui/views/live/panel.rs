@@ -1,6 +1,6 @@
 //! Shows the members of a panel in place of turns. Each leads to a Live view of its own.
 
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 
 use super::row::{RowPart, fit_row};
 use super::{ENTRY, LiveView, open_run};
@@ -21,6 +21,29 @@ use crate::tui::views::ViewFlow;
 
 /// Columns of space at both edges of the screen.
 const MARGIN: u16 = 1;
+/// Rows above the table: two of the head, and a rule.
+const ROWS_ABOVE: u16 = 3;
+
+/// Place of the table on the screen.
+struct TablePlace {
+    /// Row of the names of the columns. A low screen has room for the selected member before them.
+    heading: Option<u16>,
+    /// Rows of the members.
+    rows: Rect,
+    /// First visible member.
+    first: usize,
+}
+
+impl TablePlace {
+    fn new(layout: &ScreenLayout, selected: usize) -> Self {
+        let bottom = layout.notice.y.max(layout.header.bottom());
+        let top = (layout.header.bottom() + ROWS_ABOVE).min(bottom);
+        let heading = (bottom - top > 1).then_some(top);
+        let y = top + u16::from(heading.is_some());
+        let rows = Rect::new(0, y, layout.header.width, bottom - y);
+        Self { heading, rows, first: (selected + 1).saturating_sub(usize::from(rows.height)) }
+    }
+}
 
 /// Handles a key press where the run is that of a panel.
 pub fn handle_key(view: &mut LiveView, app: &mut App, action: Action, commands: &mut Vec<AppCommand>) -> ViewFlow {
@@ -41,6 +64,26 @@ pub fn handle_key(view: &mut LiveView, app: &mut App, action: Action, commands: 
         _ => {}
     }
     ViewFlow::Open
+}
+
+/// Selects the member under the pointer; a double click opens its Live view.
+pub fn handle_click(
+    view: &mut LiveView,
+    app: &mut App,
+    cell: Position,
+    is_double: bool,
+    commands: &mut Vec<AppCommand>,
+) {
+    let members = view.row(app).map_or(0, |run| run.panel_members().count());
+    let place = TablePlace::new(&app.layout(), view.member.min(members.saturating_sub(1)));
+    let row = place.rows.contains(cell).then(|| place.first + usize::from(cell.y - place.rows.y));
+    let Some(at) = row.filter(|at| *at < members) else { return };
+    app.notice = None;
+    match is_double {
+        // The first click selected it, and may have moved the rows.
+        true => open_member(view, app, commands),
+        false => view.member = at,
+    }
 }
 
 /// Opens the Live view of the selected member in front of this one.
@@ -73,26 +116,21 @@ pub fn draw(painter: &mut Painter<'_>, layout: &ScreenLayout, view: &LiveView, r
     let width = layout.header.width.saturating_sub(2 * MARGIN);
     let members = app.list_panel_members(run);
     let table = build_member_table(app, &members, MemberColumns::Activity, usize::from(width));
-    let mut y = whole.top();
-    for line in build_head(app, run, usize::from(width)) {
-        if y < whole.bottom() {
-            draw_line(painter, MARGIN, y, width, &line, "");
-            y += 1;
-        }
+    let head = build_head(app, run, usize::from(width));
+    for (line, y) in head.iter().zip(whole.top()..whole.bottom()) {
+        draw_line(painter, MARGIN, y, width, line, "");
     }
-    if y < whole.bottom() {
-        painter.draw_rule(MARGIN, y, width, Role::Rule);
-        y += 1;
+    let rule = whole.top() + ROWS_ABOVE - 1;
+    if rule < whole.bottom() {
+        painter.draw_rule(MARGIN, rule, width, Role::Rule);
     }
     let selected = view.member.min(members.len().saturating_sub(1));
-    // A low screen has room for the selected member before the names of the columns.
-    if whole.bottom().saturating_sub(y) > 1 {
+    let place = TablePlace::new(layout, selected);
+    if let Some(y) = place.heading {
         draw_line(painter, MARGIN, y, width, &table.heading, "");
-        y += 1;
     }
-    let room = usize::from(whole.bottom().saturating_sub(y));
-    let first = (selected + 1).saturating_sub(room);
-    for (at, line) in table.rows.iter().enumerate().skip(first).take(room) {
+    let mut end = place.rows.y;
+    for ((at, line), y) in table.rows.iter().enumerate().skip(place.first).zip(place.rows.top()..place.rows.bottom()) {
         if at == selected {
             let bar = selection_style(painter, true);
             painter.fill(Rect::new(0, y, whole.width, 1), bar);
@@ -100,12 +138,12 @@ pub fn draw(painter: &mut Painter<'_>, layout: &ScreenLayout, view: &LiveView, r
         }
         draw_line(painter, MARGIN, y, width, line, "");
         painter.set_overlay_style(None);
-        y += 1;
+        end = y + 1;
     }
     let pulse = members.get(selected).and_then(|member| app.pulse(member.id));
-    if let Some(pulse) = pulse.filter(|_| y + 1 < whole.bottom()) {
+    if let Some(pulse) = pulse.filter(|_| end + 1 < whole.bottom()) {
         let words = shorten_start(&pulse.tail, usize::from(width), app.display.glyphs.ellipsis);
-        draw_line(painter, MARGIN, y + 1, width, &DocLine::styled(Role::Faint, &words), "");
+        draw_line(painter, MARGIN, end + 1, width, &DocLine::styled(Role::Faint, &words), "");
     }
 }
 
