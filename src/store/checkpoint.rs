@@ -182,6 +182,14 @@ pub(super) fn is_outdated(settled: &SettledTables) -> bool {
     settled.fresh_files as usize >= files || settled.fresh_bytes >= files as u64 * BYTES_PER_FILE
 }
 
+/// Size up to which reading a checkpoint takes less time than reading the outputs of a few runs: about 3,000 findings.
+const MAX_SMALL_BYTES: u64 = 512 * 1024;
+
+/// Returns true if there is a checkpoint that is read in a millisecond.
+pub(super) fn is_small(store: &Store) -> bool {
+    std::fs::metadata(store.checkpoint_path()).is_ok_and(|found| found.len() <= MAX_SMALL_BYTES)
+}
+
 /// Writes a checkpoint when it would save the next reader noticeable time. A failed write is not an error.
 pub(super) fn save_if_worth(store: &Store, settled: &mut SettledTables) {
     if is_outdated(settled)

@@ -521,6 +521,20 @@ impl Store {
         Ok(Arc::new(settled.build_view(self, &origin.live, LoadDepth::All)?))
     }
 
+    /// Returns what the first frame shows: all of a store with a small checkpoint, else [`Store::recent_view`]. Either counts as
+    /// incomplete.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
+    pub fn first_view(&self, runs: usize) -> Result<Arc<StoreView>, StoreError> {
+        if !checkpoint::is_small(self) {
+            return self.recent_view(runs);
+        }
+        let mut view = self.load_settled(LoadDepth::All)?.build_view(self, &[], LoadDepth::All)?;
+        view.complete = false;
+        Ok(Arc::new(view))
+    }
+
     /// Loads only the newest runs and their findings, from the end of the files; for an immediate first display.
     ///
     /// # Errors

@@ -123,7 +123,7 @@ pub enum TuiError {
 /// Longest wait for input while a finding is snoozed. Some systems count the milliseconds of a wait in 32 bits.
 const MAX_PATIENCE: Duration = Duration::from_secs(86_400);
 
-/// Runs in the first frame, about as many as a screen shows; each costs reading a small file.
+/// Runs in the first frame of a large store, about as many as a screen shows; each costs reading a small file.
 const MAX_FIRST_FRAME_RUNS: usize = 24;
 
 /// Runs the cockpit until the user quits or a signal ends it. Reviews continue without it.
@@ -259,7 +259,7 @@ impl FirstView {
         // On the first visit, what comes from now on is new.
         let visit = services.store.last_visit();
         let visit = visit.unwrap_or_else(|| LastVisit { left_at: now, ..LastVisit::default() });
-        let store = services.store.recent_view(MAX_FIRST_FRAME_RUNS).map_err(|error| error.to_string()).map(|view| {
+        let store = services.store.first_view(MAX_FIRST_FRAME_RUNS).map_err(|error| error.to_string()).map(|view| {
             let facts = FreshnessFacts::read(&services.repo, &services.store, &view);
             let snoozed = SnoozedFindings::read(Some(&services.repo), &services.store, &view, now);
             (view, facts, snoozed.unwrap_or_default())

@@ -109,6 +109,15 @@ fn opening_many_runs_leaves_a_checkpoint_and_recent_agrees_with_it() {
     }
     assert_eq!(dump(&store.lines_only_view().expect("a view")), dump(&store.runs_view().expect("a view")));
     assert!(Arc::ptr_eq(&store.refresh_view(&opened).expect("a view"), &opened), "nothing changed");
+    // The checkpoint is small, so the first frame has everything.
+    let first = store.first_view(20).expect("a view");
+    assert_eq!((dump(&first), first.complete), (dump(&opened), false));
+    fs::File::options()
+        .append(true)
+        .open(store.root().join("view.cache"))
+        .and_then(|file| file.set_len(513 * 1024))
+        .expect("a large checkpoint");
+    assert_eq!(store.first_view(20).expect("a view").run_count(), 20);
     let recent = store.recent_view(20).expect("a view");
     assert_eq!((recent.run_count(), recent.complete), (20, false));
     for index in 0..20 {
