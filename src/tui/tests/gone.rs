@@ -48,7 +48,7 @@ fn the_line_stays_under_keys_and_messages_until_the_repository_is_back() {
     assert_eq!(lines(&app).len(), 1, "{}", screen(&app));
     press(&mut app, "T");
     assert!(screen(&app).contains("revdeck team join"), "{}", screen(&app));
-    press(&mut app, "j");
+    press(&mut app, "Esc");
     assert_eq!(lines(&app).len(), 1, "{}", screen(&app));
     let commands = send(&mut app, AppMessage::RepositoryGone(None));
     assert!(lines(&app).is_empty(), "{}", screen(&app));

@@ -168,7 +168,7 @@ fn the_files_beside_a_chosen_one_are_counted_anew() {
     let commands = press(&mut app, "3 g Enter a");
     assert_eq!((store(&mut app, commands), file_paths(&app).len()), (1, 3), "what was decided just now stays");
     // The first file has no open finding any more.
-    press(&mut app, "3 j Enter");
+    press(&mut app, "3 g Enter");
     assert_eq!(file_paths(&app), ["src/invoice/total.rs", "src/mail/queue/retry.rs"]);
     assert_eq!(app.selected_file().map(|file| file.path.as_str()), Some("src/invoice/total.rs"));
     press(&mut app, "3 j Enter");

@@ -131,9 +131,9 @@ fn marks_of_findings_are_words_and_groups_have_their_names() {
     let shown = screen(&app);
     for row in [
         " P0, 1 finding.",
-        " > P0 open, snoozed, ",
+        "   P0 open, snoozed, ",
         " P1, 1 finding.",
-        "   P1 unresolved, disputed in the team, new, ",
+        " > P1 unresolved, disputed in the team, new, ",
         " P2, 2 findings.",
         "   P2 open, new, dead code, src/invoice/total.rs line 48: ",
         "   P2 open, long method, src/mail/queue/retry.rs line 9: ",
