@@ -50,6 +50,10 @@ fn the_line_stays_under_keys_and_messages_until_the_repository_is_back() {
     assert!(screen(&app).contains("revdeck team join"), "{}", screen(&app));
     press(&mut app, "Esc");
     assert_eq!(lines(&app).len(), 1, "{}", screen(&app));
+    // What was requested meanwhile arrives.
+    if let Some((subject, tab)) = app.detail.loading.clone() {
+        send(&mut app, AppMessage::Loaded { subject, tab, loaded: page(1, 3) });
+    }
     let commands = send(&mut app, AppMessage::RepositoryGone(None));
     assert!(lines(&app).is_empty(), "{}", screen(&app));
     let is_read_again = commands.iter().any(|command| matches!(command, AppCommand::Load { .. }));
