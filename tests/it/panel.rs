@@ -599,7 +599,6 @@ fn unknown_panels_and_members_are_named() {
         (["--panel", "none"], "there is no panel named \"none\""),
         (["--reviewer", "one,ghost"], "there is no reviewer named \"ghost\""),
         (["--reviewer", "one,one"], "names \"one\" twice"),
-        (["--reviewer", "one,revdeck"], "names \"revdeck\", under which"),
     ] {
         let error = panel.place.test.errors(&[&["review"], &arguments[..]].concat(), 2);
         assert!(error.contains(said), "{error}");

@@ -134,7 +134,7 @@ fn marks_of_findings_are_words_and_groups_have_their_names() {
         "   P0 open, snoozed, ",
         " P1, 1 finding.",
         " > P1 unresolved, disputed in the team, new, ",
-        " P2, 2 findings.",
+        " P2, 3 findings.",
         "   P2 open, new, dead code, src/invoice/total.rs line 48: ",
         "   P2 open, long method, src/mail/queue/retry.rs line 9: ",
     ] {

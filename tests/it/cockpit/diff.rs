@@ -193,7 +193,7 @@ fn a_comment_is_rewritten_and_taken_back() {
     cockpit.wait("the older title", |_| listed("open") == text("name the value", "in one place, please"));
     // Words that were withdrawn can be written again; other words that begin like them are another comment.
     cockpit.press("]h[hcname the value now\r");
-    cockpit.wait_for("comment written at large.py:7");
+    cockpit.wait("the same words again", |_| listed("open").iter().any(|(title, _)| title == "name the value now"));
     cockpit.press("cname the\r");
     cockpit.wait("another comment", |_| listed("open").iter().any(|(title, _)| title == "name the"));
     assert_eq!(listed("open").len(), 3);

@@ -199,7 +199,11 @@ fn a_panel_that_is_killed_after_any_entry_of_its_journal_gives_the_same_list_and
     let cut = |entries: usize, at: &str| {
         run.cut(place, entries);
         let before = scenario.asked();
-        place.revdeck(&["runs"]);
+        // Every command looks for dead workers, and leaves those alone that have just begun.
+        wait_for("a worker that goes on", || {
+            place.revdeck(&["runs"]);
+            place.run(&id).status.is_terminal().then_some(())
+        });
         scenario.check(&id, at);
         let worker = place.worker(&id).expect("a worker");
         wait_for("the worker's end", || gone(worker).then_some(()));

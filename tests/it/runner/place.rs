@@ -328,8 +328,10 @@ impl Place {
         }
         let line = serde_json::to_string(&record).expect("a record");
         lines.push(&line);
-        // The store would notice that lines are gone.
-        let _ = std::fs::remove_file(path.with_file_name("extents"));
+        // The store would notice that lines are gone, and its checkpoint has read them.
+        for name in ["extents", "view.cache"] {
+            let _ = std::fs::remove_file(path.with_file_name(name));
+        }
         std::fs::write(path, lines.join("\n") + "\n").expect("the runs are writable");
     }
 }
