@@ -135,9 +135,7 @@ fn build_columns(app: &App, members: &[PanelMemberRun<'_>]) -> Vec<TableColumn> 
         }),
         TableColumn::new(members, ("findings", 5, true), |member| {
             match member.run.map(|run| (run.status, describe_total(run.counts))) {
-                Some((status, (0, role))) if status == RunStatus::Completed => {
-                    (role, app.display.glyphs.none.to_owned())
-                }
+                Some((RunStatus::Completed, (0, role))) => (role, app.display.glyphs.none.to_owned()),
                 None | Some((_, (0, _))) => normal(String::new()),
                 Some((_, (total, role))) => (role, text::format_thousands(total)),
             }

@@ -174,8 +174,10 @@ impl CutRun {
         let mut kept: String = text.split_inclusive('\n').filter(is_kept).collect();
         kept.push_str(&serde_json::to_string(&record).expect("a record"));
         kept.push('\n');
-        // The store would notice that lines are gone.
-        let _ = std::fs::remove_file(self.runs_path.with_file_name("extents"));
+        // The store would notice that lines are gone, and its checkpoint has read them.
+        for name in ["extents", "view.cache"] {
+            let _ = std::fs::remove_file(self.runs_path.with_file_name(name));
+        }
         std::fs::write(&self.runs_path, kept).expect("the runs are writable");
     }
 }
