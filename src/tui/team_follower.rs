@@ -209,7 +209,9 @@ mod tests {
 
     #[test]
     fn a_process_that_ends_is_started_again_after_growing_pauses() {
-        let table: [(&str, &[Option<u64>], &[u64]); 4] = [
+        /// Name of the case, the seconds that each process runs, and the expected pauses in seconds.
+        type Case<'a> = (&'a str, &'a [Option<u64>], &'a [u64]);
+        let table: [Case<'_>; 4] = [
             ("no team", &[], &[]),
             ("it ends at once", &[Some(0); 9], &[1, 2, 4, 8, 16, 32, 60, 60, 60]),
             ("it cannot be started", &[None, None, Some(1)], &[1, 2, 4]),

@@ -94,7 +94,7 @@ fn finding(n: usize, run: usize) -> Finding {
         voices: Vec::new(),
         steps: Vec::new(),
         disputed: Vec::new(),
-        symbol: (n % 3 > 0).then(|| format!("function_{}", n % 5)),
+        symbol: (!n.is_multiple_of(3)).then(|| format!("function_{}", n % 5)),
     }
 }
 
