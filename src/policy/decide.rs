@@ -131,9 +131,9 @@ impl Decision {
 
     /// Returns the older run that the new run waits for, because it may finish.
     pub fn waits_for(&self) -> Option<&RunId> {
-        let launches = matches!(self.action, ReviewAction::Launch | ReviewAction::Resume { .. });
+        let starts_run = self.action.starts_run();
         let finishing =
-            self.older.iter().filter(|(_, verdict)| launches && matches!(verdict, SupersedeVerdict::Finish(_)));
+            self.older.iter().filter(|(_, verdict)| starts_run && matches!(verdict, SupersedeVerdict::Finish(_)));
         finishing.map(|(run, _)| run).next_back()
     }
 }
@@ -155,6 +155,11 @@ pub enum ReviewAction {
 }
 
 impl ReviewAction {
+    /// Returns true if a new run begins, be it in place of one that ended early.
+    pub fn starts_run(&self) -> bool {
+        matches!(self, Self::Launch | Self::Resume { .. })
+    }
+
     /// Returns the action without the run that it is about; its word stands in JSON output.
     pub fn decision(&self) -> RequestDecision {
         match self {

@@ -87,7 +87,7 @@ fn call(context: &ToolContext<'_>, arguments: JsonObject) -> Result<ToolOutput, 
     };
     let requested = services.launcher().request_review(&request)?;
     let action = &requested.decision.action;
-    if matches!(action, ReviewAction::Launch | ReviewAction::Resume { .. }) {
+    if action.starts_run() {
         context.access.started_reviews.fetch_add(1, Ordering::Relaxed);
     }
     let is_skipped = *action == ReviewAction::Skip;

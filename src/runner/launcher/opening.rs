@@ -10,7 +10,6 @@ use std::collections::HashSet;
 use crate::config::OpeningMode;
 use crate::domain::{CancelReason, RunId, RunStatus, Scope, Source, text};
 use crate::git::{GitError, NewCommits, Snapshot};
-use crate::policy::ReviewAction;
 use crate::runner::{BUILTIN_REVIEWER, Launcher, ReviewDemand, ReviewRequest, RunnerError, known_runs};
 use crate::store::{RunRow, StoreView};
 
@@ -74,7 +73,7 @@ impl Launcher<'_> {
                 started_in_session: 0,
                 demand: ReviewDemand::AsNeeded,
             })?;
-            if matches!(requested.decision.action, ReviewAction::Launch | ReviewAction::Resume { .. }) {
+            if requested.decision.action.starts_run() {
                 outcome.started.push((change, requested.run.run_id));
             }
         }

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use crate::config::PanelSettings;
 use crate::domain::{Kind, Panel, PanelMember, RequestDecision, RunId, RunReviewer};
 use crate::git::Snapshot;
-use crate::policy::{self, ReviewAction};
+use crate::policy;
 use crate::runner::launcher::request::{LockedAttempt, PanelRole, RequestInput};
 use crate::runner::launcher::request_decision::{EarlierRunFacts, JudgedRequest, RequestJudgement};
 use crate::runner::worker::rewritten_code::mark_moved_code;
@@ -91,7 +91,7 @@ impl Launcher<'_> {
             RequestJudgement::UncheckedRuns(records) => return Ok(LockedAttempt::UncheckedRuns(records)),
             RequestJudgement::Decided(judged) => judged,
         };
-        if !matches!(judged.decision.action, ReviewAction::Launch | ReviewAction::Resume { .. }) {
+        if !judged.decision.action.starts_run() {
             let requested = self.record_decision(locked, input, *judged)?;
             return Ok(LockedAttempt::Requested(Box::new(requested), view));
         }
@@ -133,12 +133,9 @@ impl Launcher<'_> {
 
     /// Checks the keys of all members that need a new run, before anything is recorded.
     fn check_member_keys(&self, decided: &[(RequestInput<'_>, JudgedRequest)]) -> Result<(), RunnerError> {
-        let needs_run = |judged: &JudgedRequest| {
-            matches!(judged.decision.action, ReviewAction::Launch | ReviewAction::Resume { .. })
-        };
         decided
             .iter()
-            .filter(|(_, judged)| needs_run(judged))
+            .filter(|(_, judged)| judged.decision.action.starts_run())
             .try_for_each(|(input, _)| self.services.reviewers().check_key(&input.policy_request.reviewer))
     }
 

@@ -62,7 +62,7 @@ pub struct MemberForecast {
 impl MemberForecast {
     /// Returns true if a run of the member begins or goes on.
     pub fn starts(&self) -> bool {
-        starts(&self.action)
+        self.action.starts_run()
     }
 }
 
@@ -123,7 +123,7 @@ impl Launcher<'_> {
         let (mut members, mut member_limit) = (Vec::new(), None);
         let sent = match self.services.reviewers().find_panel(&identity.reviewer)? {
             None => self.forecast_sending(&input)?,
-            Some(_) if !starts(&decision.action) => SendingForecast::NOTHING,
+            Some(_) if !decision.action.starts_run() => SendingForecast::NOTHING,
             Some(panel) => {
                 let (forecast, sent) = self.forecast_members(&input, &panel)?;
                 members = forecast;
@@ -163,7 +163,7 @@ impl Launcher<'_> {
             let input = member_input(input, &member, &id);
             let action = self.forecast_decision(&input)?.action;
             let mut tokens = 0;
-            if starts(&action) {
+            if action.starts_run() {
                 let sending = self.forecast_sending(&input)?;
                 tokens = sending.tokens;
                 sent.push(sending);
@@ -250,11 +250,6 @@ impl Launcher<'_> {
         let facts = ModelCatalog::load(&self.services.paths)?.facts_for_reviewer(reviewers.model_settings(reviewer)?);
         Ok(facts.price.map(|price| price.cost(&Usage { input: tokens, ..Usage::default() })))
     }
-}
-
-/// Returns true if the decision begins a run.
-fn starts(action: &ReviewAction) -> bool {
-    matches!(action, ReviewAction::Launch | ReviewAction::Resume { .. })
 }
 
 fn count_hunks(snapshot: &Snapshot) -> usize {
