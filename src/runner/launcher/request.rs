@@ -47,6 +47,17 @@ pub(super) enum PanelRole<'a> {
     Panel(&'a RunId, &'a Panel),
 }
 
+impl<'a> RequestInput<'a> {
+    /// Returns the input for a request of a single reviewer of which nothing is recorded.
+    pub(super) fn unrecorded(
+        request: &'a ReviewRequest,
+        policy_request: &'a policy::LaunchRequest,
+        snapshot: &'a Snapshot,
+    ) -> Self {
+        Self { request, policy_request, snapshot, triage_bytes: 0, follow_up_of: None, role: PanelRole::Alone }
+    }
+}
+
 impl PanelRole<'_> {
     /// Returns the reviewer's name of the panel that asks for a member.
     pub(super) fn panel_name(&self) -> Option<&str> {
@@ -166,14 +177,7 @@ impl Launcher<'_> {
     ) -> Result<(Snapshot, RunRecord), RunnerError> {
         let (snapshot, identity) = self.take_snapshot(request)?;
         let launch_request = self.build_policy_request(request, &identity, &snapshot);
-        let input = RequestInput {
-            request,
-            policy_request: &launch_request,
-            snapshot: &snapshot,
-            triage_bytes: 0,
-            follow_up_of: None,
-            role: PanelRole::Alone,
-        };
+        let input = RequestInput::unrecorded(request, &launch_request, &snapshot);
         let record = self.draft_record(&input);
         Ok((snapshot, record))
     }

@@ -10,7 +10,7 @@ use crate::domain::{Panel, Scope, Usage};
 use crate::git::Snapshot;
 use crate::policy::{self, Decision, ReviewAction};
 use crate::runner::launcher::panel_request::member_input;
-use crate::runner::launcher::request::{PanelRole, RequestInput, count_changed_lines};
+use crate::runner::launcher::request::{RequestInput, count_changed_lines};
 use crate::runner::launcher::request_decision::{DeadWorkerPolicy, EarlierRunFacts};
 use crate::runner::reviewer_access::reviewer_identity::estimate_saved_tokens;
 use crate::runner::{BUILTIN_REVIEWER, CostLimit, Launcher, ReviewDemand, ReviewRequest, ReviewerTerms, RunnerError};
@@ -77,7 +77,7 @@ pub struct OfferedReviewer {
     pub obstacle: Option<String>,
 }
 
-/// What the first request of a reviewer sends.
+/// First request of a reviewer, or the first requests of several, as far as they can be forecast.
 struct SendingForecast {
     carried_hunks: Option<usize>,
     tokens: u64,
@@ -88,11 +88,11 @@ impl SendingForecast {
     /// The reviewer sends nothing.
     const NOTHING: Self = Self { carried_hunks: Some(0), tokens: 0, input_cost: Some(0.0) };
 
-    /// Returns what several reviewers send together.
+    /// Adds up what several reviewers send.
     fn sum(all: &[Self]) -> Self {
-        let is_known = all.iter().all(|one| one.carried_hunks.is_some());
         Self {
-            carried_hunks: all.iter().filter_map(|one| one.carried_hunks).min().filter(|_| is_known),
+            // `None` is less than every number: not known of one, not known of all.
+            carried_hunks: all.iter().map(|one| one.carried_hunks).min().unwrap_or(Self::NOTHING.carried_hunks),
             tokens: all.iter().map(|one| one.tokens).fold(0, u64::saturating_add),
             input_cost: all.iter().map(|one| one.input_cost).sum(),
         }
@@ -111,14 +111,7 @@ impl Launcher<'_> {
             has_secret_files: self.has_secret_files(&snapshot),
             ..self.build_policy_request(request, &identity, &snapshot)
         };
-        let input = RequestInput {
-            request,
-            policy_request: &launch_request,
-            snapshot: &snapshot,
-            triage_bytes: 0,
-            follow_up_of: None,
-            role: PanelRole::Alone,
-        };
+        let input = RequestInput::unrecorded(request, &launch_request, &snapshot);
         let decision = self.forecast_decision(&input)?;
         let (mut members, mut member_limit) = (Vec::new(), None);
         let sent = match self.services.reviewers().find_panel(&identity.reviewer)? {
