@@ -26,18 +26,24 @@ const ROUNDING: f64 = 1e-9;
 struct BudgetedChat {
     inner: Box<dyn Chat>,
     facts: ModelFacts,
-    team: TeamMembership,
+    budget: BudgetConnection,
     /// True if the team had a budget when this machine last heard of it. Then nothing is sent that cannot be reserved.
     is_limited: bool,
-    database: Option<Database>,
     /// Begin of the names of requests, unique for this model.
     prefix: String,
     /// Number of requests.
     count: u32,
     /// Time at which the database could not be reached.
     away_since: Option<Instant>,
-    /// What is left of the limits of a run, for a command-line agent: it makes requests of its own. `None` for a model.
+    /// Remaining limits of the run of a command-line agent, which makes requests of its own. `None` for a model.
     agent: Option<AgentLimits>,
+}
+
+/// Connection to the database that has the team's budget.
+struct BudgetConnection {
+    team: TeamMembership,
+    /// Connection that has answered the last call.
+    database: Option<Database>,
 }
 
 /// Most that a command-line agent may take; `None` for no limit.
@@ -79,9 +85,8 @@ impl TeamSync<'_> {
         Box::new(BudgetedChat {
             inner: chat,
             facts: facts.clone(),
-            team,
+            budget: BudgetConnection { team, database: None },
             is_limited,
-            database: None,
             prefix: self.services.ambient.new_run_id().to_string(),
             count: 0,
             away_since: None,
@@ -123,6 +128,24 @@ fn most_of_agent<T: PartialOrd>(one: T, run: Option<T>, left: Option<T>) -> T {
     }
 }
 
+impl BudgetConnection {
+    /// Calls the database by the connection that is there, or a new one: one that was idle during a pause or a long answer may
+    /// be gone. So a call must change nothing when it is repeated.
+    fn call<T>(
+        &mut self,
+        call: impl Fn(&Database, &TeamMembership) -> Result<T, DatabaseError>,
+    ) -> Result<T, DatabaseError> {
+        if let Some(Ok(answer)) = self.database.as_ref().map(|database| call(database, &self.team)) {
+            return Ok(answer);
+        }
+        self.database = None;
+        let database = connect(&self.team)?;
+        let answer = call(&database, &self.team)?;
+        self.database = Some(database);
+        Ok(answer)
+    }
+}
+
 impl BudgetedChat {
     /// Reserves a request, and waits for others where it must. Returns its reservation; `None` if the database cannot be asked
     /// and there is no limit.
@@ -134,10 +157,9 @@ impl BudgetedChat {
         if !self.is_limited && self.away_since.is_some_and(|since| since.elapsed() < AWAY_PAUSE) {
             return Ok(None);
         }
-        let (usage, cost) = self.estimate_most(request);
+        let (tokens, cost) = self.estimate_most(request);
         self.count += 1;
-        let reservation =
-            RequestReservation { name: format!("{}-{}", self.prefix, self.count), cost, tokens: usage.total() };
+        let reservation = RequestReservation { name: format!("{}-{}", self.prefix, self.count), cost, tokens };
         let give_up = Instant::now() + MAX_AWAY_WAIT;
         let mut is_told = false;
         loop {
@@ -152,11 +174,10 @@ impl BudgetedChat {
                 Ok(TeamReservation::Refused(budget)) => {
                     let said = budget_stop(&budget).map(|stop| stop.describe()).unwrap_or_default();
                     let most = reservation.cost.unwrap_or(0.0);
-                    let summary = format!("{said}; this request may take ${most:.4} and {} tokens", usage.total());
+                    let summary = format!("{said}; this request may take ${most:.4} and {tokens} tokens");
                     return Err(ChatError::new(ErrorClass::TeamBudget, summary));
                 }
                 Err(error) => {
-                    self.database = None;
                     if !self.is_limited {
                         self.away_since = Some(Instant::now());
                         tracing::warn!(%error, "a request does not count for the team");
@@ -180,13 +201,13 @@ impl BudgetedChat {
     }
 
     /// Returns the most that a request may take: tokens, and US dollars if the price is known.
-    fn estimate_most(&mut self, request: &ChatRequest) -> (Usage, Option<f64>) {
+    fn estimate_most(&mut self, request: &ChatRequest) -> (u64, Option<f64>) {
         let encoding = self.facts.encoding;
         let input = count_request(request, &|text| tokens::count_tokens(encoding, text) as u64);
         let usage = Usage { input, output: request.max_output, ..Usage::default() };
         let cost = self.facts.price.as_ref().map(|price| price.cost(&usage));
-        let Some(limits) = self.agent else { return (usage, cost) };
-        let (left_cost, left_tokens) = match self.read_budget() {
+        let Some(limits) = self.agent else { return (usage.total(), cost) };
+        let (left_cost, left_tokens) = match self.budget.call(|database, team| database.read_budget(&team.project)) {
             Ok(budget) => (
                 budget.day_cost.map(|limit| (limit - budget.cost).max(0.0) * (1.0 - ROUNDING)),
                 budget.day_tokens.map(|limit| limit.saturating_sub(budget.tokens)),
@@ -196,19 +217,7 @@ impl BudgetedChat {
             Err(_) => (None, None),
         };
         let tokens = most_of_agent(usage.total(), limits.tokens, left_tokens);
-        let usage = Usage { input: tokens.saturating_sub(usage.output), ..usage };
-        (usage, cost.map(|cost| most_of_agent(cost, limits.cost, left_cost)))
-    }
-
-    fn read_budget(&mut self) -> Result<TeamBudget, DatabaseError> {
-        let read = |database: &Database| database.read_budget(&self.team.project);
-        if let Some(Ok(budget)) = self.database.as_ref().map(read) {
-            return Ok(budget);
-        }
-        let database = connect(&self.team)?;
-        let budget = read(&database);
-        self.database = Some(database);
-        budget
+        (tokens, cost.map(|cost| most_of_agent(cost, limits.cost, left_cost)))
     }
 
     /// Lets what an agent has taken count for what it may still take.
@@ -219,35 +228,15 @@ impl BudgetedChat {
         }
     }
 
-    /// Reserves by the connection that is there, or a new one: one that was idle during a pause may be gone. To reserve again
-    /// changes nothing.
     fn try_to_reserve(&mut self, request: &RequestReservation) -> Result<TeamReservation, DatabaseError> {
         let RequestReservation { name, cost, tokens } = request;
-        let reserve =
-            |database: &Database| database.reserve(&self.team.project, &self.team.machine, name, *cost, *tokens);
-        if let Some(Ok(answer)) = self.database.as_ref().map(reserve) {
-            return Ok(answer);
-        }
-        let database = connect(&self.team)?;
-        let answer = reserve(&database);
-        self.database = Some(database);
-        answer
+        self.budget.call(|database, team| database.reserve(&team.project, &team.machine, name, *cost, *tokens))
     }
 
     fn settle(&mut self, name: &str, cost: f64, tokens: u64) {
-        let settle = |database: &Database| database.settle(&self.team.project, name, cost, tokens);
-        // A connection that was idle during a long answer may be gone.
-        let settled = match self.database.as_ref().map(settle) {
-            Some(Ok(())) => Ok(()),
-            Some(Err(_)) | None => connect(&self.team).and_then(|database| {
-                settle(&database)?;
-                self.database = Some(database);
-                Ok(())
-            }),
-        };
+        let settled = self.budget.call(|database, team| database.settle(&team.project, name, cost, tokens));
         if let Err(error) = settled {
             tracing::warn!(%error, "what was reserved of the team's budget counts as spent");
-            self.database = None;
         }
     }
 }
