@@ -67,12 +67,6 @@ impl FileFacts {
         self.functions.get(*self.innermost_function.get(node)? as usize)
     }
 
-    /// Returns the innermost function around a line (1-based).
-    pub fn function_around(&self, line: u32) -> Option<&Function> {
-        let begun = self.functions.partition_point(|function| function.line_start <= line);
-        self.functions.get(..begun)?.iter().rev().find(|function| function.line_end >= line)
-    }
-
     /// Returns whether a node is test code: in a test file, a test function or a test range.
     pub fn is_test_at(&self, node: NodeIndex) -> bool {
         if self.is_test_file || self.function_at(node).is_some_and(|function| function.is_test) {
@@ -82,6 +76,15 @@ impl FileFacts {
         let after = self.test_ranges.partition_point(|&(start, _)| start <= node);
         after.checked_sub(1).and_then(|last| self.test_ranges.get(last)).is_some_and(|&(_, end)| node < end)
     }
+}
+
+/// Returns the name of the innermost function with a name around a line (1-based), unless a title says it: `Parser.parse`. The
+/// functions are in document order.
+pub fn symbol_around<'f>(functions: &'f [Function], line: u32, title: &str) -> Option<&'f str> {
+    let begun = functions.partition_point(|function| function.line_start <= line);
+    let is_around = |function: &&Function| function.line_end >= line && !function.name.starts_with('(');
+    let name = functions.get(..begun)?.iter().rev().find(is_around)?.name.as_str();
+    (!title.contains(&format!("`{name}`"))).then_some(name)
 }
 
 /// Extensions of code files that have no parser here.

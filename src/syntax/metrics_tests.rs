@@ -1,6 +1,6 @@
 //! Tests for functions and their exact metrics, per language.
 
-use crate::syntax::facts::FileFacts;
+use crate::syntax::facts::{FileFacts, symbol_around};
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
@@ -29,6 +29,22 @@ fn figures(path: &str, code: &str) -> String {
 
 fn check(path: &str, code: &str, expected: &[&str]) {
     assert_eq!(figures(path, code), expected.join("\n"), "{path}:\n{code}");
+}
+
+#[test]
+fn a_line_has_the_name_of_the_innermost_function_with_a_name_unless_the_title_says_it() {
+    let code = "package a\n\nfunc send() {\n\tgo func() {\n\t\tif a > b {\n\t\t\treturn\n\t\t}\n\t}()\n}\n";
+    let functions = read_facts("a.go", code).functions;
+    let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
+    assert_eq!(names, ["send", "(anonymous)"]);
+    for (line, title, expected) in [
+        (1, "Dead code", None),
+        (3, "Dead code", Some("send")),
+        (6, "Dead code", Some("send")),
+        (6, "`send` is long", None),
+    ] {
+        assert_eq!(symbol_around(&functions, line, title), expected, "{line}: {title}");
+    }
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::review::{
 use crate::reviewers::analyzer::SyntaxBaseline;
 use crate::runner::{RunnerError, Services};
 use crate::store::{Store, StoreView};
-use crate::syntax::facts::{FileFacts, Function};
+use crate::syntax::facts::{FileFacts, Function, symbol_around};
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
@@ -57,8 +57,8 @@ struct SnapshotFile {
     shown: Rc<FileText>,
     /// The syntax errors of the text, counted for the first suggestion.
     syntax: Rc<OnceCell<SyntaxBaseline>>,
-    /// Lines and names of the functions, read for the first finding.
-    functions: Rc<OnceCell<Vec<(LineRange, String)>>>,
+    /// Functions with masked names, read for the first finding.
+    functions: Rc<OnceCell<Vec<Function>>>,
 }
 
 impl ReportValidator {
@@ -143,14 +143,12 @@ impl ReportValidator {
         examined
     }
 
-    /// Returns the name of the innermost function around a finding, unless its title names it.
+    /// Returns the name of the function around a finding; see [`symbol_around`].
     fn find_symbol(&mut self, finding: &Finding) -> Option<String> {
         let path = &finding.repo_relative_path;
         let file = self.file(path)?;
         let functions = file.functions.get_or_init(|| list_functions(path, &file.text));
-        name_around(functions, finding.line_start)
-            .filter(|name| !finding.title.contains(&format!("`{name}`")))
-            .map(str::to_owned)
+        symbol_around(functions, finding.line_start, &finding.title).map(str::to_owned)
     }
 
     /// Returns true if the code of the known finding with this id stands at another place than a report about the same
@@ -241,24 +239,17 @@ fn load_file(path: &str, bytes: &[u8]) -> SnapshotFile {
     SnapshotFile { text: text.as_ref().into(), shown: Rc::new(shown), syntax: Rc::default(), functions: Rc::default() }
 }
 
-/// Returns the name of the innermost function around a line (1-based).
-fn name_around(functions: &[(LineRange, String)], line: u32) -> Option<&str> {
-    let around = functions.iter().rev().find(|(lines, _)| (lines.start..=lines.end).contains(&line));
-    around.map(|(_, name)| name.as_str())
-}
-
-/// Returns the functions of a file with their lines and names, an inner one after the one around it; none if the file cannot
-/// be parsed.
-fn list_functions(path: &str, text: &str) -> Vec<(LineRange, String)> {
+/// Returns the functions of a file in document order, with masked names; none if the file cannot be parsed.
+fn list_functions(path: &str, text: &str) -> Vec<Function> {
     let read = || {
         let language = Language::detect(path, text.as_bytes())?;
         let mut parsers = Parsers::default();
         let source = parsers.parse(path, language, text.as_bytes()).ok()?;
-        let functions = FileFacts::from_parsed(&source).functions;
-        let named = functions.into_iter().filter(|function| !function.name.starts_with('('));
-        let clean = |name: &str| Mask::On.mask_words(name).into_owned();
-        let lines = |function: &Function| LineRange::new(function.line_start, function.line_end);
-        Some(named.map(|function| (lines(&function), clean(&function.name))).collect())
+        let mut functions = FileFacts::from_parsed(&source).functions;
+        for function in &mut functions {
+            function.name = Mask::On.mask_words(&function.name).into_owned();
+        }
+        Some(functions)
     };
     // A file that makes the analysis panic has no names, as in a review.
     catch_unwind(AssertUnwindSafe(read)).ok().flatten().unwrap_or_default()
@@ -324,7 +315,7 @@ mod tests {
             (9, Some("send")),
             (11, None),
         ] {
-            assert_eq!(name_around(&functions, line), expected, "{line}: {functions:?}");
+            assert_eq!(symbol_around(&functions, line, ""), expected, "{line}: {functions:?}");
         }
         assert!(list_functions("notes.txt", text).is_empty());
     }

@@ -30,7 +30,7 @@ pub use self::smell::{Smell, SmellBuilder, SmellGrade};
 use super::limits::Grading;
 use super::other_files::NeighbourFiles;
 use crate::domain::{Kind, Priority, Severity};
-use crate::syntax::facts::{FileFacts, Function};
+use crate::syntax::facts::{FileFacts, Function, symbol_around};
 use crate::syntax::source::{ParsedFile, field_id};
 
 /// Registers the smells: each row is a module, which is also the table in `assets/smells.toml`, and its thresholds.
@@ -107,21 +107,13 @@ pub fn check_all(
     for smell in &mut smells {
         smell.title = syntax::capitalize(&smell.title);
         smell.explanation = syntax::capitalize(&smell.explanation);
-        smell.symbol = find_symbol(facts, smell);
+        smell.symbol = symbol_around(&facts.functions, smell.line_start, &smell.title).map(str::to_owned);
     }
     let secrets = hardcoded.into_secrets();
     if !smells.is_empty() {
         secrets.redactor(source.text).redact_smells(&mut smells, source.text);
     }
     (smells, secrets)
-}
-
-/// Returns the name of the function around a smell; `None` outside of functions, in one without a name, and if the title
-/// names it.
-fn find_symbol(facts: &FileFacts, smell: &Smell) -> Option<String> {
-    let name = &facts.function_around(smell.line_start)?.name;
-    let is_said = name.starts_with('(') || smell.title.contains(&format!("`{name}`"));
-    (!is_said).then(|| name.clone())
 }
 
 /// Returns the first and last line (1-based) of a function's head: from its name to the start of its body.
