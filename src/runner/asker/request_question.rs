@@ -186,19 +186,23 @@ impl Asker<'_> {
     ///
     /// If it cannot answer. Where none can, the error is that of the one whose words the finding has.
     fn resolve_answerer(&self, named: Option<&str>, material: &QuestionMaterial) -> Result<String, RunnerError> {
-        let reported_by = &material.run.reviewed_by.name;
-        if named.is_none() && material.run.source == Source::Import {
-            let sort = if reported_by == OWN_REVIEWER { MuteReviewer::Own } else { MuteReviewer::Import };
-            return Err(AskError::Mute { reviewer: reported_by.clone(), sort }.into());
-        }
+        let mute = |reviewer: &str, sort| Err(AskError::Mute { reviewer: reviewer.to_owned(), sort }.into());
         let reporters = material.reporters();
-        if named.is_none() && reporters.is_empty() {
-            return Err(
-                AskError::Mute { reviewer: Voice::SECRET_SCAN.to_owned(), sort: MuteReviewer::SecretScan }.into()
-            );
-        }
-        let able = || reporters.iter().find(|name| self.check_answers(name).is_ok()).or(reporters.first()).copied();
-        let name = named.or_else(able).unwrap_or(reported_by);
+        let name = match named {
+            Some(name) => name,
+            None if material.run.source == Source::Import => {
+                let importer = &material.run.reviewed_by.name;
+                let sort = if importer == OWN_REVIEWER { MuteReviewer::Own } else { MuteReviewer::Import };
+                return mute(importer, sort);
+            }
+            None => {
+                let able = reporters.iter().find(|name| self.check_answers(name).is_ok());
+                let Some(name) = able.or(reporters.first()) else {
+                    return mute(Voice::SECRET_SCAN, MuteReviewer::SecretScan);
+                };
+                *name
+            }
+        };
         self.check_answers(name)?;
         Ok(name.to_owned())
     }
