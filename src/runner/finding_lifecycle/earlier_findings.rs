@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::FindingSettlement;
 use super::snapshot_files::SnapshotFiles;
 use crate::domain::{
-    Finding, FindingId, FindingStatus, Kind, LineRange, OmissionReason, OmittedFile, RunStatus, Source,
+    Finding, FindingId, FindingStatus, Kind, LineRange, OmissionReason, OmittedFile, RunRecord, RunStatus, Source,
 };
 use crate::policy::anchor::AnchorLocation;
 use crate::policy::{self, FindingState, MatchCandidate, ReviewExtent, RunAuthority, SnapshotLayer, SnapshotView};
@@ -45,6 +45,18 @@ pub(super) struct EarlierCandidate {
     reporter: usize,
     placed: usize,
     reach: Option<RunAuthority>,
+}
+
+/// Returns the snapshot of a run; `scope` is the text of its scope.
+pub(super) fn sight_from_run<'a>(run: &'a RunRecord, scope: &'a str) -> SnapshotView<'a> {
+    let subject = &run.subject;
+    SnapshotView {
+        scope,
+        branch: &subject.branch,
+        worktree: &subject.worktree,
+        head: &subject.head_commit,
+        snapshot: &subject.snapshot_commit,
+    }
 }
 
 fn sight_from_row<'a>(row: &RunRow<'a>) -> SnapshotView<'a> {

@@ -18,7 +18,7 @@ mod snapshot_files;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use self::earlier_findings::EarlierFinding;
+use self::earlier_findings::{EarlierFinding, sight_from_run};
 use self::hold_back::PartitionedReports;
 use self::panel_part::list_merged;
 use self::recheck::{Recheck, RecheckResult};
@@ -212,13 +212,7 @@ impl<'a> FindingSettlement<'a> {
     }
 
     fn sight(&self) -> SnapshotView<'_> {
-        SnapshotView {
-            scope: &self.scope,
-            branch: &self.run.subject.branch,
-            worktree: &self.run.subject.worktree,
-            head: &self.run.subject.head_commit,
-            snapshot: &self.run.subject.snapshot_commit,
-        }
+        sight_from_run(self.run, &self.scope)
     }
 
     fn judge(

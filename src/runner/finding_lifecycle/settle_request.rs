@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use super::FindingSettlement;
+use super::earlier_findings::sight_from_run;
 use crate::domain::{Coverage, FindingCounts, OmissionReason, RunRecord, RunStatus};
 use crate::git::Snapshot;
 use crate::policy::{self, FindingState, ReviewAction, ReviewExtent, ReviewObservation, SnapshotView};
@@ -37,16 +38,8 @@ impl FindingLifecycle<'_> {
     /// Applies the result of a run of another machine, `adopted`, that answers a run of this machine, `own`. A failure is only
     /// logged, because it must not fail the run.
     pub(in crate::runner) fn settle_adopted_result(&self, own: &RunRecord, adopted: &RunRecord) {
-        let subject = &own.subject;
-        let scope = subject.scope.to_string();
-        let sight = SnapshotView {
-            scope: &scope,
-            branch: &subject.branch,
-            worktree: &subject.worktree,
-            head: &subject.head_commit,
-            snapshot: &subject.snapshot_commit,
-        };
-        if let Err(error) = self.restore_reported(adopted, &sight) {
+        let scope = own.subject.scope.to_string();
+        if let Err(error) = self.restore_reported(adopted, &sight_from_run(own, &scope)) {
             tracing::warn!(run = %adopted.run_id, %error, "the findings of an adopted result are not settled");
         }
     }
