@@ -70,7 +70,7 @@ impl TeamSync<'_> {
         self.hold_within(chat, facts, None)
     }
 
-    /// Does the same for a command-line agent, which may take as much as a run. It is not stopped at that.
+    /// Does the same for a command-line agent. Reserves as much as a run may take, at which nothing stops the agent.
     pub(in crate::runner) fn hold_agent_to_budget(&self, chat: Box<dyn Chat>, facts: &ModelFacts) -> Box<dyn Chat> {
         let budget = &self.services.settings.budget;
         let limits = AgentLimits { cost: budget.run_cost.map(Dollars::as_f64), tokens: budget.run_tokens };

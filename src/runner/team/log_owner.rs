@@ -17,7 +17,7 @@ use crate::team::{LogVersion, TeamBackend};
 #[derive(Default)]
 pub(super) struct OwnRecords {
     lines: HashSet<String>,
-    /// What [`identify`] returns for them; read when it is needed.
+    /// Results of [`identify`] for them; computed for the first line that is not among `lines`.
     identities: OnceCell<HashSet<String>>,
 }
 
@@ -31,7 +31,7 @@ impl OwnRecords {
         self.lines.contains(line)
     }
 
-    /// Returns true if this store has made the record of a line. Settings may have changed what left of it.
+    /// Returns true if this store has made the record of a line, even in another form: settings change what of it is sent.
     pub(super) fn has_made(&self, record: &TeamRecord, line: &str) -> bool {
         let identities = || -> HashSet<String> {
             let records = self.lines.iter().filter_map(|line| serde_json::from_str::<TeamRecord>(line).ok());
@@ -41,7 +41,7 @@ impl OwnRecords {
     }
 }
 
-/// Returns what settings do not change in a record that leaves.
+/// Identifies a record by fields that no setting changes when it is sent.
 fn identify(record: &TeamRecord) -> String {
     match record {
         TeamRecord::Decision(decision) => {
@@ -68,7 +68,8 @@ impl TeamSync<'_> {
         self.is_log_of_another(&*backend, team, &logs)
     }
 
-    /// As [`TeamSync::is_name_taken`], among the logs that are there. A log without a single record of this store is another's.
+    /// Does the same as [`TeamSync::is_name_taken`] with the logs at the place. A log without a single record of this store is
+    /// another's.
     pub(super) fn is_log_of_another(
         &self,
         backend: &dyn TeamBackend,

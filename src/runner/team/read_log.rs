@@ -183,17 +183,16 @@ impl<'a> LogReader<'a> {
 
     /// Returns the hashes of the lines that earlier exchanges have received of the log.
     fn load_known(&mut self) -> Result<&HashSet<blake3::Hash>, StoreError> {
-        let known = match self.known.take() {
+        Ok(match &mut self.known {
             Some(known) => known,
-            None => {
+            none => {
                 let mut known = HashSet::new();
                 self.store.visit_received_team_lines(&self.log.name, |line| {
                     known.insert(blake3::hash(line.as_bytes()));
                 })?;
-                known
+                none.insert(known)
             }
-        };
-        Ok(&*self.known.insert(known))
+        })
     }
 
     /// Sets this one odd log aside, which must not keep the others away.
