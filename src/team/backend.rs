@@ -38,6 +38,15 @@ pub struct LogVersion {
     pub version: String,
 }
 
+/// Logs at a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogList {
+    /// Logs and their versions.
+    pub logs: Vec<LogVersion>,
+    /// True if the place holds the team to a budget of a day.
+    pub has_budget: bool,
+}
+
 /// Segment of another machine's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceivedSegment {
@@ -64,11 +73,11 @@ pub trait TeamBackend {
     /// Returns a name of the place for messages.
     fn place(&self) -> &str;
 
-    /// Lists the logs and their versions; `own` is among them if it is there, however many there are.
+    /// Lists the logs; `own` is among them if it is there, however many there are.
     ///
     /// # Errors
     /// Returns an error when the place cannot be reached.
-    fn list_logs(&self, own: &MachineName) -> Result<Vec<LogVersion>, TeamError>;
+    fn list_logs(&self, own: &MachineName) -> Result<LogList, TeamError>;
 
     /// Brings logs here, so that their segments can be read.
     ///
@@ -101,11 +110,6 @@ pub trait TeamBackend {
     /// # Errors
     /// Returns an error when the log cannot be read.
     fn log_signature(&self, log: &LogVersion) -> Result<LogSignature, TeamError>;
-
-    /// Returns true if the place held the team to a budget of a day when the logs were listed.
-    fn has_budget(&self) -> bool {
-        false
-    }
 
     /// Appends segments to a log whose last version is `base`; `None` if there is no such log yet.
     ///

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::backend::{AppendOutcome, LogVersion, PageReceiver, ReceivedSegment, TeamBackend, TeamError};
+use super::backend::{AppendOutcome, LogList, LogVersion, PageReceiver, ReceivedSegment, TeamBackend, TeamError};
 use super::segment::MAX_SEGMENT_BYTES;
 use crate::domain::{MachineName, content_hash};
 use crate::git::{LogSignature, PushOutcome, RemoteLog, Repo, SigningMode};
@@ -42,12 +42,12 @@ impl TeamBackend for GitBackend<'_> {
         &self.remote
     }
 
-    fn list_logs(&self, own: &MachineName) -> Result<Vec<LogVersion>, TeamError> {
+    fn list_logs(&self, own: &MachineName) -> Result<LogList, TeamError> {
         let logs = self.repo.list_remote_logs(&self.remote, own.as_str())?;
         // A ref with another name is none of ours.
         let named =
             logs.into_iter().filter_map(|log| Some(LogVersion { name: log.name.parse().ok()?, version: log.commit }));
-        Ok(named.collect())
+        Ok(LogList { logs: named.collect(), has_budget: false })
     }
 
     fn fetch_logs(&self, logs: &[LogVersion]) -> Result<(), TeamError> {

@@ -21,6 +21,6 @@ pub mod outgoing;
 pub mod postgres;
 pub mod segment;
 
-pub use backend::{AppendOutcome, LogVersion, TeamBackend, TeamError};
+pub use backend::{AppendOutcome, LogList, LogVersion, TeamBackend, TeamError};
 pub use git_backend::GitBackend;
 pub use outgoing::OutgoingFilter;

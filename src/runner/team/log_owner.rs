@@ -63,9 +63,8 @@ impl TeamSync<'_> {
         if team.machine.is_ci() {
             return Ok(false);
         }
-        let backend = self.backend(team)?;
-        let logs = backend.list_logs(&team.log)?;
-        self.is_log_of_another(&*backend, team, &logs)
+        let (backend, list) = self.open_place(team)?.finish(&team.log)?;
+        self.is_log_of_another(&*backend, team, &list.logs)
     }
 
     /// Does the same as [`TeamSync::is_name_taken`] with the logs at the place. A log without a single record of this store is

@@ -16,6 +16,7 @@ pub(in crate::runner) mod claims;
 mod follow;
 mod log_owner;
 mod own_records;
+mod place_opening;
 mod read_log;
 mod received_records;
 
@@ -26,15 +27,13 @@ use std::process::Stdio;
 pub use self::follow::FollowerProcess;
 use self::own_records::OwnDecisions;
 use self::received_records::ReceivedRecords;
-use crate::config::SignChoice;
 use crate::domain::text::sanitize_line;
 use crate::domain::{MachineName, TeamPerson, TeamRecord, TriageAction};
-use crate::git::{SigningMode, hide_credentials};
+use crate::git::hide_credentials;
 use crate::knowledge::error::KnowledgeError;
 use crate::runner::{RunnerError, Services, process};
 use crate::store::{SetAsideSegment, StoreError, TeamMembership, TeamProgress};
-use crate::team::postgres::{self, DatabaseAddress, PostgresBackend};
-use crate::team::{AppendOutcome, GitBackend, LogVersion, OutgoingFilter, TeamBackend, TeamError, segment};
+use crate::team::{AppendOutcome, LogList, LogVersion, OutgoingFilter, TeamBackend, TeamError, postgres, segment};
 
 /// Log of exchanges that a user interface has started.
 const SYNC_LOG: &str = "sync.log";
@@ -156,20 +155,6 @@ impl TeamSync<'_> {
         TeamPerson { name: repo.user_name().unwrap_or_default(), email: repo.user_email().unwrap_or_default() }
     }
 
-    /// Returns the place of the logs. What fails there is said by its first call.
-    fn backend(&self, team: &TeamMembership) -> Result<Box<dyn TeamBackend + '_>, SyncError> {
-        if postgres::is_database(&team.place) {
-            let address = DatabaseAddress::parse(&team.place).map_err(TeamError::from)?;
-            return Ok(Box::new(PostgresBackend::open(address, &team.project)));
-        }
-        let signing = match self.services.settings.team.sign {
-            SignChoice::Auto => SigningMode::AsConfigured,
-            SignChoice::Always => SigningMode::Always,
-            SignChoice::Never => SigningMode::Never,
-        };
-        Ok(Box::new(GitBackend::new(&self.services.repo, &team.place, signing)))
-    }
-
     fn filter(&self) -> Result<OutgoingFilter, SyncError> {
         let settings = &self.services.settings.team;
         Ok(OutgoingFilter::new(settings.share, &settings.exclude)?.with_patterns(settings.patterns))
@@ -225,8 +210,7 @@ impl TeamSync<'_> {
 
     fn exchange(&self, team: &TeamMembership, progress: &mut TeamProgress) -> Result<SyncReport, SyncError> {
         let store = &self.services.store;
-        let backend = self.backend(team)?;
-        let mut report = SyncReport { place: backend.place().to_owned(), ..SyncReport::default() };
+        let opening = self.open_place(team)?;
         let before = progress.clone();
         if progress.has_unsynced_results {
             self.restore_results(progress)?;
@@ -236,11 +220,10 @@ impl TeamSync<'_> {
         (progress.triage_bytes, progress.runs_bytes, progress.patterns) =
             (own.triage_bytes, own.runs_bytes, own.patterns);
         progress.shares_reviews = self.filter()?.shares_reviews();
-        report.refused = own.refused;
         let mut written = before;
         self.write_progress(progress, &mut written)?;
-        let logs = backend.list_logs(&team.log)?;
-        progress.has_budget = backend.has_budget();
+        let (backend, LogList { logs, has_budget }) = opening.finish(&team.log)?;
+        progress.has_budget = has_budget;
         let is_first = progress.own_version.is_empty() && progress.own_received.is_empty();
         if is_first && self.is_log_of_another(&*backend, team, &logs)? {
             return Err(SyncError::name_taken(team));
@@ -255,6 +238,8 @@ impl TeamSync<'_> {
             TeamRecord::Decision(_) | TeamRecord::Review(_) | TeamRecord::Patterns(_) => None,
         });
         let received = ReceivedRecords { decided: decided.collect(), ..ReceivedRecords::default() };
+        let mut report =
+            SyncReport { place: backend.place().to_owned(), refused: own.refused, ..SyncReport::default() };
         self.receive(&*backend, team, &logs, received, progress, &mut report)?;
         self.write_progress(progress, &mut written)?;
         self.send(&*backend, team, logs, progress, &mut report)?;
@@ -363,7 +348,7 @@ impl TeamSync<'_> {
                     (progress.sent_bytes, progress.own_version) = (end, version);
                     return Ok(());
                 }
-                AppendOutcome::Moved => logs = backend.list_logs(&team.log)?,
+                AppendOutcome::Moved => logs = backend.list_logs(&team.log)?.logs,
             }
         }
         let (log, place) = (team.log.clone(), backend.place().to_owned());

@@ -1,16 +1,12 @@
 //! Keeps the logs of a team in a table. The version of a log is number and tag of its last segment.
 
-use std::cell::{Cell, OnceCell};
-use std::thread::JoinHandle;
-
-use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::address::DatabaseAddress;
 use super::connection::{Database, DatabaseError};
 use crate::domain::MachineName;
 use crate::git::LogSignature;
-use crate::team::backend::{AppendOutcome, LogVersion, PageReceiver, ReceivedSegment, TeamBackend, TeamError};
+use crate::team::backend::{AppendOutcome, LogList, LogVersion, PageReceiver, ReceivedSegment, TeamBackend, TeamError};
 use crate::team::segment::MAX_SEGMENT_BYTES;
 
 /// Size of the segments that one call sends or reads at most, in bytes, unless one segment is larger.
@@ -20,68 +16,35 @@ const MAX_CALL_SEGMENTS: i64 = 500;
 
 /// Logs of a team in a database.
 pub struct PostgresBackend {
-    place: String,
+    database: Database,
     /// Identity of the repository among those that share the database.
     project: String,
-    /// Connects and lists the logs, while this machine looks for what it has to send: each takes about 10 ms.
-    opening: Cell<Option<JoinHandle<Result<Opened, DatabaseError>>>>,
-    database: OnceCell<Database>,
-    /// True if the last list of logs came with a budget.
-    has_budget: Cell<bool>,
-}
-
-/// Connection, and the first list of logs.
-struct Opened {
-    database: Database,
-    logs: Vec<Row>,
 }
 
 impl PostgresBackend {
-    /// Begins to connect to the logs of a project. Whether it succeeds is said by the first call.
-    pub fn open(address: DatabaseAddress, project: &str) -> Self {
-        let (place, project) = (address.as_str().to_owned(), project.to_owned());
-        let listed = project.clone();
-        let opening = std::thread::spawn(move || {
-            let database = Database::connect(&address)?;
-            let logs = list_logs(&database, &listed)?;
-            Ok(Opened { database, logs })
+    /// Connects to the logs of a project, and lists them.
+    ///
+    /// # Errors
+    /// Returns an error when the database cannot be reached or used.
+    pub fn open(address: &DatabaseAddress, project: &str) -> Result<(Self, LogList), DatabaseError> {
+        let backend = Self { database: Database::connect(address)?, project: project.to_owned() };
+        let list = backend.query_logs()?;
+        Ok((backend, list))
+    }
+
+    fn query_logs(&self) -> Result<LogList, DatabaseError> {
+        // There is a row without a log, too, which says whether there is a budget.
+        let sql = "SELECT logs.log, logs.number, logs.tag, EXISTS (
+                SELECT FROM revdeck.budgets
+                WHERE project = $1 AND (day_cost IS NOT NULL OR day_tokens IS NOT NULL))
+            FROM (VALUES (1)) AS once LEFT JOIN revdeck.list_logs($1) AS logs ON true";
+        let rows = self.database.query("listing the logs", sql, &[(&self.project, Type::TEXT)])?;
+        let named = rows.iter().filter_map(|row| {
+            let name = row.get::<_, Option<&str>>(0)?.parse().ok()?;
+            Some(LogVersion { name, version: format!("{}:{}", row.get::<_, i32>(1), row.get::<_, &str>(2)) })
         });
-        Self {
-            place,
-            project,
-            opening: Cell::new(Some(opening)),
-            database: OnceCell::new(),
-            has_budget: Cell::new(false),
-        }
+        Ok(LogList { logs: named.collect(), has_budget: rows.first().is_some_and(|row| row.get(3)) })
     }
-
-    /// Waits for the connection if nobody has done so yet, and returns the list of logs that came with it.
-    fn finish_opening(&self) -> Result<Option<Vec<Row>>, DatabaseError> {
-        let Some(opening) = self.opening.take() else { return Ok(None) };
-        let opened = opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        self.database.get_or_init(|| opened.database);
-        Ok(Some(opened.logs))
-    }
-
-    fn database(&self) -> Result<&Database, DatabaseError> {
-        self.finish_opening()?;
-        let unconnected = || DatabaseError::Connect {
-            place: self.place.clone(),
-            what: "the connection has failed before".to_owned(),
-            is_login: false,
-        };
-        self.database.get().ok_or_else(unconnected)
-    }
-}
-
-/// Returns a row for each log of a project: name, number and tag. There is a row without a log, too, and each says whether there
-/// is a budget.
-fn list_logs(database: &Database, project: &str) -> Result<Vec<Row>, DatabaseError> {
-    let sql = "SELECT logs.log, logs.number, logs.tag, EXISTS (
-            SELECT FROM revdeck.budgets
-            WHERE project = $1 AND (day_cost IS NOT NULL OR day_tokens IS NOT NULL))
-        FROM (VALUES (1)) AS once LEFT JOIN revdeck.list_logs($1) AS logs ON true";
-    database.query("listing the logs", sql, &[(&project, Type::TEXT)])
 }
 
 /// Returns number and tag of the segment that a version means; 0 for none or for the version of another place.
@@ -92,20 +55,11 @@ fn read_version(version: Option<&str>) -> (i32, &str) {
 
 impl TeamBackend for PostgresBackend {
     fn place(&self) -> &str {
-        &self.place
+        self.database.place()
     }
 
-    fn list_logs(&self, _own: &MachineName) -> Result<Vec<LogVersion>, TeamError> {
-        let rows = match self.finish_opening()? {
-            Some(rows) => rows,
-            None => list_logs(self.database()?, &self.project)?,
-        };
-        self.has_budget.set(rows.first().is_some_and(|row| row.get(3)));
-        let named = rows.iter().filter_map(|row| {
-            let name = row.get::<_, Option<&str>>(0)?.parse().ok()?;
-            Some(LogVersion { name, version: format!("{}:{}", row.get::<_, i32>(1), row.get::<_, &str>(2)) })
-        });
-        Ok(named.collect())
+    fn list_logs(&self, _own: &MachineName) -> Result<LogList, TeamError> {
+        Ok(self.query_logs()?)
     }
 
     fn fetch_logs(&self, _logs: &[LogVersion]) -> Result<(), TeamError> {
@@ -119,7 +73,6 @@ impl TeamBackend for PostgresBackend {
         since: Option<&str>,
         take: &mut PageReceiver<'_>,
     ) -> Result<(), TeamError> {
-        let database = self.database()?;
         let (last, _) = read_version(Some(&log.version));
         let mut number = match since {
             Some(since) if self.has_version(log, since)? => read_version(Some(since)).0,
@@ -134,7 +87,7 @@ impl TeamBackend for PostgresBackend {
                 ORDER BY number LIMIT $7
             ) s ORDER BY s.number";
         while number < last {
-            let rows = database.query(
+            let rows = self.database.query(
                 "reading a log",
                 sql,
                 &[
@@ -170,7 +123,7 @@ impl TeamBackend for PostgresBackend {
 
     fn has_version(&self, log: &LogVersion, version: &str) -> Result<bool, TeamError> {
         let (number, tag) = read_version(Some(version));
-        let rows = self.database()?.query(
+        let rows = self.database.query(
             "reading a log",
             "SELECT FROM revdeck.segments WHERE project = $1 AND log = $2 AND number = $3 AND tag = $4",
             &[(&self.project, Type::TEXT), (&log.name.as_str(), Type::TEXT), (&number, Type::INT4), (&tag, Type::TEXT)],
@@ -180,7 +133,7 @@ impl TeamBackend for PostgresBackend {
 
     fn log_signature(&self, log: &LogVersion) -> Result<LogSignature, TeamError> {
         // The database has checked who the writer is.
-        let rows = self.database()?.query(
+        let rows = self.database.query(
             "reading who has written a log",
             "SELECT DISTINCT written_by::text FROM revdeck.segments WHERE project = $1 AND log = $2 ORDER BY 1 LIMIT 20",
             &[(&self.project, Type::TEXT), (&log.name.as_str(), Type::TEXT)],
@@ -190,12 +143,7 @@ impl TeamBackend for PostgresBackend {
         Ok(LogSignature::Trusted(format!("role {}", roles.join(", "))))
     }
 
-    fn has_budget(&self) -> bool {
-        self.has_budget.get()
-    }
-
     fn append(&self, log: &MachineName, segments: &[Vec<u8>], base: Option<&str>) -> Result<AppendOutcome, TeamError> {
-        let database = self.database()?;
         let (mut number, _) = read_version(base);
         let mut rest = segments;
         while !rest.is_empty() {
@@ -207,7 +155,7 @@ impl TeamBackend for PostgresBackend {
             let count = rest.iter().take_while(fits).count().max(1);
             let (now, later) = rest.split_at(count);
             let contents: Vec<&[u8]> = now.iter().map(Vec::as_slice).collect();
-            let row = database.query_one(
+            let row = self.database.query_one(
                 "appending to a log",
                 "SELECT revdeck.append_segments($1, $2, $3, $4)",
                 &[
@@ -223,7 +171,7 @@ impl TeamBackend for PostgresBackend {
             }
             rest = later;
         }
-        let tag = database.query_one(
+        let tag = self.database.query_one(
             "reading a log",
             "SELECT tag FROM revdeck.segments WHERE project = $1 AND log = $2 AND number = $3",
             &[(&self.project, Type::TEXT), (&log.as_str(), Type::TEXT), (&number, Type::INT4)],
