@@ -141,8 +141,8 @@ impl Launcher<'_> {
         })
     }
 
-    /// Forecasts the answer to the request of each member of a panel that starts, and what those that start send
-    /// together.
+    /// Forecasts the answer to the request of each member of a panel, and adds up what those that start send. The panel itself
+    /// starts.
     fn forecast_members(
         &self,
         input: &RequestInput<'_>,
