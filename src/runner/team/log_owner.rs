@@ -17,7 +17,7 @@ use crate::team::{LogVersion, TeamBackend};
 #[derive(Default)]
 pub(super) struct OwnRecords {
     lines: HashSet<String>,
-    /// What [`identify`] returns for them; read when it is needed.
+    /// Result of [`identify`] for each record, computed on first use.
     identities: OnceCell<HashSet<String>>,
 }
 
