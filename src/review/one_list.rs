@@ -295,25 +295,18 @@ fn list_silent(members: &[&MemberResult<'_>], said: &[PanelReport<'_>], finding:
 /// Sets the confidence of a finding that several reviewers report. `said` are the reports of the members; what revdeck's own
 /// search for secrets found is as sure as the search is.
 fn raise_confidence(finding: &mut Finding, group: &[PanelReport<'_>], said: &[PanelReport<'_>], silent: usize) {
-    let scanned = group.iter().filter(|report| report.is_scanned()).map(|report| report.finding.confidence).max();
-    if let Some(scanned) = scanned {
-        finding.confidence = finding.confidence.max(scanned);
+    if said.len() > 1 {
+        let confidences = || said.iter().map(|report| report.finding.confidence);
+        let from = confidences().max().unwrap_or(finding.confidence);
+        let doubt: f64 = confidences().map(|confidence| 1.0 - confidence.probability()).product();
+        let to = Confidence::from_probability((1.0 - doubt).min(MAX_AGREED_CONFIDENCE)).max(from);
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        finding.confidence = to;
+        let (voices, reviewers) = (count(said.len()), count(said.len() + silent));
+        finding.steps.push(FindingStep::Agreed { voices, reviewers, from, to });
     }
-    if said.len() < 2 {
-        return;
-    }
-    let confidences: Vec<Confidence> = said.iter().map(|report| report.finding.confidence).collect();
-    let from = confidences.iter().copied().max().unwrap_or(finding.confidence);
-    let doubt: f64 = confidences.iter().map(|confidence| 1.0 - confidence.probability()).product();
-    let to = Confidence::from_probability((1.0 - doubt).min(MAX_AGREED_CONFIDENCE)).max(from);
-    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    finding.confidence = scanned.map_or(to, |scanned| scanned.max(to));
-    finding.steps.push(FindingStep::Agreed {
-        voices: count(said.len()),
-        reviewers: count(said.len() + silent),
-        from,
-        to,
-    });
+    let scanned = group.iter().filter(|report| report.is_scanned()).map(|report| report.finding.confidence);
+    finding.confidence = scanned.fold(finding.confidence, Ord::max);
 }
 
 /// Lowers a report that no other reviewer made, if the reviewer was mostly wrong about its kind.
