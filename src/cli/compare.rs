@@ -74,12 +74,11 @@ pub fn run(invocation: &Invocation, arguments: &CompareArgs) -> Result<CliExitCo
     }
     let ids = match (&arguments.first, &arguments.second) {
         (Some(first), Some(second)) => match pair_reviewers(&view, first, second, None)? {
-            Some(pairs) => pairs.into_iter().next(),
-            None => Some([resolve_run(store, first)?, resolve_run(store, second)?]),
+            Some(pairs) => pairs.newest,
+            None => [resolve_run(store, first)?, resolve_run(store, second)?],
         },
-        (reviewer, _) => pair_prompt_sets(&view, &arguments.prompt_set, reviewer.as_deref(), None)?.into_iter().next(),
+        (reviewer, _) => pair_prompt_sets(&view, &arguments.prompt_set, reviewer.as_deref(), None)?.newest,
     };
-    let Some(ids) = ids else { unreachable!("without a pair there is an error") };
     if ids[0] == ids[1] {
         return Err(CliError::usage("a run is compared with another one").hint("`revdeck runs` lists them"));
     }
@@ -111,7 +110,7 @@ fn sum_changes(session: &Session, view: &StoreView, arguments: &CompareArgs) -> 
         (reviewer, _) => pair_prompt_sets(view, &arguments.prompt_set, reviewer.as_deref(), since_ms)?,
     };
     let mut sum = ComparisonSum::default();
-    for [first, second] in &pairs {
+    for [first, second] in std::iter::once(&pairs.newest).chain(&pairs.older) {
         let first = read_run(&session.store, view, &find_row(view, first)?, first)?;
         let second = read_run(&session.store, view, &find_row(view, second)?, second)?;
         sum.add_change(&first, &second);
@@ -131,23 +130,30 @@ fn completed_runs(view: &StoreView, since_ms: Option<i64>) -> impl Iterator<Item
     })
 }
 
-/// Pairs the newest runs of the same change, the newest change first. Both lists are sorted from new to old.
+/// Runs of the two sides, a pair for each change that both have reviewed.
+struct RunPairs {
+    newest: [RunId; 2],
+    /// Pairs of older changes, sorted from new to old.
+    older: Vec<[RunId; 2]>,
+}
+
+/// Pairs the newest runs of the same change; `None` if the sides have no change in common. Both lists are sorted from new to
+/// old.
 fn pair_runs<'v, K: Eq + Hash>(
     first: impl Iterator<Item = RunRow<'v>>,
     second: impl Iterator<Item = RunRow<'v>>,
     change: impl Fn(&RunRow<'v>) -> K,
-) -> Vec<[RunId; 2]> {
-    let mut newest: HashMap<K, &'v str> = HashMap::new();
+) -> Option<RunPairs> {
+    let mut others: HashMap<K, &'v str> = HashMap::new();
     for row in second {
-        newest.entry(change(&row)).or_insert(row.id);
+        others.entry(change(&row)).or_insert(row.id);
     }
-    let mut pairs: Vec<[RunId; 2]> = Vec::new();
-    for row in first {
+    let mut pairs = first.filter_map(|row| -> Option<[RunId; 2]> {
         // An older run of the same change finds none.
-        let Some(other) = newest.remove(&change(&row)) else { continue };
-        pairs.extend(row.id.parse().ok().zip(other.parse().ok()).map(|(one, other)| [one, other]));
-    }
-    pairs
+        let other = others.remove(&change(&row))?;
+        Some([row.id.parse().ok()?, other.parse().ok()?])
+    });
+    Some(RunPairs { newest: pairs.next()?, older: pairs.collect() })
 }
 
 /// Returns the newest completed runs of two reviewers for each change that both have reviewed, the newest change first.
@@ -161,7 +167,7 @@ fn pair_reviewers(
     first: &str,
     second: &str,
     since_ms: Option<i64>,
-) -> Result<Option<Vec<[RunId; 2]>>, CliError> {
+) -> Result<Option<RunPairs>, CliError> {
     let is_reviewer = |name: &str| (0..view.run_count()).any(|index| view.run(index).reviewer == name);
     if first == second || !is_reviewer(first) || !is_reviewer(second) {
         return Ok(None);
@@ -171,12 +177,11 @@ fn pair_reviewers(
         completed_runs(view, since_ms).filter(move |row| row.reviewer == name)
     };
     let pairs = pair_runs(runs(first), runs(second), |row| (row.scope_hash, row.diff_fingerprint));
-    if pairs.is_empty() {
+    pairs.map(Some).ok_or_else(|| {
         let hint = format!("`revdeck review --reviewer {first},{second}` has both look at one change");
         let when = if since_ms.is_some() { " since then" } else { "" };
-        return Err(CliError::usage(format!("no change was reviewed by both {first} and {second}{when}")).hint(hint));
-    }
-    Ok(Some(pairs))
+        CliError::usage(format!("no change was reviewed by both {first} and {second}{when}")).hint(hint)
+    })
 }
 
 /// Returns the newest completed runs of one reviewer with one model for each change that it has reviewed with two prompt
@@ -191,7 +196,7 @@ fn pair_prompt_sets(
     sets: &[String],
     reviewer: Option<&str>,
     since_ms: Option<i64>,
-) -> Result<Vec<[RunId; 2]>, CliError> {
+) -> Result<RunPairs, CliError> {
     let [first, second] = sets else {
         return Err(CliError::usage("--prompt-set names two sets: --prompt-set default,strict"));
     };
@@ -206,17 +211,16 @@ fn pair_prompt_sets(
     };
     let pairs =
         pair_runs(runs(first), runs(second), |row| [row.scope_hash, row.diff_fingerprint, row.reviewer, row.model]);
-    if !pairs.is_empty() {
-        return Ok(pairs);
-    }
-    let who = reviewer.unwrap_or("any reviewer");
-    let hint = format!(
-        "`revdeck review --reviewer {} --prompt-set {first}`, and the same with {second}, review one change with both",
-        reviewer.unwrap_or("NAME")
-    );
-    let when = if since_ms.is_some() { " since then" } else { "" };
-    Err(CliError::usage(format!("no change was reviewed by {who} with both prompt sets, {first} and {second}{when}"))
-        .hint(hint))
+    pairs.ok_or_else(|| {
+        let who = reviewer.unwrap_or("any reviewer");
+        let hint = format!(
+            "`revdeck review --reviewer {} --prompt-set {first}`, and the same with {second}, review one change with both",
+            reviewer.unwrap_or("NAME")
+        );
+        let when = if since_ms.is_some() { " since then" } else { "" };
+        CliError::usage(format!("no change was reviewed by {who} with both prompt sets, {first} and {second}{when}"))
+            .hint(hint)
+    })
 }
 
 fn find_row<'a>(view: &'a StoreView, id: &RunId) -> Result<RunRow<'a>, CliError> {

@@ -35,9 +35,7 @@ const MAX_LISTED_FINDINGS: usize = 200;
 
 /// Answers a shell that asks for candidates and ends the process; returns if no shell asks.
 pub fn answer_shell() {
-    if std::env::var_os(SHELL_VARIABLE).is_some() {
-        CompleteEnv::with_factory(Cli::command).var(SHELL_VARIABLE).bin("revdeck").complete();
-    }
+    CompleteEnv::with_factory(Cli::command).var(SHELL_VARIABLE).bin("revdeck").complete();
 }
 
 /// Returns the script that makes a shell ask; `None` for an unknown shell.

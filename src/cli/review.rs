@@ -20,7 +20,8 @@ use crate::git::Repo;
 use crate::policy::{Decision, Freshness, ReviewAction};
 use crate::report::activity::{describe_activity, describe_turn, format_elapsed};
 use crate::report::figures::{format_brief, format_dollars};
-use crate::report::{ExportedFinding, FindingExport, OutputFormat, TextOptions, json, markdown, text};
+use crate::report::text::{self, ShownReview};
+use crate::report::{ExportedFinding, FindingExport, OutputFormat, TextOptions, json, markdown};
 use crate::runner::{
     RequestOutcome, ReviewDemand, ReviewRequest, Services, WaitProgress, WaitedTurn, read_run_freshness,
 };
@@ -442,19 +443,22 @@ impl RunResult {
 
     /// Formats the result in the given output format.
     pub fn render(&self, look: &TextOptions, format: OutputFormat) -> String {
-        let Self { run, findings, coverage, notes, rejected, .. } = self;
         match (format, format.exporter()) {
             (_, Some(render)) => render(&self.to_export()),
             (OutputFormat::Json, _) => format!("{}\n", output::to_json_text(&self.to_json())),
-            (OutputFormat::Markdown, _) => markdown::render_review(look, run, findings, coverage, notes, rejected),
-            _ => text::render_review(look, run, findings, coverage, notes, rejected),
+            (OutputFormat::Markdown, _) => markdown::render_review(look, self.to_shown()),
+            _ => text::render_review(look, self.to_shown()),
         }
     }
 
     /// Formats the result as text below the page of its run.
     pub fn render_below_page(&self, look: &TextOptions) -> String {
+        text::render_review_below_page(look, self.to_shown())
+    }
+
+    fn to_shown(&self) -> ShownReview<'_> {
         let Self { run, findings, coverage, notes, rejected, .. } = self;
-        text::render_review_below_page(look, run, findings, coverage, notes, rejected)
+        ShownReview { run, findings, coverage, notes, rejected }
     }
 
     /// Returns the findings for other programs, with those that were held back.

@@ -9,7 +9,7 @@ use super::output;
 use super::session::Invocation;
 use crate::config::RequiredAssets;
 use crate::domain::TeamRecord;
-use crate::domain::text::{format_count, sanitize_line};
+use crate::domain::text::{format_count, join_names, sanitize_line};
 use crate::git::hide_credentials;
 use crate::report::TextOptions;
 use crate::runner::{RecordCounts, Services, SyncError, SyncReport};
@@ -152,11 +152,7 @@ pub fn format_counts(counts: RecordCounts) -> String {
             .filter(|(count, _)| *count > 0)
             .map(|(count, word)| format_count(count, word))
             .collect();
-    match parts.split_last() {
-        None => "nothing".to_owned(),
-        Some((last, [])) => last.clone(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-    }
+    if parts.is_empty() { "nothing".to_owned() } else { join_names(&parts) }
 }
 
 fn format_report(report: &SyncReport, look: &TextOptions) -> String {

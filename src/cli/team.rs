@@ -111,22 +111,21 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     let (services, look) = session.into_runner();
     let Some(_lock) = services.store.lock_team()? else { return Err(SyncError::Busy.into()) };
     let resolved = place::resolve(&services, arguments)?;
-    let TeamPlace { place, project } = &resolved;
     // An author is part of every record.
     if services.team().person().label().is_empty() {
         return Err(CliError::usage("git has no user.name here, so decisions would have no author")
             .hint("`git config user.name NAME` and `git config user.email ADDRESS` set them"));
     }
     let before = services.store.team_membership()?;
-    let progress = services.store.team_progress()?;
-    let is_here = |before: &TeamMembership| before.place == *place && before.project == *project;
+    let mut progress = services.store.team_progress()?;
+    let is_here = |before: &TeamMembership| before.place == resolved.place && before.project == resolved.project;
     let has_sent = before.as_ref().is_some_and(is_here) && !progress.own_version.is_empty();
     let ChosenName { machine, log, is_renamed } =
         machine_name::choose(&services, arguments, &resolved, before.as_ref(), has_sent)?;
     // What cannot be used is not joined.
     let prepared = place::prepare(&resolved)?;
     let now = services.ambient.now();
-    let (place, project) = (place.clone(), project.clone());
+    let TeamPlace { place, project } = resolved;
     let team = TeamMembership { machine, log, place, project, joined_at: now, left_at: None };
     let is_checked = has_sent || machine_name::check_free(&services, &team)?;
     let is_elsewhere = |before: &TeamMembership| {
@@ -137,17 +136,16 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
         let TeamProgress { triage_bytes, runs_bytes, forgotten, .. } = progress;
         // Under another name, all is collected anew.
         let (triage_bytes, runs_bytes) = if is_renamed { (0, 0) } else { (triage_bytes, runs_bytes) };
-        let progress = TeamProgress { triage_bytes, runs_bytes, forgotten, ..TeamProgress::default() };
+        progress = TeamProgress { triage_bytes, runs_bytes, forgotten, ..TeamProgress::default() };
         services.store.write_team_progress(&progress)?;
     }
     if is_renamed {
         services.store.remove_own_team_lines()?;
     }
     services.store.write_team_membership(&team)?;
-    let shares_reviews = services.settings.team.share != ShareMode::Decisions;
-    let progress = services.store.team_progress()?;
-    let has_budget = prepared.has_budget;
-    services.store.write_team_progress(&TeamProgress { shares_reviews, has_budget, ..progress })?;
+    progress.shares_reviews = services.settings.team.share != ShareMode::Decisions;
+    progress.has_budget = prepared.has_budget;
+    services.store.write_team_progress(&progress)?;
     let waiting = count_records(&services.team().preview()?);
     let dot = look.separator();
     let mut said = format!("{} takes part{dot}records are kept in {}\n", team.machine, show_place(&team));
@@ -161,8 +159,7 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     }
     said.push('\n');
     said.push_str(&describe_sharing(&services));
-    let has_sent = !services.store.team_progress()?.own_version.is_empty();
-    let (yet, next) = if has_sent { ("", "next") } else { ("Nothing has left yet. ", "first") };
+    let (yet, next) = if progress.own_version.is_empty() { ("Nothing has left yet. ", "first") } else { ("", "next") };
     said.push_str(&format!(
         "\n{yet}The {next} `revdeck sync` sends {}; `revdeck sync --dry-run --show` prints it.\n{}\
          What was sent cannot be called back.\n",

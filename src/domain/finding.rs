@@ -275,8 +275,8 @@ pub struct Finding {
     /// Contradictions between the reviewers of a panel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disputed: Vec<Dispute>,
-    /// Function, method or class around the anchor, such as `Parser.parse`, where it is known. Lists show it for a title that
-    /// names none.
+    /// Innermost function or method around the first line, such as `Parser.parse`; `None` if it is not known, or if the title
+    /// names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub symbol: Option<String>,
 }

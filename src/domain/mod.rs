@@ -26,7 +26,7 @@ pub(crate) mod patch;
 pub mod quoted_code;
 mod reported_problem;
 mod review_unit;
-mod reviewed_change;
+mod reviewed_code;
 mod run;
 mod run_figures;
 mod run_output;
@@ -64,7 +64,7 @@ pub use model::{Effort, Encoding, SummaryAuthor};
 pub use panel::{Panel, PanelMember, PanelOpinion, RequestDecision};
 pub use reported_problem::{RejectedReport, ReportedProblem};
 pub use review_unit::{DiffPart, ReviewUnitKind, ReviewedFile, UnitReport};
-pub use reviewed_change::ReviewedChange;
+pub use reviewed_code::ReviewedCode;
 pub use run::{
     CancelReason, ErrorClass, FindingCounts, PhaseTimings, ReviewSubject, ReviewerUsage, RunEnding, RunLinks,
     RunOutcome, RunRecord, RunReuse, RunReviewer, RunStatus, RunUsage, Source, Usage,

@@ -6,20 +6,14 @@
 use std::collections::BTreeMap;
 
 use super::panel;
-use super::text::{self, format_masked};
+use super::text::{self, ShownReview, format_masked};
 use super::text_style::TextOptions;
 use crate::domain::text::{sanitize_line, sanitize_lines};
-use crate::domain::{Coverage, Finding, FindingStatus, RejectedReport, RunRecord, RunStatus};
+use crate::domain::{Finding, FindingStatus, RunStatus};
 
 /// Renders a review with its findings grouped by file.
-pub fn render_review(
-    look: &TextOptions,
-    run: &RunRecord,
-    findings: &[Finding],
-    coverage: &Coverage,
-    notes: &[String],
-    rejected: &[RejectedReport],
-) -> String {
+pub fn render_review(look: &TextOptions, review: ShownReview<'_>) -> String {
+    let ShownReview { run, findings, coverage, notes, rejected } = review;
     let mut page = format!("## Review of {}\n\n", format_code_span(&format_masked(&run.subject.scope.to_string())));
     if run.status != RunStatus::Completed {
         page.push_str(&format!("**{}**\n\n", escape(&text::describe_ending(&without_color(look), run))));

@@ -20,16 +20,20 @@ pub(super) fn format_masked(text: &str) -> String {
     sanitize_line(&mask_name(text)).into_owned()
 }
 
+/// Run with its result, as texts show it.
+#[derive(Debug, Clone, Copy)]
+pub struct ShownReview<'a> {
+    pub run: &'a RunRecord,
+    pub findings: &'a [Finding],
+    pub coverage: &'a Coverage,
+    pub notes: &'a [String],
+    pub rejected: &'a [RejectedReport],
+}
+
 /// Renders the findings of a run by file, then a line with counts and coverage.
-pub fn render_review(
-    look: &TextOptions,
-    run: &RunRecord,
-    findings: &[Finding],
-    coverage: &Coverage,
-    notes: &[String],
-    rejected: &[RejectedReport],
-) -> String {
-    let mut text = render_reports(look, findings, notes, rejected);
+pub fn render_review(look: &TextOptions, review: ShownReview<'_>) -> String {
+    let ShownReview { run, coverage, .. } = review;
+    let mut text = render_reports(look, review);
     if run.status != RunStatus::Completed {
         text.push_str(&format!("{}\n", describe_ending(look, run)));
     }
@@ -38,24 +42,18 @@ pub fn render_review(
     {
         text.push_str(&format!("{}\n", look.paint(TextStyle::Bad, look.wrap(&said, 0).trim_end())));
     }
-    text.push_str(&render_counts(look, run, findings, coverage));
+    text.push_str(&render_counts(look, review));
     text
 }
 
-/// Renders what [`render_review`] says below the page of the run, [`render_run`], which already says how it ended.
-pub fn render_review_below_page(
-    look: &TextOptions,
-    run: &RunRecord,
-    findings: &[Finding],
-    coverage: &Coverage,
-    notes: &[String],
-    rejected: &[RejectedReport],
-) -> String {
-    render_reports(look, findings, notes, rejected) + &render_counts(look, run, findings, coverage)
+/// Renders a review as [`render_review`] does, without the end of the run: for the place below the page of [`render_run`], which
+/// already says how it ended.
+pub fn render_review_below_page(look: &TextOptions, review: ShownReview<'_>) -> String {
+    render_reports(look, review) + &render_counts(look, review)
 }
 
 /// Renders the findings by file, then what was set aside and the notes.
-fn render_reports(look: &TextOptions, findings: &[Finding], notes: &[String], rejected: &[RejectedReport]) -> String {
+fn render_reports(look: &TextOptions, ShownReview { findings, notes, rejected, .. }: ShownReview<'_>) -> String {
     let mut text = render_by_file(look, findings);
     text.push_str(&render_set_aside(look, rejected));
     for note in notes {
@@ -68,7 +66,7 @@ fn render_reports(look: &TextOptions, findings: &[Finding], notes: &[String], re
 }
 
 /// Renders the line with counts and coverage, and what was left out.
-fn render_counts(look: &TextOptions, run: &RunRecord, findings: &[Finding], coverage: &Coverage) -> String {
+fn render_counts(look: &TextOptions, ShownReview { run, findings, coverage, .. }: ShownReview<'_>) -> String {
     let mut text = format!("{}\n", describe_findings(look, findings, coverage));
     for line in list_left_out(run, coverage) {
         text.push_str(&format!("  {line}\n"));

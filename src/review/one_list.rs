@@ -117,8 +117,8 @@ pub fn merge_panel(
         {
             lower_lone_report(&mut finding, lone, &record_of);
         }
-        finding.voices = list_voices(&group);
-        finding.disputed = list_disputes(&members, &group, &finding, silent);
+        finding.voices = list_voices(&group, &said);
+        finding.disputed = list_disputes(&members, &group, &said, &finding, silent);
         taken.insert(finding.finding_id.clone());
         let other_ids = group.iter().map(|report| &report.finding.finding_id).filter(|id| **id != finding.finding_id);
         for id in other_ids {
@@ -155,13 +155,13 @@ impl PanelReport<'_> {
     }
 }
 
-/// Returns the voices of a problem, sorted by reviewer. The search for secrets finds the same in each run: it speaks once
-/// about each finding, and not about one that a member reports itself.
-fn list_voices(group: &[PanelReport<'_>]) -> Vec<Voice> {
-    let said = || group.iter().filter(|report| !report.is_scanned());
-    let is_said = |scanned: &PanelReport<'_>| said().any(|one| one.finding.finding_id == scanned.finding.finding_id);
+/// Returns the voices of a problem, sorted by reviewer. `said` are the reports of the members. The search for secrets finds the
+/// same in each run: it speaks once about each finding, and not about one that a member reports itself.
+fn list_voices(group: &[PanelReport<'_>], said: &[PanelReport<'_>]) -> Vec<Voice> {
+    let is_said =
+        |scanned: &PanelReport<'_>| said.iter().any(|report| report.finding.finding_id == scanned.finding.finding_id);
     let found = group.iter().filter(|report| report.is_scanned() && !is_said(report));
-    let mut voices: Vec<Voice> = said().chain(found).map(|report| report.to_voice()).collect();
+    let mut voices: Vec<Voice> = said.iter().chain(found).map(|report| report.to_voice()).collect();
     voices.sort_by(|a, b| voice_key(a).cmp(&voice_key(b)));
     let mut heard: HashSet<FindingId> = HashSet::new();
     voices.retain(|voice| !voice.is_secret_scan() || heard.insert(voice.finding_id.clone()));
@@ -295,25 +295,18 @@ fn list_silent(members: &[&MemberResult<'_>], said: &[PanelReport<'_>], finding:
 /// Sets the confidence of a finding that several reviewers report. `said` are the reports of the members; what revdeck's own
 /// search for secrets found is as sure as the search is.
 fn raise_confidence(finding: &mut Finding, group: &[PanelReport<'_>], said: &[PanelReport<'_>], silent: usize) {
-    let scanned = group.iter().filter(|report| report.is_scanned()).map(|report| report.finding.confidence).max();
-    if let Some(scanned) = scanned {
-        finding.confidence = finding.confidence.max(scanned);
+    if said.len() > 1 {
+        let confidences = || said.iter().map(|report| report.finding.confidence);
+        let from = confidences().max().unwrap_or(finding.confidence);
+        let doubt: f64 = confidences().map(|confidence| 1.0 - confidence.probability()).product();
+        let to = Confidence::from_probability((1.0 - doubt).min(MAX_AGREED_CONFIDENCE)).max(from);
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        finding.confidence = to;
+        let (voices, reviewers) = (count(said.len()), count(said.len() + silent));
+        finding.steps.push(FindingStep::Agreed { voices, reviewers, from, to });
     }
-    if said.len() < 2 {
-        return;
-    }
-    let confidences: Vec<Confidence> = said.iter().map(|report| report.finding.confidence).collect();
-    let from = confidences.iter().copied().max().unwrap_or(finding.confidence);
-    let doubt: f64 = confidences.iter().map(|confidence| 1.0 - confidence.probability()).product();
-    let to = Confidence::from_probability((1.0 - doubt).min(MAX_AGREED_CONFIDENCE)).max(from);
-    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    finding.confidence = scanned.map_or(to, |scanned| scanned.max(to));
-    finding.steps.push(FindingStep::Agreed {
-        voices: count(said.len()),
-        reviewers: count(said.len() + silent),
-        from,
-        to,
-    });
+    let scanned = group.iter().filter(|report| report.is_scanned()).map(|report| report.finding.confidence);
+    finding.confidence = scanned.fold(finding.confidence, Ord::max);
 }
 
 /// Lowers a report that no other reviewer made, if the reviewer was mostly wrong about its kind.
@@ -348,6 +341,7 @@ fn is_poor(record: &KindRecord) -> bool {
 fn list_disputes(
     members: &[&MemberResult<'_>],
     group: &[PanelReport<'_>],
+    said: &[PanelReport<'_>],
     finding: &Finding,
     silent: Vec<String>,
 ) -> Vec<Dispute> {
@@ -355,18 +349,17 @@ fn list_disputes(
     let ids: HashSet<&FindingId> =
         group.iter().map(|report| &report.finding.finding_id).chain([&finding.finding_id]).collect();
     let has_one = |known: &[FindingId]| known.iter().any(|id| ids.contains(id));
-    let said = || group.iter().filter(|report| !report.is_scanned());
-    let is_voice = |member: &MemberResult<'_>| said().any(|report| report.member.run_id == member.run_id);
+    let is_voice = |member: &MemberResult<'_>| said.iter().any(|report| report.member.run_id == member.run_id);
     let fixed = list_names(members, |member| has_one(member.fixed) && !is_voice(member));
     let mut standing = list_names(members, |member| is_voice(member) || has_one(member.confirmed));
-    if said().count() < group.len() {
+    if said.len() < group.len() {
         standing.push(Voice::SECRET_SCAN.to_owned());
     }
     if !fixed.is_empty() && !standing.is_empty() {
         disputes.push(Dispute::Fixed { fixed, standing });
     }
     // As their voices have them: the priorities that the members gave.
-    let priorities = || said().map(|report| report.finding.reported_priority());
+    let priorities = || said.iter().map(|report| report.finding.reported_priority());
     if let (Some(most), Some(least)) = (priorities().min(), priorities().max())
         && least.index() - most.index() >= MIN_DISPUTED_STEPS
     {

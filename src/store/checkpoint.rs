@@ -6,7 +6,6 @@
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
-use std::ops::RangeInclusive;
 
 use bytemuck::{Pod, Zeroable};
 
@@ -167,23 +166,24 @@ pub(super) fn load_lazily(store: &Store) -> Option<SettledTables> {
     Some(settled)
 }
 
-/// Number of files read since the last checkpoint that justifies a new one. Opening and parsing a file takes a seventh of a
-/// millisecond, and a checkpoint costs the more the more runs it holds, so a large store waits for more files.
-const FRESH_FILES: RangeInclusive<usize> = 4..=32;
-/// Number of runs in a checkpoint for each file that it waits for.
+/// Number of files read since the last checkpoint that justifies a new one in a small store. Opening and parsing a file takes a
+/// seventh of a millisecond.
+const MIN_FRESH_FILES: usize = 4;
+/// The same in a large store, where a checkpoint costs more to write.
+const MAX_FRESH_FILES: usize = 32;
+/// Number of runs that make a store wait for one file more.
 const RUNS_PER_FRESH_FILE: usize = 32;
 /// Number of bytes that take as long to parse as a file takes to be opened and parsed.
 const BYTES_PER_FILE: u64 = 16 * 1024;
+/// Maximum size of a checkpoint, in bytes, that is read faster than the outputs of a few runs: about 3,000 findings.
+const MAX_SMALL_BYTES: u64 = 512 * 1024;
 
 /// Returns true when so much was read since the checkpoint that a new one is due.
 pub(super) fn is_outdated(settled: &SettledTables) -> bool {
     let runs = settled.columns.runs.len();
-    let files = (runs / RUNS_PER_FRESH_FILE).clamp(*FRESH_FILES.start(), *FRESH_FILES.end());
+    let files = (runs / RUNS_PER_FRESH_FILE).clamp(MIN_FRESH_FILES, MAX_FRESH_FILES);
     settled.fresh_files as usize >= files || settled.fresh_bytes >= files as u64 * BYTES_PER_FILE
 }
-
-/// Size up to which reading a checkpoint takes less time than reading the outputs of a few runs: about 3,000 findings.
-const MAX_SMALL_BYTES: u64 = 512 * 1024;
 
 /// Returns true if there is a checkpoint that is read in a millisecond.
 pub(super) fn is_small(store: &Store) -> bool {

@@ -19,7 +19,7 @@ use super::finding_scan::LazyFindings;
 use super::latest_statuses::{WantedFindings, read_latest_statuses};
 use super::live_journal::LiveJournal;
 use super::parse;
-use super::tables::{FindingIdBytes, FindingUpsert, PackedStatus, RunUpsert, StoreTables, pad_bytes};
+use super::tables::{FindingIdBytes, FindingUpsert, PackedRun, PackedStatus, RunUpsert, StoreTables, pad_bytes};
 use super::view::{StoreView, ViewOrigin};
 use super::{Store, StoreError, checkpoint, files, lines};
 use crate::domain::RunStatus;
@@ -215,12 +215,14 @@ impl SettledTables {
             let Ok(findings) = load_findings(store, self.columns.run_id(*row as usize), *row as usize) else {
                 return true;
             };
+            // Lines that cannot be read count once.
+            let is_first = run.settled == PackedRun::UNSETTLED;
             let mut reported = Vec::new();
             match findings {
                 RunFindings::StillWriting => return true,
                 RunFindings::Output(bytes) => {
                     let lines = parse::parse_output_lines(&bytes).unwrap_or_default();
-                    if run.settled == 0 {
+                    if is_first {
                         self.unreadable.findings += lines.unreadable as u32;
                     }
                     for finding in &lines.findings {
@@ -234,7 +236,7 @@ impl SettledTables {
                     self.fresh_files += 1;
                 }
                 RunFindings::Journal(live) => {
-                    if run.settled == 0 {
+                    if is_first {
                         self.unreadable.findings += live.unreadable;
                     }
                     for finding in &live.findings {
@@ -244,7 +246,7 @@ impl SettledTables {
                     self.fresh_files += 1;
                 }
             }
-            run.settled = 1;
+            run.settled = PackedRun::SETTLED;
             self.columns.runs.set(*row as usize, run);
             self.columns.set_reports(*row as usize, reported);
             false
@@ -521,8 +523,8 @@ impl Store {
         Ok(Arc::new(settled.build_view(self, &origin.live, LoadDepth::All)?))
     }
 
-    /// Returns what the first frame shows: all of a store with a small checkpoint, else [`Store::recent_view`]. Either counts as
-    /// incomplete.
+    /// Loads the runs and findings of the first frame: all of a store with a small checkpoint, else [`Store::recent_view`]. Either
+    /// counts as incomplete.
     ///
     /// # Errors
     /// Returns an error when the store cannot be read.

@@ -66,13 +66,21 @@ pub(super) struct PackedRun {
     snapshot_commit: TextSpan,
     members: TextSpan,
     pub(super) status: u8,
-    /// 1 when the run has ended and the table contains its final findings; 2 when they must be read once more, because they
-    /// count for more than when they were read.
+    /// [`PackedRun::UNSETTLED`], [`PackedRun::SETTLED`] or [`PackedRun::RAISED`].
     pub(super) settled: u8,
     /// 1 while a person has paused the run.
     paused: u8,
     /// 1 when the run completed or was skipped and did not review all that it should have.
     incomplete: u8,
+}
+
+impl PackedRun {
+    /// The table does not contain the final findings of the run yet.
+    pub(super) const UNSETTLED: u8 = 0;
+    /// The run has ended and the table contains its final findings.
+    pub(super) const SETTLED: u8 = 1;
+    /// As settled, but the findings must be read once more, because they count for more than when they were read.
+    pub(super) const RAISED: u8 = 2;
 }
 
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
@@ -325,7 +333,7 @@ impl StoreTables {
 
     /// Adds a run's row of a view unchanged.
     pub(super) fn upsert_run_row(&mut self, row: &RunRow<'_>) -> usize {
-        self.pack_run(row, Some(1)).row
+        self.pack_run(row, Some(PackedRun::SETTLED)).row
     }
 
     /// Adds a run or updates it; keeps whether it is settled unless `settled` says it.
@@ -335,11 +343,11 @@ impl StoreTables {
         let text = &mut self.run_text;
         // An empty text has the number 0.
         let worktree = text.intern(row.worktree);
-        let is_raised = old.settled == 1 && old.worktree == 0 && worktree != 0;
+        let is_raised = old.settled == PackedRun::SETTLED && old.worktree == 0 && worktree != 0;
         let column = PackedRun {
             id: text.replace(old.id, row.id),
             status: row.status as u8,
-            settled: if is_raised { 2 } else { settled.unwrap_or(old.settled) },
+            settled: if is_raised { PackedRun::RAISED } else { settled.unwrap_or(old.settled) },
             paused: u8::from(row.paused),
             incomplete: u8::from(row.incomplete),
             line_at: old.line_at,
@@ -602,7 +610,7 @@ impl StoreTables {
             Some(row) => row,
             None => {
                 let id = self.run_text.push(id);
-                self.write_run(None, PackedRun { id, settled: 1, ..PackedRun::zeroed() })
+                self.write_run(None, PackedRun { id, settled: PackedRun::SETTLED, ..PackedRun::zeroed() })
             }
         }
     }

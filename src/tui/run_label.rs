@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::app::{App, RunSubject};
-use crate::domain::{ReviewedChange, RunRecord, Scope, text};
+use crate::domain::{ReviewedCode, RunRecord, Scope, text};
 use crate::masking::mask_shown_name;
 use crate::store::RunRow;
 
@@ -13,12 +13,12 @@ pub type RunSubjects = HashMap<String, Option<RunSubject>>;
 
 /// Returns the name of the change that a run reviews, for a list: `worktree`, `a0c3bec`, `main..topic`, `topic since main`.
 pub fn format_run_label<'a>(run: &RunRow<'a>) -> Cow<'a, str> {
-    reviewed_change(run).label()
+    reviewed_code(run).label()
 }
 
-fn reviewed_change<'a>(run: &RunRow<'a>) -> ReviewedChange<'a> {
+fn reviewed_code<'a>(run: &RunRow<'a>) -> ReviewedCode<'a> {
     let RunRow { scope, scope_hash, snapshot_commit, branch, .. } = *run;
-    ReviewedChange { scope, scope_hash, snapshot_commit, branch }
+    ReviewedCode { scope, scope_hash, snapshot_commit, branch }
 }
 
 impl App {
@@ -47,44 +47,41 @@ impl App {
 
     /// Names a run with its title, for a sentence: `a0c3bec “Retry on 429”`, `the whole tree`.
     pub fn name_run(&self, run: &RunRow<'_>) -> String {
-        self.name_change(run.id, reviewed_change(run))
+        self.name_code(run.id, reviewed_code(run))
     }
 
     /// Names the run of a record as [`App::name_run`] does, without control characters, and with masked secrets.
     pub fn name_record(&self, run: &RunRecord) -> String {
         let subject = &run.subject;
-        let change = ReviewedChange {
+        let code = ReviewedCode {
             scope: &subject.scope.to_string(),
             scope_hash: &subject.scope_hash,
             snapshot_commit: &subject.snapshot_commit,
             branch: &subject.branch,
         };
-        let name = self.name_change(run.run_id.as_str(), change);
+        let name = self.name_code(run.run_id.as_str(), code);
         text::sanitize_line(&mask_shown_name(&name)).into_owned()
     }
 
-    fn name_change(&self, run: &str, change: ReviewedChange<'_>) -> String {
-        let label = change.label();
+    fn name_code(&self, run: &str, code: ReviewedCode<'_>) -> String {
         match self.run_list.subjects.get(run) {
-            Some(Some(subject)) if change.scope.starts_with("commit:") => {
-                format!("{label} {}", self.describe_subject(subject, change.scope))
+            Some(Some(subject)) if code.scope.starts_with("commit:") => {
+                format!("{} {}", code.label(), self.describe_subject(subject, code.scope))
             }
-            Some(Some(subject)) if label == ReviewedChange::UNNAMED_RANGE => {
-                self.describe_subject(subject, change.scope)
-            }
-            _ => change.name().into_owned(),
+            Some(Some(subject)) if code.is_unnamed_range() => self.describe_subject(subject, code.scope),
+            _ => code.name().into_owned(),
         }
     }
 
     /// Names a scope for a sentence before anything is known of its code: `HEAD~1`, `main..topic`, `the whole tree`.
     pub fn name_scope(&self, scope: &Scope) -> String {
-        let change = ReviewedChange {
+        let code = ReviewedCode {
             scope: &scope.to_string(),
             scope_hash: "",
             snapshot_commit: "",
             branch: &self.session.branch,
         };
-        change.name().into_owned()
+        code.name().into_owned()
     }
 }
 

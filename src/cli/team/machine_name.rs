@@ -31,7 +31,7 @@ pub(super) fn choose(
     if let (Some(name), Some(before)) = (&arguments.machine, before)
         && *name != before.machine
     {
-        // A name that belongs to another machine there was never of use to this one.
+        // Where another machine has the old name, this one has sent nothing under it.
         let there = TeamMembership { place: place.clone(), project: project.clone(), ..before.clone() };
         is_renamed = !has_sent && services.team().is_name_taken(&there).unwrap_or(false);
         if !is_renamed {

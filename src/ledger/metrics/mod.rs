@@ -39,7 +39,8 @@ pub struct MetricsInput<'a> {
     pub findings: &'a [FindingFact<'a>],
     /// Indexes of a run and of a finding that it reported or carried over, each pair once.
     pub reports: &'a [(u32, u32)],
-    /// The same for what revdeck's own search for secrets found in a run. It counts for no reviewer. No pair is in both lists.
+    /// Indexes of a run and of a finding that revdeck's own search for secrets found there. These count for no reviewer, and no
+    /// pair is in both lists.
     pub scanned: &'a [(u32, u32)],
     pub handed: &'a [LedgerDelivery],
 }

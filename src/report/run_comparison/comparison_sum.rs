@@ -74,8 +74,8 @@ pub struct ComparisonSum {
     changes: u32,
     both: ProblemSum,
     only: [ProblemSum; 2],
-    /// Findings of the problems that are counted.
-    counted: HashSet<FindingId>,
+    /// Findings of all problems so far.
+    known: HashSet<FindingId>,
 }
 
 impl ComparisonSum {
@@ -94,23 +94,23 @@ impl ComparisonSum {
         }
         self.changes += 1;
         for pair in &comparison.both {
-            if self.is_new(pair) {
+            if self.insert_problem(pair) {
                 self.both.count(pair);
             }
         }
         for (side, found) in comparison.only.iter().enumerate() {
             for finding in found.iter().copied() {
-                if self.is_new(&[finding]) {
+                if self.insert_problem(&[finding]) {
                     self.only[side].count(&[finding]);
                 }
             }
         }
     }
 
-    /// Returns true for a problem that is not counted yet.
-    fn is_new(&mut self, findings: &[&Finding]) -> bool {
-        let is_known = findings.iter().any(|finding| self.counted.contains(&finding.finding_id));
-        self.counted.extend(findings.iter().map(|finding| finding.finding_id.clone()));
+    /// Remembers the findings of a problem. Returns true unless one of them was known.
+    fn insert_problem(&mut self, findings: &[&Finding]) -> bool {
+        let is_known = findings.iter().any(|finding| self.known.contains(&finding.finding_id));
+        self.known.extend(findings.iter().map(|finding| finding.finding_id.clone()));
         !is_known
     }
 

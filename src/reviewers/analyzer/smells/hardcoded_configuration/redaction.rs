@@ -177,7 +177,10 @@ impl FileRedactor {
                 }
                 smell.quote = last.as_ref().map(|(_, quote)| quote.clone());
             }
-            // The texts of this kind are made from masked secrets.
+            if let Some(symbol) = &mut smell.symbol {
+                self.redact_text(symbol);
+            }
+            // The other texts of this kind are made from masked secrets.
             if smell.kind == Kind::HardcodedConfiguration {
                 continue;
             }

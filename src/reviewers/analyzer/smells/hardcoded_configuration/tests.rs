@@ -388,12 +388,13 @@ fn texts_and_suggestions_are_masked_and_replacements_dropped() {
     smell.title = format!("`{}` is unused", &AWS[..14]);
     smell.explanation = format!("ä{AWS}ä and {AWS}");
     smell.subject = AWS.to_owned();
+    smell.symbol = Some(AWS.to_owned());
     smell.suggestion =
         Some(Suggestion { text: format!("Delete {AWS}."), replacement: Some(format!("_ = \"{AWS}\"")), lines: None });
     (smell.quote, smell.anchor) = (None, (2, 2));
     hidden.redact_smells(std::slice::from_mut(&mut smell), text.as_bytes());
     assert_eq!((smell.title.as_str(), smell.explanation.as_str()), ("`…` is unused", "ä…ä and …"));
-    assert_eq!((smell.subject.as_str(), smell.quote.as_deref()), ("…", None));
+    assert_eq!((smell.subject.as_str(), smell.symbol.as_deref(), smell.quote.as_deref()), ("…", Some("…"), None));
     let suggestion = smell.suggestion.expect("a suggestion");
     assert_eq!((suggestion.text.as_str(), suggestion.replacement), ("Delete ….", None));
 }

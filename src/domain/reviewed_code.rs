@@ -6,11 +6,10 @@ use super::{ReviewSubject, RunRecord};
 
 /// Digits of a commit id in a name.
 const SHORT_ID_DIGITS: usize = 7;
-const WHOLE_TREE: &str = "whole tree";
 
 /// Code of a review, as a record or a row of a list has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReviewedChange<'a> {
+pub struct ReviewedCode<'a> {
     /// Scope in the text form of [`super::Scope`].
     pub scope: &'a str,
     /// Hash of the scope's settings; it tells a review of a patch.
@@ -21,24 +20,23 @@ pub struct ReviewedChange<'a> {
     pub branch: &'a str,
 }
 
-impl<'a> ReviewedChange<'a> {
-    /// Label of commits between two ids: nobody knows them by their ids.
-    pub const UNNAMED_RANGE: &'static str = "commits";
-
+impl<'a> ReviewedCode<'a> {
     /// Returns the label for a list: `worktree`, `a0c3bec`, `main..topic`, `topic since main`, `whole tree`. Commits between
-    /// two ids are [`ReviewedChange::UNNAMED_RANGE`].
+    /// two ids are `commits`.
     pub fn label(self) -> Cow<'a, str> {
-        if self.scope_hash.starts_with(RunRecord::FIX_SCOPE_PREFIX) {
+        if self.is_patch_of_fix() {
             return "patch of a fix".into();
+        }
+        if self.is_unnamed_range() {
+            return "commits".into();
         }
         let branch = if self.branch.is_empty() { "HEAD" } else { self.branch };
         match self.scope.split_once(':') {
             Some(("commit", revision)) => self.snapshot_commit.get(..SHORT_ID_DIGITS).unwrap_or(revision).into(),
-            Some(("range", range)) if range.split("..").all(is_commit_id) => Self::UNNAMED_RANGE.into(),
             Some(("range", range)) => range.into(),
             Some(("branch", base)) => format!("{branch} since {base}").into(),
             _ => match self.scope {
-                "all" => WHOLE_TREE.into(),
+                "all" => "whole tree".into(),
                 "branch" => branch.into(),
                 scope => scope.into(),
             },
@@ -47,26 +45,36 @@ impl<'a> ReviewedChange<'a> {
 
     /// Returns the name for a sentence: as the label, but `the whole tree`, `the patch of a fix`, `a range of commits`.
     pub fn name(self) -> Cow<'a, str> {
-        match self.label() {
-            label if label == Self::UNNAMED_RANGE => "a range of commits".into(),
-            label if label == WHOLE_TREE || self.scope_hash.starts_with(RunRecord::FIX_SCOPE_PREFIX) => {
-                format!("the {label}").into()
-            }
-            label => label,
+        if self.is_unnamed_range() {
+            return "a range of commits".into();
         }
+        match self.is_patch_of_fix() || self.scope == "all" {
+            true => format!("the {}", self.label()).into(),
+            false => self.label(),
+        }
+    }
+
+    /// Returns true for commits between two ids: nobody knows them by their ids.
+    pub fn is_unnamed_range(self) -> bool {
+        let range = self.scope.strip_prefix("range:").filter(|_| !self.is_patch_of_fix());
+        range.is_some_and(|range| range.split("..").all(is_commit_id))
+    }
+
+    fn is_patch_of_fix(self) -> bool {
+        self.scope_hash.starts_with(RunRecord::FIX_SCOPE_PREFIX)
     }
 }
 
 impl ReviewSubject {
-    /// Returns the name of the code for a sentence, as [`ReviewedChange::name`] does.
+    /// Returns the name of the code for a sentence, as [`ReviewedCode::name`] does.
     pub fn name(&self) -> String {
-        let change = ReviewedChange {
+        let code = ReviewedCode {
             scope: &self.scope.to_string(),
             scope_hash: &self.scope_hash,
             snapshot_commit: &self.snapshot_commit,
             branch: &self.branch,
         };
-        change.name().into_owned()
+        code.name().into_owned()
     }
 }
 
@@ -81,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_have_a_label_and_a_name_for_a_sentence() {
+    fn reviewed_code_has_a_label_and_a_name_for_a_sentence() {
         for (scope, branch, label, name) in [
             ("worktree", "main", "worktree", "worktree"),
             ("staged", "main", "staged", "staged"),
@@ -94,13 +102,15 @@ mod tests {
             ("branch:main", "topic", "topic since main", "topic since main"),
             ("branch:main", "", "HEAD since main", "HEAD since main"),
             ("branch", "topic", "topic", "topic"),
+            // A branch may be called like commits without a name.
+            ("branch", "commits", "commits", "commits"),
         ] {
-            let change = ReviewedChange { scope, scope_hash: "", snapshot_commit: "3fa2c1d09b7e4851aa", branch };
-            assert_eq!((change.label().as_ref(), change.name().as_ref()), (label, name), "{scope}");
-            let fix = ReviewedChange { scope_hash: "fix:fx_1", ..change };
+            let code = ReviewedCode { scope, scope_hash: "", snapshot_commit: "3fa2c1d09b7e4851aa", branch };
+            assert_eq!((code.label().as_ref(), code.name().as_ref()), (label, name), "{scope}");
+            let fix = ReviewedCode { scope_hash: "fix:fx_1", ..code };
             assert_eq!((fix.label().as_ref(), fix.name().as_ref()), ("patch of a fix", "the patch of a fix"));
         }
-        let unborn = ReviewedChange { scope: "commit:v1.0", scope_hash: "", snapshot_commit: "", branch: "main" };
+        let unborn = ReviewedCode { scope: "commit:v1.0", scope_hash: "", snapshot_commit: "", branch: "main" };
         assert_eq!(unborn.label(), "v1.0");
     }
 }
