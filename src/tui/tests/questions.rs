@@ -270,6 +270,9 @@ fn a_question_mark_asks_about_the_finding_of_a_panel_if_a_member_that_reports_it
             };
             send(&mut app, message);
             assert!(last_line(&app).contains(said), "{members:?}, {open}: {}", screen(&app));
+            press(&mut app, "A");
+            let is_open = app.views.front_as::<PromptView>().is_some();
+            assert_eq!(is_open, said != "? help", "no prompt opens that is refused: {}", screen(&app));
         }
     }
 }

@@ -10,7 +10,7 @@ use super::super::message::{AppCommand, ChosenReviewer, DetailSubject, Tab, Tria
 use super::super::views::confirm::{ConfirmAction, ConfirmView};
 use super::super::views::help::HelpView;
 use super::super::views::prompt::{InputPromptKind, PromptView};
-use super::super::views::{self, KeyPress, fix};
+use super::super::views::{self, KeyPress, View, fix};
 use super::comments;
 use super::marks::{toggle_all_marks, toggle_mark_range, toggle_marks};
 use super::menus::{build_copy_menu, build_file_order_menu, build_order_menu, build_run_order_menu};
@@ -62,8 +62,8 @@ pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) 
     }
 }
 
-/// Runs an action that works the same in front of any view: help, palette, commands of the user, what concerns the
-/// terminal. Returns false for another action.
+/// Runs an action that works the same in front of any view: help, palette, a question about the finding of the view,
+/// commands of the user, what concerns the terminal. Returns false for another action.
 fn run_over_views(app: &mut App, action: Action, commands: &mut Vec<AppCommand>) -> bool {
     match action {
         // Its keys while text is searched in it.
@@ -72,6 +72,11 @@ fn run_over_views(app: &mut App, action: Action, commands: &mut Vec<AppCommand>)
             app.notice = None;
             views::open_for_action(app, action, commands);
         }
+        // A view that handles a key is off the stack, and with it the loaded finding, which says who reports it.
+        Action::Ask => match app.views.front().and_then(View::finding_at_hand) {
+            Some(finding) => ask::plan_question_about(app, finding, commands),
+            None => return false,
+        },
         Action::Custom(index) => run_command(app, index, commands),
         Action::Redraw => commands.push(AppCommand::Redraw),
         Action::Suspend => commands.push(AppCommand::Suspend),

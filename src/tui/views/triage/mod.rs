@@ -48,8 +48,8 @@ use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
 use crate::tui::message::{AppCommand, TriageOrder, TriageOrderItem};
 use crate::tui::update::{
-    commit_mark_range, dismiss, open_note_prompt, open_rating_prompt, open_snooze_prompt, plan_question_about,
-    request_verdict, select_finding,
+    commit_mark_range, dismiss, open_note_prompt, open_rating_prompt, open_snooze_prompt, request_verdict,
+    select_finding,
 };
 
 /// Most cards in memory; beyond, only those that are shown next stay.
@@ -196,11 +196,6 @@ impl View for TriageView {
             A::Note => {
                 if let Some(finding) = self.shown_id() {
                     open_note_prompt(app, finding);
-                }
-            }
-            A::Ask => {
-                if let Some(finding) = self.shown_id() {
-                    plan_question_about(app, finding, commands);
                 }
             }
             A::SnoozeFinding => {
