@@ -303,7 +303,11 @@ fn another_member_that_reports_the_finding_can_be_asked() {
     let prompt: &PromptView = app.views.front_as().expect("the prompt stays");
     assert_eq!((prompt.line.text(), prompt.error.as_str()), ("Why?", "no question: gpt has no API key"));
     assert!(screen(&app).contains("asks sonnet"), "{}", screen(&app));
-    assert!(wants(&press(&mut app, "Down"), "gpt"));
+    for key in ["Down", "Up"] {
+        assert!(!wants(&press(&mut app, key), "gpt"), "{key}: only the key that the prompt names chooses another one");
+    }
+    assert!(screen(&app).contains("asks sonnet  Tab asks gpt"), "{}", screen(&app));
+    assert!(wants(&press(&mut app, "Tab"), "gpt"));
     send(&mut app, planned("gpt"));
     assert!(wants(&press(&mut app, "Tab"), "sonnet"), "round and round");
     send(&mut app, planned("sonnet"));

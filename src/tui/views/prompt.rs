@@ -149,7 +149,8 @@ impl View for PromptView {
                     self.choose_offer(&dismissal_reasons(app), press.action == Some(Action::Up));
                     return ViewFlow::Open;
                 }
-                InputPromptKind::Ask { .. } => {
+                // The wheel comes as Up and Down: who scrolls with it means no other reviewer.
+                InputPromptKind::Ask { .. } if press.action == Some(Action::Complete) => {
                     self.want_next_answerer(commands);
                     return ViewFlow::Open;
                 }
