@@ -51,17 +51,13 @@ fn collect_from_selected(app: &mut App, status: FindingStatus, count: usize) -> 
     let is_open = |row: &FindingRow<'_>| app.current_status(row).is_undecided();
     let is_meant = |row: &FindingRow<'_>| is_open(row) != status.is_undecided();
     let in_diff = diff::findings_from_cursor(app);
-    if !in_diff.is_empty() {
-        let rows = in_diff.into_iter().filter_map(|id| app.finding_by_id(id)).enumerate();
-        let meant = rows.filter(|(at, row)| *at == 0 || is_meant(row)).take(count);
-        return Some(meant.map(|(_, row)| row.id.to_owned()).collect());
-    }
-    if !matches!(app.detail.subject, DetailSubject::Finding(_)) {
-        return Some(Vec::new());
-    }
     let list = &app.finding_list;
-    let rows = list.rows.get(list.cursor.selected..).unwrap_or_default();
-    let rows = rows.iter().map(|index| app.store.view.finding(*index as usize)).enumerate();
+    let in_list = match app.detail.subject {
+        DetailSubject::Finding(_) if in_diff.is_empty() => list.rows.get(list.cursor.selected..).unwrap_or_default(),
+        _ => &[],
+    };
+    let in_list = in_list.iter().map(|index| app.store.view.finding(*index as usize));
+    let rows = in_diff.into_iter().filter_map(|id| app.finding_by_id(id)).chain(in_list).enumerate();
     let meant = rows.filter(|(at, row)| *at == 0 || is_meant(row)).take(count);
     Some(meant.map(|(_, row)| row.id.to_owned()).collect())
 }
