@@ -44,12 +44,15 @@ pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) 
         && key.is_text()
         && (c != '0' || count.is_some())
     {
-        let kind = if count.is_none() && action.is_some() { PendingCountKind::Bound } else { PendingCountKind::Count };
+        let kind = match count.map(|count| count.kind) {
+            None if action.is_some() => PendingCountKind::Bound,
+            None | Some(PendingCountKind::Count) => PendingCountKind::Count,
+            Some(PendingCountKind::Bound | PendingCountKind::Ambiguous) => PendingCountKind::Ambiguous,
+        };
         let (value, origin, origin_list) =
             count.map_or((0, app.panes.focus, app.panes.list), |count| (count.value, count.origin, count.origin_list));
         let value = (value * 10 + c as usize - '0' as usize).min(1_000_000);
-        let is_ambiguous = count.map_or(action.is_some(), |count| count.is_ambiguous);
-        app.count = Some(PendingCount { value, origin, origin_list, kind, is_ambiguous, at: app.now });
+        app.count = Some(PendingCount { value, origin, origin_list, kind, at: app.now });
         if let Some(action) = action {
             run_action(app, action, None, commands);
         }
@@ -152,18 +155,20 @@ pub fn drop_stale_sequence(app: &mut App) {
     app.pending_keys.take_if(|pending| (pending.context, pending.views) != (context, views));
 }
 
-/// Returns the typed number if the action accepts one; goes back to the pane in which it was typed. A verdict takes none
-/// that may have been keys of panes: who goes from one to another and decides a finding means that one.
+/// Returns the typed number if the action accepts one; goes back to the pane in which it was typed. A verdict accepts no
+/// number whose digits may have been the keys of panes: who switches panes and decides means the selected finding only.
 fn take_count(
     app: &mut App,
     count: Option<PendingCount>,
     action: Action,
     commands: &mut Vec<AppCommand>,
 ) -> Option<usize> {
-    let is_meant = |count: &PendingCount| {
-        count.kind == PendingCountKind::Count && accepts_count(action) && !(count.is_ambiguous && is_verdict(action))
+    let is_meant = match count?.kind {
+        PendingCountKind::Bound => false,
+        PendingCountKind::Ambiguous => accepts_count(action) && !is_verdict(action),
+        PendingCountKind::Count => accepts_count(action),
     };
-    let count = count.filter(is_meant)?;
+    let count = count.filter(|_| is_meant)?;
     if app.panes.focus != count.origin {
         focus_pane(app, count.origin, commands);
         app.panes.list = count.origin_list;
