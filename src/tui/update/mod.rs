@@ -273,7 +273,7 @@ fn apply_opening(app: &mut App, outcome: Result<OpeningOutcome, String>, terms: 
             return;
         }
     };
-    let key = app.keymap.key_of(KeyContext::Global, Action::Review).map_or_else(String::new, |key| key.to_string());
+    let key = app.keymap.key_text(KeyContext::Global, Action::Review);
     let list = |changes: &mut dyn Iterator<Item = &UnreviewedChange>| {
         let texts: Vec<&str> = changes.map(|change| change.text.as_str()).collect();
         text::sanitize_line(&texts.join(" and ")).into_owned()

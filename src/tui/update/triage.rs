@@ -201,7 +201,7 @@ pub fn apply_rating(app: &mut App, result: Result<Vec<FindingRating>, String>) {
         Ok(lines) => lines,
         Err(error) => return app.show_notice(NoticeLevel::Error, format!("not stored: {error}")),
     };
-    let key = app.keymap.key_of(KeyContext::Global, Action::Undo).map_or_else(String::new, |key| key.to_string());
+    let key = app.keymap.key_text(KeyContext::Global, Action::Undo);
     let what = describe_rating(app, &lines);
     let dot = app.display.glyphs.dot;
     app.show_notice(NoticeLevel::Success, format!("{what} {dot} {key} undoes"));
@@ -259,7 +259,7 @@ pub fn apply_snooze(app: &mut App, result: Result<Vec<FindingSnooze>, String>) {
     let ids: Vec<String> = lines.iter().map(|line| line.finding_id.to_string()).collect();
     let known = Arc::make_mut(&mut app.finding_list.overrides);
     ids.iter().for_each(|id| data::pin_finding(known, id));
-    let key = app.keymap.key_of(KeyContext::Global, Action::Undo).map_or_else(String::new, |key| key.to_string());
+    let key = app.keymap.key_text(KeyContext::Global, Action::Undo);
     let what = describe_snooze(app, &lines);
     let dot = app.display.glyphs.dot;
     app.show_notice(NoticeLevel::Success, format!("{what} {dot} {key} undoes"));
@@ -404,7 +404,7 @@ pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutco
         data::pin_finding(known, line.finding_id.as_str());
     }
     let what = describe_decision(app, &lines, order);
-    let key = |action| app.keymap.key_of(KeyContext::Global, action).map_or_else(String::new, |key| key.to_string());
+    let key = |action| app.keymap.key_text(KeyContext::Global, action);
     let next = match order {
         TriageOrder::Undo => format!("{} redoes", key(Action::Redo)),
         _ => format!("{} undoes", key(Action::Undo)),
