@@ -374,8 +374,9 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
     // The rows above the page change with the run's activity.
     clamp_scroll(app);
     diff::sync(app, commands);
-    runs::request_visible_subjects(app, commands);
-    run_changes::compare_visible_runs(app);
+    let visible = runs::list_visible_runs(app);
+    runs::request_subjects(app, visible.iter().map(|row| row.index as usize), commands);
+    run_changes::compare_visible_runs(app, &visible);
 }
 
 /// Returns the selected item of the list that had the focus last.
