@@ -113,8 +113,6 @@ pub struct PendingCount {
     pub origin_list: Pane,
     /// Use of the digits so far.
     pub kind: PendingCountKind,
-    /// The first digit was a key of its own, and its action has run: `3`, `2` may be a number or two panes.
-    pub is_ambiguous: bool,
     /// Time of the last digit, in milliseconds since 1970.
     pub at: i64,
 }
@@ -124,6 +122,8 @@ pub struct PendingCount {
 pub enum PendingCountKind {
     /// A single digit whose key binding has already run; a second digit turns both into a count.
     Bound,
+    /// A count whose first digit was a key of its own: `3`, `2` may be a number or two panes.
+    Ambiguous,
     /// A count for the key that follows.
     Count,
 }

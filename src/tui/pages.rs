@@ -78,7 +78,7 @@ pub fn build_empty_page(app: &App, width: usize) -> Doc {
 
 fn render_empty(app: &App, width: usize, doc: &mut Doc) {
     if app.store.view.run_count() == 0 {
-        let key = app.keymap.key_of(KeyContext::Global, Action::Review).map_or_else(String::new, |key| key.to_string());
+        let key = app.keymap.key_text(KeyContext::Global, Action::Review);
         let failure = match &app.opening {
             OpeningLook::Failed(why) => Some(why),
             _ => app.store.trouble.as_ref(),

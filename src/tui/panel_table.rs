@@ -73,7 +73,10 @@ pub fn build_member_table(
     width: usize,
 ) -> MemberTable {
     let mut columns = build_columns(app, members);
-    columns.retain(|column| !column.is_empty() && (column.rank > 0 || extent == MemberColumns::Activity));
+    if extent == MemberColumns::Activity {
+        columns.push(build_activity_column(app, members));
+    }
+    columns.retain(|column| !column.is_empty());
     while total_width(&columns) > width {
         let optional = (0..columns.len()).filter(|at| columns[*at].rank < TableColumn::KEPT);
         let Some(at) = optional.min_by_key(|at| columns[*at].rank) else { break };
@@ -148,13 +151,17 @@ fn build_columns(app: &App, members: &[PanelMemberRun<'_>]) -> Vec<TableColumn> 
             let cost = find_spending(app, member).map(|(_, cost)| cost).filter(|cost| *cost > 0.0);
             normal(cost.map_or_else(String::new, format_dollars))
         }),
-        TableColumn::new(members, ("now", 0, false), |member| {
-            let run = member.run.filter(|run| run.status.is_working());
-            let live = run
-                .and_then(|run| app.pulse(run.id).map(|pulse| describe_activity(pulse, run.is_paused(), app.clock())));
-            live.map_or_else(|| normal(String::new()), |live| (Role::from_activity(live.state), live.text))
-        }),
     ]
+}
+
+/// Builds the column of what each member does at present.
+fn build_activity_column(app: &App, members: &[PanelMemberRun<'_>]) -> TableColumn {
+    TableColumn::new(members, ("now", 0, false), |member| {
+        let run = member.run.filter(|run| run.status.is_working());
+        let live =
+            run.and_then(|run| app.pulse(run.id).map(|pulse| describe_activity(pulse, run.is_paused(), app.clock())));
+        live.map_or_else(|| (Role::Normal, String::new()), |live| (Role::from_activity(live.state), live.text))
+    })
 }
 
 /// Returns tokens and US dollars that a member spends for the panel; `None` if another request paid for its run.

@@ -161,7 +161,7 @@ pub fn footer_end(app: &App, width: u16) -> u16 {
 
 /// Returns the facts at the right end of the footer, from right to left: the count being typed, the marked findings.
 fn footer_facts(app: &App) -> impl Iterator<Item = (String, Role)> {
-    let count = app.count.filter(|count| count.kind == PendingCountKind::Count);
+    let count = app.count.filter(|count| count.kind != PendingCountKind::Bound);
     let marked = app.count_marked();
     let count = count.map(|count| (count.value.to_string(), Role::Accent));
     count.into_iter().chain((marked > 0).then(|| (format!("{marked} marked"), Role::MarkSign)))

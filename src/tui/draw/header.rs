@@ -46,7 +46,7 @@ pub fn draw_header(painter: &mut Painter<'_>, layout: &ScreenLayout) {
 
 /// Returns true if the Live view shows the headline run: its first row has reviewer, scope, turn, activity and cost.
 fn is_state_below(app: &App) -> bool {
-    let live = app.views.find_foremost::<LiveView>();
+    let live = app.views.find::<LiveView>();
     let headline = app.headline_run().filter(|_| app.has_active_runs());
     live.zip(headline).is_some_and(|(live, run)| live.shows_run(&run))
 }

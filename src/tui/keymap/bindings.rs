@@ -133,6 +133,11 @@ impl Keymap {
     pub fn key_of(&self, context: KeyContext, action: Action) -> Option<&KeySequence> {
         self.keys_of(context, action).first().copied()
     }
+
+    /// Returns the name of the key to display; empty if the action has none.
+    pub fn key_text(&self, context: KeyContext, action: Action) -> String {
+        self.key_of(context, action).map_or_else(String::new, ToString::to_string)
+    }
 }
 
 /// Lists the bindings of a context, then the global ones that none of them hides.

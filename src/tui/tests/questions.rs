@@ -270,6 +270,9 @@ fn a_question_mark_asks_about_the_finding_of_a_panel_if_a_member_that_reports_it
             };
             send(&mut app, message);
             assert!(last_line(&app).contains(said), "{members:?}, {open}: {}", screen(&app));
+            press(&mut app, "A");
+            let is_open = app.views.front_as::<PromptView>().is_some();
+            assert_eq!(is_open, said != "? help", "no prompt opens that is refused: {}", screen(&app));
         }
     }
 }
@@ -300,7 +303,11 @@ fn another_member_that_reports_the_finding_can_be_asked() {
     let prompt: &PromptView = app.views.front_as().expect("the prompt stays");
     assert_eq!((prompt.line.text(), prompt.error.as_str()), ("Why?", "no question: gpt has no API key"));
     assert!(screen(&app).contains("asks sonnet"), "{}", screen(&app));
-    assert!(wants(&press(&mut app, "Down"), "gpt"));
+    for key in ["Down", "Up"] {
+        assert!(!wants(&press(&mut app, key), "gpt"), "{key}: only the key that the prompt names chooses another one");
+    }
+    assert!(screen(&app).contains("asks sonnet  Tab asks gpt"), "{}", screen(&app));
+    assert!(wants(&press(&mut app, "Tab"), "gpt"));
     send(&mut app, planned("gpt"));
     assert!(wants(&press(&mut app, "Tab"), "sonnet"), "round and round");
     send(&mut app, planned("sonnet"));

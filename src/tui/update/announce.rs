@@ -1,5 +1,5 @@
-//! Announces runs that end, and urgent findings as they arrive, in the message line and outside the screen. Of the members
-//! of a panel only failures, budgets and urgent findings are announced: the end of the panel says the rest.
+//! Announces runs that end, and urgent findings as they arrive, in the message line and outside the screen. A member of a
+//! panel is announced for a failure, its budget and urgent findings only: the end of the panel says the rest.
 
 use std::sync::Arc;
 

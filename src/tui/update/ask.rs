@@ -74,8 +74,10 @@ pub fn can_answer(app: &App, finding: &FindingId) -> bool {
     if run.scope_hash.starts_with(RunRecord::IMPORT_SCOPE_PREFIX) {
         return false;
     }
+    if Panel::name_of(run.reviewer).is_none() {
+        return models.contains(run.reviewer);
+    }
     match loaded_finding(app, finding) {
-        _ if Panel::name_of(run.reviewer).is_none() => models.contains(run.reviewer),
         Some(loaded) => loaded.voices.iter().any(|voice| models.contains(&voice.reviewer)),
         None => !models.is_empty(),
     }
@@ -113,32 +115,20 @@ pub fn next_answerer(plan: &PreparedQuestion) -> Option<&str> {
     plan.answerers.get(next).filter(|name| **name != plan.reviewer).map(String::as_str)
 }
 
-/// Says in the prompt why the other reviewer that the user wants to ask is not asked; the one of before stays. Returns
-/// false if no other one is wanted.
-fn refuse_wanted_answerer(app: &mut App, error: &str) -> bool {
-    let mut is_wanted = false;
+/// Shows an error in the prompt of a question and leaves it open: the reviewer of before stays if another one was wanted, and
+/// text that is typed next must not reach the keys below. Returns false if neither another reviewer was wanted nor anything
+/// typed.
+fn refuse_in_prompt(app: &mut App, error: &str) -> bool {
+    let mut is_shown = false;
     views::change_view(app, |prompt: &mut PromptView, _| {
-        if let InputPromptKind::Ask { wanted, .. } = &mut prompt.kind
-            && wanted.take().is_some()
-        {
+        let is_typed = is_awaiting_plan(prompt) && !prompt.line.text().is_empty();
+        let InputPromptKind::Ask { wanted, .. } = &mut prompt.kind else { return };
+        if wanted.take().is_some() || is_typed {
             error.clone_into(&mut prompt.error);
-            is_wanted = true;
+            is_shown = true;
         }
     });
-    is_wanted
-}
-
-/// Shows an error in the prompt in which the user types a question, and leaves it open: what is typed next must not reach
-/// the keys below it. Returns false if nothing was typed.
-fn refuse_typed_question(app: &mut App, error: &str) -> bool {
-    let mut is_typed = false;
-    views::change_view(app, |prompt: &mut PromptView, _| {
-        if is_awaiting_plan(prompt) && !prompt.line.text().is_empty() {
-            error.clone_into(&mut prompt.error);
-            is_typed = true;
-        }
-    });
-    is_typed
+    is_shown
 }
 
 /// Says what a question may cost in the prompt that is open for it, else opens the prompt; or asks whether the question
@@ -162,7 +152,7 @@ pub fn open_question_prompt(app: &mut App, plan: Result<QuestionPlan, String>) {
             app.notice = None;
             open_prompt(app, plan.finding_id.clone(), Some(plan));
         }
-        Ok(QuestionPlan::Stop(_)) if refuse_wanted_answerer(app, EARLIER) || refuse_typed_question(app, EARLIER) => {}
+        Ok(QuestionPlan::Stop(_)) if refuse_in_prompt(app, EARLIER) => {}
         Ok(QuestionPlan::Stop(request)) => {
             app.views.close_matching(is_awaiting_plan);
             app.notice = None;
@@ -175,7 +165,7 @@ pub fn open_question_prompt(app: &mut App, plan: Result<QuestionPlan, String>) {
         }
         Err(error) => {
             let refusal = format!("no question: {error}");
-            if refuse_wanted_answerer(app, &refusal) || refuse_typed_question(app, &refusal) {
+            if refuse_in_prompt(app, &refusal) {
                 return;
             }
             app.views.close_matching(is_awaiting_plan);

@@ -10,7 +10,7 @@ use super::super::message::{AppCommand, ChosenReviewer, DetailSubject, Tab, Tria
 use super::super::views::confirm::{ConfirmAction, ConfirmView};
 use super::super::views::help::HelpView;
 use super::super::views::prompt::{InputPromptKind, PromptView};
-use super::super::views::{self, KeyPress, fix};
+use super::super::views::{self, KeyPress, View, fix};
 use super::comments;
 use super::marks::{toggle_all_marks, toggle_mark_range, toggle_marks};
 use super::menus::{build_copy_menu, build_file_order_menu, build_order_menu, build_run_order_menu};
@@ -44,12 +44,15 @@ pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) 
         && key.is_text()
         && (c != '0' || count.is_some())
     {
-        let kind = if count.is_none() && action.is_some() { PendingCountKind::Bound } else { PendingCountKind::Count };
+        let kind = match count.map(|count| count.kind) {
+            None if action.is_some() => PendingCountKind::Bound,
+            None | Some(PendingCountKind::Count) => PendingCountKind::Count,
+            Some(PendingCountKind::Bound | PendingCountKind::Ambiguous) => PendingCountKind::Ambiguous,
+        };
         let (value, origin, origin_list) =
             count.map_or((0, app.panes.focus, app.panes.list), |count| (count.value, count.origin, count.origin_list));
         let value = (value * 10 + c as usize - '0' as usize).min(1_000_000);
-        let is_ambiguous = count.map_or(action.is_some(), |count| count.is_ambiguous);
-        app.count = Some(PendingCount { value, origin, origin_list, kind, is_ambiguous, at: app.now });
+        app.count = Some(PendingCount { value, origin, origin_list, kind, at: app.now });
         if let Some(action) = action {
             run_action(app, action, None, commands);
         }
@@ -62,8 +65,8 @@ pub fn handle_key(app: &mut App, key: KeyEvent, commands: &mut Vec<AppCommand>) 
     }
 }
 
-/// Runs an action that works the same in front of any view: help, palette, commands of the user, what concerns the
-/// terminal. Returns false for another action.
+/// Runs an action that works the same in front of any view: help, palette, a question about the finding of the view,
+/// commands of the user, what concerns the terminal. Returns false for another action.
 fn run_over_views(app: &mut App, action: Action, commands: &mut Vec<AppCommand>) -> bool {
     match action {
         // Its keys while text is searched in it.
@@ -72,6 +75,11 @@ fn run_over_views(app: &mut App, action: Action, commands: &mut Vec<AppCommand>)
             app.notice = None;
             views::open_for_action(app, action, commands);
         }
+        // A view that handles a key is off the stack, and with it the loaded finding, which says who reports it.
+        Action::Ask => match app.views.front().and_then(View::finding_at_hand) {
+            Some(finding) => ask::plan_question_about(app, finding, commands),
+            None => return false,
+        },
         Action::Custom(index) => run_command(app, index, commands),
         Action::Redraw => commands.push(AppCommand::Redraw),
         Action::Suspend => commands.push(AppCommand::Suspend),
@@ -147,18 +155,20 @@ pub fn drop_stale_sequence(app: &mut App) {
     app.pending_keys.take_if(|pending| (pending.context, pending.views) != (context, views));
 }
 
-/// Returns the typed number if the action accepts one; goes back to the pane in which it was typed. A verdict takes none
-/// that may have been keys of panes: who goes from one to another and decides a finding means that one.
+/// Returns the typed number if the action accepts one; goes back to the pane in which it was typed. A verdict accepts no
+/// number whose digits may have been the keys of panes: who switches panes and decides means the selected finding only.
 fn take_count(
     app: &mut App,
     count: Option<PendingCount>,
     action: Action,
     commands: &mut Vec<AppCommand>,
 ) -> Option<usize> {
-    let is_meant = |count: &PendingCount| {
-        count.kind == PendingCountKind::Count && accepts_count(action) && !(count.is_ambiguous && is_verdict(action))
+    let is_meant = match count?.kind {
+        PendingCountKind::Bound => false,
+        PendingCountKind::Ambiguous => accepts_count(action) && !is_verdict(action),
+        PendingCountKind::Count => accepts_count(action),
     };
-    let count = count.filter(is_meant)?;
+    let count = count.filter(|_| is_meant)?;
     if app.panes.focus != count.origin {
         focus_pane(app, count.origin, commands);
         app.panes.list = count.origin_list;

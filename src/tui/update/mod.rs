@@ -273,7 +273,7 @@ fn apply_opening(app: &mut App, outcome: Result<OpeningOutcome, String>, terms: 
             return;
         }
     };
-    let key = app.keymap.key_of(KeyContext::Global, Action::Review).map_or_else(String::new, |key| key.to_string());
+    let key = app.keymap.key_text(KeyContext::Global, Action::Review);
     let list = |changes: &mut dyn Iterator<Item = &UnreviewedChange>| {
         let texts: Vec<&str> = changes.map(|change| change.text.as_str()).collect();
         text::sanitize_line(&texts.join(" and ")).into_owned()
@@ -374,8 +374,9 @@ fn sync_detail(app: &mut App, commands: &mut Vec<AppCommand>) {
     // The rows above the page change with the run's activity.
     clamp_scroll(app);
     diff::sync(app, commands);
-    runs::request_visible_subjects(app, commands);
-    run_changes::compare_visible_runs(app);
+    let visible = runs::list_visible_runs(app);
+    runs::request_subjects(app, visible.iter().map(|row| row.index as usize), commands);
+    run_changes::compare_visible_runs(app, &visible);
 }
 
 /// Returns the selected item of the list that had the focus last.

@@ -37,7 +37,7 @@ pub fn handle_mouse(app: &mut App, event: MouseEvent, commands: &mut Vec<AppComm
 pub fn toggle_mouse(app: &mut App, commands: &mut Vec<AppCommand>) {
     app.pointer.is_on = !app.pointer.is_on;
     app.pointer.held = None;
-    let key = app.keymap.key_of(KeyContext::Global, Action::Mouse).map_or_else(String::new, |key| key.to_string());
+    let key = app.keymap.key_text(KeyContext::Global, Action::Mouse);
     let said = match app.pointer.is_on {
         true => format!("the mouse is on; Shift selects text, {key} switches it off"),
         false => format!("the mouse is off: the terminal selects text; {key} switches it on"),

@@ -4,8 +4,7 @@
 //! - Everything follows from the view of the store. A run is compared once for each view.
 //! - Runs are compared if the same reviewer looked at the same kind of change: another reviewer says other things.
 
-use super::super::app::{App, RunChange};
-use super::runs::list_visible_runs;
+use super::super::app::{App, RunChange, RunEntry};
 use crate::domain::{FindingStatus, RunStatus};
 use crate::runner::OWN_REVIEWER;
 use crate::store::{RunRow, StoreView};
@@ -13,14 +12,13 @@ use crate::store::{RunRow, StoreView};
 /// Number of older runs among which the run before is looked for, so that a long list costs no key press.
 const MAX_LOOKBACK: usize = 200;
 
-/// Compares the visible runs that were not compared yet.
-pub fn compare_visible_runs(app: &mut App) {
+/// Compares those of the visible runs that were not compared yet.
+pub fn compare_visible_runs(app: &mut App, visible: &[RunEntry]) {
     // The first view of a large store has no findings of older runs.
     if !app.store.view.complete {
         return;
     }
-    let rows = list_visible_runs(app).into_iter().filter(|row| row.member.is_none());
-    for index in rows.map(|row| row.index as usize) {
+    for index in visible.iter().filter(|row| row.member.is_none()).map(|row| row.index as usize) {
         let view = &app.store.view;
         let id = view.run(index).id;
         if !app.run_list.changes.contains_key(id) {

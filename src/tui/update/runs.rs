@@ -260,12 +260,6 @@ fn find_root(replacements: &[Replacement], index: usize) -> Option<(usize, FoldR
     None
 }
 
-/// Requests the commits of the visible runs that reviewed commits, once for each run.
-pub fn request_visible_subjects(app: &mut App, commands: &mut Vec<AppCommand>) {
-    let visible: Vec<usize> = list_visible_runs(app).iter().map(|row| row.index as usize).collect();
-    request_subjects(app, visible, commands);
-}
-
 /// Returns the rows of the runs that are on the screen.
 pub fn list_visible_runs(app: &App) -> Vec<RunEntry> {
     let list = &app.run_list;

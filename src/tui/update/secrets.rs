@@ -31,7 +31,7 @@ pub fn toggle(app: &mut App) {
     app.detail.revealed = Some((app.detail.subject.clone(), app.detail.tab));
     // A masked page that is on its way will not be shown.
     (app.detail.stale, app.detail.loading) = (true, None);
-    let key = app.keymap.key_of(app.key_context(), Action::Reveal).map_or_else(String::new, |key| key.to_string());
+    let key = app.keymap.key_text(app.key_context(), Action::Reveal);
     let end = match app.display.reports_releases {
         true => format!("secrets are shown while {key} is held"),
         false => format!("secrets are shown until you move on; {key} masks them"),

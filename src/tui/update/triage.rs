@@ -51,17 +51,13 @@ fn collect_from_selected(app: &mut App, status: FindingStatus, count: usize) -> 
     let is_open = |row: &FindingRow<'_>| app.current_status(row).is_undecided();
     let is_meant = |row: &FindingRow<'_>| is_open(row) != status.is_undecided();
     let in_diff = diff::findings_from_cursor(app);
-    if !in_diff.is_empty() {
-        let rows = in_diff.into_iter().filter_map(|id| app.finding_by_id(id)).enumerate();
-        let meant = rows.filter(|(at, row)| *at == 0 || is_meant(row)).take(count);
-        return Some(meant.map(|(_, row)| row.id.to_owned()).collect());
-    }
-    if !matches!(app.detail.subject, DetailSubject::Finding(_)) {
-        return Some(Vec::new());
-    }
     let list = &app.finding_list;
-    let rows = list.rows.get(list.cursor.selected..).unwrap_or_default();
-    let rows = rows.iter().map(|index| app.store.view.finding(*index as usize)).enumerate();
+    let in_list = match app.detail.subject {
+        DetailSubject::Finding(_) if in_diff.is_empty() => list.rows.get(list.cursor.selected..).unwrap_or_default(),
+        _ => &[],
+    };
+    let in_list = in_list.iter().map(|index| app.store.view.finding(*index as usize));
+    let rows = in_diff.into_iter().filter_map(|id| app.finding_by_id(id)).chain(in_list).enumerate();
     let meant = rows.filter(|(at, row)| *at == 0 || is_meant(row)).take(count);
     Some(meant.map(|(_, row)| row.id.to_owned()).collect())
 }
@@ -205,7 +201,7 @@ pub fn apply_rating(app: &mut App, result: Result<Vec<FindingRating>, String>) {
         Ok(lines) => lines,
         Err(error) => return app.show_notice(NoticeLevel::Error, format!("not stored: {error}")),
     };
-    let key = app.keymap.key_of(KeyContext::Global, Action::Undo).map_or_else(String::new, |key| key.to_string());
+    let key = app.keymap.key_text(KeyContext::Global, Action::Undo);
     let what = describe_rating(app, &lines);
     let dot = app.display.glyphs.dot;
     app.show_notice(NoticeLevel::Success, format!("{what} {dot} {key} undoes"));
@@ -263,7 +259,7 @@ pub fn apply_snooze(app: &mut App, result: Result<Vec<FindingSnooze>, String>) {
     let ids: Vec<String> = lines.iter().map(|line| line.finding_id.to_string()).collect();
     let known = Arc::make_mut(&mut app.finding_list.overrides);
     ids.iter().for_each(|id| data::pin_finding(known, id));
-    let key = app.keymap.key_of(KeyContext::Global, Action::Undo).map_or_else(String::new, |key| key.to_string());
+    let key = app.keymap.key_text(KeyContext::Global, Action::Undo);
     let what = describe_snooze(app, &lines);
     let dot = app.display.glyphs.dot;
     app.show_notice(NoticeLevel::Success, format!("{what} {dot} {key} undoes"));
@@ -408,7 +404,7 @@ pub fn apply_stored(app: &mut App, order: &TriageOrder, result: Result<UndoOutco
         data::pin_finding(known, line.finding_id.as_str());
     }
     let what = describe_decision(app, &lines, order);
-    let key = |action| app.keymap.key_of(KeyContext::Global, action).map_or_else(String::new, |key| key.to_string());
+    let key = |action| app.keymap.key_text(KeyContext::Global, action);
     let next = match order {
         TriageOrder::Undo => format!("{} redoes", key(Action::Redo)),
         _ => format!("{} undoes", key(Action::Undo)),

@@ -251,7 +251,7 @@ pub fn show_result(app: &mut App, result: &Result<Box<Fix>, String>) {
         Ok(fix) => fix,
         Err(error) => return app.show_notice(NoticeLevel::Error, error.as_str()),
     };
-    let key = app.keymap.key_of(KeyContext::Global, Action::Undo).map_or_else(String::new, |key| key.to_string());
+    let key = app.keymap.key_text(KeyContext::Global, Action::Undo);
     let dot = app.display.glyphs.dot;
     let text = match fix.status {
         FixStatus::Working | FixStatus::Reviewing => {

@@ -107,14 +107,11 @@ impl HelpView {
         }
     }
 
-    /// Lays lines out in rows of this width: a long text continues below its beginning.
-    fn lay_out(&self, lines: &[usize], width: u16) -> Vec<HelpRow<'_>> {
-        lines.iter().filter_map(|line| self.lines.get(*line)).flat_map(|line| lay_out_line(line, width)).collect()
-    }
-
-    /// Returns the rows that the search leaves.
+    /// Lays out the lines that the search leaves.
     fn shown_rows(&self, app: &App) -> Vec<HelpRow<'_>> {
-        self.lay_out(&self.shown, row_width(app))
+        let width = row_width(app);
+        let shown = self.shown.iter().filter_map(|line| self.lines.get(*line));
+        shown.flat_map(|line| lay_out_line(line, width)).collect()
     }
 
     /// Returns the height of the columns for this number of rows.
@@ -196,8 +193,8 @@ impl View for HelpView {
         let height = self.height(painter.app, rows.len());
         let search_rows = u16::from(self.search.is_some());
         // The window keeps its height while the search leaves fewer lines.
-        let all: Vec<usize> = (0..self.lines.len()).collect();
-        let full = self.lay_out(&all, width).len().div_ceil(usize::from(columns)).max(height) as u16;
+        let all: usize = self.lines.iter().map(|line| lay_out_line(line, width).len()).sum();
+        let full = all.div_ceil(usize::from(columns)).max(height) as u16;
         let inside = draw_window(painter, window_width(columns), full + 2 + search_rows, false, "Help");
         if let Some(line) = &self.search {
             let used = painter.draw_text(inside.x, inside.y, 8, "search", Role::Title) + 2;
@@ -243,7 +240,7 @@ fn row_width(app: &App) -> u16 {
     (inside.width / columns).saturating_sub(2)
 }
 
-/// Lays out a line in rows of this width.
+/// Lays out a line in rows of this width: a long text continues below its beginning.
 fn lay_out_line(line: &HelpLine, width: u16) -> Vec<HelpRow<'_>> {
     let row = |sign, text: String, text_role, column| HelpRow { sign, text, text_role, column };
     match line {

@@ -344,13 +344,8 @@ impl ViewStack {
         self.views.last().and_then(|view| downcast(&**view))
     }
 
-    /// Returns the open view of this type.
-    pub fn find<V: View>(&self) -> Option<&V> {
-        self.views.iter().find_map(|view| downcast(&**view))
-    }
-
     /// Returns the foremost open view of this type.
-    pub fn find_foremost<V: View>(&self) -> Option<&V> {
+    pub fn find<V: View>(&self) -> Option<&V> {
         self.views.iter().rev().find_map(|view| downcast(&**view))
     }
 

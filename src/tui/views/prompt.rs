@@ -149,7 +149,8 @@ impl View for PromptView {
                     self.choose_offer(&dismissal_reasons(app), press.action == Some(Action::Up));
                     return ViewFlow::Open;
                 }
-                InputPromptKind::Ask { .. } => {
+                // The wheel comes as Up and Down: who scrolls with it means no other reviewer.
+                InputPromptKind::Ask { .. } if press.action == Some(Action::Complete) => {
                     self.want_next_answerer(commands);
                     return ViewFlow::Open;
                 }
@@ -179,6 +180,11 @@ impl View for PromptView {
         commands: &mut Vec<AppCommand>,
     ) -> ViewFlow {
         let Some((choice, text)) = self.offer_at(app, cell) else { return ViewFlow::Open };
+        if choice == 0
+            && let InputPromptKind::Reason { entry, .. } = &mut self.kind
+        {
+            *entry = ReasonEntry::Typed;
+        }
         self.choice = choice;
         self.line.set_text(&text);
         self.error.clear();
@@ -368,14 +374,11 @@ impl PromptView {
 
     /// Returns the offer under the pointer: its 1-based index and its text; index 0 and no text for a reason that the user
     /// types.
-    fn offer_at(&mut self, app: &App, cell: Position) -> Option<(usize, String)> {
-        match &mut self.kind {
-            InputPromptKind::Reason { entry, .. } => match reasons::row_at(app, cell)? {
+    fn offer_at(&self, app: &App, cell: Position) -> Option<(usize, String)> {
+        match &self.kind {
+            InputPromptKind::Reason { .. } => match reasons::row_at(app, cell)? {
                 ReasonRow::Offered(index) => Some((index + 1, dismissal_reasons(app).into_iter().nth(index)?)),
-                ReasonRow::Other => {
-                    *entry = ReasonEntry::Typed;
-                    Some((0, String::new()))
-                }
+                ReasonRow::Other => Some((0, String::new())),
             },
             InputPromptKind::Commit { .. } | InputPromptKind::Range { .. } if self.error.is_empty() => {
                 let offered = self.offered_revisions(app);

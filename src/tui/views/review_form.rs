@@ -294,24 +294,22 @@ impl ReviewFormView {
     /// Requests the review. Opens the prompt for a revision instead if none is picked, or if the forecast has refused it.
     fn accept(&self, app: &mut App, commands: &mut Vec<AppCommand>) {
         let Some(item) = self.items.get(self.selected) else { return };
-        let Some(RequestedScope(scope)) = item.choice.to_request() else { return self.open_picker(app) };
-        let Some(kind) = self.picker_kind().filter(|_| item.choice.picked().is_some()) else {
-            return request_review(app, scope, self.chosen_reviewer(), self.force, commands);
-        };
-        if let Forecast::Known(result) = &self.forecast
+        let Some(RequestedScope(scope)) = item.choice.to_request() else { return self.open_picker(app, "") };
+        let kind = self.picker_kind();
+        if kind.is_some()
+            && let Forecast::Known(result) = &self.forecast
             && let Err(error) = result.as_ref()
         {
-            let error = text::sanitize_line(error).into_owned();
-            self.open_picker(app);
-            return super::change_view(app, |prompt: &mut PromptView, _| prompt.error = error);
+            return self.open_picker(app, error);
         }
         request_review(app, scope, self.chosen_reviewer(), self.force, commands);
         let text = item.choice.picked().unwrap_or_default().to_owned();
-        app.asked_prompt = Some(AskedPrompt { kind, text });
+        app.asked_prompt = kind.map(|kind| AskedPrompt { kind, text });
     }
 
-    /// Opens the prompt for the revision of the selected scope, which takes the place of the form.
-    fn open_picker(&self, app: &mut App) {
+    /// Opens the prompt for the revision of the selected scope, which takes the place of the form. It says why the picked
+    /// one was refused; `error` is empty if none was.
+    fn open_picker(&self, app: &mut App, error: &str) {
         let Some(kind) = self.picker_kind() else { return };
         let picked = self.items.get(self.selected).and_then(|item| item.choice.picked());
         let line = match (&kind, picked) {
@@ -319,7 +317,9 @@ impl ReviewFormView {
             (InputPromptKind::Commit { .. }, None) => LineEdit::with_suggestion("HEAD~1"),
             (_, None) => LineEdit::default(),
         };
-        app.views.open(PromptView::new(kind, line));
+        let mut prompt = PromptView::new(kind, line);
+        prompt.error = text::sanitize_line(error).into_owned();
+        app.views.open(prompt);
     }
 
     /// Returns the kind of the prompt for the selected scope; `None` for a scope without a revision to pick.
@@ -470,7 +470,7 @@ impl View for ReviewFormView {
                 self.selected = at;
                 // The digit of a revision picks one, or another one.
                 if self.picker_kind().is_some() {
-                    self.open_picker(app);
+                    self.open_picker(app, "");
                 } else {
                     self.accept(app, commands);
                 }

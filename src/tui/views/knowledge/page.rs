@@ -48,7 +48,7 @@ pub(super) fn build_knowledge_page(app: &App, view: &KnowledgeView, width: usize
 }
 
 fn key_label(app: &App, action: Action) -> String {
-    app.keymap.key_of(KeyContext::Knowledge, action).map_or_else(String::new, |key| key.to_string())
+    app.keymap.key_text(KeyContext::Knowledge, action)
 }
 
 /// Explains what knowledge is and how it grows.

@@ -14,7 +14,7 @@ use crate::tui::layout::ScreenLayout;
 use crate::tui::theme::Role;
 
 /// Columns of space at both edges of the screen.
-const MARGIN: u16 = 1;
+pub const MARGIN: u16 = 1;
 /// Most ranges of lines in a row of the list of files.
 const MAX_LISTED_RANGES: usize = 12;
 

@@ -181,7 +181,7 @@ impl View for LiveView {
     }
 
     /// Shows the turn under the pointer, the file of a cell of the map, or the next turn that read the file whose name is
-    /// there. Of a panel, selects the member; a double click opens its view.
+    /// there. In a panel, selects the member; a double click opens its view.
     fn handle_click(
         &mut self,
         app: &mut App,

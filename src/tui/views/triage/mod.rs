@@ -48,8 +48,8 @@ use crate::tui::layout::ScreenLayout;
 use crate::tui::line_edit::LineEdit;
 use crate::tui::message::{AppCommand, TriageOrder, TriageOrderItem};
 use crate::tui::update::{
-    commit_mark_range, dismiss, open_note_prompt, open_rating_prompt, open_snooze_prompt, plan_question_about,
-    request_verdict, select_finding,
+    commit_mark_range, dismiss, open_note_prompt, open_rating_prompt, open_snooze_prompt, request_verdict,
+    select_finding,
 };
 
 /// Most cards in memory; beyond, only those that are shown next stay.
@@ -177,7 +177,7 @@ impl View for TriageView {
             A::Redo => self.redo(app, commands),
             A::Fix => self.fix(app, commands),
             A::Reveal => {
-                let key = |action| key_name(app, KeyContext::Triage, action);
+                let key = |action| app.keymap.key_text(KeyContext::Triage, action);
                 let said = format!(
                     "secrets stay masked here: {} leaves, and {} shows them on the page",
                     key(A::Abort),
@@ -196,11 +196,6 @@ impl View for TriageView {
             A::Note => {
                 if let Some(finding) = self.shown_id() {
                     open_note_prompt(app, finding);
-                }
-            }
-            A::Ask => {
-                if let Some(finding) = self.shown_id() {
-                    plan_question_about(app, finding, commands);
                 }
             }
             A::SnoozeFinding => {
@@ -264,11 +259,6 @@ impl View for TriageView {
         }
         actions.into_iter().chain(last).chain([(A::Skip, "next"), (A::Return, "previous"), (A::Help, "help")]).collect()
     }
-}
-
-/// Returns the name of an action's key; empty if it has none.
-fn key_name(app: &App, context: KeyContext, action: Action) -> String {
-    app.keymap.key_of(context, action).map_or_else(String::new, ToString::to_string)
 }
 
 impl TriageView {
@@ -438,7 +428,7 @@ impl TriageView {
             None => {
                 let said = match self.shown_card() {
                     Some(_) => {
-                        let key = key_name(app, KeyContext::Triage, Action::Fix);
+                        let key = app.keymap.key_text(KeyContext::Triage, Action::Fix);
                         format!("no exact suggestion comes with it: {key} has a fix made")
                     }
                     None => "its page is being read".to_owned(),
@@ -455,7 +445,7 @@ impl TriageView {
         let Some(finding) = self.shown_id() else { return };
         let has_fix = app.store.fixes.for_finding(finding.as_str()).is_some();
         if self.pages.patch.is_some() && !has_fix {
-            let key = key_name(app, KeyContext::Triage, Action::Accept);
+            let key = app.keymap.key_text(KeyContext::Triage, Action::Accept);
             return app.show_notice(NoticeLevel::Info, format!("the patch is on the screen: {key} applies it"));
         }
         fix::handle_key_in_view(app, finding, commands);
