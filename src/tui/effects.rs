@@ -24,6 +24,7 @@ use super::clipboard;
 use super::custom_commands::{CommandCall, run_in_background};
 use super::diff::DiffRequest;
 use super::event_source::MessageSender;
+use super::finding_order::FindingQuery;
 use super::highlight::PartlyParsedTexts;
 use super::message::{AppCommand, AppMessage, CopyOrder, DetailSubject, RunSubjectQuery, Tab};
 use super::page_loader::PageLoader;
@@ -51,7 +52,7 @@ pub struct Effects {
     requests: Sender<RunnerRequest>,
     /// Runner requests that must not wait behind other runner work.
     control: Sender<RunnerRequest>,
-    filter: Sender<AppCommand>,
+    filter: Sender<ListRequest>,
     copier: Sender<ClipboardRequest>,
     historian: Sender<Vec<RunSubjectQuery>>,
     comparer: Sender<(u64, Vec<Scope>)>,
@@ -67,6 +68,11 @@ enum PageRequest {
     Reported { run: String },
     Diff(DiffRequest),
     Viewed(ViewedFile),
+}
+
+enum ListRequest {
+    Findings { serial: u64, view: Arc<StoreView>, query: FindingQuery },
+    Files { serial: u64, view: Arc<StoreView>, rows: Vec<u32> },
 }
 
 enum ClipboardRequest {
@@ -125,7 +131,7 @@ impl Effects {
             None => asker.clone(),
         };
         let send = messages.clone();
-        spawn_worker("filter", messages.clone(), move || serve_filters(&filters, &send));
+        spawn_worker("filter", messages.clone(), move || serve_lists(&filters, &send));
         let (copier, copies) = channel();
         let send = messages.clone();
         spawn_worker("clipboard", messages.clone(), move || serve_copies(&copied, &copies, &send));
@@ -173,7 +179,12 @@ impl Effects {
             }
             AppCommand::LoadRunSubjects(queries) => self.send_to(&self.historian, queries),
             AppCommand::LoadReported { run } => self.send_to(&self.reader, PageRequest::Reported { run }),
-            command @ (AppCommand::Filter { .. } | AppCommand::ListFiles { .. }) => self.send_to(&self.filter, command),
+            AppCommand::Filter { serial, view, query } => {
+                self.send_to(&self.filter, ListRequest::Findings { serial, view, query });
+            }
+            AppCommand::ListFiles { serial, view, rows } => {
+                self.send_to(&self.filter, ListRequest::Files { serial, view, rows });
+            }
             AppCommand::View(request) => self.report_unless(self.views.send(request, view)),
             AppCommand::Triage(order) => self.send_to(&self.writer, StoreWrite::Triage(order)),
             AppCommand::SnoozeFindings { findings, wish } => {
@@ -354,19 +365,17 @@ fn build_prompt(store: &Store, view: &StoreView, ids: &[String]) -> Result<CopyO
     Ok(CopyOrder { text, what: if findings.len() == 1 { "the prompt" } else { "the prompt for all marked" } })
 }
 
-/// Serves filter requests, then requests for the files of the listed findings; of several pending requests of a sort only the
-/// newest is executed.
-fn serve_filters(requests: &Receiver<AppCommand>, messages: &MessageSender) {
+/// Lists findings, then the files of the listed findings; of several pending requests of a sort only the newest is executed.
+fn serve_lists(requests: &Receiver<ListRequest>, messages: &MessageSender) {
     while let Ok(first) = requests.recv() {
-        let (mut filtered, mut files) = (None, None);
+        let (mut findings, mut files) = (None, None);
         for request in std::iter::once(first).chain(requests.try_iter()) {
             match request {
-                AppCommand::Filter { serial, view, query } => filtered = Some((serial, view, query)),
-                AppCommand::ListFiles { serial, view, rows } => files = Some((serial, view, rows)),
-                _ => {}
+                ListRequest::Findings { serial, view, query } => findings = Some((serial, view, query)),
+                ListRequest::Files { serial, view, rows } => files = Some((serial, view, rows)),
             }
         }
-        if let Some((serial, view, query)) = filtered {
+        if let Some((serial, view, query)) = findings {
             let listed = query.list(&view);
             if messages.send(AppMessage::Filtered { serial, view, listed }).is_err() {
                 return;
