@@ -260,7 +260,7 @@ mod tests {
         let mut typed = late.join().expect("written");
         assert!(matches!(events.try_next(), Some(AppMessage::Input(TerminalInput::Background([255, 255, 255])))));
         assert!(events.try_next().is_none(), "keys in between are dropped");
-        // What is typed behind the answer stays for the shell.
+        // Keys behind the answer stay for the shell.
         typed.write_all(b"ls\n").expect("written");
         let mut left = [0; 8];
         assert_eq!(events.tty.read(&mut left).expect("read"), 3);

@@ -88,7 +88,7 @@ impl LoadedLook {
             ColorChoice::Never => ColorDepth::None,
             ColorChoice::Auto | ColorChoice::Always => ColorDepth::detect(variable),
         };
-        // Whoever loaded the settings has refused a theme that is not there.
+        // A theme that is not there was refused with the settings.
         let (themes, notices) = load_theme(settings, paths, depth, variable);
         Ok(Self { keymap: load_keymap(settings)?, themes, zone: local_time_zone(variable), notices })
     }

@@ -78,7 +78,7 @@ fn the_files_are_those_of_the_listed_findings_until_a_run_is_chosen() {
     assert_eq!((listed(&app), file_paths(&app)), (vec![2, 3], all.to_vec()));
     press(&mut app, "Esc");
     assert_eq!((listed(&app), file_paths(&app)), (vec![1, 2, 3, 5], all.to_vec()));
-    // Who goes through the runs sees the files of the selected one.
+    // Going through the runs shows the files of the selected one.
     assert_eq!(loads(&press(&mut app, "1 o Esc j")), [run_id(3), run_id(1)]);
     assert_eq!(app.file_list.run, run_id(3), "until the others are read");
     press(&mut app, "3");
