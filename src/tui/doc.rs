@@ -307,9 +307,19 @@ pub fn fit_end(text: &str, width: usize) -> &str {
 mod tests {
     use super::*;
 
+    /// Checks a function that shortens texts: each row has a text, its columns and the expected result.
+    fn check_shortened(shorten: fn(&str, usize, &str) -> String, table: &[(&str, usize, &str)]) {
+        for (text, width, expected) in table {
+            let shortened = shorten(text, *width, "…");
+            assert_eq!(shortened, *expected, "{text:?} at {width}");
+            // Without any room, the ellipsis stays.
+            assert!(shortened.width() <= (*width).max(1), "{text:?} at {width}");
+        }
+    }
+
     #[test]
     fn a_path_is_cut_between_folders_in_its_middle() {
-        for (path, width, expected) in [
+        let table = [
             ("/work/gone", 10, "/work/gone"),
             ("/work/projects/customers/billing", 20, "/work/…/billing"),
             ("/work/projects/customers/billing", 26, "/work/…/customers/billing"),
@@ -317,11 +327,8 @@ mod tests {
             ("no-folders-in-this-name", 8, "no…-name"),
             ("/work/gone", 1, "…"),
             ("/work/gone", 0, "…"),
-        ] {
-            let cut = shorten_middle(path, width, "…");
-            assert_eq!(cut, expected, "{width}");
-            assert!(cut.width() <= width.max(1), "{width}");
-        }
+        ];
+        check_shortened(shorten_middle, &table);
     }
 
     #[test]
@@ -391,16 +398,15 @@ mod tests {
         assert_eq!(fit_start("abc", 3), ("abc", 3));
         assert_eq!(fit_end("src/漢字", 3), "字");
         assert_eq!(fit_end("abc", 9), "abc");
-        for (text, width, expected) in [
+        let starts = [
             ("one\n two  three ", 15, "one two three"),
             ("one two three", 14, "… two three"),
             ("one two three", 7, "… three"),
             ("one two three", 6, "…"),
             ("", 6, ""),
-        ] {
-            assert_eq!(shorten_start(text, width, "…"), expected, "{text:?} at {width}");
-        }
-        for (text, width, expected) in [
+        ];
+        check_shortened(shorten_start, &starts);
+        let ends = [
             ("one two three", 13, "one two three"),
             ("one two three", 12, "one two …"),
             ("one two three", 9, "one two …"),
@@ -408,8 +414,7 @@ mod tests {
             ("abcdefghij", 4, "abc…"),
             ("漢字漢字漢字", 5, "漢字…"),
             ("x", 0, "…"),
-        ] {
-            assert_eq!(shorten(text, width, "…"), expected, "{text:?} at {width}");
-        }
+        ];
+        check_shortened(shorten, &ends);
     }
 }

@@ -4,44 +4,40 @@
 //!   decisions, runner requests, filtering, copying, comparing the code with what was reviewed, statistics, knowledge.
 //! - A panicking thread reports the panic in a message; the cockpit continues.
 
+mod store_follower;
+mod store_writes;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
+use store_follower::follow_store;
+use store_writes::{StoreWrite, serve_writes};
 
 use super::app::{RunSubject, collect_files, sort_files};
 use super::clipboard;
 use super::custom_commands::{CommandCall, run_in_background};
 use super::diff::DiffRequest;
 use super::event_source::MessageSender;
+use super::finding_order::FindingQuery;
 use super::highlight::PartlyParsedTexts;
-use super::message::{
-    AppCommand, AppMessage, CopyOrder, DetailSubject, RunSubjectQuery, Tab, TriageOrder, TriageOrderItem,
-};
-use super::new_answers::NewAnswers;
+use super::message::{AppCommand, AppMessage, CopyOrder, DetailSubject, RunSubjectQuery, Tab};
 use super::page_loader::PageLoader;
 use super::repository_presence::RepositoryPresence;
 use super::runner_requests::{RunnerRequest, serve_runner_requests};
 use super::views::ViewWorkers;
-use super::views::fix::FixIndex;
 use crate::config::ClockAndIds;
-use crate::domain::{
-    Actor, Disposition, FindingId, FindingNote, NoteKind, RatingWish, RunId, Scope, TriageAction, ViewedFile,
-};
+use crate::domain::{FindingId, Scope, ViewedFile};
 use crate::git::Repo;
 use crate::masking::Mask;
-use crate::policy;
 use crate::report::render_prompt;
-use crate::runner::{
-    FreshnessFacts, ScopeComparer, Services, SnoozeWish, SnoozedFindings, WatchState, rate_findings, snooze_findings,
-};
-use crate::store::triage::{self, UndoOutcome};
-use crate::store::{Store, StoreChange, StoreError, StoreView, TeamStatus, WatcherStatus};
+use crate::runner::{ScopeComparer, Services};
+use crate::store::{Store, StoreView};
 
 /// Name prefix of the threads whose panics are caught, so that a panic does not reset the terminal.
 pub const WORKER: &str = "revdeck-cockpit-";
@@ -56,7 +52,7 @@ pub struct Effects {
     requests: Sender<RunnerRequest>,
     /// Runner requests that must not wait behind other runner work.
     control: Sender<RunnerRequest>,
-    filter: Sender<AppCommand>,
+    filter: Sender<ListRequest>,
     copier: Sender<ClipboardRequest>,
     historian: Sender<Vec<RunSubjectQuery>>,
     comparer: Sender<(u64, Vec<Scope>)>,
@@ -74,12 +70,9 @@ enum PageRequest {
     Viewed(ViewedFile),
 }
 
-/// Writes of the user to the store, executed in the order of their keys.
-enum StoreWrite {
-    Triage(TriageOrder),
-    Note { finding: FindingId, text: String },
-    Snooze { findings: Vec<FindingId>, wish: SnoozeWish },
-    Rate { findings: Vec<FindingId>, wish: RatingWish },
+enum ListRequest {
+    Findings { serial: u64, view: Arc<StoreView>, query: FindingQuery },
+    Files { serial: u64, view: Arc<StoreView>, rows: Vec<u32> },
 }
 
 enum ClipboardRequest {
@@ -138,7 +131,7 @@ impl Effects {
             None => asker.clone(),
         };
         let send = messages.clone();
-        spawn_worker("filter", messages.clone(), move || serve_filters(&filters, &send));
+        spawn_worker("filter", messages.clone(), move || serve_lists(&filters, &send));
         let (copier, copies) = channel();
         let send = messages.clone();
         spawn_worker("clipboard", messages.clone(), move || serve_copies(&copied, &copies, &send));
@@ -186,7 +179,12 @@ impl Effects {
             }
             AppCommand::LoadRunSubjects(queries) => self.send_to(&self.historian, queries),
             AppCommand::LoadReported { run } => self.send_to(&self.reader, PageRequest::Reported { run }),
-            command @ (AppCommand::Filter { .. } | AppCommand::ListFiles { .. }) => self.send_to(&self.filter, command),
+            AppCommand::Filter { serial, view, query } => {
+                self.send_to(&self.filter, ListRequest::Findings { serial, view, query });
+            }
+            AppCommand::ListFiles { serial, view, rows } => {
+                self.send_to(&self.filter, ListRequest::Files { serial, view, rows });
+            }
             AppCommand::View(request) => self.report_unless(self.views.send(request, view)),
             AppCommand::Triage(order) => self.send_to(&self.writer, StoreWrite::Triage(order)),
             AppCommand::SnoozeFindings { findings, wish } => {
@@ -275,219 +273,6 @@ pub fn spawn_worker(name: &str, messages: MessageSender, work: impl FnOnce() + S
     }
 }
 
-/// Reports changes of the watcher state to the cockpit.
-struct WatchStateNotifier {
-    store: Store,
-    messages: MessageSender,
-    known: Mutex<WatchState>,
-    /// A thread is waiting for the end of the current watcher, because a killed watcher changes no file.
-    awaited: AtomicBool,
-}
-
-impl WatchStateNotifier {
-    fn notify_if_changed(self: &Arc<Self>) {
-        let Ok(state) = WatchState::read(&self.store, ClockAndIds::system().now()) else { return };
-        let watched = state.watcher != WatcherStatus::None;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if *known != state {
-            known.clone_from(&state);
-            let _ = self.messages.send(AppMessage::Watch(state));
-        }
-        drop(known);
-        if watched && !self.awaited.swap(true, Ordering::AcqRel) {
-            let teller = Arc::clone(self);
-            spawn_worker("watcher", self.messages.clone(), move || {
-                let waited = teller.store.wait_for_watcher_end();
-                teller.awaited.store(false, Ordering::Release);
-                match waited {
-                    Ok(()) => teller.notify_if_changed(),
-                    Err(error) => tracing::warn!(%error, "the end of the watcher is not seen"),
-                }
-            });
-        }
-    }
-}
-
-/// Time after which the locks of working runs are read again although the store has not changed: a killed worker
-/// changes no file. Short for a person who waits for a run, and a few system calls each time.
-const LOCK_CHECK_INTERVAL: Duration = Duration::from_secs(10);
-
-/// Sends the store's state, and again after every change. Without `repo`, no freshness is known.
-fn follow_store(
-    (repo, presence): (Option<&Repo>, &Arc<RepositoryPresence>),
-    (store, zone): (&Store, &TimeZone),
-    written: &AtomicU64,
-    messages: &MessageSender,
-) {
-    let teller = Arc::new(WatchStateNotifier {
-        store: store.clone(),
-        messages: messages.clone(),
-        known: Mutex::default(),
-        awaited: AtomicBool::new(false),
-    });
-    let mut tail = store.open_tail();
-    presence.wake_at_change(tail.stopper());
-    if let Some(repo) = repo {
-        tail.watch_file(&repo.git_dir().join("logs").join("HEAD"));
-    }
-    let mut known: Option<Arc<StoreView>> = None;
-    let mut facts = FreshnessFacts::default();
-    let (mut fixes, mut delivered) = (0, store.delivered_bytes());
-    let (mut working, mut pulses) = (Vec::new(), Vec::new());
-    let (mut decided, mut questions) = ((0, 0), NewAnswers::new(store));
-    let mut snoozed = SnoozedFindings::default();
-    let mut team = None;
-    let mut changed = StoreChange::Store;
-    loop {
-        if changed == StoreChange::Store {
-            presence.look();
-            if !read_view((repo, store), written, messages, (&mut known, &mut facts)) {
-                return;
-            }
-            working = known.as_deref().map_or_else(Vec::new, working_runs);
-            if !read_snoozed((repo, store), known.as_deref(), messages, &mut snoozed) {
-                return;
-            }
-            let is_heard = read_fixes(store, messages, &mut fixes) && questions.send_new(store, messages);
-            let is_heard = is_heard && read_team(store, messages, &mut team);
-            if !is_heard || !count_decisions(store, zone, messages, &mut decided) {
-                return;
-            }
-        }
-        // A change of the store hides a delivery that comes with it.
-        let deliveries = store.delivered_bytes();
-        if deliveries != std::mem::replace(&mut delivered, deliveries)
-            && messages.send(AppMessage::LedgerDelivered).is_err()
-        {
-            return;
-        }
-        teller.notify_if_changed();
-        let mut beating = store.heartbeats(&working);
-        for (_, pulse) in &mut beating {
-            pulse.tail = Mask::On.mask_text(None, &pulse.tail).into_owned();
-        }
-        if beating != pulses {
-            pulses.clone_from(&beating);
-            if messages.send(AppMessage::Pulses(beating)).is_err() {
-                return;
-            }
-        }
-        changed = loop {
-            if working.is_empty() {
-                break tail.wait();
-            }
-            if let Some(change) = tail.wait_at_most(LOCK_CHECK_INTERVAL) {
-                break change;
-            }
-            if facts.refresh_locks(store) {
-                if messages.send(AppMessage::Freshness(Arc::new(facts.clone()))).is_err() {
-                    return;
-                }
-                // A dead worker has no heartbeat either.
-                break StoreChange::Heartbeat;
-            }
-        };
-        if changed == StoreChange::Stopped {
-            return;
-        }
-    }
-}
-
-/// Returns the runs whose records have a working status.
-fn working_runs(view: &StoreView) -> Vec<RunId> {
-    let rows = (0..view.run_count()).map(|index| view.run(index));
-    rows.filter(|run| run.status.is_working()).filter_map(|run| run.id.parse().ok()).collect()
-}
-
-/// Reads the changes of the store and sends the new view, after the facts about the freshness of its runs. Returns
-/// false if the receiver is gone.
-fn read_view(
-    (repo, store): (Option<&Repo>, &Store),
-    written: &AtomicU64,
-    messages: &MessageSender,
-    (known, facts): (&mut Option<Arc<StoreView>>, &mut FreshnessFacts),
-) -> bool {
-    let before = written.load(Ordering::Acquire);
-    let read = match known.as_ref() {
-        None => store.view(),
-        Some(view) => store.refresh_view(view),
-    };
-    if let (Ok(view), Some(repo)) = (&read, repo) {
-        let now = FreshnessFacts::read(repo, store, view);
-        if now != *facts {
-            facts.clone_from(&now);
-            if messages.send(AppMessage::Freshness(Arc::new(now))).is_err() {
-                return false;
-            }
-        }
-    }
-    match read {
-        Ok(view) if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &view)) => true,
-        Ok(view) => {
-            *known = Some(Arc::clone(&view));
-            messages.send(AppMessage::StoreRead { view, written: before }).is_ok()
-        }
-        Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
-    }
-}
-
-/// Sends which findings are snoozed if that has changed. Returns false if the receiver is gone.
-fn read_snoozed(
-    (repo, store): (Option<&Repo>, &Store),
-    view: Option<&StoreView>,
-    messages: &MessageSender,
-    known: &mut SnoozedFindings,
-) -> bool {
-    let (Some(repo), Some(view)) = (repo, view) else { return true };
-    match SnoozedFindings::read(Some(repo), store, view, ClockAndIds::system().now()) {
-        Ok(snoozed) if snoozed == *known => true,
-        Ok(snoozed) => {
-            known.clone_from(&snoozed);
-            messages.send(AppMessage::Snoozed(Arc::new(snoozed))).is_ok()
-        }
-        Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
-    }
-}
-
-/// Sends the fixes if `fixes.ndjson` has changed. Returns false if the receiver is gone.
-fn read_fixes(store: &Store, messages: &MessageSender, known: &mut u64) -> bool {
-    let length = store.fixes_bytes();
-    if length == *known {
-        return true;
-    }
-    match store.fixes() {
-        Ok(fixes) => {
-            *known = length;
-            messages.send(AppMessage::Fixes(Arc::new(FixIndex::new(fixes)))).is_ok()
-        }
-        Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
-    }
-}
-
-/// Sends the state of the exchange with the team if it has changed. Returns false if the receiver is gone.
-fn read_team(store: &Store, messages: &MessageSender, known: &mut Option<TeamStatus>) -> bool {
-    match store.team_status() {
-        Ok(team) if team == *known => true,
-        Ok(team) => {
-            known.clone_from(&team);
-            messages.send(AppMessage::Team(team)).is_ok()
-        }
-        Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
-    }
-}
-
-/// Sends the number of findings that the user decided today if it has changed. Returns false if the receiver is gone.
-fn count_decisions(store: &Store, zone: &TimeZone, messages: &MessageSender, known: &mut (i64, usize)) -> bool {
-    let now = ClockAndIds::system().now().to_zoned(zone.clone());
-    let Ok(day) = now.start_of_day() else { return true };
-    let Ok(count) = store.count_user_decisions(day.timestamp()) else { return true };
-    let since = day.timestamp().as_millisecond();
-    if std::mem::replace(known, (since, count)) == (since, count) {
-        return true;
-    }
-    messages.send(AppMessage::DecidedToday { since, count }).is_ok()
-}
-
 /// Serves page requests, newest first: older requests are no longer on the screen.
 fn serve_pages(
     mut loader: PageLoader,
@@ -544,90 +329,6 @@ fn serve_pages(
     }
 }
 
-/// Serves the user's writes: stores each first and reports it afterwards.
-fn serve_writes(
-    (repo, store): (Option<&Repo>, &Store),
-    ambient: &ClockAndIds,
-    writes: &Receiver<StoreWrite>,
-    written: &AtomicU64,
-    messages: &MessageSender,
-) {
-    while let Ok(write) = writes.recv() {
-        let message = match write {
-            StoreWrite::Triage(order) => {
-                let result = apply_triage_order(store, ambient, &order);
-                let written = match &result {
-                    Ok(UndoOutcome::Decided(_)) => written.fetch_add(1, Ordering::AcqRel) + 1,
-                    _ => written.load(Ordering::Acquire),
-                };
-                AppMessage::Triaged { order, result, written }
-            }
-            StoreWrite::Note { finding, text } => {
-                let (kind, actor, at) = (NoteKind::Remark, Actor::User, ambient.now());
-                let note = FindingNote { finding_id: finding, kind, actor, text, at };
-                AppMessage::Noted(store.append_note(&note).map_err(|error| error.to_string()))
-            }
-            StoreWrite::Rate { findings, wish } => {
-                let rated = rate_findings(store, ambient, &findings, wish, Actor::User);
-                AppMessage::Rated(rated.map_err(|error| error.to_string()))
-            }
-            StoreWrite::Snooze { findings, wish } => {
-                let snoozed = match repo {
-                    Some(repo) => snooze_findings((repo, store), ambient, &findings, wish, Actor::User)
-                        .map_err(|error| error.to_string()),
-                    None => Err("the repository cannot be opened".to_owned()),
-                };
-                AppMessage::SnoozeStored(snoozed)
-            }
-        };
-        if messages.send(message).is_err() {
-            return;
-        }
-    }
-}
-
-fn apply_triage_order(store: &Store, ambient: &ClockAndIds, order: &TriageOrder) -> Result<UndoOutcome, String> {
-    let now = ambient.now();
-    let step = match order {
-        TriageOrder::Set(lines) => {
-            let group = ambient.new_run_id().as_str().replacen("ar_", "t_", 1);
-            // Another process may have decided since the screen was drawn, so the status is taken from the store.
-            let disposition = |log: &[Disposition], line: &TriageOrderItem| {
-                let previous = triage::status_after(log, &line.finding);
-                policy::may_set(Actor::User, previous, line.status)
-                    .map_err(|refusal| TriageRefusal(refusal.to_string()))?;
-                Ok(Disposition {
-                    finding_id: line.finding.clone(),
-                    status: line.status,
-                    previous,
-                    actor: Actor::User,
-                    reason: line.reason.clone(),
-                    at: now,
-                    action: TriageAction::Set,
-                    group: group.clone(),
-                    run_id: None,
-                    merged_into: None,
-                    team: None,
-                })
-            };
-            let decided = store.decide(|log| lines.iter().map(|line| disposition(log, line)).collect::<Result<_, _>>());
-            decided.map(UndoOutcome::Decided)
-        }
-        TriageOrder::Undo => store.undo(Actor::User, now).map_err(TriageRefusal::from),
-        TriageOrder::Redo => store.redo(Actor::User, now).map_err(TriageRefusal::from),
-    };
-    step.map_err(|TriageRefusal(why)| why)
-}
-
-/// Reason why a decision was not recorded.
-struct TriageRefusal(String);
-
-impl From<StoreError> for TriageRefusal {
-    fn from(error: StoreError) -> Self {
-        Self(error.to_string())
-    }
-}
-
 fn serve_copies(store: &Store, requests: &Receiver<ClipboardRequest>, messages: &MessageSender) {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     while let Ok(request) = requests.recv() {
@@ -664,19 +365,17 @@ fn build_prompt(store: &Store, view: &StoreView, ids: &[String]) -> Result<CopyO
     Ok(CopyOrder { text, what: if findings.len() == 1 { "the prompt" } else { "the prompt for all marked" } })
 }
 
-/// Serves filter requests, then requests for the files of the listed findings; of several pending requests of a sort only the
-/// newest is executed.
-fn serve_filters(requests: &Receiver<AppCommand>, messages: &MessageSender) {
+/// Lists findings, then the files of the listed findings; of several pending requests of a sort only the newest is executed.
+fn serve_lists(requests: &Receiver<ListRequest>, messages: &MessageSender) {
     while let Ok(first) = requests.recv() {
-        let (mut filtered, mut files) = (None, None);
+        let (mut findings, mut files) = (None, None);
         for request in std::iter::once(first).chain(requests.try_iter()) {
             match request {
-                AppCommand::Filter { serial, view, query } => filtered = Some((serial, view, query)),
-                AppCommand::ListFiles { serial, view, rows } => files = Some((serial, view, rows)),
-                _ => {}
+                ListRequest::Findings { serial, view, query } => findings = Some((serial, view, query)),
+                ListRequest::Files { serial, view, rows } => files = Some((serial, view, rows)),
             }
         }
-        if let Some((serial, view, query)) = filtered {
+        if let Some((serial, view, query)) = findings {
             let listed = query.list(&view);
             if messages.send(AppMessage::Filtered { serial, view, listed }).is_err() {
                 return;

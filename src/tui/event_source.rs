@@ -66,22 +66,26 @@ impl EventSource {
     /// Returns an error if the wake pipe cannot be created, standard input cannot be duplicated or signals cannot be
     /// handled.
     pub fn new() -> io::Result<(Self, MessageSender)> {
-        let (reader, writer) = io::pipe()?;
-        for end in [reader.as_fd(), writer.as_fd()] {
+        let tty = io::stdin().as_fd().try_clone_to_owned()?;
+        Self::with_terminal(File::from(tty), Interrupts::listen()?)
+    }
+
+    fn with_terminal(tty: File, interrupts: Interrupts) -> io::Result<(Self, MessageSender)> {
+        let (wake, woken) = io::pipe()?;
+        for end in [wake.as_fd(), woken.as_fd()] {
             rustix::fs::fcntl_setfl(end, rustix::fs::OFlags::NONBLOCK)?;
         }
         let (sender, messages) = channel();
-        let tty = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         let events = Self {
             tty,
-            wake: reader,
+            wake,
             messages,
             parser: InputParser::default(),
             quiet_since: Instant::now(),
             ready: VecDeque::new(),
-            interrupts: Interrupts::listen()?,
+            interrupts,
         };
-        Ok((events, MessageSender { sender, wake: Arc::new(writer) }))
+        Ok((events, MessageSender { sender, wake: Arc::new(woken) }))
     }
 
     /// Returns the interrupts, of which the thread of signals tells.
@@ -230,21 +234,9 @@ impl EventSource {
     #[cfg(test)]
     pub fn piped() -> (Self, PipeWriter, MessageSender) {
         let (tty, typed) = io::pipe().expect("a pipe");
-        let (wake, woken) = io::pipe().expect("a pipe");
-        for end in [wake.as_fd(), woken.as_fd()] {
-            rustix::fs::fcntl_setfl(end, rustix::fs::OFlags::NONBLOCK).expect("a mode");
-        }
-        let (sender, messages) = channel();
-        let events = Self {
-            tty: File::from(std::os::fd::OwnedFd::from(tty)),
-            wake,
-            messages,
-            parser: InputParser::default(),
-            quiet_since: Instant::now(),
-            ready: VecDeque::new(),
-            interrupts: Interrupts::default(),
-        };
-        (events, typed, MessageSender { sender, wake: Arc::new(woken) })
+        let tty = File::from(std::os::fd::OwnedFd::from(tty));
+        let (events, sender) = Self::with_terminal(tty, Interrupts::default()).expect("an event source");
+        (events, typed, sender)
     }
 }
 
@@ -268,7 +260,7 @@ mod tests {
         let mut typed = late.join().expect("written");
         assert!(matches!(events.try_next(), Some(AppMessage::Input(TerminalInput::Background([255, 255, 255])))));
         assert!(events.try_next().is_none(), "keys in between are dropped");
-        // What is typed behind the answer stays for the shell.
+        // Keys behind the answer stay for the shell.
         typed.write_all(b"ls\n").expect("written");
         let mut left = [0; 8];
         assert_eq!(events.tty.read(&mut left).expect("read"), 3);

@@ -48,6 +48,7 @@ mod runner_requests;
 mod saved_filters;
 mod screen;
 mod short_title;
+mod startup;
 mod team_follower;
 mod terminal;
 mod text_edit;
@@ -59,9 +60,7 @@ pub(crate) mod views;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
@@ -69,28 +68,23 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGWINCH};
 pub use draw::draw;
 pub(crate) use page_loader::LedgerSource;
 pub use screen::Screen;
+pub use startup::{can_show_unicode, check_keymap, load_keymap};
+pub use theme::{find_theme_fault, find_theme_file_faults};
 pub use update::update;
 
-use app::{App, AppOptions, MotionMode, Preferences, RunBudget, SessionInfo, TurnLimits};
+use app::App;
 use clipboard::encode_with_redraw;
 use custom_commands::{CommandCall, ask_for_enter, run_in_terminal};
-use diff::DiffOptions;
 use event_source::{EventSource, MessageSender};
-use finding_order::FindingArrangement;
 use interrupts::Interrupts;
-use keymap::{Keymap, KeymapFault, KeymapFaultLevel};
 use message::{AppCommand, AppMessage, ExitCause};
 use notification::encode_notification;
-use terminal::{Terminal, TerminalQuery};
-use theme::{Background, ColorDepth, Theme, ThemeChoice, ThemeName};
+use terminal::Terminal;
 
-use crate::config::{
-    self, ClockAndIds, ColorChoice, CommandPlace, CustomCommand, KeymapFile, OpeningMode, Paths, ReviewerKind,
-    ReviewerSettings, Settings,
-};
+use crate::config::{ClockAndIds, CommandPlace};
 use crate::git::Repo;
-use crate::runner::{FreshnessFacts, Services, SnoozedFindings, max_turns};
-use crate::store::{LastVisit, StoreView};
+use crate::runner::Services;
+use crate::store::LastVisit;
 
 /// Parts from which the cockpit is built.
 pub struct Cockpit {
@@ -123,59 +117,16 @@ pub enum TuiError {
 /// Longest wait for input while a finding is snoozed. Some systems count the milliseconds of a wait in 32 bits.
 const MAX_PATIENCE: Duration = Duration::from_secs(86_400);
 
-/// Runs in the first frame of a large store, about as many as a screen shows; each costs reading a small file.
-const MAX_FIRST_FRAME_RUNS: usize = 24;
-
 /// Runs the cockpit until the user quits or a signal ends it. Reviews continue without it.
 ///
 /// # Errors
 ///
-/// Returns an error if the terminal cannot be read, written or restored, or if signals cannot be handled.
+/// Returns an error if the settings have a mistake in the keys, if the terminal cannot be read, written or restored, or if
+/// signals cannot be handled.
 pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     let Cockpit { services, ledger } = cockpit;
     let (columns, rows) = Terminal::size();
-    let (settings, paths) = (Arc::clone(&services.settings), services.paths.clone());
-    let (look, first) = std::thread::scope(|scope| {
-        // Both take a part of the time to the first frame: one reads settings, the other one reads the store.
-        let look = std::thread::Builder::new().spawn_scoped(scope, || LoadedLook::load(&settings, &paths));
-        let first = FirstView::read(&services);
-        let look = match look {
-            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(_) => LoadedLook::load(&settings, &paths),
-        };
-        (look, first)
-    });
-    let mut app = App::new(load_options(&services, look.map_err(TuiError::Keymap)?, (columns, rows)));
-    app.now = services.ambient.now().as_millisecond();
-    app.preferences = Preferences::from_settings(&services.settings);
-    app.finding_list.row_height = services.settings.finding_rows;
-    app.finding_list.arrangement =
-        FindingArrangement { sort: services.settings.finding_order, grouping: services.settings.finding_groups };
-    app.run_list.order = services.settings.run_order;
-    app.file_list.set_order(services.settings.file_order);
-    app.finding_list.saved_filters.clone_from(&services.settings.filters);
-    // On the first visit, what comes from now on is new.
-    Arc::make_mut(&mut app.finding_list.overrides).last_visit = Some(Arc::new(first.visit));
-    match first.store {
-        Ok((view, facts, snoozed)) => {
-            let now = app.now;
-            update(&mut app, now, AppMessage::Freshness(Arc::new(facts)));
-            // Without it, findings that are out of sight would show for a moment.
-            Arc::make_mut(&mut app.finding_list.overrides).snoozed = Arc::new(snoozed);
-            // Pages are requested again when the threads run.
-            for command in update(&mut app, now, AppMessage::StoreRead { view, written: 0 }) {
-                if let AppCommand::Filter { serial, view, query } = command {
-                    let listed = query.list(&view);
-                    update(&mut app, now, AppMessage::Filtered { serial, view, listed });
-                }
-            }
-            app.detail.loading = None;
-            app.file_list.forget_requests();
-            app.run_list.subjects = Arc::default();
-            app.code_looks = update::CodeLooks::default();
-        }
-        Err(error) => app.store.trouble = Some(error),
-    }
+    let app = startup::build_first_app(&services, (columns, rows))?;
     terminal::restore_on_panic();
     let mut terminal = Terminal::acquire()?;
     let mut screen = Screen::new(columns, rows);
@@ -186,7 +137,7 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
     terminal::choose_mouse(app.pointer.is_on);
     terminal.enter_alternate_screen(screen.draw_frame(|buffer| draw(&app, buffer)))?;
     // Another theme may be chosen later.
-    let query = choose_query(app.display.themes.has_colors(), |name| std::env::var(name).ok());
+    let query = startup::choose_query(app.display.themes.has_colors(), |name| std::env::var(name).ok());
     terminal.end_queries(&query)?;
     let (events, mailbox) = EventSource::new()?;
     listen_to_signals(events.interrupts(), mailbox.clone())?;
@@ -219,254 +170,6 @@ pub fn run(cockpit: Cockpit) -> Result<CockpitExit, TuiError> {
             Ok(if end.is_some() { CockpitExit::Signal } else { CockpitExit::Quit })
         }
         Err(error) => Err(error.into()),
-    }
-}
-
-/// Keys, colours and time zone, as they are read before the first frame.
-struct LoadedLook {
-    keymap: Keymap,
-    themes: ThemeChoice,
-    zone: jiff::tz::TimeZone,
-    /// Problems of the theme's file.
-    notices: Vec<String>,
-}
-
-impl LoadedLook {
-    /// Loads the parts, or returns the first mistake in the keymap.
-    fn load(settings: &Settings, paths: &Paths) -> Result<Self, String> {
-        let variable = |name: &str| std::env::var(name).ok();
-        let depth = match settings.color {
-            ColorChoice::Never => ColorDepth::None,
-            ColorChoice::Auto | ColorChoice::Always => ColorDepth::detect(variable),
-        };
-        // Whoever loaded the settings has refused a theme that is not there.
-        let mut notices = Vec::new();
-        let themes = load_theme(settings, paths, depth, variable, &mut notices);
-        Ok(Self { keymap: load_keymap(settings)?, themes, zone: local_time_zone(variable), notices })
-    }
-}
-
-/// What the first frame shows of the store.
-struct FirstView {
-    visit: LastVisit,
-    /// The newest runs with their facts, or the reason why they cannot be read.
-    store: Result<(Arc<StoreView>, FreshnessFacts, SnoozedFindings), String>,
-}
-
-impl FirstView {
-    fn read(services: &Services) -> Self {
-        let now = services.ambient.now();
-        // On the first visit, what comes from now on is new.
-        let visit = services.store.last_visit();
-        let visit = visit.unwrap_or_else(|| LastVisit { left_at: now, ..LastVisit::default() });
-        let store = services.store.first_view(MAX_FIRST_FRAME_RUNS).map_err(|error| error.to_string()).map(|view| {
-            let facts = FreshnessFacts::read(&services.repo, &services.store, &view);
-            let snoozed = SnoozedFindings::read(Some(&services.repo), &services.store, &view, now);
-            (view, facts, snoozed.unwrap_or_default())
-        });
-        Self { visit, store }
-    }
-}
-
-fn load_options(services: &Services, look: LoadedLook, (columns, rows): (u16, u16)) -> AppOptions {
-    let variable = |name: &str| std::env::var(name).ok();
-    let LoadedLook { keymap, themes, zone, notices } = look;
-    AppOptions {
-        columns,
-        rows,
-        zone,
-        session: SessionInfo {
-            repository: services.repo.name(),
-            branch: services.repo.branch(),
-            turn_limits: read_turn_limits(&services.settings),
-            budget: RunBudget {
-                cost: services.settings.budget.run_cost.map(|cost| cost.as_f64()),
-                tokens: services.settings.budget.run_tokens,
-            },
-            answering_reviewers: list_answering_reviewers(&services.settings),
-            reviewer: None,
-            reviews_on_open: services.settings.on_open == OpeningMode::Review,
-        },
-        keymap,
-        themes,
-        glyphs: match (services.settings.plain, services.settings.ascii) {
-            (true, ascii_only) => glyphs::PLAIN.with_ascii_only(ascii_only),
-            (false, true) => glyphs::ASCII,
-            (false, false) => glyphs::UNICODE,
-        },
-        motion: match (services.settings.plain, services.settings.motion) {
-            (true, _) => MotionMode::Still,
-            (false, false) => MotionMode::Reduced,
-            (false, true) => MotionMode::Full,
-        },
-        mouse: services.settings.mouse && !terminal::is_gnu_screen(variable),
-        plain: services.settings.plain,
-        diff: DiffOptions { wraps: services.settings.diff_wrap, ignores_space: services.settings.diff_ignore_space },
-        notices,
-    }
-}
-
-/// Returns false on the Linux console, whose fonts have 256 or 512 characters, and if the locale of the environment has another
-/// encoding than UTF-8. Without a locale, the terminal is taken to show Unicode, as nearly all do.
-pub fn can_show_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
-    if variable("TERM").is_some_and(|term| is_linux_console(&term)) {
-        return false;
-    }
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| variable(name).filter(|it| !it.is_empty()));
-    locale.is_none_or(|locale| {
-        let locale = locale.to_ascii_lowercase();
-        locale.contains("utf-8") || locale.contains("utf8")
-    })
-}
-
-/// Returns true for the terminal type of the Linux console, also in GNU screen, which writes its own name in front of it.
-fn is_linux_console(term: &str) -> bool {
-    term == "linux" || term.ends_with(".linux")
-}
-
-/// Returns the names of the reviewers that are models: analyzer and agents answer no questions.
-fn list_answering_reviewers(settings: &Settings) -> BTreeSet<String> {
-    let answers = |own: &ReviewerSettings| !matches!(own.kind, ReviewerKind::Builtin | ReviewerKind::Command);
-    settings.reviewers.iter().filter(|(_, own)| answers(own)).map(|(name, _)| name.clone()).collect()
-}
-
-fn read_turn_limits(settings: &Settings) -> TurnLimits {
-    let limits = settings.reviewers.iter().map(|(name, own)| (name.clone(), max_turns(own, &settings.window)));
-    TurnLimits { default: settings.window.max_turns, by_reviewer: limits.collect() }
-}
-
-/// Returns the local time zone. Reads `/etc/localtime` directly: a lookup by name walks through all zones, which
-/// takes longer than the rest of the start.
-fn local_time_zone(variable: impl Fn(&str) -> Option<String>) -> jiff::tz::TimeZone {
-    if variable("TZ").is_none()
-        && let Ok(bytes) = std::fs::read("/etc/localtime")
-        && let Ok(zone) = jiff::tz::TimeZone::tzif("local", &bytes)
-    {
-        return zone;
-    }
-    jiff::tz::TimeZone::system()
-}
-
-/// Describes why the settings cannot name this theme; `None` for `auto`, a built-in theme and a user's theme file,
-/// valid or not.
-pub fn find_theme_fault(paths: &Paths, name: &str) -> Option<String> {
-    let is_known = name.parse::<ThemeName>().is_ok() || !matches!(config::load_user_theme(paths, name, ""), Ok(None));
-    if is_known {
-        return None;
-    }
-    let own = config::list_user_themes(paths);
-    let builtin = ThemeName::TABLE.iter().map(|(_, word)| *word);
-    let known: Vec<&str> = builtin.chain(own.iter().map(String::as_str)).collect();
-    let meant = config::did_you_mean(name, known.iter().copied());
-    let known = known.join(", ");
-    Some(match meant.as_str() {
-        "" => format!("there is no theme {name:?}; there are: {known}"),
-        meant => format!("there is no theme {name:?}{meant} There are: {known}"),
-    })
-}
-
-/// Builds the keymap of the settings, or returns the first mistake in it.
-///
-/// # Errors
-///
-/// A line that names file and line of the mistake, and the number of further ones.
-pub fn load_keymap(settings: &Settings) -> Result<Keymap, String> {
-    let (keymap, faults) = Keymap::from_settings(settings);
-    let errors = faults.iter().filter(|fault| fault.level == KeymapFaultLevel::Error);
-    let errors: Vec<String> = errors.map(ToString::to_string).collect();
-    match errors.as_slice() {
-        [] => Ok(keymap),
-        [error] => Err(error.clone()),
-        [error, rest @ ..] => {
-            let rest = crate::domain::text::format_count(rest.len(), "further mistake");
-            Err(format!("{error} ({rest}: `revdeck keys` lists them)"))
-        }
-    }
-}
-
-/// Checks keymap files and the keys of the user's commands: returns the mistakes, then the remarks, one line each.
-pub fn check_keymap(files: &[KeymapFile], commands: &[CustomCommand]) -> (Vec<String>, Vec<String>) {
-    let (errors, remarks): (Vec<KeymapFault>, Vec<KeymapFault>) =
-        Keymap::from_layers(files, commands).1.into_iter().partition(|fault| fault.level == KeymapFaultLevel::Error);
-    let lines = |faults: Vec<KeymapFault>| faults.iter().map(ToString::to_string).collect();
-    (lines(errors), lines(remarks))
-}
-
-/// Describes the mistakes in the files of a user's themes.
-pub fn find_theme_file_faults(paths: &Paths) -> Vec<String> {
-    let check = |name: &String| match config::load_user_theme(paths, name, theme::DARK) {
-        Ok(Some(text)) => {
-            let mut faults = Theme::parse(&text, ColorDepth::TrueColor).1;
-            faults.extend(find_base_fault(&text));
-            faults
-        }
-        Ok(None) => Vec::new(),
-        Err(error) => vec![error.to_string()],
-    };
-    let names = config::list_user_themes(paths);
-    names.iter().flat_map(|name| check(name).into_iter().map(move |fault| format!("{name}: {fault}"))).collect()
-}
-
-/// Describes the `base` of a theme that is no built-in theme.
-fn find_base_fault(text: &str) -> Option<String> {
-    let table = text.parse::<toml::Table>().ok()?;
-    let base = table.get("base")?.as_str().unwrap_or_default();
-    let known = || ThemeName::TABLE.iter().map(|(_, word)| *word);
-    let meant = config::did_you_mean(base, known());
-    let is_known = base.parse::<ThemeName>().is_ok();
-    (!is_known).then(|| {
-        format!("base = {base:?} is no theme of revdeck; there are: {}{meant}", known().collect::<Vec<_>>().join(", "))
-    })
-}
-
-/// Loads the theme of the settings. `auto` and `high-contrast` use the environment; the terminal's reply may change them
-/// later.
-fn load_theme(
-    settings: &Settings,
-    paths: &Paths,
-    depth: ColorDepth,
-    variable: impl Fn(&str) -> Option<String>,
-    notices: &mut Vec<String>,
-) -> ThemeChoice {
-    let background = variable("COLORFGBG").map_or(Background::Unknown, |value| Background::from_colorfgbg(&value));
-    let name = settings.theme.as_str();
-    let builtin = name.parse::<ThemeName>().ok();
-    let fallback = ThemeChoice::new(builtin.unwrap_or(ThemeName::Dark), background, depth);
-    if builtin == Some(ThemeName::Auto) {
-        return fallback;
-    }
-    match load_own_theme(paths, name, builtin.unwrap_or(ThemeName::Dark)) {
-        Ok(Some(text)) => {
-            let (theme, faults) = Theme::parse(&text, depth);
-            notices.extend(faults);
-            notices.extend(find_base_fault(&text));
-            ThemeChoice::own(name, theme, depth)
-        }
-        Ok(None) => fallback,
-        Err(error) => {
-            notices.push(error.to_string());
-            fallback
-        }
-    }
-}
-
-/// Reads a theme of the user, laid over the built-in theme that its `base` names, else over `base`.
-fn load_own_theme(paths: &Paths, name: &str, base: ThemeName) -> Result<Option<String>, config::ConfigError> {
-    let Some(text) = config::load_user_theme(paths, name, base.toml())? else { return Ok(None) };
-    let named =
-        text.parse::<toml::Table>().ok().and_then(|table| table.get("base")?.as_str()?.parse::<ThemeName>().ok());
-    match named {
-        Some(named) if named != base => config::load_user_theme(paths, name, named.toml()),
-        _ => Ok(Some(text)),
-    }
-}
-
-/// Returns the query for the background colour; an empty one without colours, and on the Linux console, which does not
-/// know it.
-fn choose_query(has_colors: bool, variable: impl Fn(&str) -> Option<String>) -> TerminalQuery {
-    match has_colors && !is_linux_console(&variable("TERM").unwrap_or_default()) {
-        true => terminal::background_query(variable),
-        false => TerminalQuery::default(),
     }
 }
 
@@ -682,50 +385,5 @@ impl EventLoop {
         self.screen.resize(columns, rows);
         let now = self.clock.now().as_millisecond();
         let _ = update(&mut self.app, now, AppMessage::Resized { columns, rows });
-    }
-}
-
-#[cfg(test)]
-mod terminal_tests {
-    use super::*;
-
-    #[test]
-    fn the_linux_console_is_not_asked_for_its_background_and_gets_ascii() {
-        for (term, is_console) in [
-            (Some("linux"), true),
-            (Some("screen.linux"), true),
-            (Some("xterm-256color"), false),
-            (Some("screen.xterm-256color"), false),
-            (Some("tmux-256color"), false),
-            (Some("linuxvt"), false),
-            (Some(""), false),
-            (None, false),
-        ] {
-            let variable = |name: &str| term.filter(|_| name == "TERM").map(str::to_owned);
-            let expected = if is_console { TerminalQuery::default() } else { terminal::background_query(variable) };
-            assert_eq!(choose_query(true, variable), expected, "{term:?}");
-            assert_eq!(choose_query(false, variable), TerminalQuery::default(), "{term:?} without colours");
-            assert_eq!(can_show_unicode(variable), !is_console, "{term:?}");
-        }
-        assert_ne!(terminal::background_query(|_| None), TerminalQuery::default());
-    }
-
-    #[test]
-    fn a_locale_of_another_encoding_gets_ascii() {
-        for (pairs, expected) in [
-            (&[][..], true),
-            (&[("LANG", "de_DE.UTF-8")], true),
-            (&[("LANG", "de_DE.UTF-8"), ("TERM", "linux")], false),
-            (&[("LANG", "de_DE.UTF-8"), ("TERM", "screen.linux"), ("STY", "1.tty1.host")], false),
-            (&[("LANG", "de_DE.UTF-8"), ("TERM", "screen.xterm-256color")], true),
-            (&[("LANG", "C.utf8")], true),
-            (&[("LANG", "C")], false),
-            (&[("LANG", "de_DE.ISO-8859-1")], false),
-            (&[("LANG", "en_US.UTF-8"), ("LC_ALL", "POSIX")], false),
-            (&[("LANG", "C"), ("LC_CTYPE", "en_US.UTF-8"), ("LC_ALL", "")], true),
-        ] {
-            let variable = |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());
-            assert_eq!(can_show_unicode(variable), expected, "{pairs:?}");
-        }
     }
 }

@@ -59,7 +59,7 @@ const PATTERNS: &[TitlePattern] = &[
     ("an {a} stands in the code: {b}", "hardcoded {a}"),
     ("a {a} stands in the code: {b}", "hardcoded {a}"),
     ("{a} is fixed in the code: {s}", "{a} in the code"),
-    // What is caught is no symbol.
+    // The caught error is no symbol.
     ("a handler of `{a}` swallows every error", "handler of {a} swallows every error"),
     ("a handler of `{a}` is empty", "empty handler of {a}"),
     ("`if {a}` does nothing", "if {a} does nothing"),

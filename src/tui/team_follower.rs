@@ -87,7 +87,7 @@ struct CockpitHost {
     input: Arc<Mutex<FollowerInput>>,
     stopped: Receiver<()>,
     child: Option<Child>,
-    /// What the cockpit was told last.
+    /// State that the cockpit was told last.
     is_running: bool,
 }
 

@@ -3,6 +3,7 @@
 mod comments;
 mod context;
 mod diff;
+mod files;
 mod fix;
 mod flow;
 mod gone;

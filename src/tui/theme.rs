@@ -9,9 +9,12 @@
 mod choice;
 #[cfg(test)]
 mod contrast;
+mod files;
 mod legible;
 
 pub use choice::{ThemeChoice, ThemeName};
+pub(super) use files::load_theme;
+pub use files::{find_theme_fault, find_theme_file_faults};
 
 use legible::{LegibleColor, TINTS, find_legible_colors, make_legible};
 use ratatui::style::{Color, Modifier, Style};

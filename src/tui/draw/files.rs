@@ -60,18 +60,20 @@ fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
     let header = if list.with_findings > 0 { runs::COUNTS_HEADER } else { "" };
     let run = app.store.view.run_index(&list.run).map(|index| app.store.view.run(index));
     let label = run.map_or_else(String::new, |run| format!("of {}", format_run_label(&run)));
-    let fits =
-        |facts: &[&str]| header.is_empty() || frame::fits_in_title(app, area, (Pane::Files, NAME), facts, header);
+    let room = match header {
+        "" => usize::MAX,
+        header => frame::room_for_facts(app, area, (Pane::Files, NAME), header),
+    };
+    let gap = usize::from(frame::FACT_GAP);
+    let columns = |fact: &str| if fact.is_empty() { 0 } else { gap + fact.width() };
     let counts = list_counts(app);
     let mut shown = (0..=counts.len()).rev().map(|shown| counts[..shown].join(", "));
-    let (label, counts) = match shown.find(|counts| fits(&[&label, counts])) {
-        Some(counts) => (label, counts),
-        // The label of a range may be longer than the title.
-        None => {
-            let shorter = (MIN_LABEL_COLUMNS..label.width()).rev();
-            let mut shorter = shorter.map(|width| shorten(&label, width, app.display.glyphs.ellipsis));
-            (shorter.find(|label| fits(&[label])).unwrap_or_default(), String::new())
-        }
+    let counts = shown.find(|counts| columns(&label) + columns(counts) <= room).unwrap_or_default();
+    // The label of a range may be longer than the title.
+    let label = match room.saturating_sub(gap) {
+        _ if columns(&label) <= room => label,
+        0..MIN_LABEL_COLUMNS => String::new(),
+        width => shorten(&label, width, app.display.glyphs.ellipsis),
     };
     let is_chosen = run.is_some_and(|run| app.chosen_run() == Some(run.id));
     let facts = [(label, if is_chosen { Role::Accent } else { Role::Faint }), (counts, Role::Muted)];

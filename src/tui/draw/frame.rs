@@ -36,8 +36,9 @@ pub fn draw_divider(painter: &mut Painter<'_>, area: Rect) {
     }
 }
 
-/// Columns before a fact of a title, and fewest columns of the rule before its tail with the blanks beside it.
-const FACT_GAP: u16 = 2;
+/// Columns before a fact of a title.
+pub const FACT_GAP: u16 = 2;
+/// Columns of the rule before the tail of a title, with the blanks beside it. A title with a tail has more than these.
 const TAIL_GAP: u16 = 4;
 
 /// Returns the key that goes to a pane.
@@ -51,12 +52,11 @@ fn find_title_key(app: &App, pane: Pane) -> Option<String> {
     app.keymap.key_of(KeyContext::Global, action).map(ToString::to_string)
 }
 
-/// Returns true if the title of a pane has room for these facts and for its tail.
-pub fn fits_in_title(app: &App, area: PaneArea, (pane, name): (Pane, &str), facts: &[&str], tail: &str) -> bool {
+/// Returns the columns of the title of a pane that are left for facts, with the gap before each, if it shows its tail.
+pub fn room_for_facts(app: &App, area: PaneArea, (pane, name): (Pane, &str), tail: &str) -> usize {
     let key = find_title_key(app, pane).map_or(0, |key| key.width() + 1);
-    let facts = facts.iter().filter(|fact| !fact.is_empty()).map(|fact| fact.width() + usize::from(FACT_GAP));
-    let used = key + name.width() + facts.sum::<usize>();
-    used + tail.width() + usize::from(TAIL_GAP) < usize::from(area.title.width)
+    let taken = key + name.width() + tail.width() + usize::from(TAIL_GAP) + 1;
+    usize::from(area.title.width).saturating_sub(taken)
 }
 
 /// Draws `2 Findings  12 of 340  status:undecided ──────── p0 p1 p2 p3`; the rule fills the rest of the line.
@@ -185,20 +185,13 @@ pub fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static s
         KeyContext::Detail if diff::is_shown(app) => return diff::footer_actions(app),
         KeyContext::Detail if !app.detail.doc.folds.is_empty() => {
             let chosen = update::chosen_fold(app).and_then(|at| app.detail.doc.folds.get(at));
-            let open = chosen.is_some_and(|fold| app.detail.open_folds.contains(&fold.key));
-            let leads_elsewhere = chosen.is_some_and(|fold| matches!(fold.key, FoldKey::Member(_)));
-            let first = (
-                A::Open,
-                if leads_elsewhere {
-                    "open"
-                } else if open {
-                    "fold"
-                } else {
-                    "unfold"
-                },
-            );
+            let word = match chosen {
+                Some(fold) if matches!(fold.key, FoldKey::Member(_)) => "open",
+                Some(fold) if app.detail.open_folds.contains(&fold.key) => "fold",
+                _ => "unfold",
+            };
             let last = [A::NextTab, A::Zoom, A::Search, A::Back, A::Help].map(|action| (action, action.footer_label()));
-            return std::iter::once(first).chain(pause_action(app)).chain(last).collect();
+            return std::iter::once((A::Open, word)).chain(pause_action(app)).chain(last).collect();
         }
         KeyContext::Detail if app.shown_context().is_some() => {
             let other = match app.detail.context_listing {

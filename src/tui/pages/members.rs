@@ -5,6 +5,7 @@ use super::super::doc::{Doc, FoldKey};
 use super::super::panel_runs::PanelSums;
 use super::super::panel_table::{MemberColumns, build_member_table};
 use super::super::theme::Role;
+use super::run::find_list_row;
 use super::{NAMES, format_dollars, format_thousands};
 use crate::domain::{Panel, RunRecord};
 
@@ -21,8 +22,8 @@ pub fn render_members(app: &App, run: &RunRecord, panel: &Panel, width: usize, d
 
 /// Returns the sums over the members of a panel; `None` for another run, and for one that is not listed.
 pub fn find_sums(app: &App, run: &RunRecord) -> Option<PanelSums> {
-    let row = app.store.view.run_index(run.run_id.as_str()).map(|index| app.store.view.run(index));
-    row.filter(|row| row.is_panel()).map(|row| app.sum_panel(&row))
+    let row = find_list_row(app, run).filter(|row| row.is_panel())?;
+    Some(app.sum_panel(&row))
 }
 
 /// Renders the tokens and the cost of a panel: those of its members, and of second opinions.

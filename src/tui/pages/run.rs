@@ -73,7 +73,7 @@ fn render_run_status(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
 }
 
 /// Returns the run's list row. While the run works, the row is newer than the record.
-fn find_list_row<'a>(app: &'a App, run: &RunRecord) -> Option<RunRow<'a>> {
+pub fn find_list_row<'a>(app: &'a App, run: &RunRecord) -> Option<RunRow<'a>> {
     app.store.view.run_index(run.run_id.as_str()).map(|index| app.store.view.run(index))
 }
 

@@ -634,7 +634,7 @@ fn a_verdict_in_the_diff_of_a_run_goes_to_its_next_finding_and_the_counts_follow
     let commands = press(&mut app, "7 a");
     assert_eq!(decided(&commands), [finding_id(3), finding_id(1)]);
 
-    // Of two findings on one line, the one without a verdict is next.
+    // The next of two findings on one line is the one without a verdict.
     let mut sides = sample();
     sides.files[0].findings.insert(1, sample_finding(5, Priority::P2, (4, 4), "the same line"));
     let mut app = showing(160, 48, view());

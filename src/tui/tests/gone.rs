@@ -50,7 +50,7 @@ fn the_line_stays_under_keys_and_messages_until_the_repository_is_back() {
     assert!(screen(&app).contains("revdeck team join"), "{}", screen(&app));
     press(&mut app, "k");
     assert_eq!(lines(&app).len(), 1, "{}", screen(&app));
-    // What was requested meanwhile arrives.
+    // A page that was requested meanwhile arrives.
     if let Some((subject, tab)) = app.detail.loading.clone() {
         send(&mut app, AppMessage::Loaded { subject, tab, loaded: page(1, 3) });
     }

@@ -298,7 +298,7 @@ fn another_member_that_reports_the_finding_can_be_asked() {
     assert!(wants(&press(&mut app, "Tab"), "gpt"));
     assert!(screen(&app).contains("looking at the cost"), "{}", screen(&app));
     assert_eq!(questions(&press(&mut app, "Enter")), [], "its cost is not known");
-    // Who cannot be asked changes nothing.
+    // A reviewer that cannot be asked changes nothing.
     send(&mut app, AppMessage::QuestionPlanned(Err("gpt has no API key".to_owned())));
     let prompt: &PromptView = app.views.front_as().expect("the prompt stays");
     assert_eq!((prompt.line.text(), prompt.error.as_str()), ("Why?", "no question: gpt has no API key"));

@@ -404,7 +404,7 @@ fn what_was_taken_back_can_be_decided_again() {
     let commands = send(&mut app, AppMessage::Triaged { order: TriageOrder::Redo, result, written: 9 });
     load(&mut app, commands);
     assert!(head(&app).starts_with("2 of 4") && head(&app).contains("addressed 1"), "{}", head(&app));
-    // It is one step of the session again.
+    // The redone verdict is one step of the session again.
     let commands = decide(&mut app, "u");
     assert!(matches!(commands.as_slice(), [AppCommand::Triage(TriageOrder::Undo)]), "{commands:?}");
     // A new verdict ends what can be redone.

@@ -1,0 +1,106 @@
+//! Writes to the store what the user decides, in the order of the keys.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
+
+use super::super::event_source::MessageSender;
+use super::super::message::{AppMessage, TriageOrder, TriageOrderItem};
+use crate::config::ClockAndIds;
+use crate::domain::{Actor, Disposition, FindingId, FindingNote, NoteKind, RatingWish, TriageAction};
+use crate::git::Repo;
+use crate::policy;
+use crate::runner::{SnoozeWish, rate_findings, snooze_findings};
+use crate::store::triage::{self, UndoOutcome};
+use crate::store::{Store, StoreError};
+
+/// Writes of the user to the store, executed in the order of their keys.
+pub(super) enum StoreWrite {
+    Triage(TriageOrder),
+    Note { finding: FindingId, text: String },
+    Snooze { findings: Vec<FindingId>, wish: SnoozeWish },
+    Rate { findings: Vec<FindingId>, wish: RatingWish },
+}
+
+/// Serves the user's writes: stores each first and reports it afterwards.
+pub(super) fn serve_writes(
+    (repo, store): (Option<&Repo>, &Store),
+    ambient: &ClockAndIds,
+    writes: &Receiver<StoreWrite>,
+    written: &AtomicU64,
+    messages: &MessageSender,
+) {
+    while let Ok(write) = writes.recv() {
+        let message = match write {
+            StoreWrite::Triage(order) => {
+                let result = apply_triage_order(store, ambient, &order);
+                let written = match &result {
+                    Ok(UndoOutcome::Decided(_)) => written.fetch_add(1, Ordering::AcqRel) + 1,
+                    _ => written.load(Ordering::Acquire),
+                };
+                AppMessage::Triaged { order, result, written }
+            }
+            StoreWrite::Note { finding, text } => {
+                let (kind, actor, at) = (NoteKind::Remark, Actor::User, ambient.now());
+                let note = FindingNote { finding_id: finding, kind, actor, text, at };
+                AppMessage::Noted(store.append_note(&note).map_err(|error| error.to_string()))
+            }
+            StoreWrite::Rate { findings, wish } => {
+                let rated = rate_findings(store, ambient, &findings, wish, Actor::User);
+                AppMessage::Rated(rated.map_err(|error| error.to_string()))
+            }
+            StoreWrite::Snooze { findings, wish } => {
+                let snoozed = match repo {
+                    Some(repo) => snooze_findings((repo, store), ambient, &findings, wish, Actor::User)
+                        .map_err(|error| error.to_string()),
+                    None => Err("the repository cannot be opened".to_owned()),
+                };
+                AppMessage::SnoozeStored(snoozed)
+            }
+        };
+        if messages.send(message).is_err() {
+            return;
+        }
+    }
+}
+
+fn apply_triage_order(store: &Store, ambient: &ClockAndIds, order: &TriageOrder) -> Result<UndoOutcome, String> {
+    let now = ambient.now();
+    let step = match order {
+        TriageOrder::Set(lines) => {
+            let group = ambient.new_run_id().as_str().replacen("ar_", "t_", 1);
+            // Another process may have decided since the screen was drawn, so the status is taken from the store.
+            let disposition = |log: &[Disposition], line: &TriageOrderItem| {
+                let previous = triage::status_after(log, &line.finding);
+                policy::may_set(Actor::User, previous, line.status)
+                    .map_err(|refusal| TriageRefusal(refusal.to_string()))?;
+                Ok(Disposition {
+                    finding_id: line.finding.clone(),
+                    status: line.status,
+                    previous,
+                    actor: Actor::User,
+                    reason: line.reason.clone(),
+                    at: now,
+                    action: TriageAction::Set,
+                    group: group.clone(),
+                    run_id: None,
+                    merged_into: None,
+                    team: None,
+                })
+            };
+            let decided = store.decide(|log| lines.iter().map(|line| disposition(log, line)).collect::<Result<_, _>>());
+            decided.map(UndoOutcome::Decided)
+        }
+        TriageOrder::Undo => store.undo(Actor::User, now).map_err(TriageRefusal::from),
+        TriageOrder::Redo => store.redo(Actor::User, now).map_err(TriageRefusal::from),
+    };
+    step.map_err(|TriageRefusal(why)| why)
+}
+
+/// Reason why a decision was not recorded.
+struct TriageRefusal(String);
+
+impl From<StoreError> for TriageRefusal {
+    fn from(error: StoreError) -> Self {
+        Self(error.to_string())
+    }
+}

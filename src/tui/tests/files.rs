@@ -1,0 +1,285 @@
+//! Tests the list of files: whose files it has, its tree, and what a chosen run or file narrows.
+
+use super::lists::listed;
+use super::looks::assert_looks_at_all_sizes;
+use super::support::*;
+use crate::store::{FindingRow, RunRow, StoreViewBuilder};
+use crate::tui::app::{App, Pane, collect_files};
+use crate::tui::message::{AppCommand, AppMessage, DetailSubject, FileListRow, FileListState};
+
+/// Returns the paths of the list of files.
+fn file_paths(app: &App) -> Vec<&str> {
+    app.file_list.files().iter().map(|file| file.path.as_str()).collect()
+}
+
+#[test]
+fn a_chosen_run_narrows_findings_and_files_and_esc_widens_step_by_step() {
+    let mut app = showing(160, 48, view());
+    let commands = press(&mut app, "1 j Enter");
+    let run = run_id(1);
+    assert!(commands.iter().any(|command| matches!(command, AppCommand::LoadFiles { run: asked } if *asked == run)));
+    assert_eq!((app.chosen_run(), app.panes.focus), (Some(run.as_str()), Pane::Findings));
+    assert_eq!(listed(&app), [5, 6]);
+    let files = vec![FileListRow {
+        path: "src/mail/queue/retry.rs".into(),
+        counts: [0, 0, 1, 1],
+        state: FileListState::Covered,
+        is_viewed: false,
+    }];
+    send(&mut app, AppMessage::Files { run: run.clone(), files: Some(files) });
+    let shown = screen(&app);
+    assert!(shown.contains("2 Findings  1/2  of 3fa2c1d"), "{shown}");
+    assert!(shown.contains("3 Files  of 3fa2c1d  1 with findings"), "{shown}");
+    // Moving through the runs does not change what was chosen.
+    let commands = press(&mut app, "1 k");
+    assert!(!commands.iter().any(|command| matches!(command, AppCommand::LoadFiles { .. })));
+    press(&mut app, "3 Enter");
+    assert_eq!(app.chosen_run(), Some(run.as_str()));
+    assert_eq!(listed(&app), [5], "of the file, what is undecided");
+    press(&mut app, "Esc");
+    assert_eq!((app.chosen_run(), listed(&app)), (Some(run.as_str()), vec![5, 6]));
+    press(&mut app, "Esc");
+    assert_eq!((app.chosen_run(), listed(&app)), (None, vec![1, 2, 3, 5]));
+    assert_eq!(file_paths(&app), ["src/config.rs", "src/invoice/total.rs", "src/mail/queue/retry.rs"]);
+    // A filter that was typed meanwhile is taken back as a whole.
+    press(&mut app, "1 j Enter f");
+    type_text(&mut app, " p:2");
+    press(&mut app, "Enter Esc");
+    assert_eq!((app.chosen_run(), listed(&app)), (None, vec![1, 2, 3, 5]));
+}
+
+#[test]
+fn the_files_are_those_of_the_listed_findings_until_a_run_is_chosen() {
+    let all = ["src/config.rs", "src/invoice/total.rs", "src/mail/queue/retry.rs"];
+    let loads = |commands: &[AppCommand]| -> Vec<String> {
+        let run = |command: &AppCommand| match command {
+            AppCommand::LoadFiles { run } => Some(run.clone()),
+            _ => None,
+        };
+        commands.iter().filter_map(run).collect()
+    };
+    let mut app = showing(160, 48, view());
+    assert_eq!(file_paths(&app), all);
+    assert!(screen(&app).contains("3 Files  3 with findings"), "{}", screen(&app));
+    // A file is one of the run that found something in it last.
+    press(&mut app, "3");
+    let file = |run: u32, path: &str| DetailSubject::File { run: run_id(run), path: path.to_owned() };
+    assert_eq!(app.detail.subject, file(3, "src/config.rs"));
+    press(&mut app, "o Esc G");
+    assert_eq!(app.detail.subject, file(1, "src/mail/queue/retry.rs"));
+    // They follow the filter.
+    press(&mut app, "2 f");
+    type_text(&mut app, " p:1");
+    assert_eq!(file_paths(&app), ["src/invoice/total.rs"]);
+    press(&mut app, "Esc");
+    assert_eq!(file_paths(&app), all);
+    // A chosen file narrows the findings, and the other files stay, to be chosen next.
+    press(&mut app, "3 o Esc g j Enter");
+    assert_eq!((listed(&app), file_paths(&app)), (vec![2, 3], all.to_vec()));
+    press(&mut app, "Esc");
+    assert_eq!((listed(&app), file_paths(&app)), (vec![1, 2, 3, 5], all.to_vec()));
+    // Going through the runs shows the files of the selected one.
+    assert_eq!(loads(&press(&mut app, "1 o Esc j")), [run_id(3), run_id(1)]);
+    assert_eq!(app.file_list.run, run_id(3), "until the others are read");
+    press(&mut app, "3");
+    assert_eq!(app.file_list.run, run_id(3), "the files that are in sight stay");
+    press(&mut app, "2");
+    assert_eq!((file_paths(&app), app.file_list.run.as_str()), (all.to_vec(), ""));
+    // Files that were on their way are not shown any more.
+    send(&mut app, AppMessage::Files { run: run_id(1), files: Some(Vec::new()) });
+    assert_eq!(file_paths(&app), all);
+}
+
+#[test]
+fn the_files_beside_a_chosen_one_are_counted_anew() {
+    let mut app = showing(160, 48, view());
+    let commands = press(&mut app, "3 g Enter a");
+    assert_eq!((store(&mut app, commands), file_paths(&app).len()), (1, 3), "what was decided just now stays");
+    // The first file has no open finding any more.
+    press(&mut app, "3 g Enter");
+    assert_eq!(file_paths(&app), ["src/invoice/total.rs", "src/mail/queue/retry.rs"]);
+    assert_eq!(app.selected_file().map(|file| file.path.as_str()), Some("src/invoice/total.rs"));
+    press(&mut app, "3 j Enter");
+    assert_eq!((listed(&app), file_paths(&app).len()), (vec![5], 2));
+}
+
+#[test]
+fn the_files_of_many_findings_are_collected_elsewhere_and_old_answers_do_not_count() {
+    let mut app = app(160, 48);
+    let wanted = |commands: Vec<AppCommand>| {
+        let listed = |command: AppCommand| match command {
+            AppCommand::ListFiles { serial, view, rows } => Some((serial, collect_files(&view, &rows))),
+            _ => None,
+        };
+        commands.into_iter().find_map(listed)
+    };
+    let filtered = |app: &mut App, commands: Vec<AppCommand>| {
+        let found = commands.into_iter().find_map(|command| match command {
+            AppCommand::Filter { serial, view, query } => Some((serial, view, query)),
+            _ => None,
+        });
+        let (serial, view, query) = found.expect("a request");
+        let listed = query.list(&view);
+        send(app, AppMessage::Filtered { serial, view, listed })
+    };
+    let commands = send(&mut app, AppMessage::StoreRead { view: many(5_000), written: 0 });
+    let commands = filtered(&mut app, commands);
+    let (old, first) = wanted(commands).expect("a request for the files");
+    assert_eq!((file_paths(&app), first.files[0].counts), (Vec::new(), [0, 0, 5_000, 0]));
+    let commands = send(&mut app, AppMessage::StoreRead { view: many(5_001), written: 0 });
+    let commands = filtered(&mut app, commands);
+    let (new, second) = wanted(commands).expect("a request for the files");
+    send(&mut app, AppMessage::FilesListed { serial: new, listed: second });
+    send(&mut app, AppMessage::FilesListed { serial: old, listed: first });
+    assert_eq!(app.file_list.files()[0].counts, [0, 0, 5_001, 0]);
+    assert!(wanted(press(&mut app, "j")).is_none(), "the same findings are listed");
+}
+
+#[test]
+fn files_can_be_a_tree_of_folders_with_the_marks_of_viewed_ones() {
+    let file = |path: &str, counts, is_viewed| FileListRow {
+        path: path.to_owned(),
+        counts,
+        state: FileListState::Covered,
+        is_viewed,
+    };
+    let files = || {
+        vec![
+            file("src/invoice/total.rs", [0, 1, 1, 0], true),
+            file("src/invoice/rows/line.rs", [0; 4], false),
+            file("src/config.rs", [1, 0, 0, 0], false),
+            file("README.md", [0; 4], true),
+            FileListRow { state: FileListState::LeftOut("lock file"), ..file("Cargo.lock", [0; 4], false) },
+        ]
+    };
+    let open = |columns, rows| {
+        let mut app = showing(columns, rows, view());
+        press(&mut app, "1");
+        send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files()) });
+        let commands = press(&mut app, "3 o 2");
+        load_pages(&mut app, commands);
+        app
+    };
+    assert_looks_at_all_sizes("file_tree", open);
+    let mut app = open(160, 48);
+    let rows = |app: &App| app.file_list.row_count();
+    assert_eq!(rows(&app), 8, "{}", screen(&app));
+    press(&mut app, "g j Enter");
+    assert_eq!(rows(&app), 3, "a folded folder: {}", screen(&app));
+    assert_eq!(app.panes.focus, Pane::Files);
+    send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files()) });
+    assert_eq!(rows(&app), 3, "it stays folded");
+    press(&mut app, "Enter 5 j Enter");
+    assert_eq!(
+        app.finding_list.filter_text, "status:undecided path:src/invoice/total.rs",
+        "a file narrows the findings"
+    );
+    press(&mut app, "3 o 1");
+    assert_eq!(rows(&app), 5);
+}
+
+#[test]
+fn a_choice_of_a_file_is_no_part_of_a_quote_that_was_not_closed() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "f Ctrl-u");
+    type_text(&mut app, "\"unused parameter");
+    press(&mut app, "Enter");
+    assert_eq!(listed(&app), [3]);
+    press(&mut app, "3 Enter");
+    assert_eq!(app.finding_list.filter_text, "\"unused parameter\" path:src/invoice/total.rs");
+    assert_eq!(listed(&app), [3]);
+}
+
+#[test]
+fn a_file_with_white_space_in_its_name_narrows_and_its_filter_can_be_saved() {
+    let run = run_id(1);
+    let path = "docs dir/a b, c.py";
+    let mut builder = StoreViewBuilder::default();
+    builder.run(run_row(&run));
+    for (number, path) in [(1, path), (2, "src/a.rs"), (3, "docs dir/a b.py")] {
+        let id = finding_id(number);
+        builder.finding(FindingRow { path, ..finding_row(&id, &run) });
+    }
+    let mut app = showing(160, 48, complete(builder));
+    press(&mut app, "1");
+    let state = FileListState::Covered;
+    let files = vec![FileListRow { path: path.to_owned(), counts: [0, 0, 1, 0], state, is_viewed: false }];
+    send(&mut app, AppMessage::Files { run, files: Some(files) });
+    press(&mut app, "3 Enter");
+    let filter = r#"status:undecided path:"docs dir/a b, c.py""#;
+    assert_eq!((app.panes.focus, app.finding_list.filter_text.as_str()), (Pane::Findings, filter));
+    assert_eq!(listed(&app), [1]);
+    // The filter goes through a saved one and back, and is offered what fits behind it.
+    press(&mut app, "f");
+    type_text(&mut app, "=@docs");
+    let commands = press(&mut app, "Enter");
+    let saved = commands.iter().find_map(|command| match command {
+        AppCommand::SaveFilter(change) => change.text.clone(),
+        _ => None,
+    });
+    assert_eq!(saved.as_deref(), Some(filter));
+    press(&mut app, "f Ctrl-u");
+    type_text(&mut app, "@docs");
+    press(&mut app, "Enter");
+    assert_eq!((listed(&app), app.finding_list.filter_text.as_str()), (vec![1], filter));
+    press(&mut app, "f");
+    type_text(&mut app, "ki");
+    press(&mut app, "Tab Esc Esc");
+    assert_eq!(listed(&app).len(), 3, "Esc widens: {}", app.finding_list.filter_text);
+}
+
+#[test]
+fn files_that_were_left_out_are_one_row_until_it_is_opened() {
+    let mut app = showing(160, 48, view());
+    let row = |path: &str, state| FileListRow { path: path.to_owned(), counts: [0; 4], state, is_viewed: false };
+    let files = vec![
+        row("Cargo.lock", FileListState::LeftOut("lock file")),
+        row("a.rs", FileListState::Covered),
+        row("b.bin", FileListState::LeftOut("binary")),
+    ];
+    press(&mut app, "1");
+    send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files) });
+    press(&mut app, "3 o Esc j");
+    assert!(app.selected_file().is_none());
+    let shown = screen(&app);
+    assert!(shown.contains("1 clean, 2 left out") && !shown.contains("Cargo.lock"), "{shown}");
+    press(&mut app, "Enter j");
+    assert_eq!(app.selected_file().map(|file| file.path.as_str()), Some("Cargo.lock"));
+    press(&mut app, "k Enter");
+    assert!(!screen(&app).contains("Cargo.lock"));
+}
+
+#[test]
+fn the_names_of_the_columns_stand_above_the_numbers_of_the_files() {
+    let file = |path: &str, counts, state| FileListRow { path: path.to_owned(), counts, state, is_viewed: false };
+    let found = || {
+        vec![
+            file("src/config.rs", [1, 0, 0, 0], FileListState::Covered),
+            file("src/mail.rs", [0; 4], FileListState::Covered),
+            file("Cargo.lock", [0; 4], FileListState::LeftOut("lock file")),
+        ]
+    };
+    let clean = || vec![file("src/mail.rs", [0; 4], FileListState::Covered)];
+    let title = |(columns, rows): (u16, u16), scope: &str, files: Vec<FileListRow>| {
+        let run = run_id(1);
+        let mut builder = StoreViewBuilder::default();
+        builder.run(RunRow { scope, ..run_row(&run) });
+        let mut app = showing(columns, rows, complete(builder));
+        send(&mut app, AppMessage::Files { run: run.clone(), files: Some(files) });
+        let shown = screen(&app);
+        let line = shown.lines().find(|line| line.contains("3 Files")).unwrap_or_else(|| panic!("{shown}"));
+        let title = line.split('│').next().unwrap_or(line).replace('─', " ");
+        title.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let long = "range:feature/exchange-between-machines..feature/a-database-for-teams";
+    for (size, scope, files, expected) in [
+        ((200, 60), "worktree", found(), "3 Files of worktree 1 with findings, 1 clean, 1 left out p0 p1 p2 p3"),
+        ((160, 48), "worktree", found(), "3 Files of worktree 1 with findings, 1 clean p0 p1 p2 p3"),
+        ((120, 30), "worktree", found(), "3 Files of worktree p0 p1 p2 p3"),
+        ((120, 30), "range:HEAD~3..HEAD", found(), "3 Files of HEAD~3..HEAD p0 p1 p2 p3"),
+        ((120, 30), long, found(), "3 Files of feature/exchange-betwee… p0 p1 p2 p3"),
+        ((160, 48), "worktree", clean(), "3 Files of worktree 1 clean"),
+    ] {
+        assert_eq!(title(size, scope, files), expected, "{size:?} {scope}");
+    }
+}
