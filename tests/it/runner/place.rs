@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use revdeck::domain::{FindingId, RunEvent, RunId, RunOutput, RunRecord, RunStatus};
 use revdeck::store::Store;
 use rustix::process::{Pid, Signal};
 
-use crate::env::{TestEnvironment, executable};
+use crate::env::{TestEnvironment, executable, poll_every};
 
 /// A timeout that no operation here reaches, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -20,15 +20,11 @@ const POLL_INTERVAL: Duration = Duration::from_micros(400);
 
 /// Waits until `condition` returns a value.
 #[track_caller]
-pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + DEADLINE;
-    loop {
-        if let Some(value) = condition() {
-            return value;
-        }
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(POLL_INTERVAL * 5);
-    }
+pub fn wait_for<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {
+    let Some(value) = poll_every(POLL_INTERVAL * 5, DEADLINE, condition) else {
+        panic!("waited in vain for {what}");
+    };
+    value
 }
 
 /// Returns true if a worker that was started for the run lives: it holds a lock that the program has taken for it.
@@ -44,16 +40,7 @@ pub fn is_starting(store: &Store, run: &RunId) -> bool {
 
 /// Waits until `condition` is true, at most for `time`. Returns whether it is true.
 pub fn poll(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + time;
-    loop {
-        if condition() {
-            return true;
-        }
-        if Instant::now() >= deadline {
-            return false;
-        }
-        std::thread::sleep(POLL_INTERVAL);
-    }
+    poll_every(POLL_INTERVAL, time, || condition().then_some(())).is_some()
 }
 
 pub fn pid(process: u32) -> Pid {
