@@ -293,32 +293,36 @@ impl Place {
         });
     }
 
-    /// Keeps only the first `entries` lines of a journal.
-    pub fn cut_journal(&self, run: &RunId, entries: usize) {
-        let path = self.store().root().join("events").join(format!("{run}.jsonl"));
-        let text = std::fs::read_to_string(&path).expect("the journal");
-        let kept: String = text.split_inclusive('\n').take(entries).collect();
-        std::fs::write(path, kept).expect("the journal is writable");
+    fn journal_path(&self, run: &RunId) -> PathBuf {
+        self.store().root().join("events").join(format!("{run}.jsonl"))
     }
 
-    /// Replaces the last line of a run with another, as if its worker had died earlier.
-    pub fn rewrite_last_line(&self, run: &RunId, change: impl FnOnce(&mut RunRecord)) {
+    /// Returns the lines of a journal, each with its end.
+    pub fn journal_lines(&self, run: &RunId) -> Vec<String> {
+        let text = std::fs::read_to_string(self.journal_path(run)).expect("the journal");
+        text.split_inclusive('\n').map(str::to_owned).collect()
+    }
+
+    /// Leaves a run as if its worker had died earlier, with these lines of its journal. Removes from `runs.ndjson` the
+    /// lines after which it has ended or has replaced another run, and adds its record as `change` leaves it.
+    pub fn take_back(&self, run: &RunId, journal: &[String], change: impl FnOnce(&mut RunRecord)) {
         let mut record = self.run(run);
         change(&mut record);
+        std::fs::write(self.journal_path(run), journal.concat()).expect("the journal is writable");
         let path = self.store().root().join("runs.ndjson");
         let text = std::fs::read_to_string(&path).expect("the runs");
-        let mut lines: Vec<&str> = text.lines().collect();
-        while lines.last().is_some_and(|line| {
-            serde_json::from_str::<RunRecord>(line).is_ok_and(|line| line.run_id == *run && line.status.is_terminal())
-        }) {
-            lines.pop();
-        }
-        let line = serde_json::to_string(&record).expect("a record");
-        lines.push(&line);
+        let is_kept = |line: &&str| {
+            let Ok(line) = serde_json::from_str::<RunRecord>(line) else { return true };
+            let has_ended = line.run_id == *run && line.status.is_terminal();
+            !has_ended && line.links.superseded_by.as_ref() != Some(run)
+        };
+        let mut kept: String = text.split_inclusive('\n').filter(is_kept).collect();
+        kept.push_str(&serde_json::to_string(&record).expect("a record"));
+        kept.push('\n');
         // The store would notice that lines are gone, and its checkpoint has read them.
         for name in ["extents", "view.cache"] {
             let _ = std::fs::remove_file(path.with_file_name(name));
         }
-        std::fs::write(path, lines.join("\n") + "\n").expect("the runs are writable");
+        std::fs::write(path, kept).expect("the runs are writable");
     }
 }
