@@ -41,18 +41,11 @@ impl Scenario {
     /// Starts the models with the turns that `script` returns for their names.
     fn start(script: impl Fn(&str) -> Vec<Turn>) -> Self {
         let (dear, boss) = (Model::start(script("dear")), Model::start(script("boss")));
-        let reviewer = |name: &str, model: &Model| {
-            format!(
-                "[reviewers.{name}]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\n\
-                 api_key_cmd = \"printf made-up\"\nattempts = 1\nprice_input = 10.0\nprice_output = 40.0\n",
-                model.url()
-            )
-        };
         let more = format!(
             "[panels.pair]\nreviewers = [\"one\", \"two\"]\njudge = \"dear\"\n\
              escalate = {{ to = \"boss\", when = \"p2\" }}\n{}{}",
-            reviewer("dear", &dear),
-            reviewer("boss", &boss)
+            reviewer("dear", &dear, DEAR),
+            reviewer("boss", &boss, DEAR)
         );
         Self { panel: Panel::start(script("one"), script("two"), &more), dear, boss }
     }
