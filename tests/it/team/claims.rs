@@ -2,6 +2,7 @@
 
 use std::process::{Child, Stdio};
 
+use revdeck::domain::RunEvent;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -42,6 +43,19 @@ impl HeldReview {
         let second = start_review(&self.bob);
         wait_for_note(&self.bob, "waits for ada-1");
         second
+    }
+
+    /// Kills the worker of Ada's review.
+    fn kill_worker(&self) {
+        let run = newest_run(&self.ada)["run_id"].as_str().expect("an id").parse().expect("an id");
+        let entries = self.ada.store().read_journal(&run).expect("a journal");
+        let started = entries.iter().find_map(|entry| match entry.event {
+            RunEvent::Started { worker, .. } => Some(worker),
+            _ => None,
+        });
+        let worker = started.expect("a worker");
+        signal(worker, Signal::KILL);
+        wait_for("the worker's end", || gone(worker).then_some(()));
     }
 }
 
@@ -91,16 +105,8 @@ fn a_forced_review_and_one_of_other_code_wait_for_nobody() {
 #[test]
 fn a_killed_worker_goes_on_with_its_claim() {
     let Some(held) = HeldReview::start(vec![report(), report()]) else { return };
-    let run_id = newest_run(&held.ada)["run_id"].as_str().expect("an id").parse().expect("an id");
-    let entries = held.ada.store().read_journal(&run_id).expect("a journal");
-    let worker = entries.iter().find_map(|entry| match entry.event {
-        revdeck::domain::RunEvent::Started { worker, .. } => Some(worker),
-        _ => None,
-    });
-    let worker = worker.expect("a worker");
     let second = held.start_waiting_review();
-    signal(worker, Signal::KILL);
-    wait_for("the worker's end", || gone(worker).then_some(()));
+    held.kill_worker();
     // The waiting command starts a new worker, which has the claim of the old one.
     wait_for("the request that is sent again", || (held.model.asked() == 2).then_some(()));
     held.model.let_go();
@@ -112,18 +118,10 @@ fn a_killed_worker_goes_on_with_its_claim() {
 #[test]
 fn a_machine_that_has_died_holds_nobody_for_long() {
     let Some(mut held) = HeldReview::start(vec![report(), report()]) else { return };
-    let run_id: revdeck::domain::RunId =
-        newest_run(&held.ada)["run_id"].as_str().expect("an id").parse().expect("an id");
-    let entries = held.ada.store().read_journal(&run_id).expect("a journal");
     // The whole machine is gone: nobody there starts a worker again.
     held.first.kill().expect("killed");
     held.first.wait().expect("an end");
-    for entry in entries {
-        if let revdeck::domain::RunEvent::Started { worker, .. } = entry.event {
-            signal(worker, Signal::KILL);
-            wait_for("the worker's end", || gone(worker).then_some(()));
-        }
-    }
+    held.kill_worker();
     let second = held.start_waiting_review();
     expire_claims(&held.database);
     wait_for("the request of Bob", || (held.model.asked() == 2).then_some(()));
