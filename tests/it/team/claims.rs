@@ -1,6 +1,6 @@
 //! Claims of reviews: what one machine of a team reviews, another waits for and adopts.
 
-use std::process::{Child, Stdio};
+use std::process::Child;
 
 use revdeck::domain::RunEvent;
 use rustix::process::Signal;
@@ -11,6 +11,7 @@ use super::postgres_server::{TestDatabase, database};
 use super::{CHANGE, review};
 use crate::env::{DONE, TestEnvironment, run};
 use crate::llm::server::{Model, Turn};
+use crate::mcp::client::McpClient;
 use crate::runner::place::{gone, signal, wait_for};
 
 /// A review of Ada's machine that holds its claim, because the model does not answer yet, and a machine of Bob with the
@@ -193,24 +194,10 @@ fn an_assistant_hears_of_the_findings_of_an_adopted_review() {
     let ada = member_with_model(&database, "Ada", &model);
     let bob = member_with_model(&database, "Bob", &model);
     let first = end_of(start_review(&ada));
-    let request = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call",
-        "params": { "name": "request_review", "arguments": { "scope": "commit:HEAD", "wait_seconds": 30 } } });
-    let begin = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-06-18",
-        "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
-    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    let mut server = bob.command(env!("CARGO_BIN_EXE_revdeck"));
-    let mut server =
-        server.arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
-    let mut input = server.stdin.take().expect("input");
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(server.stdout.take().expect("output")));
-    for message in [begin, ready, request] {
-        std::io::Write::write_all(&mut input, format!("{message}\n").as_bytes()).expect("written");
-    }
-    let answer = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("\"id\":2"))).expect("an answer");
-    let answer = answer.expect("a line");
-    drop(input);
-    server.wait().expect("an end");
-    assert!(answer.contains(first["run"]["run_id"].as_str().expect("an id")), "{answer}");
-    assert!(answer.contains("auto_review_details") && !answer.contains("nothing to do"), "{answer}");
+    let mut assistant = McpClient::start(&bob, &[]);
+    let answer = assistant.tool("request_review", json!({ "scope": "commit:HEAD", "wait_seconds": 30 }));
+    let run_id = first["run"]["run_id"].as_str().expect("an id");
+    let next = answer["next"].as_str().expect("a sentence");
+    assert!(next.starts_with(&format!("auto_review_details(run_id=\"{run_id}\")")), "{answer}");
     assert_eq!(model.asked(), 1);
 }
