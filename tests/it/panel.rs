@@ -58,7 +58,7 @@ fn refusal() -> Turn {
     Turn::Refuse { status: 401, headers: Vec::new(), body: "{\"error\":{\"message\":\"bad key\"}}".into() }
 }
 
-/// What the first model finds.
+/// Returns the report of the first model.
 fn first() -> Turn {
     answer(&[
         report(INJECTION, "SECURITY", 0, "SQL injection through `name`"),
@@ -66,7 +66,7 @@ fn first() -> Turn {
     ])
 }
 
-/// What the second model finds: one problem of the first in other words, and one of its own.
+/// Returns the report of the second model: one problem of the first in other words, and one of its own.
 fn second() -> Turn {
     answer(&[
         report(INJECTION, "SECURITY", 1, "User input `name` is concatenated into SQL: injection"),
