@@ -61,17 +61,24 @@ pub fn run(test: &TestEnvironment, arguments: &[&str], code: i32) -> String {
     out(&output)
 }
 
+/// Asks `condition` every `interval` until it returns a value, at most for `time`; at least once.
+pub fn poll_every<T>(interval: Duration, time: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + time;
+    loop {
+        let value = condition();
+        if value.is_some() || Instant::now() >= deadline {
+            return value;
+        }
+        std::thread::sleep(interval);
+    }
+}
+
 /// Waits for the end of a process and returns how long it took.
 #[track_caller]
 pub fn wait_for_end(process: &mut Child, patience: Duration) -> (ExitStatus, Duration) {
     let begun = Instant::now();
-    loop {
-        if let Some(status) = process.try_wait().expect("a process") {
-            return (status, begun.elapsed());
-        }
-        assert!(begun.elapsed() < patience, "the process does not end");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let status = poll_every(Duration::from_millis(5), patience, || process.try_wait().expect("a process"));
+    (status.expect("the process does not end"), begun.elapsed())
 }
 
 /// Returns a function of 200 lines: a p1 finding.

@@ -1,6 +1,6 @@
 //! `revdeck mcp`: a real process over pipes that speaks the Model Context Protocol.
 
-mod client;
+pub mod client;
 mod details;
 mod ends;
 mod inspector;

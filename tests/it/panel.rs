@@ -58,7 +58,7 @@ fn refusal() -> Turn {
     Turn::Refuse { status: 401, headers: Vec::new(), body: "{\"error\":{\"message\":\"bad key\"}}".into() }
 }
 
-/// What the first model finds.
+/// Returns the report of the first model.
 fn first() -> Turn {
     answer(&[
         report(INJECTION, "SECURITY", 0, "SQL injection through `name`"),
@@ -66,12 +66,25 @@ fn first() -> Turn {
     ])
 }
 
-/// What the second model finds: one problem of the first in other words, and one of its own.
+/// Returns the report of the second model: one problem of the first in other words, and one of its own.
 fn second() -> Turn {
     answer(&[
         report(INJECTION, "SECURITY", 1, "User input `name` is concatenated into SQL: injection"),
         report(ENDLESS, "CORRECTNESS", 2, "Retries never stop"),
     ])
+}
+
+/// Prices of a million tokens.
+const CHEAP: &str = "price_input = 2.0\nprice_output = 8.0\n";
+const DEAR: &str = "price_input = 10.0\nprice_output = 40.0\n";
+
+/// Returns the settings of a reviewer that a model plays.
+fn reviewer(name: &str, model: &Model, prices: &str) -> String {
+    format!(
+        "[reviewers.{name}]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\n\
+         api_key_cmd = \"printf made-up\"\nattempts = 1\n{prices}",
+        model.url()
+    )
 }
 
 struct Panel {
@@ -85,17 +98,10 @@ impl Panel {
     fn start(one: Vec<Turn>, two: Vec<Turn>, more: &str) -> Self {
         let place = Place::new();
         let (one, two) = (Model::start(one), Model::start(two));
-        let reviewer = |name: &str, model: &Model| {
-            format!(
-                "[reviewers.{name}]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\n\
-                 api_key_cmd = \"printf made-up\"\nattempts = 1\nprice_input = 2.0\nprice_output = 8.0\n",
-                model.url()
-            )
-        };
         place.settings(&format!(
             "{}{}[panels.all]\nreviewers = [\"one\", \"two\", \"builtin\"]\n{more}\n",
-            reviewer("one", &one),
-            reviewer("two", &two)
+            reviewer("one", &one, CHEAP),
+            reviewer("two", &two, CHEAP)
         ));
         place.test.write("src/users.py", CODE);
         place.test.commit("users");
@@ -365,11 +371,7 @@ fn a_judge_sees_only_what_is_disputed_and_its_word_stands_on_the_finding() {
     let other = answer(&[report(INJECTION, "SECURITY", 3, "User input `name` is concatenated into SQL: injection")]);
     let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "priority": 0, "reason": "name reaches the statement" }] });
     let judge = Model::start(vec![says(ruling.to_string())]);
-    let more = format!(
-        "judge = \"dear\"\n[reviewers.dear]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\n\
-         api_key_cmd = \"printf made-up\"\nattempts = 1\nprice_input = 10.0\nprice_output = 40.0",
-        judge.url()
-    );
+    let more = format!("judge = \"dear\"\n{}", reviewer("dear", &judge, DEAR));
     let panel = Panel::start(vec![first()], vec![other], &more);
     let run = panel.review(&["--panel", "all"], DONE);
     assert_eq!(judge.asked(), 1);
@@ -396,17 +398,10 @@ fn a_judge_is_not_paid_again_when_a_member_that_failed_is_asked_again() {
         says(ruling.to_string())
     };
     let judge = Model::start(vec![ruling("name reaches the statement"), ruling("no attempt is counted")]);
-    let reviewer = |name: &str, model: &Model| {
-        format!(
-            "[reviewers.{name}]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\n\
-             api_key_cmd = \"printf made-up\"\nattempts = 1\nprice_input = 10.0\nprice_output = 40.0\n",
-            model.url()
-        )
-    };
     let more = format!(
         "judge = \"dear\"\n{}{}[panels.four]\nreviewers = [\"one\", \"two\", \"third\"]\njudge = \"dear\"\n",
-        reviewer("dear", &judge),
-        reviewer("third", &third)
+        reviewer("dear", &judge, DEAR),
+        reviewer("third", &third, DEAR)
     );
     let panel = Panel::start(vec![first()], vec![other], &more);
     let run = panel.review(&["--panel", "four"], INCOMPLETE);
@@ -444,11 +439,7 @@ fn a_judge_is_not_paid_again_when_a_member_that_failed_is_asked_again() {
 fn a_judge_that_cannot_answer_leaves_the_list_as_it_is() {
     let other = answer(&[report(INJECTION, "SECURITY", 3, "User input `name` is concatenated into SQL: injection")]);
     let judge = Model::start(vec![refusal()]);
-    let more = format!(
-        "escalate = {{ to = \"dear\", when = \"p0 or disputed\" }}\n[reviewers.dear]\nkind = \"openai\"\n\
-         model = \"gpt-4o-test\"\nbase_url = \"{}\"\napi_key_cmd = \"printf made-up\"\nattempts = 1",
-        judge.url()
-    );
+    let more = format!("escalate = {{ to = \"dear\", when = \"p0 or disputed\" }}\n{}", reviewer("dear", &judge, ""));
     let panel = Panel::start(vec![first()], vec![other], &more);
     let run = panel.review(&["--panel", "all"], DONE);
     let output = panel.place.output(&run.run_id).expect("an output");

@@ -260,8 +260,8 @@ fn a_failed_run_is_taken_over_by_the_next_one_of_the_same_code() {
     let baseline = place.review(&["--commit", &commit, "--wait"]);
     // The leftovers of a worker that failed after its first unit.
     let cut = place.events(&baseline).iter().position(|event| matches!(event, RunEvent::Covered { .. })).expect("one");
-    place.cut_journal(&baseline, cut + 1);
-    place.rewrite_last_line(&baseline, |record| record.status = RunStatus::Failed);
+    let journal = place.journal_lines(&baseline);
+    place.take_back(&baseline, &journal[..=cut], |record| record.status = RunStatus::Failed);
     std::fs::remove_file(place.output_path(&baseline)).expect("the output is there");
     let taken = place.journalled(&baseline);
 
@@ -288,7 +288,7 @@ fn a_run_killed_after_its_output_is_completed_not_lost() {
         matches!(place.events(&run).last(), Some(RunEvent::Finished { .. })).then_some(())
     });
     let expected = place.run(&run);
-    place.rewrite_last_line(&run, |record| {
+    place.take_back(&run, &place.journal_lines(&run), |record| {
         record.status = RunStatus::Resolving;
         record.attempt = 3;
         record.outcome.summary.clear();

@@ -81,15 +81,9 @@ impl Team {
 
     /// Returns a machine of a person that has the repository's `main`; the first one creates it, with the change on top.
     pub fn machine(&self, person: &str) -> TestEnvironment {
-        let machine = TestEnvironment::new();
-        machine.git(&["config", "user.name", person]);
-        machine.git(&["config", "user.email", &format!("{}@example.org", person.to_lowercase())]);
-        machine.git(&["remote", "add", "origin", self.remote().to_str().expect("text")]);
+        let machine = machines::empty_machine(person, self.remote().to_str().expect("text"));
         if self.git(&["for-each-ref", "refs/heads/main"]).is_empty() {
-            machine.write("a.py", "x = 1\n");
-            machine.commit("Begin");
-            machine.write("b.py", CHANGE);
-            machine.commit("Read files");
+            machines::commit_change(&machine);
             machine.git(&["push", "-q", "origin", "main"]);
         } else {
             machine.git(&["fetch", "-q", "origin"]);

@@ -6,8 +6,9 @@ use std::io::Write as _;
 
 use super::{Cockpit, repository};
 use crate::env::{DONE, TestEnvironment, run};
+use crate::runner::place::wait_for;
 
-/// Opens the cockpit of a repository with a finished review of three findings.
+/// Returns a repository with a finished review of three findings.
 fn reviewed() -> TestEnvironment {
     let test = repository();
     run(&test, &["review", "--wait"], DONE);
@@ -94,6 +95,9 @@ fn a_full_disk_is_a_message_and_decisions_are_stored_again_when_it_has_room() {
     drop(file);
     fs::remove_file(&filler).expect("removed");
     cockpit.press("a");
-    cockpit.wait_for("addressed job.py:");
+    wait_for("the decision", || {
+        let addressed = test.json(&["findings", "--status", "addressed", "--format", "json"], DONE);
+        (addressed["findings"].as_array()?.len() == 1).then_some(())
+    });
     cockpit.quit();
 }

@@ -1,8 +1,6 @@
 //! Kills the workers of a panel: those of its members at each of their requests, and its own at each of its requests and
 //! at each entry of its journal. The list is always the same, and nothing that was answered is paid for again.
 
-use std::path::PathBuf;
-
 use rstest::rstest;
 
 use super::*;
@@ -43,18 +41,11 @@ impl Scenario {
     /// Starts the models with the turns that `script` returns for their names.
     fn start(script: impl Fn(&str) -> Vec<Turn>) -> Self {
         let (dear, boss) = (Model::start(script("dear")), Model::start(script("boss")));
-        let reviewer = |name: &str, model: &Model| {
-            format!(
-                "[reviewers.{name}]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\n\
-                 api_key_cmd = \"printf made-up\"\nattempts = 1\nprice_input = 10.0\nprice_output = 40.0\n",
-                model.url()
-            )
-        };
         let more = format!(
             "[panels.pair]\nreviewers = [\"one\", \"two\"]\njudge = \"dear\"\n\
              escalate = {{ to = \"boss\", when = \"p2\" }}\n{}{}",
-            reviewer("dear", &dear),
-            reviewer("boss", &boss)
+            reviewer("dear", &dear, DEAR),
+            reviewer("boss", &boss, DEAR)
         );
         Self { panel: Panel::start(script("one"), script("two"), &more), dear, boss }
     }
@@ -142,46 +133,6 @@ fn a_worker_that_is_killed_during_a_request_sends_only_that_one_again(#[case] ki
     }
 }
 
-/// Files of a panel's run as a worker leaves them that is killed when it has written only a part of its journal.
-struct CutRun {
-    id: RunId,
-    /// All lines of its journal.
-    journal: Vec<String>,
-    journal_path: PathBuf,
-    runs_path: PathBuf,
-}
-
-impl CutRun {
-    fn new(place: &Place, id: &RunId) -> Self {
-        let root = place.store().root().to_owned();
-        let journal_path = root.join("events").join(format!("{id}.jsonl"));
-        let text = std::fs::read_to_string(&journal_path).expect("the journal");
-        let journal = text.split_inclusive('\n').map(str::to_owned).collect();
-        Self { id: id.clone(), journal, journal_path, runs_path: root.join("runs.ndjson") }
-    }
-
-    /// Takes back the end of the run, and all of its journal but the first `entries`.
-    fn cut(&self, place: &Place, entries: usize) {
-        let mut record = place.run(&self.id);
-        (record.status, record.attempt) = (RunStatus::Reviewing, 1);
-        std::fs::write(&self.journal_path, self.journal[..entries].concat()).expect("the journal is writable");
-        let text = std::fs::read_to_string(&self.runs_path).expect("the runs");
-        let is_kept = |line: &&str| {
-            let Ok(line) = serde_json::from_str::<RunRecord>(line) else { return true };
-            let has_ended = line.run_id == self.id && line.status.is_terminal();
-            !has_ended && line.links.superseded_by.as_ref() != Some(&self.id)
-        };
-        let mut kept: String = text.split_inclusive('\n').filter(is_kept).collect();
-        kept.push_str(&serde_json::to_string(&record).expect("a record"));
-        kept.push('\n');
-        // The store would notice that lines are gone, and its checkpoint has read them.
-        for name in ["extents", "view.cache"] {
-            let _ = std::fs::remove_file(self.runs_path.with_file_name(name));
-        }
-        std::fs::write(&self.runs_path, kept).expect("the runs are writable");
-    }
-}
-
 #[test]
 fn a_panel_that_is_killed_after_any_entry_of_its_journal_gives_the_same_list_and_asks_nobody_twice() {
     // Each request may be sent again at each point.
@@ -194,12 +145,12 @@ fn a_panel_that_is_killed_after_any_entry_of_its_journal_gives_the_same_list_and
     scenario.check(&id, "undisturbed");
     let worker = place.worker(&id).expect("a worker");
     wait_for("the worker's end", || gone(worker).then_some(()));
-    let run = CutRun::new(place, &id);
+    let journal = place.journal_lines(&id);
     let events = place.events(&id);
     let is_answer = |event: &RunEvent| matches!(event, RunEvent::TurnAnswered { .. });
     assert_eq!(events.iter().filter(|event| is_answer(event)).count(), 2, "{events:#?}");
     let cut = |entries: usize, at: &str| {
-        run.cut(place, entries);
+        place.take_back(&id, &journal[..entries], |run| (run.status, run.attempt) = (RunStatus::Reviewing, 1));
         let before = scenario.asked();
         // Every command looks for dead workers, and leaves those alone that have just begun.
         wait_for("a worker that goes on", || {

@@ -53,17 +53,10 @@ fn an_overlap_a_contradiction_a_failure_and_a_budget_give_exactly_this_list() {
     let division = report(DIVISION, "CORRECTNESS", 2, "Division by zero for an empty list");
     let third = Model::start(vec![calls(&[("report_findings", json!({ "findings": [division] }))]), answer(&[])]);
     let fourth = Model::start(vec![refusal()]);
-    let reviewer = |name: &str, model: &Model| {
-        format!(
-            "[reviewers.{name}]\nkind = \"openai\"\nmodel = \"gpt-4o-test\"\nbase_url = \"{}\"\n\
-             api_key_cmd = \"printf made-up\"\nattempts = 1\nprice_input = 2.0\nprice_output = 8.0\n",
-            model.url()
-        )
-    };
     let more = format!(
         "[panels.four]\nreviewers = [\"one\", \"two\", \"third\", \"fourth\"]\n[budget]\nrun_tokens = {budget}\n{}{}",
-        reviewer("third", &third),
-        reviewer("fourth", &fourth)
+        reviewer("third", &third, CHEAP),
+        reviewer("fourth", &fourth, CHEAP)
     );
     let panel = Panel::start(vec![first()], vec![contradiction], &more);
     let run = panel.review(&["--panel", "four"], INCOMPLETE);

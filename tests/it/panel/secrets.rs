@@ -2,13 +2,20 @@
 
 use super::*;
 
-#[test]
-fn a_secret_that_no_model_reports_is_a_finding_of_revdeck() {
-    let panel = Panel::start(vec![answer(&[])], vec![answer(&[])], "");
+/// Reviews a key about which both models of a panel say nothing, whenever they are asked. Returns the panel and its run.
+fn review_key() -> (Panel, RunRecord) {
+    let quiet = || vec![answer(&[]), answer(&[])];
+    let panel = Panel::start(quiet(), quiet(), "");
     let key = ["sk_live_51H8aKJ2", "eZvKYlo2C0qRtYwXzPmNbV"].concat();
     panel.place.test.write("src/users.py", format!("{CODE}\n\nSTRIPE = \"{key}\"\n"));
     panel.place.test.commit("key");
     let run = panel.review(&["--reviewer", "one,two"], DONE);
+    (panel, run)
+}
+
+#[test]
+fn a_secret_that_no_model_reports_is_a_finding_of_revdeck() {
+    let (panel, run) = review_key();
     let findings = panel.findings(&run);
     let [secret] = findings.as_slice() else { panic!("{findings:#?}") };
     let said: Vec<&str> = secret.voices.iter().map(|voice| voice.reviewer.as_str()).collect();
@@ -35,12 +42,7 @@ fn a_secret_that_no_model_reports_is_a_finding_of_revdeck() {
 
 #[test]
 fn a_secret_that_is_taken_out_is_confirmed_by_the_next_review_of_the_panel() {
-    let quiet = || vec![answer(&[]), answer(&[])];
-    let panel = Panel::start(quiet(), quiet(), "");
-    let key = ["sk_live_51H8aKJ2", "eZvKYlo2C0qRtYwXzPmNbV"].concat();
-    panel.place.test.write("src/users.py", format!("{CODE}\n\nSTRIPE = \"{key}\"\n"));
-    panel.place.test.commit("key");
-    let run = panel.review(&["--reviewer", "one,two"], DONE);
+    let (panel, run) = review_key();
     let id = panel.findings(&run)[0].finding_id.clone();
     panel.place.revdeck(&["triage", id.as_str(), "addressed"]);
     panel.place.test.write("src/users.py", format!("{CODE}\n\nSTRIPE = os.environ[\"STRIPE\"]\n"));

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use revdeck::domain::{FindingId, RunEvent, RunId, RunOutput, RunRecord, RunStatus};
 use revdeck::store::Store;
 use rustix::process::{Pid, Signal};
 
-use crate::env::{TestEnvironment, executable};
+use crate::env::{TestEnvironment, executable, poll_every};
 
 /// A timeout that no operation here reaches, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -20,15 +20,11 @@ const POLL_INTERVAL: Duration = Duration::from_micros(400);
 
 /// Waits until `condition` returns a value.
 #[track_caller]
-pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + DEADLINE;
-    loop {
-        if let Some(value) = condition() {
-            return value;
-        }
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(POLL_INTERVAL * 5);
-    }
+pub fn wait_for<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {
+    let Some(value) = poll_every(POLL_INTERVAL * 5, DEADLINE, condition) else {
+        panic!("waited in vain for {what}");
+    };
+    value
 }
 
 /// Returns true if a worker that was started for the run lives: it holds a lock that the program has taken for it.
@@ -44,16 +40,7 @@ pub fn is_starting(store: &Store, run: &RunId) -> bool {
 
 /// Waits until `condition` is true, at most for `time`. Returns whether it is true.
 pub fn poll(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + time;
-    loop {
-        if condition() {
-            return true;
-        }
-        if Instant::now() >= deadline {
-            return false;
-        }
-        std::thread::sleep(POLL_INTERVAL);
-    }
+    poll_every(POLL_INTERVAL, time, || condition().then_some(())).is_some()
 }
 
 pub fn pid(process: u32) -> Pid {
@@ -306,32 +293,36 @@ impl Place {
         });
     }
 
-    /// Keeps only the first `entries` lines of a journal.
-    pub fn cut_journal(&self, run: &RunId, entries: usize) {
-        let path = self.store().root().join("events").join(format!("{run}.jsonl"));
-        let text = std::fs::read_to_string(&path).expect("the journal");
-        let kept: String = text.split_inclusive('\n').take(entries).collect();
-        std::fs::write(path, kept).expect("the journal is writable");
+    fn journal_path(&self, run: &RunId) -> PathBuf {
+        self.store().root().join("events").join(format!("{run}.jsonl"))
     }
 
-    /// Replaces the last line of a run with another, as if its worker had died earlier.
-    pub fn rewrite_last_line(&self, run: &RunId, change: impl FnOnce(&mut RunRecord)) {
+    /// Returns the lines of a journal, each with its end.
+    pub fn journal_lines(&self, run: &RunId) -> Vec<String> {
+        let text = std::fs::read_to_string(self.journal_path(run)).expect("the journal");
+        text.split_inclusive('\n').map(str::to_owned).collect()
+    }
+
+    /// Leaves a run as if its worker had died earlier, with these lines of its journal. Removes from `runs.ndjson` the
+    /// lines after which it has ended or has replaced another run, and adds its record as `change` leaves it.
+    pub fn take_back(&self, run: &RunId, journal: &[String], change: impl FnOnce(&mut RunRecord)) {
         let mut record = self.run(run);
         change(&mut record);
+        std::fs::write(self.journal_path(run), journal.concat()).expect("the journal is writable");
         let path = self.store().root().join("runs.ndjson");
         let text = std::fs::read_to_string(&path).expect("the runs");
-        let mut lines: Vec<&str> = text.lines().collect();
-        while lines.last().is_some_and(|line| {
-            serde_json::from_str::<RunRecord>(line).is_ok_and(|line| line.run_id == *run && line.status.is_terminal())
-        }) {
-            lines.pop();
-        }
-        let line = serde_json::to_string(&record).expect("a record");
-        lines.push(&line);
+        let is_kept = |line: &&str| {
+            let Ok(line) = serde_json::from_str::<RunRecord>(line) else { return true };
+            let has_ended = line.run_id == *run && line.status.is_terminal();
+            !has_ended && line.links.superseded_by.as_ref() != Some(run)
+        };
+        let mut kept: String = text.split_inclusive('\n').filter(is_kept).collect();
+        kept.push_str(&serde_json::to_string(&record).expect("a record"));
+        kept.push('\n');
         // The store would notice that lines are gone, and its checkpoint has read them.
         for name in ["extents", "view.cache"] {
             let _ = std::fs::remove_file(path.with_file_name(name));
         }
-        std::fs::write(path, lines.join("\n") + "\n").expect("the runs are writable");
+        std::fs::write(path, kept).expect("the runs are writable");
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::machines::machine;
-use super::postgres_server::{OWNER, database};
+use super::machines::member;
+use super::postgres_server::database;
 use super::use_agent;
 use crate::env::{DONE, INCOMPLETE, TestEnvironment, out, run};
 
@@ -19,8 +19,7 @@ fn set_prices(machine: &TestEnvironment, run_cost: &str) {
 #[test]
 fn an_agent_does_not_begin_where_its_run_could_pass_the_limit() {
     let Some(database) = database() else { return };
-    let ada = machine("Ada");
-    run(&ada, &["team", "join", &database.address(OWNER), "--machine", "ada-1"], DONE);
+    let ada = member(&database, "Ada");
     let calls = use_agent(&ada);
     ada.write("c.py", "def load(path):\n    return open(path)\n");
     ada.commit("Load");
@@ -32,7 +31,7 @@ fn an_agent_does_not_begin_where_its_run_could_pass_the_limit() {
     assert!(!calls.exists(), "the agent was started");
     let refused: Value = serde_json::from_str(&out(&refused)).expect("JSON");
     assert_eq!(refused["run"]["budget_stop"]["budget"], "team_cost", "{refused}");
-    // What its run may take fits, and all that is left does, too. Afterwards it counts as what it took.
+    // A run that may take less than is left begins, and so does one without a limit. It then counts as what it took.
     let spent = || ada.json(&["team", "budget", "--format", "json"], DONE)["cost"].as_f64().expect("a cost");
     for (number, run_cost) in [(1, "0.2"), (2, "0")] {
         set_prices(&ada, run_cost);

@@ -1,7 +1,8 @@
 //! Claims of reviews: what one machine of a team reviews, another waits for and adopts.
 
-use std::process::{Child, Stdio};
+use std::process::Child;
 
+use revdeck::domain::RunEvent;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -10,6 +11,7 @@ use super::postgres_server::{TestDatabase, database};
 use super::{CHANGE, review};
 use crate::env::{DONE, TestEnvironment, run};
 use crate::llm::server::{Model, Turn};
+use crate::mcp::client::McpClient;
 use crate::runner::place::{gone, signal, wait_for};
 
 /// A review of Ada's machine that holds its claim, because the model does not answer yet, and a machine of Bob with the
@@ -42,6 +44,19 @@ impl HeldReview {
         let second = start_review(&self.bob);
         wait_for_note(&self.bob, "waits for ada-1");
         second
+    }
+
+    /// Kills the worker of Ada's review.
+    fn kill_worker(&self) {
+        let run = newest_run(&self.ada)["run_id"].as_str().expect("an id").parse().expect("an id");
+        let entries = self.ada.store().read_journal(&run).expect("a journal");
+        let started = entries.iter().find_map(|entry| match entry.event {
+            RunEvent::Started { worker, .. } => Some(worker),
+            _ => None,
+        });
+        let worker = started.expect("a worker");
+        signal(worker, Signal::KILL);
+        wait_for("the worker's end", || gone(worker).then_some(()));
     }
 }
 
@@ -91,16 +106,8 @@ fn a_forced_review_and_one_of_other_code_wait_for_nobody() {
 #[test]
 fn a_killed_worker_goes_on_with_its_claim() {
     let Some(held) = HeldReview::start(vec![report(), report()]) else { return };
-    let run_id = newest_run(&held.ada)["run_id"].as_str().expect("an id").parse().expect("an id");
-    let entries = held.ada.store().read_journal(&run_id).expect("a journal");
-    let worker = entries.iter().find_map(|entry| match entry.event {
-        revdeck::domain::RunEvent::Started { worker, .. } => Some(worker),
-        _ => None,
-    });
-    let worker = worker.expect("a worker");
     let second = held.start_waiting_review();
-    signal(worker, Signal::KILL);
-    wait_for("the worker's end", || gone(worker).then_some(()));
+    held.kill_worker();
     // The waiting command starts a new worker, which has the claim of the old one.
     wait_for("the request that is sent again", || (held.model.asked() == 2).then_some(()));
     held.model.let_go();
@@ -112,18 +119,10 @@ fn a_killed_worker_goes_on_with_its_claim() {
 #[test]
 fn a_machine_that_has_died_holds_nobody_for_long() {
     let Some(mut held) = HeldReview::start(vec![report(), report()]) else { return };
-    let run_id: revdeck::domain::RunId =
-        newest_run(&held.ada)["run_id"].as_str().expect("an id").parse().expect("an id");
-    let entries = held.ada.store().read_journal(&run_id).expect("a journal");
     // The whole machine is gone: nobody there starts a worker again.
     held.first.kill().expect("killed");
     held.first.wait().expect("an end");
-    for entry in entries {
-        if let revdeck::domain::RunEvent::Started { worker, .. } = entry.event {
-            signal(worker, Signal::KILL);
-            wait_for("the worker's end", || gone(worker).then_some(()));
-        }
-    }
+    held.kill_worker();
     let second = held.start_waiting_review();
     expire_claims(&held.database);
     wait_for("the request of Bob", || (held.model.asked() == 2).then_some(()));
@@ -195,24 +194,10 @@ fn an_assistant_hears_of_the_findings_of_an_adopted_review() {
     let ada = member_with_model(&database, "Ada", &model);
     let bob = member_with_model(&database, "Bob", &model);
     let first = end_of(start_review(&ada));
-    let request = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call",
-        "params": { "name": "request_review", "arguments": { "scope": "commit:HEAD", "wait_seconds": 30 } } });
-    let begin = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-06-18",
-        "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
-    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    let mut server = bob.command(env!("CARGO_BIN_EXE_revdeck"));
-    let mut server =
-        server.arg("mcp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
-    let mut input = server.stdin.take().expect("input");
-    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(server.stdout.take().expect("output")));
-    for message in [begin, ready, request] {
-        std::io::Write::write_all(&mut input, format!("{message}\n").as_bytes()).expect("written");
-    }
-    let answer = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("\"id\":2"))).expect("an answer");
-    let answer = answer.expect("a line");
-    drop(input);
-    server.wait().expect("an end");
-    assert!(answer.contains(first["run"]["run_id"].as_str().expect("an id")), "{answer}");
-    assert!(answer.contains("auto_review_details") && !answer.contains("nothing to do"), "{answer}");
+    let mut assistant = McpClient::start(&bob, &[]);
+    let answer = assistant.tool("request_review", json!({ "scope": "commit:HEAD", "wait_seconds": 30 }));
+    let run_id = first["run"]["run_id"].as_str().expect("an id");
+    let next = answer["next"].as_str().expect("a sentence");
+    assert!(next.starts_with(&format!("auto_review_details(run_id=\"{run_id}\")")), "{answer}");
     assert_eq!(model.asked(), 1);
 }

@@ -1,4 +1,4 @@
-//! What the history of a finding says after decisions of several machines were merged.
+//! History of a finding after decisions of several machines were merged.
 
 use serde_json::Value;
 

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::hostile::{decision, push_tree, store_blob};
-use super::machines::machine;
+use super::machines::member;
 use super::postgres_server::{OWNER, database};
 use super::{Team, ids, review, status, sync};
-use crate::env::{DONE, TestEnvironment, run};
+use crate::env::TestEnvironment;
 use crate::runner::place::wait_for;
 
 /// Number of segments that hold more than 256 MB together.
@@ -45,8 +45,7 @@ fn a_log_of_hundreds_of_megabytes_in_a_remote_is_read_whole() {
 #[test]
 fn a_log_of_hundreds_of_megabytes_in_a_database_is_read_whole() {
     let Some(database) = database() else { return };
-    let ada = machine("Ada");
-    run(&ada, &["team", "join", &database.address(OWNER), "--machine", "ada-1"], DONE);
+    let ada = member(&database, "Ada");
     let found = ids(&review(&ada));
     // The worker sends the review, and has received before.
     wait_for("the review", || (database.sql("SELECT count(*) FROM revdeck.segments") == "1").then_some(()));

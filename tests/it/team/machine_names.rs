@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::machines::machine;
+use super::machines::{machine, member};
 use super::postgres_server::{OWNER, database};
 use super::{Team, ids, review, sync, with_variable};
 use crate::env::{DONE, USAGE, err, run};
@@ -76,8 +76,7 @@ fn jobs_of_continuous_integration_may_have_one_name() {
 fn a_name_in_a_database_is_refused_and_its_owner_comes_back() {
     let Some(database) = database() else { return };
     let address = database.address(OWNER);
-    let ada = machine("Ada");
-    run(&ada, &["team", "join", &address, "--machine", "ada-1"], DONE);
+    let ada = member(&database, "Ada");
     review(&ada);
     sync(&ada);
     let second = machine("Ada");

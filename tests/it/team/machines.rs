@@ -1,7 +1,8 @@
-//! Machines of a team with a database, and reviews that a model makes for them.
+//! Machines of a team, and reviews that a model makes for them.
 
 use std::process::{Child, Stdio};
 
+use revdeck::domain::RunEvent;
 use serde_json::{Value, json};
 
 use super::CHANGE;
@@ -11,20 +12,31 @@ use crate::llm::finish;
 use crate::llm::server::{Model, Turn, calls};
 use crate::runner::place::wait_for;
 
-/// Returns a machine with the change of the other tests as its last commit; all have the same commits.
-pub fn machine(person: &str) -> TestEnvironment {
+/// Returns a machine of a person that has no commits.
+pub fn empty_machine(person: &str, origin: &str) -> TestEnvironment {
     let machine = TestEnvironment::new();
     machine.git(&["config", "user.name", person]);
     machine.git(&["config", "user.email", &format!("{}@example.org", person.to_lowercase())]);
-    machine.git(&["remote", "add", "origin", "git@git.example.org:team/app.git"]);
+    machine.git(&["remote", "add", "origin", origin]);
+    machine
+}
+
+/// Commits a beginning, and the change on top.
+pub fn commit_change(machine: &TestEnvironment) {
     machine.write("a.py", "x = 1\n");
     machine.commit("Begin");
     machine.write("b.py", CHANGE);
     machine.commit("Read files");
+}
+
+/// Returns a machine with the change as its last commit; all have the same commits.
+pub fn machine(person: &str) -> TestEnvironment {
+    let machine = empty_machine(person, "git@git.example.org:team/app.git");
+    commit_change(&machine);
     machine
 }
 
-/// Returns a machine that has joined under the name of its person.
+/// Returns a machine that has joined a database under the name of its person.
 pub fn member(database: &TestDatabase, person: &str) -> TestEnvironment {
     let machine = machine(person);
     let name = format!("{}-1", person.to_lowercase());
@@ -32,7 +44,7 @@ pub fn member(database: &TestDatabase, person: &str) -> TestEnvironment {
     machine
 }
 
-/// Returns a machine that has joined, with a reviewer `mine` that the model plays.
+/// Returns a machine that has joined a database, with a reviewer `mine` that the model plays.
 pub fn member_with_model(database: &TestDatabase, person: &str, model: &Model) -> TestEnvironment {
     let machine = member(database, person);
     machine.settings(&format!(
@@ -83,9 +95,6 @@ pub fn wait_for_note(machine: &TestEnvironment, words: &str) {
         let run = runs["runs"][0]["run_id"].as_str()?.parse().ok()?;
         let entries = machine.store().read_journal(&run).ok()?;
         let has_words = |text: &str| text.contains(words);
-        entries
-            .iter()
-            .any(|entry| matches!(&entry.event, revdeck::domain::RunEvent::Note { text } if has_words(text)))
-            .then_some(())
+        entries.iter().any(|entry| matches!(&entry.event, RunEvent::Note { text } if has_words(text))).then_some(())
     });
 }
