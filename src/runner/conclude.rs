@@ -140,10 +140,10 @@ impl RunCloser<'_> {
             let record = locked.update_run(run, self.services.ambient.now(), change)?;
             if record.status == RunStatus::Completed {
                 self.services.launcher().mark_replaced_runs(locked, run)?;
-                // Also if the worker died when it had written its result.
-                if let Some(panel) = &record.links.panel {
-                    self.services.fold_members_in(locked, &record, panel)?;
-                }
+            }
+            // A panel that could not merge does not stand for its members.
+            if let Some(panel) = record.links.panel.as_ref().filter(|_| record.status != RunStatus::Failed) {
+                self.services.fold_members(locked, &record, panel)?;
             }
             Ok(record)
         })

@@ -322,12 +322,7 @@ impl Services {
     }
 
     /// Marks the runs of a panel's own members as replaced by the run of the panel, whose list contains their findings.
-    pub(in crate::runner) fn fold_members(&self, panel_run: &RunRecord, panel: &Panel) -> Result<(), RunnerError> {
-        self.store.with_lock_as(|locked| self.fold_members_in(locked, panel_run, panel))
-    }
-
-    /// Does the same as [`Services::fold_members`] under the store's lock.
-    pub(in crate::runner) fn fold_members_in(
+    pub(in crate::runner) fn fold_members(
         &self,
         locked: &LockedStore<'_>,
         panel_run: &RunRecord,

@@ -221,7 +221,7 @@ impl ReplaySession<'_> {
             ReviewAction::Skip => &mut self.played.skipped,
         };
         *counted += 1;
-        if matches!(requested.decision.action, ReviewAction::Launch | ReviewAction::Resume { .. }) {
+        if requested.decision.action.starts_run() {
             self.launched.push(run.run_id.clone());
             self.unawaited.push(run.run_id.clone());
         }

@@ -135,10 +135,6 @@ impl<'a> RunWorker<'a> {
         }
         self.buffer.push(RunEvent::Finished { status });
         self.flush()?;
-        // A panel that could not merge does not stand for its members.
-        if let Some(panel) = concluded.links.panel.as_ref().filter(|_| concluded.status != RunStatus::Failed) {
-            self.services.fold_members(&concluded, panel)?;
-        }
         if self.services.learning().may_learn_from(&concluded) {
             self.services.learning().record_matches(&concluded.subject.snapshot_commit, &outcome.findings);
         }

@@ -28,7 +28,7 @@ pub fn describe_preview(app: &App, preview: &RequestPreview, limit: Option<CostL
         0 => String::new(),
         tokens => format!("; saves about {}", format_tokens(tokens)),
     };
-    let starts = matches!(decision.action, ReviewAction::Launch | ReviewAction::Resume { .. });
+    let starts = decision.action.starts_run();
     let answer = match &decision.action {
         ReviewAction::Launch => format!("starts a review: {}", decision.reason),
         ReviewAction::Resume { from } => format!("goes on with {}", name_answer(app, from, "", &decision.reason)),
