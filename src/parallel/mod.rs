@@ -34,6 +34,27 @@ pub fn map<T: Sync, R: Send>(items: &[T], convert: impl Fn(&T) -> R + Sync) -> V
     map_init(items, || (), |(), item| convert(item))
 }
 
+/// Does two things at once and returns both results. The second has a thread of its own, so it does not wait for the pool.
+///
+/// # Panics
+/// Propagates a panic of either.
+pub fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl FnOnce() -> B + Send) -> (A, B) {
+    let second = Mutex::new(Some(second));
+    let call_second = || {
+        let call = second.lock().unwrap_or_else(PoisonError::into_inner).take();
+        call.map(|call| call())
+    };
+    std::thread::scope(|scope| {
+        let started = std::thread::Builder::new().name("second".to_owned()).spawn_scoped(scope, &call_second);
+        let first = first();
+        let second = match started {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => call_second(),
+        };
+        (first, second.expect("called once"))
+    })
+}
+
 /// Applies `convert` to each item in parallel and returns the results in the order of the items. `convert` also gets a
 /// value from `init` that no other thread uses meanwhile. `init` is called at most once per thread, not once per item as
 /// it may be with rayon's own `map_init`.
@@ -74,6 +95,18 @@ mod tests {
         let found = map_init(&numbers, || 0, |seen, number| (*seen += 1, number * 2).1);
         assert_eq!(found, numbers.iter().map(|number| number * 2).collect::<Vec<_>>());
         assert_eq!(map(&[], |number: &u32| *number), Vec::<u32>::new());
+    }
+
+    #[test]
+    fn two_results_come_in_their_order() {
+        let text = "second".to_owned();
+        assert_eq!(join(|| 1, || text.len()), (1, 6));
+    }
+
+    #[test]
+    #[should_panic(expected = "the second")]
+    fn a_panic_of_the_second_is_passed_on() {
+        join(|| (), || panic!("the second"));
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl StoredReports {
             view.finding_status(*index) == FindingStatus::Obsolete
                 && view.first_reporting_run(*index).is_some_and(|run| !view.run(run).member_of.is_empty())
         });
-        let ids: HashSet<&str> = obsolete.map(|index| view.finding(index).id).collect();
+        let ids: HashSet<&str> = obsolete.map(|index| view.finding_outline(index).id).collect();
         if ids.is_empty() {
             return Ok(());
         }
@@ -91,7 +91,7 @@ impl StoredReports {
             // Many findings share a file.
             let mut languages: HashMap<&str, &'static str> = HashMap::new();
             let facts = (*begin..count.min(begin + FACTS_PER_PIECE)).map(|index| {
-                let row = view.finding(index);
+                let row = view.finding_outline(index);
                 let first_run = view.first_reporting_run(index);
                 FindingFact {
                     id: row.id,

@@ -5,7 +5,7 @@
 //! checksum and the beginnings of its source files match, and it is written without a lock.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
 use bytemuck::{Pod, Zeroable};
 
@@ -16,6 +16,7 @@ use super::load::{FileMark, LoadDepth, SettledTables, UnreadableCounts};
 use super::tables::{FindingIdBytes, PackedDecision, PackedFinding, PackedRun, PackedStatus, StoreTables};
 use super::{Store, StoreError};
 use crate::domain::{Actor, DismissalReason, FindingStatus, Kind, RunStatus, Severity};
+use crate::parallel;
 
 /// Length and checksum of a part of the file that is read and verified by itself.
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
@@ -60,6 +61,16 @@ impl CheckpointHeader {
         copy.seal();
         self.magic == MAGIC && self.format == format_hash() && copy.checksum == self.checksum
     }
+
+    /// Returns the length of the file; `None` if the numbers are not those of a file.
+    fn bytes(&self) -> Option<u64> {
+        self.names_at()?.checked_add(self.names.bytes)?.checked_add(self.history.bytes)
+    }
+
+    /// Returns the offset of the section `names`.
+    fn names_at(&self) -> Option<u64> {
+        (size_of::<Self>() as u64).checked_add(self.runs.bytes)?.checked_add(self.facts.bytes)
+    }
 }
 
 /// Hashes the version, the row layout and all enum names. Another version of revdeck may know other values or skip
@@ -97,17 +108,7 @@ impl OrphanDisposition {
 
 /// Loads the checkpoint; `None` when it is missing or not usable.
 pub(super) fn load(store: &Store, depth: LoadDepth) -> Option<SettledTables> {
-    let mut file = File::open(store.checkpoint_path()).ok()?;
-    let mut header = CheckpointHeader::zeroed();
-    file.read_exact(bytemuck::bytes_of_mut(&mut header)).ok()?;
-    let length = files::length(&file).ok()?;
-    let sections = [header.runs, header.facts, header.names, header.history];
-    let expected = sections
-        .iter()
-        .try_fold(size_of::<CheckpointHeader>() as u64, |sum, section| sum.checked_add(section.bytes))?;
-    if !header.is_valid() || length != expected {
-        return None;
-    }
+    let (file, header) = open(store)?;
     let mut settled = SettledTables {
         columns: StoreTables::new(header.seed),
         runs_mark: header.runs_mark,
@@ -116,47 +117,103 @@ pub(super) fn load(store: &Store, depth: LoadDepth) -> Option<SettledTables> {
         ..SettledTables::default()
     };
     let mut reader = BufReader::with_capacity(4096, file);
-    let mut loader = TableReader::new(&mut reader, header.runs.bytes);
-    let columns = &mut settled.columns;
-    columns.runs = ChunkedColumn::read_from(&mut loader).ok()?;
-    columns.run_ids = HashIndex::read_from(&mut loader).ok()?;
-    columns.run_text = TextPool::read_from(&mut loader, header.seed).ok()?;
-    settled.unsettled = ChunkedColumn::<u32>::read_from(&mut loader).ok()?.iter().collect();
-    if !loader.is_at_end() || loader.checksum != header.runs.checksum {
-        return None;
-    }
     if depth == LoadDepth::Runs {
-        return Some(settled);
+        return read_runs(&mut reader, &header, &mut settled).map(|()| settled);
     }
-    let mut loader = TableReader::new(&mut reader, header.facts.bytes);
-    columns.findings = ChunkedColumn::read_from(&mut loader).ok()?;
-    let orphans = ChunkedColumn::<OrphanDisposition>::read_from(&mut loader).ok()?;
-    settled.orphans = orphans.iter().map(OrphanDisposition::to_entry).collect();
-    if !loader.is_at_end() || loader.checksum != header.facts.checksum {
-        return None;
-    }
-    let mut loader = TableReader::new(&mut reader, header.names.bytes);
-    columns.finding_ids = HashIndex::read_from(&mut loader).ok()?;
-    columns.finding_text = TextPool::read_from(&mut loader, header.seed).ok()?;
-    settled.finding_order = ChunkedColumn::read_from(&mut loader).ok()?;
-    if !loader.is_at_end() || loader.checksum != header.names.checksum {
-        return None;
-    }
-    let mut loader = TableReader::new(&mut reader, header.history.bytes);
-    columns.reports = ChunkedColumn::read_from(&mut loader).ok()?;
-    columns.decisions = ChunkedColumn::read_from(&mut loader).ok()?;
-    (loader.is_at_end() && loader.checksum == header.history.checksum).then_some(settled)
+    let read_rows = |settled: &mut SettledTables, reader: &mut BufReader<File>| {
+        read_runs(reader, &header, settled)?;
+        read_facts(reader, &header, settled)
+    };
+    let names = if header.bytes()? <= MAX_SMALL_BYTES {
+        read_rows(&mut settled, &mut reader)?;
+        read_names(&mut reader, &header)?
+    } else {
+        // Both halves of a large file take as long as each other.
+        let read_other_half = || {
+            let (mut file, same) = open(store)?;
+            // Another process may have replaced the file since.
+            if bytemuck::bytes_of(&same) != bytemuck::bytes_of(&header) {
+                return None;
+            }
+            file.seek(SeekFrom::Start(header.names_at()?)).ok()?;
+            read_names(&mut BufReader::with_capacity(4096, file), &header)
+        };
+        let (rows, names) = parallel::join(|| read_rows(&mut settled, &mut reader), read_other_half);
+        rows.and(names)?
+    };
+    let NameTables { finding_ids, finding_text, finding_order, reports, decisions } = names;
+    settled.columns = StoreTables { finding_ids, finding_text, reports, decisions, ..settled.columns };
+    settled.finding_order = finding_order;
+    Some(settled)
+}
+
+/// Opens the checkpoint and reads its header; `None` when it is missing, of another version or incomplete.
+fn open(store: &Store) -> Option<(File, CheckpointHeader)> {
+    let mut file = File::open(store.checkpoint_path()).ok()?;
+    let mut header = CheckpointHeader::zeroed();
+    file.read_exact(bytemuck::bytes_of_mut(&mut header)).ok()?;
+    let length = files::length(&file).ok()?;
+    (header.is_valid() && header.bytes() == Some(length)).then_some((file, header))
+}
+
+/// Reads a section; `None` if its length or its checksum is wrong.
+fn read_section<T>(
+    from: &mut dyn Read,
+    section: SectionMark,
+    read: impl FnOnce(&mut TableReader<'_>) -> io::Result<T>,
+) -> Option<T> {
+    let mut loader = TableReader::new(from, section.bytes);
+    let tables = read(&mut loader).ok()?;
+    (loader.is_at_end() && loader.checksum == section.checksum).then_some(tables)
+}
+
+fn read_runs(from: &mut dyn Read, header: &CheckpointHeader, settled: &mut SettledTables) -> Option<()> {
+    read_section(from, header.runs, |loader| {
+        let columns = &mut settled.columns;
+        columns.runs = ChunkedColumn::read_from(loader)?;
+        columns.run_ids = HashIndex::read_from(loader)?;
+        columns.run_text = TextPool::read_from(loader, header.seed)?;
+        settled.unsettled = ChunkedColumn::<u32>::read_from(loader)?.iter().collect();
+        Ok(())
+    })
+}
+
+fn read_facts(from: &mut dyn Read, header: &CheckpointHeader, settled: &mut SettledTables) -> Option<()> {
+    read_section(from, header.facts, |loader| {
+        settled.columns.findings = ChunkedColumn::read_from(loader)?;
+        let orphans = ChunkedColumn::<OrphanDisposition>::read_from(loader)?;
+        settled.orphans = orphans.iter().map(OrphanDisposition::to_entry).collect();
+        Ok(())
+    })
+}
+
+/// Tables of the second half of a checkpoint: the sections `names` and `history`.
+struct NameTables {
+    finding_ids: HashIndex,
+    finding_text: TextPool,
+    finding_order: ChunkedColumn<u32>,
+    reports: ChunkedColumn<u32>,
+    decisions: ChunkedColumn<PackedDecision>,
+}
+
+fn read_names(from: &mut dyn Read, header: &CheckpointHeader) -> Option<NameTables> {
+    let (finding_ids, finding_text, finding_order) = read_section(from, header.names, |loader| {
+        let ids = HashIndex::read_from(loader)?;
+        Ok((ids, TextPool::read_from(loader, header.seed)?, ChunkedColumn::read_from(loader)?))
+    })?;
+    let (reports, decisions) = read_section(from, header.history, |loader| {
+        Ok((ChunkedColumn::read_from(loader)?, ChunkedColumn::read_from(loader)?))
+    })?;
+    Some(NameTables { finding_ids, finding_text, finding_order, reports, decisions })
 }
 
 /// Loads the runs of the checkpoint, with findings that are loaded when they are needed; `None` when the checkpoint is
 /// missing or not usable.
 pub(super) fn load_lazily(store: &Store) -> Option<SettledTables> {
     let mut settled = load(store, LoadDepth::Runs)?;
-    let mut file = File::open(store.checkpoint_path()).ok()?;
-    let mut header = CheckpointHeader::zeroed();
-    file.read_exact(bytemuck::bytes_of_mut(&mut header)).ok()?;
+    let (file, header) = open(store)?;
     // Another process may have replaced the file since.
-    if !header.is_valid() || header.runs_mark != settled.runs_mark || header.triage_mark != settled.triage_mark {
+    if header.runs_mark != settled.runs_mark || header.triage_mark != settled.triage_mark {
         return None;
     }
     let at = (size_of::<CheckpointHeader>() as u64).checked_add(header.runs.bytes)?;

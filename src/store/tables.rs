@@ -10,7 +10,7 @@ use bytemuck::{Pod, Zeroable};
 use super::chunked_columns::{ChunkedColumn, HashIndex, TextPool, TextSpan, fold_hash};
 use super::finding_scan::FindingFacts;
 use super::parse::{FindingLine, MovedLine, RunLine};
-use super::view::{FindingRow, RunRow};
+use super::view::{FindingOutline, FindingRow, RunRow};
 use crate::domain::{
     Actor, DismissalReason, FindingDecision, FindingStatus, Kind, Priority, Rating, RunStatus, Severity, Time,
 };
@@ -601,6 +601,17 @@ impl StoreTables {
             title: text.get(column.title),
             symbol: text.get_interned(column.symbol),
             panel_disputed: column.is_disputed(),
+        }
+    }
+
+    /// Returns the part of a finding's row that statistics count.
+    pub(super) fn finding_outline(&self, row: usize) -> FindingOutline<'_> {
+        let column = self.findings.get(row);
+        FindingOutline {
+            id: self.finding_text.get(column.id),
+            status: enum_from_index(FindingStatus::ALL, column.status).unwrap_or(FindingStatus::Open),
+            kind: enum_from_index(Kind::ALL, column.kind).unwrap_or(Kind::Correctness),
+            path: self.finding_text.get_interned(column.path),
         }
     }
 

@@ -170,6 +170,19 @@ pub struct FindingRow<'a> {
     pub panel_disputed: bool,
 }
 
+/// The part of a finding's row that statistics count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FindingOutline<'a> {
+    /// Finding id.
+    pub id: &'a str,
+    /// Status after all dispositions.
+    pub status: FindingStatus,
+    /// Kind in the latest report.
+    pub kind: Kind,
+    /// Path as in [`FindingRow::path`].
+    pub path: &'a str,
+}
+
 impl FindingRow<'_> {
     /// Returns the lines of the anchor (1-based, inclusive).
     pub fn lines(&self) -> LineRange {
@@ -240,6 +253,11 @@ impl StoreView {
         self.columns.run_status(self.run_order.get(index).map_or(usize::MAX, |row| *row as usize))
     }
 
+    /// Returns the id of a run; cheaper than the whole row.
+    pub fn run_id(&self, index: usize) -> &str {
+        self.columns.run_id(self.run_order.get(index).map_or(usize::MAX, |row| *row as usize))
+    }
+
     /// Returns the position of the run with this id; `None` when the list does not contain it.
     pub fn run_index(&self, id: &str) -> Option<usize> {
         let row = self.columns.find_run(id)?;
@@ -254,14 +272,22 @@ impl StoreView {
 
     /// Returns the finding at a position of the list.
     pub fn finding(&self, index: usize) -> FindingRow<'_> {
-        let row = if index < self.finding_order.len() { self.finding_order.get(index) as usize } else { usize::MAX };
-        self.columns.finding_row(row)
+        self.columns.finding_row(self.finding_table_row(index))
     }
 
     /// Returns the status of a finding; cheaper than the whole row.
     pub fn finding_status(&self, index: usize) -> FindingStatus {
-        let row = if index < self.finding_order.len() { self.finding_order.get(index) as usize } else { usize::MAX };
-        self.columns.finding_status(row)
+        self.columns.finding_status(self.finding_table_row(index))
+    }
+
+    /// Returns what statistics count of a finding; cheaper than the whole row.
+    pub fn finding_outline(&self, index: usize) -> FindingOutline<'_> {
+        self.columns.finding_outline(self.finding_table_row(index))
+    }
+
+    /// Returns the row of a finding in the table; one that does not exist for an index out of range.
+    fn finding_table_row(&self, index: usize) -> usize {
+        if index < self.finding_order.len() { self.finding_order.get(index) as usize } else { usize::MAX }
     }
 
     /// Returns the position of the finding with this id; `None` when the list does not contain it.
