@@ -1,5 +1,6 @@
 //! Printing to standard output and standard error. Outside of the cockpit no other function of revdeck prints.
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, IsTerminal, Write};
 
 use super::error::CliError;
@@ -45,7 +46,12 @@ pub fn print_patch(patch: &[u8]) -> Result<(), CliError> {
 /// Returns an error if the document cannot be encoded or standard output cannot be written.
 pub fn print_json_document(document: &impl serde::Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string(document).map_err(|error| CliError::failed(format!("cannot encode: {error}")))?;
-    let mut text = escape_json_text(&text).into_owned();
+    // A document of ten megabytes is not copied for nothing.
+    let escaped = match escape_json_text(&text) {
+        Cow::Owned(escaped) => Some(escaped),
+        Cow::Borrowed(_) => None,
+    };
+    let mut text = escaped.unwrap_or(text);
     text.push('\n');
     print(&text)
 }

@@ -83,6 +83,25 @@ pub fn map_init<S: Send, T: Sync, R: Send>(
     pool.install(|| items.par_iter().with_max_len(1).map(convert_item).collect())
 }
 
+/// Applies `convert` to each number below `count` in parallel and returns the results in their order. A thread takes at least
+/// `piece` of them at a time, with a value from `init` that no other thread uses meanwhile. The results are written where they
+/// stay: they are not copied.
+///
+/// # Panics
+/// Propagates a panic of `convert` or `init`.
+pub fn map_numbers<S, R: Send>(
+    count: usize,
+    piece: usize,
+    init: impl Fn() -> S + Sync + Send,
+    convert: impl Fn(&mut S, usize) -> R + Sync + Send,
+) -> Vec<R> {
+    let Some(pool) = (count > piece).then(pool).flatten() else {
+        let mut state = init();
+        return (0..count).map(|number| convert(&mut state, number)).collect();
+    };
+    pool.install(|| (0..count).into_par_iter().with_min_len(piece).map_init(init, convert).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -95,6 +114,14 @@ mod tests {
         let found = map_init(&numbers, || 0, |seen, number| (*seen += 1, number * 2).1);
         assert_eq!(found, numbers.iter().map(|number| number * 2).collect::<Vec<_>>());
         assert_eq!(map(&[], |number: &u32| *number), Vec::<u32>::new());
+    }
+
+    #[test]
+    fn numbers_give_results_in_order() {
+        for (count, piece) in [(0, 10), (9, 10), (10, 10), (1_000, 7)] {
+            let found = map_numbers(count, piece, || 0, |seen, number| (*seen += 1, number * 2).1);
+            assert_eq!(found, (0..count).map(|number| number * 2).collect::<Vec<_>>(), "{count} {piece}");
+        }
     }
 
     #[test]

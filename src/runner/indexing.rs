@@ -98,6 +98,15 @@ pub(super) struct BackgroundIndexing {
     thread: Option<JoinHandle<Result<RefreshReport, IndexError>>>,
 }
 
+/// Whether somebody waits for an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum IndexingUrgency {
+    /// The first request waits for it.
+    Awaited,
+    /// It is for later turns: other members of a panel may be preparing their first request meanwhile.
+    ForLater,
+}
+
 /// Reading of history and documents in the background. Dropping it stops the reading.
 pub(super) struct BackgroundReading {
     stop: Arc<AtomicBool>,
@@ -146,12 +155,12 @@ impl Indexer<'_> {
     }
 
     /// Opens the index for a commit's tree. If the index is of another recent tree, waits up to [`MAX_INDEX_WAIT`],
-    /// which is usually enough to index the difference.
-    pub(super) fn prepare_index(&self, commit: &str, cancelled: &dyn Fn() -> bool) -> IndexReadiness {
-        let (began, limit) = (Instant::now(), Duration::from_secs(self.services.settings.context.reading_seconds));
+    /// which is usually enough to index the difference. The time for reading runs from `began`.
+    pub(super) fn prepare_index(&self, commit: &str, began: Instant, cancelled: &dyn Fn() -> bool) -> IndexReadiness {
+        let limit = Duration::from_secs(self.services.settings.context.reading_seconds);
         let mut ready = IndexReadiness { index: self.open_index(commit), ..IndexReadiness::default() };
         if ready.index.as_ref().is_some_and(|index| index.completeness() == IndexCompleteness::Other) {
-            ready.indexing = self.start_indexing(commit);
+            ready.indexing = self.start_indexing(commit, IndexingUrgency::Awaited);
             if let Some(refreshed) = ready.indexing.as_mut().and_then(|indexing| indexing.wait(cancelled)) {
                 (ready.index, ready.repaired) = (Some(refreshed.index), refreshed.repaired);
             }
@@ -242,14 +251,17 @@ impl Indexer<'_> {
         let repo = self.services.repo.reopen().inspect_err(|error| failed(error)).ok()?;
         let (folder, stop) = (self.cache_folder(), Arc::new(AtomicBool::new(false)));
         let (wanted, stopped) = (sources.clone(), Arc::clone(&stop));
-        let read = move || read_ahead(&repo, &wanted, &folder, &|| stopped.load(Ordering::Relaxed)).unwrap_or(false);
+        let read = move || {
+            process::lower_thread_priority();
+            read_ahead(&repo, &wanted, &folder, &|| stopped.load(Ordering::Relaxed)).unwrap_or(false)
+        };
         let thread = std::thread::Builder::new().name("read-ahead".to_owned()).spawn(read);
         let thread = thread.inspect_err(|error| failed(error)).ok()?;
         Some(BackgroundReading { stop, thread: Some(thread) })
     }
 
     /// Starts to index a commit's tree. Returns `None` if that is impossible.
-    pub(super) fn start_indexing(&self, commit: &str) -> Option<BackgroundIndexing> {
+    pub(super) fn start_indexing(&self, commit: &str, urgency: IndexingUrgency) -> Option<BackgroundIndexing> {
         let failed = |error: &dyn std::fmt::Display| tracing::warn!(%error, "the repository is not indexed");
         let repo = self.services.repo.reopen().inspect_err(|error| failed(error)).ok()?;
         let (folder, stop) = (self.index_folder(), Arc::new(AtomicBool::new(false)));
@@ -258,7 +270,12 @@ impl Indexer<'_> {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         };
-        let refresh = move || Index::refresh(&folder, &repo, &commit, &go_on);
+        let refresh = move || {
+            if urgency == IndexingUrgency::ForLater {
+                process::lower_thread_priority();
+            }
+            Index::refresh(&folder, &repo, &commit, &go_on)
+        };
         let thread = std::thread::Builder::new().name("index".to_owned()).spawn(refresh);
         let thread = thread.inspect_err(|error| failed(error)).ok()?;
         Some(BackgroundIndexing { stop, thread: Some(thread) })

@@ -187,6 +187,12 @@ pub(super) fn stand_back() {
 #[cfg(not(unix))]
 pub(super) fn stand_back() {}
 
+/// Lowers the priority of this thread and of those that it starts. Only Linux gives threads priorities of their own.
+pub(super) fn lower_thread_priority() {
+    #[cfg(target_os = "linux")]
+    stand_back();
+}
+
 /// Makes this process ignore the end of its terminal and the terminal's signals.
 #[cfg(unix)]
 pub(super) fn ignore_the_terminal() {

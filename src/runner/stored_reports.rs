@@ -8,7 +8,7 @@ use crate::parallel;
 use crate::store::{Store, StoreError, StoreView};
 use crate::syntax::language::Language;
 
-/// Number of findings that a thread looks at at a time.
+/// Smallest number of findings that a thread looks at at a time.
 const FACTS_PER_PIECE: usize = 8_192;
 
 /// Runs on record, and which of the view's findings each of them reported.
@@ -30,22 +30,30 @@ impl StoredReports {
     ///
     /// If the records cannot be read.
     pub fn load(store: &Store, view: &StoreView) -> Result<Self, StoreError> {
-        let mut records = Self { runs: Vec::new(), index_of: Vec::new(), reports: Vec::new(), scanned: Vec::new() };
-        for (index, figures) in store.run_figures(view)?.into_iter().enumerate() {
+        let figures = store.run_figures(view)?;
+        let mut records = Self {
+            runs: Vec::new(),
+            index_of: Vec::with_capacity(figures.len()),
+            // Most findings have one report.
+            reports: Vec::with_capacity(view.finding_count()),
+            scanned: Vec::new(),
+        };
+        let mut readable = 0;
+        for (index, figures) in figures.iter().enumerate() {
             let Some(figures) = figures else {
                 records.index_of.push(None);
                 continue;
             };
-            let run = records.runs.len() as u32;
             let ids = figures.scanned_findings.iter();
             let scanned: HashSet<usize> = ids.filter_map(|id| view.finding_index(id.as_str())).collect();
             for finding in view.reported_findings(index) {
                 let list = if scanned.contains(&finding) { &mut records.scanned } else { &mut records.reports };
-                list.push((run, finding as u32));
+                list.push((readable, finding as u32));
             }
-            records.index_of.push(Some(run));
-            records.runs.push(figures);
+            records.index_of.push(Some(readable));
+            readable += 1;
         }
+        records.runs = figures.into_iter().flatten().collect();
         records.follow_merged(store, view)?;
         Ok(records)
     }
@@ -85,27 +93,21 @@ impl StoredReports {
 
     /// Returns the facts of all findings of a view, by their index.
     pub fn list_facts<'a>(&self, view: &'a StoreView) -> Vec<FindingFact<'a>> {
-        let count = view.finding_count();
-        let pieces: Vec<usize> = (0..count).step_by(FACTS_PER_PIECE).collect();
-        let facts = parallel::map(&pieces, |begin| {
-            // Many findings share a file.
-            let mut languages: HashMap<&str, &'static str> = HashMap::new();
-            let facts = (*begin..count.min(begin + FACTS_PER_PIECE)).map(|index| {
-                let row = view.finding_outline(index);
-                let first_run = view.first_reporting_run(index);
-                FindingFact {
-                    id: row.id,
-                    first_run: first_run.and_then(|run| self.index_of.get(run).copied().flatten()),
-                    kind: row.kind,
-                    language: languages
-                        .entry(row.path)
-                        .or_insert_with(|| Language::detect(row.path, b"").map_or("", Language::name)),
-                    status: row.status,
-                    decided: view.decision(index),
-                }
-            });
-            facts.collect::<Vec<_>>()
-        });
-        facts.concat()
+        // Many findings share a file.
+        let languages = HashMap::<u32, &'static str>::new;
+        parallel::map_numbers(view.finding_count(), FACTS_PER_PIECE, languages, |languages, index| {
+            let row = view.finding_outline(index);
+            let first_run = view.first_reporting_run(index);
+            FindingFact {
+                id: row.id,
+                first_run: first_run.and_then(|run| self.index_of.get(run).copied().flatten()),
+                kind: row.kind,
+                language: languages
+                    .entry(row.path_number)
+                    .or_insert_with(|| Language::detect(row.path, b"").map_or("", Language::name)),
+                status: row.status,
+                decided: view.decision(index),
+            }
+        })
     }
 }

@@ -7,8 +7,8 @@ use super::{Store, StoreError, StoreView, files};
 use crate::domain::RunFigures;
 use crate::parallel;
 
-/// Number of runs that a thread reads at a time.
-const RUNS_PER_PIECE: usize = 1024;
+/// Smallest number of runs that a thread reads at a time.
+const RUNS_PER_PIECE: usize = 256;
 
 impl Store {
     /// Returns the figures of the runs of a view, by the indexes of the view; `None` for a run without a line that this
@@ -18,13 +18,8 @@ impl Store {
     /// Returns an error when `runs.ndjson` cannot be read.
     pub fn run_figures(&self, view: &StoreView) -> Result<Vec<Option<RunFigures>>, StoreError> {
         let Some(file) = files::open_read(&self.runs_path())? else { return Ok(vec![None; view.run_count()]) };
-        let indexes: Vec<usize> = (0..view.run_count()).collect();
-        let pieces: Vec<&[usize]> = indexes.chunks(RUNS_PER_PIECE).collect();
-        let read = parallel::map(&pieces, |piece| {
-            let mut line = Vec::new();
-            piece.iter().map(|index| read_figures(&file, view, *index, &mut line)).collect::<Vec<_>>()
-        });
-        let mut figures: Vec<Option<RunFigures>> = read.into_iter().flatten().collect();
+        let read = |line: &mut Vec<u8>, index| read_figures(&file, view, index, line);
+        let mut figures = parallel::map_numbers(view.run_count(), RUNS_PER_PIECE, Vec::new, read);
         // The line is not known, the file was replaced meanwhile, or a newer version wrote the line.
         let missing: BTreeSet<&str> = figures
             .iter()

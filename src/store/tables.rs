@@ -612,6 +612,7 @@ impl StoreTables {
             status: enum_from_index(FindingStatus::ALL, column.status).unwrap_or(FindingStatus::Open),
             kind: enum_from_index(Kind::ALL, column.kind).unwrap_or(Kind::Correctness),
             path: self.finding_text.get_interned(column.path),
+            path_number: column.path,
         }
     }
 

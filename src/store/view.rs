@@ -181,6 +181,8 @@ pub struct FindingOutline<'a> {
     pub kind: Kind,
     /// Path as in [`FindingRow::path`].
     pub path: &'a str,
+    /// Number of the path: equal paths of a view have the same one.
+    pub path_number: u32,
 }
 
 impl FindingRow<'_> {

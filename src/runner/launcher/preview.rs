@@ -6,6 +6,7 @@
 //! - The preview is that of a full review: hunks that earlier runs reviewed are not left out.
 
 use std::ops::RangeInclusive;
+use std::time::Instant;
 
 use crate::config::{ModelCatalog, ReviewerKind, ReviewerSettings};
 use crate::context::diff_parts::DiffLimits;
@@ -81,25 +82,26 @@ impl Launcher<'_> {
         let (record, change) = self.draft_subject(&request.target)?;
         let mask = if settings.mask_secrets { Mask::On } else { Mask::Off };
         let plan = plan_whole_change(&change);
-        let mut ready = self.services.indexer().prepare_index(&record.subject.snapshot_commit, &|| false);
+        let commit = &record.subject.snapshot_commit;
+        let ready = self.services.indexer().prepare_index(commit, Instant::now(), &|| false);
         let budget = match request.target {
             ContextTarget::Scope(_) => request.budget,
             ContextTarget::Tree(_) => Some(request.budget.unwrap_or(self.services.settings.context.tokens)),
         };
-        let mut packed = match budget {
+        let (mut packed, mut ready) = match budget {
             Some(budget) => {
                 let subject = PromptSubject::new(&record, &change, &plan, (facts.encoding, mask), &|| false);
                 let budget = budget.clamp(*BUDGET_RANGE.start(), *BUDGET_RANGE.end());
-                self.pack_within(budget, &subject, (&ready, wish))?
+                (self.pack_within(budget, &subject, (&ready, wish))?, ready)
             }
             None => {
                 let tools =
                     if settings.kind == ReviewerKind::Command { ToolSupport::None } else { ToolSupport::Native };
                 let who = TaskReviewer { settings: &settings, facts: &facts, mask, tools, misjudged: &[] };
-                self.services
-                    .prompts()
-                    .prepare_task(who, &record, &change, (plan, Vec::new()), (&ready, wish, &|| false))?
-                    .packed
+                let prompts = self.services.prompts();
+                let plan = (plan, Vec::new());
+                let prepared = prompts.prepare_task(who, &record, &change, plan, (|| ready, wish, &|| false))?;
+                (prepared.packed, prepared.ready)
             }
         };
         if change.files.is_empty() && change.left_out.is_empty() && wish.focus.is_empty() && wish.text.is_empty() {

@@ -75,13 +75,15 @@ impl PromptBuilder<'_> {
                 continue;
             }
             let Some(language) = Language::detect(&file.path, &text) else { continue };
-            patterns.entry(language.name()).or_insert_with(|| {
+            let known = patterns.entry(language.name()).or_insert_with(|| {
                 cache.patterns(language).unwrap_or_else(|error| {
                     tracing::warn!(%error, "the model is told nothing of what was learned of {}", language.name());
                     Vec::new()
                 })
             });
-            if let Ok(source) = parsers.parse(&file.path, language, &text) {
+            if !known.is_empty()
+                && let Ok(source) = parsers.parse(&file.path, language, &text)
+            {
                 changed.add(&source, &lines);
             }
         }

@@ -67,6 +67,7 @@ pub(in crate::runner) struct TaskReviewer<'a> {
 pub(in crate::runner) struct PreparedTask {
     pub task: ReviewTask,
     pub packed: PackedContext,
+    pub ready: IndexReadiness,
 }
 
 /// A reviewer with an open client.
@@ -217,14 +218,15 @@ impl<'a> ReviewerAccess<'a> {
 }
 
 impl PromptBuilder<'_> {
-    /// Prepares the task of a run's model, with the code around the change.
+    /// Prepares the task of a run's model, with the code around the change. `prepare_index` is called when everything that needs
+    /// no index is prepared.
     pub(in crate::runner) fn prepare_task(
         &self,
         who: TaskReviewer<'_>,
         record: &RunRecord,
         change: &Changeset,
         (mut plan, known): (ReviewPlan, Vec<Finding>),
-        (ready, wish, cancelled): (&IndexReadiness, &ContextTaskInput, &dyn Fn() -> bool),
+        (prepare_index, wish, cancelled): (impl FnOnce() -> IndexReadiness, &ContextTaskInput, &dyn Fn() -> bool),
     ) -> Result<PreparedTask, RunnerError> {
         let TaskReviewer { settings, facts, mask, .. } = who;
         let mut limits = self.conversation_limits(settings, facts, record)?;
@@ -249,6 +251,7 @@ impl PromptBuilder<'_> {
         let sizes = PromptTokenLimits::for_review(&limits).with_fewer_patterns(count(&warning));
         let mut gathered = self.gather_prompt_material(&subject, &sizes, &prompts, wish);
         gathered.patterns.insert_str(0, &warning);
+        let ready = prepare_index();
         let material = &gathered.material;
         let unseen: Vec<&str> = material.left_out.iter().map(|file| file.path.as_str()).collect();
         plan.files.retain(|file| !unseen.contains(&file.path.as_str()));
@@ -295,7 +298,7 @@ impl PromptBuilder<'_> {
                 has_tools: task.limits.has_tools,
             };
             let budget = room.budget(most);
-            packed = self.pack_code_context(&subject, (budget, Vec::new()), gathered.documents(), (ready, wish));
+            packed = self.pack_code_context(&subject, (budget, Vec::new()), gathered.documents(), (&ready, wish));
             task.limits.budget = self.remaining_budget(record)?;
             packed.notes.splice(0..0, ready.note().filter(|_| budget > 0).map(str::to_owned));
             told.context = packed.text();
@@ -313,7 +316,7 @@ impl PromptBuilder<'_> {
             packed.notes.push("the window is small: the short instructions (system-short.md) are sent".to_owned());
         }
         packed.notes.extend(list_withheld(&material.over_budget, &task.plan.left_out));
-        Ok(PreparedTask { task, packed })
+        Ok(PreparedTask { task, packed, ready })
     }
 
     /// Returns the function that renders the engine's texts from the prompts.

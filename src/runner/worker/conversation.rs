@@ -22,7 +22,7 @@ use crate::review::conversation::{
 };
 use crate::review::{JournalState, ReportValidation, ReviewOutcome, ReviewPlan};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
-use crate::runner::indexing::{BackgroundIndexing, BackgroundReading, IndexReadiness};
+use crate::runner::indexing::{BackgroundIndexing, BackgroundReading, IndexReadiness, IndexingUrgency};
 use crate::runner::prompt::code_context::{ContextTaskInput, context_sources, summarize_packed};
 use crate::runner::reviewer_access::model_reviewer::{OpenedReviewer, PreparedTask, TaskReviewer};
 use crate::runner::reviewer_access::usage_estimate::fill_missing_usage;
@@ -69,7 +69,7 @@ impl BackgroundReaders {
     fn start(&mut self, services: &Services) {
         let DeferredReading { tree, sources } = std::mem::take(&mut self.later);
         if let Some(tree) = tree {
-            self.indexing = services.indexer().start_indexing(&tree);
+            self.indexing = services.indexer().start_indexing(&tree, IndexingUrgency::ForLater);
         }
         if let Some(sources) = sources {
             self.reading = services.indexer().start_reading_ahead(&sources);
@@ -118,20 +118,27 @@ impl RunWorker<'_> {
         let asked = &self.cancel_watch;
         let cancelled = || asked.check().is_some();
         let panel = self.record.links.member_of.as_ref().filter(|_| is_indexed);
-        let reading = self.services.indexer().share_reading(panel, &cancelled);
-        let mut ready = if is_indexed {
-            self.services.indexer().prepare_index(&commit, &cancelled)
-        } else {
-            IndexReadiness::default()
+        let indexer = self.services.indexer();
+        let (began, mut reading) = (Instant::now(), SharedReading::Alone);
+        let prepare_index = || {
+            if !is_indexed {
+                return IndexReadiness::default();
+            }
+            reading = indexer.share_reading(panel, &cancelled);
+            // A member that has waited in vain has the time for reading all the same.
+            let has_waited = panel.is_some() && matches!(reading, SharedReading::Alone);
+            let began = if has_waited { Instant::now() } else { began };
+            let mut ready = indexer.prepare_index(&commit, began, &cancelled);
+            if matches!(reading, SharedReading::Done) {
+                ready.read_caches_only();
+            }
+            ready
         };
-        if matches!(reading, SharedReading::Done) {
-            ready.read_caches_only();
-        }
         let who = TaskReviewer { misjudged: &self.steered, ..self.services.reviewers().task_reviewer(&opened)? };
         let wish = ContextTaskInput::for_review(&self.services.settings.context);
-        let asked = (&ready, &wish, &cancelled as &dyn Fn() -> bool);
-        let PreparedTask { task, packed } =
-            self.services.prompts().prepare_task(who, &self.record, change, (plan, known), asked)?;
+        let how = (prepare_index, &wish, &cancelled as &dyn Fn() -> bool);
+        let PreparedTask { task, packed, ready } =
+            self.services.prompts().prepare_task(who, &self.record, change, (plan, known), how)?;
         // What a cancelled member has read is not all that there was time for.
         if !cancelled() {
             reading.finish();
