@@ -204,6 +204,8 @@ impl Effects {
             AppCommand::Pause(run) => self.send_to(&self.control, RunnerRequest::Pause(run)),
             AppCommand::Resume(run) => self.send_to(&self.control, RunnerRequest::Resume(run)),
             AppCommand::Sync => self.send_to(&self.control, RunnerRequest::Sync),
+            // The follower belongs to the thread of this lane.
+            AppCommand::FollowTeam => self.send_to(&self.requests, RunnerRequest::FollowTeam),
             AppCommand::Watch => self.send_to(&self.control, RunnerRequest::Watch),
             AppCommand::Snooze(text) => self.send_to(&self.control, RunnerRequest::Snooze(text)),
             AppCommand::SaveFilter(change) => self.send_to(&self.control, RunnerRequest::SaveFilter(change)),

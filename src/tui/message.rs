@@ -367,6 +367,8 @@ pub enum AppCommand {
     Watch,
     /// Exchanges records with the team.
     Sync,
+    /// Follows the team that the machine has just joined, if it is one that tells news.
+    FollowTeam,
     /// Pauses automatic reviews for the typed duration.
     Snooze(String),
     /// Has the terminal report the mouse, or not.

@@ -274,6 +274,7 @@ fn event(dice: &mut Dice, parser: &mut InputParser, views: &[Arc<StoreView>]) ->
         3 => return vec![AppMessage::Tick],
         4 if dice.below(2) == 0 => {
             let team = TeamStatus {
+                joined_at: Time::from_millisecond(dice.below(2) as i64).ok(),
                 synced_at: Some(Time::UNIX_EPOCH),
                 has_failed: dice.below(2) == 0,
                 to_send: dice.below(3),

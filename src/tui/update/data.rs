@@ -79,9 +79,13 @@ pub fn apply_snoozed(app: &mut App, snoozed: Arc<SnoozedFindings>, commands: &mu
     request_filter(app, Arc::clone(&app.store.view), commands);
 }
 
-/// Applies the state of the exchange with the team.
+/// Applies the state of the exchange with the team, and follows a team that was joined since.
 pub fn apply_team(app: &mut App, team: Option<TeamStatus>, commands: &mut Vec<AppCommand>) {
     let disputed = team.as_ref().map(|team| team.disputed.clone()).unwrap_or_default();
+    let joined_at = |team: &TeamStatus| team.joined_at;
+    if team.is_some() && team.as_ref().map(joined_at) != app.store.team.as_ref().map(joined_at) {
+        commands.push(AppCommand::FollowTeam);
+    }
     app.store.team = team;
     if *app.finding_list.overrides.disputed != disputed {
         Arc::make_mut(&mut app.finding_list.overrides).disputed = Arc::new(disputed);
