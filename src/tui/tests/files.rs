@@ -6,6 +6,7 @@ use super::support::*;
 use crate::store::{FindingRow, RunRow, StoreViewBuilder};
 use crate::tui::app::{App, Pane, collect_files};
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, FileListRow, FileListState};
+use crate::tui::update::data;
 
 /// Returns the paths of the list of files.
 fn file_paths(app: &App) -> Vec<&str> {
@@ -188,6 +189,41 @@ fn a_choice_of_a_file_is_no_part_of_a_quote_that_was_not_closed() {
     press(&mut app, "3 Enter");
     assert_eq!(app.finding_list.filter_text, "\"unused parameter\" path:src/invoice/total.rs");
     assert_eq!(listed(&app), [3]);
+}
+
+#[test]
+fn choices_of_files_and_runs_read_the_terms_of_the_filter_not_its_text() {
+    let run = run_id(3);
+    for (typed, of_file, of_run) in [
+        ("run:RUN", "status:undecided path:a.rs run:RUN", "run:RUN"),
+        ("run:RUN status:open", "status:open path:a.rs run:RUN", "run:RUN"),
+        ("run:RUN s:open", "s:open path:a.rs run:RUN", "run:RUN"),
+        ("RUN:RUN Status:open", "Status:open path:a.rs run:RUN", "run:RUN"),
+        // Words in quotes are no terms.
+        (
+            r#"run:RUN "status: unused""#,
+            r#"status:undecided "status: unused" path:a.rs run:RUN"#,
+            r#""status: unused" run:RUN"#,
+        ),
+        (r#""a run: b" p:1"#, r#""a run: b" p:1 path:a.rs"#, r#""a run: b" p:1 run:RUN"#),
+        // The other name of a path.
+        ("file:b.rs p:1", "p:1 path:a.rs", "p:1 run:RUN"),
+    ] {
+        for (is_file, expected) in [(true, of_file), (false, of_run)] {
+            let mut app = showing(160, 48, view());
+            press(&mut app, "f Ctrl-u");
+            type_text(
+                &mut app,
+                &typed.replace("run:RUN", &format!("run:{run}")).replace("RUN:RUN", &format!("RUN:{run}")),
+            );
+            press(&mut app, "Enter");
+            match is_file {
+                true => data::show_path(&mut app, "a.rs", &mut Vec::new()),
+                false => data::show_run(&mut app, &run, &mut Vec::new()),
+            }
+            assert_eq!(app.finding_list.filter_text, expected.replace("run:RUN", &format!("run:{run}")), "{typed}");
+        }
+    }
 }
 
 #[test]

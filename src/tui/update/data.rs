@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::app::{App, FilterStep, NoticeLevel, OpeningLook, Pane};
-use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter};
+use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter, TermKind};
 use super::super::filter_terms::{close_quote, quote, split_terms};
 use super::super::finding_order::{FindingArrangement, ListedFindings};
 use super::super::keymap::Action;
@@ -378,22 +378,20 @@ pub fn mark_seen(app: &mut App) {
 
 /// Filters the list for all findings of a run, with any status. The list of files shows the same run.
 pub fn show_run(app: &mut App, run: &str, commands: &mut Vec<AppCommand>) {
-    let terms = terms_without(app, &["run:", "path:", "status:", "s:"]);
+    let terms = terms_without(app, &[TermKind::Run, TermKind::Path, TermKind::Status]);
     narrow(app, format!("{terms}run:{run}"), commands);
 }
 
 /// Filters the list for the findings of a file and keeps the other terms; after a run filter, only undecided
 /// findings.
 pub fn show_path(app: &mut App, path: &str, commands: &mut Vec<AppCommand>) {
-    let all_of_a_run = split_terms(&app.finding_list.filter_text).iter().any(|word| word.starts_with("run:"))
-        && !app.finding_list.filter_text.contains("status:");
-    let status = if all_of_a_run { format!("{DEFAULT} ") } else { String::new() };
+    let status = if app.finding_list.filter.lists_whole_runs() { format!("{DEFAULT} ") } else { String::new() };
     let run = match app.chosen_run() {
         Some(run) => format!(" run:{run}"),
         None => String::new(),
     };
     let path = quote(path);
-    let text = format!("{status}{}path:{path}{run}", terms_without(app, &["run:", "path:"]));
+    let text = format!("{status}{}path:{path}{run}", terms_without(app, &[TermKind::Run, TermKind::Path]));
     narrow(app, text, commands);
     notify_if_empty(app);
 }
@@ -427,10 +425,10 @@ pub fn widen(app: &mut App, commands: &mut Vec<AppCommand>) -> bool {
     true
 }
 
-/// Returns the filter terms without these prefixes, each followed by a space, so that others can follow them.
-fn terms_without(app: &App, sorts: &[&str]) -> String {
+/// Returns the filter terms of other kinds than these, each followed by a space, so that others can follow them.
+fn terms_without(app: &App, kinds: &[TermKind]) -> String {
     let terms = split_terms(&app.finding_list.filter_text).into_iter();
-    let kept = terms.filter(|term| !sorts.iter().any(|sort| term.starts_with(sort)));
+    let kept = terms.filter(|term| TermKind::from_term(term).is_none_or(|kind| !kinds.contains(&kind)));
     kept.map(|term| format!("{} ", close_quote(term))).collect()
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::super::app::{App, ListedFiles, Pane, collect_files};
-use super::super::filter::FindingFilter;
+use super::super::filter::{FindingFilter, TermKind};
 use super::super::filter_terms::split_terms;
 use super::super::finding_order::FindingQuery;
 use super::super::message::AppCommand;
@@ -85,7 +85,7 @@ fn filter_before_choice(app: &App) -> Option<&str> {
     let list = &app.finding_list;
     let mut filter = list.filter_text.as_str();
     for step in list.narrowed.iter().rev() {
-        let names_file = split_terms(&step.after).iter().any(|term| term.starts_with("path:"));
+        let names_file = split_terms(&step.after).iter().any(|term| TermKind::from_term(term) == Some(TermKind::Path));
         if step.after != filter || !names_file {
             break;
         }
