@@ -3,11 +3,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::Cursor;
 use super::file_tree::{FileFolder, FileTreeRow, arrange_files};
 use crate::config::FileOrder;
 use crate::store::StoreView;
+use crate::tui::filter::{FilterOverrides, FindingFilter};
 use crate::tui::message::{FileListRow, FileListState};
 
 /// Row of the list of files on the screen.
@@ -37,8 +39,35 @@ pub struct ListedFiles {
     pub newest_runs: HashMap<String, String>,
 }
 
+/// Findings whose files are listed.
+#[derive(Debug, Clone)]
+pub enum FileSource {
+    /// Findings, given by their indices in the view.
+    Rows(Vec<u32>),
+    /// Findings that pass a filter.
+    Filter(FindingFilter, Arc<FilterOverrides>),
+}
+
+impl FileSource {
+    /// Returns the number of findings that have to be read.
+    pub fn finding_count(&self, view: &StoreView) -> usize {
+        match self {
+            Self::Rows(rows) => rows.len(),
+            Self::Filter(..) => view.finding_count(),
+        }
+    }
+
+    /// Collects the files.
+    pub fn collect_files(&self, view: &StoreView) -> ListedFiles {
+        match self {
+            Self::Rows(rows) => collect_files(view, rows),
+            Self::Filter(filter, overrides) => collect_files(view, &filter.matching_rows(view, overrides)),
+        }
+    }
+}
+
 /// Collects the files of findings, given by their indices in the view.
-pub fn collect_files(view: &StoreView, rows: &[u32]) -> ListedFiles {
+fn collect_files(view: &StoreView, rows: &[u32]) -> ListedFiles {
     let mut files: HashMap<&str, ([u32; 4], u32)> = HashMap::new();
     for row in rows {
         let finding = view.finding(*row as usize);
