@@ -160,7 +160,7 @@ pub fn apply_filtered(
     let at = if is_at_start { 0 } else { find_new_position(app, &view, &listed.rows) };
     app.store.view = view;
     app.finding_list.set_rows(listed);
-    app.file_list.is_stale = true;
+    app.file_list.outdate_findings();
     let height = app.pane_height(Pane::Findings);
     app.finding_list.select_on_line(at, line, height);
     if let Some(id) = app.finding_list.awaited.take() {
@@ -271,7 +271,7 @@ fn mark_stale_detail(app: &mut App, same_finding: bool) {
         let counted = (app.store.view.finding_count(), app.finding_list.totals.undecided);
         let is_counted = std::mem::replace(&mut app.file_list.counted, counted) == counted;
         if live || !is_counted || app.file_list.files().iter().any(|file| file.state == FileListState::Waiting) {
-            app.file_list.requested.clear();
+            app.file_list.outdate_run();
         }
     }
 }
@@ -325,7 +325,7 @@ pub fn set_files_from_view(app: &mut App, run: &str) {
 
 /// Applies the files of a run from its output.
 pub fn apply_files(app: &mut App, run: &str, files: Option<Vec<FileListRow>>) {
-    if run != app.file_list.requested {
+    if app.file_list.wanted_run() != Some(run) {
         return;
     }
     let Some(files) = files else { return set_files_from_view(app, run) };
