@@ -219,6 +219,8 @@ fn leave_team(session: &Session) -> Result<CliExitCode, CliError> {
     };
     let team = TeamMembership { left_at: Some(session.ambient.now()), ..team };
     session.store.write_team_membership(&team)?;
+    // Open cockpits and followers watch this file, not the membership.
+    session.store.write_team_progress(&session.store.team_progress()?)?;
     output::print(&format!(
         "{} takes part no longer{}what was sent stays in {place}{removal}\n",
         team.machine,

@@ -1,5 +1,7 @@
 //! Defines panels: several reviewers that look at the same snapshot and give one list of findings.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
@@ -105,6 +107,14 @@ impl Panel {
         reviewer.strip_prefix(Self::PREFIX)
     }
 
+    /// Returns a reviewer's name as people say it: `sonnet`, `panel three`.
+    pub fn describe_reviewer(name: &str) -> Cow<'_, str> {
+        match Self::name_of(name) {
+            Some(panel) => Cow::Owned(format!("panel {panel}")),
+            None => Cow::Borrowed(name),
+        }
+    }
+
     /// Describes the members: `one ar_…, two ar_… (reused)`.
     pub fn describe_members(&self) -> String {
         let describe = |member: &PanelMember| match member.decision {
@@ -126,6 +136,18 @@ impl Panel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn people_say_panel_and_its_name() {
+        for (name, expected) in [
+            ("panel:three", "panel three"),
+            ("panel:opus+haiku", "panel opus+haiku"),
+            ("sonnet", "sonnet"),
+            ("panels", "panels"),
+        ] {
+            assert_eq!(Panel::describe_reviewer(name), expected);
+        }
+    }
 
     #[test]
     fn the_findings_of_a_second_opinion_are_named_by_priority_or_dispute() {

@@ -310,7 +310,7 @@ pub fn describe_early_end(run: &RunRecord) -> Option<String> {
 
 /// Names a review in a sentence: `the review of a0c3bec by builtin`.
 pub fn describe_review(run: &RunRecord) -> String {
-    format!("the review of {} by {}", run.subject.name(), run.reviewed_by.name)
+    format!("the review of {} by {}", run.subject.name(), Panel::describe_reviewer(&run.reviewed_by.name))
 }
 
 /// Describes reuse: `3 times, last 2m ago: ar_… has reviewed exactly this`. Empty if the run answered only one
@@ -361,10 +361,14 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
         ("scope", mask(&run.subject.scope.to_string())),
         (
             "reviewer",
-            [run.reviewed_by.name.as_str(), &run.reviewed_by.model, &run.reviewed_by.reasoning_effort]
-                .join(" ")
-                .trim()
-                .to_owned(),
+            [
+                &*Panel::describe_reviewer(&run.reviewed_by.name),
+                &run.reviewed_by.model,
+                &run.reviewed_by.reasoning_effort,
+            ]
+            .join(" ")
+            .trim()
+            .to_owned(),
         ),
         ("prompts", run.reviewed_by.prompt_set.clone().unwrap_or_default()),
         ("freshness", describe_freshness(freshness)),

@@ -70,6 +70,8 @@ struct StoreSignature {
     heartbeats: BTreeMap<PathBuf, Option<SystemTime>>,
     /// Length of the file with the delivered ledgers.
     deliveries: Option<u64>,
+    /// Modification time of the file about the team, which is replaced as a whole.
+    team: Option<SystemTime>,
 }
 
 /// Kind of the change.
@@ -241,7 +243,7 @@ impl StoreTail {
     fn poll_files(&mut self) -> Option<TouchedPart> {
         let TailSource::Polling { seen, .. } = &mut self.how else { return None };
         let before = std::mem::replace(seen, StoreSignature::from_folder(&self.root));
-        if before.lengths != seen.lengths {
+        if (&before.lengths, before.team) != (&seen.lengths, seen.team) {
             Some(TouchedPart::Store)
         } else if before.deliveries != seen.deliveries {
             Some(TouchedPart::Delivery)
@@ -349,6 +351,7 @@ impl StoreSignature {
         for file in files.chain(events) {
             let Ok(metadata) = std::fs::metadata(&file) else { continue };
             match file.extension().and_then(|extension| extension.to_str()) {
+                Some("json") if file.ends_with(super::TEAM_FILE) => signature.team = metadata.modified().ok(),
                 Some("pulse" | "json") => drop(signature.heartbeats.insert(file, metadata.modified().ok())),
                 Some("ndjson" | "jsonl") => drop(signature.lengths.insert(file, metadata.len())),
                 _ => {}
@@ -381,6 +384,7 @@ mod tests {
             (rename, "/s/review/repo-k/auto-review/events/ar_1.pulse", Some(TouchedPart::Heartbeat)),
             (rename, "/s/review/repo-k/auto-review/watch.json", Some(TouchedPart::Heartbeat)),
             (rename, "/s/review/repo-k/auto-review/snooze.json", Some(TouchedPart::Heartbeat)),
+            (rename, "/s/review/repo-k/auto-review/team.json", Some(TouchedPart::Store)),
             (write, "/s/review/repo-k/auto-review/surfaced.ndjson", Some(TouchedPart::Delivery)),
             (create, "/s/review/repo-k/auto-review/repo.json", None),
             (open, "/s/review/repo-k/auto-review/events/ar_1.pulse", None),
@@ -425,6 +429,8 @@ mod tests {
         assert_eq!(tail.wait(), StoreChange::Heartbeat);
         std::fs::write(root.join("surfaced.ndjson"), "{}\n").expect("written");
         assert_eq!(tail.wait(), StoreChange::Delivery);
+        std::fs::write(root.join("team.json"), "{}").expect("written");
+        assert_eq!(tail.wait(), StoreChange::Store, "a team joined");
         tail.stopper().stop();
         assert_eq!(tail.wait(), StoreChange::Stopped);
         assert_eq!(tail.wait(), StoreChange::Stopped);

@@ -144,6 +144,8 @@ pub struct UnsentRecords {
 /// State of the exchange with the team, for a header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TeamStatus {
+    /// Time of joining: another one after each `revdeck team join`.
+    pub joined_at: Option<Time>,
     /// Time of the last exchange that succeeded.
     pub synced_at: Option<Time>,
     /// True if the last exchange failed.
@@ -167,11 +169,10 @@ impl Store {
     /// # Errors
     /// Returns an error when the store cannot be read.
     pub fn team_status(&self) -> Result<Option<TeamStatus>, StoreError> {
-        if self.team_membership()?.is_none_or(|team| team.left_at.is_some()) {
-            return Ok(None);
-        }
+        let Some(team) = self.team_membership()?.filter(|team| team.left_at.is_none()) else { return Ok(None) };
         let progress = self.team_progress()?;
         Ok(Some(TeamStatus {
+            joined_at: Some(team.joined_at),
             synced_at: progress.synced_at,
             has_failed: progress.failure.is_some(),
             to_send: self.count_unsent(&progress)?.total(),

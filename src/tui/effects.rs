@@ -19,7 +19,7 @@ use jiff::tz::TimeZone;
 use store_follower::follow_store;
 use store_writes::{StoreWrite, serve_writes};
 
-use super::app::{RunSubject, collect_files, sort_files};
+use super::app::{FileSource, RunSubject, sort_files};
 use super::clipboard;
 use super::custom_commands::{CommandCall, run_in_background};
 use super::diff::DiffRequest;
@@ -72,7 +72,7 @@ enum PageRequest {
 
 enum ListRequest {
     Findings { serial: u64, view: Arc<StoreView>, query: FindingQuery },
-    Files { serial: u64, view: Arc<StoreView>, rows: Vec<u32> },
+    Files { serial: u64, view: Arc<StoreView>, source: FileSource },
 }
 
 enum ClipboardRequest {
@@ -182,8 +182,8 @@ impl Effects {
             AppCommand::Filter { serial, view, query } => {
                 self.send_to(&self.filter, ListRequest::Findings { serial, view, query });
             }
-            AppCommand::ListFiles { serial, view, rows } => {
-                self.send_to(&self.filter, ListRequest::Files { serial, view, rows });
+            AppCommand::ListFiles { serial, view, source } => {
+                self.send_to(&self.filter, ListRequest::Files { serial, view, source });
             }
             AppCommand::View(request) => self.report_unless(self.views.send(request, view)),
             AppCommand::Triage(order) => self.send_to(&self.writer, StoreWrite::Triage(order)),
@@ -204,6 +204,8 @@ impl Effects {
             AppCommand::Pause(run) => self.send_to(&self.control, RunnerRequest::Pause(run)),
             AppCommand::Resume(run) => self.send_to(&self.control, RunnerRequest::Resume(run)),
             AppCommand::Sync => self.send_to(&self.control, RunnerRequest::Sync),
+            // The follower belongs to the thread of this lane.
+            AppCommand::FollowTeam => self.send_to(&self.requests, RunnerRequest::FollowTeam),
             AppCommand::Watch => self.send_to(&self.control, RunnerRequest::Watch),
             AppCommand::Snooze(text) => self.send_to(&self.control, RunnerRequest::Snooze(text)),
             AppCommand::SaveFilter(change) => self.send_to(&self.control, RunnerRequest::SaveFilter(change)),
@@ -372,7 +374,7 @@ fn serve_lists(requests: &Receiver<ListRequest>, messages: &MessageSender) {
         for request in std::iter::once(first).chain(requests.try_iter()) {
             match request {
                 ListRequest::Findings { serial, view, query } => findings = Some((serial, view, query)),
-                ListRequest::Files { serial, view, rows } => files = Some((serial, view, rows)),
+                ListRequest::Files { serial, view, source } => files = Some((serial, view, source)),
             }
         }
         if let Some((serial, view, query)) = findings {
@@ -381,8 +383,8 @@ fn serve_lists(requests: &Receiver<ListRequest>, messages: &MessageSender) {
                 return;
             }
         }
-        if let Some((serial, view, rows)) = files {
-            let listed = collect_files(&view, &rows);
+        if let Some((serial, view, source)) = files {
+            let listed = source.collect_files(&view);
             if messages.send(AppMessage::FilesListed { serial, listed }).is_err() {
                 return;
             }

@@ -38,6 +38,43 @@ pub struct FindingFilter {
     pub faults: Vec<String>,
 }
 
+/// What a term narrows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TermKind {
+    /// Status, snoozes and disputes of people.
+    Status,
+    /// Priority.
+    Priority,
+    /// Kind of the finding.
+    Kind,
+    /// Path of the file.
+    Path,
+    /// Run that reported the finding.
+    Run,
+    /// Contradictions in a panel.
+    Panel,
+}
+
+impl TermKind {
+    /// Returns the kind of the terms with a name, in any case; `None` for an unknown name.
+    fn from_name(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "status" | "s" => Self::Status,
+            "p" | "priority" => Self::Priority,
+            "kind" | "k" => Self::Kind,
+            "path" | "file" => Self::Path,
+            "run" => Self::Run,
+            "panel" => Self::Panel,
+            _ => return None,
+        })
+    }
+
+    /// Returns the kind of a term as it is written; `None` for words, in quotes or not, and for an unknown name.
+    pub fn from_term(term: &str) -> Option<Self> {
+        split_name(term).and_then(|(name, _)| Self::from_name(name))
+    }
+}
+
 /// Part of the snoozed findings in the result of a filter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum SnoozedTerm {
@@ -106,13 +143,14 @@ impl FindingFilter {
                 filter.words.push(unquote(term).to_lowercase());
                 continue;
             };
+            let kind = TermKind::from_name(name);
             let values = split_values(values);
             // `run:` alone would narrow nothing.
             if values.is_empty() {
                 filter.faults.push(term.to_owned());
             }
             for value in values {
-                if !filter.add_term(&name.to_ascii_lowercase(), &unquote(value)) {
+                if kind.is_none_or(|kind| !filter.add_term(kind, &unquote(value))) {
                     filter.faults.push(term.to_owned());
                 }
             }
@@ -120,10 +158,11 @@ impl FindingFilter {
         filter
     }
 
-    fn add_term(&mut self, name: &str, value: &str) -> bool {
+    /// Adds a value of a term. Returns false if the value means nothing.
+    fn add_term(&mut self, kind: TermKind, value: &str) -> bool {
         use FindingStatus as S;
-        match name {
-            "status" | "s" => match value {
+        match kind {
+            TermKind::Status => match value {
                 "undecided" => {
                     self.statuses.extend([S::Open, S::Unresolved]);
                     if self.snoozed == SnoozedTerm::Included {
@@ -140,23 +179,22 @@ impl FindingFilter {
                     return self.statuses.len() > before;
                 }
             },
-            "p" | "priority" => match value.parse::<Priority>() {
+            TermKind::Priority => match value.parse::<Priority>() {
                 Ok(priority) => self.priorities[priority.index()] = true,
                 Err(_) => return false,
             },
-            "kind" | "k" => {
+            TermKind::Kind => {
                 let wanted = value.to_ascii_uppercase();
                 let before = self.kinds.len();
                 self.kinds.extend(Kind::ALL.iter().filter(|kind| kind.word().contains(&wanted)));
                 return self.kinds.len() > before;
             }
-            "panel" => match value {
+            TermKind::Panel => match value {
                 "disputed" => self.panel_disputed = true,
                 _ => return false,
             },
-            "path" | "file" => self.paths.push(value.to_lowercase()),
-            "run" => self.runs.push(value.to_owned()),
-            _ => return false,
+            TermKind::Path => self.paths.push(value.to_lowercase()),
+            TermKind::Run => self.runs.push(value.to_owned()),
         }
         true
     }
@@ -181,6 +219,12 @@ impl FindingFilter {
     /// Returns the run ids in the filter that are complete.
     pub fn named_runs(&self) -> impl Iterator<Item = &str> {
         self.runs.iter().map(String::as_str).filter(|run| RunId::is_valid(run))
+    }
+
+    /// Returns true if the filter lists the findings of some runs only, with any status.
+    pub fn lists_whole_runs(&self) -> bool {
+        let has_status = !self.statuses.is_empty() || self.snoozed != SnoozedTerm::Included || self.disputed;
+        !self.runs.is_empty() && !has_status
     }
 
     /// Returns true if the filter asks for snoozed findings.
@@ -245,10 +289,10 @@ const MAX_NAMED_RUNS: usize = 3;
 /// Describes a term that means nothing, with the names or values that do.
 fn describe_unknown_term(term: &str) -> String {
     let (name, values) = split_name(term).unwrap_or((term, ""));
-    let known = list_values(&name.to_ascii_lowercase());
-    let is_term = TERM_NAMES.iter().any(|term| term.trim_end_matches(':').eq_ignore_ascii_case(name));
+    let kind = TermKind::from_name(name);
+    let known = kind.map_or_else(Vec::new, list_values);
     let written = split_values(values);
-    if written.is_empty() && (is_term || !known.is_empty()) {
+    if written.is_empty() && kind.is_some() {
         let known = if known.is_empty() { String::new() } else { format!("; {}", list_known(&known)) };
         return format!("{name}: has no value{known}");
     }
@@ -257,7 +301,7 @@ fn describe_unknown_term(term: &str) -> String {
         let known = format!("there are {}, and words without a colon", TERM_NAMES.join(" "));
         return format!("{name}: is unknown; {known}{meant}");
     }
-    let is_unknown = |value: &&str| !FindingFilter::default().add_term(&name.to_ascii_lowercase(), &unquote(value));
+    let is_unknown = |value: &&str| kind.is_none_or(|kind| !FindingFilter::default().add_term(kind, &unquote(value)));
     let value = written.into_iter().find(is_unknown).unwrap_or(values);
     let meant = did_you_mean(&unquote(value), known.iter().map(String::as_str));
     format!("{name}:{value} is unknown; {}{meant}", list_known(&known))
@@ -272,17 +316,17 @@ fn list_known(values: &[String]) -> String {
 /// Names of the terms, in the order in which completion offers them.
 const TERM_NAMES: [&str; 6] = ["status:", "p:", "kind:", "path:", "run:", "panel:"];
 
-/// Returns the values of a term; none if any text is a value, or there is no such term.
-fn list_values(name: &str) -> Vec<String> {
-    match name {
-        "status" | "s" => {
+/// Returns the values of a term; none if any text is a value.
+fn list_values(kind: TermKind) -> Vec<String> {
+    match kind {
+        TermKind::Status => {
             let words = ["undecided", "open", "unresolved", "addressed", "dismissed", "obsolete"];
             words.into_iter().chain(["decided", "snoozed", "disputed", "all"]).map(str::to_owned).collect()
         }
-        "p" | "priority" => ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
-        "panel" => vec!["disputed".to_owned()],
-        "kind" | "k" => Kind::ALL.iter().map(|kind| kind.word().to_owned()).collect(),
-        _ => Vec::new(),
+        TermKind::Priority => ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
+        TermKind::Panel => vec!["disputed".to_owned()],
+        TermKind::Kind => Kind::ALL.iter().map(|kind| kind.word().to_owned()).collect(),
+        TermKind::Path | TermKind::Run => Vec::new(),
     }
 }
 
@@ -323,7 +367,7 @@ pub fn complete(text: &str, cursor: usize, saved: &SavedFilters) -> Completion {
     };
     let value_start = values.rfind(',').map_or(0, |at| at + 1);
     let value = &values[value_start..];
-    let all = list_values(name);
+    let all = TermKind::from_name(name).map_or_else(Vec::new, list_values);
     let wanted = value.to_lowercase();
     let mut candidates: Vec<String> = all.iter().filter(|c| c.to_lowercase().starts_with(&wanted)).cloned().collect();
     if candidates.is_empty() {
@@ -432,6 +476,28 @@ mod tests {
     }
 
     #[test]
+    fn a_quoted_word_is_no_term_and_short_names_are() {
+        for (term, kind, lists_whole_runs) in [
+            ("status:open", Some(TermKind::Status), false),
+            ("S:open", Some(TermKind::Status), false),
+            ("file:a.rs", Some(TermKind::Path), true),
+            (r#"path:"a b""#, Some(TermKind::Path), true),
+            ("RUN:ar_1", Some(TermKind::Run), true),
+            (r#""status: is never read""#, None, true),
+            (r#""run:x""#, None, true),
+            ("words", None, true),
+            ("status:disputed", Some(TermKind::Status), false),
+            ("status:snoozed", Some(TermKind::Status), false),
+        ] {
+            assert_eq!(TermKind::from_term(term), kind, "{term}");
+            let filter = FindingFilter::parse(&format!("{term} run:ar_2"));
+            assert_eq!(filter.lists_whole_runs(), lists_whole_runs, "{term}");
+            let names_run = kind == Some(TermKind::Run);
+            assert_eq!(FindingFilter::parse(term).lists_whole_runs(), names_run, "{term} alone");
+        }
+    }
+
+    #[test]
     fn what_means_nothing_is_told() {
         assert_eq!(
             FindingFilter::parse("p:9 colour:red status:open kind:xyz").faults,
@@ -475,6 +541,7 @@ mod tests {
             ("colour:", "colour: is unknown; there are status: p: kind: path: run: panel:, and words without a colon"),
             ("p:", "p: has no value; there are 0, 1, 2, 3"),
             ("run:", "run: has no value"),
+            ("File:", "File: has no value"),
             ("panel:", "panel: has no value; there is disputed"),
             ("panel:agreed", "panel:agreed is unknown; there is disputed"),
             ("path:,", "path: has no value"),

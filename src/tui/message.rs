@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::app::{ListedFiles, RunSubject};
+use super::app::{FileSource, ListedFiles, RunSubject};
 use super::custom_commands::CommandCall;
 use super::diff::{DiffMove, DiffPage, DiffRequest, DiffTexts, TextHighlights};
 use super::finding_order::{FindingQuery, ListedFindings};
@@ -311,8 +311,8 @@ pub enum AppCommand {
         serial: u64,
         /// View of the findings.
         view: Arc<StoreView>,
-        /// Indices of the listed findings in the view.
-        rows: Vec<u32>,
+        /// Findings whose files are wanted.
+        source: FileSource,
     },
     /// Requests data for a view.
     View(ViewRequest),
@@ -367,6 +367,8 @@ pub enum AppCommand {
     Watch,
     /// Exchanges records with the team.
     Sync,
+    /// Follows the team that the machine has just joined, if it is one that tells news.
+    FollowTeam,
     /// Pauses automatic reviews for the typed duration.
     Snooze(String),
     /// Has the terminal report the mouse, or not.

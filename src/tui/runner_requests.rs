@@ -27,6 +27,7 @@ pub(super) enum RunnerRequest {
     Pause(RunId),
     Resume(RunId),
     Sync,
+    FollowTeam,
     Watch,
     Snooze(String),
     KeepTheme(String),
@@ -42,15 +43,11 @@ pub(super) enum RunnerRequest {
 /// Handles requests until their senders or the receiver of the messages are gone.
 pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerRequest>, messages: &MessageSender) {
     // Ends with this thread, and so with the cockpit.
-    let mut follower = None;
+    let mut follower: Option<TeamFollower> = None;
     while let Ok(wish) = asks.recv() {
         let message = match wish {
             RunnerRequest::Reconcile => {
                 let reconciled = services.recovery().reconcile();
-                // Not before the first frames.
-                if follower.is_none() && services.team().is_live() {
-                    follower = services.open_again().map(|again| TeamFollower::start(again, messages.clone()));
-                }
                 // An unwritable store is reported only when the user triggers a write.
                 reconciled.trouble.iter().for_each(|trouble| tracing::warn!(%trouble, "not set right"));
                 let paid = services.recovery().describe_paid_resumes(&reconciled);
@@ -74,6 +71,16 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
                 "pauses as soon as the answer is in",
             )),
             RunnerRequest::Sync => AppMessage::Watched(start_sync(services)),
+            RunnerRequest::FollowTeam => {
+                match &follower {
+                    Some(follower) => follower.notice_team(),
+                    None if services.team().is_live() => {
+                        follower = services.open_again().map(|again| TeamFollower::start(again, messages.clone()));
+                    }
+                    None => {}
+                }
+                continue;
+            }
             RunnerRequest::Watch => AppMessage::Watched(toggle_watch(services)),
             RunnerRequest::Snooze(text) => AppMessage::Watched(snooze(services, &text)),
             RunnerRequest::KeepTheme(name) => AppMessage::ThemeKept(keep_theme(services, &name)),

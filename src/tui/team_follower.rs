@@ -1,7 +1,7 @@
 //! Keeps a process running that follows the team while the cockpit is open.
 //!
 //! A process that has ended is started again after a pause, and the pauses grow. Nothing else is waited for, so an idle cockpit
-//! has no timer.
+//! has no timer. While the machine takes part in no team that tells news, nothing runs until it joins one.
 
 use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -19,8 +19,8 @@ const RESTART_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::
 /// Handle of the process, which ends when the handle is dropped.
 pub(super) struct TeamFollower {
     input: Arc<Mutex<FollowerInput>>,
-    /// Ends the pause before the next start when it is dropped.
-    _stop: Sender<()>,
+    /// Ends the pause before the next start; when it is dropped, for good.
+    joined: Sender<()>,
 }
 
 /// Standard input of the process, which ends with it.
@@ -47,8 +47,11 @@ trait FollowerHost {
 
     fn wait_for_end(&mut self);
 
-    /// Waits. Returns false if nobody needs the process any more.
+    /// Waits, at most until the machine has joined a team. Returns false if nobody needs the process any more.
     fn pause(&mut self, length: Duration) -> bool;
+
+    /// Waits until the machine has joined a team. Returns false if nobody needs the process any more.
+    fn wait_for_team(&mut self) -> bool;
 
     /// Tells the cockpit whether the process runs.
     fn tell(&mut self, is_running: bool);
@@ -62,6 +65,10 @@ fn keep_running(host: &mut impl FollowerHost) {
         let start = host.start();
         host.tell(!matches!(start, FollowerStart::Failed));
         match start {
+            FollowerStart::NotNeeded if host.wait_for_team() => {
+                pause = RESTART_PAUSES.0;
+                continue;
+            }
             FollowerStart::NotNeeded => return,
             FollowerStart::Failed => {}
             FollowerStart::Running => {
@@ -85,7 +92,8 @@ struct CockpitHost {
     services: Services,
     messages: MessageSender,
     input: Arc<Mutex<FollowerInput>>,
-    stopped: Receiver<()>,
+    /// Tells that the machine has joined a team.
+    joined: Receiver<()>,
     child: Option<Child>,
     /// State that the cockpit was told last.
     is_running: bool,
@@ -95,17 +103,24 @@ impl TeamFollower {
     /// Starts the thread, which starts the process.
     pub(super) fn start(services: Services, messages: MessageSender) -> Self {
         let input = Arc::new(Mutex::new(FollowerInput::default()));
-        let (stop, stopped) = channel();
+        let (sender, joined) = channel();
         let mut host = CockpitHost {
             services,
             messages: messages.clone(),
             input: Arc::clone(&input),
-            stopped,
+            joined,
             child: None,
             is_running: true,
         };
         spawn_worker("team", messages, move || keep_running(&mut host));
-        Self { input, _stop: stop }
+        Self { input, joined: sender }
+    }
+
+    /// Tells the thread that the machine has joined a team since. It starts the process unless that runs, which notices by
+    /// itself.
+    pub(super) fn notice_team(&self) {
+        // A thread that has panicked has reported that.
+        let _ = self.joined.send(());
     }
 }
 
@@ -147,7 +162,11 @@ impl FollowerHost for CockpitHost {
     }
 
     fn pause(&mut self, length: Duration) -> bool {
-        matches!(self.stopped.recv_timeout(length), Err(RecvTimeoutError::Timeout))
+        !matches!(self.joined.recv_timeout(length), Err(RecvTimeoutError::Disconnected))
+    }
+
+    fn wait_for_team(&mut self) -> bool {
+        self.joined.recv().is_ok()
     }
 
     fn tell(&mut self, is_running: bool) {
@@ -163,11 +182,23 @@ impl FollowerHost for CockpitHost {
 mod tests {
     use super::*;
 
+    /// Outcome of a start in a script.
+    #[derive(Debug, Clone, Copy)]
+    enum ScriptedStart {
+        /// A process that lasts this number of seconds.
+        Lasts(u64),
+        /// The process cannot be started.
+        Fails,
+        /// There is no team; then the machine joins one.
+        NoTeam,
+    }
+    use ScriptedStart::{Fails, Lasts, NoTeam};
+
     /// Processes that last as long as a script says, in a time that passes only by it.
     struct ScriptedHost {
         now: Instant,
-        /// Seconds that each process lasts; `None` for one that cannot be started. Behind the last one, there is no team.
-        script: Vec<Option<u64>>,
+        /// Outcome of each start. Behind the last one, there is no team, and the cockpit ends.
+        script: Vec<ScriptedStart>,
         starts: usize,
         /// Pause at which the cockpit ends.
         end: usize,
@@ -184,20 +215,25 @@ mod tests {
         fn start(&mut self) -> FollowerStart {
             self.starts += 1;
             match self.script.get(self.starts - 1) {
-                Some(Some(_)) => FollowerStart::Running,
-                Some(None) => FollowerStart::Failed,
-                None => FollowerStart::NotNeeded,
+                Some(Lasts(_)) => FollowerStart::Running,
+                Some(Fails) => FollowerStart::Failed,
+                Some(NoTeam) | None => FollowerStart::NotNeeded,
             }
         }
 
         fn wait_for_end(&mut self) {
-            self.now += Duration::from_secs(self.script[self.starts - 1].expect("a process"));
+            let Lasts(seconds) = self.script[self.starts - 1] else { panic!("no process runs") };
+            self.now += Duration::from_secs(seconds);
         }
 
         fn pause(&mut self, length: Duration) -> bool {
             self.now += length;
             self.pauses.push(length.as_secs());
             self.pauses.len() < self.end
+        }
+
+        fn wait_for_team(&mut self) -> bool {
+            self.starts <= self.script.len()
         }
 
         fn tell(&mut self, is_running: bool) {
@@ -209,13 +245,15 @@ mod tests {
 
     #[test]
     fn a_process_that_ends_is_started_again_after_growing_pauses() {
-        /// Name of the case, the seconds that each process runs, and the expected pauses in seconds.
-        type Case<'a> = (&'a str, &'a [Option<u64>], &'a [u64]);
-        let table: [Case<'_>; 4] = [
+        /// Name of the case, the outcome of each start, and the expected pauses in seconds.
+        type Case<'a> = (&'a str, &'a [ScriptedStart], &'a [u64]);
+        let table: [Case<'_>; 6] = [
             ("no team", &[], &[]),
-            ("it ends at once", &[Some(0); 9], &[1, 2, 4, 8, 16, 32, 60, 60, 60]),
-            ("it cannot be started", &[None, None, Some(1)], &[1, 2, 4]),
-            ("it ran for a time", &[Some(0), Some(0), Some(3600), Some(0)], &[1, 2, 1, 2]),
+            ("it ends at once", &[Lasts(0); 9], &[1, 2, 4, 8, 16, 32, 60, 60, 60]),
+            ("it cannot be started", &[Fails, Fails, Lasts(1)], &[1, 2, 4]),
+            ("it ran for a time", &[Lasts(0), Lasts(0), Lasts(3600), Lasts(0)], &[1, 2, 1, 2]),
+            ("a team is joined later", &[NoTeam, NoTeam, Lasts(0)], &[1]),
+            ("left and joined again", &[Lasts(0), Lasts(0), NoTeam, Lasts(0), Lasts(0)], &[1, 2, 1, 2]),
         ];
         for (title, script, expected) in table {
             let mut host = ScriptedHost {
@@ -236,7 +274,7 @@ mod tests {
     fn the_end_of_the_cockpit_ends_the_pauses() {
         let mut host = ScriptedHost {
             now: Instant::now(),
-            script: vec![Some(5), Some(5), Some(5)],
+            script: vec![Lasts(5), Lasts(5), Lasts(5)],
             starts: 0,
             end: 2,
             pauses: Vec::new(),

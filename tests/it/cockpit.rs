@@ -12,6 +12,7 @@ mod opening;
 mod questions;
 mod secrets;
 mod sessions;
+mod team;
 mod triage;
 #[cfg(unix)]
 mod trouble;

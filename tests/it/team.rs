@@ -17,10 +17,10 @@ mod history;
 mod hostile;
 mod large_logs;
 mod machine_names;
-mod machines;
+pub mod machines;
 mod mends;
 mod postgres;
-mod postgres_server;
+pub mod postgres_server;
 mod sharing;
 mod transport;
 

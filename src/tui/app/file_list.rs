@@ -3,11 +3,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::Cursor;
 use super::file_tree::{FileFolder, FileTreeRow, arrange_files};
 use crate::config::FileOrder;
 use crate::store::StoreView;
+use crate::tui::filter::{FilterOverrides, FindingFilter};
 use crate::tui::message::{FileListRow, FileListState};
 
 /// Row of the list of files on the screen.
@@ -37,8 +39,35 @@ pub struct ListedFiles {
     pub newest_runs: HashMap<String, String>,
 }
 
+/// Findings whose files are listed.
+#[derive(Debug, Clone)]
+pub enum FileSource {
+    /// Findings, given by their indices in the view.
+    Rows(Vec<u32>),
+    /// Findings that pass a filter.
+    Filter(FindingFilter, Arc<FilterOverrides>),
+}
+
+impl FileSource {
+    /// Returns the number of findings that have to be read.
+    pub fn finding_count(&self, view: &StoreView) -> usize {
+        match self {
+            Self::Rows(rows) => rows.len(),
+            Self::Filter(..) => view.finding_count(),
+        }
+    }
+
+    /// Collects the files.
+    pub fn collect_files(&self, view: &StoreView) -> ListedFiles {
+        match self {
+            Self::Rows(rows) => collect_files(view, rows),
+            Self::Filter(filter, overrides) => collect_files(view, &filter.matching_rows(view, overrides)),
+        }
+    }
+}
+
 /// Collects the files of findings, given by their indices in the view.
-pub fn collect_files(view: &StoreView, rows: &[u32]) -> ListedFiles {
+fn collect_files(view: &StoreView, rows: &[u32]) -> ListedFiles {
     let mut files: HashMap<&str, ([u32; 4], u32)> = HashMap::new();
     for row in rows {
         let finding = view.finding(*row as usize);
@@ -58,7 +87,21 @@ pub fn collect_files(view: &StoreView, rows: &[u32]) -> ListedFiles {
     listed
 }
 
+/// Files that the list has or waits for.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum WantedFiles {
+    /// Nothing was wanted yet.
+    #[default]
+    Nothing,
+    /// Those of the listed findings.
+    OfFindings,
+    /// Those of the run with this id.
+    OfRun(String),
+}
+
 /// List of the files of a run, or of the listed findings.
+///
+/// The files on the screen stay until the answer to the last request replaces them, so the wanted files may be others.
 #[derive(Debug, Default)]
 pub struct FileList {
     /// Files in the order of the list, the left-out ones last.
@@ -77,18 +120,16 @@ pub struct FileList {
     folded: HashSet<String>,
     /// Selected row and scroll position.
     pub cursor: Cursor,
-    /// Id of the run whose files are listed; empty before the first, and for the files of the listed findings.
+    /// Id of the run whose files are on the screen; empty before the first, and for the files of the listed findings.
     pub run: String,
-    /// Id of the run whose files were requested last; empty when they must be requested again.
-    pub requested: String,
     /// The user goes through the runs, or has come from there.
     pub follows_runs: bool,
-    /// The files of the listed findings are shown, or were requested.
-    pub is_of_findings: bool,
-    /// Other findings are listed since.
-    pub is_stale: bool,
+    /// Files that were requested last.
+    wanted: WantedFiles,
+    /// True if nothing has changed since the request for the wanted files.
+    is_requested: bool,
     /// Serial number of the last request for the files of the listed findings.
-    pub serial: u64,
+    serial: u64,
     /// [`ListedFiles::newest_runs`] of the files of the listed findings.
     pub newest_runs: HashMap<String, String>,
     /// Numbers of findings and of undecided ones with which the files were requested last.
@@ -176,10 +217,53 @@ impl FileList {
         }
     }
 
+    /// Wants the files of a run from now on. Returns true if they must be requested.
+    pub fn want_run(&mut self, run: &str) -> bool {
+        let must_request = !self.is_requested || self.wanted_run() != Some(run);
+        if must_request {
+            (self.wanted, self.is_requested) = (WantedFiles::OfRun(run.to_owned()), true);
+        }
+        must_request
+    }
+
+    /// Wants the files of the listed findings from now on. Returns the serial number of the request for them.
+    pub fn want_findings(&mut self) -> u64 {
+        (self.wanted, self.is_requested) = (WantedFiles::OfFindings, true);
+        self.serial += 1;
+        self.serial
+    }
+
+    /// Returns the id of the run whose files are wanted; `None` if those of the listed findings are.
+    pub fn wanted_run(&self) -> Option<&str> {
+        match &self.wanted {
+            WantedFiles::OfRun(run) => Some(run),
+            WantedFiles::OfFindings | WantedFiles::Nothing => None,
+        }
+    }
+
+    /// Returns true if the files of the findings that are listed now are wanted and were requested.
+    pub fn has_requested_findings(&self) -> bool {
+        self.is_requested && self.wanted == WantedFiles::OfFindings
+    }
+
+    /// Returns true if the answer to a request for the files of findings is the last wanted one.
+    pub fn awaits_findings(&self, serial: u64) -> bool {
+        self.wanted == WantedFiles::OfFindings && serial == self.serial
+    }
+
+    /// Notices that other findings are listed: their files must be requested.
+    pub fn outdate_findings(&mut self) {
+        self.is_requested &= self.wanted != WantedFiles::OfFindings;
+    }
+
+    /// Notices that the files of the wanted run may have changed: they must be requested.
+    pub fn outdate_run(&mut self) {
+        self.is_requested &= self.wanted_run().is_none();
+    }
+
     /// Forgets what was requested: nobody has got the requests.
     pub fn forget_requests(&mut self) {
-        self.requested.clear();
-        self.is_stale = true;
+        self.is_requested = false;
     }
 
     /// Returns all files, in the order of the list.
@@ -284,6 +368,45 @@ impl FileList {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_requested_when_other_ones_are_wanted_or_they_have_changed() {
+        type Step = fn(&mut FileList);
+        let run: Step = |list| {
+            list.want_run("ar_1");
+        };
+        let findings: Step = |list| {
+            list.want_findings();
+        };
+        // Whether run 1, another run and the listed findings must be requested after the steps.
+        let table: [(&str, &[Step], [bool; 3]); 8] = [
+            ("nothing yet", &[], [true, true, true]),
+            ("a run", &[run], [false, true, true]),
+            ("findings", &[findings], [true, true, false]),
+            ("findings, then a run", &[findings, run], [false, true, true]),
+            ("a run that has changed", &[run, FileList::outdate_run], [true, true, true]),
+            ("other findings beside a run", &[run, FileList::outdate_findings], [false, true, true]),
+            ("other findings", &[findings, FileList::outdate_findings], [true, true, true]),
+            ("the run of before has changed", &[findings, FileList::outdate_run], [true, true, false]),
+        ];
+        for (title, steps, expected) in table {
+            let after = || {
+                let mut list = FileList::default();
+                steps.iter().for_each(|step| step(&mut list));
+                list
+            };
+            let must_request = [after().want_run("ar_1"), after().want_run("ar_2"), !after().has_requested_findings()];
+            assert_eq!(must_request, expected, "{title}");
+            let mut forgotten = after();
+            forgotten.forget_requests();
+            assert!(!forgotten.has_requested_findings() && forgotten.want_run("ar_1"), "{title}: forgotten");
+        }
+        let mut list = FileList::default();
+        let (old, new) = (list.want_findings(), list.want_findings());
+        assert_eq!([old, new].map(|serial| list.awaits_findings(serial)), [false, true]);
+        list.want_run("ar_1");
+        assert_eq!((list.awaits_findings(new), list.wanted_run()), (false, Some("ar_1")));
+    }
 
     #[test]
     fn urgent_files_come_first_and_left_out_ones_are_one_row() {

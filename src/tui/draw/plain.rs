@@ -18,8 +18,8 @@ use super::header::{collect_counts, describe_engine};
 use super::painter::Painter;
 use super::{findings, frame, hints, runs};
 use crate::config::RunOrder;
-use crate::domain::Priority;
 use crate::domain::text::format_count;
+use crate::domain::{Panel, Priority};
 use crate::store::FindingRow;
 
 /// Draws header, pane, message and footer.
@@ -277,7 +277,8 @@ fn describe_run(app: &App, entry: &RunEntry) -> String {
     let run = app.store.view.run(entry.index as usize);
     let name = app.name_run(&run);
     let content = app.describe_run_content(&run);
-    let mut facts = vec![app.run_state(&run).1.to_owned(), format!("{name} by {}", run.reviewer)];
+    let mut facts =
+        vec![app.run_state(&run).1.to_owned(), format!("{name} by {}", Panel::describe_reviewer(run.reviewer))];
     if !name.contains(&content) {
         facts.push(content);
     }

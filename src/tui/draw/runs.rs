@@ -1,6 +1,8 @@
 //! Draws the list of runs: status, what was reviewed, number of findings, reviewer, cost, age; below a run, the number
 //! of runs that it replaced; below a panel, its members with their progress.
 
+use std::borrow::Cow;
+
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
@@ -13,7 +15,7 @@ use super::super::theme::Role;
 use super::frame;
 use super::painter::Painter;
 use crate::config::RunOrder;
-use crate::domain::{Priority, RequestDecision, RunStatus, text};
+use crate::domain::{Panel, Priority, RequestDecision, RunStatus, text};
 use crate::policy::Freshness;
 use crate::store::RunRow;
 
@@ -75,7 +77,7 @@ struct VisibleRun<'a> {
     /// Number of findings by priority.
     counts: [u32; 4],
     /// Name of the reviewer; empty if it is the label.
-    reviewer: &'a str,
+    reviewer: Cow<'a, str>,
     cost: String,
     age: String,
 }
@@ -117,7 +119,7 @@ impl<'a> VisibleRun<'a> {
             label: run.reviewer.to_owned(),
             facts,
             counts: run.counts,
-            reviewer: "",
+            reviewer: Cow::Borrowed(""),
             cost: describe_cost(cost),
             age: String::new(),
         }
@@ -153,7 +155,7 @@ impl<'a> VisibleRun<'a> {
             label: format_run_label(&run).into_owned(),
             facts,
             counts: sums.map_or(run.counts, |sums| sums.counts),
-            reviewer: run.reviewer,
+            reviewer: Panel::describe_reviewer(run.reviewer),
             cost: describe_cost(sums.map_or_else(|| app.run_spending(&run).1, |sums| sums.cost)),
             age: String::new(),
         }
@@ -198,7 +200,7 @@ impl RunColumns {
             columns.label = columns.label.max(wide(&row.label) + if row.entry.nested { 2 } else { 0 });
             columns.cost = columns.cost.max(wide(&row.cost));
             columns.age = columns.age.max(wide(&row.age));
-            columns.reviewer = columns.reviewer.max(wide(row.reviewer));
+            columns.reviewer = columns.reviewer.max(wide(&row.reviewer));
         }
         columns.label = columns.label.min(MAX_LABEL_COLUMNS).min(width / 2);
         columns.reviewer = columns.reviewer.min(12);
@@ -254,7 +256,7 @@ fn draw_run(painter: &mut Painter<'_>, row: &VisibleRun<'_>, line: Rect, columns
         painter.draw_text_right(x, rest.y, columns.cost + 2, &row.cost, Role::Muted);
     }
     if let Some(x) = take_column(&mut rest, columns.reviewer + 2, columns.label + 12) {
-        painter.draw_text(x + 2, rest.y, columns.reviewer, row.reviewer, Role::Muted);
+        painter.draw_text(x + 2, rest.y, columns.reviewer, &row.reviewer, Role::Muted);
     }
     if let Some(x) = take_column(&mut rest, 4, columns.label + 12) {
         draw_total(painter, x, rest.y, row);

@@ -2,7 +2,7 @@
 
 use super::format_location;
 use crate::domain::{
-    Actor, Disposition, FindingNote, FindingQuestion, FindingRating, FindingSnooze, NoteKind, Priority,
+    Actor, Disposition, FindingNote, FindingQuestion, FindingRating, FindingSnooze, NoteKind, Panel, Priority,
     QuestionOutcome, QuestionVerdict, RunRecord, Source, Time, TriageAction, text,
 };
 use crate::report::describe_snooze_end;
@@ -71,7 +71,7 @@ fn list_reports(app: &App, page: &FindingPage) -> Vec<(Option<Time>, String)> {
         page.run.as_ref().is_some_and(|run| run.source == Source::Import && run.reviewed_by.name == OWN_REVIEWER);
     let by = |run: &RunRecord| match is_own {
         true => format!("by {} in {}", run.owner, app.name_record(run)),
-        false => format!("by {} in {}", run.reviewed_by.name, app.name_record(run)),
+        false => format!("by {} in {}", Panel::describe_reviewer(&run.reviewed_by.name), app.name_record(run)),
     };
     let by_last = page.run.as_ref().map_or_else(|| format!("by run {}", finding.last_run_id), by);
     let mut reports = Vec::new();
@@ -91,7 +91,8 @@ fn list_reports(app: &App, page: &FindingPage) -> Vec<(Option<Time>, String)> {
             Some(from) => {
                 // The time of the report stays that of the run that examined the code.
                 let at = page.run.as_ref().map_or(finding.reported_at, |run| run.created_at);
-                let from = format!("the review of {} by {}", app.name_record(from), from.reviewed_by.name);
+                let reviewer = Panel::describe_reviewer(&from.reviewed_by.name);
+                let from = format!("the review of {} by {reviewer}", app.name_record(from));
                 (at, format!("carried over {by_last} from {from}: its code has not changed since"))
             }
             // The priority on the page may be the user's own.

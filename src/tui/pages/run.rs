@@ -10,7 +10,7 @@ use super::{
     NAMES, count_digits, format_dollars, format_reported_location, format_thousands, priority_label, short_commit,
 };
 use crate::domain::{
-    JournalEntry, Priority, RejectedReport, RunEvent, RunRecord, RunStatus, Scope, TurnPhase, Usage, text,
+    JournalEntry, Panel, Priority, RejectedReport, RunEvent, RunRecord, RunStatus, Scope, TurnPhase, Usage, text,
 };
 use crate::report::activity::{ActivityState, describe_turn};
 use crate::report::text::{describe_early_end, describe_freshness, describe_window};
@@ -300,7 +300,7 @@ fn render_about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
         field("freshness", &describe_freshness(app.run_freshness(&row)));
     }
     let reviewer = if run.reviewed_by.model.is_empty() {
-        run.reviewed_by.name.clone()
+        Panel::describe_reviewer(&run.reviewed_by.name).into_owned()
     } else {
         format!("{} ({})", run.reviewed_by.name, run.reviewed_by.model)
     };

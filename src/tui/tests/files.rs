@@ -4,8 +4,9 @@ use super::lists::listed;
 use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
 use crate::store::{FindingRow, RunRow, StoreViewBuilder};
-use crate::tui::app::{App, Pane, collect_files};
+use crate::tui::app::{App, ListedFiles, Pane};
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, FileListRow, FileListState};
+use crate::tui::update::data;
 
 /// Returns the paths of the list of files.
 fn file_paths(app: &App) -> Vec<&str> {
@@ -103,25 +104,65 @@ fn the_files_beside_a_chosen_one_are_counted_anew() {
     assert_eq!((listed(&app), file_paths(&app).len()), (vec![5], 2));
 }
 
+/// Returns the request for the files of findings, and its answer.
+fn wanted(commands: Vec<AppCommand>) -> Option<(u64, ListedFiles)> {
+    commands.into_iter().find_map(|command| match command {
+        AppCommand::ListFiles { serial, view, source } => Some((serial, source.collect_files(&view))),
+        _ => None,
+    })
+}
+
+/// Answers the request for the listed findings as the filter thread would.
+fn filtered(app: &mut App, commands: Vec<AppCommand>) -> Vec<AppCommand> {
+    let found = commands.into_iter().find_map(|command| match command {
+        AppCommand::Filter { serial, view, query } => Some((serial, view, query)),
+        _ => None,
+    });
+    let (serial, view, query) = found.expect("a request");
+    let listed = query.list(&view);
+    send(app, AppMessage::Filtered { serial, view, listed })
+}
+
+#[test]
+fn the_files_beside_a_chosen_one_follow_a_large_store() {
+    let mut app = app(160, 48);
+    let mut commands = send(&mut app, AppMessage::StoreRead { view: many(5_000), written: 0 });
+    for (step, count) in [("opened", 5_000), ("chosen", 5_000), ("one more finding", 5_001), ("widened", 5_001)] {
+        let commands_of_list = filtered(&mut app, commands);
+        let (serial, listed) = wanted(commands_of_list).unwrap_or_else(|| panic!("{step}: no request for the files"));
+        send(&mut app, AppMessage::FilesListed { serial, listed });
+        assert_eq!(app.file_list.files()[0].counts, [0, 0, count, 0], "{step}");
+        let is_chosen = app.finding_list.filter_text.contains("path:");
+        assert_eq!(is_chosen, matches!(step, "chosen" | "one more finding"), "{step}");
+        commands = match step {
+            "opened" => press(&mut app, "3 g Enter"),
+            "chosen" => send(&mut app, AppMessage::StoreRead { view: many(5_001), written: 0 }),
+            _ => press(&mut app, "Esc"),
+        };
+    }
+}
+
+#[test]
+fn the_files_of_a_run_beside_a_chosen_one_are_read_again() {
+    let mut app = showing(160, 48, view());
+    press(&mut app, "1");
+    let path = "src/invoice/total.rs".to_owned();
+    let files = vec![FileListRow { path, counts: [0, 1, 1, 0], state: FileListState::Covered, is_viewed: false }];
+    send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files) });
+    press(&mut app, "3 g Enter");
+    let filter = "status:undecided path:src/invoice/total.rs";
+    assert_eq!((app.file_list.run.as_str(), app.finding_list.filter_text.as_str()), (run_id(3).as_str(), filter));
+    let loads = |commands: &[AppCommand]| {
+        let is_load = |command: &&AppCommand| matches!(command, AppCommand::LoadFiles { run } if *run == run_id(3));
+        commands.iter().filter(is_load).count()
+    };
+    assert_eq!(loads(&send(&mut app, AppMessage::StoreRead { view: view(), written: 0 })), 1);
+    assert_eq!(loads(&press(&mut app, "j")), 0);
+}
+
 #[test]
 fn the_files_of_many_findings_are_collected_elsewhere_and_old_answers_do_not_count() {
     let mut app = app(160, 48);
-    let wanted = |commands: Vec<AppCommand>| {
-        let listed = |command: AppCommand| match command {
-            AppCommand::ListFiles { serial, view, rows } => Some((serial, collect_files(&view, &rows))),
-            _ => None,
-        };
-        commands.into_iter().find_map(listed)
-    };
-    let filtered = |app: &mut App, commands: Vec<AppCommand>| {
-        let found = commands.into_iter().find_map(|command| match command {
-            AppCommand::Filter { serial, view, query } => Some((serial, view, query)),
-            _ => None,
-        });
-        let (serial, view, query) = found.expect("a request");
-        let listed = query.list(&view);
-        send(app, AppMessage::Filtered { serial, view, listed })
-    };
     let commands = send(&mut app, AppMessage::StoreRead { view: many(5_000), written: 0 });
     let commands = filtered(&mut app, commands);
     let (old, first) = wanted(commands).expect("a request for the files");
@@ -188,6 +229,41 @@ fn a_choice_of_a_file_is_no_part_of_a_quote_that_was_not_closed() {
     press(&mut app, "3 Enter");
     assert_eq!(app.finding_list.filter_text, "\"unused parameter\" path:src/invoice/total.rs");
     assert_eq!(listed(&app), [3]);
+}
+
+#[test]
+fn choices_of_files_and_runs_read_the_terms_of_the_filter_not_its_text() {
+    let run = run_id(3);
+    for (typed, of_file, of_run) in [
+        ("run:RUN", "status:undecided path:a.rs run:RUN", "run:RUN"),
+        ("run:RUN status:open", "status:open path:a.rs run:RUN", "run:RUN"),
+        ("run:RUN s:open", "s:open path:a.rs run:RUN", "run:RUN"),
+        ("RUN:RUN Status:open", "Status:open path:a.rs run:RUN", "run:RUN"),
+        // Words in quotes are no terms.
+        (
+            r#"run:RUN "status: unused""#,
+            r#"status:undecided "status: unused" path:a.rs run:RUN"#,
+            r#""status: unused" run:RUN"#,
+        ),
+        (r#""a run: b" p:1"#, r#""a run: b" p:1 path:a.rs"#, r#""a run: b" p:1 run:RUN"#),
+        // The other name of a path.
+        ("file:b.rs p:1", "p:1 path:a.rs", "p:1 run:RUN"),
+    ] {
+        for (is_file, expected) in [(true, of_file), (false, of_run)] {
+            let mut app = showing(160, 48, view());
+            press(&mut app, "f Ctrl-u");
+            type_text(
+                &mut app,
+                &typed.replace("run:RUN", &format!("run:{run}")).replace("RUN:RUN", &format!("RUN:{run}")),
+            );
+            press(&mut app, "Enter");
+            match is_file {
+                true => data::show_path(&mut app, "a.rs", &mut Vec::new()),
+                false => data::show_run(&mut app, &run, &mut Vec::new()),
+            }
+            assert_eq!(app.finding_list.filter_text, expected.replace("run:RUN", &format!("run:{run}")), "{typed}");
+        }
+    }
 }
 
 #[test]

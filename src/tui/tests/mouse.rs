@@ -1,10 +1,12 @@
 //! Tests the mouse: clicks, double clicks, drags and the wheel.
 
+use super::diff::of_run;
 use super::support::*;
 use crate::tui::app::{App, Pane};
 use crate::tui::input::{MouseEvent, MouseKind, TerminalInput};
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab};
 use crate::tui::update;
+use crate::tui::views::comment::CommentView;
 use crate::tui::views::help::HelpView;
 use crate::tui::views::menu::MenuView;
 use crate::tui::views::prompt::PromptView;
@@ -106,6 +108,48 @@ fn the_wheel_scrolls_the_pane_under_the_pointer_and_leaves_the_focus() {
     let before = screen(&app);
     point(&mut app, MouseKind::WheelDown, 50, 9);
     assert_ne!(screen(&app), before, "the help scrolls");
+}
+
+#[test]
+fn the_wheel_in_a_prompt_scrolls_the_page_behind_and_never_edits_or_chooses() {
+    let typed = |app: &App| {
+        let prompt = app.views.front_as::<PromptView>().expect("the prompt");
+        (prompt.line.clone(), prompt.choice, prompt.kind.clone())
+    };
+    for keys in ["f", "/", "x", "i", "Z", "P", "W"] {
+        let mut app = showing(160, 14, view());
+        let subject = app.detail.subject.clone();
+        send(&mut app, AppMessage::Loaded { subject, tab: Tab::Page, loaded: page(1, 3) });
+        press(&mut app, keys);
+        let before = typed(&app);
+        let (x, y) = body(&app, Pane::Detail);
+        for (kind, is_scrolled) in [(MouseKind::WheelDown, true), (MouseKind::WheelUp, false)] {
+            point(&mut app, kind, x + 1, y + 1);
+            assert_eq!(typed(&app), before, "{keys}: {kind:?}");
+            assert_eq!(app.detail.scroll > 0, is_scrolled, "{keys}: {kind:?}");
+        }
+        let selected = app.finding_list.cursor;
+        let (x, y) = body(&app, Pane::Findings);
+        point(&mut app, MouseKind::WheelDown, x + 1, y + 1);
+        assert_eq!((typed(&app), app.finding_list.cursor), (before, selected), "{keys}: over a list");
+    }
+    // A comment keeps its cursor.
+    let mut app = of_run(160, 48);
+    press(&mut app, "] h c");
+    type_text(&mut app, "the title");
+    press(&mut app, "Ctrl-j");
+    type_text(&mut app, "the text");
+    let written = |app: &App| app.views.front_as::<CommentView>().cloned();
+    let before = written(&app);
+    assert!(before.is_some(), "{}", screen(&app));
+    point(&mut app, MouseKind::WheelUp, 120, 40);
+    assert_eq!(written(&app), before);
+    // In front of a view in place of the panes, the wheel scrolls that.
+    let mut app = showing(160, 48, view());
+    press(&mut app, "t 5");
+    let before = typed(&app);
+    point(&mut app, MouseKind::WheelDown, 40, 20);
+    assert_eq!((typed(&app), app.views.len()), (before, 2));
 }
 
 #[test]

@@ -150,7 +150,7 @@ fn a_panel_says_how_far_its_members_are_and_stands_above_them_in_the_order_of_th
     assert!(header.contains("gpt on") && !header.contains("1 waiting"), "{header}");
     let rows = list_rows(&app);
     let expected = [
-        "◌ 3fa2c1d 3 of 4 done · “Find users” 12 panel:three $0.03 1m",
+        "◌ 3fa2c1d 3 of 4 done · “Find users” 12 panel three $0.03 1m",
         "└ ✓ sonnet 2/2 hunks 3 $0.0076 1m",
         "└ ◌ gpt turn 3/20 · 1/2 hunks 3 $0.01 1m",
         "└ ✓ gemini 2/2 hunks 4 $0.0076 1m",
@@ -172,7 +172,7 @@ fn a_panel_says_how_far_its_members_are_and_stands_above_them_in_the_order_of_th
 fn an_ended_panel_has_the_findings_of_its_list_and_the_cost_of_its_members_and_is_folded() {
     let mut app = open(160, 48, true);
     let rows = list_rows(&app);
-    assert!(rows[0].ends_with("9 panel:three $0.03 1m"), "{rows:#?}");
+    assert!(rows[0].ends_with("9 panel three $0.03 1m"), "{rows:#?}");
     assert_eq!(rows[1], "└ 4 members", "{rows:#?}");
     press(&mut app, "Space");
     let rows = list_rows(&app);
@@ -219,14 +219,14 @@ fn the_live_view_and_the_turns_of_a_panel_list_its_members_and_lead_to_theirs() 
     let commands = press(&mut app, "V");
     assert!(!commands.iter().any(is_live_of(PANEL)), "what is shown of a panel is in memory");
     let shown = screen(&app);
-    for expected in ["panel:three", "3 of 4 done", "waiting for the first byte, 2 s", "turn", "reused"] {
+    for expected in ["panel three", "3 of 4 done", "waiting for the first byte, 2 s", "turn", "reused"] {
         assert!(shown.contains(expected), "{expected} in {shown}");
     }
     let commands = press(&mut app, "j Enter");
     assert!(commands.iter().any(is_live_of(GPT)), "{commands:?}");
     assert_eq!(app.views.len(), 2);
     press(&mut app, "V");
-    assert!(screen(&app).contains("panel:three"), "back at the panel: {}", screen(&app));
+    assert!(screen(&app).contains("panel three"), "back at the panel: {}", screen(&app));
     press(&mut app, "Esc");
     assert!(app.views.is_empty());
     let mut app = open(160, 48, true);
@@ -350,8 +350,8 @@ fn a_panel_is_announced_once_and_its_members_only_when_something_is_wrong_or_urg
         (Pending, [working, working], &[][..], &[][..]),
         (Pending, [done, working], &[], &[]),
         (Pending, [superseded, done], &[], &[]),
-        (Completed, [done, done], &[], &["panel:two reviewed worktree: nothing found"]),
-        (Completed, [done, done], &[("gpt", 9)], &["panel:two reviewed worktree: 1 finding, 1 P0"]),
+        (Completed, [done, done], &[], &["panel two reviewed worktree: nothing found"]),
+        (Completed, [done, done], &[("gpt", 9)], &["panel two reviewed worktree: 1 finding, 1 P0"]),
         (Pending, [failed, working], &[], &["gpt failed to review worktree: rate limit"]),
         (Pending, [working, stopped], &[], &["gemini reached the budget of worktree: nothing found"]),
         (Pending, [working, working], &[("gpt", 9)], &["gpt found 1 finding, 1 P0 in worktree"]),

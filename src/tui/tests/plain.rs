@@ -107,7 +107,7 @@ fn the_first_line_counts_what_is_open_new_snoozed_and_decided_and_names_team_and
     send(&mut app, AppMessage::StoreRead { view: view(), written: 0 });
     send(&mut app, AppMessage::DecidedToday { since: NOW - 3_600_000, count: 7 });
     let synced_at = Time::from_millisecond(NOW - 60_000).ok();
-    let team = TeamStatus { synced_at, has_failed: false, to_send: 0, disputed: Default::default() };
+    let team = TeamStatus { synced_at, ..TeamStatus::default() };
     send(&mut app, AppMessage::Team(Some(team)));
     send(&mut app, AppMessage::Watch(WatchState { watcher: WatcherStatus::Unknown, snoozed: None }));
     let expected = "billing, branch main. idle. 3 open, 2 new, 1 snoozed, 7 decided today, synced 11:59, watching.";
@@ -121,7 +121,7 @@ fn marks_of_findings_are_words_and_groups_have_their_names() {
         LastVisit { left_at: Time::from_millisecond(NOW - 86_400_000).expect("a time"), ..LastVisit::default() };
     Arc::make_mut(&mut app.finding_list.overrides).last_visit = Some(Arc::new(visit));
     let disputed = [finding_id(2)].into_iter().collect();
-    let team = TeamStatus { synced_at: None, has_failed: false, to_send: 0, disputed };
+    let team = TeamStatus { disputed, ..TeamStatus::default() };
     send(&mut app, AppMessage::Team(Some(team)));
     let until = Time::from_millisecond(NOW + 60_000).expect("a time");
     send(&mut app, AppMessage::Snoozed(Arc::new(SnoozedFindings::for_test(&[(&finding_id(1), until)]))));

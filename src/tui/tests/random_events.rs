@@ -19,7 +19,7 @@ use crate::policy::BudgetAmount;
 use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan, ScopeFingerprints, WrittenComment};
 use crate::store::triage::UndoOutcome;
 use crate::store::{FindingRow, RunRow, StoreView, StoreViewBuilder, TeamStatus};
-use crate::tui::app::{App, MotionMode, RunSubject, collect_files};
+use crate::tui::app::{App, MotionMode, RunSubject};
 use crate::tui::diff::DiffRequest;
 use crate::tui::input::InputParser;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, ExitCause, ReviewReply, Tab, TriageOrder};
@@ -180,8 +180,8 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
             AppMessage::Loaded { subject, tab, loaded }
         }
         AppCommand::LoadFiles { run } => AppMessage::Files { run, files: None },
-        AppCommand::ListFiles { serial, view, rows } => {
-            AppMessage::FilesListed { serial, listed: collect_files(&view, &rows) }
+        AppCommand::ListFiles { serial, view, source } => {
+            AppMessage::FilesListed { serial, listed: source.collect_files(&view) }
         }
         AppCommand::LoadReported { run } => {
             let findings = (0..dice.below(5)).map(|n| support::finding_id(n as u32)).collect();
@@ -274,6 +274,7 @@ fn event(dice: &mut Dice, parser: &mut InputParser, views: &[Arc<StoreView>]) ->
         3 => return vec![AppMessage::Tick],
         4 if dice.below(2) == 0 => {
             let team = TeamStatus {
+                joined_at: Time::from_millisecond(dice.below(2) as i64).ok(),
                 synced_at: Some(Time::UNIX_EPOCH),
                 has_failed: dice.below(2) == 0,
                 to_send: dice.below(3),

@@ -10,6 +10,7 @@ use super::support::*;
 use crate::domain::{RunId, Scope, Time};
 use crate::policy::{Decision, ReviewAction};
 use crate::runner::{CostLimit, MemberForecast, OfferedReviewer, RequestPreview, ReviewerTerms};
+use crate::store::{RunRow, StoreViewBuilder};
 use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage, ChosenReviewer};
 use crate::tui::views::prompt::PromptView;
@@ -321,6 +322,17 @@ fn a_panel_is_shown_with_its_members() {
     for part in ["Review by panel three, at most $2.00", "panel three: sonnet + gpt + builtin"] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
+    // The forecast names a review by a panel in the same way.
+    let mut builder = StoreViewBuilder::default();
+    builder.run(RunRow { reviewer: "panel:three", scope: "worktree", ..run_row(&run_id(7)) });
+    let mut app = showing(160, 48, complete(builder));
+    send(&mut app, facts());
+    press(&mut app, "r");
+    let reuse = ReviewAction::Reuse { run: run_id(7).parse().expect("an id") };
+    send(&mut app, reply(1, Ok(preview(reuse, "it has reviewed exactly this", 0, None))));
+    let shown = screen(&app);
+    assert!(shown.contains("reuses the review of worktree by panel three, 0 tokens"), "{shown}");
+    assert!(!shown.contains("panel:three"), "{shown}");
 }
 
 fn form(columns: u16, rows: u16) -> App {

@@ -10,7 +10,7 @@ use crate::tui::message::{AppCommand, AppMessage};
 fn status(has_failed: bool, to_send: usize, disputed: &[u32]) -> AppMessage {
     let disputed: HashSet<String> = disputed.iter().map(|number| finding_id(*number)).collect();
     let synced_at = Time::from_millisecond(NOW - 60_000).ok();
-    AppMessage::Team(Some(TeamStatus { synced_at, has_failed, to_send, disputed }))
+    AppMessage::Team(Some(TeamStatus { joined_at: Some(Time::UNIX_EPOCH), synced_at, has_failed, to_send, disputed }))
 }
 
 #[test]
@@ -65,4 +65,24 @@ fn the_key_starts_an_exchange_or_says_how_to_join() {
     send(&mut app, status(false, 1, &[]));
     let commands = press(&mut app, "T");
     assert!(matches!(commands.as_slice(), [AppCommand::Sync]), "{commands:?}");
+}
+
+#[test]
+fn a_team_that_is_joined_while_the_cockpit_is_open_is_followed_at_once() {
+    let joined = |at: i64| Some(TeamStatus { joined_at: Time::from_millisecond(at).ok(), ..TeamStatus::default() });
+    let mut app = showing(160, 48, view());
+    for (title, team, is_followed) in [
+        ("no team", None, false),
+        ("joined", joined(1), true),
+        ("records to send", joined(1).map(|team| TeamStatus { to_send: 3, ..team }), false),
+        ("left", None, false),
+        ("joined again", joined(2), true),
+        ("joined elsewhere", joined(3), true),
+    ] {
+        let commands = send(&mut app, AppMessage::Team(team.clone()));
+        let follows = commands.iter().filter(|command| matches!(command, AppCommand::FollowTeam)).count();
+        assert_eq!(follows, usize::from(is_followed), "{title}: {commands:?}");
+        let header = screen(&app).lines().next().unwrap_or_default().to_owned();
+        assert_eq!(header.contains("to send"), team.is_some(), "{title}: {header}");
+    }
 }

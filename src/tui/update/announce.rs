@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::app::{App, NoticeLevel};
 use super::super::message::AppCommand;
-use crate::domain::{CancelReason, Priority, RunRecord, RunStatus, text};
+use crate::domain::{CancelReason, Panel, Priority, RunRecord, RunStatus, text};
 use crate::store::{FindingRow, RunRow, StoreView};
 
 /// Maximum number of runs that are announced at once; more would not be read.
@@ -62,7 +62,8 @@ fn is_broken(run: &RunRow<'_>) -> bool {
 /// Describes the end of a run; `None` if there is nothing to tell: the user ended it, or another run answers.
 fn describe_end(app: &App, run: &RunRow<'_>) -> Option<(NoticeLevel, String)> {
     let name = text::sanitize_line(&app.name_run(run)).into_owned();
-    let reviewer = text::sanitize_line(run.reviewer);
+    let reviewer = Panel::describe_reviewer(run.reviewer);
+    let reviewer = text::sanitize_line(&reviewer);
     let found = describe_counts(run.counts);
     let cancelled_for = |reason: CancelReason| run.cancel_reason == reason.word();
     let is_unread = run.hunks_covered == 0 && run.files_covered == 0 && run.counts == [0; 4] && run.files_total > 0;
@@ -128,7 +129,8 @@ fn is_same_problem(one: &FindingRow<'_>, other: &FindingRow<'_>) -> bool {
 fn describe_urgent(app: &App, run: &RunRow<'_>, new: [u32; 4]) -> Option<(NoticeLevel, String)> {
     (new != [0; 4]).then(|| {
         let name = text::sanitize_line(&app.name_run(run)).into_owned();
-        (NoticeLevel::Info, format!("{} found {} in {name}", text::sanitize_line(run.reviewer), describe_counts(new)))
+        let reviewer = Panel::describe_reviewer(run.reviewer);
+        (NoticeLevel::Info, format!("{} found {} in {name}", text::sanitize_line(&reviewer), describe_counts(new)))
     })
 }
 

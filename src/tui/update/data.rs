@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::app::{App, FilterStep, NoticeLevel, OpeningLook, Pane};
-use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter};
+use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter, TermKind};
 use super::super::filter_terms::{close_quote, quote, split_terms};
 use super::super::finding_order::{FindingArrangement, ListedFindings};
 use super::super::keymap::Action;
@@ -79,9 +79,13 @@ pub fn apply_snoozed(app: &mut App, snoozed: Arc<SnoozedFindings>, commands: &mu
     request_filter(app, Arc::clone(&app.store.view), commands);
 }
 
-/// Applies the state of the exchange with the team.
+/// Applies the state of the exchange with the team, and follows a team that was joined since.
 pub fn apply_team(app: &mut App, team: Option<TeamStatus>, commands: &mut Vec<AppCommand>) {
     let disputed = team.as_ref().map(|team| team.disputed.clone()).unwrap_or_default();
+    let joined_at = |team: &TeamStatus| team.joined_at;
+    if team.is_some() && team.as_ref().map(joined_at) != app.store.team.as_ref().map(joined_at) {
+        commands.push(AppCommand::FollowTeam);
+    }
     app.store.team = team;
     if *app.finding_list.overrides.disputed != disputed {
         Arc::make_mut(&mut app.finding_list.overrides).disputed = Arc::new(disputed);
@@ -156,7 +160,7 @@ pub fn apply_filtered(
     let at = if is_at_start { 0 } else { find_new_position(app, &view, &listed.rows) };
     app.store.view = view;
     app.finding_list.set_rows(listed);
-    app.file_list.is_stale = true;
+    app.file_list.outdate_findings();
     let height = app.pane_height(Pane::Findings);
     app.finding_list.select_on_line(at, line, height);
     if let Some(id) = app.finding_list.awaited.take() {
@@ -267,7 +271,7 @@ fn mark_stale_detail(app: &mut App, same_finding: bool) {
         let counted = (app.store.view.finding_count(), app.finding_list.totals.undecided);
         let is_counted = std::mem::replace(&mut app.file_list.counted, counted) == counted;
         if live || !is_counted || app.file_list.files().iter().any(|file| file.state == FileListState::Waiting) {
-            app.file_list.requested.clear();
+            app.file_list.outdate_run();
         }
     }
 }
@@ -321,7 +325,7 @@ pub fn set_files_from_view(app: &mut App, run: &str) {
 
 /// Applies the files of a run from its output.
 pub fn apply_files(app: &mut App, run: &str, files: Option<Vec<FileListRow>>) {
-    if run != app.file_list.requested {
+    if app.file_list.wanted_run() != Some(run) {
         return;
     }
     let Some(files) = files else { return set_files_from_view(app, run) };
@@ -374,22 +378,20 @@ pub fn mark_seen(app: &mut App) {
 
 /// Filters the list for all findings of a run, with any status. The list of files shows the same run.
 pub fn show_run(app: &mut App, run: &str, commands: &mut Vec<AppCommand>) {
-    let terms = terms_without(app, &["run:", "path:", "status:", "s:"]);
+    let terms = terms_without(app, &[TermKind::Run, TermKind::Path, TermKind::Status]);
     narrow(app, format!("{terms}run:{run}"), commands);
 }
 
 /// Filters the list for the findings of a file and keeps the other terms; after a run filter, only undecided
 /// findings.
 pub fn show_path(app: &mut App, path: &str, commands: &mut Vec<AppCommand>) {
-    let all_of_a_run = split_terms(&app.finding_list.filter_text).iter().any(|word| word.starts_with("run:"))
-        && !app.finding_list.filter_text.contains("status:");
-    let status = if all_of_a_run { format!("{DEFAULT} ") } else { String::new() };
+    let status = if app.finding_list.filter.lists_whole_runs() { format!("{DEFAULT} ") } else { String::new() };
     let run = match app.chosen_run() {
         Some(run) => format!(" run:{run}"),
         None => String::new(),
     };
     let path = quote(path);
-    let text = format!("{status}{}path:{path}{run}", terms_without(app, &["run:", "path:"]));
+    let text = format!("{status}{}path:{path}{run}", terms_without(app, &[TermKind::Run, TermKind::Path]));
     narrow(app, text, commands);
     notify_if_empty(app);
 }
@@ -423,10 +425,10 @@ pub fn widen(app: &mut App, commands: &mut Vec<AppCommand>) -> bool {
     true
 }
 
-/// Returns the filter terms without these prefixes, each followed by a space, so that others can follow them.
-fn terms_without(app: &App, sorts: &[&str]) -> String {
+/// Returns the filter terms of other kinds than these, each followed by a space, so that others can follow them.
+fn terms_without(app: &App, kinds: &[TermKind]) -> String {
     let terms = split_terms(&app.finding_list.filter_text).into_iter();
-    let kept = terms.filter(|term| !sorts.iter().any(|sort| term.starts_with(sort)));
+    let kept = terms.filter(|term| TermKind::from_term(term).is_none_or(|kind| !kinds.contains(&kind)));
     kept.map(|term| format!("{} ", close_quote(term))).collect()
 }
 

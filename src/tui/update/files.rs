@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use super::super::app::{App, ListedFiles, Pane, collect_files};
-use super::super::filter::FindingFilter;
+use super::super::app::{App, FileSource, ListedFiles, Pane};
+use super::super::filter::{FindingFilter, TermKind};
 use super::super::filter_terms::split_terms;
-use super::super::finding_order::FindingQuery;
 use super::super::message::AppCommand;
 use super::data;
 
@@ -27,50 +26,42 @@ pub fn sync(app: &mut App, commands: &mut Vec<AppCommand>) {
 
 /// The files stay until new ones are read; only the first files are taken from the view.
 fn show_files_of_run(app: &mut App, run: String, commands: &mut Vec<AppCommand>) {
-    app.file_list.is_of_findings = false;
-    if run == app.file_list.requested {
+    if !app.file_list.want_run(&run) {
         return;
     }
     if app.file_list.run.is_empty() {
         data::set_files_from_view(app, &run);
     }
-    app.file_list.requested.clone_from(&run);
     commands.push(AppCommand::LoadFiles { run });
 }
 
 /// Shows the files of few findings at once. Those of many are collected on another thread; the present ones stay until then.
-/// If a file was chosen among them, the others stay, so that another one can be.
+/// If a file was chosen among them, the others stay, so that another one can be, and are counted anew.
 fn show_listed_files(app: &mut App, commands: &mut Vec<AppCommand>) {
-    if app.file_list.is_of_findings && !app.file_list.is_stale {
+    if app.file_list.has_requested_findings() {
         return;
     }
     let before = filter_before_choice(app).filter(|_| !app.file_list.files().is_empty()).map(str::to_owned);
-    let is_large = app.store.view.finding_count() > data::MAX_INLINE_FILTER_FINDINGS;
-    if before.is_some() && (is_large || !app.file_list.is_of_findings) {
-        return;
+    if let (Some(_), Some(run)) = (&before, app.file_list.wanted_run()) {
+        // Those of a run stay, too, and are read again when they may have changed.
+        let run = run.to_owned();
+        return show_files_of_run(app, run, commands);
     }
-    let rows = match before {
-        Some(text) => {
-            let query = FindingQuery { filter: FindingFilter::parse(&text), ..app.finding_list.query() };
-            query.list(&app.store.view).rows
-        }
-        None => app.finding_list.rows.clone(),
+    let source = match before {
+        Some(text) => FileSource::Filter(FindingFilter::parse(&text), Arc::clone(&app.finding_list.overrides)),
+        None => FileSource::Rows(app.finding_list.rows.clone()),
     };
-    let list = &mut app.file_list;
-    (list.is_of_findings, list.is_stale) = (true, false);
-    list.requested.clear();
-    list.serial += 1;
-    let serial = list.serial;
-    if rows.len() <= data::MAX_INLINE_FILTER_FINDINGS {
-        let listed = collect_files(&app.store.view, &rows);
+    let serial = app.file_list.want_findings();
+    if source.finding_count(&app.store.view) <= data::MAX_INLINE_FILTER_FINDINGS {
+        let listed = source.collect_files(&app.store.view);
         return apply_listed_files(app, serial, listed);
     }
-    commands.push(AppCommand::ListFiles { serial, view: Arc::clone(&app.store.view), rows });
+    commands.push(AppCommand::ListFiles { serial, view: Arc::clone(&app.store.view), source });
 }
 
 /// Applies the files of the listed findings, unless other ones were wanted since.
 pub fn apply_listed_files(app: &mut App, serial: u64, listed: ListedFiles) {
-    if !app.file_list.is_of_findings || serial != app.file_list.serial {
+    if !app.file_list.awaits_findings(serial) {
         return;
     }
     let selected = app.file_list.path_at(app.file_list.cursor.selected).map(str::to_owned);
@@ -85,7 +76,7 @@ fn filter_before_choice(app: &App) -> Option<&str> {
     let list = &app.finding_list;
     let mut filter = list.filter_text.as_str();
     for step in list.narrowed.iter().rev() {
-        let names_file = split_terms(&step.after).iter().any(|term| term.starts_with("path:"));
+        let names_file = split_terms(&step.after).iter().any(|term| TermKind::from_term(term) == Some(TermKind::Path));
         if step.after != filter || !names_file {
             break;
         }

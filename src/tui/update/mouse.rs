@@ -162,24 +162,25 @@ fn drag(app: &mut App, (column, row): (u16, u16)) {
     super::scroll_to_selection(app);
 }
 
-/// Scrolls the pane under the pointer, or the view in front, which gets the key for a step up or down.
+/// Scrolls the pane under the pointer, or the view in front, which gets the key for a step up or down. Behind a prompt only the page
+/// scrolls: a list would take its selection along, away from the finding that the prompt may be about.
 fn scroll(app: &mut App, (column, row): (u16, u16), by: isize, commands: &mut Vec<AppCommand>) {
-    if let Some(view) = app.views.front() {
+    if let Some((place, context)) = app.views.find_wheel_target() {
         let action = if by < 0 { Action::Up } else { Action::Down };
-        let context = view.key_context();
         // The help takes the keys of the panes.
         let in_context = if context == KeyContext::Help { KeyContext::Global } else { context };
         let keys = app.keymap.key_of(in_context, action).map(|sequence| sequence.keys());
         let Some(key) = keys.and_then(|keys| keys.last()).copied() else { return };
         let steps = if context == KeyContext::Menu { 1 } else { by.unsigned_abs() };
         for _ in 0..steps {
-            views::handle_key(app, KeyPress { key, action: Some(action) }, commands);
+            views::handle_key_at(app, place, KeyPress { key, action: Some(action) }, commands);
         }
         return;
     }
     let (ScreenPart::Body(pane, _) | ScreenPart::Title(pane)) = app.layout().part_at(column, row) else { return };
     let height = app.pane_height(pane);
     match pane {
+        Pane::Runs | Pane::Findings | Pane::Files if !app.views.is_empty() => {}
         Pane::Runs => app.run_list.scroll(by, height),
         Pane::Findings => app.finding_list.scroll(by, height),
         Pane::Files => app.file_list.cursor.scroll(by, app.file_list.row_count(), height),

@@ -5,7 +5,7 @@ use super::super::diff;
 use super::super::filter;
 use super::go_to_row;
 use super::keys::selected_row;
-use crate::domain::text;
+use crate::domain::{Panel, text};
 
 /// Goes to the next row or line that contains the search text; wraps around at the end.
 pub fn search_next(app: &mut App, forward: bool, times: usize) {
@@ -48,7 +48,8 @@ pub fn find_row(app: &mut App, at: usize, forward: bool, beyond: bool) -> bool {
             let run = app.store.view.run(entry.index as usize);
             let title = app.run_list.subjects.get(run.id).and_then(|subject| subject.as_ref());
             let title = title.map_or("", |subject| subject.title.as_str());
-            [run.scope, run.reviewer, run.branch, run.id, run.status.word(), title]
+            let reviewer = Panel::describe_reviewer(run.reviewer);
+            [run.scope, run.reviewer, &reviewer, run.branch, run.id, run.status.word(), title]
                 .iter()
                 .any(|t| filter::contains_ignore_case(t, &wanted))
         }),

@@ -154,6 +154,10 @@ impl View for CommentView {
         KeyContext::Prompt
     }
 
+    fn is_text_field(&self) -> bool {
+        true
+    }
+
     fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow {
         match press.action {
             Some(Action::Accept) => return self.accept(app, commands),

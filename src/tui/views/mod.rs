@@ -72,6 +72,11 @@ pub trait View: fmt::Debug + Any {
         true
     }
 
+    /// Returns true for a field of text: the wheel never edits it or chooses in it, but scrolls what stands behind.
+    fn is_text_field(&self) -> bool {
+        false
+    }
+
     /// Handles a key press. The view in front gets all keys.
     fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow;
 
@@ -349,6 +354,16 @@ impl ViewStack {
         self.views.iter().rev().find_map(|view| downcast(&**view))
     }
 
+    /// Returns the place of the view that the wheel scrolls, counted from the back, and the context of its keys: the view in
+    /// front; behind a field of text, the view in place of the panes. Returns `None` for the panes.
+    pub fn find_wheel_target(&self) -> Option<(usize, KeyContext)> {
+        let place = match self.front()?.is_text_field() {
+            true => self.views.iter().rposition(|view| !view.is_window())?,
+            false => self.views.len() - 1,
+        };
+        Some((place, self.views[place].key_context()))
+    }
+
     /// Returns true if a window stands in front.
     pub fn has_window(&self) -> bool {
         self.front().is_some_and(View::is_window)
@@ -374,13 +389,21 @@ fn downcast<V: View>(view: &dyn View) -> Option<&V> {
 
 /// Hands a key press to the view in front. Returns false if no view is open.
 pub fn handle_key(app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> bool {
-    let Some(mut view) = app.views.views.pop() else { return false };
-    let place = app.views.views.len();
+    let Some(place) = app.views.views.len().checked_sub(1) else { return false };
+    handle_key_at(app, place, press, commands);
+    true
+}
+
+/// Hands a key press to the view at a place, counted from the back. Without such a view, nothing happens.
+pub fn handle_key_at(app: &mut App, place: usize, press: KeyPress, commands: &mut Vec<AppCommand>) {
+    if place >= app.views.views.len() {
+        return;
+    }
+    let mut view = app.views.views.remove(place);
     if view.handle_key(app, press, commands) == ViewFlow::Open {
         // A view that was opened meanwhile stays in front.
         app.views.views.insert(place, view);
     }
-    true
 }
 
 /// Hands a click to the view in front. Returns false if no view is open.

@@ -129,6 +129,10 @@ impl View for PromptView {
         KeyContext::Prompt
     }
 
+    fn is_text_field(&self) -> bool {
+        true
+    }
+
     fn handle_key(&mut self, app: &mut App, press: KeyPress, commands: &mut Vec<AppCommand>) -> ViewFlow {
         if press.action.is_none() && self.shown_help_key() == Some(press.key) {
             open_for_action(app, Action::Help, commands);
@@ -149,7 +153,7 @@ impl View for PromptView {
                     self.choose_offer(&dismissal_reasons(app), press.action == Some(Action::Up));
                     return ViewFlow::Open;
                 }
-                // The wheel comes as Up and Down: who scrolls with it means no other reviewer.
+                // Another reviewer may cost more, so only the key that the prompt names chooses one.
                 InputPromptKind::Ask { .. } if press.action == Some(Action::Complete) => {
                     self.want_next_answerer(commands);
                     return ViewFlow::Open;

@@ -438,10 +438,7 @@ impl ReviewFormView {
 
 /// Returns the name of a reviewer as people say it: `sonnet`, `panel three`.
 fn name_reviewer(name: &str) -> String {
-    match Panel::name_of(name) {
-        Some(panel) => format!("panel {}", text::sanitize_line(panel)),
-        None => text::sanitize_line(name).into_owned(),
-    }
+    text::sanitize_line(&Panel::describe_reviewer(name)).into_owned()
 }
 
 impl View for ReviewFormView {

@@ -8,7 +8,7 @@ use super::row::{RowPart, fit_row, spans};
 use super::steps::list_steps;
 use super::trace::{FileReading, ReportTime, TracedFinding};
 use super::{LivePage, LiveView};
-use crate::domain::{Priority, WindowUse, text};
+use crate::domain::{Panel, Priority, WindowUse, text};
 use crate::masking::mask_shown_name;
 use crate::policy::Freshness;
 use crate::report::activity::{ActivityState, describe_activity, describe_turn};
@@ -89,7 +89,7 @@ fn build_state_row(app: &App, view: &LiveView, run: &RunRow<'_>, width: usize) -
         if used > MAX_NAME_COLUMNS { shorten(&clean, MAX_NAME_COLUMNS, ellipsis) } else { clean }
     };
     let mut parts = vec![
-        RowPart::texts(2, Role::Title, &[&name(run.reviewer), ""]),
+        RowPart::texts(2, Role::Title, &[&name(&Panel::describe_reviewer(run.reviewer)), ""]),
         RowPart::texts(1, Role::Normal, &[&name(&format_run_label(run)), ""]),
     ];
     let (long, short) = describe_present_turn(app, view, run);

@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use super::draw::MARGIN;
 use super::row::{RowPart, fit_row};
 use super::{ENTRY, LiveView, open_run};
-use crate::domain::text;
+use crate::domain::{Panel, text};
 use crate::masking::mask_shown_name;
 use crate::store::RunRow;
 use crate::tui::app::{App, NoticeLevel};
@@ -147,7 +147,7 @@ pub fn draw(painter: &mut Painter<'_>, layout: &ScreenLayout, view: &LiveView, r
     }
 }
 
-/// Builds `panel:three   a0c3bec “Retry on 429”   3 of 4 done      ◌ reviewing   41k tokens, $0.02`, and below it what was
+/// Builds `panel three   a0c3bec “Retry on 429”   3 of 4 done      ◌ reviewing   41k tokens, $0.02`, and below it what was
 /// covered and found.
 fn build_head(app: &App, run: &RunRow<'_>, width: usize) -> [DocLine; 2] {
     let clean = |text: &str| text::sanitize_line(&mask_shown_name(text)).into_owned();
@@ -157,7 +157,7 @@ fn build_head(app: &App, run: &RunRow<'_>, width: usize) -> [DocLine; 2] {
     let state = RowPart::texts(5, role, &[&format!("{sign} {word}"), sign]);
     let spent = RowPart::texts(3, Role::Muted, &[&sums.describe_spending(), ""]);
     let parts = [
-        RowPart::texts(2, Role::Title, &[&clean(run.reviewer), ""]),
+        RowPart::texts(2, Role::Title, &[&clean(&Panel::describe_reviewer(run.reviewer)), ""]),
         RowPart::texts(1, Role::Normal, &[&name, &label, ""]),
         RowPart::texts(4, Role::Strong, &[&sums.describe_done(), ""]),
         RowPart { is_right: true, ..state },

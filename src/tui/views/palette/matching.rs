@@ -14,7 +14,7 @@ use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
 use super::{PaletteEntry, PaletteRow, PaletteTarget};
-use crate::domain::text;
+use crate::domain::{Panel, text};
 use crate::store::{FindingRow, RunRow, StoreView};
 use crate::tui::effects::spawn_worker;
 use crate::tui::event_source::MessageSender;
@@ -48,7 +48,7 @@ impl PaletteQuery {
         let subject = self.subjects.get(run.id).and_then(Option::as_ref);
         let title =
             subject.map_or_else(String::new, |subject| format!("{}{}{} ", self.quotes.0, subject.title, self.quotes.1));
-        format!("{label} {title}by {}", run.reviewer)
+        format!("{label} {title}by {}", Panel::describe_reviewer(run.reviewer))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Describes the forecast of a review: the size of the change, the decision of the policy, and the cost.
 
-use crate::domain::{RunId, text};
+use crate::domain::{Panel, RunId, text};
 use crate::policy::ReviewAction;
 use crate::report::figures::{format_brief, format_thousands};
 use crate::runner::{CostLimit, MemberForecast, RequestPreview};
@@ -75,7 +75,7 @@ fn name_answer(app: &App, run: &RunId, cost: &str, reason: &str) -> String {
     let row = app.store.view.run_index(run.as_str()).map(|index| app.store.view.run(index));
     let name = row.map_or_else(
         || shorten_id(run).to_owned(),
-        |row| format!("the review of {} by {}", app.name_run(&row), row.reviewer),
+        |row| format!("the review of {} by {}", app.name_run(&row), Panel::describe_reviewer(row.reviewer)),
     );
     format!("{name}{cost}: {}", reason.replace(run.as_str(), "it"))
 }

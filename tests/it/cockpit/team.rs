@@ -1,0 +1,58 @@
+//! Teams that are joined and left while the cockpit is open.
+
+use super::Cockpit;
+use crate::env::{DONE, TestEnvironment, run};
+use crate::runner::place::wait_for;
+use crate::team::machines::{machine, member};
+use crate::team::postgres_server::{OWNER, database};
+use crate::team::{Team, ids, join, review, status, sync};
+
+/// Opens the cockpit over the two findings of a review.
+fn open(machine: &TestEnvironment) -> Cockpit {
+    machine.settings("on_open = \"nothing\"\n");
+    let cockpit = Cockpit::open(machine);
+    wait_for_header(&cockpit, "2 open", true);
+    cockpit
+}
+
+/// Waits until the first line of the screen shows a text, or shows it no longer.
+fn wait_for_header(cockpit: &Cockpit, text: &str, is_shown: bool) {
+    let header = |screen: &str| screen.lines().next().unwrap_or_default().contains(text);
+    cockpit.wait(&format!("{text:?} in the header: {is_shown}"), |screen| header(screen) == is_shown);
+}
+
+#[test]
+fn the_header_follows_joining_an_exchange_and_leaving() {
+    let team = Team::new();
+    let ada = team.machine("Ada");
+    review(&ada);
+    let cockpit = open(&ada);
+    join(&ada, "ada-1");
+    wait_for_header(&cockpit, "1 to send", true);
+    sync(&ada);
+    wait_for_header(&cockpit, "synced ", true);
+    run(&ada, &["team", "leave"], DONE);
+    wait_for_header(&cockpit, "synced ", false);
+    cockpit.quit();
+}
+
+#[test]
+fn a_database_is_followed_from_the_moment_of_joining() {
+    let Some(database) = database() else { return };
+    let (ada, bob) = (machine("Ada"), member(&database, "Bob"));
+    let found = ids(&review(&ada));
+    let cockpit = open(&ada);
+    let address = database.address(OWNER);
+    run(&ada, &["team", "join", &address, "--machine", "ada-1"], DONE);
+    wait_for_header(&cockpit, "synced ", true);
+    // An exchange may be under way.
+    wait_for("leaving", || ada.revdeck(&["team", "leave"]).status.success().then_some(()));
+    wait_for_header(&cockpit, "synced ", false);
+    sync(&bob);
+    run(&bob, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
+    sync(&bob);
+    run(&ada, &["team", "join", &address, "--machine", "ada-1"], DONE);
+    wait_for("the decision at Ada's", || (status(&ada, &found[0]) == "dismissed").then_some(()));
+    wait_for_header(&cockpit, "1 open", true);
+    cockpit.quit();
+}
