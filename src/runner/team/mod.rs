@@ -19,6 +19,7 @@ mod own_records;
 mod place_opening;
 mod read_log;
 mod received_records;
+mod sync_error;
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -202,7 +203,7 @@ impl TeamSync<'_> {
         let now = self.services.ambient.now();
         match &done {
             Ok(_) => (progress.synced_at, progress.failure) = (Some(now), None),
-            Err(error) => progress.failure = Some(sanitize_line(&error.to_string()).into_owned()),
+            Err(error) => progress.failure = Some(error.describe()),
         }
         store.write_team_progress(&progress)?;
         done
