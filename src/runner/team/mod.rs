@@ -20,6 +20,7 @@ mod place_opening;
 mod read_log;
 mod received_records;
 mod sync_error;
+mod vector_budget;
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
