@@ -1,5 +1,7 @@
 //! Defines the run record: the reviewed code, the reviewer, the cost and the end of a run.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
@@ -486,7 +488,8 @@ pub struct RunOutcome {
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scanned_findings: Vec<FindingId>,
-    /// Summary for a person, one line; empty while the run is active.
+    /// Summary for a person, one line; empty while the run is active. It does not name the error of a part that failed, see
+    /// [`RunRecord::summary_with_error`].
     #[serde(default)]
     pub summary: String,
 }
@@ -587,12 +590,19 @@ impl RunRecord {
         }
     }
 
-    /// Returns the summary without the error at its end, for those who show the error beside it.
-    pub fn summary_without_error(&self) -> &str {
+    /// Returns the summary with the error of a part that failed, for those who show nothing else of the run. Summaries of older
+    /// versions may name it already.
+    pub fn summary_with_error(&self) -> Cow<'_, str> {
         let (summary, error) = (self.outcome.summary.as_str(), self.ending.error_summary.as_str());
-        let Some(rest) = summary.strip_suffix(error).filter(|_| !error.is_empty()) else { return summary };
-        let rest = rest.strip_suffix("incomplete: ").unwrap_or(rest);
-        rest.strip_suffix("; ").unwrap_or(rest)
+        // Files that could not be read are a gap, which the summary names.
+        let has_failed_part = self.status == RunStatus::Completed
+            && self.ending.error_class.is_some_and(|class| class != ErrorClass::Unreadable);
+        if !has_failed_part || summary.is_empty() || error.is_empty() || summary.contains(error) {
+            return summary.into();
+        }
+        // The summary of a run with gaps begins with the word.
+        let word = if self.outcome.coverage.gaps.is_empty() { "incomplete: " } else { "" };
+        format!("{summary}; {word}{error}").into()
     }
 
     /// Returns the word that lists show for the run's state.
@@ -606,6 +616,7 @@ mod tests {
     use serde_json::{Map, Value, json};
 
     use super::*;
+    use crate::domain::{OmissionReason, OmittedFile};
 
     /// Returns a record with a value for every key that a file may hold, in the order of the file.
     fn full_record() -> Value {
@@ -688,6 +699,49 @@ mod tests {
             less.remove(name);
             let error = serde_json::from_value::<RunRecord>(Value::Object(less)).expect_err(name);
             assert!(error.to_string().contains(&format!("missing field `{name}`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_error_of_a_part_that_failed_joins_the_summary_only_where_nothing_else_says_it() {
+        const FOUND: &str = "1 finding in 1 file: 1 p2; 1 held back";
+        const GAPS: &str = "incomplete: 1 file not reviewed: unreadable; no findings in 1 file";
+        let left_out = vec![OmittedFile::new("b.rs", OmissionReason::Unreadable)];
+        let mut gaps = Coverage { files_total: 2, files_covered: 1, left_out, ..Coverage::default() };
+        gaps.set_gaps([], OmissionReason::NotReached);
+        let whole = Coverage::default();
+        let with_error = format!("{FOUND}; incomplete: no route");
+        let with_gaps = format!("{GAPS}; no route");
+        let network = Some(ErrorClass::Network);
+        for (title, status, class, coverage, summary, expected) in [
+            ("a part failed", RunStatus::Completed, network, &whole, FOUND, with_error.as_str()),
+            ("there are gaps, too", RunStatus::Completed, network, &gaps, GAPS, with_gaps.as_str()),
+            (
+                "an older version has joined it",
+                RunStatus::Completed,
+                network,
+                &whole,
+                with_error.as_str(),
+                with_error.as_str(),
+            ),
+            ("the gap names the files", RunStatus::Completed, Some(ErrorClass::Unreadable), &gaps, GAPS, GAPS),
+            ("no error", RunStatus::Completed, None, &whole, FOUND, FOUND),
+            (
+                "all failed",
+                RunStatus::Failed,
+                network,
+                &whole,
+                "failed: no answer; 1 finding kept",
+                "failed: no answer; 1 finding kept",
+            ),
+            ("no summary yet", RunStatus::Completed, network, &whole, "", ""),
+        ] {
+            let mut record: RunRecord = serde_json::from_value(full_record()).expect("a record");
+            (record.status, record.ending.error_class) = (status, class);
+            record.outcome.coverage = coverage.clone();
+            summary.clone_into(&mut record.outcome.summary);
+            assert_eq!(record.summary_with_error(), expected, "{title}");
+            assert_eq!(record.outcome.summary, summary, "{title}: the summary itself stays");
         }
     }
 }

@@ -79,7 +79,8 @@ impl EndedMember {
             RequestDecision::Adopt | RequestDecision::Reuse => format!(" ({})", self.record.run_id),
             RequestDecision::Launch | RequestDecision::Resume | RequestDecision::Skip => String::new(),
         };
-        let summary = match self.record.outcome.summary.as_str() {
+        let summary = self.record.summary_with_error();
+        let summary = match &*summary {
             "" => self.record.status.word(),
             summary => summary,
         };
