@@ -368,6 +368,10 @@ impl TeamSync<'_> {
         let Some(_lock) = store.lock_team()? else { return Err(SyncError::Busy) };
         let mut progress = store.team_progress()?;
         let was_known = progress.logs.remove(log).is_some();
+        if progress.has_unsynced_results {
+            // Its reviews stay, and only its lines can tell those that were lost.
+            self.restore_results(&mut progress)?;
+        }
         store.remove_received_team_lines(log)?;
         if !progress.forgotten.contains(log) {
             progress.forgotten.push(log.clone());
