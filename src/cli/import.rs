@@ -177,7 +177,7 @@ fn print_outcomes(services: &Services, format: PlainFormat, outcomes: &[ImportOu
         let run = &outcome.run;
         match format {
             PlainFormat::Text => {
-                said.push_str(&format!("{}  {}: {}\n", run.run_id, run.reviewed_by.name, run.outcome.summary));
+                said.push_str(&format!("{}  {}: {}\n", run.run_id, run.reviewed_by.name, run.summary_with_error()));
                 let notes = services.store.output(&run.run_id)?.map(|output| output.notes).unwrap_or_default();
                 notes.iter().for_each(|note| said.push_str(&format!("  {}\n", sanitize_line(note))));
             }

@@ -13,6 +13,7 @@ use crate::domain::text::{format_count, join_names, sanitize_line};
 use crate::git::hide_credentials;
 use crate::report::TextOptions;
 use crate::runner::{RecordCounts, Services, SyncError, SyncReport};
+use crate::team::TeamError;
 use crate::team::postgres::DatabaseError;
 
 /// Arguments of `sync`.
@@ -101,7 +102,12 @@ fn follow(services: &Services, look: &TextOptions, arguments: &SyncArgs) -> Resu
         };
         printed.is_ok()
     };
-    services.team().follow(&mut print)?;
+    services.team().follow(&mut print).map_err(|error| {
+        let gives_up = error.is_permanent();
+        let error = CliError::from(error);
+        // A program that starts this one must not start it again.
+        if gives_up { CliError { exit: CliExitCode::Usage, ..error } } else { error }
+    })?;
     printed?;
     Ok(CliExitCode::Done)
 }
@@ -222,46 +228,20 @@ fn to_json(report: &SyncReport) -> Value {
 
 impl From<SyncError> for CliError {
     fn from(error: SyncError) -> Self {
-        let message = error.to_string();
-        match error {
-            SyncError::NotJoined => Self::usage(message)
-                .hint("`revdeck team join` begins it, and says what will leave this machine; until then nothing does"),
-            SyncError::Exclude(_) => Self::usage(message).hint("a glob is written as in .gitignore"),
-            SyncError::Busy => Self::failed(message).hint("wait for its end, and try again"),
-            SyncError::NameTaken { .. } => {
-                Self::usage(message).hint("`revdeck team join --machine NAME` takes another name")
+        let (message, hint) = (error.to_string(), error.hint());
+        let exit = match error {
+            SyncError::Team(TeamError::Git(error)) => return error.into(),
+            SyncError::Store(error) => return error.into(),
+            SyncError::Knowledge(error) => return error.into(),
+            SyncError::NotJoined
+            | SyncError::Exclude(_)
+            | SyncError::NameTaken { .. }
+            | SyncError::Team(TeamError::Database(DatabaseError::Address { .. })) => CliExitCode::Usage,
+            SyncError::Busy | SyncError::Team(TeamError::Database(_) | TeamError::Contended { .. }) => {
+                CliExitCode::Incomplete
             }
-            SyncError::Team(crate::team::TeamError::Git(error)) => error.into(),
-            SyncError::Team(crate::team::TeamError::Database(error)) => explain_database(&error, message),
-            SyncError::Team(crate::team::TeamError::Contended { .. }) => Self::failed(message).hint(
-                "nothing is lost; try again, and see `git ls-remote REMOTE 'refs/revdeck/team/*'` for a ref in its way",
-            ),
-            SyncError::Store(error) => error.into(),
-            SyncError::Knowledge(error) => error.into(),
-        }
-    }
-}
-
-/// Says what to do about an error of the team's database.
-fn explain_database(error: &DatabaseError, message: String) -> CliError {
-    match error {
-        DatabaseError::Address { .. } => CliError::usage(message)
-            .hint("an address is postgres://USER@HOST/DATABASE; a password stands in PGPASSWORD or ~/.pgpass"),
-        DatabaseError::Connect { is_login: true, .. } => CliError::failed(message)
-            .hint("put the password into PGPASSWORD or ~/.pgpass (mode 600), and see pg_hba.conf of the server"),
-        DatabaseError::Connect { .. } => {
-            CliError::failed(message).hint("nothing is lost: what waits is sent by the next `revdeck sync`")
-        }
-        DatabaseError::NotPrepared { .. } | DatabaseError::Outdated { .. } => CliError::failed(message).hint(
-            "`revdeck team join` makes them with a role that may; `revdeck team schema` prints the SQL for an administrator",
-        ),
-        DatabaseError::TooNew { .. } => CliError::failed(message).hint("take a newer revdeck on this machine"),
-        DatabaseError::Denied { .. } => {
-            CliError::failed(message).hint("docs/teams.md names the rights of members and owners")
-        }
-        DatabaseError::Query { .. } => {
-            CliError::failed(message).hint("nothing is lost: what waits is sent by the next `revdeck sync`")
-        }
+        };
+        Self { message, hint, exit, report: None }
     }
 }
 

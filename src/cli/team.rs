@@ -132,11 +132,12 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
         before.place != team.place || before.project != team.project || before.log != team.log
     };
     if before.as_ref().is_some_and(is_elsewhere) {
-        // Another place, or another log, has nothing of this machine yet.
-        let TeamProgress { triage_bytes, runs_bytes, forgotten, .. } = progress;
+        // Another place, or another log, has nothing of this machine yet. What came from the old one stays here.
+        let TeamProgress { triage_bytes, runs_bytes, forgotten, has_unsynced_results, .. } = progress;
         // Under another name, all is collected anew.
         let (triage_bytes, runs_bytes) = if is_renamed { (0, 0) } else { (triage_bytes, runs_bytes) };
-        progress = TeamProgress { triage_bytes, runs_bytes, forgotten, ..TeamProgress::default() };
+        progress =
+            TeamProgress { triage_bytes, runs_bytes, forgotten, has_unsynced_results, ..TeamProgress::default() };
         services.store.write_team_progress(&progress)?;
     }
     if is_renamed {

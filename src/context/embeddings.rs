@@ -8,7 +8,7 @@
 pub(crate) mod near_files;
 mod vector_cache;
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use super::retrieve::RankedFile;
 use super::retrieve::task::RetrievalTask;
 use super::text::BlobText;
-use crate::domain::{LineRange, content_hash};
+use crate::domain::{ErrorClass, LineRange, content_hash};
 use crate::git::{Hunk, Repo};
 use crate::index::chunk::{ChunkKind, chunk_file};
 use crate::masking::Mask;
@@ -40,6 +40,18 @@ const CONTEXT_LINES: u32 = 4;
 /// fewer bytes the estimate is rather too high, so that a budget is kept.
 const BYTES_PER_TOKEN: usize = 3;
 
+/// Budget that several machines share, and that must hold a request before it is sent.
+pub trait SharedBudget {
+    /// Reserves the tokens of a request.
+    ///
+    /// # Errors
+    /// Fails if the budget does not hold them, or cannot be asked; then the request must not be sent.
+    fn reserve(&mut self, tokens: u64) -> Result<(), ChatError>;
+
+    /// Records the tokens that the request took, in place of those that were reserved last.
+    fn settle(&mut self, tokens: u64);
+}
+
 /// Client of an embedding model with its vector cache.
 pub struct EmbeddingScorer {
     embedder: Embedder,
@@ -53,6 +65,8 @@ pub struct EmbeddingScorer {
     sent_tokens: Cell<u64>,
     /// True if texts were not sent because of the limit.
     is_limited: Cell<bool>,
+    /// Budget that others spend, too; `None` without one.
+    shared: Option<RefCell<Box<dyn SharedBudget>>>,
 }
 
 /// Progress of the vectors after a scoring.
@@ -109,12 +123,18 @@ impl EmbeddingScorer {
             max_tokens: None,
             sent_tokens: Cell::new(0),
             is_limited: Cell::new(false),
+            shared: None,
         }
     }
 
     /// Limits the estimated number of tokens of all requests.
     pub fn with_token_limit(self, max_tokens: Option<u64>) -> Self {
         Self { max_tokens, ..self }
+    }
+
+    /// Holds all requests to a budget that others spend, too.
+    pub fn with_shared_budget(self, budget: Option<Box<dyn SharedBudget>>) -> Self {
+        Self { shared: budget.map(RefCell::new), ..self }
     }
 
     /// Returns the estimated number of tokens that were sent, whether vectors came for them or not.
@@ -188,9 +208,15 @@ impl EmbeddingScorer {
         let mut asked = HashSet::new();
         let is_new = |text: &&&EmbeddingText| !vectors.contains_key(&text.key) && asked.insert(text.key);
         let new: Vec<&EmbeddingText> = texts.iter().filter(is_new).take(MAX_NEW_VECTORS).copied().collect();
+        let before = self.sent_tokens.get();
         let new: Vec<&EmbeddingText> = new.into_iter().take_while(|wanted| self.spend_tokens(&wanted.text)).collect();
         if new.is_empty() {
             return Ok(());
+        }
+        let tokens = self.sent_tokens.get() - before;
+        if let Some(shared) = &self.shared {
+            // What is not reserved is not sent.
+            shared.borrow_mut().reserve(tokens).inspect_err(|_| self.sent_tokens.set(before))?;
         }
         let wanted: Vec<String> = new.iter().map(|wanted| wanted.text.clone()).collect();
         let mut came: Vec<([u8; 16], Vec<f32>)> = Vec::new();
@@ -198,6 +224,12 @@ impl EmbeddingScorer {
         let outcome = self.embedder.embed(&wanted, deadline, cancelled, &mut |first, vectors| {
             came.extend(new.iter().skip(first).map(|wanted| wanted.key).zip(vectors));
         });
+        if let Some(shared) = &self.shared {
+            // A server that did not answer in time may charge for what it has begun.
+            let is_charged = |error: &ChatError| error.cancelled || error.class == ErrorClass::Timeout;
+            let has_cost = !came.is_empty() || outcome.as_ref().err().is_none_or(is_charged);
+            shared.borrow_mut().settle(if has_cost { tokens } else { 0 });
+        }
         // Another model under the same name gives vectors of another dimension.
         let size = came.first().map(|(_, vector)| vector.len());
         if size.is_some_and(|size| vectors.values().any(|vector| vector.len() != size)) {

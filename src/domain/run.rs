@@ -1,5 +1,7 @@
 //! Defines the run record: the reviewed code, the reviewer, the cost and the end of a run.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
@@ -486,7 +488,8 @@ pub struct RunOutcome {
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scanned_findings: Vec<FindingId>,
-    /// Summary for a person, one line; empty while the run is active.
+    /// Summary for a person, one line; empty while the run is active. It does not name the error of a part that failed, see
+    /// [`RunRecord::summary_with_error`].
     #[serde(default)]
     pub summary: String,
 }
@@ -587,12 +590,19 @@ impl RunRecord {
         }
     }
 
-    /// Returns the summary without the error at its end, for those who show the error beside it.
-    pub fn summary_without_error(&self) -> &str {
+    /// Returns the summary with the error of a part that failed, for those who show nothing else of the run. Summaries of older
+    /// versions may name it already.
+    pub fn summary_with_error(&self) -> Cow<'_, str> {
         let (summary, error) = (self.outcome.summary.as_str(), self.ending.error_summary.as_str());
-        let Some(rest) = summary.strip_suffix(error).filter(|_| !error.is_empty()) else { return summary };
-        let rest = rest.strip_suffix("incomplete: ").unwrap_or(rest);
-        rest.strip_suffix("; ").unwrap_or(rest)
+        // Files that could not be read are a gap, which the summary names.
+        let has_failed_part = self.status == RunStatus::Completed
+            && self.ending.error_class.is_some_and(|class| class != ErrorClass::Unreadable);
+        if !has_failed_part || summary.is_empty() || error.is_empty() || summary.contains(error) {
+            return summary.into();
+        }
+        // The summary of a run with gaps begins with the word.
+        let word = if self.outcome.coverage.gaps.is_empty() { "incomplete: " } else { "" };
+        format!("{summary}; {word}{error}").into()
     }
 
     /// Returns the word that lists show for the run's state.
@@ -602,92 +612,4 @@ impl RunRecord {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Map, Value, json};
-
-    use super::*;
-
-    /// Returns a record with a value for every key that a file may hold, in the order of the file.
-    fn full_record() -> Value {
-        let mut record = json!({
-            "run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E", "status": "failed", "created_at": "2026-11-01T10:00:00Z",
-            "updated_at": "2026-11-01T10:05:00Z", "source": "watch", "owner": "ada@orchard", "branch": "main",
-            "worktree": "/home/ada/orchard", "base_commit": "b1", "snapshot_commit": "s1", "head_commit": "h1",
-            "epoch": 7, "triage_bytes": 120, "scope": "worktree", "scope_hash": "sc", "diff_fingerprint": "df",
-            "prompt_policy_version": "p1", "changed_paths": ["a.rs"], "reviewer": "deep", "model": "d-1",
-            "reasoning_effort": "high", "focus": ["SECURITY"], "prompt_set": "strict",
-        });
-        let rest = json!({
-            "attempt": 2, "follow_up_count": 1,
-            "follow_up_of": "fx_01JD3Z8Q6M7S5V2K4T9XWB1C0E",
-            "team": {"machine": "lovelace-3f9a2c", "person": {"name": "Ada", "email": "ada@example.org"}}, "phase_timings": PhaseTimings::default(),
-            "prompt_estimate": 900, "tokens": Usage { input: 5, ..Usage::default() }, "cost": 0.25,
-            "price_known": true, "reserved_cost": 0.5, "window_peak": 800,
-            "answered_by": [ReviewerUsage { reviewer: "deep".into(), ..ReviewerUsage::default() }],
-            "saved_token_estimate": 40, "coverage": Coverage::default(), "finding_counts": FindingCounts::default(),
-            "finding_digests": ["f_0000000000000001"], "scanned_findings": ["f_0000000000000002"], "summary": "one finding", "decision": "nothing equivalent",
-            "reuse_count": 3, "adopted_count": 1, "last_reused_at": "2026-11-01T11:00:00Z", "last_reuse_reason": "same",
-            "last_reuse_head": "h2", "superseded_by": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0F",
-            "reused_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0G", "carried_over_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0H",
-            "resumed_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0J", "waits_for": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0K",
-            "member_of": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0M",
-            "panel": {"name": "three", "members": [
-                {"reviewer": "deep", "run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0N", "decision": "reuse", "saved_token_estimate": 9},
-            ], "max_cost": 1.5},
-            "full": true, "private": true, "paused": true, "cancel_reason": "user_stop", "cancel_note": "enough",
-            "finish_note": "nearly done", "error_class": "network", "error_summary": "no route",
-        });
-        let (Some(fields), Value::Object(rest)) = (record.as_object_mut(), rest) else { unreachable!("two objects") };
-        fields.extend(rest);
-        record
-    }
-
-    #[test]
-    fn a_version_names_its_set_and_its_kinds() {
-        for (set, focus, expected) in [
-            (None, &[][..], "0a1b"),
-            (Some("strict"), &[], "0a1b@strict"),
-            (None, &[Kind::Security], "0a1b+SECURITY"),
-            (Some("strict"), &[Kind::Security, Kind::Concurrency], "0a1b@strict+SECURITY,CONCURRENCY"),
-        ] {
-            let version = RunReviewer::focused_version(&RunReviewer::version_of_set("0a1b", set), focus);
-            assert_eq!(version, expected);
-            assert_eq!(RunReviewer::set_of_version(&version), set, "{version}");
-            let words: Vec<&str> = focus.iter().map(|kind| kind.word()).collect();
-            assert_eq!(RunReviewer::focus_of_version(&version), words.join(","), "{version}");
-        }
-    }
-
-    fn keys(value: &Value) -> Vec<&str> {
-        value.as_object().map(|object| object.keys().map(String::as_str).collect()).unwrap_or_default()
-    }
-
-    #[test]
-    fn a_record_is_one_flat_object_that_keeps_every_key_and_their_order() {
-        let written = full_record();
-        let record: RunRecord = serde_json::from_value(written.clone()).expect("a record");
-        let again = serde_json::to_value(&record).expect("an object");
-        assert_eq!(keys(&again), keys(&written));
-        assert_eq!(again, written);
-        let line = serde_json::to_string(&record).expect("a line");
-        assert_eq!(serde_json::from_str::<RunRecord>(&line).expect("a record"), record);
-    }
-
-    #[test]
-    fn only_the_first_fields_are_required_and_unknown_keys_are_skipped() {
-        let required = ["run_id", "status", "created_at", "updated_at", "source", "scope", "reviewer"];
-        let mut small: Map<String, Value> = Map::new();
-        for name in required {
-            small.insert(name.into(), full_record()[name].clone());
-        }
-        small.insert("from_a_later_version".into(), json!({"deep": [1, 2]}));
-        let record: RunRecord = serde_json::from_value(Value::Object(small.clone())).expect("a record");
-        assert_eq!((record.subject.triage_bytes, record.usage.cost, record.reuse.count), (None, 0.0, 0));
-        for name in required {
-            let mut less = small.clone();
-            less.remove(name);
-            let error = serde_json::from_value::<RunRecord>(Value::Object(less)).expect_err(name);
-            assert!(error.to_string().contains(&format!("missing field `{name}`")), "{error}");
-        }
-    }
-}
+mod tests;

@@ -136,6 +136,13 @@ pub enum FindingStep {
         /// Priority of the finding.
         to: Priority,
     },
+    /// As [`FindingStep::Raised`], for a report that is less sure than the search.
+    Backed {
+        /// Confidence of the reports.
+        from: Confidence,
+        /// Confidence of the finding.
+        to: Confidence,
+    },
     /// Step of a newer revdeck version.
     #[serde(other)]
     Unknown,
@@ -265,6 +272,9 @@ impl FindingStep {
                 priority(from),
                 priority(to)
             ),
+            Self::Backed { from, to } => {
+                format!("confidence raised from {from} to {to}: revdeck's own search for secrets finds it, too")
+            }
             Self::Unknown => "changed by a newer revdeck".to_owned(),
         }
     }
@@ -327,6 +337,7 @@ mod tests {
             FindingStep::Doubted { from: high, to: Confidence::Medium, because: record() },
             FindingStep::Scanned,
             FindingStep::Raised { from: P3, to: P1 },
+            FindingStep::Backed { from: low, to: high },
         ];
         let disputes = [
             Dispute::Fixed { fixed: names(&["a"]), standing: names(&["b", "c", "d"]) },
@@ -346,6 +357,7 @@ mod tests {
         confidence lowered from high to medium: no other reviewer reports it, and 3 of 24 decided PERFORMANCE reports of g�pt were accepted
         found by revdeck's own search for secrets, not by a reviewer
         raised from p3 to p1: revdeck's own search for secrets finds it, too
+        confidence raised from low to high: revdeck's own search for secrets finds it, too
         a says that it is fixed, b, c and d still see it
         a and b say that it is fixed, c still sees it
         the priorities go from p0 to p2

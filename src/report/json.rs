@@ -45,6 +45,7 @@ const RUN_REUSE_KEYS: [&str; 3] = ["last_reused_at", "last_reuse_reason", "last_
 pub fn encode_run(run: &RunRecord, freshness: Freshness) -> Value {
     let mut value = to_object(run);
     value.insert("freshness".to_owned(), json!(freshness));
+    value.insert("summary".to_owned(), json!(run.summary_with_error()));
     for key in OPTIONAL_RUN_KEYS.into_iter().chain(RUN_REUSE_KEYS) {
         value.entry(key).or_insert(Value::Null);
     }

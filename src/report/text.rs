@@ -422,10 +422,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
             describe_other_gaps(run, &run.outcome.coverage).filter(|_| run.is_incomplete()).unwrap_or_default(),
         ),
         // The summary of a skipped run repeats its decision.
-        (
-            "summary",
-            if run.outcome.summary == run.decision { String::new() } else { mask(run.summary_without_error()) },
-        ),
+        ("summary", if run.outcome.summary == run.decision { String::new() } else { mask(&run.outcome.summary) }),
     ] {
         let value = sanitize_line(value.trim());
         if !value.is_empty() {

@@ -3,9 +3,9 @@
 //! - The list depends only on the reports, not on the order of the members, of their reports, or of their ends.
 //! - Nothing is lost: each report is a voice of exactly one finding of the list, whatever its priority becomes.
 //! - A finding of the list is one of the reports, with its id, place, words and suggestion; only priority, severity and
-//!   confidence follow from all of them, and each change is a [`FindingStep`].
+//!   confidence follow from all of them, and each change of priority or confidence is a [`FindingStep`].
 //! - What revdeck's own search for secrets found in the runs of the members is one voice of revdeck. No member agrees by it, and
-//!   none is silent about it; but none can play it down either.
+//!   none is silent about it; but none can play it down either. The words are those of a member, if one reports it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -75,8 +75,8 @@ struct PanelReport<'a> {
 /// `record_of` returns the decisions about a reviewer's earlier reports of a kind.
 ///
 /// - The id, place and words are those of one report. A report with a known id goes first, so that a known finding keeps
-///   its id; then the one whose kind most reports have, whose priority is the finding's, which is surer, can be
-///   applied, and says more. Ids and names decide at last.
+///   its id; then one of a member; then the one whose kind most reports have, whose priority is the finding's, which is
+///   surer, can be applied, and says more. Ids and names decide at last.
 /// - The priority is the middle one of the reports, or the most urgent one if a report has a kind that is
 ///   [never lowered](Kind::is_never_lowered): an urgent report that exaggerates costs a look, a lowered one may cost
 ///   the defect.
@@ -100,9 +100,10 @@ pub fn merge_panel(
             .collect();
         let said: Vec<PanelReport<'_>> = group.iter().copied().filter(|report| !report.is_scanned()).collect();
         let (rank, rank_steps) = rank_reports(&group, &said);
-        let (chosen, id) = choose_report(&group, rank, &is_known, &taken);
+        let ChosenReport { report: chosen, words, id } = choose_report(&group, rank, &is_known, &taken);
         let silent = list_silent(&members, &said, chosen.finding);
-        let mut finding = Finding { finding_id: id, ..chosen.finding.clone() };
+        let Finding { title, explanation, confidence, .. } = words.finding.clone();
+        let mut finding = Finding { finding_id: id, title, explanation, confidence, ..chosen.finding.clone() };
         finding.detail_ref =
             finding.detail_ref.replace(chosen.finding.finding_id.as_str(), finding.finding_id.as_str());
         finding.suggestion = group.iter().fold(chosen.finding.clone(), adopt_suggestion).suggestion;
@@ -233,6 +234,14 @@ fn rank_reports(group: &[PanelReport<'_>], said: &[PanelReport<'_>]) -> (Priorit
     (floor.map_or(to, |floor| floor.min(to)), ranked.into_iter().chain(raised).collect())
 }
 
+/// Report that stands for a problem.
+struct ChosenReport<'g, 'a> {
+    report: &'g PanelReport<'a>,
+    /// Report whose words are those of the finding: that of a member, if one describes what the search for secrets found.
+    words: &'g PanelReport<'a>,
+    id: FindingId,
+}
+
 /// Chooses the report that stands for a problem, and its id. An id that another finding of the list has is not taken
 /// again: the report then gets a [variant](FindingId::variant) of its id.
 fn choose_report<'g, 'a>(
@@ -240,7 +249,7 @@ fn choose_report<'g, 'a>(
     rank: Priority,
     is_known: &impl Fn(&FindingId) -> bool,
     taken: &HashSet<FindingId>,
-) -> (&'g PanelReport<'a>, FindingId) {
+) -> ChosenReport<'g, 'a> {
     let mut kinds: HashMap<Kind, usize> = HashMap::new();
     group.iter().for_each(|report| *kinds.entry(report.finding.kind).or_default() += 1);
     let worth = |report: &PanelReport<'a>| {
@@ -254,6 +263,7 @@ fn choose_report<'g, 'a>(
         (
             is_free,
             is_known(&finding.finding_id),
+            !report.is_scanned(),
             kinds.get(&finding.kind).copied(),
             sure,
             text,
@@ -261,11 +271,14 @@ fn choose_report<'g, 'a>(
             name,
         )
     };
-    let best = group.iter().max_by(|a, b| worth(a).cmp(&worth(b)));
-    let chosen = best.unwrap_or_else(|| unreachable!("a group has a report"));
-    let id = &chosen.finding.finding_id;
+    let by_worth = |a: &&PanelReport<'a>, b: &&PanelReport<'a>| worth(a).cmp(&worth(b));
+    let report = group.iter().max_by(by_worth).unwrap_or_else(|| unreachable!("a group has a report"));
+    // One of a member may have to leave its place to a known id.
+    let said = group.iter().filter(|other| report.is_scanned() && !other.is_scanned());
+    let words = said.max_by(by_worth).unwrap_or(report);
+    let id = &report.finding.finding_id;
     let free = (0..u32::MAX).map(|n| id.variant(n)).find(|id| !taken.contains(id));
-    (chosen, free.unwrap_or_else(|| id.clone()))
+    ChosenReport { report, words, id: free.unwrap_or_else(|| id.clone()) }
 }
 
 /// Gives a finding the suggestion of another report if that can be applied and its own cannot.
@@ -292,8 +305,8 @@ fn list_silent(members: &[&MemberResult<'_>], said: &[PanelReport<'_>], finding:
     silent.map(|member| member.reviewer.to_owned()).collect()
 }
 
-/// Sets the confidence of a finding that several reviewers report. `said` are the reports of the members; what revdeck's own
-/// search for secrets found is as sure as the search is.
+/// Sets the confidence of a finding that several reviewers report. `said` are the reports of the members. What revdeck's own
+/// search for secrets found is at least as sure as the search is.
 fn raise_confidence(finding: &mut Finding, group: &[PanelReport<'_>], said: &[PanelReport<'_>], silent: usize) {
     if said.len() > 1 {
         let confidences = || said.iter().map(|report| report.finding.confidence);
@@ -306,7 +319,12 @@ fn raise_confidence(finding: &mut Finding, group: &[PanelReport<'_>], said: &[Pa
         finding.steps.push(FindingStep::Agreed { voices, reviewers, from, to });
     }
     let scanned = group.iter().filter(|report| report.is_scanned()).map(|report| report.finding.confidence);
-    finding.confidence = scanned.fold(finding.confidence, Ord::max);
+    if let Some(to) = scanned.max().filter(|to| *to > finding.confidence) {
+        if !said.is_empty() {
+            finding.steps.push(FindingStep::Backed { from: finding.confidence, to });
+        }
+        finding.confidence = to;
+    }
 }
 
 /// Lowers a report that no other reviewer made, if the reviewer was mostly wrong about its kind.

@@ -15,10 +15,7 @@ pub(super) fn elapsed_ms(from: Time, to: Time) -> u64 {
 /// Maximum number of unreadable files that are named.
 const MAX_NAMED_FILES: usize = 3;
 
-/// Start of the summary of a completed run with gaps, see [`crate::review::summarize_run`].
-const INCOMPLETE: &str = "incomplete: ";
-
-/// Marks a completed run as incomplete, in its record and summary, if a part of it failed. An incomplete run does not
+/// Marks a completed run as incomplete, in its record, if a part of it failed. An incomplete run does not
 /// answer the same request again. `failure` is the error that the reviewer met.
 pub(super) fn mark_incomplete(outcome: &mut ReviewOutcome, failure: Option<(ErrorClass, String)>) {
     if outcome.status != RunStatus::Completed {
@@ -32,11 +29,6 @@ pub(super) fn mark_incomplete(outcome: &mut ReviewOutcome, failure: Option<(Erro
         let files = crate::domain::text::format_count(unreadable.len(), "file");
         (ErrorClass::Unreadable, format!("{files} could not be read: {named}{more}"))
     });
-    // The summary names the files that could not be read as a gap.
-    if let Some((_, text)) = &failure {
-        let word = if outcome.summary.starts_with(INCOMPLETE) { "" } else { INCOMPLETE };
-        outcome.summary.push_str(&format!("; {word}{text}"));
-    }
     if let Some(failure) = failure.or(unread) {
         outcome.failure = Some(failure);
     }

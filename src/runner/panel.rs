@@ -7,7 +7,9 @@
 //!   problem of the list under another id become obsolete and name the finding of the list
 //!   ([`crate::domain::Disposition::merged_into`]).
 
-use std::collections::{HashMap, HashSet};
+mod earlier_reports;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::domain::text::{join_names, sanitize_line};
 use crate::domain::{
@@ -34,17 +36,6 @@ struct EndedMember {
     decision: RequestDecision,
     record: RunRecord,
     output: RunOutput,
-}
-
-/// Maximum number of runs among which the last report of a finding is looked for, the newest first. Not from the
-/// literature: older reports are those of other code.
-const MAX_SEARCHED_RUNS: usize = 200;
-
-/// Last report of a finding before the panel.
-struct EarlierReport {
-    quoted_code: String,
-    /// Names of the reviewers that reported the finding then or earlier.
-    reporters: Vec<String>,
 }
 
 impl EndedMember {
@@ -88,7 +79,8 @@ impl EndedMember {
             RequestDecision::Adopt | RequestDecision::Reuse => format!(" ({})", self.record.run_id),
             RequestDecision::Launch | RequestDecision::Resume | RequestDecision::Skip => String::new(),
         };
-        let summary = match self.record.outcome.summary.as_str() {
+        let summary = self.record.summary_with_error();
+        let summary = match &*summary {
             "" => self.record.status.word(),
             summary => summary,
         };
@@ -230,10 +222,13 @@ impl Services {
         said: &LatestDispositions,
     ) -> Result<Vec<Vec<FindingId>>, RunnerError> {
         let mut fixed: Vec<Vec<FindingId>> = vec![Vec::new(); members.len()];
-        let seen = members.iter().flat_map(EndedMember::seen_findings);
-        for finding in seen.filter(|finding| is_known_before(view, own, &finding.finding_id)) {
+        let seen = || members.iter().flat_map(EndedMember::seen_findings);
+        let known: BTreeSet<&FindingId> =
+            seen().map(|finding| &finding.finding_id).filter(|id| is_known_before(view, own, id)).collect();
+        let earlier = self.find_earlier_reports(view, own, &known)?;
+        for finding in seen() {
             let id = &finding.finding_id;
-            let Some(before) = self.find_earlier_report(view, own, id)? else { continue };
+            let Some(before) = earlier.get(id) else { continue };
             let present = FindingState::from_last_disposition(said.get(id).map(|(_, last)| last));
             let is_changed = before.quoted_code != finding.quoted_code;
             if !is_changed && !matches!(present, FindingState::Claimed(_)) {
@@ -251,39 +246,6 @@ impl Services {
             }
         }
         Ok(fixed)
-    }
-
-    /// Returns the last report of a finding before the runs `own` of a panel, with all who reported it in the runs before.
-    fn find_earlier_report(
-        &self,
-        view: &StoreView,
-        own: &HashSet<&str>,
-        id: &FindingId,
-    ) -> Result<Option<EarlierReport>, RunnerError> {
-        let Some(index) = view.finding_index(id.as_str()) else { return Ok(None) };
-        // Newest first.
-        let runs = (0..view.run_count()).filter(|run| !own.contains(view.run(*run).id)).take(MAX_SEARCHED_RUNS);
-        let reporting = runs.filter(|run| view.reported_findings(*run).any(|finding| finding == index));
-        let reporting: Vec<usize> = reporting.collect();
-        let last = reporting.first().map_or(view.finding(index).first_run, |run| view.run(*run).id);
-        let Ok(last) = last.parse::<RunId>() else { return Ok(None) };
-        let Some(record) = self.store.run(&last)? else { return Ok(None) };
-        let panel = self.find_panel_of(&record).map(|(panel, _)| panel);
-        let listed = panel.map(|panel| self.store.finding_in_run(&panel, id)).transpose()?.flatten();
-        let reported = match listed {
-            Some(listed) => Some(listed),
-            None => self.store.finding_in_run(&last, id)?,
-        };
-        Ok(reported.map(|finding| {
-            let is_said = !finding.is_from_secret_scan();
-            let voices = finding.voices.into_iter().filter(|voice| !voice.is_secret_scan());
-            let mut reporters: Vec<String> = voices.map(|voice| voice.reviewer).collect();
-            if is_said {
-                reporters.push(record.reviewed_by.name);
-                reporters.extend(reporting.iter().map(|run| view.run(*run).reviewer.to_owned()));
-            }
-            EarlierReport { quoted_code: finding.quoted_code, reporters }
-        }))
     }
 
     fn load_members(&self, panel: &Panel) -> Result<Vec<EndedMember>, RunnerError> {

@@ -78,12 +78,15 @@ impl FileFacts {
     }
 }
 
-/// Returns the name of the innermost function with a name around a line (1-based), unless a title says it: `Parser.parse`. The
-/// functions are in document order.
+/// Returns the name of the innermost function with a name around a line (1-based), unless a title says it: `Parser.parse`.
+/// `functions` are all functions of a file, in document order. A function around the line is the last one that has begun, or one
+/// around that: so only those are looked at, however many the file has.
 pub fn symbol_around<'f>(functions: &'f [Function], line: u32, title: &str) -> Option<&'f str> {
     let begun = functions.partition_point(|function| function.line_start <= line);
+    let outer = |at: &usize| functions.get(*at)?.outer.filter(|outer| outer < at);
+    let mut candidates = std::iter::successors(begun.checked_sub(1), outer).filter_map(|at| functions.get(at));
     let is_around = |function: &&Function| function.line_end >= line && !function.name.starts_with('(');
-    let name = functions.get(..begun)?.iter().rev().find(is_around)?.name.as_str();
+    let name = candidates.find(is_around)?.name.as_str();
     (!title.contains(&format!("`{name}`"))).then_some(name)
 }
 
@@ -190,6 +193,25 @@ mod tests {
             facts.is_test_at(at.expect("a node"))
         };
         assert_eq!(["1", "2", "3", "4"].map(is_test), [true, true, false, true]);
+    }
+
+    #[test]
+    fn the_function_around_a_line_is_found_without_a_look_at_those_before_it() {
+        let block =
+            |name: usize| format!("def f{name}():\n    def g{name}():\n        a()\n    b()\n    h(lambda: c())\n\n");
+        let code: String = (0..30).map(block).collect();
+        let source = Parsers::default().parse("a.py", Language::Python, code.as_bytes()).expect("parses");
+        let functions = FileFacts::from_parsed(&source).functions;
+        for line in 1..=code.lines().count() as u32 {
+            let has_name = |function: &&Function| !function.name.starts_with('(');
+            let around = functions.iter().filter(|function| (function.line_start..=function.line_end).contains(&line));
+            let innermost = around.filter(has_name).next_back().map(|function| function.name.as_str());
+            assert_eq!(symbol_around(&functions, line, ""), innermost, "{line}");
+        }
+        // Functions that are not around it have no say: the first one claims to end with the file.
+        let mut functions = functions;
+        functions[0].line_end = 180;
+        assert_eq!(symbol_around(&functions, 180, ""), None);
     }
 
     #[test]

@@ -164,6 +164,8 @@ pub enum AppMessage {
     Team(Option<TeamStatus>),
     /// True if the process that brings the news of the team runs again, false if it has ended.
     TeamFollowed(bool),
+    /// The process that brings the news of the team gave up: the failure, with what to do.
+    TeamStopped(String),
     /// Findings that are out of sight for a time.
     Snoozed(Arc<SnoozedFindings>),
     /// Data for a view.

@@ -1,7 +1,8 @@
 //! Keeps a process running that follows the team while the cockpit is open.
 //!
-//! A process that has ended is started again after a pause, and the pauses grow. Nothing else is waited for, so an idle cockpit
-//! has no timer. While the machine takes part in no team that tells news, nothing runs until it joins one.
+//! A process that has ended is started again after a pause, and the pauses grow. One that gave up is not, until its failure is
+//! no longer the last one in the store. While the machine takes part in no team that tells news, nothing runs until it joins
+//! one. Nothing else is waited for, so an idle cockpit has no timer.
 
 use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -12,6 +13,7 @@ use super::effects::spawn_worker;
 use super::event_source::MessageSender;
 use super::message::AppMessage;
 use crate::runner::{FollowerProcess, Services};
+use crate::store::{StoreChange, TailStopper};
 
 /// First and longest pause before a process that has ended is started again.
 const RESTART_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -23,10 +25,12 @@ pub(super) struct TeamFollower {
     joined: Sender<()>,
 }
 
-/// Standard input of the process, which ends with it.
+/// Standard input of the process, which ends with it, and the wait after its end.
 #[derive(Default)]
 struct FollowerInput {
     pipe: Option<ChildStdin>,
+    /// Ends the wait for a change of the store.
+    wait: Option<TailStopper>,
     /// True if nobody needs the process any more.
     is_closed: bool,
 }
@@ -39,13 +43,25 @@ enum FollowerStart {
     NotNeeded,
 }
 
+/// How the process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FollowerEnd {
+    /// The next one may do better.
+    Ended,
+    /// The next one fails, too, until a person changes something.
+    GaveUp,
+}
+
 /// Processes, time and cockpit, as [`keep_running`] needs them.
 trait FollowerHost {
     fn now(&self) -> Instant;
 
     fn start(&mut self) -> FollowerStart;
 
-    fn wait_for_end(&mut self);
+    fn wait_for_end(&mut self) -> FollowerEnd;
+
+    /// Waits until something has changed since the process gave up. Returns false if nobody needs the process any more.
+    fn wait_for_change(&mut self) -> bool;
 
     /// Waits, at most until the machine has joined a team. Returns false if nobody needs the process any more.
     fn pause(&mut self, length: Duration) -> bool;
@@ -72,8 +88,15 @@ fn keep_running(host: &mut impl FollowerHost) {
             FollowerStart::NotNeeded => return,
             FollowerStart::Failed => {}
             FollowerStart::Running => {
-                host.wait_for_end();
+                let end = host.wait_for_end();
                 host.tell(false);
+                if end == FollowerEnd::GaveUp {
+                    if !host.wait_for_change() {
+                        return;
+                    }
+                    pause = RESTART_PAUSES.0;
+                    continue;
+                }
             }
         }
         // A process that ran for a time did not fail at its start.
@@ -129,6 +152,9 @@ impl Drop for TeamFollower {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         input.is_closed = true;
         drop(input.pipe.take());
+        if let Some(wait) = input.wait.take() {
+            wait.stop();
+        }
     }
 }
 
@@ -155,10 +181,37 @@ impl FollowerHost for CockpitHost {
         }
     }
 
-    fn wait_for_end(&mut self) {
-        if let Some(Err(error)) = self.child.take().map(|mut child| child.wait()) {
-            tracing::warn!(%error, "the end of the process that follows the team is not seen");
+    fn wait_for_end(&mut self) -> FollowerEnd {
+        match self.child.take().map(|mut child| child.wait()) {
+            Some(Ok(status)) if status.code() == Some(FollowerProcess::GAVE_UP) => FollowerEnd::GaveUp,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the end of the process that follows the team is not seen");
+                FollowerEnd::Ended
+            }
+            Some(Ok(_)) | None => FollowerEnd::Ended,
         }
+    }
+
+    fn wait_for_change(&mut self) -> bool {
+        let mut tail = self.services.store.open_tail();
+        let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
+        if input.is_closed {
+            return false;
+        }
+        input.wait = Some(tail.stopper());
+        drop(input);
+        let Some(failure) = self.last_failure() else {
+            // It gave up before an exchange: the repository is not there, for example.
+            return self.pause(RESTART_PAUSES.1);
+        };
+        // If the cockpit has ended, nobody listens.
+        let _ = self.messages.send(AppMessage::TeamStopped(failure.clone()));
+        while self.last_failure().as_ref() == Some(&failure) {
+            if tail.wait() == StoreChange::Stopped {
+                return false;
+            }
+        }
+        true
     }
 
     fn pause(&mut self, length: Duration) -> bool {
@@ -175,6 +228,13 @@ impl FollowerHost for CockpitHost {
             // If the cockpit has ended, nobody listens.
             let _ = self.messages.send(AppMessage::TeamFollowed(is_running));
         }
+    }
+}
+
+impl CockpitHost {
+    /// Returns the failure of the last exchange, whichever process made it.
+    fn last_failure(&self) -> Option<String> {
+        self.services.store.team_progress().ok()?.failure
     }
 }
 
@@ -200,6 +260,9 @@ mod tests {
         /// Outcome of each start. Behind the last one, there is no team, and the cockpit ends.
         script: Vec<ScriptedStart>,
         starts: usize,
+        /// Starts after which the process gives up, and something is changed then.
+        gives_up: &'static [usize],
+        changes: usize,
         /// Pause at which the cockpit ends.
         end: usize,
         /// Seconds of each pause.
@@ -221,9 +284,15 @@ mod tests {
             }
         }
 
-        fn wait_for_end(&mut self) {
+        fn wait_for_end(&mut self) -> FollowerEnd {
             let Lasts(seconds) = self.script[self.starts - 1] else { panic!("no process runs") };
             self.now += Duration::from_secs(seconds);
+            if self.gives_up.contains(&self.starts) { FollowerEnd::GaveUp } else { FollowerEnd::Ended }
+        }
+
+        fn wait_for_change(&mut self) -> bool {
+            self.changes += 1;
+            self.changes < self.end
         }
 
         fn pause(&mut self, length: Duration) -> bool {
@@ -260,6 +329,8 @@ mod tests {
                 now: Instant::now(),
                 script: script.to_vec(),
                 starts: 0,
+                gives_up: &[],
+                changes: 0,
                 end: usize::MAX,
                 pauses: Vec::new(),
                 told: Vec::new(),
@@ -276,11 +347,39 @@ mod tests {
             now: Instant::now(),
             script: vec![Lasts(5), Lasts(5), Lasts(5)],
             starts: 0,
+            gives_up: &[],
+            changes: 0,
             end: 2,
             pauses: Vec::new(),
             told: Vec::new(),
         };
         keep_running(&mut host);
         assert_eq!((host.starts, host.told), (2, vec![true, false, true, false]));
+    }
+
+    #[test]
+    fn a_process_that_gave_up_is_started_again_only_after_a_change() {
+        /// Name of the case, the starts that give up, the change at which the cockpit ends, and the expected starts, pauses in
+        /// seconds and changes.
+        type Case = (&'static str, &'static [usize], usize, (usize, &'static [u64], usize));
+        let table: [Case; 3] = [
+            ("it gives up at once", &[1], usize::MAX, (4, &[1, 2], 1)),
+            ("it gives up again and again", &[1, 2, 3], usize::MAX, (4, &[], 3)),
+            ("the cockpit ends first", &[1], 1, (1, &[], 1)),
+        ];
+        for (title, gives_up, end, expected) in table {
+            let mut host = ScriptedHost {
+                now: Instant::now(),
+                script: vec![Lasts(0), Lasts(0), Lasts(0)],
+                starts: 0,
+                gives_up,
+                changes: 0,
+                end,
+                pauses: Vec::new(),
+                told: Vec::new(),
+            };
+            keep_running(&mut host);
+            assert_eq!((host.starts, host.pauses.as_slice(), host.changes), expected, "{title}");
+        }
     }
 }

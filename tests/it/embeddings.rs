@@ -8,6 +8,7 @@ use revdeck::domain::{RunEvent, RunStatus};
 use rstest::rstest;
 use serde_json::{Value, json};
 
+use crate::env::TestEnvironment;
 use crate::llm::server::{Model, calls};
 use crate::runner::place::{Place, wait_for};
 
@@ -104,20 +105,25 @@ fn ollama(texts: &[String]) -> Option<(u16, String)> {
 /// Creates a changed price, a tariff that shares none of its words, and unrelated files.
 fn shop() -> Place {
     let place = Place::new();
-    place.test.read_everything();
+    fill_shop(&place.test);
+    place
+}
+
+/// Commits a price, a tariff that shares none of its words, and unrelated files, and changes the price.
+pub fn fill_shop(test: &TestEnvironment) {
+    test.read_everything();
     let price = |item: &str| format!("def lookup_price(item):\n    return table[{item}]\n");
-    place.test.write("src/price.py", price("item"));
-    place.test.write(
+    test.write("src/price.py", price("item"));
+    test.write(
         "zoo/tariff.py",
         format!("ACCESS = \"{AWS}\"\n\n\nclass Tariff:\n    def zone(self, weight):\n        return weight\n"),
     );
     for number in 0..30 {
         let text = format!("def walk_{number}(road):\n    return road.next_{number}\n");
-        place.test.write(&format!("other/part_{number}.py"), text);
+        test.write(&format!("other/part_{number}.py"), text);
     }
-    place.test.commit("A shop");
-    place.test.write("src/price.py", price("item, day"));
-    place
+    test.commit("A shop");
+    test.write("src/price.py", price("item, day"));
 }
 
 fn settings(place: &Place, kind: &str, port: u16, more: &str) {

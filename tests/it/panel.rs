@@ -259,7 +259,7 @@ fn all_members_that_fail_are_named_in_one_sentence() {
     let run = panel.review(&["--panel", "all"], INCOMPLETE);
     let said = "one and two did not finish";
     assert_eq!((run.ending.error_summary.as_str(), run.status), (said, RunStatus::Completed));
-    assert!(run.outcome.summary.contains(said), "{}", run.outcome.summary);
+    assert!(run.summary_with_error().contains(said), "{}", run.summary_with_error());
     let shown = panel.place.revdeck(&["show", run.run_id.as_str()]);
     assert_eq!(shown.matches(said).count(), 1, "{shown}");
     for reviewer in ["one", "two"] {

@@ -383,3 +383,26 @@ fn replacements_are_put_into_the_text_as_they_would_be() {
         assert_eq!(text.as_deref(), expected.map(str::as_bytes), "{lines:?} {replacement:?}");
     }
 }
+
+#[test]
+fn the_last_reports_before_a_panel_are_found_together() {
+    let fixture = LifecycleFixture::new();
+    fixture.write(BODY);
+    let both = [report(Priority::P2, (3, 4), "slow"), report(Priority::P2, (2, 2), "a bad start")];
+    let first = fixture.run("one", RunStatus::Completed, &both);
+    fixture.run("two", RunStatus::Completed, &both[..1]);
+    let own = fixture.run("three", RunStatus::Completed, &both);
+    let ids: Vec<FindingId> = first.findings.iter().map(|finding| finding.finding_id.clone()).collect();
+    let unknown = FindingId::from_parts("CORRECTNESS", "b.py", "gone", 0);
+    let view = fixture.services.store.view().expect("a view");
+    let asked = ids.iter().chain([&unknown]).collect();
+    let own = HashSet::from([own.run.run_id.as_str()]);
+    let found = fixture.services.find_earlier_reports(&view, &own, &asked).expect("readable");
+    assert_eq!(found.len(), 2);
+    for finding in &first.findings {
+        let expected = if finding.title == "slow" { &["one", "two"][..] } else { &["one"] };
+        let before = &found[&finding.finding_id];
+        let reporters: Vec<&str> = before.reporters.iter().map(String::as_str).collect();
+        assert_eq!((before.quoted_code.as_str(), reporters.as_slice()), (finding.quoted_code.as_str(), expected));
+    }
+}

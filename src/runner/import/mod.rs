@@ -360,9 +360,6 @@ fn build_outcome(request: &ImportRequest, sorted: &mut SortedProblems, coverage:
         let said = sanitize_line(&Mask::On.mask_key_shapes(said)).into_owned();
         (ErrorClass::Reviewer, format!("{} failed: {said}", request.tool))
     });
-    if let Some((_, text)) = &failure {
-        summary.push_str(&format!("; incomplete: {text}"));
-    }
     ReviewOutcome {
         status: RunStatus::Completed,
         findings: sorted.findings.clone(),

@@ -187,7 +187,8 @@ impl PromptBuilder<'_> {
         Ok(Some(packed))
     }
 
-    /// Opens the server of vectors for as many tokens as the budgets leave. Returns a message if that is impossible.
+    /// Opens the server of vectors for as many tokens as the budgets leave; the team's budget is asked before each request.
+    /// Returns a message if that is impossible.
     fn open_vectors(&self, settings: &EmbeddingSettings, record: &RunRecord) -> Result<EmbeddingScorer, String> {
         let facts = self.vector_facts(settings);
         let limit = match facts.is_free() {
@@ -197,7 +198,8 @@ impl PromptBuilder<'_> {
         if limit == Some(0) {
             return Err("a budget is used up".to_owned());
         }
-        open_embeddings(settings, &self.services.paths, limit).map_err(|error| error.to_string())
+        let scorer = open_embeddings(settings, &self.services.paths, limit).map_err(|error| error.to_string())?;
+        Ok(scorer.with_shared_budget(self.services.team().vector_budget(&facts)))
     }
 
     /// Writes the estimated cost of vectors into the daily account: servers report it for no request alike.

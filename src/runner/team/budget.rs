@@ -1,5 +1,7 @@
-//! Holds the requests of this machine to the team's budget of a day, whoever sends them: reviews, fixes, questions.
+//! Holds the requests of this machine to the team's budget of a day, whoever sends them: reviews, fixes, questions. Those for
+//! vectors are held by [`super::vector_budget`].
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use super::TeamSync;
@@ -22,9 +24,19 @@ const AWAY_PAUSE: Duration = Duration::from_secs(120);
 /// Share of what is left that is not reserved, so that the sum in the database does not pass the limit by a rounding error.
 const ROUNDING: f64 = 1e-9;
 
+/// Why a request waits although the budget is not used up.
+pub(super) const BUDGET_UNDER_WAY: &str = "other machines may use up the team's budget";
+
 /// Model whose requests are reserved in the team's budget before they are sent.
 struct BudgetedChat {
     inner: Box<dyn Chat>,
+    requests: BudgetedRequests,
+    /// Remaining limits of the run of a command-line agent, which makes requests of its own. `None` for a model.
+    agent: Option<AgentLimits>,
+}
+
+/// Requests to one model, as the team's budget counts them.
+pub(super) struct BudgetedRequests {
     facts: ModelFacts,
     budget: BudgetConnection,
     /// True if the team had a budget when this machine last heard of it. Then nothing is sent that cannot be reserved.
@@ -35,8 +47,6 @@ struct BudgetedChat {
     count: u32,
     /// Time at which the database could not be reached.
     away_since: Option<Instant>,
-    /// Remaining limits of the run of a command-line agent, which makes requests of its own. `None` for a model.
-    agent: Option<AgentLimits>,
 }
 
 /// Connection to the database that has the team's budget.
@@ -54,13 +64,18 @@ struct AgentLimits {
     tokens: Option<u64>,
 }
 
+/// Most that a request may take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct RequestMost {
+    /// US dollars; `None` if the price is not known.
+    pub cost: Option<f64>,
+    pub tokens: u64,
+}
+
 /// Reservation of one request.
 struct RequestReservation {
     name: String,
-    /// Most that the request may cost, in US dollars; `None` if the price is not known.
-    cost: Option<f64>,
-    /// Most tokens that it may take.
-    tokens: u64,
+    most: RequestMost,
 }
 
 impl TeamSync<'_> {
@@ -78,19 +93,23 @@ impl TeamSync<'_> {
     }
 
     fn hold_within(&self, chat: Box<dyn Chat>, facts: &ModelFacts, agent: Option<AgentLimits>) -> Box<dyn Chat> {
-        let Some(team) = self.membership().ok().filter(|team| is_database(&team.place) && !facts.is_free()) else {
-            return chat;
-        };
-        let is_limited = self.services.store.team_progress().is_ok_and(|progress| progress.has_budget);
-        Box::new(BudgetedChat {
-            inner: chat,
+        match self.budgeted_requests(facts) {
+            Some(requests) => Box::new(BudgetedChat { inner: chat, requests, agent }),
+            None => chat,
+        }
+    }
+
+    /// Returns what counts the requests to a model for the team's budget; `None` without a team that has a database, or for a
+    /// model that costs nothing.
+    pub(super) fn budgeted_requests(&self, facts: &ModelFacts) -> Option<BudgetedRequests> {
+        let team = self.membership().ok().filter(|team| is_database(&team.place) && !facts.is_free())?;
+        Some(BudgetedRequests {
             facts: facts.clone(),
             budget: BudgetConnection { team, database: None },
-            is_limited,
+            is_limited: self.services.store.team_progress().is_ok_and(|progress| progress.has_budget),
             prefix: self.services.ambient.new_run_id().to_string(),
             count: 0,
             away_since: None,
-            agent,
         })
     }
 
@@ -117,6 +136,31 @@ fn budget_stop(budget: &TeamBudget) -> Option<BudgetStop> {
     });
     let share = |stop: &BudgetStop| if stop.limit > 0.0 { stop.reached / stop.limit } else { f64::INFINITY };
     [cost, tokens].into_iter().flatten().max_by(|one, other| share(one).total_cmp(&share(other)))
+}
+
+/// Returns the error of a request without a known price under a limit in US dollars. `remedy` says where a price may stand.
+pub(super) fn unpriced_error(remedy: &str) -> ChatError {
+    let said = format!("the team has a budget in US dollars, and the price of this model is not known: {remedy}");
+    ChatError::new(ErrorClass::TeamBudget, said)
+}
+
+/// Returns the error of a request that the budget does not hold.
+pub(super) fn refused_error(budget: &TeamBudget, most: RequestMost) -> ChatError {
+    let said = budget_stop(budget).map(|stop| stop.describe()).unwrap_or_default();
+    let (cost, tokens) = (most.cost.unwrap_or(0.0), most.tokens);
+    ChatError::new(ErrorClass::TeamBudget, format!("{said}; this request may take ${cost:.4} and {tokens} tokens"))
+}
+
+impl AgentLimits {
+    /// Returns the most that the agent may take under what is left of the team's limits; `one` is its first request.
+    fn most(self, one: RequestMost, budget: &TeamBudget) -> RequestMost {
+        let left_cost = budget.day_cost.map(|limit| (limit - budget.cost).max(0.0) * (1.0 - ROUNDING));
+        let left_tokens = budget.day_tokens.map(|limit| limit.saturating_sub(budget.tokens));
+        RequestMost {
+            cost: one.cost.map(|cost| most_of_agent(cost, self.cost, left_cost)),
+            tokens: most_of_agent(one.tokens, self.tokens, left_tokens),
+        }
+    }
 }
 
 /// Returns the most that an agent may take, in tokens or US dollars, under what is `left` of the team's limit: as much as its
@@ -146,6 +190,61 @@ impl BudgetConnection {
     }
 }
 
+impl BudgetedRequests {
+    /// Returns true while the database is not asked, because it could not be reached and there is no limit.
+    pub(super) fn is_away(&self) -> bool {
+        !self.is_limited && self.away_since.is_some_and(|since| since.elapsed() < AWAY_PAUSE)
+    }
+
+    /// Returns a new name for a request.
+    pub(super) fn next_name(&mut self) -> String {
+        self.count += 1;
+        format!("{}-{}", self.prefix, self.count)
+    }
+
+    /// Returns what a usage takes: tokens, and US dollars if the price is known.
+    pub(super) fn price(&self, usage: &Usage) -> RequestMost {
+        RequestMost { cost: self.facts.price.as_ref().map(|price| price.cost(usage)), tokens: usage.total() }
+    }
+
+    /// Reserves a request, in one attempt to reach the database. `most` may ask the database how much to reserve; it is called
+    /// again if the connection was gone. Returns the answer, and what was asked for.
+    pub(super) fn try_to_reserve(
+        &mut self,
+        name: &str,
+        most: impl Fn(&Database, &TeamMembership) -> Result<RequestMost, DatabaseError>,
+    ) -> Result<(TeamReservation, RequestMost), DatabaseError> {
+        self.budget.call(|database, team| {
+            let most = most(database, team)?;
+            let answer = database.reserve(&team.project, &team.machine, name, most.cost, most.tokens)?;
+            Ok((answer, most))
+        })
+    }
+
+    /// Lets a request go on although the database cannot be asked, if there is no limit.
+    ///
+    /// # Errors
+    ///
+    /// If there is a limit.
+    pub(super) fn go_without(&mut self, error: &DatabaseError) -> Result<(), ChatError> {
+        if self.is_limited {
+            let summary = format!("the team has a budget, and it cannot be asked: {error}");
+            return Err(ChatError::new(ErrorClass::Network, summary));
+        }
+        self.away_since = Some(Instant::now());
+        tracing::warn!(%error, "a request does not count for the team");
+        Ok(())
+    }
+
+    /// Records what a request took, in place of what was reserved for it.
+    pub(super) fn settle(&mut self, name: &str, cost: f64, tokens: u64) {
+        let settled = self.budget.call(|database, team| database.settle(&team.project, name, cost, tokens));
+        if let Err(error) = settled {
+            tracing::warn!(%error, "what was reserved of the team's budget counts as spent");
+        }
+    }
+}
+
 impl BudgetedChat {
     /// Reserves a request, and waits for others where it must. Returns its reservation; `None` if the database cannot be asked
     /// and there is no limit.
@@ -154,41 +253,38 @@ impl BudgetedChat {
         request: &ChatRequest,
         watch: &mut dyn ChatObserver,
     ) -> Result<Option<RequestReservation>, ChatError> {
-        if !self.is_limited && self.away_since.is_some_and(|since| since.elapsed() < AWAY_PAUSE) {
+        if self.requests.is_away() {
             return Ok(None);
         }
-        let (tokens, cost) = self.estimate_most(request);
-        self.count += 1;
-        let reservation = RequestReservation { name: format!("{}-{}", self.prefix, self.count), cost, tokens };
+        let one = self.estimate_one(request);
+        let name = self.requests.next_name();
+        let (agent, asked) = (self.agent, Cell::new(None::<RequestMost>));
         let give_up = Instant::now() + MAX_AWAY_WAIT;
         let mut is_told = false;
         loop {
-            let reason = match self.try_to_reserve(&reservation) {
-                Ok(TeamReservation::Granted) => return Ok(Some(reservation)),
-                Ok(TeamReservation::MustWait) => "other machines may use up the team's budget",
-                Ok(TeamReservation::Unpriced) => {
-                    let said = "the team has a budget in US dollars, and the price of this model is not known: \
-                                price_input and price_output of its reviewer say it";
-                    return Err(ChatError::new(ErrorClass::TeamBudget, said));
+            let reserved = self.requests.try_to_reserve(&name, |database, team| {
+                // Should an answer be lost, the database has what was asked for first.
+                if let Some(most) = asked.get() {
+                    return Ok(most);
                 }
-                Ok(TeamReservation::Refused(budget)) => {
-                    let said = budget_stop(&budget).map(|stop| stop.describe()).unwrap_or_default();
-                    let most = reservation.cost.unwrap_or(0.0);
-                    let summary = format!("{said}; this request may take ${most:.4} and {tokens} tokens");
-                    return Err(ChatError::new(ErrorClass::TeamBudget, summary));
+                let most = match agent {
+                    Some(limits) => limits.most(one, &database.read_budget(&team.project)?),
+                    None => one,
+                };
+                asked.set(Some(most));
+                Ok(most)
+            });
+            let reason = match reserved {
+                Ok((TeamReservation::Granted, most)) => return Ok(Some(RequestReservation { name, most })),
+                Ok((TeamReservation::MustWait, _)) => BUDGET_UNDER_WAY,
+                Ok((TeamReservation::Unpriced, _)) => {
+                    return Err(unpriced_error("price_input and price_output of its reviewer say it"));
                 }
-                Err(error) => {
-                    if !self.is_limited {
-                        self.away_since = Some(Instant::now());
-                        tracing::warn!(%error, "a request does not count for the team");
-                        return Ok(None);
-                    }
-                    if Instant::now() >= give_up {
-                        let summary = format!("the team has a budget, and it cannot be asked: {error}");
-                        return Err(ChatError::new(ErrorClass::Network, summary));
-                    }
-                    "the team's budget cannot be asked"
+                Ok((TeamReservation::Refused(budget), most)) => return Err(refused_error(&budget, most)),
+                Err(error) if !self.requests.is_limited || Instant::now() >= give_up => {
+                    return self.requests.go_without(&error).map(|()| None);
                 }
+                Err(_) => "the team's budget cannot be asked",
             };
             if !std::mem::replace(&mut is_told, true) {
                 let wait_ms = RESERVE_PAUSE.as_millis() as u64;
@@ -200,24 +296,11 @@ impl BudgetedChat {
         }
     }
 
-    /// Returns the most that a request may take: tokens, and US dollars if the price is known.
-    fn estimate_most(&mut self, request: &ChatRequest) -> (u64, Option<f64>) {
-        let encoding = self.facts.encoding;
+    /// Returns the most that one request may take, of which an agent makes several.
+    fn estimate_one(&self, request: &ChatRequest) -> RequestMost {
+        let encoding = self.requests.facts.encoding;
         let input = count_request(request, &|text| tokens::count_tokens(encoding, text) as u64);
-        let usage = Usage { input, output: request.max_output, ..Usage::default() };
-        let cost = self.facts.price.as_ref().map(|price| price.cost(&usage));
-        let Some(limits) = self.agent else { return (usage.total(), cost) };
-        let (left_cost, left_tokens) = match self.budget.call(|database, team| database.read_budget(&team.project)) {
-            Ok(budget) => (
-                budget.day_cost.map(|limit| (limit - budget.cost).max(0.0) * (1.0 - ROUNDING)),
-                budget.day_tokens.map(|limit| limit.saturating_sub(budget.tokens)),
-            ),
-            // To reserve it will fail, too.
-            Err(_) if self.is_limited => (Some(0.0), Some(0)),
-            Err(_) => (None, None),
-        };
-        let tokens = most_of_agent(usage.total(), limits.tokens, left_tokens);
-        (tokens, cost.map(|cost| most_of_agent(cost, limits.cost, left_cost)))
+        self.requests.price(&Usage { input, output: request.max_output, ..Usage::default() })
     }
 
     /// Lets what an agent has taken count for what it may still take.
@@ -227,38 +310,27 @@ impl BudgetedChat {
             limits.tokens = limits.tokens.map(|left| left.saturating_sub(tokens));
         }
     }
-
-    fn try_to_reserve(&mut self, request: &RequestReservation) -> Result<TeamReservation, DatabaseError> {
-        let RequestReservation { name, cost, tokens } = request;
-        self.budget.call(|database, team| database.reserve(&team.project, &team.machine, name, *cost, *tokens))
-    }
-
-    fn settle(&mut self, name: &str, cost: f64, tokens: u64) {
-        let settled = self.budget.call(|database, team| database.settle(&team.project, name, cost, tokens));
-        if let Err(error) = settled {
-            tracing::warn!(%error, "what was reserved of the team's budget counts as spent");
-        }
-    }
 }
 
 impl Chat for BudgetedChat {
     fn respond(&mut self, request: &ChatRequest, watch: &mut dyn ChatObserver) -> Result<ChatResponse, ChatError> {
         let reserved = self.reserve(request, watch)?;
         let answer = self.inner.respond(request, watch);
-        let Some(RequestReservation { name, cost, tokens }) = reserved else { return answer };
+        let Some(RequestReservation { name, most }) = reserved else { return answer };
         match &answer {
             Ok(response) => {
                 let mut counted = response.clone();
-                fill_missing_usage(request, &mut counted, self.facts.encoding);
-                let cost = self.facts.price.as_ref().map_or(0.0, |price| price.cost(&counted.usage));
-                self.settle(&name, cost, counted.usage.total());
-                self.lower_agent_limits(cost, counted.usage.total());
+                fill_missing_usage(request, &mut counted, self.requests.facts.encoding);
+                let RequestMost { cost, tokens } = self.requests.price(&counted.usage);
+                let cost = cost.unwrap_or(0.0);
+                self.requests.settle(&name, cost, tokens);
+                self.lower_agent_limits(cost, tokens);
             }
             // The provider may charge for what it has begun: all that was reserved counts as spent.
             Err(error) if error.cancelled || error.class == ErrorClass::Timeout => {
-                self.settle(&name, cost.unwrap_or(0.0), tokens);
+                self.requests.settle(&name, most.cost.unwrap_or(0.0), most.tokens);
             }
-            Err(_) => self.settle(&name, 0.0, 0),
+            Err(_) => self.requests.settle(&name, 0.0, 0),
         }
         answer
     }
@@ -270,7 +342,75 @@ impl Chat for BudgetedChat {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+    use crate::config::{ModelCatalog, ReviewerKind, ReviewerSettings};
+    use crate::domain::Time;
+
+    /// Model that nothing may be sent to, and a person who waits for it.
+    struct Nobody;
+
+    impl Chat for Nobody {
+        fn respond(&mut self, _: &ChatRequest, _: &mut dyn ChatObserver) -> Result<ChatResponse, ChatError> {
+            Err(ChatError::cancelled())
+        }
+
+        fn tool_support(&self) -> ToolSupport {
+            ToolSupport::None
+        }
+    }
+
+    impl ChatObserver for Nobody {
+        fn on_progress(&mut self, _: ChatProgress) {}
+
+        fn is_cancelled(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn one_attempt_to_reach_the_database_serves_a_request() {
+        let server = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let port = server.local_addr().expect("an address").port();
+        let attempts = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&attempts);
+        // Every connection is counted, and closed without an answer.
+        std::thread::spawn(move || {
+            for connection in server.incoming() {
+                seen.fetch_add(1, Ordering::SeqCst);
+                drop(connection);
+            }
+        });
+        let team = TeamMembership {
+            machine: "ada-1".parse().expect("a name"),
+            log: "ada-1".parse().expect("a name"),
+            place: format!("postgres://ada@127.0.0.1:{port}/team"),
+            project: "p".to_owned(),
+            joined_at: Time::UNIX_EPOCH,
+            left_at: None,
+        };
+        for (title, agent) in [("a model", None), ("an agent", Some(AgentLimits { cost: None, tokens: None }))] {
+            attempts.store(0, Ordering::SeqCst);
+            let requests = BudgetedRequests {
+                facts: ModelCatalog::default().facts_for_reviewer(&ReviewerSettings::new(ReviewerKind::Openai)),
+                budget: BudgetConnection { team: team.clone(), database: None },
+                is_limited: false,
+                prefix: "r".to_owned(),
+                count: 0,
+                away_since: None,
+            };
+            let mut chat = BudgetedChat { inner: Box::new(Nobody), requests, agent };
+            for _ in 0..2 {
+                let reserved = chat.reserve(&ChatRequest::default(), &mut Nobody).expect("no limit");
+                assert!(reserved.is_none(), "{title}");
+                // The next request does not ask a database that is away.
+                assert_eq!(attempts.load(Ordering::SeqCst), 1, "{title}");
+            }
+        }
+    }
 
     #[test]
     fn an_agent_reserves_what_its_run_may_take_or_all_that_is_left() {

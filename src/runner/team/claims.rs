@@ -228,14 +228,17 @@ impl TeamSync<'_> {
 
     /// Sends the result of a run to a team with a database, where others may wait for it, and then ends the run's claim. While
     /// it cannot be sent, tries again for a time, and keeps the claim; then the claim ends after its time, and the result waits
-    /// for the next exchange.
+    /// for the next exchange. Where trying again cannot help, ends the claim at once: others would wait for nothing.
     pub(in crate::runner) fn publish(&self, claim: Option<HeldClaim>, run: &RunId) {
         if !self.is_live() {
             return;
         }
         let give_up = Instant::now() + MAX_PUBLISH_TIME;
         while let Err(error) = self.sync_when_free() {
-            tracing::warn!(%run, %error, "a review is not sent to the team");
+            tracing::warn!(%run, error = %error.describe(), "a review is not sent to the team");
+            if error.is_permanent() {
+                break;
+            }
             if claim.is_none() || Instant::now() >= give_up {
                 return;
             }

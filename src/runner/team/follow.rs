@@ -28,14 +28,20 @@ pub struct FollowerProcess {
     pub input: ChildStdin,
 }
 
+impl FollowerProcess {
+    /// Exit code of a process that gave up: until a person changes something here, the next one fails, too. It is that of a
+    /// usage error.
+    pub const GAVE_UP: i32 = 2;
+}
+
 impl TeamSync<'_> {
     /// Exchanges records now, and then whenever others have sent something or there is something to send. Calls `report` with
     /// each exchange, until it returns false.
     ///
     /// # Errors
     ///
-    /// If the machine takes no part in a team with a database, or the store cannot be read. A database that cannot be reached
-    /// is reported, and tried again.
+    /// If the machine takes no part in a team with a database, the store cannot be read, or trying again cannot help, see
+    /// [`SyncError::is_permanent`]. A database that cannot be reached is reported, and tried again.
     pub fn follow(&self, report: &mut dyn FnMut(Result<SyncReport, SyncError>) -> bool) -> Result<(), SyncError> {
         let mut pause = RETRY_PAUSES.0;
         loop {
@@ -59,7 +65,7 @@ impl TeamSync<'_> {
                     }
                     (listener, watch)
                 }
-                Err(SyncError::NotJoined) => return Err(SyncError::NotJoined),
+                Err(error) if error.is_permanent() => return Err(error),
                 Err(error) => {
                     if !report(Err(error)) {
                         return Ok(());
@@ -91,7 +97,7 @@ impl TeamSync<'_> {
                 }
                 last_exchange = Instant::now();
                 match self.sync_when_free() {
-                    Err(SyncError::NotJoined) => return Err(SyncError::NotJoined),
+                    Err(error) if error.is_permanent() => return Err(error),
                     done => {
                         let has_failed = done.is_err();
                         if !report(done) {

@@ -19,6 +19,8 @@ mod own_records;
 mod place_opening;
 mod read_log;
 mod received_records;
+mod sync_error;
+mod vector_budget;
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -202,7 +204,7 @@ impl TeamSync<'_> {
         let now = self.services.ambient.now();
         match &done {
             Ok(_) => (progress.synced_at, progress.failure) = (Some(now), None),
-            Err(error) => progress.failure = Some(sanitize_line(&error.to_string()).into_owned()),
+            Err(error) => progress.failure = Some(error.describe()),
         }
         store.write_team_progress(&progress)?;
         done
@@ -366,6 +368,10 @@ impl TeamSync<'_> {
         let Some(_lock) = store.lock_team()? else { return Err(SyncError::Busy) };
         let mut progress = store.team_progress()?;
         let was_known = progress.logs.remove(log).is_some();
+        if progress.has_unsynced_results {
+            // Its reviews stay, and only its lines can tell those that were lost.
+            self.restore_results(&mut progress)?;
+        }
         store.remove_received_team_lines(log)?;
         if !progress.forgotten.contains(log) {
             progress.forgotten.push(log.clone());

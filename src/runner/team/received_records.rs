@@ -113,8 +113,8 @@ impl TeamSync<'_> {
                 })?;
             }
         }
+        progress.has_unsynced_results = Store::leaves_results_unsynced(outputs.len());
         store.import_team_runs(outputs)?;
-        progress.has_unsynced_results = false;
         Ok(())
     }
 

@@ -55,7 +55,7 @@ fn render_run_status(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
             .with_span(Role::Faint, "  ")
             .with_span(Role::Strong, &app.name_record(run)),
     );
-    let summary = run.summary_without_error();
+    let summary = run.outcome.summary.as_str();
     if !summary.is_empty() {
         doc.push_blank();
         doc.push_paragraph(Role::Normal, summary, width);

@@ -283,6 +283,7 @@ fn event(dice: &mut Dice, parser: &mut InputParser, views: &[Arc<StoreView>]) ->
             return vec![AppMessage::Team(Some(team).filter(|_| dice.below(4) > 0))];
         }
         4 if dice.below(2) == 0 => return vec![AppMessage::TeamFollowed(dice.below(2) == 0)],
+        4 if dice.below(4) == 0 => return vec![AppMessage::TeamStopped(HOSTILE.to_owned())],
         4 => return vec![AppMessage::Reconciled(Some(HOSTILE.to_owned()))],
         5 => return vec![AppMessage::Ended(ExitCause::Terminated)],
         6..12 => parser.feed(dice.pick(&SEQUENCES).as_bytes(), &mut inputs),

@@ -315,8 +315,8 @@ fn a_panel_is_shown_with_its_members() {
     let members = ["sonnet", "gpt", "builtin"].map(str::to_owned).to_vec();
     let terms = ReviewerTerms { name: "panel:three".to_owned(), limit: CostLimit::AtMost { dollars: 2.0 } };
     let reviewers = vec![OfferedReviewer { terms, members, obstacle: None }];
-    let facts = ReviewFormFacts { reviewers, ..ReviewFormFacts::default() };
-    send(&mut app, AppMessage::View(ViewReply::ReviewForm(ReviewFormReply::Facts(Ok(Arc::new(facts))))));
+    let offered = ReviewFormFacts { reviewers, ..ReviewFormFacts::default() };
+    send(&mut app, AppMessage::View(ViewReply::ReviewForm(ReviewFormReply::Facts(Ok(Arc::new(offered))))));
     press(&mut app, "r");
     let shown = screen(&app);
     for part in ["Review by panel three, at most $2.00", "panel three: sonnet + gpt + builtin"] {

@@ -44,6 +44,17 @@ fn the_header_says_that_the_team_is_away_until_its_news_come_again() {
 }
 
 #[test]
+fn a_failure_that_only_a_person_can_put_right_is_named_with_what_to_do() {
+    let mut app = showing(160, 48, view());
+    send(&mut app, status(true, 1, &[]));
+    let failure = "the name ada-1 is taken in db; `revdeck team join --machine NAME` takes another name";
+    send(&mut app, AppMessage::TeamStopped(failure.to_owned()));
+    let shown = screen(&app);
+    assert!(shown.contains("no exchange with the team: the name ada-1 is taken in db"), "{shown}");
+    assert!(shown.contains("takes another name"), "{shown}");
+}
+
+#[test]
 fn disputed_findings_are_marked_and_a_filter_lists_them() {
     let mut app = showing(160, 48, view());
     send(&mut app, status(false, 0, &[2]));

@@ -133,6 +133,9 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::SnoozeStored(result) => triage::apply_snooze(app, result),
         AppMessage::Team(team) => data::apply_team(app, team, &mut commands),
         AppMessage::TeamFollowed(is_running) => app.store.has_lost_team = !is_running,
+        AppMessage::TeamStopped(failure) => {
+            app.append_notice(NoticeLevel::Error, format!("no exchange with the team: {failure}"));
+        }
         AppMessage::Snoozed(snoozed) => data::apply_snoozed(app, snoozed, &mut commands),
         AppMessage::Requested(Ok(reply)) => apply_review_reply(app, &reply),
         AppMessage::Requested(Err(error)) => apply_refusal(app, format!("no review: {error}")),

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::machines::{end_of, member, member_with_model, report, start_review, two_turns};
 use super::postgres_server::{OWNER, database};
 use super::{CHANGE, sync};
+use crate::embeddings::{self, fill_shop};
 use crate::env::{DONE, INCOMPLETE, out, run};
 use crate::llm::server::Model;
 use crate::runner::place::wait_for;
@@ -109,4 +110,45 @@ fn a_review_ends_at_the_budget_of_the_team() {
     sync(&bob);
     end_of(start_review(&bob));
     assert_eq!(model.asked(), 2);
+}
+
+#[test]
+fn vectors_count_for_the_budget_of_the_team() {
+    let Some(database) = database() else { return };
+    let ada = member(&database, "Ada");
+    fill_shop(&ada);
+    let server = embeddings::Server::start(Box::new(embeddings::openai));
+    // Each model has vectors of its own, so that all texts are new.
+    let notes_with = |model: &str| {
+        ada.settings(&format!(
+            "[context.embeddings]\nkind = \"openai\"\nmodel = \"{model}\"\nbase_url = \"http://127.0.0.1:{}\"\n\
+             api_key_cmd = \"printf made-up\"\n",
+            server.port
+        ));
+        ada.json(&["context", "worktree", "--budget", "4000", "--format", "json"], DONE)["notes"].to_string()
+    };
+    let spent = || ada.json(&["team", "budget", "--format", "json"], DONE)["tokens"].as_u64().expect("tokens");
+    notes_with("a");
+    let asked = server.asked().len();
+    let tokens = spent();
+    assert!(asked > 0 && tokens > 0, "{asked} requests, {tokens} tokens");
+    assert_eq!(
+        database.sql("SELECT count(*) FROM revdeck.spending WHERE NOT is_final"),
+        "0",
+        "a request is not settled"
+    );
+    // What the day does not hold is not sent, and says so.
+    run(&ada, &["team", "budget", "--day-tokens", &(tokens + 10).to_string()], DONE);
+    let notes = notes_with("b");
+    assert!(notes.contains("without what code means: ") && notes.contains("this request may take"), "{notes}");
+    assert_eq!((server.asked().len(), spent()), (asked, tokens));
+    // Neither is what has no known price, under a limit in US dollars.
+    run(&ada, &["team", "budget", "--none"], DONE);
+    run(&ada, &["team", "budget", "--day-cost", "20"], DONE);
+    let notes = notes_with("b");
+    assert!(notes.contains("your models.toml may say it"), "{notes}");
+    assert_eq!(server.asked().len(), asked);
+    run(&ada, &["team", "budget", "--none"], DONE);
+    notes_with("b");
+    assert!(server.asked().len() > asked && spent() > tokens);
 }

@@ -1,11 +1,14 @@
 //! Names of machines: one store has one, and no other store writes its log.
 
+use std::process::Stdio;
+
 use serde_json::json;
 
 use super::machines::{machine, member};
 use super::postgres_server::{OWNER, database};
 use super::{Team, ids, review, sync, with_variable};
 use crate::env::{DONE, USAGE, err, run};
+use crate::runner::place::wait_for;
 
 #[test]
 fn a_name_that_another_clone_has_is_refused_and_its_owner_comes_back() {
@@ -87,6 +90,28 @@ fn a_name_in_a_database_is_refused_and_its_owner_comes_back() {
     assert_eq!(sync(&ada)["copied"], false);
     // A name is one of a project.
     run(&second, &["team", "join", &address, "--machine", "ada-1", "--project", "other"], DONE);
+}
+
+#[test]
+fn a_follower_whose_name_is_taken_gives_up_and_says_what_to_do() {
+    let Some(database) = database() else { return };
+    let ada = member(&database, "Ada");
+    // Nobody has sent anything yet, so both get the name.
+    let second = machine("Ada");
+    run(&second, &["team", "join", &database.address(OWNER), "--machine", "ada-1"], DONE);
+    review(&ada);
+    sync(&ada);
+    let mut command = second.command(env!("CARGO_BIN_EXE_revdeck"));
+    command.args(["sync", "--follow"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut follower = command.spawn().expect("revdeck starts");
+    let ended = wait_for("the end of the follower", || follower.try_wait().expect("a state"));
+    assert_eq!(ended.code(), Some(USAGE));
+    let said = err(&follower.wait_with_output().expect("an end"));
+    assert_eq!(said.matches("is taken in").count(), 1, "{said}");
+    assert!(said.contains("hint: `revdeck team join --machine NAME` takes another name"), "{said}");
+    // The store says so, too, for whoever looks later.
+    let told = run(&second, &["team"], DONE);
+    assert!(told.contains("; `revdeck team join --machine NAME` takes another name"), "{told}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use rstest::rstest;
 use serde_json::json;
 
 use super::hostile::{decision, push_log};
@@ -269,22 +270,34 @@ fn runs_of_others_take_no_place_among_those_that_are_kept() {
     assert!(journal.exists(), "the only run of this machine is the newest one");
 }
 
-#[test]
-fn a_received_result_that_never_reached_the_disk_is_written_again() {
-    let team = Team::new();
+#[rstest]
+#[case::by_the_next_exchange(&[], true)]
+#[case::after_joining_elsewhere(&["join"], true)]
+#[case::before_its_machine_is_forgotten(&["forget", "ada-1"], false)]
+fn a_received_result_that_never_reached_the_disk_is_written_again(#[case] step: &[&str], #[case] exchanges: bool) {
+    let (team, elsewhere) = (Team::new(), Team::new());
     let (ada, bob) = (team.member("Ada"), team.member("Bob"));
     let reviewed = review(&ada);
     sync(&ada);
     sync(&bob);
     // The machine went down before the system wrote the file; the first exchange with a large team leaves this mark.
     let store = bob.store();
-    let run = reviewed["run"]["run_id"].as_str().expect("an id");
-    let output = store.root().join("outputs").join(format!("{run}.json"));
+    let run_id = reviewed["run"]["run_id"].as_str().expect("an id");
+    let output = store.root().join("outputs").join(format!("{run_id}.json"));
     std::fs::write(&output, "").expect("emptied");
     let progress = store.team_progress().expect("progress");
     let marked = revdeck::store::TeamProgress { has_unsynced_results: true, ..progress };
     store.write_team_progress(&marked).expect("written");
-    sync(&bob);
+    let remote = elsewhere.remote();
+    match step {
+        [] => {}
+        ["join"] => drop(run(&bob, &["team", "join", remote.to_str().expect("text")], DONE)),
+        more => drop(run(&bob, &[&["team"][..], more].concat(), DONE)),
+    }
+    if exchanges {
+        sync(&bob);
+    }
+    assert!(std::fs::metadata(&output).is_ok_and(|file| file.len() > 0), "the result is not there again");
     assert_eq!(ids(&review(&bob)), ids(&reviewed));
     assert!(!store.team_progress().expect("progress").has_unsynced_results);
 }

@@ -100,3 +100,29 @@ fn a_secret_that_a_member_calls_fixed_is_disputed_by_the_search() {
     let expected = Dispute::Fixed { fixed: vec!["claude".into()], standing: vec!["revdeck".into()] };
     assert_eq!(list.findings[0].disputed, [expected]);
 }
+
+#[test]
+fn a_member_that_describes_the_secret_has_the_words_and_the_search_makes_it_surer() {
+    let told = Finding { confidence: Confidence::Low, ..told(P1) };
+    let sure = Finding { confidence: Confidence::High, ..scanned() };
+    let backed = "confidence raised from low to high: revdeck's own search for secrets finds it, too";
+    for (name, known, id) in [
+        ("nothing is known", vec![], &told.finding_id),
+        ("the member's report is known", vec![&told.finding_id], &told.finding_id),
+        ("what the search found is known", vec![&sure.finding_id], &sure.finding_id),
+    ] {
+        // The search finds the same in two other runs.
+        let members = [
+            member("gpt", vec![told.clone()]),
+            member("claude", vec![sure.clone()]),
+            member("third", vec![sure.clone()]),
+        ];
+        let list = merge_with(&members, &known, |_, _| None);
+        let [merged] = list.findings.as_slice() else { panic!("{name}: {list:#?}") };
+        assert_eq!(&merged.finding_id, id, "{name}");
+        assert_eq!((&merged.title, merged.own_voice()), (&told.title, Some(0)), "{name}");
+        assert_eq!(merged.confidence, Confidence::High, "{name}");
+        let steps: Vec<String> = merged.steps.iter().map(ToString::to_string).collect();
+        assert_eq!(steps, [backed], "{name}");
+    }
+}
