@@ -28,8 +28,8 @@ impl SettingLocation {
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
         Self::File {
             path: path.to_owned(),
-            // Over bytes, because the start of the cockpit looks up the line of every key.
-            line: before.bytes().filter(|byte| *byte == b'\n').count() + 1,
+            // Fast, because every start looks up the line of every setting.
+            line: memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1,
             column: before[line_start..].chars().count() + 1,
         }
     }

@@ -231,6 +231,34 @@ pub(crate) fn write_beside(
     Ok(())
 }
 
+/// Content that is on the disk beside the file that it will replace.
+pub(super) struct PreparedFile {
+    temporary: tempfile::NamedTempFile,
+    path: std::path::PathBuf,
+}
+
+impl PreparedFile {
+    /// Writes and syncs the content under a temporary name.
+    pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<Self, StoreError> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        make_folder(folder)?;
+        let mut temporary = tempfile::Builder::new()
+            .prefix(TEMPORARY_PREFIX)
+            .tempfile_in(folder)
+            .map_err(StoreError::io("make a temporary file in", folder))?;
+        temporary.write_all(bytes).map_err(StoreError::io("write", path))?;
+        temporary.as_file().sync_all().map_err(StoreError::io("sync", path))?;
+        Ok(Self { temporary, path: path.to_owned() })
+    }
+
+    /// Replaces the file. After a power failure, it has its old or its new content.
+    pub(super) fn put_in_place(self) -> Result<(), StoreError> {
+        let Self { temporary, path } = self;
+        temporary.persist(&path).map_err(|error| StoreError::io("name", &path)(error.error))?;
+        Ok(())
+    }
+}
+
 /// Prefix of temporary files, by which `verify` recognizes leftovers of killed processes.
 pub(crate) const TEMPORARY_PREFIX: &str = ".tmp-";
 

@@ -103,7 +103,10 @@ pub use recovery_notices::{Leftover, RecoveryNotice};
 pub use spending::PaidAnswer;
 pub use spending::{SpendingLog, SpendingTotal};
 pub use tail::{StoreChange, StoreTail, TailStopper};
-pub use team::{DisputeSide, LogProgress, SetAsideSegment, TeamMembership, TeamProgress, TeamStatus, UnsentRecords};
+pub use team::{
+    DisputeSide, LogProgress, PreparedProgress, SetAsideSegment, TeamMembership, TeamProgress, TeamStatus,
+    UnsentRecords,
+};
 pub use view::{FindingOutline, FindingRow, RunRow, StoreView, StoreViewBuilder};
 pub use watcher_state::WatcherInfo;
 pub use watcher_state::WatcherStatus;

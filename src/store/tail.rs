@@ -37,6 +37,8 @@ pub struct StoreTail {
     /// Watches a file outside of the store; see [`StoreTail::watch_file`].
     beside: Option<notify::RecommendedWatcher>,
     last: Option<Instant>,
+    /// Minimum time between two returns after changes of the store.
+    min_interval: Duration,
     stopped: bool,
 }
 
@@ -117,7 +119,8 @@ const SHOWN_FILES: [&str; 8] = [
     "questions.ndjson",
     super::TEAM_FILE,
 ];
-/// Minimum time between two returns of [`StoreTail::wait`], so that a busy worker does not cause constant redraws.
+/// Minimum time between two returns of [`StoreTail::wait`] unless another is set, so that a busy worker does not cause constant
+/// redraws.
 const MIN_CHANGE_INTERVAL: Duration = Duration::from_millis(100);
 /// Like [`MIN_CHANGE_INTERVAL`] when only heartbeats changed: at most five redraws a second for any number of runs.
 const MIN_HEARTBEAT_INTERVAL: Duration = Duration::from_millis(200);
@@ -131,7 +134,8 @@ impl Store {
         let root = resolve_links(&self.root);
         let how = start_watching(&root, &sender)
             .unwrap_or_else(|reason| TailSource::Polling { reason, seen: StoreSignature::from_folder(&root) });
-        StoreTail { root, sender, receiver, how, beside: None, last: None, stopped: false }
+        let min_interval = MIN_CHANGE_INTERVAL;
+        StoreTail { root, sender, receiver, how, beside: None, last: None, min_interval, stopped: false }
     }
 }
 
@@ -139,6 +143,12 @@ impl StoreTail {
     /// Returns a handle that ends a wait from another thread.
     pub fn stopper(&self) -> TailStopper {
         TailStopper(self.sender.clone())
+    }
+
+    /// Sets the minimum time between two returns after changes of the store.
+    #[must_use]
+    pub fn with_min_interval(self, min_interval: Duration) -> Self {
+        Self { min_interval, ..self }
     }
 
     /// Reports changes of a file outside of the store too, as [`StoreChange::Store`]: HEAD's reflog, with which the
@@ -194,8 +204,7 @@ impl StoreTail {
             let rest = end.map(|end| end.saturating_duration_since(Instant::now()));
             let patience = match touched {
                 Some(what) => {
-                    let quiet =
-                        if what == TouchedPart::Heartbeat { MIN_HEARTBEAT_INTERVAL } else { MIN_CHANGE_INTERVAL };
+                    let quiet = if what == TouchedPart::Heartbeat { MIN_HEARTBEAT_INTERVAL } else { self.min_interval };
                     let due = self.last.map(|last| last + quiet);
                     Some(due.map_or(Duration::ZERO, |due| due.saturating_duration_since(Instant::now())))
                 }
@@ -419,8 +428,17 @@ mod tests {
         let root = folder.path().to_owned();
         let (sender, receiver) = channel();
         let how = TailSource::Polling { reason: "no watches left".into(), seen: StoreSignature::from_folder(&root) };
-        let mut tail =
-            StoreTail { root: root.clone(), sender, receiver, how, beside: None, last: None, stopped: false };
+        let min_interval = MIN_CHANGE_INTERVAL;
+        let mut tail = StoreTail {
+            root: root.clone(),
+            sender,
+            receiver,
+            how,
+            beside: None,
+            last: None,
+            min_interval,
+            stopped: false,
+        };
         assert_eq!(tail.polling_reason(), Some("no watches left"));
         std::fs::write(root.join("runs.ndjson"), "{}\n").expect("written");
         assert_eq!(tail.wait(), StoreChange::Store);
@@ -443,7 +461,9 @@ mod tests {
         std::fs::create_dir(&root).expect("a folder");
         let (sender, receiver) = channel();
         let how = TailSource::Polling { reason: "no watches left".into(), seen: StoreSignature::from_folder(&root) };
-        let mut tail = StoreTail { root, sender, receiver, how, beside: None, last: None, stopped: false };
+        let min_interval = MIN_CHANGE_INTERVAL;
+        let mut tail =
+            StoreTail { root, sender, receiver, how, beside: None, last: None, min_interval, stopped: false };
         let head = folder.path().join("HEAD");
         tail.watch_file(&head);
         std::fs::write(&head, "moved\n").expect("written");

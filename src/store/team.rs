@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{self, ExistingPolicy, SyncPolicy};
+use super::files::{self, ExistingPolicy, PreparedFile, SyncPolicy};
 use super::{RunLock, Store, StoreError, lines, lock};
 use crate::domain::{
     Actor, Disposition, FindingId, FindingStatus, MachineName, RunId, RunOrigin, RunOutput, RunRecord, RunStatus, Time,
@@ -163,6 +163,30 @@ impl UnsentRecords {
     }
 }
 
+/// Progress of an exchange that is on the disk, and not valid yet.
+pub struct PreparedProgress {
+    /// The progress.
+    pub progress: TeamProgress,
+    file: PreparedFile,
+}
+
+impl PreparedProgress {
+    /// Makes the progress valid. A power failure may bring back the progress before it.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be renamed.
+    pub fn put_in_place(self) -> Result<(), StoreError> {
+        self.file.put_in_place()
+    }
+}
+
+fn encode_team_file(content: &impl Serialize) -> Result<Vec<u8>, StoreError> {
+    let mut json = serde_json::to_vec_pretty(content)
+        .map_err(|source| StoreError::Encode { what: "the exchange with the team", source })?;
+    json.push(b'\n');
+    Ok(json)
+}
+
 impl Store {
     /// Returns the state of the exchange with the team; `None` if this machine takes no part in one.
     ///
@@ -250,11 +274,19 @@ impl Store {
         self.write_team_file(&self.team_progress_path(), progress)
     }
 
+    /// Brings to the disk what the progress will be if the place has nothing new, while this machine waits for the answer.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be written.
+    pub fn prepare_team_progress(&self, progress: TeamProgress) -> Result<PreparedProgress, StoreError> {
+        self.prepare_for_write()?;
+        let file = PreparedFile::write(&self.team_progress_path(), &encode_team_file(&progress)?)?;
+        Ok(PreparedProgress { progress, file })
+    }
+
     fn write_team_file(&self, path: &Path, content: &impl Serialize) -> Result<(), StoreError> {
         self.prepare_for_write()?;
-        let mut json = serde_json::to_vec_pretty(content)
-            .map_err(|source| StoreError::Encode { what: "the exchange with the team", source })?;
-        json.push(b'\n');
+        let json = encode_team_file(content)?;
         if let Some(folder) = path.parent() {
             files::make_folder(folder)?;
         }

@@ -13,6 +13,11 @@ use crate::store::{Heartbeat, JournalFollower, StoreChange};
 /// Interval between two checks of the worker, because the death of a process wakes nobody.
 const RECOVERY_INTERVAL: Duration = Duration::from_millis(500);
 
+/// Minimum time between two looks at the store: somebody waits for the end of the run.
+const MIN_LOOK_INTERVAL: Duration = Duration::from_millis(20);
+/// Minimum time between two reports of progress, which people read.
+const MIN_PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
 /// Stops the thread that waits for the store when it is dropped.
 struct StopOnDrop(crate::store::TailStopper);
 
@@ -45,8 +50,8 @@ pub struct WaitedTurn {
 }
 
 impl RunControl<'_> {
-    /// Blocks until the run has ended. Calls `progress` with each change of the run and of its worker's activity, and
-    /// twice a second while the worker is active. If `progress` returns `false`, stops waiting; the run continues.
+    /// Blocks until the run has ended. Calls `progress` with the changes of the run and of its worker's activity, ten times a
+    /// second at most, twice a second while the worker is active, and at the end. If `progress` returns `false`, stops waiting; the run continues.
     /// Recovers a run whose worker dies meanwhile, and starts a pending run that nobody starts.
     ///
     /// # Errors
@@ -57,7 +62,7 @@ impl RunControl<'_> {
         run: &RunId,
         progress: &mut dyn FnMut(&WaitProgress) -> bool,
     ) -> Result<RunRecord, RunnerError> {
-        let mut tail = self.services.store.open_tail();
+        let mut tail = self.services.store.open_tail().with_min_interval(MIN_LOOK_INTERVAL);
         let _stop = StopOnDrop(tail.stopper());
         let (sender, changes) = channel();
         let watcher = std::thread::Builder::new().name("store-tail".to_owned()).spawn(move || {
@@ -74,7 +79,7 @@ impl RunControl<'_> {
         }
         let mut journal = self.services.store.follow_journal(run, 0);
         let mut live = LiveProgress::default();
-        let mut last: Option<WaitProgress> = None;
+        let mut last: Option<(WaitProgress, Instant)> = None;
         let mut is_due = false;
         let mut next_look = Instant::now() + RECOVERY_INTERVAL;
         let mut waited = WaitPatience::default();
@@ -86,14 +91,20 @@ impl RunControl<'_> {
             }
             let pulse = self.services.store.heartbeat(run).filter(|_| record.status.is_working());
             let now = WaitProgress { turn: self.waited_turn(&record, &live), run: record, pulse };
-            if last.as_ref() != Some(&now) || (is_due && now.pulse.is_some()) {
-                let go_on = progress(&now);
-                if now.run.status.is_terminal() || !go_on {
-                    return Ok(now.run);
+            let is_told = last.as_ref().is_some_and(|(told, _)| *told == now) && !(is_due && now.pulse.is_some());
+            let mut patience = next_look.saturating_duration_since(Instant::now());
+            let too_soon = last.as_ref().map(|(_, at)| MIN_PROGRESS_INTERVAL.saturating_sub(at.elapsed()));
+            match too_soon.filter(|rest| !rest.is_zero() && !now.run.status.is_terminal()) {
+                _ if is_told => {}
+                Some(rest) => patience = patience.min(rest),
+                None => {
+                    let go_on = progress(&now);
+                    if now.run.status.is_terminal() || !go_on {
+                        return Ok(now.run);
+                    }
+                    last = Some((now, Instant::now()));
                 }
-                last = Some(now);
             }
-            let patience = next_look.saturating_duration_since(Instant::now());
             if let Err(RecvTimeoutError::Disconnected) = changes.recv_timeout(patience) {
                 // The watcher thread is gone.
                 std::thread::sleep(patience);

@@ -34,7 +34,7 @@ use crate::domain::{MachineName, TeamPerson, TeamRecord, TriageAction};
 use crate::git::hide_credentials;
 use crate::knowledge::error::KnowledgeError;
 use crate::runner::{RunnerError, Services, process};
-use crate::store::{SetAsideSegment, StoreError, TeamMembership, TeamProgress};
+use crate::store::{PreparedProgress, SetAsideSegment, StoreError, TeamMembership, TeamProgress};
 use crate::team::{AppendOutcome, LogList, LogVersion, OutgoingFilter, TeamBackend, TeamError, postgres, segment};
 
 /// Log of exchanges that a user interface has started.
@@ -200,17 +200,34 @@ impl TeamSync<'_> {
         let store = &self.services.store;
         let Some(_lock) = store.lock_team()? else { return Err(SyncError::Busy) };
         let mut progress = store.team_progress()?;
-        let done = self.exchange(&team, &mut progress);
+        let mut prepared = None;
+        let done = self.exchange(&team, &mut progress, &mut prepared);
         let now = self.services.ambient.now();
         match &done {
-            Ok(_) => (progress.synced_at, progress.failure) = (Some(now), None),
+            Ok(_) => {
+                progress.failure = None;
+                if let Some(prepared) = prepared {
+                    progress.synced_at = prepared.progress.synced_at;
+                    if progress == prepared.progress {
+                        prepared.put_in_place()?;
+                        return done;
+                    }
+                }
+                progress.synced_at = Some(now);
+            }
             Err(error) => progress.failure = Some(error.describe()),
         }
         store.write_team_progress(&progress)?;
         done
     }
 
-    fn exchange(&self, team: &TeamMembership, progress: &mut TeamProgress) -> Result<SyncReport, SyncError> {
+    /// Exchanges records. `prepared` becomes the progress of an exchange without anything new, if it may be one.
+    fn exchange(
+        &self,
+        team: &TeamMembership,
+        progress: &mut TeamProgress,
+        prepared: &mut Option<PreparedProgress>,
+    ) -> Result<SyncReport, SyncError> {
         let store = &self.services.store;
         let opening = self.open_place(team)?;
         let before = progress.clone();
@@ -224,6 +241,11 @@ impl TeamSync<'_> {
         progress.shares_reviews = self.filter()?.shares_reviews();
         let mut written = before;
         self.write_progress(progress, &mut written)?;
+        if own.records.is_empty() {
+            let now = self.services.ambient.now();
+            let next = TeamProgress { synced_at: Some(now), failure: None, ..progress.clone() };
+            *prepared = Some(store.prepare_team_progress(next)?);
+        }
         let (backend, LogList { logs, has_budget }) = opening.finish(&team.log)?;
         progress.has_budget = has_budget;
         let is_first = progress.own_version.is_empty() && progress.own_received.is_empty();
