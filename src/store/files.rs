@@ -278,3 +278,23 @@ pub(super) fn file_identity(metadata: &fs::Metadata) -> [u64; 2] {
         [0, 0]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prepared_file_replaces_the_old_one_when_it_is_put_in_place() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("team.json");
+        let content = || fs::read_to_string(&path).expect("readable");
+        fs::write(&path, "old").expect("written");
+        let prepared = PreparedFile::write(&path, b"new").expect("written");
+        assert_eq!(content(), "old");
+        prepared.put_in_place().expect("renamed");
+        assert_eq!(content(), "new");
+        drop(PreparedFile::write(&path, b"never").expect("written"));
+        assert_eq!(content(), "new");
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "no temporary file stays");
+    }
+}

@@ -149,7 +149,7 @@ fn the_files_of_a_run_beside_a_chosen_one_are_read_again() {
     let path = "src/invoice/total.rs".to_owned();
     let files = vec![FileListRow { path, counts: [0, 1, 1, 0], state: FileListState::Covered, is_viewed: false }];
     send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files) });
-    press(&mut app, "3 g Enter");
+    press(&mut app, "3 Enter");
     let filter = "status:undecided path:src/invoice/total.rs";
     assert_eq!((app.file_list.run.as_str(), app.finding_list.filter_text.as_str()), (run_id(3).as_str(), filter));
     let loads = |commands: &[AppCommand]| {
