@@ -1,7 +1,6 @@
 //! Printing to standard output and standard error. Outside of the cockpit no other function of revdeck prints.
 
-use std::borrow::Cow;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 
 use super::error::CliError;
 use crate::domain::text;
@@ -18,8 +17,13 @@ pub fn print(content: &str) -> Result<(), CliError> {
 }
 
 fn write_stdout(content: &[u8]) -> Result<(), CliError> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(content).and_then(|()| out.flush()) {
+    let mut out = io::stdout().lock();
+    check_written(out.write_all(content).and_then(|()| out.flush()))
+}
+
+/// A closed pipe is not an error.
+fn check_written(written: io::Result<()>) -> Result<(), CliError> {
+    match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(CliError::failed(format!("cannot write to standard output: {error}")))
         }
@@ -33,7 +37,7 @@ fn write_stdout(content: &[u8]) -> Result<(), CliError> {
 ///
 /// Returns an error if standard output cannot be written.
 pub fn print_patch(patch: &[u8]) -> Result<(), CliError> {
-    if std::io::stdout().is_terminal() {
+    if io::stdout().is_terminal() {
         return print(&text::sanitize_lines(&String::from_utf8_lossy(patch), 4));
     }
     write_stdout(patch)
@@ -45,15 +49,28 @@ pub fn print_patch(patch: &[u8]) -> Result<(), CliError> {
 ///
 /// Returns an error if the document cannot be encoded or standard output cannot be written.
 pub fn print_json_document(document: &impl serde::Serialize) -> Result<(), CliError> {
-    let text = serde_json::to_string(document).map_err(|error| CliError::failed(format!("cannot encode: {error}")))?;
-    // A document of ten megabytes is not copied for nothing.
-    let escaped = match escape_json_text(&text) {
-        Cow::Owned(escaped) => Some(escaped),
-        Cow::Borrowed(_) => None,
+    // A document of ten megabytes is never in memory as a whole.
+    let mut out = JsonEscaper(BufWriter::with_capacity(1 << 16, io::stdout().lock()));
+    let written = match serde_json::to_writer(&mut out, document) {
+        Err(error) if !error.is_io() => return Err(CliError::failed(format!("cannot encode: {error}"))),
+        written => written.map_err(io::Error::from),
     };
-    let mut text = escaped.unwrap_or(text);
-    text.push('\n');
-    print(&text)
+    check_written(written.and_then(|()| writeln!(out.0)).and_then(|()| out.0.flush()))
+}
+
+/// Escapes a JSON text on its way. Each call of the encoder writes whole characters.
+struct JsonEscaper<W: Write>(W);
+
+impl<W: Write> Write for JsonEscaper<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = std::str::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
+        self.0.write_all(escape_json_text(text).as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Prints a JSON value on one line, encoded by [`to_json_text`].
@@ -68,7 +85,7 @@ pub fn print_json(value: &serde_json::Value) -> Result<(), CliError> {
 /// Formats a path: unchanged for a pipe, on one line without control characters for a terminal.
 pub fn format_path(path: &std::path::Path) -> String {
     let shown = path.to_string_lossy();
-    if std::io::stdout().is_terminal() { text::sanitize_line(&shown).into_owned() } else { shown.into_owned() }
+    if io::stdout().is_terminal() { text::sanitize_line(&shown).into_owned() } else { shown.into_owned() }
 }
 
 /// Prints a line to standard error without control characters. A write error is ignored.
@@ -93,4 +110,19 @@ pub fn print_error(error: &CliError) {
         lines.push_str(&format!("  {bold}hint:{plain} {}\n", text::sanitize_lines(hint, 4)));
     }
     let _ = std::io::stderr().lock().write_all(lines.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_document_is_escaped_on_its_way_as_a_whole_text_is() {
+        let document = json!({"ü": ["\u{202e}a\u{7f}", "\u{1b}[31m", 1.5, null], "b": "日本\u{feff}"});
+        let mut out = JsonEscaper(Vec::new());
+        serde_json::to_writer(&mut out, &document).expect("written");
+        assert_eq!(String::from_utf8(out.0).expect("a text"), to_json_text(&document));
+    }
 }

@@ -45,7 +45,7 @@ pub fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl FnOnce() -> B + 
         call.map(|call| call())
     };
     std::thread::scope(|scope| {
-        let started = std::thread::Builder::new().name("second".to_owned()).spawn_scoped(scope, &call_second);
+        let started = std::thread::Builder::new().name("second".to_owned()).spawn_scoped(scope, call_second);
         let first = first();
         let second = match started {
             Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),

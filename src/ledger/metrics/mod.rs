@@ -1,7 +1,7 @@
 //! Computes metrics from records: the runs, their cost and the outcome of their findings.
 //!
 //! Invariants:
-//! - Pure: it only reads its input.
+//! - Pure: only `domain` is imported.
 //! - An unknown value is `None` and never 0.
 //! - A finding counts once in the totals, and once for each kind, reviewer and run that reported it.
 //! - Sums over runs are the sums of their records.
@@ -30,7 +30,6 @@ use crate::domain::{
     Actor, CancelReason, ErrorClass, FindingDecision, FindingStatus, Kind, LedgerDelivery, Panel, PhaseTimings,
     ReviewerUsage, RunFigures, RunId, RunStatus, Scope, Source, Time, Usage,
 };
-use crate::parallel;
 
 /// Records from which metrics are computed.
 #[derive(Debug, Clone, Copy)]
@@ -91,9 +90,6 @@ pub enum MetricsDetail {
     /// Metrics of each run.
     EachRun,
 }
-
-/// Number of findings from which the sums are computed on two threads.
-const MIN_PARALLEL_FINDINGS: usize = 4_096;
 
 /// All metrics.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -272,7 +268,8 @@ fn serialize_timings<S: serde::Serializer>(timings: &PhaseTimings, serializer: S
     AllTimings { queued_ms, snapshot_ms, review_ms, resolve_ms, first_token_ms, first_finding_ms }.serialize(serializer)
 }
 
-/// Computes all metrics of the selected runs. Days are those of `zone`.
+/// Computes the metrics of the selected runs without their worth, see [`measure_worth`]: both take as long as each other.
+/// Days are those of `zone`.
 pub fn compute_metrics(
     facts: &MetricsInput<'_>,
     (selection, detail): (&MetricsSelection, MetricsDetail),
@@ -288,25 +285,17 @@ pub fn compute_metrics(
     let mut reviewers = ReviewerTable::from_runs(&reported.runs);
     let mut all = OutcomeCounts::default();
     let mut kinds: BTreeMap<Kind, OutcomeCounts> = BTreeMap::new();
-    let mut count_outcomes = || {
-        for (fact, reporting) in reported.iter() {
-            let surfaced = told.findings.contains(fact.id);
-            all.count_finding(fact, surfaced);
-            kinds.entry(fact.kind).or_default().count_finding(fact, surfaced);
-            if detail == MetricsDetail::EachRun {
-                reporting.iter().for_each(|run| runs[*run as usize].findings.count_finding(fact, surfaced));
-            }
+    for (fact, reporting) in reported.iter() {
+        let surfaced = told.findings.contains(fact.id);
+        all.count_finding(fact, surfaced);
+        kinds.entry(fact.kind).or_default().count_finding(fact, surfaced);
+        if detail == MetricsDetail::EachRun {
+            reporting.iter().for_each(|run| runs[*run as usize].findings.count_finding(fact, surfaced));
         }
-        for (fact, reporting) in reported.iter_by_reviewers() {
-            reviewers.count_finding(fact, reporting, told.findings.contains(fact.id));
-        }
-        build_series(&reported, zone)
-    };
-    let (series, worth) = if facts.findings.len() < MIN_PARALLEL_FINDINGS {
-        (count_outcomes(), compute_worth(&reported))
-    } else {
-        parallel::join(count_outcomes, || compute_worth(&reported))
-    };
+    }
+    for (fact, reporting) in reported.iter_by_reviewers() {
+        reviewers.count_finding(fact, reporting, told.findings.contains(fact.id));
+    }
     for (metrics, run) in runs.iter_mut().zip(&reported.runs) {
         // The result of a run may be lost, but its record counts all of its findings.
         metrics.findings.found = metrics.findings.found.max(run.finding_counts.total());
@@ -324,10 +313,15 @@ pub fn compute_metrics(
         totals: sum_totals((&reported.runs, &attempts), all, handed),
         by_kind,
         by_reviewer: reviewers.into_rows(),
-        series,
-        worth,
+        series: build_series(&reported, zone),
+        worth: Worth::default(),
         runs,
     }
+}
+
+/// Computes what reviewers, models, kinds and languages of the selected runs are worth.
+pub fn measure_worth(facts: &MetricsInput<'_>, selection: &MetricsSelection) -> Worth {
+    compute_worth(&ReportedFindings::select(facts, |run| selection.contains(run)))
 }
 
 /// Runs and findings that ledgers told assistants about, with the time for runs.

@@ -18,11 +18,15 @@ use crate::domain::text::format_count;
 use crate::domain::{CancelReason, RunFigures};
 use crate::ledger::metrics::{
     Metrics, MetricsDetail, MetricsInput, MetricsSelection, MetricsTotals, OutcomeCounts, Precision, SeriesPoint,
-    compute_metrics,
+    compute_metrics, measure_worth,
 };
+use crate::parallel;
 use crate::review::JournalMetrics;
 use crate::runner::StoredReports;
 use crate::store::{Store, StoreError, StoreView};
+
+/// Number of findings from which the metrics are computed on two threads.
+const MIN_PARALLEL_FINDINGS: usize = 4_096;
 
 /// Reads the store and computes its metrics. Day boundaries are those of `zone`. The view must be complete.
 ///
@@ -43,7 +47,12 @@ pub fn gather_metrics(
     let handed = store.ledger_deliveries()?;
     let StoredReports { runs, reports, scanned, .. } = &records;
     let input = MetricsInput { runs, findings: &findings, reports, scanned, handed: &handed };
-    Ok(compute_metrics(&input, (selection, detail), zone))
+    let (metrics, worth) = if findings.len() < MIN_PARALLEL_FINDINGS {
+        (compute_metrics(&input, (selection, detail), zone), measure_worth(&input, selection))
+    } else {
+        parallel::join(|| compute_metrics(&input, (selection, detail), zone), || measure_worth(&input, selection))
+    };
+    Ok(Metrics { worth, ..metrics })
 }
 
 /// Fills timings and answers that the run record lacks from the run's journal. A record lacks them while the run

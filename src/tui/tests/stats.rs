@@ -8,7 +8,7 @@ use super::looks::{SIZES, assert_looks};
 use super::support::*;
 use crate::domain::{Actor, DismissalReason, FindingDecision, FindingStatus, Kind, RunFigures, Time};
 use crate::ledger::metrics::{
-    FindingFact, Metrics, MetricsDetail, MetricsInput, MetricsSelection, MisjudgedKind, compute_metrics,
+    FindingFact, Metrics, MetricsDetail, MetricsInput, MetricsSelection, MisjudgedKind, compute_metrics, measure_worth,
 };
 use crate::store::{StoreView, StoreViewBuilder};
 use crate::tui::app::App;
@@ -61,11 +61,10 @@ fn figures() -> Metrics {
         })
         .collect();
     let reports: Vec<(u32, u32)> = ids.iter().enumerate().map(|(n, (_, run))| (*run, n as u32)).collect();
-    compute_metrics(
-        &MetricsInput { runs: &runs, findings: &findings, reports: &reports, scanned: &[], handed: &[] },
-        (&MetricsSelection::default(), MetricsDetail::Sums),
-        &TimeZone::UTC,
-    )
+    let input = MetricsInput { runs: &runs, findings: &findings, reports: &reports, scanned: &[], handed: &[] };
+    let all = MetricsSelection::default();
+    let worth = measure_worth(&input, &all);
+    Metrics { worth, ..compute_metrics(&input, (&all, MetricsDetail::Sums), &TimeZone::UTC) }
 }
 
 fn open_stats(columns: u16, rows: u16, metrics: Metrics) -> App {

@@ -5,7 +5,7 @@ use rstest::rstest;
 
 use super::*;
 use crate::domain::{Actor, FindingDecision, Time};
-use crate::ledger::metrics::{MetricsDetail, MetricsSelection, compute_metrics};
+use crate::ledger::metrics::{MetricsDetail, MetricsSelection, compute_metrics, measure_worth};
 
 /// A run of a table: reviewer, model, status, dollars, milliseconds of its review.
 type RunSpec = (&'static str, &'static str, &'static str, f64, u64);
@@ -51,7 +51,7 @@ fn pair_reports(specs: &[FindingSpec]) -> Vec<(u32, u32)> {
 fn worth(run_specs: &[RunSpec], finding_specs: &[FindingSpec]) -> Worth {
     let (runs, findings, reports) = (runs(run_specs), facts(finding_specs), pair_reports(finding_specs));
     let input = MetricsInput { runs: &runs, findings: &findings, reports: &reports, scanned: &[], handed: &[] };
-    compute_metrics(&input, (&MetricsSelection::default(), MetricsDetail::Sums), &TimeZone::UTC).worth
+    measure_worth(&input, &MetricsSelection::default())
 }
 
 fn row<'a>(rows: &'a [WorthRow], name: &str) -> &'a WorthRow {
@@ -150,7 +150,7 @@ fn kinds_about_which_a_reviewer_is_almost_always_wrong(
     let counts: Vec<(u32, u32)> = misjudged.iter().map(|kind| (kind.accepted, kind.wrong)).collect();
     assert_eq!(counts, Vec::from_iter(expected), "{misjudged:?}");
     assert!(misjudged.iter().all(|one| one.at_most < MAX_WRONG_PRECISION && one.reviewer == "deep"));
-    let worth = compute_metrics(&input, (&MetricsSelection::default(), MetricsDetail::Sums), &TimeZone::UTC).worth;
+    let worth = measure_worth(&input, &MetricsSelection::default());
     assert_eq!(worth.almost_always_wrong, misjudged, "the page and the next review say the same");
     assert_eq!(list_misjudged_kinds(&input, "quick"), [], "it says nothing about another reviewer");
 }
@@ -167,10 +167,11 @@ fn what_the_search_for_secrets_finds_counts_for_no_reviewer() {
     let (reports, scanned) = ([(1, 1)], [(0, 0), (1, 0), (0, 1)]);
     let input = MetricsInput { runs: &runs, findings: &findings, reports: &reports, scanned: &scanned, handed: &[] };
     let metrics = compute_metrics(&input, (&MetricsSelection::default(), MetricsDetail::EachRun), &TimeZone::UTC);
+    let worth = measure_worth(&input, &MetricsSelection::default());
     let raised = |rows: &[WorthRow]| rows.iter().map(|row| (row.name.clone(), row.raised)).collect::<Vec<_>>();
-    assert_eq!(raised(&metrics.worth.by_reviewer), [("quick".to_owned(), 1), ("deep".to_owned(), 0)]);
-    assert_eq!(raised(&metrics.worth.by_model), [("q-1".to_owned(), 1), ("d-1".to_owned(), 0)]);
-    assert_eq!(raised(&metrics.worth.by_kind), [("HARDCODED_CONFIGURATION".to_owned(), 2)]);
+    assert_eq!(raised(&worth.by_reviewer), [("quick".to_owned(), 1), ("deep".to_owned(), 0)]);
+    assert_eq!(raised(&worth.by_model), [("q-1".to_owned(), 1), ("d-1".to_owned(), 0)]);
+    assert_eq!(raised(&worth.by_kind), [("HARDCODED_CONFIGURATION".to_owned(), 2)]);
     let by_reviewer: Vec<u32> = metrics.by_reviewer.iter().map(|row| row.findings.found).collect();
     assert_eq!(by_reviewer, [0, 1], "deep, quick");
     assert_eq!(metrics.totals.findings.found, 2, "they were found all the same");
