@@ -82,7 +82,8 @@
 //!   moving worktree. There are two exceptions: a person applies or undoes the patch of a fix (see [`runner::fixer`]),
 //!   and a test coverage report counts for files that still stand in the worktree as in the snapshot (see
 //!   [`context::test_coverage`]).
-//! - `review`, `policy` and `ledger` see `domain` only: no IO, no clock, no randomness; time and ids arrive in values.
+//! - `review`, `policy` and `ledger` see only `domain`, and `parallel` for sums over much: no IO, no clock, no randomness; time and
+//!   ids arrive in values.
 //! - Freshness is never computed from elapsed time.
 //! - A model's answer is in the journal, whole, before anything is derived from it: a restart replays the recorded answers
 //!   through a fresh engine and sends the next unpaid request. Findings are extracted from every answer before the window

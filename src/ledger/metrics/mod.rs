@@ -1,7 +1,7 @@
 //! Computes metrics from records: the runs, their cost and the outcome of their findings.
 //!
 //! Invariants:
-//! - Pure: it only reads its input.
+//! - Pure: it only reads its input, on two threads if there is much of it. Of other rooms it imports `domain` and `parallel`.
 //! - An unknown value is `None` and never 0.
 //! - A finding counts once in the totals, and once for each kind, reviewer and run that reported it.
 //! - Sums over runs are the sums of their records.
