@@ -12,9 +12,12 @@ use crate::domain::TeamRecord;
 use crate::domain::text::{format_count, join_names, sanitize_line};
 use crate::git::hide_credentials;
 use crate::report::TextOptions;
-use crate::runner::{RecordCounts, Services, SyncError, SyncReport};
+use crate::runner::{FollowerProcess, RecordCounts, Services, SyncError, SyncReport};
 use crate::team::TeamError;
 use crate::team::postgres::DatabaseError;
+
+// The cockpit knows a follower that gave up by this code.
+const _: () = assert!(FollowerProcess::GAVE_UP == CliExitCode::Usage as i32);
 
 /// Arguments of `sync`.
 #[derive(Debug, Args)]

@@ -187,10 +187,15 @@ pub(super) fn stand_back() {
 #[cfg(not(unix))]
 pub(super) fn stand_back() {}
 
-/// Lowers the priority of this thread and of those that it starts. Only Linux gives threads priorities of their own.
+/// Lowers the priority of this thread and of those that it starts. Work that it hands to the pool keeps the priority of the pool.
+/// Only Linux gives threads priorities of their own.
 pub(super) fn lower_thread_priority() {
     #[cfg(target_os = "linux")]
-    stand_back();
+    {
+        // Whoever uses the pool first starts its threads, which serve everybody until the process ends.
+        let _ = crate::parallel::pool();
+        stand_back();
+    }
 }
 
 /// Makes this process ignore the end of its terminal and the terminal's signals.

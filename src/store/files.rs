@@ -238,12 +238,17 @@ pub(super) struct PreparedFile {
 }
 
 impl PreparedFile {
-    /// Writes and syncs the content under a temporary name.
+    /// Writes and syncs the content under a temporary name, which is the same each time: a process that is killed while it waits
+    /// leaves one file at most, and the next one replaces that. The caller must hold a lock that makes it the only writer until
+    /// the file is in place or dropped.
     pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<Self, StoreError> {
         let folder = path.parent().unwrap_or(Path::new("."));
         make_folder(folder)?;
+        let name = format!("{TEMPORARY_PREFIX}{}", path.file_name().unwrap_or_default().to_string_lossy());
+        remove(&folder.join(&name))?;
         let mut temporary = tempfile::Builder::new()
-            .prefix(TEMPORARY_PREFIX)
+            .prefix(&name)
+            .rand_bytes(0)
             .tempfile_in(folder)
             .map_err(StoreError::io("make a temporary file in", folder))?;
         temporary.write_all(bytes).map_err(StoreError::io("write", path))?;
@@ -295,6 +300,10 @@ mod tests {
         assert_eq!(content(), "new");
         drop(PreparedFile::write(&path, b"never").expect("written"));
         assert_eq!(content(), "new");
+        // A process was killed before it put its file in place.
+        fs::write(folder.path().join(".tmp-team.json"), "half").expect("written");
+        PreparedFile::write(&path, b"newest").expect("written").put_in_place().expect("renamed");
+        assert_eq!(content(), "newest");
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1, "no temporary file stays");
     }
 }

@@ -274,7 +274,8 @@ impl Store {
         self.write_team_file(&self.team_progress_path(), progress)
     }
 
-    /// Brings to the disk what the progress will be if the place has nothing new, while this machine waits for the answer.
+    /// Brings to the disk what the progress will be if the place has nothing new, while this machine waits for the answer. The
+    /// caller must hold the lock of [`Store::lock_team`] until it is put in place or dropped.
     ///
     /// # Errors
     /// Returns an error when the file cannot be written.

@@ -1,7 +1,7 @@
 //! Keeps a process running that follows the team while the cockpit is open.
 //!
 //! A process that has ended is started again after a pause, and the pauses grow. One that gave up is not, until its failure is
-//! no longer the last one in the store. While the machine takes part in no team that tells news, nothing runs until it joins
+//! no longer the last one in the store or the machine has joined a team anew. While the machine takes part in no team that tells news, nothing runs until it joins
 //! one. Nothing else is waited for, so an idle cockpit has no timer.
 
 use std::process::{Child, ChildStdin};
@@ -144,6 +144,9 @@ impl TeamFollower {
     pub(super) fn notice_team(&self) {
         // A thread that has panicked has reported that.
         let _ = self.joined.send(());
+        if let Some(wait) = &self.input.lock().unwrap_or_else(PoisonError::into_inner).wait {
+            wait.wake();
+        }
     }
 }
 
@@ -200,13 +203,16 @@ impl FollowerHost for CockpitHost {
         }
         input.wait = Some(tail.stopper());
         drop(input);
+        if self.has_team_changed() {
+            return true;
+        }
         let Some(failure) = self.last_failure() else {
             // It gave up before an exchange: the repository is not there, for example.
             return self.pause(RESTART_PAUSES.1);
         };
         // If the cockpit has ended, nobody listens.
         let _ = self.messages.send(AppMessage::TeamStopped(failure.clone()));
-        while self.last_failure().as_ref() == Some(&failure) {
+        while !self.has_team_changed() && self.last_failure().as_ref() == Some(&failure) {
             if tail.wait() == StoreChange::Stopped {
                 return false;
             }
@@ -232,6 +238,12 @@ impl FollowerHost for CockpitHost {
 }
 
 impl CockpitHost {
+    /// Returns true if the machine has left the team, or has joined one since the last start. The last failure is then no reason
+    /// to wait: it stays in the store when the machine leaves, and when it joins at the same place again.
+    fn has_team_changed(&self) -> bool {
+        self.joined.try_iter().count() > 0 || !self.services.team().is_live()
+    }
+
     /// Returns the failure of the last exchange, whichever process made it.
     fn last_failure(&self) -> Option<String> {
         self.services.store.team_progress().ok()?.failure

@@ -51,8 +51,9 @@ pub struct WaitedTurn {
 
 impl RunControl<'_> {
     /// Blocks until the run has ended. Calls `progress` with the changes of the run and of its worker's activity, ten times a
-    /// second at most, twice a second while the worker is active, and at the end. If `progress` returns `false`, stops waiting; the run continues.
-    /// Recovers a run whose worker dies meanwhile, and starts a pending run that nobody starts.
+    /// second at most; without changes about twice a second while the worker is active; and at the end, at once. If `progress`
+    /// returns `false`, stops waiting; the run continues. Recovers a run whose worker dies meanwhile, and starts a pending run
+    /// that nobody starts.
     ///
     /// # Errors
     ///
@@ -91,19 +92,20 @@ impl RunControl<'_> {
             }
             let pulse = self.services.store.heartbeat(run).filter(|_| record.status.is_working());
             let now = WaitProgress { turn: self.waited_turn(&record, &live), run: record, pulse };
-            let is_told = last.as_ref().is_some_and(|(told, _)| *told == now) && !(is_due && now.pulse.is_some());
+            let is_new = last.as_ref().is_none_or(|(told, _)| *told != now) || (is_due && now.pulse.is_some());
+            let has_ended = now.run.status.is_terminal();
+            let since_last = last.as_ref().map_or(MIN_PROGRESS_INTERVAL, |(_, at)| at.elapsed());
+            let rest = MIN_PROGRESS_INTERVAL.saturating_sub(since_last);
             let mut patience = next_look.saturating_duration_since(Instant::now());
-            let too_soon = last.as_ref().map(|(_, at)| MIN_PROGRESS_INTERVAL.saturating_sub(at.elapsed()));
-            match too_soon.filter(|rest| !rest.is_zero() && !now.run.status.is_terminal()) {
-                _ if is_told => {}
-                Some(rest) => patience = patience.min(rest),
-                None => {
-                    let go_on = progress(&now);
-                    if now.run.status.is_terminal() || !go_on {
-                        return Ok(now.run);
-                    }
-                    last = Some((now, Instant::now()));
+            if is_new && (has_ended || rest.is_zero()) {
+                let go_on = progress(&now);
+                if has_ended || !go_on {
+                    return Ok(now.run);
                 }
+                last = Some((now, Instant::now()));
+            } else if is_new {
+                // The next look reports it, or what it has become until then.
+                patience = patience.min(rest);
             }
             if let Err(RecvTimeoutError::Disconnected) = changes.recv_timeout(patience) {
                 // The watcher thread is gone.

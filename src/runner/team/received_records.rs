@@ -113,8 +113,10 @@ impl TeamSync<'_> {
                 })?;
             }
         }
-        progress.has_unsynced_results = Store::leaves_results_unsynced(outputs.len());
+        let are_unsynced = Store::leaves_results_unsynced(outputs.len());
+        // The mark stays if this fails: a failed exchange stores its progress, too.
         store.import_team_runs(outputs)?;
+        progress.has_unsynced_results = are_unsynced;
         Ok(())
     }
 

@@ -124,10 +124,10 @@ impl RunWorker<'_> {
             if !is_indexed {
                 return IndexReadiness::default();
             }
+            let wait_start = Instant::now();
             reading = indexer.share_reading(panel, &cancelled);
-            // A member that has waited in vain has the time for reading all the same.
-            let has_waited = panel.is_some() && matches!(reading, SharedReading::Alone);
-            let began = if has_waited { Instant::now() } else { began };
+            // The wait for another member takes nothing from the time for reading: that member may have died.
+            let began = began + wait_start.elapsed();
             let mut ready = indexer.prepare_index(&commit, began, &cancelled);
             if matches!(reading, SharedReading::Done) {
                 ready.read_caches_only();

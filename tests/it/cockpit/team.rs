@@ -1,5 +1,7 @@
 //! Teams that are joined and left while the cockpit is open.
 
+use revdeck::store::TeamProgress;
+
 use super::Cockpit;
 use crate::env::{DONE, TestEnvironment, run};
 use crate::runner::place::wait_for;
@@ -54,5 +56,29 @@ fn a_database_is_followed_from_the_moment_of_joining() {
     run(&ada, &["team", "join", &address, "--machine", "ada-1"], DONE);
     wait_for("the decision at Ada's", || (status(&ada, &found[0]) == "dismissed").then_some(()));
     wait_for_header(&cockpit, "1 open", true);
+    cockpit.quit();
+}
+
+#[test]
+fn a_team_that_was_left_after_a_failure_is_followed_when_it_is_joined_again() {
+    let Some(database) = database() else { return };
+    let (ada, bob) = (machine("Ada"), member(&database, "Bob"));
+    let found = ids(&review(&ada));
+    let cockpit = open(&ada);
+    let address = database.address(OWNER);
+    run(&ada, &["team", "join", &address, "--machine", "ada-1"], DONE);
+    wait_for_header(&cockpit, "synced ", true);
+    // The last exchange before leaving failed.
+    let store = ada.store();
+    let progress = store.team_progress().expect("progress");
+    store.write_team_progress(&TeamProgress { failure: Some("no answer".into()), ..progress }).expect("written");
+    wait_for_header(&cockpit, "team offline", true);
+    wait_for("leaving", || ada.revdeck(&["team", "leave"]).status.success().then_some(()));
+    wait_for_header(&cockpit, "team offline", false);
+    sync(&bob);
+    run(&bob, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
+    sync(&bob);
+    run(&ada, &["team", "join", &address, "--machine", "ada-1"], DONE);
+    wait_for("the decision at Ada's", || (status(&ada, &found[0]) == "dismissed").then_some(()));
     cockpit.quit();
 }

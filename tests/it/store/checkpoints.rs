@@ -50,6 +50,31 @@ fn a_damaged_or_foreign_checkpoint_is_of_no_consequence() {
     assert_eq!(store.refresh_view(&old).expect("a view").run_count(), 1);
 }
 
+#[test]
+fn a_large_checkpoint_is_read_in_two_halves_and_needs_both() {
+    let place = Place::new();
+    let store = place.store();
+    sample::fill(&store, &sample::Shape::of(20, 5000)).expect("a sample");
+    let scratch = store.view().expect("a view");
+    let (expected, decided) = (dump(&scratch), history(&scratch));
+    store.checkpoint_now().expect("written");
+    let path = store.root().join("view.cache");
+    let whole = fs::read(&path).expect("read");
+    assert!(whole.len() > 512 * 1024, "{} bytes are read on one thread", whole.len());
+    // All findings come from the checkpoint.
+    let (outputs, away) = (store.root().join("outputs"), place.folder.path().join("away"));
+    fs::rename(&outputs, &away).expect("renamed");
+    let opened = store.view().expect("a view");
+    assert_eq!((dump(&opened), history(&opened)), (expected.clone(), decided));
+    fs::rename(&away, &outputs).expect("renamed");
+    for part in 0..8 {
+        let mut bytes = whole.clone();
+        bytes[whole.len() * part / 8 + 300] ^= 0x55;
+        fs::write(&path, &bytes).expect("written");
+        assert_eq!(dump(&store.view().expect("a view")), expected, "damaged in part {part}");
+    }
+}
+
 /// Selects up to `limit` findings. Returns the view, and the number of findings that were ranked or are its rows.
 fn select_all(store: &Store, limit: usize) -> (Arc<StoreView>, usize) {
     let ranked = std::cell::Cell::new(0);
