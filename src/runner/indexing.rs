@@ -155,9 +155,9 @@ impl Indexer<'_> {
     }
 
     /// Opens the index for a commit's tree. If the index is of another recent tree, waits up to [`MAX_INDEX_WAIT`],
-    /// which is usually enough to index the difference. The time for reading runs from `began`: preparing takes a part of it.
-    pub(super) fn prepare_index(&self, commit: &str, began: Instant, cancelled: &dyn Fn() -> bool) -> IndexReadiness {
-        let limit = Duration::from_secs(self.services.settings.context.reading_seconds);
+    /// which is usually enough to index the difference.
+    pub(super) fn prepare_index(&self, commit: &str, cancelled: &dyn Fn() -> bool) -> IndexReadiness {
+        let (began, limit) = (Instant::now(), Duration::from_secs(self.services.settings.context.reading_seconds));
         let mut ready = IndexReadiness { index: self.open_index(commit), ..IndexReadiness::default() };
         if ready.index.as_ref().is_some_and(|index| index.completeness() == IndexCompleteness::Other) {
             ready.indexing = self.start_indexing(commit, IndexingUrgency::Awaited);

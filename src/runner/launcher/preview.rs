@@ -6,7 +6,6 @@
 //! - The preview is that of a full review: hunks that earlier runs reviewed are not left out.
 
 use std::ops::RangeInclusive;
-use std::time::Instant;
 
 use crate::config::{ModelCatalog, ReviewerKind, ReviewerSettings};
 use crate::context::diff_parts::DiffLimits;
@@ -83,7 +82,7 @@ impl Launcher<'_> {
         let mask = if settings.mask_secrets { Mask::On } else { Mask::Off };
         let plan = plan_whole_change(&change);
         let commit = &record.subject.snapshot_commit;
-        let ready = self.services.indexer().prepare_index(commit, Instant::now(), &|| false);
+        let ready = self.services.indexer().prepare_index(commit, &|| false);
         let budget = match request.target {
             ContextTarget::Scope(_) => request.budget,
             ContextTarget::Tree(_) => Some(request.budget.unwrap_or(self.services.settings.context.tokens)),

@@ -119,16 +119,13 @@ impl RunWorker<'_> {
         let cancelled = || asked.check().is_some();
         let panel = self.record.links.member_of.as_ref().filter(|_| is_indexed);
         let indexer = self.services.indexer();
-        let (began, mut reading) = (Instant::now(), SharedReading::Alone);
+        let mut reading = SharedReading::Alone;
         let prepare_index = || {
             if !is_indexed {
                 return IndexReadiness::default();
             }
-            let wait_start = Instant::now();
             reading = indexer.share_reading(panel, &cancelled);
-            // The wait for another member takes nothing from the time for reading: that member may have died.
-            let began = began + wait_start.elapsed();
-            let mut ready = indexer.prepare_index(&commit, began, &cancelled);
+            let mut ready = indexer.prepare_index(&commit, &cancelled);
             if matches!(reading, SharedReading::Done) {
                 ready.read_caches_only();
             }
