@@ -1,6 +1,9 @@
 //! Merges the findings of a panel into one list: one finding for each problem, with the words of every reviewer.
 //!
 //! - The list depends only on the reports, not on the order of the members, of their reports, or of their ends.
+//! - Different problems at the same code that have one id, because their reviewers ended together, are two findings: the
+//!   first by the name of its reviewer keeps the id, and the other gets the variant that it would have got, had its
+//!   reviewer ended later.
 //! - Nothing is lost: each report is a voice of exactly one finding of the list, whatever its priority becomes.
 //! - A finding of the list is one of the reports, with its id, place, words and suggestion; only priority, severity and
 //!   confidence follow from all of them, and each change of priority or confidence is a [`FindingStep`].
@@ -58,10 +61,23 @@ pub struct MemberResult<'a> {
 pub struct OneList {
     /// Findings by urgency, then by place. Those of runs, time and `detail_ref` are the ones of the chosen report.
     pub findings: Vec<Finding>,
-    /// Ids of reports that are known under another id of the list; none of them is an id of the list.
+    /// Ids of reports that are known under another id of the list; none of them is an id of the list. Sorted by those ids.
     pub aliases: Vec<FindingAlias>,
+    /// Ids of the list of the reports that a member's run has under another id. Different members may have reported
+    /// different problems under one id.
+    pub listed_as: BTreeMap<(RunId, FindingId), FindingId>,
     /// Contradictions about known findings that no member reports: some call them fixed, others saw them.
     pub disputed_known: Vec<(FindingId, Dispute)>,
+}
+
+impl OneList {
+    /// Returns the id on the list of what a member's run has under an id.
+    pub fn find_listed(&self, run: &RunId, id: &FindingId) -> FindingId {
+        let own = self.listed_as.get(&(run.clone(), id.clone()));
+        let at = self.aliases.binary_search_by(|alias| alias.reported_as.cmp(id)).ok();
+        let alias = at.and_then(|at| self.aliases.get(at)).map(|alias| &alias.finding_id);
+        own.or(alias).unwrap_or(id).clone()
+    }
 }
 
 /// Finding in the run of a member.
@@ -90,6 +106,8 @@ pub fn merge_panel(
 ) -> OneList {
     let members = sort_members(members);
     let reports: Vec<Vec<&Finding>> = members.iter().map(|member| sort_reports(member.findings)).collect();
+    let reported: HashSet<&FindingId> = reports.iter().flatten().map(|finding| &finding.finding_id).collect();
+    let is_foreign = |id: &FindingId| reported.contains(id) || is_known(id);
     let mut taken: HashSet<FindingId> = HashSet::new();
     let mut list = OneList::default();
     let mut alias_of: BTreeMap<FindingId, FindingId> = BTreeMap::new();
@@ -100,7 +118,7 @@ pub fn merge_panel(
             .collect();
         let said: Vec<PanelReport<'_>> = group.iter().copied().filter(|report| !report.is_scanned()).collect();
         let (rank, rank_steps) = rank_reports(&group, &said);
-        let ChosenReport { report: chosen, words, id } = choose_report(&group, rank, &is_known, &taken);
+        let ChosenReport { report: chosen, words, id } = choose_report(&group, rank, &is_known, &is_foreign, &taken);
         let silent = list_silent(&members, &said, chosen.finding);
         let Finding { title, explanation, confidence, .. } = words.finding.clone();
         let mut finding = Finding { finding_id: id, title, explanation, confidence, ..chosen.finding.clone() };
@@ -119,11 +137,13 @@ pub fn merge_panel(
             lower_lone_report(&mut finding, lone, &record_of);
         }
         finding.voices = list_voices(&group, &said);
-        finding.disputed = list_disputes(&members, &group, &said, &finding, silent);
+        finding.disputed = list_disputes(&members, &group, &said, &finding, silent, &taken);
         taken.insert(finding.finding_id.clone());
-        let other_ids = group.iter().map(|report| &report.finding.finding_id).filter(|id| **id != finding.finding_id);
-        for id in other_ids {
+        for report in group.iter().filter(|report| report.finding.finding_id != finding.finding_id) {
+            let id = &report.finding.finding_id;
             alias_of.entry(id.clone()).or_insert_with(|| finding.finding_id.clone());
+            let in_run = (report.member.run_id.clone(), id.clone());
+            list.listed_as.entry(in_run).or_insert_with(|| finding.finding_id.clone());
         }
         list.findings.push(finding);
     }
@@ -243,11 +263,13 @@ struct ChosenReport<'g, 'a> {
 }
 
 /// Chooses the report that stands for a problem, and its id. An id that another finding of the list has is not taken
-/// again: the report then gets a [variant](FindingId::variant) of its id.
+/// again: the report then gets the next [variant](FindingId::variant) of its id that is the id of nothing else.
+/// `is_foreign` returns true for the ids of all reports and of known findings.
 fn choose_report<'g, 'a>(
     group: &'g [PanelReport<'a>],
     rank: Priority,
     is_known: &impl Fn(&FindingId) -> bool,
+    is_foreign: &impl Fn(&FindingId) -> bool,
     taken: &HashSet<FindingId>,
 ) -> ChosenReport<'g, 'a> {
     let mut kinds: HashMap<Kind, usize> = HashMap::new();
@@ -277,7 +299,8 @@ fn choose_report<'g, 'a>(
     let said = group.iter().filter(|other| report.is_scanned() && !other.is_scanned());
     let words = said.max_by(by_worth).unwrap_or(report);
     let id = &report.finding.finding_id;
-    let free = (0..u32::MAX).map(|n| id.variant(n)).find(|id| !taken.contains(id));
+    let variants = (1..u32::MAX).map(|n| id.variant(n)).filter(|id| !is_foreign(id));
+    let free = std::iter::once(id.clone()).chain(variants).find(|id| !taken.contains(id));
     ChosenReport { report, words, id: free.unwrap_or_else(|| id.clone()) }
 }
 
@@ -362,10 +385,12 @@ fn list_disputes(
     said: &[PanelReport<'_>],
     finding: &Finding,
     silent: Vec<String>,
+    taken: &HashSet<FindingId>,
 ) -> Vec<Dispute> {
     let mut disputes = Vec::new();
-    let ids: HashSet<&FindingId> =
-        group.iter().map(|report| &report.finding.finding_id).chain([&finding.finding_id]).collect();
+    // What was said about an id that another problem keeps was said about that one.
+    let reported = group.iter().map(|report| &report.finding.finding_id).filter(|id| !taken.contains(*id));
+    let ids: HashSet<&FindingId> = reported.chain([&finding.finding_id]).collect();
     let has_one = |known: &[FindingId]| known.iter().any(|id| ids.contains(id));
     let is_voice = |member: &MemberResult<'_>| said.iter().any(|report| report.member.run_id == member.run_id);
     let fixed = list_names(members, |member| has_one(member.fixed) && !is_voice(member));

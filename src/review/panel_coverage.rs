@@ -32,8 +32,8 @@ impl MemberFile<'_> {
 /// - A hunk counts as carried over if no member has reviewed it in its own run.
 /// - A file that all members leave out is left out, with the reason of the first. A gap of one member is a gap.
 ///
-/// `listed` returns the id under which the panel lists a member's finding.
-pub fn merge_coverage(members: &[&Coverage], listed: impl Fn(&FindingId) -> FindingId) -> Coverage {
+/// `listed` returns the id under which the panel lists the finding of a member, which is given by its position.
+pub fn merge_coverage(members: &[&Coverage], listed: impl Fn(usize, &FindingId) -> FindingId) -> Coverage {
     let files: Vec<HashMap<&str, MemberFile<'_>>> = members.iter().map(|coverage| collect_files(coverage)).collect();
     let paths: BTreeSet<&str> = files.iter().flat_map(|files| files.keys().copied()).collect();
     let own: BTreeMap<(&str, LineRange), Option<&String>> = collect_hunks(members.iter().flat_map(|one| &one.files));
@@ -108,12 +108,13 @@ fn collect_carried(
     members: &[&Coverage],
     path: &str,
     hunks: &[LineRange],
-    listed: &impl Fn(&FindingId) -> FindingId,
+    listed: &impl Fn(usize, &FindingId) -> FindingId,
 ) -> Vec<CarriedFile> {
     let mut left: BTreeSet<LineRange> = hunks.iter().copied().collect();
-    let of_path = members.iter().flat_map(|one| &one.carried).filter(|carried| carried.file.path == path);
+    let of_members = members.iter().enumerate();
+    let carried = of_members.flat_map(|(member, one)| one.carried.iter().map(move |carried| (member, carried)));
     let mut found = Vec::new();
-    for carried in of_path {
+    for (member, carried) in carried.filter(|(_, carried)| carried.file.path == path) {
         let taken: Vec<usize> =
             (0..carried.file.hunks.len()).filter(|at| left.remove(&carried.file.hunks[*at])).collect();
         if taken.is_empty() {
@@ -121,7 +122,7 @@ fn collect_carried(
         }
         let hunks = taken.iter().map(|at| carried.file.hunks[*at]).collect();
         let keys = taken.iter().filter_map(|at| carried.file.keys.get(*at).cloned()).collect();
-        let mut findings: Vec<FindingId> = carried.findings.iter().map(listed).collect();
+        let mut findings: Vec<FindingId> = carried.findings.iter().map(|id| listed(member, id)).collect();
         findings.dedup();
         let file = FileCoverage { path: path.to_owned(), hunks, keys };
         found.push(CarriedFile { file, from: carried.from.clone(), findings });
@@ -160,13 +161,13 @@ mod tests {
         part.hunks_total = 3;
         part.set_gaps([("a", 2), ("b", 1)], OmissionReason::TurnLimit);
         for members in [[&whole, &part], [&part, &whole]] {
-            let merged = merge_coverage(&members, FindingId::clone);
+            let merged = merge_coverage(&members, |_, id| id.clone());
             assert_eq!(merged.files, [file("a", &[1])]);
             assert_eq!((merged.hunks_covered, merged.hunks_total, merged.files_covered), (1, 3, 1));
             assert_eq!(merged.gaps, [CoverageGap { reason: OmissionReason::TurnLimit, files: 2, hunks: 2 }]);
             assert!(merged.is_incomplete());
         }
-        let merged = merge_coverage(&[&whole, &whole], FindingId::clone);
+        let merged = merge_coverage(&[&whole, &whole], |_, id| id.clone());
         assert_eq!((merged.files.clone(), merged.is_incomplete()), (whole.files.clone(), false));
     }
 
@@ -175,11 +176,11 @@ mod tests {
         let model = covered(vec![file("a.rs", &[1]), file("b.sql", &[5])]);
         let mut builtin = covered(vec![file("a.rs", &[1])]);
         builtin.left_out.push(OmittedFile::new("b.sql", OmissionReason::UnsupportedLanguage));
-        let merged = merge_coverage(&[&builtin, &model], FindingId::clone);
+        let merged = merge_coverage(&[&builtin, &model], |_, id| id.clone());
         assert_eq!((merged.hunks_covered, merged.is_incomplete(), merged.left_out.len()), (2, false, 0));
         let mut both = builtin.clone();
         both.left_out.push(OmittedFile::new("Cargo.lock", OmissionReason::LockFile));
-        let merged = merge_coverage(&[&both, &both], FindingId::clone);
+        let merged = merge_coverage(&[&both, &both], |_, id| id.clone());
         let paths: Vec<&str> = merged.left_out.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["Cargo.lock", "b.sql"], "what nobody reads is left out");
         assert!(!merged.is_incomplete());
@@ -193,7 +194,7 @@ mod tests {
         one.set_carried(&[CarriedFile { file: file("a", &[1]), from: run(1), findings: vec![id(1), id(2)] }]);
         let mut two = covered(vec![]);
         two.set_carried(&[CarriedFile { file: file("a", &[1, 9]), from: run(2), findings: vec![] }]);
-        let merged = merge_coverage(&[&one, &two], |_| id(7));
+        let merged = merge_coverage(&[&one, &two], |member, _| id(if member == 0 { 7 } else { 8 }));
         assert_eq!(merged.files, [file("a", &[9])]);
         assert_eq!(merged.carried.len(), 1, "each hunk is counted once: {:?}", merged.carried);
         assert_eq!((merged.carried[0].from.clone(), merged.carried[0].findings.clone()), (run(1), vec![id(7)]));

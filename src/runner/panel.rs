@@ -9,7 +9,7 @@
 
 mod earlier_reports;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use crate::domain::text::{join_names, sanitize_line};
 use crate::domain::{
@@ -168,19 +168,18 @@ impl Services {
             records.iter().find(|record| record.reviewer == reviewer && record.kind == kind).cloned()
         };
         let list = merge_panel(&merged_members, is_known, record_of);
-        let renamed: HashMap<&FindingId, &FindingId> =
-            list.aliases.iter().map(|alias| (&alias.reported_as, &alias.finding_id)).collect();
-        let listed = |id: &FindingId| renamed.get(id).copied().unwrap_or(id).clone();
-        let ended: Vec<&Coverage> = members
-            .iter()
-            .filter(|member| member.end() == MemberEnd::OwnEnd)
-            .map(|member| &member.output.coverage)
-            .collect();
-        let mut coverage = merge_coverage(&ended, listed);
+        let ended: Vec<&EndedMember> = members.iter().filter(|member| member.end() == MemberEnd::OwnEnd).collect();
+        let covered: Vec<&Coverage> = ended.iter().map(|member| &member.output.coverage).collect();
+        let listed = |member: usize, id: &FindingId| list.find_listed(&ended[member].record.run_id, id);
+        let mut coverage = merge_coverage(&covered, listed);
         if ended.is_empty() {
             coverage = record.outcome.coverage.clone();
         }
-        let findings: Vec<Finding> = list.findings.iter().cloned().map(|finding| adopt(finding, record)).collect();
+        let adopt_listed = |finding: &Finding| {
+            let is_reported = reported.contains(finding.finding_id.as_str());
+            adopt(finding.clone(), record, is_reported)
+        };
+        let findings: Vec<Finding> = list.findings.iter().map(adopt_listed).collect();
         let failure = describe_failures(&members);
         let status = match record.ending.cancel_reason {
             Some(reason) => reason.status(),
@@ -317,8 +316,12 @@ fn is_known_before(view: &StoreView, own: &HashSet<&str>, id: &FindingId) -> boo
     !own.contains(row.first_run)
 }
 
-/// Makes a finding of the merged list one of the panel's run.
-fn adopt(mut finding: Finding, record: &RunRecord) -> Finding {
+/// Makes a finding of the merged list one of the panel's run. An id that no member reported is new with the panel: the
+/// report's own id belongs to another problem.
+fn adopt(mut finding: Finding, record: &RunRecord, is_reported: bool) -> Finding {
+    if !is_reported {
+        finding.first_run_id = record.run_id.clone();
+    }
     finding.last_run_id = record.run_id.clone();
     finding.detail_ref = format!("outputs/{}.json#{}", record.run_id, finding.finding_id);
     finding

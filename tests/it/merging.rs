@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use revdeck::domain::{Confidence, Finding, FindingId, FindingStatus, Kind, Priority, RunId, Severity, Time};
-use revdeck::review::merge_reports;
+use revdeck::review::{FindingIdentities, merge_reports};
 use serde::Deserialize;
 
 /// Lower bounds of precision and recall; project requirements.
@@ -46,8 +46,9 @@ impl LabelledReport {
     fn to_finding(&self, path: &str) -> Finding {
         let run: RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
         Finding {
-            // As the engines give it: from kind, path and code. Problems at one place that differ have different ids.
-            finding_id: FindingId::from_parts(self.kind.word(), path, &format!("{} {}", self.code, self.problem), 0),
+            // As the engines give it: from kind, path and code. Different problems at the same code share it, until one
+            // run tells them apart; see `build_findings`.
+            finding_id: FindingId::from_parts(self.kind.word(), path, &self.code, 0),
             first_run_id: run.clone(),
             last_run_id: run,
             priority: Priority::P2,
@@ -140,6 +141,16 @@ fn for_pairs<'a>(scene: &'a Scene, mut visit: impl FnMut(&'a LabelledReport, &'a
     }
 }
 
+/// Builds the findings of one reviewer that reports all of this in one answer: its run gives different problems at the same
+/// code ids of their own.
+fn build_findings(scene: &Scene, reports: &[&LabelledReport]) -> Vec<Finding> {
+    let mut identities = FindingIdentities::default();
+    identities.begin_answer();
+    let mut findings: Vec<Finding> = reports.iter().map(|report| report.to_finding(&scene.path)).collect();
+    findings.iter_mut().for_each(|finding| identities.assign(finding, |_| None, |_| false));
+    findings
+}
+
 /// Merges the reports of all reviewers of each scene, as a panel does.
 fn count_in_panels(scenes: &[Scene]) -> PairCounts {
     let mut counts = PairCounts::default();
@@ -149,10 +160,7 @@ fn count_in_panels(scenes: &[Scene]) -> PairCounts {
         reviewers.dedup();
         let of_reviewer = |name: &&str| scene.report.iter().filter(|report| report.by == *name).collect::<Vec<_>>();
         let reports: Vec<Vec<&LabelledReport>> = reviewers.iter().map(of_reviewer).collect();
-        let findings: Vec<Vec<Finding>> = reports
-            .iter()
-            .map(|reports| reports.iter().map(|report| report.to_finding(&scene.path)).collect())
-            .collect();
+        let findings: Vec<Vec<Finding>> = reports.iter().map(|reports| build_findings(scene, reports)).collect();
         let members: Vec<&[Finding]> = findings.iter().map(Vec::as_slice).collect();
         let groups = merge_reports(&members);
         let group_of = |wanted: &LabelledReport| {

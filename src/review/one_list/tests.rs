@@ -1,5 +1,6 @@
 mod event_orders;
 mod scanned_secrets;
+mod shared_ids;
 
 use proptest::prelude::*;
 use rstest::rstest;
@@ -307,7 +308,7 @@ fn merge_to_text(members: &[Member], known: &[FindingId]) -> String {
     let known: Vec<&FindingId> = known.iter().collect();
     let list = merge_with(members, &known, record(2, 40));
     let findings = serde_json::to_string(&list.findings).expect("findings");
-    format!("{findings}\n{:?}\n{:?}", list.aliases, list.disputed_known)
+    format!("{findings}\n{:?}\n{:?}\n{:?}", list.aliases, list.listed_as, list.disputed_known)
 }
 
 fn arbitrary_facts() -> impl Strategy<Value = Vec<Vec<ReportFacts>>> {
