@@ -140,6 +140,12 @@ impl ConversationEngine {
         self.window.limits().input_price.map(|price| self.request_tokens as f64 * price / 1e6)
     }
 
+    /// Sets the price in US dollars of a million tokens that are sent, after another reviewer took over; `None` if it is
+    /// not known.
+    pub fn set_input_price(&mut self, price: Option<f64>) {
+        self.window.set_input_price(price);
+    }
+
     /// Ends the run because the budget does not allow the next turn.
     pub(super) fn stop_for_budget(&mut self, problem: BudgetProblem) -> Vec<ConversationEffect> {
         self.turn -= 1;
