@@ -54,3 +54,38 @@ fn a_request_to_a_fallback_is_held_to_the_budget_of_the_run() {
     let stop = run.ending.budget_stop.map(|stop| stop.kind);
     assert_eq!((free.asked(), dear.asked(), stop), (1, 0, Some(BudgetKind::RunCost)));
 }
+
+#[test]
+fn the_words_of_a_fallback_stand_under_its_name() {
+    let spare = Model::start(vec![first()]);
+    let (panel, third) = start_pair("spare", &reviewer("spare", &spare, CHEAP));
+    let run = panel.review(&["--panel", "pair"], DONE);
+    assert_eq!((third.asked(), spare.asked(), panel.two.asked()), (1, 1, 1));
+    let findings = panel.findings(&run);
+    let injection = findings.iter().find(|finding| finding.line_start == INJECTION).expect("there");
+    let said: Vec<&str> = injection.voices.iter().map(|voice| voice.reviewer.as_str()).collect();
+    assert_eq!(said, ["spare", "two"]);
+    let notes = panel.place.output(&run.run_id).expect("an output").notes;
+    assert!(notes.iter().any(|note| note.starts_with("third (answered by spare): ")), "{notes:?}");
+}
+
+#[test]
+fn two_members_with_the_same_fallback_do_not_agree() {
+    let spare = Model::start(vec![first(), first()]);
+    let fourth = Model::start(vec![refusal()]);
+    let fallback = "fallback = \"spare\"\n";
+    let third = Model::start(vec![refusal()]);
+    let more = format!(
+        "{}{}{}[panels.pair]\nreviewers = [\"third\", \"fourth\"]\n",
+        reviewer("third", &third, fallback),
+        reviewer("fourth", &fourth, fallback),
+        reviewer("spare", &spare, CHEAP)
+    );
+    let panel = Panel::start(Vec::new(), Vec::new(), &more);
+    let run = panel.review(&["--panel", "pair"], DONE);
+    for finding in panel.findings(&run) {
+        let steps: Vec<String> = finding.steps.iter().map(ToString::to_string).collect();
+        assert!(!steps.iter().any(|step| step.contains("agree")), "{steps:?}");
+        assert_eq!(finding.count_reviewer_voices(), 1);
+    }
+}
