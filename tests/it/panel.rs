@@ -4,6 +4,7 @@ mod disputes;
 mod fallbacks;
 mod kills;
 mod merged_list;
+mod opinions;
 mod secrets;
 
 use revdeck::domain::{
