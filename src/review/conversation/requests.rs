@@ -127,7 +127,8 @@ impl ConversationEngine {
             let spent = self.spent.cost;
             let stop = BudgetStop { kind: BudgetKind::RunCost, reached: spent, limit: most };
             let note = format!(
-                "the budget of ${most:.2} is used up: ${spent:.4} are spent and the next request takes about ${next:.4}"
+                "the budget of {} is used up: ${spent:.4} are spent and the next request takes about ${next:.4}",
+                text::format_limit_dollars(most)
             );
             return Some(BudgetProblem { stop, note });
         }
