@@ -20,3 +20,22 @@ fn a_judge_is_held_to_the_budget_of_a_run() {
     let said = notes.iter().find(|note| note.starts_with("no second opinion by dear: "));
     assert!(said.is_some_and(|note| note.contains("budget reached at ")), "{notes:?}");
 }
+
+#[test]
+fn a_judge_is_not_paid_for_what_an_escalation_has_settled() {
+    let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "reason": "name reaches the statement" }] });
+    let (boss, judge) = (Model::start(vec![says(ruling.to_string())]), Model::start(vec![says(ruling.to_string())]));
+    let more = format!(
+        "judge = \"dear\"\nescalate = {{ to = \"boss\", when = \"disputed\" }}\n{}{}",
+        reviewer("dear", &judge, DEAR),
+        reviewer("boss", &boss, DEAR)
+    );
+    let panel = Panel::start(vec![first()], vec![contradiction()], &more);
+    let run = panel.review(&["--panel", "all"], DONE);
+    assert_eq!((boss.asked(), judge.asked()), (1, 0));
+    let findings = panel.findings(&run);
+    let injection = findings.iter().find(|finding| finding.line_start == INJECTION).expect("there");
+    let said: Vec<String> = injection.steps.iter().map(ToString::to_string).collect();
+    assert!(said.iter().any(|step| step.starts_with("boss finds it real")), "{said:?}");
+    assert!(!said.iter().any(|step| step.starts_with("dear")), "{said:?}");
+}
