@@ -369,9 +369,9 @@ impl SettingsLoader {
                 reviewer.settings.fallback = None;
             }
         }
-        let is_reviewer = |name: &str| self.reviewers.contains_key(name);
+        let kind_of = |name: &str| self.reviewers.get(name).map(|reviewer| reviewer.settings.kind);
         let wrong = |(name, panel): (&String, &PanelSettings)| {
-            panels::check_members(panel, is_reviewer).map(|error| (name.clone(), error))
+            panels::check_members(panel, kind_of).map(|error| (name.clone(), error))
         };
         let wrong: Vec<(String, ConfigError)> = self.panels.iter().filter_map(wrong).collect();
         for (name, error) in wrong {

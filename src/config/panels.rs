@@ -10,6 +10,7 @@ use super::custom_commands::find_field;
 use super::error::{ConfigError, SettingLocation};
 use super::keys::{SettingType, SettingValue};
 use super::money::Dollars;
+use super::reviewers::ReviewerKind;
 use super::settings_file::{SettingsFile, parse_value};
 use crate::domain::{Kind, Panel, PanelOpinion, Voice, text};
 
@@ -174,21 +175,43 @@ pub fn check_names(reviewers: &[String]) -> Result<(), String> {
     }
 }
 
-/// Returns the mistake of a panel that names a reviewer without a table.
-pub fn check_members(panel: &PanelSettings, is_reviewer: impl Fn(&str) -> bool) -> Option<ConfigError> {
+/// Returns the mistake of a panel that names a reviewer without a table, or whose judge or escalation is no model: `kind_of`
+/// returns the kind of a reviewer that has a table.
+pub fn check_members(panel: &PanelSettings, kind_of: impl Fn(&str) -> Option<ReviewerKind>) -> Option<ConfigError> {
+    let is_reviewer = |name: &str| kind_of(name).is_some();
     let missing = |names: Vec<&String>| names.into_iter().find(|name| !is_reviewer(name)).cloned();
     let members = missing(panel.reviewers.iter().filter(|name| *name != "builtin").collect());
     let escalate = panel.escalate.iter().map(|opinion| &opinion.reviewer).collect();
-    let (field, name) = members
+    let unknown = members
         .map(|name| ("reviewers", name))
         .or_else(|| missing(panel.judge.iter().collect()).map(|name| ("judge", name)))
-        .or_else(|| missing(escalate).map(|name| ("escalate", name)))?;
+        .or_else(|| missing(escalate).map(|name| ("escalate", name)));
+    let Some((field, name)) = unknown else { return find_opinion_without_model(panel, kind_of) };
     let builtin = if field == "reviewers" { "builtin, and " } else { "" };
     Some(ConfigError::Value {
         place: panel.location.clone(),
         key: format!("panels.{}.{field}", panel.name),
         problem: format!("there is no reviewer named {:?}", text::sanitize_line(&name)),
         allowed: format!("{builtin}names of [reviewers] tables"),
+    })
+}
+
+/// Returns the mistake of a panel whose judge or escalation is no model: one request with findings is no work for an agent.
+fn find_opinion_without_model(
+    panel: &PanelSettings,
+    kind_of: impl Fn(&str) -> Option<ReviewerKind>,
+) -> Option<ConfigError> {
+    let judge = panel.judge.iter().map(|name| ("judge", name));
+    let escalate = panel.escalate.iter().map(|opinion| ("escalate", &opinion.reviewer));
+    let (field, name, kind) = judge.chain(escalate).find_map(|(field, name)| {
+        let kind = kind_of(name).filter(|kind| matches!(kind, ReviewerKind::Command | ReviewerKind::Builtin))?;
+        Some((field, name, kind))
+    })?;
+    Some(ConfigError::Value {
+        place: panel.location.clone(),
+        key: format!("panels.{}.{field}", panel.name),
+        problem: format!("{:?} has kind = {:?} and is no model", text::sanitize_line(name), kind.word()),
+        allowed: "the name of a [reviewers] table of a model, whose kind is not \"command\"".to_owned(),
     })
 }
 

@@ -290,6 +290,24 @@ fn what_a_reviewer_cannot_mean_is_told_with_its_place() {
 }
 
 #[test]
+fn second_opinions_of_a_panel_are_given_by_models() {
+    let reviewers = "[reviewers.a]\nkind = \"ollama\"\nmodel = \"m\"\n\
+                     [reviewers.agent]\nkind = \"command\"\ncommand = [\"x\"]\n\
+                     [panels.p]\nreviewers = [\"a\", \"agent\"]\n";
+    load_with(&format!("{reviewers}judge = \"a\""), "").expect("a model is a judge, and an agent a member");
+    for (line, key) in [
+        ("judge = \"agent\"", "panels.p.judge"),
+        ("escalate = { to = \"agent\", when = \"disputed\" }", "panels.p.escalate"),
+    ] {
+        let error = load_with(&format!("{reviewers}{line}\n"), "").expect_err(line);
+        let (told, hint) = (error.to_string(), error.hint());
+        let problem = format!("{key}: \"agent\" has kind = \"command\" and is no model");
+        assert!(told.contains("config.toml:") && told.contains(&problem), "{told}");
+        assert!(hint.contains("[reviewers] table of a model"), "{hint}");
+    }
+}
+
+#[test]
 fn fallbacks_make_no_circle() {
     let chain = |links: &[(&str, &str)]| {
         let table = |(name, fallback): &(&str, &str)| {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
-use super::text::format_thousands;
+use super::text::{format_limit_dollars, format_thousands};
 
 word_enum!(
     /// Kind of a limit that a run can reach.
@@ -43,15 +43,14 @@ impl BudgetStop {
     /// Describes the stop as a part of a sentence: `budget reached at $1.00 of $1.00`.
     pub fn describe(&self) -> String {
         let count = |amount: f64| format_thousands(amount.max(0.0) as u64);
-        let dollars = |amount: f64| format!("${amount:.2}");
         let (limit, format, unit): (_, &dyn Fn(f64) -> String, _) = match self.kind {
-            BudgetKind::RunCost => ("budget", &dollars, ""),
+            BudgetKind::RunCost => ("budget", &format_limit_dollars, ""),
             BudgetKind::RunTokens => ("budget", &count, " tokens"),
-            BudgetKind::DayCost => ("budget of the day", &dollars, ""),
+            BudgetKind::DayCost => ("budget of the day", &format_limit_dollars, ""),
             BudgetKind::DayTokens => ("budget of the day", &count, " tokens"),
             BudgetKind::Turns => ("turn limit", &count, " turns"),
-            BudgetKind::PanelCost => ("budget of the panel", &dollars, ""),
-            BudgetKind::TeamCost => ("budget of the team", &dollars, ""),
+            BudgetKind::PanelCost => ("budget of the panel", &format_limit_dollars, ""),
+            BudgetKind::TeamCost => ("budget of the team", &format_limit_dollars, ""),
             BudgetKind::TeamTokens => ("budget of the team", &count, " tokens"),
         };
         format!("{limit} reached at {} of {}{unit}", format(self.reached), format(self.limit))
@@ -75,6 +74,8 @@ mod tests {
         "budget of the day reached at 2,000,000 of 2,000,000 tokens"
     )]
     #[case(BudgetKind::PanelCost, 1.2, 1.25, "budget of the panel reached at $1.20 of $1.25")]
+    #[case(BudgetKind::PanelCost, 0.0, 0.001, "budget of the panel reached at $0.00 of $0.001")]
+    #[case(BudgetKind::RunCost, 0.00094, 0.002, "budget reached at $0.00094 of $0.002")]
     #[case(BudgetKind::TeamCost, 19.9, 20.0, "budget of the team reached at $19.90 of $20.00")]
     #[case(BudgetKind::TeamTokens, 9_000.0, 10_000.0, "budget of the team reached at 9,000 of 10,000 tokens")]
     #[case(BudgetKind::Turns, 20.0, 20.0, "turn limit reached at 20 of 20 turns")]

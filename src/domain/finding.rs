@@ -304,9 +304,10 @@ impl Finding {
         raised.unwrap_or(self.priority)
     }
 
-    /// Returns the number of reports by reviewers among the voices.
+    /// Returns the number of reviewers among the voices. One that answered for two members of a panel counts once.
     pub fn count_reviewer_voices(&self) -> usize {
-        self.voices.iter().filter(|voice| !voice.is_secret_scan()).count()
+        let said = self.voices.iter().filter(|voice| !voice.is_secret_scan());
+        said.map(|voice| voice.reviewer.as_str()).collect::<std::collections::BTreeSet<&str>>().len()
     }
 
     /// Returns the position among the voices of the report whose words are those of the finding.

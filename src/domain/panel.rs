@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
-use super::{Finding, Priority, RunId, is_default};
+use super::{Finding, FindingStep, Opinion, Priority, RunId, is_default};
 
 word_enum!(
     /// Decision of the policy about a request, without the run that it is about.
@@ -74,9 +74,12 @@ impl PanelOpinion {
         }
     }
 
-    /// Returns true if the reviewer is asked about a finding.
+    /// Returns true if the reviewer is asked about a finding. A dispute is settled by a second opinion that can tell.
     pub fn concerns(&self, finding: &Finding) -> bool {
-        self.priorities.contains(&finding.priority) || (self.disputed && !finding.disputed.is_empty())
+        let is_verdict =
+            |step: &FindingStep| matches!(step, FindingStep::Ruled { opinion: Opinion::Real | Opinion::False, .. });
+        let is_disputed = !finding.disputed.is_empty() && !finding.steps.iter().any(is_verdict);
+        self.priorities.contains(&finding.priority) || (self.disputed && is_disputed)
     }
 }
 

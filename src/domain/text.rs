@@ -72,6 +72,21 @@ pub fn format_thousands(n: u64) -> String {
     out
 }
 
+/// Formats US dollars with two decimals, and amounts below ten cents with as many as show two digits that are not zeros at
+/// the front: `$1.20`, `$0.05`, `$0.012`, `$0.00042`. For limits, which may be small.
+pub fn format_limit_dollars(amount: f64) -> String {
+    const MAX_DECIMALS: usize = 8;
+    let mut decimals = 2;
+    let mut scaled = amount.abs() * 10.0;
+    while decimals < MAX_DECIMALS && scaled > 0.0 && scaled < 1.0 {
+        (decimals, scaled) = (decimals + 1, scaled * 10.0);
+    }
+    let all = format!("${amount:.decimals$}");
+    let with_cents = all.len() - (decimals - 2);
+    let used = all.trim_end_matches('0').len();
+    all[..used.max(with_cents)].to_owned()
+}
+
 /// Converts the bytes of a file name to text that can be shown and stored. Valid UTF-8 stays; an invalid byte becomes
 /// `\xNN`, so that names that differ in their invalid bytes stay distinct.
 pub fn path_from_bytes(bytes: &[u8]) -> String {
@@ -159,6 +174,25 @@ mod tests {
     fn one_is_one_and_others_are_several() {
         let told = [(1, "finding"), (0, "finding"), (1, "fix"), (2, "fix")].map(|(n, noun)| format_count(n, noun));
         assert_eq!(told, ["1 finding", "0 findings", "1 fix", "2 fixes"]);
+    }
+
+    #[test]
+    fn small_limits_are_told_apart() {
+        for (amount, told) in [
+            (0.0, "$0.00"),
+            (1.0, "$1.00"),
+            (19.9, "$19.90"),
+            (1.2345, "$1.23"),
+            (0.1, "$0.10"),
+            (0.05, "$0.05"),
+            (0.0123, "$0.012"),
+            (0.001, "$0.001"),
+            (0.00094, "$0.00094"),
+            (0.000_002, "$0.000002"),
+            (1e-12, "$0.00"),
+        ] {
+            assert_eq!(format_limit_dollars(amount), told, "{amount}");
+        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ const MIN_DISPUTED_STEPS: usize = 2;
 /// One reviewer of a panel with what its run said.
 #[derive(Debug, Clone, Copy)]
 pub struct MemberResult<'a> {
-    /// Name of the reviewer.
+    /// Name of the reviewer that gave the answers.
     pub reviewer: &'a str,
     /// Run of the reviewer.
     pub run_id: &'a RunId,
@@ -198,6 +198,11 @@ fn lone_report<'g, 'a>(group: &'g [PanelReport<'a>]) -> Option<&'g PanelReport<'
 }
 
 impl MemberResult<'_> {
+    /// Returns true if both are the words of one reviewer: it may have answered for two members.
+    fn is_same_reviewer(&self, other: &MemberResult<'_>) -> bool {
+        self.run_id == other.run_id || self.reviewer == other.reviewer
+    }
+
     /// Returns the hunks of a file that the run showed to the reviewer or carried over.
     fn hunks_of(&self, path: &str) -> impl Iterator<Item = LineRange> {
         let carried = self.coverage.carried.iter().map(|carried| &carried.file);
@@ -321,24 +326,32 @@ fn list_silent(members: &[&MemberResult<'_>], said: &[PanelReport<'_>], finding:
         false => member.hunks_of(path).next().is_some(),
     };
     let silent = members.iter().filter(|member| {
-        let has_spoken = said.iter().any(|report| report.member.run_id == member.run_id);
+        let has_spoken = said.iter().any(|report| report.member.is_same_reviewer(member));
         let can_report = member.kinds.is_none_or(|kinds| kinds.contains(&finding.kind));
         member.is_finished && !has_spoken && can_report && has_reviewed(member)
     });
-    silent.map(|member| member.reviewer.to_owned()).collect()
+    let mut names: Vec<String> = silent.map(|member| member.reviewer.to_owned()).collect();
+    names.dedup();
+    names
 }
 
 /// Sets the confidence of a finding that several reviewers report. `said` are the reports of the members. What revdeck's own
 /// search for secrets found is at least as sure as the search is.
 fn raise_confidence(finding: &mut Finding, group: &[PanelReport<'_>], said: &[PanelReport<'_>], silent: usize) {
-    if said.len() > 1 {
-        let confidences = || said.iter().map(|report| report.finding.confidence);
+    // A reviewer that answered for two members does not agree with itself.
+    let mut surest: BTreeMap<&str, Confidence> = BTreeMap::new();
+    for report in said {
+        let known = surest.entry(report.member.reviewer).or_insert(report.finding.confidence);
+        *known = report.finding.confidence.max(*known);
+    }
+    if surest.len() > 1 {
+        let confidences = || surest.values().copied();
         let from = confidences().max().unwrap_or(finding.confidence);
         let doubt: f64 = confidences().map(|confidence| 1.0 - confidence.probability()).product();
         let to = Confidence::from_probability((1.0 - doubt).min(MAX_AGREED_CONFIDENCE)).max(from);
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         finding.confidence = to;
-        let (voices, reviewers) = (count(said.len()), count(said.len() + silent));
+        let (voices, reviewers) = (count(surest.len()), count(surest.len() + silent));
         finding.steps.push(FindingStep::Agreed { voices, reviewers, from, to });
     }
     let scanned = group.iter().filter(|report| report.is_scanned()).map(|report| report.finding.confidence);
@@ -392,7 +405,7 @@ fn list_disputes(
     let reported = group.iter().map(|report| &report.finding.finding_id).filter(|id| !taken.contains(*id));
     let ids: HashSet<&FindingId> = reported.chain([&finding.finding_id]).collect();
     let has_one = |known: &[FindingId]| known.iter().any(|id| ids.contains(id));
-    let is_voice = |member: &MemberResult<'_>| said.iter().any(|report| report.member.run_id == member.run_id);
+    let is_voice = |member: &MemberResult<'_>| said.iter().any(|report| report.member.is_same_reviewer(member));
     let fixed = list_names(members, |member| has_one(member.fixed) && !is_voice(member));
     let mut standing = list_names(members, |member| is_voice(member) || has_one(member.confirmed));
     if said.len() < group.len() {

@@ -97,7 +97,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::domain::Kind;
+    use crate::domain::{Dispute, Kind, PanelOpinion};
     use crate::review::unit_engine::tests::finding;
 
     #[test]
@@ -137,5 +137,18 @@ mod tests {
         assert_eq!((judged.priority as u8, judged.confidence), expected);
         let said = judged.steps.last().expect("a step").to_string();
         assert!(said.starts_with("dear ") && said.ends_with(": so"), "{said}");
+    }
+
+    #[rstest]
+    #[case::real(Opinion::Real, false)]
+    #[case::false_alarm(Opinion::False, false)]
+    #[case::unsure(Opinion::Unsure, true)]
+    fn a_verdict_settles_a_dispute(#[case] opinion: Opinion, #[case] is_asked: bool) {
+        let judge = PanelOpinion::parse("judge", "disputed").expect("an opinion");
+        let mut disputed = finding("a.rs", 1, 2, 2);
+        disputed.disputed = vec![Dispute::Priority { most: Priority::P0, least: Priority::P3 }];
+        assert!(judge.concerns(&disputed));
+        apply_ruling(&mut disputed, "dear", &Ruling { number: 1, opinion, priority: None, reason: String::new() });
+        assert_eq!(judge.concerns(&disputed), is_asked);
     }
 }

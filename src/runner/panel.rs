@@ -52,6 +52,14 @@ impl EndedMember {
         }
     }
 
+    /// Returns the name of who gave the answers: the member, or the fallback that took over from it.
+    fn answerer(&self) -> &str {
+        let main = self.record.usage.answered_by.iter().max_by_key(|answerer| answerer.turns);
+        // The runs of other machines may have other names for the same reviewer.
+        let fallback = main.filter(|answerer| answerer.reviewer != self.record.reviewed_by.name);
+        fallback.map_or(self.reviewer.as_str(), |answerer| answerer.reviewer.as_str())
+    }
+
     /// Returns the kinds that the reviewer can report or was asked for; `None` for all kinds.
     fn kinds<'a>(&'a self, smells: &'a [Kind]) -> Option<&'a [Kind]> {
         let focus = self.record.reviewed_by.focus.as_slice();
@@ -79,6 +87,8 @@ impl EndedMember {
             RequestDecision::Adopt | RequestDecision::Reuse => format!(" ({})", self.record.run_id),
             RequestDecision::Launch | RequestDecision::Resume | RequestDecision::Skip => String::new(),
         };
+        let by = Some(self.answerer()).filter(|by| *by != self.reviewer);
+        let by = by.map_or_else(String::new, |by| format!(" (answered by {by})"));
         let summary = self.record.summary_with_error();
         let summary = match &*summary {
             "" => self.record.status.word(),
@@ -90,7 +100,7 @@ impl EndedMember {
             0 => String::new(),
             count => format!("; {count} of them by revdeck's own search for secrets"),
         };
-        sanitize_line(&format!("{}{said}: {summary}{why}{scanned}", self.reviewer)).into_owned()
+        sanitize_line(&format!("{}{said}{by}: {summary}{why}{scanned}", self.reviewer)).into_owned()
     }
 
     /// Returns the class and the reason of a failure.
@@ -152,7 +162,7 @@ impl Services {
             .iter()
             .zip(confirmed.iter().zip(&fixed))
             .map(|(member, (confirmed, fixed))| MemberResult {
-                reviewer: &member.reviewer,
+                reviewer: member.answerer(),
                 run_id: &member.record.run_id,
                 findings: &member.output.findings,
                 coverage: &member.output.coverage,
@@ -162,7 +172,7 @@ impl Services {
                 fixed,
             })
             .collect();
-        let reviewers: Vec<&str> = members.iter().map(|member| member.reviewer.as_str()).collect();
+        let reviewers: Vec<&str> = members.iter().map(EndedMember::answerer).collect();
         let records = self.kind_records(&reviewers)?;
         let record_of = |reviewer: &str, kind: Kind| {
             records.iter().find(|record| record.reviewer == reviewer && record.kind == kind).cloned()
@@ -239,7 +249,7 @@ impl Services {
                     file.path == finding.repo_relative_path
                         && file.hunks.iter().any(|hunk| hunk.overlaps(finding.lines()))
                 });
-                if is_silent && has_reviewed && before.reporters.contains(&member.reviewer) && !fixed.contains(id) {
+                if is_silent && has_reviewed && before.reporters.contains(member.answerer()) && !fixed.contains(id) {
                     fixed.push(id.clone());
                 }
             }

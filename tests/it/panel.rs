@@ -1,8 +1,10 @@
 //! Integration tests of panels: several reviewers, played by models on loopback, and the one list that they give.
 
 mod disputes;
+mod fallbacks;
 mod kills;
 mod merged_list;
+mod opinions;
 mod secrets;
 
 use revdeck::domain::{

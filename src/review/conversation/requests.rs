@@ -127,7 +127,8 @@ impl ConversationEngine {
             let spent = self.spent.cost;
             let stop = BudgetStop { kind: BudgetKind::RunCost, reached: spent, limit: most };
             let note = format!(
-                "the budget of ${most:.2} is used up: ${spent:.4} are spent and the next request takes about ${next:.4}"
+                "the budget of {} is used up: ${spent:.4} are spent and the next request takes about ${next:.4}",
+                text::format_limit_dollars(most)
             );
             return Some(BudgetProblem { stop, note });
         }
@@ -138,6 +139,12 @@ impl ConversationEngine {
     /// of cached tokens is unknown before the request; caching only lowers the cost.
     pub fn estimate_request_cost(&self) -> Option<f64> {
         self.window.limits().input_price.map(|price| self.request_tokens as f64 * price / 1e6)
+    }
+
+    /// Sets the price in US dollars of a million tokens that are sent, after another reviewer took over; `None` if it is
+    /// not known.
+    pub fn set_input_price(&mut self, price: Option<f64>) {
+        self.window.set_input_price(price);
     }
 
     /// Ends the run because the budget does not allow the next turn.

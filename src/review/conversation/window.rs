@@ -84,6 +84,11 @@ impl ConversationWindow {
         &self.limits
     }
 
+    /// Sets the price of a million tokens that are sent; `None` if it is not known.
+    pub fn set_input_price(&mut self, price: Option<f64>) {
+        self.limits.input_price = price;
+    }
+
     /// Counts the tokens of a text, with the current correction.
     pub fn count(&self, text: &str) -> u64 {
         self.scale_tokens((self.count)(text))

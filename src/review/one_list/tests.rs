@@ -210,6 +210,25 @@ fn two_voices_are_not_lowered() {
 }
 
 #[test]
+fn a_reviewer_that_answered_for_two_members_does_not_agree_with_itself() {
+    let same = || vec![report(41, Performance, P1, "The list is copied for each row")];
+    let again = |findings: Vec<Finding>| Member {
+        run_id: "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0Z".parse().expect("an id"),
+        ..member("gpt", findings)
+    };
+    let list = merge(&[member("gpt", same()), again(same())]);
+    let [found] = list.findings.as_slice() else { panic!("{list:?}") };
+    assert_eq!((found.voices.len(), found.count_reviewer_voices()), (2, 1));
+    assert_eq!((found.confidence, found.steps.len()), (Confidence::Medium, 0), "{found:?}");
+    // Nor does its silence contradict itself.
+    let list = merge(&[member("gpt", same()), again(Vec::new())]);
+    assert!(list.findings[0].disputed.is_empty(), "{list:?}");
+    // Another one agrees with it once.
+    let list = merge(&[member("gpt", same()), again(same()), member("claude", same())]);
+    assert!(matches!(list.findings[0].steps.as_slice(), [FindingStep::Agreed { voices: 2, reviewers: 2, .. }]));
+}
+
+#[test]
 fn a_lone_urgent_claim_is_disputed_where_others_reviewed_the_same_hunk() {
     let claim = || vec![report(41, Correctness, P1, "Off by one")];
     let dispute = |silent: Member| merge(&[member("gpt", claim()), silent]).findings[0].disputed.clone();

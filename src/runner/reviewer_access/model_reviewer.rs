@@ -88,6 +88,11 @@ impl OpenedReviewer {
     pub fn cost(&self, usage: &Usage) -> f64 {
         self.facts.price.as_ref().map_or(0.0, |price| price.cost(usage))
     }
+
+    /// Returns the price in US dollars of a million tokens that are sent; `None` if it is not known.
+    pub fn input_price(&self) -> Option<f64> {
+        input_price(&self.facts)
+    }
 }
 
 impl<'a> ReviewerAccess<'a> {
@@ -180,6 +185,11 @@ impl<'a> ReviewerAccess<'a> {
         let checkout = self.services.repo.create_checkout(&plan, &folder, cancelled)?;
         checkout.ok_or_else(|| RunnerError::Reviewer(ChatError::cancelled()))
     }
+}
+
+/// Returns the price in US dollars of a million tokens that are sent to a model; `None` if it is not known.
+fn input_price(facts: &ModelFacts) -> Option<f64> {
+    facts.price.as_ref().map(|price| price.cost(&Usage { input: 1_000_000, ..Usage::default() }))
 }
 
 /// Returns true if an agent must not get the file at a path at all: it holds secrets, or its path does.
@@ -391,7 +401,7 @@ impl PromptBuilder<'_> {
         facts: &ModelFacts,
     ) -> Result<Option<u64>, RunnerError> {
         let left = self.remaining_budget(record)?;
-        let price = facts.price.as_ref().map(|price| price.cost(&Usage { input: 1_000_000, ..Usage::default() }));
+        let price = input_price(facts);
         let affordable =
             left.cost.zip(price.filter(|price| *price > 0.0)).map(|(cost, price)| (cost / price * 1e6) as u64);
         Ok(left.tokens.into_iter().chain(affordable).min())
@@ -417,7 +427,7 @@ impl PromptBuilder<'_> {
             slide_over_messages: window.slide_over_messages,
             keep_messages: window.keep_messages,
             budget: self.remaining_budget(record)?,
-            input_price: facts.price.as_ref().map(|price| price.cost(&Usage { input: 1_000_000, ..Usage::default() })),
+            input_price: input_price(facts),
             approximate: facts.encoding.is_approximate(),
             summary: settings.summary,
             opinion: settings.critic,

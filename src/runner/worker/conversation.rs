@@ -196,7 +196,7 @@ impl RunWorker<'_> {
                         self.record_spending(dialog, talk)?;
                         match self.check_before_asking(dialog, (turn, &request), talk)? {
                             Some(event) => event,
-                            None => self.ask_model(turn, &request, talk)?,
+                            None => self.ask_model(dialog, (turn, &request), talk)?,
                         }
                     }
                 },
@@ -303,11 +303,12 @@ impl RunWorker<'_> {
         self.reserve_panel_cost(turn, next, dialog.spent().cost)
     }
 
-    /// Requests one answer from the run's reviewer, or from its fallback after a failure.
+    /// Requests one answer from the run's reviewer, or from its fallback after a failure. A request to the fallback is
+    /// checked as any other before it is sent, with the price of the fallback.
     fn ask_model(
         &mut self,
-        turn: u32,
-        request: &ChatRequest,
+        dialog: &mut ConversationEngine,
+        (turn, request): (u32, &ChatRequest),
         talk: &mut ConversationResources,
     ) -> Result<ConversationEvent, RunnerError> {
         loop {
@@ -349,6 +350,11 @@ impl RunWorker<'_> {
             let Some(next) = next else {
                 return Ok(ConversationEvent::Failed { class: error.class, summary: error.summary });
             };
+            if self.is_asked_by_own_panel(&next) {
+                let summary =
+                    format!("{}; {next} does not take over: it is a member of the panel itself", error.summary);
+                return Ok(ConversationEvent::Failed { class: error.class, summary });
+            }
             self.buffer.push(RunEvent::Note { text: format!("turn {turn}: {}; {next} takes over", error.summary) });
             self.flush()?;
             match self.services.reviewers().open_model(&next, &self.record, &|| self.cancel_watch.check().is_some()) {
@@ -362,6 +368,10 @@ impl RunWorker<'_> {
                         reasoning_effort: identity.effort,
                     });
                     self.flush()?;
+                    dialog.set_input_price(talk.opened.input_price());
+                    if let Some(event) = self.check_before_asking(dialog, (turn, request), talk)? {
+                        return Ok(event);
+                    }
                 }
                 Err(RunnerError::Reviewer(second)) => {
                     let summary = format!("{}; {next} cannot take over: {}", error.summary, second.summary);
@@ -370,6 +380,13 @@ impl RunWorker<'_> {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Returns true if the panel of this run asks the reviewer itself: a model that answered for two members would agree
+    /// with itself.
+    fn is_asked_by_own_panel(&self, reviewer: &str) -> bool {
+        let panel = self.services.find_panel_of(&self.record);
+        panel.is_some_and(|(_, panel)| panel.members.iter().any(|member| member.reviewer == reviewer))
     }
 
     /// Writes the cost of an answer into the daily account, before the next answer is paid for.

@@ -6,6 +6,7 @@
 //! - So the members exceed the limit together by no more than one answer: what a request sends is counted before, and
 //!   what comes back after.
 
+use crate::domain::text::format_limit_dollars;
 use crate::domain::{BudgetKind, BudgetStop, Panel, RunEvent, RunId, RunRecord};
 use crate::review::conversation::{BudgetProblem, ConversationEvent};
 use crate::runner::RunnerError;
@@ -53,16 +54,19 @@ impl RunWorker<'_> {
                 Reservation::Refused { reached } => {
                     let stop = BudgetStop { kind: BudgetKind::PanelCost, reached, limit };
                     let note = format!(
-                        "the budget of ${limit:.2} of panel {} is used up: ${reached:.4} are spent and the next request \
-                         takes about ${:.4}",
-                        panel.name, next.input
+                        "the budget of {} of panel {} is used up: ${reached:.4} are spent and the next request takes about \
+                         ${:.4}",
+                        format_limit_dollars(limit),
+                        panel.name,
+                        next.input
                     );
                     return Ok(Some(ConversationEvent::BudgetExceeded(BudgetProblem { stop, note })));
                 }
                 Reservation::MustWait => {
                     if !std::mem::replace(&mut is_noted, true) {
                         let text = format!(
-                            "turn {turn} waits: requests of other members may use up the ${limit:.2} of panel {}",
+                            "turn {turn} waits: requests of other members may use up the {} of panel {}",
+                            format_limit_dollars(limit),
                             panel.name
                         );
                         self.buffer.push(RunEvent::Note { text });

@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::config::Prompt;
+use crate::config::{Dollars, Prompt};
 use crate::domain::{
     BudgetKind, BudgetStop, CancelReason, ChatMessage, ChatRequest, ChatResponse, Finding, JournalEntry, Panel,
     PanelOpinion, RunEvent, RunStatus, TurnPhase, Usage, WindowUse, content_hash, text,
@@ -211,7 +211,8 @@ impl RunWorker<'_> {
         outcome.notes.push(note);
     }
 
-    /// Returns the reason why a request would exceed the limit of the panel or of the day.
+    /// Returns the reason why a request would exceed a limit: that of a run, of the day or of the panel. All second opinions
+    /// of a panel are requests of one run.
     fn find_opinion_budget_problem(
         &self,
         panel: &Panel,
@@ -219,6 +220,13 @@ impl RunWorker<'_> {
         batch: &OpinionBatch,
         spent: &RunCost,
     ) -> Result<Option<String>, RunnerError> {
+        let budget = &self.services.settings.budget;
+        let next = opened.cost(&Usage { input: batch.tokens, ..Usage::default() });
+        if let Some(stop) =
+            find_run_limit(budget.run_tokens, budget.run_cost.map(Dollars::as_f64), spent, (batch.tokens, next))
+        {
+            return Ok(Some(stop.describe()));
+        }
         if opened.facts.is_free() {
             return Ok(None);
         }
@@ -226,7 +234,6 @@ impl RunWorker<'_> {
             return Ok(Some(problem.note));
         }
         let Some(limit) = panel.max_cost else { return Ok(None) };
-        let next = opened.cost(&Usage { input: batch.tokens, ..Usage::default() });
         let reached = self.services.spent_by_members(panel, &self.record.run_id)? + spent.cost;
         let stop = BudgetStop { kind: BudgetKind::PanelCost, reached, limit };
         Ok((reached + next > limit).then(|| stop.describe()))
@@ -314,6 +321,24 @@ struct OpinionBatch {
     limit: u64,
 }
 
+/// Returns the limit of a run that a request of these tokens and this cost would exceed. A free request exceeds no limit in
+/// US dollars.
+fn find_run_limit(
+    most_tokens: Option<u64>,
+    most_cost: Option<f64>,
+    spent: &RunCost,
+    (tokens, cost): (u64, f64),
+) -> Option<BudgetStop> {
+    let used = spent.usage.total();
+    if let Some(most) = most_tokens
+        && used.saturating_add(tokens) > most
+    {
+        return Some(BudgetStop { kind: BudgetKind::RunTokens, reached: used as f64, limit: most as f64 });
+    }
+    let limit = most_cost.filter(|most| cost > 0.0 && spent.cost + cost > *most)?;
+    Some(BudgetStop { kind: BudgetKind::RunCost, reached: spent.cost, limit })
+}
+
 fn is_ruled_by(finding: &Finding, opinion: &PanelOpinion) -> bool {
     use crate::domain::FindingStep::Ruled;
     finding.steps.iter().any(|step| matches!(step, Ruled { by, .. } if *by == opinion.reviewer))
@@ -339,5 +364,30 @@ impl ChatObserver for OpinionWatch<'_> {
 
     fn is_cancelled(&self) -> bool {
         self.asked.check().is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    #[rstest]
+    #[case::no_limit(None, None, (9_000, 9.0), None)]
+    #[case::both_fit(Some(1_500), Some(1.5), (500, 0.5), None)]
+    #[case::too_many_tokens(Some(1_499), Some(1.5), (500, 0.5), Some(BudgetKind::RunTokens))]
+    #[case::too_dear(Some(1_500), Some(1.4), (500, 0.5), Some(BudgetKind::RunCost))]
+    #[case::free(None, Some(0.5), (500, 0.0), None)]
+    fn second_opinions_are_held_to_the_limits_of_a_run(
+        #[case] most_tokens: Option<u64>,
+        #[case] most_cost: Option<f64>,
+        #[case] next: (u64, f64),
+        #[case] expected: Option<BudgetKind>,
+    ) {
+        let usage = Usage { input: 1_000, ..Usage::default() };
+        let spent = RunCost { usage, cost: 1.0, ..RunCost::default() };
+        let stop = find_run_limit(most_tokens, most_cost, &spent, next);
+        assert_eq!(stop.map(|stop| stop.kind), expected);
     }
 }

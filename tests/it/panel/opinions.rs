@@ -1,0 +1,41 @@
+//! Integration tests of the limits of second opinions.
+
+use super::*;
+
+/// Returns the report of a second model that calls an injection p3: three steps from the first.
+fn contradiction() -> Turn {
+    answer(&[report(INJECTION, "SECURITY", 3, "User input `name` is concatenated into SQL: injection")])
+}
+
+#[test]
+fn a_judge_is_held_to_the_budget_of_a_run() {
+    let judge = Model::start(vec![says("{}")]);
+    // A request costs more than that with the price of the judge, and less than a tenth of it with that of the members.
+    let prices = "price_input = 1000.0\nprice_output = 1000.0\n";
+    let more = format!("judge = \"dear\"\n{}[budget]\nrun_cost = 0.1\n", reviewer("dear", &judge, prices));
+    let panel = Panel::start(vec![first()], vec![contradiction()], &more);
+    let run = panel.review(&["--panel", "all"], DONE);
+    assert_eq!((panel.one.asked(), panel.two.asked(), judge.asked()), (1, 1, 0));
+    let notes = panel.place.output(&run.run_id).expect("an output").notes;
+    let said = notes.iter().find(|note| note.starts_with("no second opinion by dear: "));
+    assert!(said.is_some_and(|note| note.contains("budget reached at ")), "{notes:?}");
+}
+
+#[test]
+fn a_judge_is_not_paid_for_what_an_escalation_has_settled() {
+    let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "reason": "name reaches the statement" }] });
+    let (boss, judge) = (Model::start(vec![says(ruling.to_string())]), Model::start(vec![says(ruling.to_string())]));
+    let more = format!(
+        "judge = \"dear\"\nescalate = {{ to = \"boss\", when = \"disputed\" }}\n{}{}",
+        reviewer("dear", &judge, DEAR),
+        reviewer("boss", &boss, DEAR)
+    );
+    let panel = Panel::start(vec![first()], vec![contradiction()], &more);
+    let run = panel.review(&["--panel", "all"], DONE);
+    assert_eq!((boss.asked(), judge.asked()), (1, 0));
+    let findings = panel.findings(&run);
+    let injection = findings.iter().find(|finding| finding.line_start == INJECTION).expect("there");
+    let said: Vec<String> = injection.steps.iter().map(ToString::to_string).collect();
+    assert!(said.iter().any(|step| step.starts_with("boss finds it real")), "{said:?}");
+    assert!(!said.iter().any(|step| step.starts_with("dear")), "{said:?}");
+}
