@@ -2,6 +2,7 @@
 
 mod disputes;
 mod kills;
+mod member_kills;
 mod merged_list;
 mod secrets;
 
