@@ -88,8 +88,9 @@ pub fn run(invocation: &Invocation, arguments: &CompareArgs) -> Result<CliExitCo
         return Err(CliError::usage(format!("these runs reviewed different changes: {first} and {second}"))
             .hint("--any compares them all the same"));
     }
-    let first = read_run(store, &view, &rows[0], &ids[0])?;
-    let second = read_run(store, &view, &rows[1], &ids[1])?;
+    let stored = StoredRuns { store, view: &view, merged: store.list_merged(&view)? };
+    let first = stored.read(&rows[0], &ids[0])?;
+    let second = stored.read(&rows[1], &ids[1])?;
     let comparison = RunComparison::new(&first, &second);
     match arguments.format {
         PlainFormat::Text => output::print(&comparison.render(&session.look))?,
@@ -110,9 +111,10 @@ fn sum_changes(session: &Session, view: &StoreView, arguments: &CompareArgs) -> 
         (reviewer, _) => pair_prompt_sets(view, &arguments.prompt_set, reviewer.as_deref(), since_ms)?,
     };
     let mut sum = ComparisonSum::default();
+    let stored = StoredRuns { store: &session.store, view, merged: session.store.list_merged(view)? };
     for [first, second] in std::iter::once(&pairs.newest).chain(&pairs.older) {
-        let first = read_run(&session.store, view, &find_row(view, first)?, first)?;
-        let second = read_run(&session.store, view, &find_row(view, second)?, second)?;
+        let first = stored.read(&find_row(view, first)?, first)?;
+        let second = stored.read(&find_row(view, second)?, second)?;
         sum.add_change(&first, &second);
     }
     match arguments.format {
@@ -228,11 +230,21 @@ fn find_row<'a>(view: &'a StoreView, id: &RunId) -> Result<RunRow<'a>, CliError>
     index.map(|index| view.run(index)).ok_or_else(|| CliError::usage(format!("the store no longer has {id}")))
 }
 
-fn read_run(store: &Store, view: &StoreView, row: &RunRow<'_>, id: &RunId) -> Result<ComparedRun, CliError> {
-    let findings = match store.output(id)? {
-        Some(output) => output.findings,
-        // A run under way, or one without a result: what its journal has.
-        None => store.reported_findings(id)?,
-    };
-    Ok(ComparedRun::new(view, row, findings))
+/// Store from which the compared runs are read.
+struct StoredRuns<'a> {
+    store: &'a Store,
+    view: &'a StoreView,
+    /// Findings of the view that panels list under other ids, see [`Store::list_merged`].
+    merged: HashMap<usize, usize>,
+}
+
+impl StoredRuns<'_> {
+    fn read(&self, row: &RunRow<'_>, id: &RunId) -> Result<ComparedRun, CliError> {
+        let findings = match self.store.output(id)? {
+            Some(output) => output.findings,
+            // A run under way, or one without a result: what its journal has.
+            None => self.store.reported_findings(id)?,
+        };
+        Ok(ComparedRun::new(self.view, &self.merged, row, findings))
+    }
 }

@@ -295,13 +295,16 @@ impl Finding {
         self.steps.contains(&FindingStep::Scanned)
     }
 
-    /// Returns the priority that the reviewer gave, before revdeck's own search for secrets raised it.
+    /// Returns the priority that the reviewer gave, before its run lowered it and revdeck's own search for secrets raised it.
     pub fn reported_priority(&self) -> Priority {
         let raised = self.steps.iter().find_map(|step| match step {
             FindingStep::Raised { from, .. } => Some(*from),
             _ => None,
         });
-        raised.unwrap_or(self.priority)
+        // A run lowers a report when it comes, and searches for secrets later.
+        let before_search = raised.unwrap_or(self.priority);
+        let lowered = self.lowered.as_ref().filter(|lowered| lowered.to == before_search);
+        lowered.map_or(before_search, |lowered| lowered.from)
     }
 
     /// Returns the number of reviewers among the voices. One that answered for two members of a panel counts once.

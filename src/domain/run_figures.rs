@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{
-    CancelReason, ErrorClass, FindingCounts, FindingId, PhaseTimings, ReviewerUsage, RunId, RunRecord, RunStatus,
-    Scope, Source, Time, Usage,
+    CancelReason, ErrorClass, FindingCounts, FindingId, Panel, PhaseTimings, ReviewerUsage, RunId, RunRecord,
+    RunStatus, Scope, Source, Time, Usage,
 };
 
 /// Figures of a run, see the fields of the same names in [`RunRecord`].
@@ -142,6 +142,12 @@ impl RunFigures {
             self.answered_by.iter_mut().for_each(|usage| usage.tokens = Usage::default());
         }
         self
+    }
+
+    /// Returns true for the run of a panel. Its findings are those of its members; who answered in it gave second opinions and
+    /// reported nothing.
+    pub fn is_panel(&self) -> bool {
+        Panel::name_of(&self.reviewer).is_some()
     }
 
     /// Returns true if the run reviewed code itself: it was neither skipped nor imported.

@@ -62,7 +62,7 @@ impl fmt::Display for LoweredPriority {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Confidence, FindingStatus, Severity, Time};
+    use crate::domain::{Confidence, FindingStatus, FindingStep, Severity, Time};
 
     fn finding(kind: Kind, priority: Priority) -> Finding {
         let run: crate::domain::RunId = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0E".parse().expect("an id");
@@ -113,6 +113,18 @@ mod tests {
             let expected = "lowered from p1 to p2: 1 of 24 DOCS findings of deep were accepted".to_owned();
             assert_eq!(said, (from != to).then_some(expected), "{kind} {from}");
         }
+    }
+
+    #[test]
+    fn a_finding_that_was_lowered_and_raised_still_tells_the_priority_of_its_report() {
+        let mut found = finding(Kind::Docs, Priority::P1);
+        SteeredKind { kind: Kind::Docs, accepted: 1, wrong: 23 }.lower(&mut found, "deep");
+        assert_eq!((found.priority, found.reported_priority()), (Priority::P2, Priority::P1));
+        found.steps.push(FindingStep::Raised { from: Priority::P2, to: Priority::P0 });
+        found.priority = Priority::P0;
+        assert_eq!(found.reported_priority(), Priority::P1);
+        found.lowered = None;
+        assert_eq!(found.reported_priority(), Priority::P2);
     }
 
     #[test]

@@ -4,6 +4,8 @@ mod comparison_sum;
 
 pub use comparison_sum::ComparisonSum;
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json as value};
 
 use super::figures::{format_dollars, format_millis};
@@ -31,14 +33,15 @@ pub struct ComparedRun {
 }
 
 impl ComparedRun {
-    /// Takes what a view knows of a run and of its findings, whose secrets are masked.
-    pub fn new(view: &StoreView, run: &RunRow<'_>, mut findings: Vec<Finding>) -> Self {
+    /// Takes what a view knows of a run and of its findings, whose secrets are masked. `merged` are the findings of the view
+    /// that panels list under other ids: what became of their problems is said there.
+    pub fn new(view: &StoreView, merged: &HashMap<usize, usize>, run: &RunRow<'_>, mut findings: Vec<Finding>) -> Self {
         // revdeck's own search for secrets finds the same in each run: that says nothing about a reviewer.
         findings.retain(|finding| !finding.is_from_secret_scan());
         for finding in &mut findings {
             *finding = ExportedFinding::new(finding, None).finding;
             if let Some(index) = view.finding_index(finding.finding_id.as_str()) {
-                finding.status = view.finding(index).status;
+                finding.status = view.finding_status(merged.get(&index).copied().unwrap_or(index));
                 view.rate_finding(finding);
             }
         }

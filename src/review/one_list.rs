@@ -7,6 +7,8 @@
 //! - Nothing is lost: each report is a voice of exactly one finding of the list, whatever its priority becomes.
 //! - A finding of the list is one of the reports, with its id, place, words and suggestion; only priority, severity and
 //!   confidence follow from all of them, and each change of priority or confidence is a [`FindingStep`].
+//! - Reports are ranked with the priorities that the reviewers gave. Where the runs of all that report a problem have lowered it, it is
+//!   lowered once, by a [`LoweredPriority`].
 //! - What revdeck's own search for secrets found in the runs of the members is one voice of revdeck. No member agrees by it, and
 //!   none is silent about it; but none can play it down either. The words are those of a member, if one reports it.
 
@@ -18,7 +20,7 @@ use super::dedup::sort_by_urgency;
 use super::report_merge::merge_report_refs;
 use crate::domain::{
     Confidence, Coverage, Dispute, Finding, FindingAlias, FindingId, FindingStep, Kind, KindRecord, LineRange,
-    Priority, RankRule, RunId, Voice, wilson_lower_bound,
+    LoweredPriority, Priority, RankRule, RunId, Voice, wilson_lower_bound,
 };
 
 /// Minimum number of decisions before a reviewer's record in a kind lowers a report. Project requirement.
@@ -126,11 +128,12 @@ pub fn merge_panel(
             finding.detail_ref.replace(chosen.finding.finding_id.as_str(), finding.finding_id.as_str());
         finding.suggestion = group.iter().fold(chosen.finding.clone(), adopt_suggestion).suggestion;
         finding.priority = rank;
-        let severities = group.iter().filter(|report| report.finding.priority == rank);
+        let severities = group.iter().filter(|report| report.ranked_priority() == rank);
         finding.severity = severities.map(|report| report.finding.severity).max().unwrap_or(finding.severity);
-        finding.steps.clear();
+        (finding.steps, finding.lowered) = (Vec::new(), None);
         raise_confidence(&mut finding, &group, &said, silent.len());
         finding.steps.extend(rank_steps);
+        lower_as_members_did(&mut finding, &group);
         if let Some(lone) = lone_report(&group)
             && !silent.is_empty()
         {
@@ -162,7 +165,12 @@ impl PanelReport<'_> {
 
     /// Returns true if revdeck's own search for secrets made the member's report more urgent.
     fn is_raised(&self) -> bool {
-        self.finding.reported_priority() != self.finding.priority
+        self.finding.steps.iter().any(|step| matches!(step, FindingStep::Raised { .. }))
+    }
+
+    /// Returns the priority with which the report counts: that of the search for secrets, else the one that the member gave.
+    fn ranked_priority(&self) -> Priority {
+        if self.is_raised() { self.finding.priority } else { self.finding.reported_priority() }
     }
 
     /// Returns the report in the words of who made it, with the priority that the member itself gave.
@@ -282,7 +290,7 @@ fn choose_report<'g, 'a>(
     let worth = |report: &PanelReport<'a>| {
         let PanelReport { finding, member } = *report;
         let can_be_applied = finding.suggestion.as_ref().is_some_and(|suggestion| suggestion.replacement.is_some());
-        let sure = (finding.priority == rank, finding.confidence, can_be_applied);
+        let sure = (report.ranked_priority() == rank, finding.confidence, can_be_applied);
         // The lesser name wins, so that nothing is left to the order.
         let name = Reverse((&finding.finding_id, member.reviewer, member.run_id));
         let text = fullness(&finding.title, main_explanation(&finding.explanation));
@@ -361,6 +369,21 @@ fn raise_confidence(finding: &mut Finding, group: &[PanelReport<'_>], said: &[Pa
         }
         finding.confidence = to;
     }
+}
+
+/// Lowers a problem by one step if the run of each member that reports it has lowered its report. Like a record, this holds for
+/// no problem that another reviewer or the search for secrets reports, too.
+fn lower_as_members_did(finding: &mut Finding, group: &[PanelReport<'_>]) {
+    let is_free = |report: &PanelReport<'_>| report.is_scanned() || report.is_raised();
+    let reasons: Option<BTreeSet<&str>> = group
+        .iter()
+        .map(|report| report.finding.lowered.as_ref().filter(|_| !is_free(report)))
+        .map(|lowered| lowered.map(|lowered| lowered.because.as_str()))
+        .collect();
+    let Some((reasons, to)) = reasons.zip(finding.priority.one_lower()) else { return };
+    let because = reasons.into_iter().collect::<Vec<_>>().join("; ");
+    finding.lowered = Some(LoweredPriority { from: finding.priority, to, because });
+    finding.priority = to;
 }
 
 /// Lowers a report that no other reviewer made, if the reviewer was mostly wrong about its kind.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::{FindingStatus, RunFigures};
+use crate::domain::RunFigures;
 use crate::ledger::metrics::FindingFact;
 use crate::parallel;
 use crate::store::{Store, StoreError, StoreView};
@@ -61,26 +61,13 @@ impl StoredReports {
     /// Counts a report whose problem a panel lists under another id as a report of that finding: what became of it is said
     /// there, and its reviewer was right or wrong like the others.
     fn follow_merged(&mut self, store: &Store, view: &StoreView) -> Result<(), StoreError> {
-        let obsolete = (0..view.finding_count()).filter(|index| {
-            view.finding_status(*index) == FindingStatus::Obsolete
-                && view.first_reporting_run(*index).is_some_and(|run| !view.run(run).member_of.is_empty())
-        });
-        let ids: HashSet<&str> = obsolete.map(|index| view.finding_outline(index).id).collect();
-        if ids.is_empty() {
+        let merged = store.list_merged(view)?;
+        if merged.is_empty() {
             return Ok(());
-        }
-        let said = store.latest_dispositions(&ids)?;
-        let mut listed: HashMap<u32, u32> = HashMap::new();
-        for id in ids {
-            let target = id.parse().ok().and_then(|id| said.get(&id)?.1.merged_into.clone());
-            let target = target.and_then(|target| view.finding_index(target.as_str()));
-            if let Some((from, to)) = view.finding_index(id).zip(target) {
-                listed.insert(from as u32, to as u32);
-            }
         }
         for reports in [&mut self.reports, &mut self.scanned] {
             for (_, finding) in reports.iter_mut() {
-                *finding = listed.get(finding).copied().unwrap_or(*finding);
+                *finding = merged.get(&(*finding as usize)).map_or(*finding, |listed| *listed as u32);
             }
             reports.sort_unstable();
             reports.dedup();

@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use super::{Store, StoreError, files, lines, parse};
-use crate::domain::{Actor, Disposition, FindingId, Time};
+use super::{Store, StoreError, StoreView, files, lines, parse};
+use crate::domain::{Actor, Disposition, FindingId, FindingStatus, Panel, Time};
 
 /// Last dispositions of given findings.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +39,36 @@ impl Store {
             )?;
         }
         Ok(said)
+    }
+
+    /// Returns the findings of a view whose problem a panel lists under another id, each with the finding that stands for it
+    /// now; both by their index. Reads `triage.ndjson` once if the view has panels.
+    ///
+    /// # Errors
+    /// Returns an error when `triage.ndjson` cannot be read.
+    pub fn list_merged(&self, view: &StoreView) -> Result<HashMap<usize, usize>, StoreError> {
+        let has_panels = (0..view.run_count()).any(|index| {
+            let run = view.run(index);
+            !run.member_of.is_empty() || Panel::name_of(run.reviewer).is_some()
+        });
+        if !has_panels {
+            return Ok(HashMap::new());
+        }
+        let obsolete = (0..view.finding_count()).filter(|index| view.finding_status(*index) == FindingStatus::Obsolete);
+        let index_of: HashMap<&str, usize> = obsolete.map(|index| (view.finding_outline(index).id, index)).collect();
+        let ids: HashSet<&str> = index_of.keys().copied().collect();
+        let said = self.latest_dispositions(&ids)?;
+        let merged = said.last.values().filter_map(|(_, last)| {
+            let target = view.finding_index(last.merged_into.as_ref()?.as_str())?;
+            Some((*index_of.get(last.finding_id.as_str())?, target))
+        });
+        let target_of: HashMap<usize, usize> = merged.collect();
+        // A later panel may have listed the target under yet another id. A damaged file could lead in a circle.
+        let follow = |from: usize| {
+            let path = std::iter::successors(Some(from), |at| target_of.get(at).copied());
+            path.take(target_of.len() + 1).last().unwrap_or(from)
+        };
+        Ok(target_of.keys().map(|from| (*from, follow(*from))).collect())
     }
 
     /// Counts the findings that the user decided at or after `since` and that are still decided so. Reads only the lines

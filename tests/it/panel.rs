@@ -3,6 +3,7 @@
 mod disputes;
 mod fallbacks;
 mod kills;
+mod member_kills;
 mod merged_list;
 mod opinions;
 mod secrets;

@@ -466,8 +466,7 @@ impl ReviewerTable {
                 times[row].push(run.phase_timings.review_ms);
             }
             // A reviewer that gave second opinions on the list of a panel did not report it.
-            let is_panel = Panel::name_of(&run.reviewer).is_some();
-            table.row_of.push(Some(row).filter(|_| !is_panel));
+            table.row_of.push(Some(row).filter(|_| !run.is_panel()));
         }
         for (reviewer, times) in table.rows.iter_mut().zip(times) {
             reviewer.review_ms = median(times);

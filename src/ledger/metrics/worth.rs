@@ -5,6 +5,8 @@
 //! - A finding counts once for each reviewer and model that reported it, and once for its kind and its language. What revdeck's
 //!   own search for secrets found in the run of a model counts for its kind and its language only.
 //! - A run counts for the reviewer that gave most of its answers.
+//! - The run of a panel reports what its members report. Its cost and time count for the reviewer and the model that gave
+//!   second opinions on its list; its findings count for those of the members alone.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -175,7 +177,7 @@ fn dismissal_reason(fact: &FindingFact<'_>) -> DismissalReason {
 struct RunGroups<'a> {
     names: Vec<&'a str>,
     sums: Vec<WorthSum>,
-    /// Row of each run. `None` for a skipped run.
+    /// Row of each run to which its findings are counted. `None` for a skipped run, and for the run of a panel.
     row_of: Vec<Option<usize>>,
 }
 
@@ -185,8 +187,8 @@ impl<'a> RunGroups<'a> {
         let mut known: HashMap<&str, usize> = HashMap::new();
         for run in runs {
             let name = name_of(run);
-            // The run of a panel reports what its members report; it is no reviewer.
-            let is_counted = run.status != RunStatus::Skipped && Panel::name_of(name).is_none();
+            // A panel without second opinions is no reviewer and has no cost of its own.
+            let is_counted = run.status != RunStatus::Skipped && Panel::name_of(run.main_reviewer()).is_none();
             let row = is_counted.then(|| {
                 let row = *known.entry(name).or_insert(groups.names.len());
                 if row == groups.names.len() {
@@ -196,7 +198,7 @@ impl<'a> RunGroups<'a> {
                 groups.sums[row].add_run(run, 1.0);
                 row
             });
-            groups.row_of.push(row);
+            groups.row_of.push(row.filter(|_| !run.is_panel()));
         }
         groups
     }

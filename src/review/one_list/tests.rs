@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rstest::rstest;
 
 use super::*;
-use crate::domain::{FileCoverage, Severity, Suggestion};
+use crate::domain::{FileCoverage, Severity, SteeredKind, Suggestion};
 use crate::review::unit_engine::tests::finding;
 use Kind::{Concurrency, Correctness, Performance, Security, Tests};
 use Priority::{P0, P1, P2, P3};
@@ -198,6 +198,47 @@ fn a_lone_claim_with_a_poor_record_is_shown_lower(
     let is_changed = expected != (priority, Confidence::Medium);
     assert_eq!(found.steps.len(), usize::from(is_changed), "{found:?}");
     assert_eq!(found.voices[0].priority, priority, "the word of the reviewer stays");
+}
+
+#[rstest]
+#[case::alone(&[("gpt", P1, true)], P2, "lowered from p1 to p2: 0 of 22 PERFORMANCE findings of gpt were accepted", false)]
+#[case::another_agrees(&[("gpt", P1, true), ("claude", P1, false)], P1, "", false)]
+#[case::another_is_more_urgent(&[("gpt", P2, true), ("claude", P1, false)], P1, "", true)]
+#[case::another_is_less_urgent(&[("gpt", P1, true), ("claude", P2, false)], P1, "", true)]
+#[case::all_are_mostly_wrong(
+    &[("gpt", P1, true), ("claude", P1, true)],
+    P2,
+    "lowered from p1 to p2: 0 of 22 PERFORMANCE findings of claude were accepted; 0 of 22 PERFORMANCE findings of gpt were \
+     accepted",
+    false
+)]
+fn a_report_that_its_run_has_lowered_keeps_its_priority_and_is_lowered_once(
+    #[case] said: &[(&'static str, Priority, bool)],
+    #[case] expected: Priority,
+    #[case] lowered: &str,
+    #[case] is_ranked: bool,
+) {
+    let report_of = |&(name, priority, is_lowered): &(&'static str, Priority, bool)| {
+        let mut found = report(41, Performance, priority, "The list is copied for each row");
+        if is_lowered {
+            SteeredKind { kind: Performance, accepted: 0, wrong: 22 }.lower(&mut found, name);
+        }
+        member(name, vec![found])
+    };
+    let mut members: Vec<Member> = said.iter().map(report_of).collect();
+    members.push(member("third", Vec::new()));
+    let list = merge_with(&members, &[], record(0, 22));
+    let [found] = list.findings.as_slice() else { panic!("{list:?}") };
+    assert_eq!(found.priority, expected);
+    assert_eq!(found.lowered.as_ref().map(ToString::to_string).unwrap_or_default(), lowered);
+    let mut given: Vec<(&str, Priority)> = said.iter().map(|&(name, priority, _)| (name, priority)).collect();
+    given.sort_unstable();
+    let voices: Vec<(&str, Priority)> =
+        found.voices.iter().map(|voice| (voice.reviewer.as_str(), voice.priority)).collect();
+    assert_eq!(voices, given, "the word of each reviewer stays");
+    let has_step = |wanted: fn(&FindingStep) -> bool| found.steps.iter().any(wanted);
+    assert!(!has_step(|step| matches!(step, FindingStep::Lowered { .. })), "it is lowered once: {found:?}");
+    assert_eq!(has_step(|step| matches!(step, FindingStep::Ranked { .. })), is_ranked, "{found:?}");
 }
 
 #[test]

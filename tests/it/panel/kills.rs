@@ -83,7 +83,7 @@ impl Scenario {
 }
 
 /// Describes a list as in [`LIST`].
-fn describe(findings: &[Finding]) -> Vec<String> {
+pub(super) fn describe(findings: &[Finding]) -> Vec<String> {
     let describe = |finding: &Finding| {
         let voices = finding.voices.iter().map(|voice| format!("{} {}", voice.reviewer, voice.priority));
         let voices = voices.collect::<Vec<_>>().join(", ");

@@ -82,3 +82,32 @@ fn an_overlap_a_contradiction_a_failure_and_a_budget_give_exactly_this_list() {
     let listed: Vec<u64> = panel.listed().into_iter().map(|(line, _)| line).collect();
     assert_eq!(listed, [INJECTION, DIVISION, ENDLESS].map(u64::from));
 }
+
+#[test]
+fn members_are_compared_by_what_became_of_the_problem_on_the_list() {
+    let title = "SQL injection through `name`";
+    // The same problem with one more line has another id.
+    let mut wider = report(INJECTION, "SECURITY", 0, title);
+    let code: Vec<&str> = CODE.lines().skip(INJECTION as usize - 2).take(2).collect();
+    wider["line_start"] = (INJECTION - 1).into();
+    wider["quoted_code"] = code.join("\n").into();
+    let one = answer(&[report(INJECTION, "SECURITY", 0, title)]);
+    let panel = Panel::start(vec![one], vec![answer(&[wider])], "");
+    let run = panel.review(&["--reviewer", "one,two"], DONE);
+    let findings = panel.findings(&run);
+    let [injection] = findings.as_slice() else { panic!("{findings:#?}") };
+    assert_ne!(injection.voices[0].finding_id, injection.voices[1].finding_id, "{injection:#?}");
+    panel.place.revdeck(&["triage", injection.finding_id.as_str(), "addressed"]);
+    let test = &panel.place.test;
+    let members = ["one", "two"].map(|name| panel.member(&run, name).run_id);
+    let compared = test.json(&["compare", members[0].as_str(), members[1].as_str(), "--format", "json"], DONE);
+    let statuses = [0, 1].map(|side| compared["both"][0][side]["status"].as_str().unwrap_or_default().to_owned());
+    assert_eq!(statuses, ["addressed"; 2], "{compared}");
+    let shown = out(&test.revdeck(&["compare", members[0].as_str(), members[1].as_str()]));
+    let addressed = shown.lines().find(|line| line.starts_with("addressed")).unwrap_or_default();
+    assert_eq!(addressed.split_whitespace().collect::<Vec<_>>(), ["addressed", "1", "1"], "{shown}");
+    let stats = test.json(&["stats", "--format", "json"], DONE);
+    let rows = stats["worth"]["by_reviewer"].as_array().expect("rows");
+    let accepted: Vec<(&Value, &Value)> = rows.iter().map(|row| (&row["name"], &row["accepted"])).collect();
+    assert_eq!(accepted, [(&json!("one"), &json!(1)), (&json!("two"), &json!(1))], "{stats}");
+}

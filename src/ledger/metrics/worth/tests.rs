@@ -4,7 +4,7 @@ use jiff::tz::TimeZone;
 use rstest::rstest;
 
 use super::*;
-use crate::domain::{Actor, FindingDecision, Time};
+use crate::domain::{Actor, FindingDecision, ReviewerUsage, Time};
 use crate::ledger::metrics::{MetricsDetail, MetricsSelection, compute_metrics, measure_worth};
 
 /// A run of a table: reviewer, model, status, dollars, milliseconds of its review.
@@ -179,4 +179,56 @@ fn what_the_search_for_secrets_finds_counts_for_no_reviewer() {
     assert_eq!(by_run, [2, 2]);
     let decided = list_kind_records(&input, &["deep", "quick"]);
     assert!(decided.is_empty(), "nobody decided about a report of theirs: {decided:?}");
+}
+
+#[test]
+fn a_judge_of_a_panel_costs_and_has_reported_nothing() {
+    let mut runs = runs(&[
+        ("panel:pair", "", "completed", 0.5, 700),
+        ("one", "m-one", "completed", 0.25, 4_000),
+        ("two", "m-two", "completed", 0.125, 1_000),
+        // Nobody was asked for a second opinion.
+        ("panel:pair", "", "completed", 0.0, 3),
+        ("judge", "m-judge", "completed", 0.0625, 100),
+    ]);
+    let answerer = |reviewer: &str, model: &str, turns| ReviewerUsage {
+        reviewer: reviewer.into(),
+        model: model.into(),
+        turns,
+        ..ReviewerUsage::default()
+    };
+    runs[0].answered_by = vec![answerer("judge", "m-judge", 2), answerer("dear", "m-dear", 1)];
+    runs[0].price_known = Some(true);
+    let twenty = (&[0, 2, 3] as &[u32], Kind::MagicNumbers, "rust", Dismissed, FalseAlarm);
+    let mut specs: Vec<FindingSpec> = vec![twenty; 20];
+    specs.push((&[0, 1, 2, 3], Kind::Security, "rust", Addressed, Other));
+    // The judge has reviewed other code itself.
+    specs.push((&[4], Kind::Security, "rust", Addressed, Other));
+    let (findings, reports) = (facts(&specs), pair_reports(&specs));
+    let input = MetricsInput { runs: &runs, findings: &findings, reports: &reports, scanned: &[], handed: &[] };
+    let worth = measure_worth(&input, &MetricsSelection::default());
+    let sums = |rows: &[WorthRow]| {
+        let sums = rows.iter().map(|row| (row.name.clone(), row.raised, row.cost, row.review_ms));
+        sums.collect::<Vec<_>>()
+    };
+    let expected = |prefix: &str| {
+        [("two", 21_u32, 0.125_f64, 1_000_u64), ("judge", 1, 0.5625, 800), ("one", 1, 0.25, 4_000)]
+            .map(|(name, raised, cost, ms)| (format!("{prefix}{name}"), raised, Some(cost), ms))
+    };
+    assert_eq!(sums(&worth.by_reviewer), expected(""));
+    assert_eq!(sums(&worth.by_model), expected("m-"));
+    let total = |rows: &[WorthRow]| rows.iter().filter_map(|row| row.cost).sum::<f64>();
+    for rows in [&worth.by_reviewer, &worth.by_model, &worth.by_kind, &worth.by_language] {
+        assert!((total(rows) - 0.9375).abs() < 1e-9, "nothing that was paid is lost: {rows:?}");
+    }
+    let wrong: Vec<&str> = worth.almost_always_wrong.iter().map(|kind| kind.reviewer.as_str()).collect();
+    assert_eq!(wrong, ["two"], "a judge is not wrong about what others reported");
+    assert_eq!(list_misjudged_kinds(&input, "judge"), []);
+    let decided = list_kind_records(&input, &["judge"]);
+    assert!(decided.is_empty(), "security is never lowered, and the rest is not its own: {decided:?}");
+    // A panel alone: its judge has a row with what it cost.
+    let only_panel = MetricsSelection { since: None, run: Some(runs[0].run_id.clone()) };
+    let alone = measure_worth(&input, &only_panel);
+    assert_eq!(sums(&alone.by_model), [("m-judge".to_owned(), 0, Some(0.5), 700)]);
+    assert_eq!(alone.by_kind.iter().map(|row| row.raised).sum::<u32>(), 21, "the list was reported all the same");
 }
