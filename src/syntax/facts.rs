@@ -204,7 +204,8 @@ mod tests {
         let functions = FileFacts::from_parsed(&source).functions;
         for line in 1..=code.lines().count() as u32 {
             let has_name = |function: &&Function| !function.name.starts_with('(');
-            let mut around = functions.iter().filter(|function| (function.line_start..=function.line_end).contains(&line));
+            let mut around =
+                functions.iter().filter(|function| (function.line_start..=function.line_end).contains(&line));
             let innermost = around.rfind(has_name).map(|function| function.name.as_str());
             assert_eq!(symbol_around(&functions, line, ""), innermost, "{line}");
         }

@@ -199,7 +199,7 @@ fn a_judge_of_a_panel_costs_and_has_reported_nothing() {
     };
     runs[0].answered_by = vec![answerer("judge", "m-judge", 2), answerer("dear", "m-dear", 1)];
     runs[0].price_known = Some(true);
-    let twenty = (&[0, 2, 3] as &[u32], Kind::MagicNumbers, "rust", Dismissed, FalseAlarm);
+    let twenty: FindingSpec = (&[0, 2, 3], Kind::MagicNumbers, "rust", Dismissed, FalseAlarm);
     let mut specs: Vec<FindingSpec> = vec![twenty; 20];
     specs.push((&[0, 1, 2, 3], Kind::Security, "rust", Addressed, Other));
     // The judge has reviewed other code itself.
