@@ -79,6 +79,10 @@ pub struct TeamProgress {
     pub logs: BTreeMap<MachineName, LogProgress>,
     /// Segments that could not be taken.
     pub set_aside: Vec<SetAsideSegment>,
+    /// Findings with decisions of others that are too far ahead of this machine's clock, and the clock from which on they count.
+    /// Only those are here for which that time comes soon.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub waiting: BTreeMap<FindingId, i64>,
     /// Findings about which people disagree, with the standing decision and the others.
     pub disputes: BTreeMap<FindingId, Vec<DisputeSide>>,
     /// Logs whose records are not used any more.

@@ -1,11 +1,12 @@
 //! Collects the decisions and reviews of this machine that are not records for the team yet.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
 use super::SyncError;
 use crate::domain::{
     DecisionId, Disposition, FindingId, RunId, SharedDecision, SharedPatterns, SharedReview, SuppressedReport,
-    SuppressionReason, TeamClock, TeamPerson, TeamRecord, TriageAction, content_hash,
+    SuppressionReason, TeamClock, TeamPerson, TeamRecord, Time, TriageAction, content_hash,
 };
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
@@ -53,8 +54,7 @@ pub fn collect(
         let view = store.view()?;
         let log = store.triage_log()?;
         for decision in number_decisions(&log, team, person) {
-            let is_new = known.last_decision.as_ref().is_none_or(|last| decision.id > *last);
-            if is_new && may_leave(&view, filter, &decision.finding_id) {
+            if known.is_new(&decision.id) && may_leave(&view, filter, &decision.finding_id) {
                 own.add(TeamRecord::Decision(filter.clean_decision(decision)));
             }
         }
@@ -106,15 +106,23 @@ impl OwnDecisions {
 /// Records that this machine has made already.
 #[derive(Default)]
 struct KnownRecords {
+    /// Latest decision whose clock is not far ahead.
     last_decision: Option<DecisionId>,
+    /// Decisions whose clocks are far ahead, because they followed the clock of somebody else. The walk gives these lines other
+    /// times, and they are sent again.
+    ahead: HashSet<DecisionId>,
     runs: HashSet<RunId>,
 }
 
 impl KnownRecords {
     fn load(services: &Services) -> Result<Self, StoreError> {
         let mut known = Self::default();
+        let now = services.ambient.now();
         for line in services.store.own_team_lines(0)?.0 {
             match serde_json::from_str(&line) {
+                Ok(TeamRecord::Decision(decision)) if decision.id.clock.is_ahead_of(now) => {
+                    known.ahead.insert(decision.id);
+                }
                 Ok(TeamRecord::Decision(decision)) => known.last_decision = known.last_decision.max(Some(decision.id)),
                 Ok(TeamRecord::Review(review)) => drop(known.runs.insert(review.run.run_id)),
                 Ok(TeamRecord::Patterns(_)) => {}
@@ -122,6 +130,44 @@ impl KnownRecords {
             }
         }
         Ok(known)
+    }
+
+    fn is_new(&self, id: &DecisionId) -> bool {
+        self.last_decision.as_ref().is_none_or(|last| id > last) && !self.ahead.contains(id)
+    }
+}
+
+/// Clock of this machine's decisions. It follows the times of others, except those that are far ahead of this machine's decisions:
+/// they wait until the wall clock comes near them. So it never runs out, and follows from the lines of the log alone.
+#[derive(Debug, Default)]
+struct DecisionClock {
+    clock: TeamClock,
+    /// Latest wall clock of an own line.
+    wall: Time,
+    /// Times of others that are far ahead, earliest first.
+    ahead: BinaryHeap<Reverse<TeamClock>>,
+}
+
+impl DecisionClock {
+    /// Follows the time of a decision of others.
+    fn follow(&mut self, seen: TeamClock) {
+        match seen.is_ahead_of(self.wall) {
+            true => self.ahead.push(Reverse(seen)),
+            false => self.clock = self.clock.max(seen),
+        }
+    }
+
+    /// Returns the time of an own line.
+    fn tick(&mut self, wall: Time) -> TeamClock {
+        self.wall = self.wall.max(wall);
+        while let Some(Reverse(seen)) = self.ahead.peek().copied()
+            && !seen.is_ahead_of(self.wall)
+        {
+            self.ahead.pop();
+            self.clock = self.clock.max(seen);
+        }
+        self.clock = self.clock.tick(wall);
+        self.clock
     }
 }
 
@@ -163,18 +209,15 @@ pub fn walk_decisions<'a>(
     team: &TeamMembership,
     mut visit: impl FnMut(&'a Disposition, &DecisionId, &[DecisionId]),
 ) {
-    let mut clock = TeamClock::default();
+    let mut clock = DecisionClock::default();
     let mut competing: HashMap<&FindingId, Vec<DecisionId>> = HashMap::new();
     for line in log {
         let id = match &line.team {
             Some(origin) => {
-                clock = clock.max(origin.id.clock);
+                clock.follow(origin.id.clock);
                 origin.id.clone()
             }
-            None => {
-                clock = clock.tick(line.at);
-                DecisionId { clock, machine: team.machine.clone() }
-            }
+            None => DecisionId { clock: clock.tick(line.at), machine: team.machine.clone() },
         };
         let known = competing.entry(&line.finding_id).or_default();
         // Whoever takes a decision back does not speak about those of others.
@@ -233,7 +276,7 @@ fn build_review(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Actor, FindingStatus, TeamOrigin, Time};
+    use crate::domain::{Actor, FindingStatus, TeamOrigin};
 
     fn team() -> TeamMembership {
         TeamMembership {
@@ -295,5 +338,41 @@ mod tests {
                 "900001.0@ada-1 over 100.2@ada-1",
             ]
         );
+    }
+
+    #[test]
+    fn the_clock_of_own_decisions_follows_others_up_to_a_year_ahead() {
+        const NOW: i64 = 1_764_237_272_000;
+        let limit = NOW + TeamClock::MAX_AHEAD_MS;
+        for (theirs, expected) in [
+            (NOW + 8 * 86_400_000, [(NOW + 8 * 86_400_000, 1_u32), (NOW + 8 * 86_400_000, 2)]),
+            (limit, [(limit, 1), (limit, 2)]),
+            // It waits until the wall clock comes near it.
+            (limit + 1, [(NOW, 0), (limit + 1, 1)]),
+            (limit + 2, [(NOW, 0), (NOW + 1, 0)]),
+            (7_258_118_399_999, [(NOW, 0), (NOW + 1, 0)]),
+        ] {
+            let log = [
+                line('a', Actor::User, theirs, Some((theirs, "eve-1"))),
+                line('a', Actor::User, NOW, None),
+                line('b', Actor::User, NOW + 1, None),
+            ];
+            let numbered = number_decisions(&log, &team(), &TeamPerson::default());
+            let clocks: Vec<(i64, u32)> = numbered.iter().map(|decision| decision.id.clock.into()).collect();
+            assert_eq!(clocks, expected, "{theirs}");
+        }
+    }
+
+    #[test]
+    fn a_decision_that_followed_a_clock_without_end_is_sent_again_with_its_new_time() {
+        let id = |ms: i64| DecisionId { clock: TeamClock { ms, count: 0 }, machine: team().machine };
+        let known = KnownRecords {
+            last_decision: Some(id(100)),
+            ahead: HashSet::from([id(7_258_118_399_999)]),
+            runs: HashSet::new(),
+        };
+        for (ms, expected) in [(99, false), (100, false), (101, true), (7_258_118_399_999, false)] {
+            assert_eq!(known.is_new(&id(ms)), expected, "{ms}");
+        }
     }
 }

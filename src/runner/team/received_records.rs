@@ -7,7 +7,7 @@ use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
     Actor, DecisionId, Disposition, Finding, FindingCounts, FindingId, FindingStatus, MachineName, RunOrigin,
-    RunOutput, RunRecord, SharedDecision, SharedReview, TeamOrigin, TeamRecord,
+    RunOutput, RunRecord, SharedDecision, SharedReview, TeamClock, TeamOrigin, TeamRecord,
 };
 use crate::git::LogSignature;
 use crate::knowledge::cache::KnowledgeCache;
@@ -25,6 +25,11 @@ const MAX_FIGURE: u64 = 1_000_000_000_000;
 const MAX_COST: f64 = 1_000_000.0;
 /// Greatest number of attempts of a run of others.
 const MAX_ATTEMPTS: u32 = 1_000;
+/// How long a decision from the future may have to wait so that it is looked at again by itself: 31 days, in milliseconds. Clocks of
+/// honest machines differ by less.
+const MAX_WAIT_MS: i64 = 31 * 86_400_000;
+/// Maximum number of findings whose decisions wait.
+const MAX_WAITING: usize = 1_000;
 /// Maximum number of reviewers that answered in a run of others.
 const MAX_ANSWERERS: usize = 100;
 
@@ -93,7 +98,7 @@ impl TeamSync<'_> {
         }
         self.services.store.import_team_runs(outputs)?;
         self.take_patterns(&std::mem::take(&mut received.patterns));
-        report.applied += self.apply_decisions(team, &std::mem::take(&mut received.decided), progress)?;
+        report.applied += self.apply_decisions(team, &std::mem::take(&mut received.decided), progress, report)?;
         Ok(())
     }
 
@@ -171,12 +176,14 @@ impl TeamSync<'_> {
         team: &TeamMembership,
         findings: &BTreeSet<FindingId>,
         progress: &mut TeamProgress,
+        report: &mut SyncReport,
     ) -> Result<usize, SyncError> {
         if findings.is_empty() {
             return Ok(0);
         }
         let store = self.services.store.clone().with_learning(LearningPolicy::Refused);
-        let all = self.load_decisions(findings, &progress.forgotten)?;
+        let LoadedDecisions { decisions: all, ahead } = self.load_decisions(findings, &progress.forgotten)?;
+        self.note_ahead(&ahead, progress, report);
         let person = self.person();
         let mut applied = 0;
         store.with_lock_as(|_| -> Result<(), SyncError> {
@@ -219,20 +226,59 @@ impl TeamSync<'_> {
         Ok(applied)
     }
 
+    /// Names the decisions that are too far ahead of this machine's clock, and remembers those whose time comes soon.
+    fn note_ahead(
+        &self,
+        ahead: &BTreeMap<MachineName, Vec<(FindingId, TeamClock)>>,
+        progress: &mut TeamProgress,
+        report: &mut SyncReport,
+    ) {
+        let now = self.services.ambient.now();
+        for (log, decisions) in ahead {
+            for (finding, clock) in decisions {
+                let from_ms = clock.ms.saturating_sub(TeamClock::MAX_AHEAD_MS);
+                let is_soon = from_ms <= now.as_millisecond().saturating_add(MAX_WAIT_MS);
+                if is_soon && (progress.waiting.len() < MAX_WAITING || progress.waiting.contains_key(finding)) {
+                    let known = progress.waiting.entry(finding.clone()).or_insert(from_ms);
+                    *known = from_ms.min(*known);
+                }
+            }
+            let Some((first, _)) = decisions.first() else { continue };
+            let segment = match decisions.len() {
+                1 => format!("the decision about {first}"),
+                n => format!("{n} decisions, the first about {first},"),
+            };
+            let days = TeamClock::MAX_AHEAD_MS / 86_400_000;
+            let reason = format!("the clock is more than {days} days ahead: check the clock of its machine");
+            // Records of a large log are taken over in several steps.
+            if !report.set_aside.iter().any(|known| (&known.log, &known.reason) == (log, &reason)) {
+                report.set_aside.push(SetAsideSegment { log: log.clone(), segment, reason, at: now });
+            }
+        }
+    }
+
     /// Returns the decisions of all machines about these findings, own ones among them.
     fn load_decisions(
         &self,
         findings: &BTreeSet<FindingId>,
         forgotten: &[MachineName],
-    ) -> Result<Vec<SharedDecision>, SyncError> {
+    ) -> Result<LoadedDecisions, SyncError> {
+        let now = self.services.ambient.now();
         let store = &self.services.store;
         let mut decisions: BTreeMap<DecisionId, SharedDecision> = BTreeMap::new();
-        let mut take_line = |line: &str| {
+        let mut ahead: BTreeMap<MachineName, Vec<(FindingId, TeamClock)>> = BTreeMap::new();
+        let mut take_line = |line: &str, log: Option<&MachineName>| {
             if line.contains("\"decision\"")
                 && let Ok(TeamRecord::Decision(decision)) = serde_json::from_str::<TeamRecord>(line)
                 && findings.contains(&decision.finding_id)
                 && !forgotten.contains(&decision.id.machine)
             {
+                if decision.id.clock.is_ahead_of(now) {
+                    if let Some(log) = log {
+                        ahead.entry(log.clone()).or_default().push((decision.finding_id, decision.id.clock));
+                    }
+                    return;
+                }
                 // Two decisions with one id are a mistake; every machine takes the same one.
                 let kept = decisions.entry(decision.id.clone()).or_insert_with(|| decision.clone());
                 if decision < *kept {
@@ -240,12 +286,19 @@ impl TeamSync<'_> {
                 }
             }
         };
-        store.own_team_lines(0)?.0.iter().for_each(|line| take_line(line));
+        store.own_team_lines(0)?.0.iter().for_each(|line| take_line(line, None));
         for log in store.received_team_logs()? {
-            store.visit_received_team_lines(&log, &mut take_line)?;
+            store.visit_received_team_lines(&log, |line| take_line(line, Some(&log)))?;
         }
-        Ok(decisions.into_values().collect())
+        Ok(LoadedDecisions { decisions: decisions.into_values().collect(), ahead })
     }
+}
+
+/// Decisions about some findings.
+struct LoadedDecisions {
+    decisions: Vec<SharedDecision>,
+    /// Decisions that are too far ahead of this machine's clock and do not count, by log.
+    ahead: BTreeMap<MachineName, Vec<(FindingId, TeamClock)>>,
 }
 
 /// Keeps the figures of a run of others in ranges that sums of them do not leave.

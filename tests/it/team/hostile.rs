@@ -1,5 +1,6 @@
 //! Logs of others that are damaged or hostile: set aside and named, without an effect.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{Team, ids, review, status, sync};
@@ -34,9 +35,11 @@ pub fn push_tree(by: &TestEnvironment, log: &str, tree: &str) {
     by.git(&["push", "-q", "-f", "origin", &format!("{}:refs/revdeck/team/{log}", commit.trim())]);
 }
 
+/// Returns a decision by a clock that is months ahead.
 pub fn decision(machine: &str, finding: &str, reason: &str) -> Value {
+    let clock = Timestamp::now().as_millisecond() + 100 * 86_400_000;
     json!({
-        "type": "decision", "clock": [4_000_000_000_000_i64, 0], "machine": machine, "person": {"name": "Eve"},
+        "type": "decision", "clock": [clock, 0], "machine": machine, "person": {"name": "Eve"},
         "actor": "user", "finding_id": finding, "status": "dismissed", "reason": reason,
         "at": "2026-11-27T10:00:00Z", "action": "set",
     })
@@ -97,7 +100,7 @@ fn bad_segments_are_set_aside_and_good_ones_are_taken() {
     // The next exchange does not repeat it.
     assert_eq!(sync(&ada)["set_aside"], json!([]));
     assert!(run(&ada, &["team"], DONE).contains("set aside 000001-torn.ndjson of eve-1"));
-    // A clock that is decades ahead does not keep a person from deciding again.
+    // A clock that is months ahead does not keep a person from deciding again.
     run(&ada, &["triage", &found[0], "open"], DONE);
     let bob = team.member("Bob");
     sync(&ada);
