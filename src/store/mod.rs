@@ -80,6 +80,7 @@ mod spending;
 mod tables;
 mod tail;
 mod team;
+mod team_runs;
 pub(crate) mod triage;
 mod view;
 mod viewed_files;
@@ -107,6 +108,7 @@ pub use team::{
     DisputeSide, LogProgress, PreparedProgress, SetAsideSegment, TeamMembership, TeamProgress, TeamStatus,
     UnsentRecords,
 };
+pub use team_runs::{RefusedTeamRun, TeamRunImport};
 pub use view::{FindingOutline, FindingRow, RunRow, StoreView, StoreViewBuilder};
 pub use watcher_state::WatcherInfo;
 pub use watcher_state::WatcherStatus;

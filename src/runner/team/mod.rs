@@ -399,6 +399,8 @@ impl TeamSync<'_> {
         if !progress.forgotten.contains(log) {
             progress.forgotten.push(log.clone());
         }
+        // A review of another machine may have been refused because this one had claimed its id.
+        progress.reader.clear();
         progress.disputes.retain(|_, sides| !sides.iter().any(|side| side.machine == *log));
         if let Some(team) = store.team_membership()?
             && !postgres::is_database(&team.place)

@@ -13,7 +13,7 @@ use crate::git::LogSignature;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
 use crate::policy::{MergedDecision, merge_decisions};
-use crate::store::{DisputeSide, LearningPolicy, SetAsideSegment, Store, TeamMembership, TeamProgress};
+use crate::store::{DisputeSide, LearningPolicy, RefusedTeamRun, SetAsideSegment, Store, TeamMembership, TeamProgress};
 use crate::team::LogVersion;
 use crate::team::outgoing::detach_from_machine;
 
@@ -96,7 +96,11 @@ impl TeamSync<'_> {
             progress.has_unsynced_results = true;
             self.services.store.write_team_progress(progress)?;
         }
-        self.services.store.import_team_runs(outputs)?;
+        let import = self.services.store.import_team_runs(outputs, &progress.forgotten)?;
+        if import.is_rewritten {
+            progress.runs_bytes = 0;
+        }
+        report.set_aside.extend(import.refused.iter().map(|refused| self.describe_refused(refused)));
         self.take_patterns(&std::mem::take(&mut received.patterns));
         report.applied += self.apply_decisions(team, &std::mem::take(&mut received.decided), progress, report)?;
         Ok(())
@@ -120,9 +124,23 @@ impl TeamSync<'_> {
         }
         let are_unsynced = Store::leaves_results_unsynced(outputs.len());
         // The mark stays if this fails: a failed exchange stores its progress, too.
-        store.import_team_runs(outputs)?;
+        if store.import_team_runs(outputs, &progress.forgotten)?.is_rewritten {
+            progress.runs_bytes = 0;
+        }
         progress.has_unsynced_results = are_unsynced;
         Ok(())
+    }
+
+    /// Names a review that claims the id of another one.
+    fn describe_refused(&self, refused: &RefusedTeamRun) -> SetAsideSegment {
+        let RefusedTeamRun { run, claimant, maker } = refused;
+        let maker = maker.as_ref().map_or("this machine", MachineName::as_str);
+        SetAsideSegment {
+            log: claimant.clone(),
+            segment: format!("the review {run}"),
+            reason: format!("it claims the id of a review of {maker}; forget the machine that you do not trust"),
+            at: self.services.ambient.now(),
+        }
     }
 
     /// Merges learned patterns of others into those of this machine, if it learns at all. They count for what they are:

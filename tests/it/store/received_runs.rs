@@ -18,7 +18,7 @@ fn reports_of_a_received_run_that_answers_here_are_the_same_for_every_reader() {
     let received =
         RunOutput { findings: vec![finding(5, 2), finding(6, 2)], ..RunOutput::new(record(2, RunStatus::Completed)) };
     let origin = RunOrigin { machine: "ada-1".parse().expect("a name"), person: TeamPerson::default() };
-    store.import_team_runs(vec![(received, origin)]).expect("imported");
+    store.import_team_runs(vec![(received, origin)], &[]).expect("imported");
     let before = store.view().expect("a view");
     assert_eq!(title(&before, 5), "finding 5 as run 1 saw it", "nobody here has asked for the other run");
     store.checkpoint_now().expect("written");
@@ -44,4 +44,69 @@ fn reports_of_a_received_run_that_answers_here_are_the_same_for_every_reader() {
         (0..view.run_count()).map(|run| view.reported_findings(run).count()).collect()
     };
     assert_eq!(reported(&refreshed), reported(&scratch));
+}
+
+/// Returns a run with one finding, as a machine sends it.
+fn received(run: usize, title: &str, machine: &str) -> (RunOutput, RunOrigin) {
+    let finding = Finding { title: title.into(), ..finding(5, run) };
+    let output = RunOutput { findings: vec![finding], ..RunOutput::new(record(run, RunStatus::Completed)) };
+    (output, RunOrigin { machine: machine.parse().expect("a name"), person: TeamPerson::default() })
+}
+
+/// Returns the machine of a run, and how many lines it has.
+fn maker(store: &Store, run: usize) -> (Option<String>, usize) {
+    let record = store.run(&run_id(run)).expect("readable").expect("a run");
+    let lines = fs::read_to_string(store.root().join("runs.ndjson")).expect("runs");
+    let id = run_id(run).to_string();
+    (record.team.map(|origin| origin.machine.to_string()), lines.lines().filter(|line| line.contains(&id)).count())
+}
+
+#[test]
+fn an_id_of_a_run_belongs_to_one_machine_whatever_the_order() {
+    for order in [["ada-1", "eve-1"], ["eve-1", "ada-1"]] {
+        let place = Place::new();
+        let store = place.store();
+        let both = order.map(|name| received(2, name, name));
+        let import = store.import_team_runs(both.to_vec(), &[]).expect("imported");
+        assert_eq!(maker(&store, 2), (Some("ada-1".into()), 1), "{order:?}");
+        let refused: Vec<String> = import
+            .refused
+            .iter()
+            .map(|refused| format!("{} of {}", refused.claimant, refused.maker.as_ref().expect("a maker")))
+            .collect();
+        assert_eq!((import.count, refused), (1, vec!["eve-1 of ada-1".to_owned()]), "{order:?}");
+    }
+}
+
+#[test]
+fn a_claimed_id_stays_with_its_run_until_the_machine_is_forgotten() {
+    for (first, second) in [("ada-1", "eve-1"), ("eve-1", "ada-1")] {
+        let place = Place::new();
+        let store = place.store();
+        store.import_team_runs(vec![received(2, "one", first)], &[]).expect("imported");
+        // The same run, also under another name of its machine, is a repetition.
+        for again in [received(2, "one", first), received(2, "one", second)] {
+            assert_eq!(store.import_team_runs(vec![again], &[]).expect("imported"), TeamRunImport::default());
+        }
+        let import = store.import_team_runs(vec![received(2, "two", second)], &[]).expect("imported");
+        assert_eq!((import.count, import.refused.len()), (0, 1), "{first}");
+        assert_eq!(maker(&store, 2), (Some(first.into()), 1));
+        let before = store.view().expect("a view");
+        assert_eq!(title(&before, 5), "one");
+        let forgotten: [MachineName; 1] = [first.parse().expect("a name")];
+        let import = store.import_team_runs(vec![received(2, "two", second)], &forgotten).expect("imported");
+        assert_eq!((import.count, import.is_rewritten, import.refused.len()), (1, true, 0));
+        assert_eq!(maker(&store, 2), (Some(second.into()), 1));
+        assert_eq!(title(&store.refresh_view(&before).expect("a view"), 5), "two");
+    }
+}
+
+#[test]
+fn nobody_claims_the_id_of_an_own_run() {
+    let place = Place::new();
+    let store = place.store();
+    create(&store, 1, RunStatus::Reviewing);
+    let import = store.import_team_runs(vec![received(1, "one", "eve-1")], &[]).expect("imported");
+    assert_eq!((import.count, import.refused.first().map(|refused| refused.maker.clone())), (0, Some(None)));
+    assert_eq!(maker(&store, 1), (None, 1));
 }
