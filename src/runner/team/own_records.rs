@@ -92,7 +92,7 @@ impl OwnDecisions {
 
     /// Adds a record, unless others would refuse it.
     fn add(&mut self, record: TeamRecord) {
-        match check_record(&record) {
+        match check_record(&record).and_then(|()| check_length(&record)) {
             Ok(()) => self.records.push(record),
             Err(fault) => self.refused.push(match &record {
                 TeamRecord::Decision(decision) => format!("the decision about {}: {fault}", decision.finding_id),
@@ -100,6 +100,18 @@ impl OwnDecisions {
                 TeamRecord::Patterns(patterns) => format!("the patterns of {}: {fault}", patterns.language),
             }),
         }
+    }
+}
+
+/// Checks that a record fits into a segment as others read it. A decision is short, because its fields are.
+fn check_length(record: &TeamRecord) -> Result<(), String> {
+    if matches!(record, TeamRecord::Decision(_)) {
+        return Ok(());
+    }
+    let bytes = serde_json::to_vec(record).map_err(|error| error.to_string())?.len();
+    match bytes <= MAX_RECORD_BYTES {
+        true => Ok(()),
+        false => Err(format!("it has {bytes} bytes, and a record may have {MAX_RECORD_BYTES}")),
     }
 }
 
@@ -264,13 +276,7 @@ fn build_review(
     }
     run.owner = person.label().to_owned();
     let review = SharedReview { machine: team.machine.clone(), person: person.clone(), run, findings, coverage };
-    let record = TeamRecord::Review(Box::new(review));
-    let bytes = serde_json::to_vec(&record).map_err(|source| StoreError::Encode { what: "a review", source })?.len();
-    if bytes > MAX_RECORD_BYTES {
-        tracing::warn!(bytes, "a review is too large for the team");
-        return Ok(None);
-    }
-    Ok(Some(record))
+    Ok(Some(TeamRecord::Review(Box::new(review))))
 }
 
 #[cfg(test)]
@@ -373,6 +379,28 @@ mod tests {
         };
         for (ms, expected) in [(99, false), (100, false), (101, true), (7_258_118_399_999, false)] {
             assert_eq!(known.is_new(&id(ms)), expected, "{ms}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_too_large_is_named() {
+        let patterns = |bytes: usize| {
+            let export = serde_json::Value::String("x".repeat(bytes));
+            let (machine, person, language) = (team().machine, TeamPerson::default(), "rust".to_owned());
+            TeamRecord::Patterns(Box::new(SharedPatterns { machine, person, language, export }))
+        };
+        let around = serde_json::to_vec(&patterns(0)).expect("a line").len();
+        for (bytes, records, expected) in [
+            (MAX_RECORD_BYTES - around, 1, ""),
+            (
+                MAX_RECORD_BYTES - around + 1,
+                0,
+                "the patterns of rust: it has 8388609 bytes, and a record may have 8388608",
+            ),
+        ] {
+            let mut own = OwnDecisions::default();
+            own.add(patterns(bytes));
+            assert_eq!((own.records.len(), own.refused.concat().as_str()), (records, expected));
         }
     }
 }
