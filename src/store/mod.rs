@@ -81,6 +81,7 @@ mod tables;
 mod tail;
 mod team;
 mod team_runs;
+mod team_set_aside;
 pub(crate) mod triage;
 mod view;
 mod viewed_files;
@@ -109,6 +110,7 @@ pub use team::{
     UnsentRecords,
 };
 pub use team_runs::{RefusedTeamRun, TeamRunImport};
+pub use team_set_aside::SetAsideEntry;
 pub use view::{FindingOutline, FindingRow, RunRow, StoreView, StoreViewBuilder};
 pub use watcher_state::WatcherInfo;
 pub use watcher_state::WatcherStatus;

@@ -6,7 +6,7 @@
 //! | `membership.json` | name of this machine and place of the logs; while it exists and says so, the machine takes part |
 //! | `own.ndjson` | records of this machine, as they are sent; append-only |
 //! | `received/<log>.ndjson` | records of another log, each once; append-only |
-//! | `set-aside/<log>-<segment>` | segments that could not be taken |
+//! | `set-aside/<log>-<segment>` | starts of segments that could not be taken, the last 50 |
 //! | `lock` | held while a process exchanges records |
 //!
 //! How far the exchange has come stands beside the folder, in `team.json`, where an open cockpit notices it.
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, ExistingPolicy, PreparedFile, SyncPolicy};
-use super::{RunLock, Store, StoreError, lines, lock};
+use super::{RunLock, SetAsideEntry, Store, StoreError, lines, lock};
 use crate::domain::{Actor, Disposition, FindingId, FindingStatus, MachineName, RunId, RunRecord, RunStatus, Time};
 
 /// Part that this machine takes in a team.
@@ -71,8 +71,8 @@ pub struct TeamProgress {
     pub has_budget: bool,
     /// State of the other logs.
     pub logs: BTreeMap<MachineName, LogProgress>,
-    /// Segments that could not be taken.
-    pub set_aside: Vec<SetAsideSegment>,
+    /// Segments that could not be taken, by log and reason.
+    pub set_aside: Vec<SetAsideEntry>,
     /// Findings with decisions of others that are too far ahead of this machine's clock, and the clock from which on they count.
     /// Only those are here for which that time comes soon.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -376,21 +376,6 @@ impl Store {
     /// Returns an error when the file cannot be removed.
     pub fn remove_received_team_lines(&self, log: &MachineName) -> Result<(), StoreError> {
         files::remove(&self.received_path(log))
-    }
-
-    /// Keeps a segment that could not be taken, and returns its path.
-    ///
-    /// # Errors
-    /// Returns an error when the file cannot be written.
-    pub fn set_aside_segment(&self, log: &MachineName, name: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
-        let folder = self.root.join("team").join("set-aside");
-        files::make_folder(&folder)?;
-        let name: String =
-            name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' }).collect();
-        let name: String = name.chars().take(80).collect();
-        let path = folder.join(format!("{log}-{name}"));
-        files::write_atomically(&path, bytes, ExistingPolicy::Replace)?;
-        Ok(path)
     }
 
     /// Syncs all that was written, and returns the ids of received runs whose results are missing or empty, because the

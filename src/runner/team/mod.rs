@@ -396,6 +396,10 @@ impl TeamSync<'_> {
             self.restore_results(&mut progress)?;
         }
         store.remove_received_team_lines(log)?;
+        let others: Vec<MachineName> =
+            progress.logs.keys().chain(progress.set_aside.iter().map(|entry| &entry.segment.log)).cloned().collect();
+        store.remove_set_aside_segments(log, &others)?;
+        progress.set_aside.retain(|entry| entry.segment.log != *log);
         if !progress.forgotten.contains(log) {
             progress.forgotten.push(log.clone());
         }

@@ -6,7 +6,7 @@ use super::own_records::walk_decisions;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    Actor, DecisionId, Disposition, Finding, FindingCounts, FindingId, FindingStatus, MachineName, RunOrigin,
+    Actor, DecisionId, Disposition, Finding, FindingCounts, FindingId, FindingStatus, MachineName, RunId, RunOrigin,
     RunOutput, RunRecord, SharedDecision, SharedReview, TeamClock, TeamOrigin, TeamRecord,
 };
 use crate::git::LogSignature;
@@ -59,6 +59,7 @@ impl TeamSync<'_> {
         self.apply_records(team, &mut received, progress, report)?;
         let now = self.services.ambient.now();
         progress.reader = env!("CARGO_PKG_VERSION").to_owned();
+        let read: Vec<MachineName> = received.logs.iter().map(|(log, _, _)| log.name.clone()).collect();
         for (log, signature, count) in received.logs {
             if log.name == team.log {
                 progress.own_received = log.version;
@@ -72,12 +73,7 @@ impl TeamSync<'_> {
                 state.received_at = Some(now);
             }
         }
-        for segment in &report.set_aside {
-            let is_known = |known: &&SetAsideSegment| (&known.log, &known.segment) == (&segment.log, &segment.segment);
-            if !progress.set_aside.iter().any(|known| is_known(&known)) {
-                progress.set_aside.push(segment.clone());
-            }
-        }
+        progress.note_set_aside(&report.set_aside, &read);
         Ok(())
     }
 
@@ -100,7 +96,7 @@ impl TeamSync<'_> {
         if import.is_rewritten {
             progress.runs_bytes = 0;
         }
-        report.set_aside.extend(import.refused.iter().map(|refused| self.describe_refused(refused)));
+        self.note_refused(&import.refused, report);
         self.take_patterns(&std::mem::take(&mut received.patterns));
         report.applied += self.apply_decisions(team, &std::mem::take(&mut received.decided), progress, report)?;
         Ok(())
@@ -131,15 +127,25 @@ impl TeamSync<'_> {
         Ok(())
     }
 
-    /// Names a review that claims the id of another one.
-    fn describe_refused(&self, refused: &RefusedTeamRun) -> SetAsideSegment {
-        let RefusedTeamRun { run, claimant, maker } = refused;
-        let maker = maker.as_ref().map_or("this machine", MachineName::as_str);
-        SetAsideSegment {
-            log: claimant.clone(),
-            segment: format!("the review {run}"),
-            reason: format!("it claims the id of a review of {maker}; forget the machine that you do not trust"),
-            at: self.services.ambient.now(),
+    /// Names the reviews that claim the ids of others, once for each pair of machines.
+    fn note_refused(&self, refused: &[RefusedTeamRun], report: &mut SyncReport) {
+        let mut by_machines: BTreeMap<(&MachineName, Option<&MachineName>), Vec<&RunId>> = BTreeMap::new();
+        for RefusedTeamRun { run, claimant, maker } in refused {
+            by_machines.entry((claimant, maker.as_ref())).or_default().push(run);
+        }
+        for ((claimant, maker), runs) in by_machines {
+            let Some(first) = runs.first() else { continue };
+            let segment = match runs.len() {
+                1 => format!("the review {first}"),
+                n => format!("{n} reviews, the first {first},"),
+            };
+            let maker = maker.map_or("this machine", MachineName::as_str);
+            report.set_aside.push(SetAsideSegment {
+                log: claimant.clone(),
+                segment,
+                reason: format!("it claims the id of a review of {maker}; forget the machine that you do not trust"),
+                at: self.services.ambient.now(),
+            });
         }
     }
 

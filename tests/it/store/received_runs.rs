@@ -1,4 +1,4 @@
-//! Runs of other machines among those of this one.
+//! Runs of other machines among those of this one, and what could not be taken of their logs.
 
 use super::*;
 
@@ -109,4 +109,28 @@ fn nobody_claims_the_id_of_an_own_run() {
     let import = store.import_team_runs(vec![received(1, "one", "eve-1")], &[]).expect("imported");
     assert_eq!((import.count, import.refused.first().map(|refused| refused.maker.clone())), (0, Some(None)));
     assert_eq!(maker(&store, 1), (None, 1));
+}
+
+#[test]
+fn what_is_set_aside_stays_small() {
+    let place = Place::new();
+    let store = place.store();
+    let (eve, short): (MachineName, MachineName) = ("eve-1".parse().expect("a name"), "eve".parse().expect("a name"));
+    let folder = store.root().join("team/set-aside");
+    fs::create_dir_all(&folder).expect("a folder");
+    // An earlier version kept segments whole.
+    fs::write(folder.join("eve-1-old.ndjson"), "x".repeat(5 << 20)).expect("written");
+    let content = "x".repeat(1 << 20);
+    for n in 0..60 {
+        store.set_aside_segment(&eve, &format!("{n:06}-x.ndjson"), content.as_bytes()).expect("kept");
+    }
+    let last = store.set_aside_segment(&short, "000000-x.ndjson", b"x").expect("kept");
+    let sizes: Vec<u64> = files_below(&folder).iter().map(|file| fs::metadata(file).expect("a file").len()).collect();
+    assert_eq!((sizes.len(), sizes.iter().sum::<u64>()), (50, 49 * (64 << 10) + 1));
+    // The name of one log is the start of the other's.
+    store.remove_set_aside_segments(&short, std::slice::from_ref(&eve)).expect("removed");
+    assert!(!last.exists());
+    assert_eq!(files_below(&folder).len(), 49);
+    store.remove_set_aside_segments(&eve, &[short]).expect("removed");
+    assert_eq!(files_below(&folder).len(), 0);
 }

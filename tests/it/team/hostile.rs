@@ -1,6 +1,7 @@
 //! Logs of others that are damaged or hostile: set aside and named, without an effect.
 
 use jiff::Timestamp;
+use revdeck::domain::RunId;
 use serde_json::{Value, json};
 
 use super::{Team, ids, review, status, sync};
@@ -107,4 +108,38 @@ fn bad_segments_are_set_aside_and_good_ones_are_taken() {
     sync(&bob);
     assert_eq!(status(&ada, &found[0]), "open");
     assert_eq!(bob.json(&["team", "--format", "json"], DONE)["disputes"], json!({}));
+    // What was set aside goes with its machine.
+    let kept = || std::fs::read_dir(ada.store().root().join("team/set-aside")).expect("a folder").count();
+    assert_eq!(kept(), 3);
+    assert!(run(&ada, &["team"], DONE).contains("`revdeck team forget NAME`"));
+    run(&ada, &["team", "forget", "eve-1"], DONE);
+    assert_eq!(kept(), 0);
+    assert!(!run(&ada, &["team"], DONE).contains("set aside"));
+}
+
+#[test]
+fn a_review_that_another_machine_has_claimed_lands_when_that_one_is_forgotten() {
+    for (claimant, first) in [("aaa-1", "aaa-1"), ("zzz-1", "ada-1")] {
+        let team = Team::new();
+        let (ada, bob, eve) = (team.member("Ada"), team.member("Bob"), team.machine("Eve"));
+        let reviewed = review(&ada);
+        let id: RunId = reviewed["run"]["run_id"].as_str().expect("an id").parse().expect("an id");
+        sync(&ada);
+        let sent = team.everything();
+        let mut claim: Value = serde_json::from_str(sent.lines().next().expect("a line")).expect("a record");
+        (claim["machine"], claim["findings"]) = (json!(claimant), json!([]));
+        push_log(&eve, claimant, &[("000000-x.ndjson", format!("{claim}\n"))]);
+        let received = sync(&bob);
+        assert!(received["set_aside"].to_string().contains("it claims the id of a review of"), "{received}");
+        let maker = || {
+            let record = bob.store().run(&id).expect("readable").expect("a run");
+            record.team.expect("an origin").machine.to_string()
+        };
+        assert_eq!(maker(), first);
+        run(&bob, &["team", "forget", claimant], DONE);
+        assert_eq!(sync(&bob)["set_aside"], json!([]), "{claimant}");
+        assert_eq!(maker(), "ada-1");
+        assert_eq!(bob.json(&["runs", "--format", "json"], DONE)["runs"].as_array().map(Vec::len), Some(1));
+        assert_eq!(ids(&review(&bob)), ids(&reviewed));
+    }
 }
