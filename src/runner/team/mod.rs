@@ -22,7 +22,7 @@ mod received_records;
 mod sync_error;
 mod vector_budget;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::process::Stdio;
 
@@ -30,7 +30,7 @@ pub use self::follow::FollowerProcess;
 use self::own_records::OwnDecisions;
 use self::received_records::ReceivedRecords;
 use crate::domain::text::sanitize_line;
-use crate::domain::{FindingId, MachineName, TeamPerson, TeamRecord, Time, TriageAction};
+use crate::domain::{MachineName, TeamPerson, TeamRecord, TriageAction};
 use crate::git::hide_credentials;
 use crate::knowledge::error::KnowledgeError;
 use crate::runner::{RunnerError, Services, process};
@@ -262,7 +262,9 @@ impl TeamSync<'_> {
             TeamRecord::Decision(_) | TeamRecord::Review(_) | TeamRecord::Patterns(_) => None,
         });
         let mut received = ReceivedRecords { decided: decided.collect(), ..ReceivedRecords::default() };
-        received.decided.extend(take_due_findings(progress, self.services.ambient.now()));
+        let now_ms = self.services.ambient.now().as_millisecond();
+        let due = progress.waiting.iter().filter(|(_, from_ms)| **from_ms <= now_ms);
+        received.decided.extend(due.map(|(finding, _)| finding.clone()));
         let mut report =
             SyncReport { place: backend.place().to_owned(), refused: own.refused, ..SyncReport::default() };
         self.receive(&*backend, team, &logs, received, progress, &mut report)?;
@@ -436,15 +438,6 @@ impl TeamSync<'_> {
     fn collect_own(&self, team: &TeamMembership, progress: &TeamProgress) -> Result<OwnDecisions, SyncError> {
         own_records::collect(self.services, team, &self.person(), &self.filter()?, progress)
     }
-}
-
-/// Removes the findings from those that wait for their time whose time has come, and returns them.
-fn take_due_findings(progress: &mut TeamProgress, now: Time) -> Vec<FindingId> {
-    let waiting = std::mem::take(&mut progress.waiting);
-    let (due, waiting): (BTreeMap<_, _>, BTreeMap<_, _>) =
-        waiting.into_iter().partition(|(_, from_ms)| *from_ms <= now.as_millisecond());
-    progress.waiting = waiting;
-    due.into_keys().collect()
 }
 
 /// Removes the lines that a fetched log has already. Bad segments count as empty: they are set aside where they are received.

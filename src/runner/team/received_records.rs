@@ -207,6 +207,7 @@ impl TeamSync<'_> {
         }
         let store = self.services.store.clone().with_learning(LearningPolicy::Refused);
         let LoadedDecisions { decisions: all, ahead } = self.load_decisions(findings, &progress.forgotten)?;
+        progress.waiting.retain(|finding, _| !findings.contains(finding));
         self.note_ahead(&ahead, progress, report);
         let person = self.person();
         let mut applied = 0;
