@@ -18,6 +18,9 @@ use crate::domain::{Finding, FindingId, MachineName, RunId, RunOrigin, RunOutput
 /// received records can tell again, see [`Store::find_lost_team_results`].
 const MAX_SYNCED_RESULTS: usize = 200;
 
+/// Maximum number of claims of an import that are compared with the stored results. Each one costs a search in `runs.ndjson`.
+const MAX_COMPARED_CLAIMS: usize = 500;
+
 /// Outcome of an import of runs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TeamRunImport {
@@ -101,9 +104,9 @@ impl Store {
             if import.count > 0 {
                 self.append_tracked(TrackedFile::Runs, &records)?;
             }
-            for (output, claim) in claims {
+            for (index, (output, claim)) in claims.into_iter().enumerate() {
                 // A machine that was renamed sends its reviews again.
-                if !self.has_same_findings(&output)? {
+                if index >= MAX_COMPARED_CLAIMS || !self.has_same_findings(&output)? {
                     import.refused.push(claim);
                 }
             }
