@@ -202,8 +202,15 @@ fn format_report(report: &SyncReport, look: &TextOptions) -> String {
     for segment in &report.set_aside {
         said.push_str(&format!("set aside {} of {}: {}\n", segment.segment, segment.log, segment.reason));
     }
+    if !report.set_aside.is_empty() {
+        said.push_str(SET_ASIDE_HINT);
+    }
     said
 }
+
+/// Next steps of whoever reads that something was set aside.
+pub const SET_ASIDE_HINT: &str =
+    "ask the owner of that machine about it; `revdeck team forget NAME` reads the records of a machine no more\n";
 
 fn counts_to_json(counts: RecordCounts) -> Value {
     let mut json = json!({ "decisions": counts.decisions, "reviews": counts.reviews });

@@ -15,7 +15,7 @@ use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{MachineName, ShareMode};
 use crate::git::hide_credentials;
 use crate::runner::{Services, SyncError};
-use crate::store::{TeamMembership, TeamProgress};
+use crate::store::{SetAsideEntry, TeamMembership, TeamProgress};
 use crate::team::postgres::{full_sql, is_database};
 
 mod budget;
@@ -294,13 +294,17 @@ fn show(session: Session, format: PlainFormat) -> Result<CliExitCode, CliError> 
     said.push_str(&format!("\n{}", describe_sharing(&services)));
     said.push_str(&format_machines(&progress, &look));
     said.push_str(&format_disputes(&progress));
-    for segment in &progress.set_aside {
+    for SetAsideEntry { segment, count } in &progress.set_aside {
         said.push_str(&format!(
-            "set aside {} of {}: {}\n",
+            "set aside {} of {}: {}{}\n",
             sanitize_line(&segment.segment),
             segment.log,
-            sanitize_line(&segment.reason)
+            sanitize_line(&segment.reason),
+            if *count > 1 { format!("{dot}{count} times") } else { String::new() }
         ));
+    }
+    if !progress.set_aside.is_empty() {
+        said.push_str(super::sync::SET_ASIDE_HINT);
     }
     output::print(&said)?;
     Ok(CliExitCode::Done)

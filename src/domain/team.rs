@@ -35,15 +35,28 @@ pub struct TeamClock {
 }
 
 impl TeamClock {
+    /// Greatest count within a millisecond, which others take, too. After it, the clock goes on to the next millisecond.
+    pub const MAX_COUNT: u32 = 1 << 30;
+    /// How far ahead of a wall clock a time may be so that it counts: 366 days, in milliseconds. Clocks that are wrong by weeks
+    /// pass, and nobody can push the clocks of others to the end of time.
+    pub const MAX_AHEAD_MS: i64 = 366 * 86_400_000;
+
     /// Returns the time of an own event at `wall`, after all times that the clock has seen.
     #[must_use]
     pub fn tick(self, wall: Time) -> Self {
         let ms = wall.as_millisecond();
-        match (ms > self.ms, self.count.checked_add(1)) {
-            (true, _) => Self { ms, count: 0 },
-            (false, Some(count)) => Self { ms: self.ms, count },
-            (false, None) => Self { ms: self.ms.saturating_add(1), count: 0 },
+        if ms > self.ms {
+            Self { ms, count: 0 }
+        } else if self.count < Self::MAX_COUNT {
+            Self { ms: self.ms, count: self.count + 1 }
+        } else {
+            Self { ms: self.ms.saturating_add(1), count: 0 }
         }
+    }
+
+    /// Returns true if the time is so far ahead of a wall clock that it does not count.
+    pub fn is_ahead_of(self, wall: Time) -> bool {
+        self.ms > wall.as_millisecond().saturating_add(Self::MAX_AHEAD_MS)
     }
 }
 
@@ -276,7 +289,20 @@ mod tests {
         for (wall, expected) in [(1_001, (1_001, 0)), (1_000, (1_000, 4)), (2, (1_000, 4))] {
             assert_eq!(<(i64, u32)>::from(start.tick(at(wall))), expected, "{wall}");
         }
-        assert_eq!(TeamClock { ms: 7, count: u32::MAX }.tick(at(1)), TeamClock { ms: 8, count: 0 });
+        for (count, expected) in
+            [(TeamClock::MAX_COUNT - 1, (7, TeamClock::MAX_COUNT)), (TeamClock::MAX_COUNT, (8, 0)), (u32::MAX, (8, 0))]
+        {
+            assert_eq!(<(i64, u32)>::from(TeamClock { ms: 7, count }.tick(at(1))), expected, "{count}");
+        }
+    }
+
+    #[test]
+    fn a_clock_counts_up_to_a_year_ahead() {
+        let wall = Time::from_millisecond(1_000).expect("a time");
+        let limit = 1_000 + TeamClock::MAX_AHEAD_MS;
+        for (ms, expected) in [(0, false), (limit, false), (limit + 1, true), (i64::MAX, true)] {
+            assert_eq!(TeamClock { ms, count: 0 }.is_ahead_of(wall), expected, "{ms}");
+        }
     }
 
     #[test]

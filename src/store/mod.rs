@@ -80,6 +80,8 @@ mod spending;
 mod tables;
 mod tail;
 mod team;
+mod team_runs;
+mod team_set_aside;
 pub(crate) mod triage;
 mod view;
 mod viewed_files;
@@ -107,6 +109,8 @@ pub use team::{
     DisputeSide, LogProgress, PreparedProgress, SetAsideSegment, TeamMembership, TeamProgress, TeamStatus,
     UnsentRecords,
 };
+pub use team_runs::{RefusedTeamRun, TeamRunImport};
+pub use team_set_aside::SetAsideEntry;
 pub use view::{FindingOutline, FindingRow, RunRow, StoreView, StoreViewBuilder};
 pub use watcher_state::WatcherInfo;
 pub use watcher_state::WatcherStatus;

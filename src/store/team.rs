@@ -6,7 +6,7 @@
 //! | `membership.json` | name of this machine and place of the logs; while it exists and says so, the machine takes part |
 //! | `own.ndjson` | records of this machine, as they are sent; append-only |
 //! | `received/<log>.ndjson` | records of another log, each once; append-only |
-//! | `set-aside/<log>-<segment>` | segments that could not be taken |
+//! | `set-aside/<log>-<segment>` | starts of segments that could not be taken, the last 50 |
 //! | `lock` | held while a process exchanges records |
 //!
 //! How far the exchange has come stands beside the folder, in `team.json`, where an open cockpit notices it.
@@ -20,14 +20,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, ExistingPolicy, PreparedFile, SyncPolicy};
-use super::{RunLock, Store, StoreError, lines, lock};
-use crate::domain::{
-    Actor, Disposition, FindingId, FindingStatus, MachineName, RunId, RunOrigin, RunOutput, RunRecord, RunStatus, Time,
-};
-
-/// Maximum number of received results that are synced one by one. The first exchange with a team brings thousands, which the
-/// received records can tell again, see [`Store::find_lost_team_results`].
-const MAX_SYNCED_RESULTS: usize = 200;
+use super::{RunLock, SetAsideEntry, Store, StoreError, lines, lock};
+use crate::domain::{Actor, Disposition, FindingId, FindingStatus, MachineName, RunId, RunRecord, RunStatus, Time};
 
 /// Part that this machine takes in a team.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,8 +71,12 @@ pub struct TeamProgress {
     pub has_budget: bool,
     /// State of the other logs.
     pub logs: BTreeMap<MachineName, LogProgress>,
-    /// Segments that could not be taken.
-    pub set_aside: Vec<SetAsideSegment>,
+    /// Segments that could not be taken, by log and reason.
+    pub set_aside: Vec<SetAsideEntry>,
+    /// Findings with decisions of others that are too far ahead of this machine's clock, and the clock from which on they count.
+    /// Only those are here for which that time comes soon.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub waiting: BTreeMap<FindingId, i64>,
     /// Findings about which people disagree, with the standing decision and the others.
     pub disputes: BTreeMap<FindingId, Vec<DisputeSide>>,
     /// Logs whose records are not used any more.
@@ -380,64 +378,6 @@ impl Store {
         files::remove(&self.received_path(log))
     }
 
-    /// Keeps a segment that could not be taken, and returns its path.
-    ///
-    /// # Errors
-    /// Returns an error when the file cannot be written.
-    pub fn set_aside_segment(&self, log: &MachineName, name: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
-        let folder = self.root.join("team").join("set-aside");
-        files::make_folder(&folder)?;
-        let name: String =
-            name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' }).collect();
-        let name: String = name.chars().take(80).collect();
-        let path = folder.join(format!("{log}-{name}"));
-        files::write_atomically(&path, bytes, ExistingPolicy::Replace)?;
-        Ok(path)
-    }
-
-    /// Records completed runs of other machines: their results first, then their lines in `runs.ndjson`. Skips a run that
-    /// is known. Returns the number of new runs.
-    ///
-    /// # Errors
-    /// Returns an error when the store cannot be locked or written.
-    pub fn import_team_runs(&self, outputs: Vec<(RunOutput, RunOrigin)>) -> Result<usize, StoreError> {
-        if outputs.is_empty() {
-            return Ok(0);
-        }
-        self.with_lock(|locked| {
-            let view = locked.runs_view()?;
-            let sync = if outputs.len() <= MAX_SYNCED_RESULTS { SyncPolicy::Now } else { SyncPolicy::Later };
-            let mut count = 0;
-            let mut records = Vec::new();
-            for (mut output, origin) in outputs {
-                let is_known = view.run_index(output.run.run_id.as_str()).is_some();
-                output.run.team = Some(origin);
-                // A known run may have lost its result.
-                let path = self.output_path(output.run.run_id.as_str());
-                let is_there = std::fs::metadata(&path).is_ok_and(|seen| seen.len() > 0);
-                if !is_known || !is_there {
-                    self.write_team_output(&output, sync)?;
-                }
-                if is_known {
-                    continue;
-                }
-                serde_json::to_writer(&mut records, &output.run)
-                    .map_err(|source| StoreError::Encode { what: "a run", source })?;
-                records.push(b'\n');
-                count += 1;
-            }
-            if count > 0 {
-                self.append_tracked(super::TrackedFile::Runs, &records)?;
-            }
-            Ok(count)
-        })
-    }
-
-    /// Returns true if an import of this many results leaves it to the system when they reach the disk.
-    pub fn leaves_results_unsynced(results: usize) -> bool {
-        results > MAX_SYNCED_RESULTS
-    }
-
     /// Syncs all that was written, and returns the ids of received runs whose results are missing or empty, because the
     /// machine went down before they were on the disk.
     ///
@@ -458,13 +398,6 @@ impl Store {
             }
         }
         Ok(lost)
-    }
-
-    fn write_team_output(&self, output: &RunOutput, sync: SyncPolicy) -> Result<(), StoreError> {
-        let json =
-            serde_json::to_vec(output).map_err(|source| StoreError::Encode { what: "a run's output", source })?;
-        let path = self.output_path(output.run.run_id.as_str());
-        files::write_beside(&path, ExistingPolicy::Replace, sync, |file| std::io::Write::write_all(file, &json))
     }
 
     /// Returns the ids of this machine's own runs that ended behind byte `from` of `runs.ndjson`, oldest first, and the length

@@ -6,7 +6,9 @@
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::domain::{Actor, Finding, MachineName, RunRecord, RunStatus, SharedDecision, SharedReview, TeamRecord};
+use crate::domain::{
+    Actor, Finding, MachineName, RunRecord, RunStatus, SharedDecision, SharedReview, TeamClock, TeamRecord,
+};
 
 /// Maximum size of a segment in bytes. A machine that sends more writes several.
 pub const MAX_SEGMENT_BYTES: usize = 16 << 20;
@@ -21,10 +23,9 @@ const MAX_TEXT_BYTES: usize = 256 << 10;
 /// Greatest line number that a finding may have.
 const MAX_LINE_NUMBER: u32 = 100_000_000;
 
-/// Latest time of a decision: the year 2200. Clocks follow the latest one that they have seen, so it must leave room.
+/// Latest time of a decision: the year 2200. What is far ahead of the clock of this machine does not count before its time, see
+/// [`TeamClock::MAX_AHEAD_MS`].
 const MAX_CLOCK_MS: i64 = 7_258_118_400_000;
-/// Greatest count of a decision within a millisecond.
-const MAX_CLOCK_COUNT: u32 = 1 << 30;
 /// Maximum number of decisions that one names as replaced.
 pub const MAX_REPLACED: usize = 64;
 /// Maximum number of bytes of a reason.
@@ -161,7 +162,7 @@ fn check_decision(decision: &SharedDecision) -> Result<(), String> {
     check_size("the author", &decision.person.email, MAX_LINE_BYTES)?;
     check_size("the reason", &decision.reason, MAX_LINE_BYTES)?;
     let clock = decision.id.clock;
-    if !(0..MAX_CLOCK_MS).contains(&clock.ms) || clock.count > MAX_CLOCK_COUNT {
+    if !(0..MAX_CLOCK_MS).contains(&clock.ms) || clock.count > TeamClock::MAX_COUNT {
         return Err("its clock is out of range".to_owned());
     }
     if decision.over.len() > MAX_REPLACED {
@@ -392,6 +393,21 @@ mod tests {
         assert!(parse(&[odd], "lovelace-1").expect_err("an option").to_string().contains("no id of a commit"));
         let not_text = parse_segment(b"\xff\n", &log("a")).expect_err("bytes").to_string();
         assert_eq!(not_text, "line 1 is no record: it is not UTF-8");
+    }
+
+    #[test]
+    fn clocks_are_taken_up_to_their_limits() {
+        for (ms, count, is_right) in [
+            (0, 0, true),
+            (-1, 0, false),
+            (MAX_CLOCK_MS - 1, TeamClock::MAX_COUNT, true),
+            (MAX_CLOCK_MS, 0, false),
+            (0, TeamClock::MAX_COUNT + 1, false),
+        ] {
+            let mut record = decision();
+            record["clock"] = json!([ms, count]);
+            assert_eq!(parse(&[record], "lovelace-1").is_ok(), is_right, "{ms}.{count}");
+        }
     }
 
     #[test]

@@ -261,7 +261,10 @@ impl TeamSync<'_> {
             }
             TeamRecord::Decision(_) | TeamRecord::Review(_) | TeamRecord::Patterns(_) => None,
         });
-        let received = ReceivedRecords { decided: decided.collect(), ..ReceivedRecords::default() };
+        let mut received = ReceivedRecords { decided: decided.collect(), ..ReceivedRecords::default() };
+        let now_ms = self.services.ambient.now().as_millisecond();
+        let due = progress.waiting.iter().filter(|(_, from_ms)| **from_ms <= now_ms);
+        received.decided.extend(due.map(|(finding, _)| finding.clone()));
         let mut report =
             SyncReport { place: backend.place().to_owned(), refused: own.refused, ..SyncReport::default() };
         self.receive(&*backend, team, &logs, received, progress, &mut report)?;
@@ -395,9 +398,15 @@ impl TeamSync<'_> {
             self.restore_results(&mut progress)?;
         }
         store.remove_received_team_lines(log)?;
+        let others: Vec<MachineName> =
+            progress.logs.keys().chain(progress.set_aside.iter().map(|entry| &entry.segment.log)).cloned().collect();
+        store.remove_set_aside_segments(log, &others)?;
+        progress.set_aside.retain(|entry| entry.segment.log != *log);
         if !progress.forgotten.contains(log) {
             progress.forgotten.push(log.clone());
         }
+        // A review of another machine may have been refused because this one had claimed its id.
+        progress.reader.clear();
         progress.disputes.retain(|_, sides| !sides.iter().any(|side| side.machine == *log));
         if let Some(team) = store.team_membership()?
             && !postgres::is_database(&team.place)

@@ -1,11 +1,12 @@
 //! Collects the decisions and reviews of this machine that are not records for the team yet.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
 use super::SyncError;
 use crate::domain::{
     DecisionId, Disposition, FindingId, RunId, SharedDecision, SharedPatterns, SharedReview, SuppressedReport,
-    SuppressionReason, TeamClock, TeamPerson, TeamRecord, TriageAction, content_hash,
+    SuppressionReason, TeamClock, TeamPerson, TeamRecord, Time, TriageAction, content_hash,
 };
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
@@ -53,8 +54,7 @@ pub fn collect(
         let view = store.view()?;
         let log = store.triage_log()?;
         for decision in number_decisions(&log, team, person) {
-            let is_new = known.last_decision.as_ref().is_none_or(|last| decision.id > *last);
-            if is_new && may_leave(&view, filter, &decision.finding_id) {
+            if known.is_new(&decision.id) && may_leave(&view, filter, &decision.finding_id) {
                 own.add(TeamRecord::Decision(filter.clean_decision(decision)));
             }
         }
@@ -92,7 +92,7 @@ impl OwnDecisions {
 
     /// Adds a record, unless others would refuse it.
     fn add(&mut self, record: TeamRecord) {
-        match check_record(&record) {
+        match check_record(&record).and_then(|()| check_length(&record)) {
             Ok(()) => self.records.push(record),
             Err(fault) => self.refused.push(match &record {
                 TeamRecord::Decision(decision) => format!("the decision about {}: {fault}", decision.finding_id),
@@ -103,18 +103,38 @@ impl OwnDecisions {
     }
 }
 
+/// Checks that a record fits into a segment as others read it. A decision is short, because its fields are.
+fn check_length(record: &TeamRecord) -> Result<(), String> {
+    if matches!(record, TeamRecord::Decision(_)) {
+        return Ok(());
+    }
+    let bytes = serde_json::to_vec(record).map_err(|error| error.to_string())?.len();
+    match bytes <= MAX_RECORD_BYTES {
+        true => Ok(()),
+        false => Err(format!("it has {bytes} bytes, and a record may have {MAX_RECORD_BYTES}")),
+    }
+}
+
 /// Records that this machine has made already.
 #[derive(Default)]
 struct KnownRecords {
+    /// Latest decision whose clock is not far ahead.
     last_decision: Option<DecisionId>,
+    /// Decisions whose clocks are far ahead, because they followed the clock of somebody else. The walk gives these lines other
+    /// times, and they are sent again.
+    ahead: HashSet<DecisionId>,
     runs: HashSet<RunId>,
 }
 
 impl KnownRecords {
     fn load(services: &Services) -> Result<Self, StoreError> {
         let mut known = Self::default();
+        let now = services.ambient.now();
         for line in services.store.own_team_lines(0)?.0 {
             match serde_json::from_str(&line) {
+                Ok(TeamRecord::Decision(decision)) if decision.id.clock.is_ahead_of(now) => {
+                    known.ahead.insert(decision.id);
+                }
                 Ok(TeamRecord::Decision(decision)) => known.last_decision = known.last_decision.max(Some(decision.id)),
                 Ok(TeamRecord::Review(review)) => drop(known.runs.insert(review.run.run_id)),
                 Ok(TeamRecord::Patterns(_)) => {}
@@ -122,6 +142,44 @@ impl KnownRecords {
             }
         }
         Ok(known)
+    }
+
+    fn is_new(&self, id: &DecisionId) -> bool {
+        self.last_decision.as_ref().is_none_or(|last| id > last) && !self.ahead.contains(id)
+    }
+}
+
+/// Clock of this machine's decisions. It follows the times of others, except those that are far ahead of this machine's decisions:
+/// they wait until the wall clock comes near them. So it never runs out, and follows from the lines of the log alone.
+#[derive(Debug, Default)]
+struct DecisionClock {
+    clock: TeamClock,
+    /// Latest wall clock of an own line.
+    wall: Time,
+    /// Times of others that are far ahead, earliest first.
+    ahead: BinaryHeap<Reverse<TeamClock>>,
+}
+
+impl DecisionClock {
+    /// Follows the time of a decision of others.
+    fn follow(&mut self, seen: TeamClock) {
+        match seen.is_ahead_of(self.wall) {
+            true => self.ahead.push(Reverse(seen)),
+            false => self.clock = self.clock.max(seen),
+        }
+    }
+
+    /// Returns the time of an own line.
+    fn tick(&mut self, wall: Time) -> TeamClock {
+        self.wall = self.wall.max(wall);
+        while let Some(Reverse(seen)) = self.ahead.peek().copied()
+            && !seen.is_ahead_of(self.wall)
+        {
+            self.ahead.pop();
+            self.clock = self.clock.max(seen);
+        }
+        self.clock = self.clock.tick(wall);
+        self.clock
     }
 }
 
@@ -163,18 +221,15 @@ pub fn walk_decisions<'a>(
     team: &TeamMembership,
     mut visit: impl FnMut(&'a Disposition, &DecisionId, &[DecisionId]),
 ) {
-    let mut clock = TeamClock::default();
+    let mut clock = DecisionClock::default();
     let mut competing: HashMap<&FindingId, Vec<DecisionId>> = HashMap::new();
     for line in log {
         let id = match &line.team {
             Some(origin) => {
-                clock = clock.max(origin.id.clock);
+                clock.follow(origin.id.clock);
                 origin.id.clone()
             }
-            None => {
-                clock = clock.tick(line.at);
-                DecisionId { clock, machine: team.machine.clone() }
-            }
+            None => DecisionId { clock: clock.tick(line.at), machine: team.machine.clone() },
         };
         let known = competing.entry(&line.finding_id).or_default();
         // Whoever takes a decision back does not speak about those of others.
@@ -221,19 +276,13 @@ fn build_review(
     }
     run.owner = person.label().to_owned();
     let review = SharedReview { machine: team.machine.clone(), person: person.clone(), run, findings, coverage };
-    let record = TeamRecord::Review(Box::new(review));
-    let bytes = serde_json::to_vec(&record).map_err(|source| StoreError::Encode { what: "a review", source })?.len();
-    if bytes > MAX_RECORD_BYTES {
-        tracing::warn!(bytes, "a review is too large for the team");
-        return Ok(None);
-    }
-    Ok(Some(record))
+    Ok(Some(TeamRecord::Review(Box::new(review))))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Actor, FindingStatus, TeamOrigin, Time};
+    use crate::domain::{Actor, FindingStatus, TeamOrigin};
 
     fn team() -> TeamMembership {
         TeamMembership {
@@ -295,5 +344,63 @@ mod tests {
                 "900001.0@ada-1 over 100.2@ada-1",
             ]
         );
+    }
+
+    #[test]
+    fn the_clock_of_own_decisions_follows_others_up_to_a_year_ahead() {
+        const NOW: i64 = 1_764_237_272_000;
+        let limit = NOW + TeamClock::MAX_AHEAD_MS;
+        for (theirs, expected) in [
+            (NOW + 8 * 86_400_000, [(NOW + 8 * 86_400_000, 1_u32), (NOW + 8 * 86_400_000, 2)]),
+            (limit, [(limit, 1), (limit, 2)]),
+            // It waits until the wall clock comes near it.
+            (limit + 1, [(NOW, 0), (limit + 1, 1)]),
+            (limit + 2, [(NOW, 0), (NOW + 1, 0)]),
+            (7_258_118_399_999, [(NOW, 0), (NOW + 1, 0)]),
+        ] {
+            let log = [
+                line('a', Actor::User, theirs, Some((theirs, "eve-1"))),
+                line('a', Actor::User, NOW, None),
+                line('b', Actor::User, NOW + 1, None),
+            ];
+            let numbered = number_decisions(&log, &team(), &TeamPerson::default());
+            let clocks: Vec<(i64, u32)> = numbered.iter().map(|decision| decision.id.clock.into()).collect();
+            assert_eq!(clocks, expected, "{theirs}");
+        }
+    }
+
+    #[test]
+    fn a_decision_that_followed_a_clock_without_end_is_sent_again_with_its_new_time() {
+        let id = |ms: i64| DecisionId { clock: TeamClock { ms, count: 0 }, machine: team().machine };
+        let known = KnownRecords {
+            last_decision: Some(id(100)),
+            ahead: HashSet::from([id(7_258_118_399_999)]),
+            runs: HashSet::new(),
+        };
+        for (ms, expected) in [(99, false), (100, false), (101, true), (7_258_118_399_999, false)] {
+            assert_eq!(known.is_new(&id(ms)), expected, "{ms}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_too_large_is_named() {
+        let patterns = |bytes: usize| {
+            let export = serde_json::Value::String("x".repeat(bytes));
+            let (machine, person, language) = (team().machine, TeamPerson::default(), "rust".to_owned());
+            TeamRecord::Patterns(Box::new(SharedPatterns { machine, person, language, export }))
+        };
+        let around = serde_json::to_vec(&patterns(0)).expect("a line").len();
+        for (bytes, records, expected) in [
+            (MAX_RECORD_BYTES - around, 1, ""),
+            (
+                MAX_RECORD_BYTES - around + 1,
+                0,
+                "the patterns of rust: it has 8388609 bytes, and a record may have 8388608",
+            ),
+        ] {
+            let mut own = OwnDecisions::default();
+            own.add(patterns(bytes));
+            assert_eq!((own.records.len(), own.refused.concat().as_str()), (records, expected));
+        }
     }
 }

@@ -6,14 +6,14 @@ use super::own_records::walk_decisions;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    Actor, DecisionId, Disposition, Finding, FindingCounts, FindingId, FindingStatus, MachineName, RunOrigin,
-    RunOutput, RunRecord, SharedDecision, SharedReview, TeamOrigin, TeamRecord,
+    Actor, DecisionId, Disposition, Finding, FindingCounts, FindingId, FindingStatus, MachineName, RunId, RunOrigin,
+    RunOutput, RunRecord, SharedDecision, SharedReview, TeamClock, TeamOrigin, TeamRecord,
 };
 use crate::git::LogSignature;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
 use crate::policy::{MergedDecision, merge_decisions};
-use crate::store::{DisputeSide, LearningPolicy, SetAsideSegment, Store, TeamMembership, TeamProgress};
+use crate::store::{DisputeSide, LearningPolicy, RefusedTeamRun, SetAsideSegment, Store, TeamMembership, TeamProgress};
 use crate::team::LogVersion;
 use crate::team::outgoing::detach_from_machine;
 
@@ -25,6 +25,11 @@ const MAX_FIGURE: u64 = 1_000_000_000_000;
 const MAX_COST: f64 = 1_000_000.0;
 /// Greatest number of attempts of a run of others.
 const MAX_ATTEMPTS: u32 = 1_000;
+/// How long a decision from the future may have to wait so that it is looked at again by itself: 31 days, in milliseconds. Clocks of
+/// honest machines differ by less.
+const MAX_WAIT_MS: i64 = 31 * 86_400_000;
+/// Maximum number of findings whose decisions wait.
+const MAX_WAITING: usize = 1_000;
 /// Maximum number of reviewers that answered in a run of others.
 const MAX_ANSWERERS: usize = 100;
 
@@ -54,6 +59,7 @@ impl TeamSync<'_> {
         self.apply_records(team, &mut received, progress, report)?;
         let now = self.services.ambient.now();
         progress.reader = env!("CARGO_PKG_VERSION").to_owned();
+        let read: Vec<MachineName> = received.logs.iter().map(|(log, _, _)| log.name.clone()).collect();
         for (log, signature, count) in received.logs {
             if log.name == team.log {
                 progress.own_received = log.version;
@@ -67,12 +73,7 @@ impl TeamSync<'_> {
                 state.received_at = Some(now);
             }
         }
-        for segment in &report.set_aside {
-            let is_known = |known: &&SetAsideSegment| (&known.log, &known.segment) == (&segment.log, &segment.segment);
-            if !progress.set_aside.iter().any(|known| is_known(&known)) {
-                progress.set_aside.push(segment.clone());
-            }
-        }
+        progress.note_set_aside(&report.set_aside, &read);
         Ok(())
     }
 
@@ -91,9 +92,13 @@ impl TeamSync<'_> {
             progress.has_unsynced_results = true;
             self.services.store.write_team_progress(progress)?;
         }
-        self.services.store.import_team_runs(outputs)?;
+        let import = self.services.store.import_team_runs(outputs, &progress.forgotten)?;
+        if import.is_rewritten {
+            progress.runs_bytes = 0;
+        }
+        self.note_refused(&import.refused, report);
         self.take_patterns(&std::mem::take(&mut received.patterns));
-        report.applied += self.apply_decisions(team, &std::mem::take(&mut received.decided), progress)?;
+        report.applied += self.apply_decisions(team, &std::mem::take(&mut received.decided), progress, report)?;
         Ok(())
     }
 
@@ -115,9 +120,33 @@ impl TeamSync<'_> {
         }
         let are_unsynced = Store::leaves_results_unsynced(outputs.len());
         // The mark stays if this fails: a failed exchange stores its progress, too.
-        store.import_team_runs(outputs)?;
+        if store.import_team_runs(outputs, &progress.forgotten)?.is_rewritten {
+            progress.runs_bytes = 0;
+        }
         progress.has_unsynced_results = are_unsynced;
         Ok(())
+    }
+
+    /// Names the reviews that claim the ids of others, once for each pair of machines.
+    fn note_refused(&self, refused: &[RefusedTeamRun], report: &mut SyncReport) {
+        let mut by_machines: BTreeMap<(&MachineName, Option<&MachineName>), Vec<&RunId>> = BTreeMap::new();
+        for RefusedTeamRun { run, claimant, maker } in refused {
+            by_machines.entry((claimant, maker.as_ref())).or_default().push(run);
+        }
+        for ((claimant, maker), runs) in by_machines {
+            let Some(first) = runs.first() else { continue };
+            let segment = match runs.len() {
+                1 => format!("the review {first}"),
+                n => format!("{n} reviews, the first {first},"),
+            };
+            let maker = maker.map_or("this machine", MachineName::as_str);
+            report.set_aside.push(SetAsideSegment {
+                log: claimant.clone(),
+                segment,
+                reason: format!("it claims the id of a review of {maker}; forget the machine that you do not trust"),
+                at: self.services.ambient.now(),
+            });
+        }
     }
 
     /// Merges learned patterns of others into those of this machine, if it learns at all. They count for what they are:
@@ -171,12 +200,15 @@ impl TeamSync<'_> {
         team: &TeamMembership,
         findings: &BTreeSet<FindingId>,
         progress: &mut TeamProgress,
+        report: &mut SyncReport,
     ) -> Result<usize, SyncError> {
         if findings.is_empty() {
             return Ok(0);
         }
         let store = self.services.store.clone().with_learning(LearningPolicy::Refused);
-        let all = self.load_decisions(findings, &progress.forgotten)?;
+        let LoadedDecisions { decisions: all, ahead } = self.load_decisions(findings, &progress.forgotten)?;
+        progress.waiting.retain(|finding, _| !findings.contains(finding));
+        self.note_ahead(&ahead, progress, report);
         let person = self.person();
         let mut applied = 0;
         store.with_lock_as(|_| -> Result<(), SyncError> {
@@ -219,20 +251,59 @@ impl TeamSync<'_> {
         Ok(applied)
     }
 
+    /// Names the decisions that are too far ahead of this machine's clock, and remembers those whose time comes soon.
+    fn note_ahead(
+        &self,
+        ahead: &BTreeMap<MachineName, Vec<(FindingId, TeamClock)>>,
+        progress: &mut TeamProgress,
+        report: &mut SyncReport,
+    ) {
+        let now = self.services.ambient.now();
+        for (log, decisions) in ahead {
+            for (finding, clock) in decisions {
+                let from_ms = clock.ms.saturating_sub(TeamClock::MAX_AHEAD_MS);
+                let is_soon = from_ms <= now.as_millisecond().saturating_add(MAX_WAIT_MS);
+                if is_soon && (progress.waiting.len() < MAX_WAITING || progress.waiting.contains_key(finding)) {
+                    let known = progress.waiting.entry(finding.clone()).or_insert(from_ms);
+                    *known = from_ms.min(*known);
+                }
+            }
+            let Some((first, _)) = decisions.first() else { continue };
+            let segment = match decisions.len() {
+                1 => format!("the decision about {first}"),
+                n => format!("{n} decisions, the first about {first},"),
+            };
+            let days = TeamClock::MAX_AHEAD_MS / 86_400_000;
+            let reason = format!("the clock is more than {days} days ahead: check the clock of its machine");
+            // Records of a large log are taken over in several steps.
+            if !report.set_aside.iter().any(|known| (&known.log, &known.reason) == (log, &reason)) {
+                report.set_aside.push(SetAsideSegment { log: log.clone(), segment, reason, at: now });
+            }
+        }
+    }
+
     /// Returns the decisions of all machines about these findings, own ones among them.
     fn load_decisions(
         &self,
         findings: &BTreeSet<FindingId>,
         forgotten: &[MachineName],
-    ) -> Result<Vec<SharedDecision>, SyncError> {
+    ) -> Result<LoadedDecisions, SyncError> {
+        let now = self.services.ambient.now();
         let store = &self.services.store;
         let mut decisions: BTreeMap<DecisionId, SharedDecision> = BTreeMap::new();
-        let mut take_line = |line: &str| {
+        let mut ahead: BTreeMap<MachineName, Vec<(FindingId, TeamClock)>> = BTreeMap::new();
+        let mut take_line = |line: &str, log: Option<&MachineName>| {
             if line.contains("\"decision\"")
                 && let Ok(TeamRecord::Decision(decision)) = serde_json::from_str::<TeamRecord>(line)
                 && findings.contains(&decision.finding_id)
                 && !forgotten.contains(&decision.id.machine)
             {
+                if decision.id.clock.is_ahead_of(now) {
+                    if let Some(log) = log {
+                        ahead.entry(log.clone()).or_default().push((decision.finding_id, decision.id.clock));
+                    }
+                    return;
+                }
                 // Two decisions with one id are a mistake; every machine takes the same one.
                 let kept = decisions.entry(decision.id.clone()).or_insert_with(|| decision.clone());
                 if decision < *kept {
@@ -240,12 +311,19 @@ impl TeamSync<'_> {
                 }
             }
         };
-        store.own_team_lines(0)?.0.iter().for_each(|line| take_line(line));
+        store.own_team_lines(0)?.0.iter().for_each(|line| take_line(line, None));
         for log in store.received_team_logs()? {
-            store.visit_received_team_lines(&log, &mut take_line)?;
+            store.visit_received_team_lines(&log, |line| take_line(line, Some(&log)))?;
         }
-        Ok(decisions.into_values().collect())
+        Ok(LoadedDecisions { decisions: decisions.into_values().collect(), ahead })
     }
+}
+
+/// Decisions about some findings.
+struct LoadedDecisions {
+    decisions: Vec<SharedDecision>,
+    /// Decisions that are too far ahead of this machine's clock and do not count, by log.
+    ahead: BTreeMap<MachineName, Vec<(FindingId, TeamClock)>>,
 }
 
 /// Keeps the figures of a run of others in ranges that sums of them do not leave.

@@ -1,5 +1,7 @@
 //! Logs of others that are damaged or hostile: set aside and named, without an effect.
 
+use jiff::Timestamp;
+use revdeck::domain::RunId;
 use serde_json::{Value, json};
 
 use super::{Team, ids, review, status, sync};
@@ -34,9 +36,11 @@ pub fn push_tree(by: &TestEnvironment, log: &str, tree: &str) {
     by.git(&["push", "-q", "-f", "origin", &format!("{}:refs/revdeck/team/{log}", commit.trim())]);
 }
 
+/// Returns a decision by a clock that is months ahead.
 pub fn decision(machine: &str, finding: &str, reason: &str) -> Value {
+    let clock = Timestamp::now().as_millisecond() + 100 * 86_400_000;
     json!({
-        "type": "decision", "clock": [4_000_000_000_000_i64, 0], "machine": machine, "person": {"name": "Eve"},
+        "type": "decision", "clock": [clock, 0], "machine": machine, "person": {"name": "Eve"},
         "actor": "user", "finding_id": finding, "status": "dismissed", "reason": reason,
         "at": "2026-11-27T10:00:00Z", "action": "set",
     })
@@ -97,11 +101,45 @@ fn bad_segments_are_set_aside_and_good_ones_are_taken() {
     // The next exchange does not repeat it.
     assert_eq!(sync(&ada)["set_aside"], json!([]));
     assert!(run(&ada, &["team"], DONE).contains("set aside 000001-torn.ndjson of eve-1"));
-    // A clock that is decades ahead does not keep a person from deciding again.
+    // A clock that is months ahead does not keep a person from deciding again.
     run(&ada, &["triage", &found[0], "open"], DONE);
     let bob = team.member("Bob");
     sync(&ada);
     sync(&bob);
     assert_eq!(status(&ada, &found[0]), "open");
     assert_eq!(bob.json(&["team", "--format", "json"], DONE)["disputes"], json!({}));
+    // What was set aside goes with its machine.
+    let kept = || std::fs::read_dir(ada.store().root().join("team/set-aside")).expect("a folder").count();
+    assert_eq!(kept(), 3);
+    assert!(run(&ada, &["team"], DONE).contains("`revdeck team forget NAME`"));
+    run(&ada, &["team", "forget", "eve-1"], DONE);
+    assert_eq!(kept(), 0);
+    assert!(!run(&ada, &["team"], DONE).contains("set aside"));
+}
+
+#[test]
+fn a_review_that_another_machine_has_claimed_lands_when_that_one_is_forgotten() {
+    for (claimant, first) in [("aaa-1", "aaa-1"), ("zzz-1", "ada-1")] {
+        let team = Team::new();
+        let (ada, bob, eve) = (team.member("Ada"), team.member("Bob"), team.machine("Eve"));
+        let reviewed = review(&ada);
+        let id: RunId = reviewed["run"]["run_id"].as_str().expect("an id").parse().expect("an id");
+        sync(&ada);
+        let sent = team.everything();
+        let mut claim: Value = serde_json::from_str(sent.lines().next().expect("a line")).expect("a record");
+        (claim["machine"], claim["findings"]) = (json!(claimant), json!([]));
+        push_log(&eve, claimant, &[("000000-x.ndjson", format!("{claim}\n"))]);
+        let received = sync(&bob);
+        assert!(received["set_aside"].to_string().contains("it claims the id of a review of"), "{received}");
+        let maker = || {
+            let record = bob.store().run(&id).expect("readable").expect("a run");
+            record.team.expect("an origin").machine.to_string()
+        };
+        assert_eq!(maker(), first);
+        run(&bob, &["team", "forget", claimant], DONE);
+        assert_eq!(sync(&bob)["set_aside"], json!([]), "{claimant}");
+        assert_eq!(maker(), "ada-1");
+        assert_eq!(bob.json(&["runs", "--format", "json"], DONE)["runs"].as_array().map(Vec::len), Some(1));
+        assert_eq!(ids(&review(&bob)), ids(&reviewed));
+    }
 }

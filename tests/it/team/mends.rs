@@ -301,3 +301,70 @@ fn a_received_result_that_never_reached_the_disk_is_written_again(#[case] step: 
     assert_eq!(ids(&review(&bob)), ids(&reviewed));
     assert!(!store.team_progress().expect("progress").has_unsynced_results);
 }
+
+#[test]
+fn a_decision_of_the_end_of_time_silences_nobody() {
+    let team = Team::new();
+    let (ada, bob, eve) = (team.member("Ada"), team.member("Bob"), team.machine("Eve"));
+    let found = ids(&review(&ada));
+    sync(&ada);
+    let mut late = decision("eve-1", &found[0], "for ever");
+    late["clock"] = json!([7_258_118_399_999_i64, 1 << 30]);
+    push_log(&eve, "eve-1", &[("000000-late.ndjson", format!("{late}\n"))]);
+    let received = sync(&ada);
+    assert!(received["set_aside"].to_string().contains("the clock is more than 366 days ahead"), "{received}");
+    assert_eq!(status(&ada, &found[0]), "open");
+    sync(&bob);
+    for (machine, finding) in [(&ada, &found[0]), (&bob, &found[1])] {
+        run(machine, &["triage", finding, "dismissed", "--reason", "intended"], DONE);
+        let exchanged = sync(machine);
+        assert_eq!((&exchanged["sent"]["decisions"], &exchanged["not_sent"]), (&json!(1), &json!([])), "{exchanged}");
+    }
+    sync(&ada);
+    for machine in [&ada, &bob] {
+        assert_eq!((status(machine, &found[0]), status(machine, &found[1])), ("dismissed".into(), "dismissed".into()));
+    }
+}
+
+#[test]
+fn a_clock_without_end_in_the_history_does_not_keep_own_decisions_here() {
+    let team = Team::new();
+    let ada = team.member("Ada");
+    let found = ids(&review(&ada));
+    sync(&ada);
+    // An earlier version has taken it over.
+    let line = json!({
+        "finding_id": found[0], "status": "dismissed", "previous": "open", "actor": "user", "reason": "for ever",
+        "at": "2026-11-27T10:00:00Z", "action": "set", "group": "team_eve-1",
+        "team": {"clock": [7_258_118_399_999_i64, 1 << 30], "machine": "eve-1", "person": {"name": "Eve"}},
+    });
+    let path = ada.store().root().join("triage.ndjson");
+    let mut log = std::fs::OpenOptions::new().create(true).append(true).open(path).expect("a log");
+    log.write_all(format!("{line}\n").as_bytes()).expect("a line");
+    assert_eq!(status(&ada, &found[0]), "dismissed");
+    run(&ada, &["triage", &found[0], "open"], DONE);
+    let exchanged = sync(&ada);
+    assert_eq!((&exchanged["sent"]["decisions"], &exchanged["not_sent"]), (&json!(1), &json!([])), "{exchanged}");
+    assert_eq!(status(&ada, &found[0]), "open");
+}
+
+#[test]
+fn a_decision_that_one_clock_finds_too_far_ahead_counts_when_its_time_has_come() {
+    let team = Team::new();
+    let (ada, eve) = (team.member("Ada"), team.machine("Eve"));
+    let found = ids(&review(&ada));
+    sync(&ada);
+    let mut ahead = decision("eve-1", &found[0], "intended");
+    let clock = jiff::Timestamp::now().as_millisecond() + 376 * 86_400_000;
+    ahead["clock"] = json!([clock, 0]);
+    push_log(&eve, "eve-1", &[("000000-x.ndjson", format!("{ahead}\n"))]);
+    sync(&ada);
+    assert_eq!(status(&ada, &found[0]), "open");
+    for (days, expected) in [(9, "open"), (11, "dismissed")] {
+        let later = jiff::Timestamp::now().as_millisecond() + days * 86_400_000;
+        let now = jiff::Timestamp::from_millisecond(later).expect("a time").to_string();
+        let synced = with_variable(&ada, "REVDECK_NOW", &now, &["sync"]);
+        assert_eq!(synced.status.code(), Some(DONE), "{}", crate::env::err(&synced));
+        assert_eq!(status(&ada, &found[0]), expected, "{days}");
+    }
+}
