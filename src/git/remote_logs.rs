@@ -158,6 +158,25 @@ impl Repo {
         Ok(segments)
     }
 
+    /// Returns true if a fetched log has grown out of a commit, or is that commit.
+    ///
+    /// # Errors
+    /// Returns an error when the log is not here or cannot be read.
+    pub fn log_contains(&self, log: &str, commit: &str) -> Result<bool, GitError> {
+        let failed = self.git_error("read a log of the team");
+        let tip = Oid::from_str(log).map_err(failed)?;
+        self.inner.find_commit(tip).map_err(failed)?;
+        // A commit that did not come with the log is none of its ancestors.
+        let Ok(commit) = Oid::from_str(commit) else { return Ok(false) };
+        if tip == commit {
+            return Ok(true);
+        }
+        if self.inner.find_commit(commit).is_err() {
+            return Ok(false);
+        }
+        self.inner.graph_descendant_of(tip, commit).map_err(failed)
+    }
+
     /// Returns the last known commit of a remote's log here; `None` before the first fetch or push.
     pub fn tracked_log(&self, remote: &str, name: &str) -> Option<String> {
         let reference = self.inner.find_reference(&tracking_ref(remote, name)).ok()?;

@@ -97,13 +97,12 @@ pub trait TeamBackend {
         take: &mut PageReceiver<'_>,
     ) -> Result<(), TeamError>;
 
-    /// Returns false if a log has not grown out of a version: the place was restored from a backup.
+    /// Returns false if a fetched log has not grown out of a version: the place was restored from a backup, or somebody has
+    /// replaced the log.
     ///
     /// # Errors
-    /// Returns an error when the place cannot be reached.
-    fn has_version(&self, _log: &LogVersion, _version: &str) -> Result<bool, TeamError> {
-        Ok(true)
-    }
+    /// Returns an error when the place cannot be reached or the log cannot be read.
+    fn has_version(&self, log: &LogVersion, version: &str) -> Result<bool, TeamError>;
 
     /// Returns who has signed a fetched log.
     ///

@@ -88,6 +88,10 @@ impl TeamBackend for GitBackend<'_> {
         Ok(())
     }
 
+    fn has_version(&self, log: &LogVersion, version: &str) -> Result<bool, TeamError> {
+        Ok(self.repo.log_contains(&log.version, version)?)
+    }
+
     fn log_signature(&self, log: &LogVersion) -> Result<LogSignature, TeamError> {
         Ok(self.repo.log_commit_signature(&log.version)?)
     }

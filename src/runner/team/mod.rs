@@ -338,21 +338,23 @@ impl TeamSync<'_> {
         let mut logs = logs;
         for _ in 0..MAX_APPEND_TRIES {
             let present = logs.iter().find(|log| log.name == team.log).cloned();
-            let is_gone = match &present {
-                _ if progress.own_version.is_empty() => false,
-                Some(log) => log.version != progress.own_version && !backend.has_version(log, &progress.own_version)?,
-                None => true,
-            };
-            if is_gone {
-                // Somebody has deleted the log, or a part of it; this machine has all of it.
-                (progress.sent_bytes, progress.own_version) = (0, String::new());
-                report.restored = true;
+            let moved = present.as_ref().filter(|log| log.version != progress.own_version);
+            if let Some(log) = moved {
+                backend.fetch_logs(std::slice::from_ref(log))?;
             }
-            let (unsent, end) = store.own_team_lines(progress.sent_bytes)?;
+            let is_gone = !progress.own_version.is_empty()
+                && match (&present, moved) {
+                    (None, _) => true,
+                    (Some(_), None) => false,
+                    (Some(_), Some(log)) => !backend.has_version(log, &progress.own_version)?,
+                };
+            // Where somebody has deleted the log, or a part of it, this machine has all of it.
+            let sent_bytes = if is_gone { 0 } else { progress.sent_bytes };
+            report.restored |= is_gone;
+            let (unsent, end) = store.own_team_lines(sent_bytes)?;
             let records = self.clean_lines(&unsent)?;
             let mut lines = encode(&records)?;
-            if let Some(log) = present.as_ref().filter(|log| log.version != progress.own_version) {
-                backend.fetch_logs(std::slice::from_ref(log))?;
+            if let Some(log) = moved {
                 remove_sent_lines(backend, log, &mut lines)?;
             }
             if lines.is_empty() {
