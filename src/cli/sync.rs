@@ -240,9 +240,10 @@ impl From<SyncError> for CliError {
             | SyncError::Exclude(_)
             | SyncError::NameTaken { .. }
             | SyncError::Team(TeamError::Database(DatabaseError::Address { .. })) => CliExitCode::Usage,
-            SyncError::Busy | SyncError::Team(TeamError::Database(_) | TeamError::Contended { .. }) => {
-                CliExitCode::Incomplete
-            }
+            SyncError::Busy
+            | SyncError::Team(
+                TeamError::Database(_) | TeamError::Contended { .. } | TeamError::ForeignRecords { .. },
+            ) => CliExitCode::Incomplete,
         };
         Self { message, hint, exit, report: None }
     }

@@ -226,7 +226,7 @@ impl Repo {
     }
 
     /// Returns true if a commit will be signed.
-    fn is_signing(&self, signing: SigningMode) -> bool {
+    pub fn is_signing(&self, signing: SigningMode) -> bool {
         match signing {
             SigningMode::Always => true,
             SigningMode::Never => false,
@@ -330,7 +330,7 @@ impl Repo {
     }
 
     /// Returns the git program for this repository, without hooks.
-    fn remote_command(&self) -> Command {
+    pub(super) fn remote_command(&self) -> Command {
         let mut command = Command::new("git");
         command.args(["-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"]);
         command.arg("--git-dir").arg(self.inner.path());

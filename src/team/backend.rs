@@ -27,6 +27,16 @@ pub enum TeamError {
         /// Number of attempts.
         tries: u32,
     },
+    /// Somebody else has written the own log of a machine that signs its records.
+    #[error(
+        "the log {log} at {place} has records that the key of this machine has not signed: nothing was added to it"
+    )]
+    ForeignRecords {
+        /// Name of the log.
+        log: MachineName,
+        /// Remote, without credentials.
+        place: String,
+    },
 }
 
 /// State of a log at its place.
@@ -110,9 +120,23 @@ pub trait TeamBackend {
     /// Returns an error when the log cannot be read.
     fn log_signature(&self, log: &LogVersion) -> Result<LogSignature, TeamError>;
 
-    /// Appends segments to a log whose last version is `base`; `None` if there is no such log yet.
+    /// Returns true if all that a fetched own log has since the version `known` was written by this machine or a copy of it,
+    /// as far as the place tells writers apart. `known` is empty if this machine has sent nothing there.
     ///
     /// # Errors
-    /// Returns an error when the place cannot be reached or refuses the log.
-    fn append(&self, log: &MachineName, segments: &[Vec<u8>], base: Option<&str>) -> Result<AppendOutcome, TeamError>;
+    /// Returns [`TeamError::ForeignRecords`] if it was not, and an error when the log cannot be read.
+    fn is_own(&self, log: &LogVersion, known: &str) -> Result<bool, TeamError>;
+
+    /// Appends segments to a log whose last version is `base`; `None` if there is no such log yet. What the log has since the
+    /// version `known` must be the own machine's, see [`TeamBackend::is_own`].
+    ///
+    /// # Errors
+    /// Returns an error when the place cannot be reached or refuses the log, or when the log is not this machine's alone.
+    fn append(
+        &self,
+        log: &MachineName,
+        segments: &[Vec<u8>],
+        base: Option<&str>,
+        known: &str,
+    ) -> Result<AppendOutcome, TeamError>;
 }

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use super::backend::{AppendOutcome, LogList, LogVersion, PageReceiver, ReceivedSegment, TeamBackend, TeamError};
-use super::segment::MAX_SEGMENT_BYTES;
+use super::segment::{CI_LOG, MAX_SEGMENT_BYTES};
+use crate::domain::text::sanitize_line;
 use crate::domain::{MachineName, content_hash};
-use crate::git::{LogSignature, PushOutcome, RemoteLog, Repo, SigningMode};
+use crate::git::{LogSignature, LogSigner, PushOutcome, RemoteLog, Repo, SigningMode, hide_credentials};
 
 /// Number of segments above which the owner of a log joins them: each costs a reader a look-up. git stores what the joined
 /// ones have in common once.
@@ -35,6 +36,29 @@ impl<'a> GitBackend<'a> {
         let hash: String = content_hash([content]).chars().take(12).collect();
         format!("{number:0NUMBER_DIGITS$}-{hash}.ndjson")
     }
+
+    /// Fails if the own log has commits that the key of this machine has not signed. Jobs of continuous integration share
+    /// their log, each with a key that the others trust.
+    fn check_signers(&self, log: &MachineName, signers: &[LogSigner], own_key: &str) -> Result<(), TeamError> {
+        let is_shared = log.as_str() == CI_LOG;
+        let is_own = |signer: &LogSigner| {
+            (!own_key.is_empty() && signer.key == own_key)
+                || (is_shared && matches!(signer.signature, LogSignature::Trusted(_)))
+        };
+        match signers.iter().all(is_own) {
+            true => Ok(()),
+            false => Err(TeamError::ForeignRecords {
+                log: log.clone(),
+                place: hide_credentials(&sanitize_line(&self.remote)),
+            }),
+        }
+    }
+}
+
+/// Returns the number of an own log's newest commits that are verified before it grows; `None` for all new ones. Each job of
+/// continuous integration is new to a long log, and whoever has signed the last commit has verified those before it.
+fn newest_checked(log: &MachineName) -> Option<u32> {
+    (log.as_str() == CI_LOG).then_some(1)
 }
 
 impl TeamBackend for GitBackend<'_> {
@@ -96,7 +120,27 @@ impl TeamBackend for GitBackend<'_> {
         Ok(self.repo.log_commit_signature(&log.version)?)
     }
 
-    fn append(&self, log: &MachineName, segments: &[Vec<u8>], base: Option<&str>) -> Result<AppendOutcome, TeamError> {
+    fn is_own(&self, log: &LogVersion, known: &str) -> Result<bool, TeamError> {
+        if !self.repo.is_signing(self.signing) {
+            return Ok(true);
+        }
+        if known.is_empty() {
+            // Only what this machine signs next tells its key.
+            return Ok(false);
+        }
+        let own = self.repo.list_log_signers(known, &[], Some(1));
+        let key = own.ok().and_then(|mut signers| signers.pop()).map_or_else(String::new, |signer| signer.key);
+        let new = self.repo.list_log_signers(&log.version, &[known], newest_checked(&log.name))?;
+        self.check_signers(&log.name, &new, &key).map(|()| true)
+    }
+
+    fn append(
+        &self,
+        log: &MachineName,
+        segments: &[Vec<u8>],
+        base: Option<&str>,
+        known: &str,
+    ) -> Result<AppendOutcome, TeamError> {
         let mut files: Vec<(String, Vec<u8>)> = Vec::new();
         if let Some(base) = base {
             for segment in self.repo.log_segments(base)? {
@@ -111,6 +155,14 @@ impl TeamBackend for GitBackend<'_> {
             files = join_segments(files);
         }
         let commit = self.repo.write_log_commit(&files, base, self.signing)?;
+        if base.is_some_and(|base| base != known) && self.repo.is_signing(self.signing) {
+            // The signature stands for all that is below it, so nothing foreign may be there.
+            let known: Vec<&str> = [known].into_iter().filter(|known| !known.is_empty()).collect();
+            let max = newest_checked(log).map(|max| max + 1);
+            let mut signers = self.repo.list_log_signers(&commit, &known, max)?;
+            let own = signers.pop().map_or_else(String::new, |signer| signer.key);
+            self.check_signers(log, &signers, &own)?;
+        }
         Ok(match self.repo.push_log(&self.remote, log.as_str(), &commit)? {
             PushOutcome::Pushed => AppendOutcome::Appended(commit),
             PushOutcome::Moved => AppendOutcome::Moved,

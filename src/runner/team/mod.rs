@@ -358,13 +358,20 @@ impl TeamSync<'_> {
                 remove_sent_lines(backend, log, &mut lines)?;
             }
             if lines.is_empty() {
+                // A version with records that nobody vouches for never becomes the known one.
+                let is_known = match moved {
+                    Some(log) => backend.is_own(log, &progress.own_version)?,
+                    None => true,
+                };
+                if is_known {
+                    progress.own_version = present.map_or_else(String::new, |log| log.version);
+                }
                 progress.sent_bytes = end;
-                progress.own_version = present.map_or_else(String::new, |log| log.version);
                 return Ok(());
             }
             let segments = segment::pack_lines(&lines);
             let base = present.as_ref().map(|log| log.version.as_str());
-            match backend.append(&team.log, &segments, base)? {
+            match backend.append(&team.log, &segments, base, &progress.own_version)? {
                 AppendOutcome::Appended(version) => {
                     records.iter().for_each(|record| report.sent.add(record));
                     // Nothing of others came between what was received and what was appended.

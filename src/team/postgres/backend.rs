@@ -143,7 +143,18 @@ impl TeamBackend for PostgresBackend {
         Ok(LogSignature::Trusted(format!("role {}", roles.join(", "))))
     }
 
-    fn append(&self, log: &MachineName, segments: &[Vec<u8>], base: Option<&str>) -> Result<AppendOutcome, TeamError> {
+    fn is_own(&self, _log: &LogVersion, _known: &str) -> Result<bool, TeamError> {
+        // No other role can write it.
+        Ok(true)
+    }
+
+    fn append(
+        &self,
+        log: &MachineName,
+        segments: &[Vec<u8>],
+        base: Option<&str>,
+        _known: &str,
+    ) -> Result<AppendOutcome, TeamError> {
         let (mut number, _) = read_version(base);
         let mut rest = segments;
         while !rest.is_empty() {

@@ -1,10 +1,13 @@
 //! Logs that somebody else than their owner has moved, replaced or extended.
 
+use std::path::Path;
+
 use serde_json::json;
 
-use super::hostile::push_log;
+use super::hostile::{decision, push_log, store_blob};
+use super::transport::sign_with_ssh;
 use super::{Team, ids, review, status, sync};
-use crate::env::{DONE, run};
+use crate::env::{DONE, INCOMPLETE, TestEnvironment, run};
 
 /// Ref of Ada's log.
 const ADA: &str = "refs/revdeck/team/ada-1";
@@ -30,4 +33,84 @@ fn a_log_that_was_put_back_or_replaced_is_sent_again() {
     let again = sync(&ada);
     assert_eq!((&again["restored"], &again["sent"]), (&json!(true), &json!({"decisions": 1, "reviews": 1})), "{again}");
     assert_eq!(sync(&bob)["received"], json!({"decisions": 0, "reviews": 0}), "nothing is doubled");
+}
+
+/// Trusts the ssh keys of people from now on.
+fn trust(machine: &TestEnvironment, keys: &[(&str, &Path)]) {
+    let lines = keys.iter().map(|(owner, key)| format!("{owner} {}", std::fs::read_to_string(key).expect("a key")));
+    let trusted = machine.home().join("allowed");
+    std::fs::create_dir_all(machine.home()).expect("a folder");
+    std::fs::write(&trusted, lines.collect::<String>()).expect("written");
+    machine.git(&["config", "gpg.ssh.allowedSignersFile", trusted.to_str().expect("text")]);
+}
+
+/// Puts a segment on top of a log of the remote, as whoever may push can; signed if `flags` say so.
+fn extend_log(by: &TestEnvironment, log: &str, content: &str, flags: &[&str]) {
+    let reference = format!("refs/revdeck/team/{log}");
+    by.git(&["fetch", "-q", "origin", &format!("+{reference}:refs/x/log")]);
+    let blob = store_blob(by, content);
+    by.git(&["read-tree", "refs/x/log"]);
+    by.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{blob},000099-forged.ndjson")]);
+    let tree = by.git(&["write-tree"]);
+    by.git(&["read-tree", "HEAD"]);
+    let commit = by.git(&[&["commit-tree"][..], flags, &["-p", "refs/x/log", "-m", "x", tree.trim()]].concat());
+    by.git(&["push", "-q", "origin", &format!("{}:{reference}", commit.trim())]);
+}
+
+#[test]
+fn a_machine_does_not_sign_what_somebody_else_put_into_its_log() {
+    let team = Team::new();
+    let (ada, bob, eve) = (team.member("Ada"), team.member("Bob"), team.machine("Eve"));
+    let key = sign_with_ssh(&ada);
+    trust(&bob, &[("ada@example.org", key.as_path())]);
+    ada.settings("[team]\nsign = \"always\"\naccept = \"signed\"\n");
+    bob.settings("[team]\naccept = \"signed\"\n");
+    let found = ids(&review(&ada));
+    sync(&ada);
+    assert_eq!(sync(&bob)["received"]["reviews"], 1);
+    extend_log(&eve, "ada-1", &format!("{}\n", decision("ada-1", &found[0], "forged")), &[]);
+    assert!(sync(&bob)["set_aside"].to_string().contains("no key that git trusts"));
+    let before = team.everything();
+    // With something to send and without, nothing is put on top.
+    let refused = ada.errors(&["sync"], INCOMPLETE);
+    insta::assert_snapshot!(refused, @"
+    error: the log ada-1 at origin has records that the key of this machine has not signed: nothing was added to it
+      hint: `git push origin --delete refs/revdeck/team/ada-1` removes the log, and the next `revdeck sync` sends your records again; let the owner of the remote protect refs/revdeck/team/*
+    ");
+    run(&ada, &["triage", &found[1], "addressed"], DONE);
+    let again = ada.errors(&["sync"], INCOMPLETE);
+    assert!(again.contains("has records that the key of this machine has not signed"), "{again}");
+    assert_eq!(team.everything(), before);
+    sync(&bob);
+    assert_eq!((status(&bob, &found[0]), status(&bob, &found[1])), ("open".into(), "open".into()));
+    // The way out.
+    team.git(&["update-ref", "-d", ADA]);
+    assert_eq!(sync(&ada)["restored"], true);
+    sync(&bob);
+    assert_eq!((status(&bob, &found[0]), status(&bob, &found[1])), ("open".into(), "addressed".into()));
+}
+
+#[test]
+fn a_copy_of_a_store_that_signs_with_the_same_key_writes_the_same_log() {
+    let team = Team::new();
+    let (ada, copy) = (team.member("Ada"), team.machine("Ada"));
+    sign_with_ssh(&ada);
+    copy.settings("[team]\nsign = \"always\"\n");
+    copy.git(&["config", "gpg.format", "ssh"]);
+    copy.git(&["config", "user.signingKey", ada.home().join("key").to_str().expect("text")]);
+    let found = ids(&review(&ada));
+    sync(&ada);
+    review(&copy);
+    std::fs::create_dir_all(copy.store().root().join("team")).expect("a folder");
+    for file in ["team/own.ndjson", "team/membership.json", "team.json"] {
+        std::fs::copy(ada.store().root().join(file), copy.store().root().join(file)).expect(file);
+    }
+    run(&ada, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
+    sync(&ada);
+    // Once with nothing to send, and once with something, on top of what the other one has sent.
+    sync(&copy);
+    run(&ada, &["triage", &found[1], "dismissed", "--reason", "intended"], DONE);
+    sync(&ada);
+    run(&copy, &["triage", &found[1], "addressed"], DONE);
+    assert_eq!(sync(&copy)["sent"]["decisions"], 1);
 }
