@@ -120,6 +120,13 @@ pub trait TeamBackend {
     /// Returns an error when the log cannot be read.
     fn log_signature(&self, log: &LogVersion) -> Result<LogSignature, TeamError>;
 
+    /// Returns who has signed what a fetched log has since the version `known`, oldest first; all of it if that version is empty
+    /// or gone. What the key of the version `own` has signed counts as trusted.
+    ///
+    /// # Errors
+    /// Returns an error when the log cannot be read.
+    fn new_signatures(&self, log: &LogVersion, known: &str, own: Option<&str>) -> Result<Vec<LogSignature>, TeamError>;
+
     /// Returns true if all that a fetched own log has since the version `known` was written by this machine or a copy of it,
     /// as far as the place tells writers apart. `known` is empty if this machine has sent nothing there.
     ///

@@ -37,6 +37,12 @@ impl<'a> GitBackend<'a> {
         format!("{number:0NUMBER_DIGITS$}-{hash}.ndjson")
     }
 
+    /// Returns the fingerprint of the key that has signed a version; empty if there is none.
+    fn find_key(&self, version: &str) -> String {
+        let signers = self.repo.list_log_signers(version, &[], Some(1));
+        signers.ok().and_then(|mut signers| signers.pop()).map_or_else(String::new, |signer| signer.key)
+    }
+
     /// Fails if the own log has commits that the key of this machine has not signed. Jobs of continuous integration share
     /// their log, each with a key that the others trust.
     fn check_signers(&self, log: &MachineName, signers: &[LogSigner], own_key: &str) -> Result<(), TeamError> {
@@ -120,6 +126,18 @@ impl TeamBackend for GitBackend<'_> {
         Ok(self.repo.log_commit_signature(&log.version)?)
     }
 
+    fn new_signatures(&self, log: &LogVersion, known: &str, own: Option<&str>) -> Result<Vec<LogSignature>, TeamError> {
+        // The last version of a machine that does not sign may be anybody's.
+        let own = own.filter(|_| self.repo.is_signing(self.signing));
+        let key = own.map_or_else(String::new, |own| self.find_key(own));
+        let signers = self.repo.list_log_signers(&log.version, &[known], None)?;
+        let to_signature = |signer: LogSigner| match !key.is_empty() && signer.key == key {
+            true => LogSignature::Trusted("this machine".to_owned()),
+            false => signer.signature,
+        };
+        Ok(signers.into_iter().map(to_signature).collect())
+    }
+
     fn is_own(&self, log: &LogVersion, known: &str) -> Result<bool, TeamError> {
         if !self.repo.is_signing(self.signing) {
             return Ok(true);
@@ -128,8 +146,7 @@ impl TeamBackend for GitBackend<'_> {
             // Only what this machine signs next tells its key.
             return Ok(false);
         }
-        let own = self.repo.list_log_signers(known, &[], Some(1));
-        let key = own.ok().and_then(|mut signers| signers.pop()).map_or_else(String::new, |signer| signer.key);
+        let key = self.find_key(known);
         let new = self.repo.list_log_signers(&log.version, &[known], newest_checked(&log.name))?;
         self.check_signers(&log.name, &new, &key).map(|()| true)
     }
@@ -157,9 +174,8 @@ impl TeamBackend for GitBackend<'_> {
         let commit = self.repo.write_log_commit(&files, base, self.signing)?;
         if base.is_some_and(|base| base != known) && self.repo.is_signing(self.signing) {
             // The signature stands for all that is below it, so nothing foreign may be there.
-            let known: Vec<&str> = [known].into_iter().filter(|known| !known.is_empty()).collect();
             let max = newest_checked(log).map(|max| max + 1);
-            let mut signers = self.repo.list_log_signers(&commit, &known, max)?;
+            let mut signers = self.repo.list_log_signers(&commit, &[known], max)?;
             let own = signers.pop().map_or_else(String::new, |signer| signer.key);
             self.check_signers(log, &signers, &own)?;
         }

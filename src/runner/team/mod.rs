@@ -19,6 +19,7 @@ mod own_records;
 mod place_opening;
 mod read_log;
 mod received_records;
+mod signers;
 mod sync_error;
 mod vector_budget;
 
@@ -375,7 +376,7 @@ impl TeamSync<'_> {
                 AppendOutcome::Appended(version) => {
                     records.iter().for_each(|record| report.sent.add(record));
                     // Nothing of others came between what was received and what was appended.
-                    if base.unwrap_or_default() == progress.own_received {
+                    if base.is_none_or(|base| base == progress.own_received) {
                         progress.own_received.clone_from(&version);
                     }
                     (progress.sent_bytes, progress.own_version) = (end, version);
@@ -418,7 +419,8 @@ impl TeamSync<'_> {
         Ok(was_known)
     }
 
-    /// Reads a forgotten log again from the next exchange on. Returns false if it was not forgotten.
+    /// Reads a forgotten log again from the next exchange on, and one that was set aside because another key has signed it.
+    /// Returns false if it was neither.
     ///
     /// # Errors
     ///
@@ -429,10 +431,11 @@ impl TeamSync<'_> {
         let mut progress = store.team_progress()?;
         let before = progress.forgotten.len();
         progress.forgotten.retain(|known| known != log);
+        let has_other_signer = signers::accept_other_signer(log, &mut progress);
         // The next exchange reads its log from the start.
         progress.reader.clear();
         store.write_team_progress(&progress)?;
-        Ok(progress.forgotten.len() < before)
+        Ok(has_other_signer || progress.forgotten.len() < before)
     }
 
     fn collect_own(&self, team: &TeamMembership, progress: &TeamProgress) -> Result<OwnDecisions, SyncError> {

@@ -143,6 +143,15 @@ impl TeamBackend for PostgresBackend {
         Ok(LogSignature::Trusted(format!("role {}", roles.join(", "))))
     }
 
+    fn new_signatures(
+        &self,
+        log: &LogVersion,
+        _known: &str,
+        _own: Option<&str>,
+    ) -> Result<Vec<LogSignature>, TeamError> {
+        Ok(vec![self.log_signature(log)?])
+    }
+
     fn is_own(&self, _log: &LogVersion, _known: &str) -> Result<bool, TeamError> {
         // No other role can write it.
         Ok(true)

@@ -50,7 +50,7 @@ fn extend_log(by: &TestEnvironment, log: &str, content: &str, flags: &[&str]) {
     by.git(&["fetch", "-q", "origin", &format!("+{reference}:refs/x/log")]);
     let blob = store_blob(by, content);
     by.git(&["read-tree", "refs/x/log"]);
-    by.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{blob},000099-forged.ndjson")]);
+    by.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{blob},000099-{}.ndjson", &blob[..8])]);
     let tree = by.git(&["write-tree"]);
     by.git(&["read-tree", "HEAD"]);
     let commit = by.git(&[&["commit-tree"][..], flags, &["-p", "refs/x/log", "-m", "x", tree.trim()]].concat());
@@ -81,6 +81,7 @@ fn a_machine_does_not_sign_what_somebody_else_put_into_its_log() {
     let again = ada.errors(&["sync"], INCOMPLETE);
     assert!(again.contains("has records that the key of this machine has not signed"), "{again}");
     assert_eq!(team.everything(), before);
+    assert_eq!(status(&ada, &found[0]), "open", "nor does it count here");
     sync(&bob);
     assert_eq!((status(&bob, &found[0]), status(&bob, &found[1])), ("open".into(), "open".into()));
     // The way out.
@@ -113,4 +114,45 @@ fn a_copy_of_a_store_that_signs_with_the_same_key_writes_the_same_log() {
     sync(&ada);
     run(&copy, &["triage", &found[1], "addressed"], DONE);
     assert_eq!(sync(&copy)["sent"]["decisions"], 1);
+}
+
+#[test]
+fn a_log_belongs_to_its_first_signer_until_a_person_accepts_another() {
+    let team = Team::new();
+    let (ada, bob, eve) = (team.member("Ada"), team.member("Bob"), team.machine("Eve"));
+    let (key_of_ada, key_of_eve) = (sign_with_ssh(&ada), sign_with_ssh(&eve));
+    trust(&bob, &[("ada@example.org", key_of_ada.as_path()), ("eve@example.org", key_of_eve.as_path())]);
+    bob.settings("[team]\naccept = \"signed\"\n");
+    let found = ids(&review(&ada));
+    sync(&ada);
+    sync(&bob);
+    extend_log(&eve, "ada-1", &format!("{}\n", decision("ada-1", &found[0], "as Ada")), &["-S"]);
+    let named = sync(&bob)["set_aside"].to_string();
+    let reason = "another key than before has signed the log: it is signed by eve@example.org, not signed by \
+                  ada@example.org; `revdeck team remember ada-1` accepts that";
+    assert!(named.contains(reason), "{named}");
+    assert_eq!(status(&bob, &found[0]), "open");
+    let accepted = run(&bob, &["team", "remember", "ada-1"], DONE);
+    assert!(accepted.contains("is read again from the next"), "{accepted}");
+    assert_eq!(sync(&bob)["set_aside"], json!([]));
+    assert_eq!(status(&bob, &found[0]), "dismissed");
+    assert!(run(&bob, &["team"], DONE).contains("signed by eve@example.org"));
+}
+
+#[test]
+fn a_signature_does_not_vouch_for_the_commits_before_it() {
+    let team = Team::new();
+    let (ada, bob, eve) = (team.member("Ada"), team.member("Bob"), team.machine("Eve"));
+    let key = sign_with_ssh(&ada);
+    trust(&bob, &[("ada@example.org", key.as_path())]);
+    bob.settings("[team]\naccept = \"signed\"\n");
+    let found = ids(&review(&ada));
+    sync(&ada);
+    sync(&bob);
+    extend_log(&eve, "ada-1", &format!("{}\n", decision("ada-1", &found[0], "forged")), &[]);
+    // An older revdeck of Ada's signs on top of it.
+    extend_log(&ada, "ada-1", &format!("{}\n", decision("ada-1", &found[1], "by Ada")), &["-S"]);
+    let named = sync(&bob)["set_aside"].to_string();
+    assert!(named.contains("no key that git trusts has signed all that is new in the log"), "{named}");
+    assert_eq!((status(&bob, &found[0]), status(&bob, &found[1])), ("open".into(), "open".into()));
 }
