@@ -82,7 +82,9 @@ pub(crate) use history::{CommitAncestor, CommitFileChange, CommitFileChangeKind,
 pub use log_signers::LogSigner;
 pub(crate) use new_commits::NewCommits;
 pub(crate) use patch::FileEdit;
-pub use remote_logs::{LogSegment, LogSignature, PushOutcome, RemoteLog, SigningMode, hide_credentials};
+pub use remote_logs::{
+    LogSegment, LogSignature, MAX_REMOTE_LOGS, PushOutcome, RemoteLog, RemoteLogList, SigningMode, hide_credentials,
+};
 pub use snapshot_diff::AlteredFile;
 pub(crate) use watched_folders::{WatchExclusions, WatchedFolders};
 pub(crate) use worktree::{FilePermissions, Worktree, WorktreeFile};

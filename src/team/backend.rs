@@ -53,6 +53,8 @@ pub struct LogVersion {
 pub struct LogList {
     /// Logs and their versions.
     pub logs: Vec<LogVersion>,
+    /// Number of further logs, which are left out because there are too many.
+    pub left_out: usize,
     /// True if the place holds the team to a budget of a day.
     pub has_budget: bool,
 }

@@ -6,7 +6,7 @@ use super::backend::{AppendOutcome, LogList, LogVersion, PageReceiver, ReceivedS
 use super::segment::{CI_LOG, MAX_SEGMENT_BYTES};
 use crate::domain::text::sanitize_line;
 use crate::domain::{MachineName, content_hash};
-use crate::git::{LogSignature, LogSigner, PushOutcome, RemoteLog, Repo, SigningMode, hide_credentials};
+use crate::git::{LogSignature, LogSigner, PushOutcome, RemoteLog, RemoteLogList, Repo, SigningMode, hide_credentials};
 
 /// Number of segments above which the owner of a log joins them: each costs a reader a look-up. git stores what the joined
 /// ones have in common once.
@@ -73,11 +73,11 @@ impl TeamBackend for GitBackend<'_> {
     }
 
     fn list_logs(&self, own: &MachineName) -> Result<LogList, TeamError> {
-        let logs = self.repo.list_remote_logs(&self.remote, own.as_str())?;
+        let RemoteLogList { logs, left_out } = self.repo.list_remote_logs(&self.remote, own.as_str())?;
         // A ref with another name is none of ours.
         let named =
             logs.into_iter().filter_map(|log| Some(LogVersion { name: log.name.parse().ok()?, version: log.commit }));
-        Ok(LogList { logs: named.collect(), has_budget: false })
+        Ok(LogList { logs: named.collect(), left_out, has_budget: false })
     }
 
     fn fetch_logs(&self, logs: &[LogVersion]) -> Result<(), TeamError> {

@@ -128,8 +128,10 @@ pub struct SyncReport {
     pub applied: usize,
     /// Findings about which people disagree.
     pub disputes: usize,
-    /// Number of other logs.
+    /// Number of other logs that have records.
     pub logs: usize,
+    /// Number of further logs at the place, which are left out because there are too many.
+    pub left_out: usize,
     /// Segments that could not be taken in this exchange.
     pub set_aside: Vec<SetAsideSegment>,
     /// Records of types that this version does not know.
@@ -247,7 +249,7 @@ impl TeamSync<'_> {
             let next = TeamProgress { synced_at: Some(now), failure: None, ..progress.clone() };
             *prepared = Some(store.prepare_team_progress(next)?);
         }
-        let (backend, LogList { logs, has_budget }) = opening.finish(&team.log)?;
+        let (backend, LogList { logs, left_out, has_budget }) = opening.finish(&team.log)?;
         progress.has_budget = has_budget;
         let is_first = progress.own_version.is_empty() && progress.own_received.is_empty();
         if is_first && self.is_log_of_another(&*backend, team, &logs)? {
@@ -264,12 +266,12 @@ impl TeamSync<'_> {
         });
         let received = ReceivedRecords { decided: decided.collect(), ..ReceivedRecords::default() };
         let mut report =
-            SyncReport { place: backend.place().to_owned(), refused: own.refused, ..SyncReport::default() };
+            SyncReport { place: backend.place().to_owned(), refused: own.refused, left_out, ..SyncReport::default() };
         self.receive(&*backend, team, &logs, received, progress, &mut report)?;
         self.write_progress(progress, &mut written)?;
         self.send(&*backend, team, logs, progress, &mut report)?;
         report.disputes = progress.disputes.len();
-        report.logs = progress.logs.len();
+        report.logs = progress.logs.values().filter(|log| log.records > 0).count();
         Ok(report)
     }
 

@@ -43,7 +43,8 @@ impl PostgresBackend {
             let name = row.get::<_, Option<&str>>(0)?.parse().ok()?;
             Some(LogVersion { name, version: format!("{}:{}", row.get::<_, i32>(1), row.get::<_, &str>(2)) })
         });
-        Ok(LogList { logs: named.collect(), has_budget: rows.first().is_some_and(|row| row.get(3)) })
+        let has_budget = rows.first().is_some_and(|row| row.get(3));
+        Ok(LogList { logs: named.collect(), left_out: 0, has_budget })
     }
 }
 

@@ -156,3 +156,27 @@ fn a_signature_does_not_vouch_for_the_commits_before_it() {
     assert!(named.contains("no key that git trusts has signed all that is new in the log"), "{named}");
     assert_eq!((status(&bob, &found[0]), status(&bob, &found[1])), ("open".into(), "open".into()));
 }
+
+#[test]
+fn too_many_refs_are_counted_and_push_no_known_log_out() {
+    let team = Team::new();
+    let (zoe, bob, eve) = (team.member("Zoe"), team.member("Bob"), team.machine("Eve"));
+    let found = ids(&review(&zoe));
+    sync(&zoe);
+    assert_eq!(sync(&bob)["left_out"], 0);
+    // The names of empty logs come before hers.
+    push_log(&eve, "aa-0", &[]);
+    let commit = team.git(&["rev-parse", "refs/revdeck/team/aa-0"]);
+    let lines = (1..=2_000).map(|number| format!("{} refs/revdeck/team/aa-{number:04}\n", commit.trim()));
+    let packed = team.remote().join("packed-refs");
+    let mut refs = std::fs::read_to_string(&packed).unwrap_or_default();
+    refs.extend(lines);
+    std::fs::write(&packed, refs).expect("written");
+    run(&zoe, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
+    sync(&zoe);
+    let told = run(&bob, &["sync"], DONE);
+    assert!(told.contains("received 1 decision") && told.contains("origin, 1 other machine\n"), "{told}");
+    let said = format!("{} logs of other machines not read", team.logs().len() - 2_000);
+    assert!(told.contains(&said) && told.contains("git push origin --delete refs/revdeck/team/MACHINE"), "{told}");
+    assert_eq!(status(&bob, &found[0]), "dismissed");
+}
