@@ -250,7 +250,10 @@ impl From<SyncError> for CliError {
             | SyncError::Team(TeamError::Database(DatabaseError::Address { .. })) => CliExitCode::Usage,
             SyncError::Busy
             | SyncError::Team(
-                TeamError::Database(_) | TeamError::Contended { .. } | TeamError::ForeignRecords { .. },
+                TeamError::Database(_)
+                | TeamError::Contended { .. }
+                | TeamError::ForeignRecords { .. }
+                | TeamError::HiddenLog { .. },
             ) => CliExitCode::Incomplete,
         };
         Self { message, hint, exit, report: None }

@@ -27,6 +27,16 @@ pub enum TeamError {
         /// Number of attempts.
         tries: u32,
     },
+    /// The place takes the log, and does not list it.
+    #[error(
+        "{place} does not list the log {log} although it has it: it hides refs/revdeck, so nobody can read the records"
+    )]
+    HiddenLog {
+        /// Name of the log.
+        log: MachineName,
+        /// Remote, without credentials.
+        place: String,
+    },
     /// Somebody else has written the own log of a machine that signs its records.
     #[error(
         "the log {log} at {place} has records that the key of this machine has not signed: nothing was added to it"

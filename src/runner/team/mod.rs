@@ -382,9 +382,21 @@ impl TeamSync<'_> {
                         progress.own_received.clone_from(&version);
                     }
                     (progress.sent_bytes, progress.own_version) = (end, version);
-                    return Ok(());
+                    if !is_gone || base.is_some() {
+                        return Ok(());
+                    }
+                    // It is there now, or it was there all the time.
+                    return match backend.list_logs(&team.log)?.logs.iter().any(|log| log.name == team.log) {
+                        true => Ok(()),
+                        false => Err(hidden_log(backend, team).into()),
+                    };
                 }
-                AppendOutcome::Moved => logs = backend.list_logs(&team.log)?.logs,
+                AppendOutcome::Moved => {
+                    logs = backend.list_logs(&team.log)?.logs;
+                    if is_gone && base.is_none() && !logs.iter().any(|log| log.name == team.log) {
+                        return Err(hidden_log(backend, team).into());
+                    }
+                }
             }
         }
         let (log, place) = (team.log.clone(), backend.place().to_owned());
@@ -443,6 +455,10 @@ impl TeamSync<'_> {
     fn collect_own(&self, team: &TeamMembership, progress: &TeamProgress) -> Result<OwnDecisions, SyncError> {
         own_records::collect(self.services, team, &self.person(), &self.filter()?, progress)
     }
+}
+
+fn hidden_log(backend: &dyn TeamBackend, team: &TeamMembership) -> TeamError {
+    TeamError::HiddenLog { log: team.log.clone(), place: hide_credentials(&sanitize_line(backend.place())) }
 }
 
 /// Removes the lines that a fetched log has already. Bad segments count as empty: they are set aside where they are received.

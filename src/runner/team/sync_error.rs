@@ -17,7 +17,12 @@ impl SyncError {
             }
             Self::Store(error) => matches!(error, StoreError::Newer { .. }),
             Self::Busy
-            | Self::Team(TeamError::Git(_) | TeamError::Contended { .. } | TeamError::ForeignRecords { .. })
+            | Self::Team(
+                TeamError::Git(_)
+                | TeamError::Contended { .. }
+                | TeamError::ForeignRecords { .. }
+                | TeamError::HiddenLog { .. },
+            )
             | Self::Knowledge(_) => false,
         }
     }
@@ -41,6 +46,10 @@ impl SyncError {
                     "`git push {place} --delete refs/revdeck/team/{log}` removes the log, and the next `revdeck sync` sends \
                      your records again; let the owner of the remote protect refs/revdeck/team/*"
                 ));
+            }
+            Self::Team(TeamError::HiddenLog { .. }) => {
+                "see uploadpack.hideRefs of the remote; one of its own for the records works, also a bare repository: \
+                 `revdeck team join REMOTE`"
             }
             Self::Store(error) => return Some(error.hint()),
             Self::Knowledge(error) => return Some(error.hint()),

@@ -180,3 +180,23 @@ fn too_many_refs_are_counted_and_push_no_known_log_out() {
     assert!(told.contains(&said) && told.contains("git push origin --delete refs/revdeck/team/MACHINE"), "{told}");
     assert_eq!(status(&bob, &found[0]), "dismissed");
 }
+
+#[test]
+fn a_remote_that_hides_the_logs_is_named_with_the_way_out() {
+    let team = Team::new();
+    let ada = team.member("Ada");
+    team.git(&["config", "uploadpack.hideRefs", "refs/revdeck"]);
+    review(&ada);
+    sync(&ada);
+    for _ in 0..2 {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(ada.errors(&["sync"], INCOMPLETE), @"
+            error: origin does not list the log ada-1 although it has it: it hides refs/revdeck, so nobody can read the records
+              hint: see uploadpack.hideRefs of the remote; one of its own for the records works, also a bare repository: `revdeck team join REMOTE`
+            ");
+        }
+    }
+    let other = Team::new();
+    run(&ada, &["team", "join", other.remote().to_str().expect("text")], DONE);
+    assert_eq!(sync(&ada)["sent"]["reviews"], 1);
+}
