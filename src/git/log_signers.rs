@@ -45,10 +45,13 @@ impl Repo {
         Ok(String::from_utf8_lossy(&output.stdout).lines().map(parse_signer).collect())
     }
 
-    /// Returns true if git's configuration names the ssh keys that it trusts.
+    /// Returns true if git's configuration names the ssh keys that it trusts. Asks git, because a job may set this by
+    /// environment variables.
     fn has_trusted_ssh_keys(&self) -> bool {
-        let config = self.inner.config().and_then(|mut config| config.snapshot());
-        config.is_ok_and(|config| config.get_string("gpg.ssh.allowedSignersFile").is_ok())
+        let mut command = self.remote_command();
+        command.args(["config", "--get", "gpg.ssh.allowedSignersFile"]);
+        let output = git_command::run_with_input(command, "config", Vec::new(), self.git_patience);
+        output.is_ok_and(|output| output.status.success())
     }
 }
 
