@@ -10,7 +10,7 @@ use super::session::Invocation;
 use crate::config::RequiredAssets;
 use crate::domain::TeamRecord;
 use crate::domain::text::{format_count, join_names, sanitize_line};
-use crate::git::hide_credentials;
+use crate::git::{MAX_REMOTE_LOGS, hide_credentials};
 use crate::report::TextOptions;
 use crate::runner::{FollowerProcess, RecordCounts, Services, SyncError, SyncReport};
 use crate::team::TeamError;
@@ -187,6 +187,13 @@ fn format_report(report: &SyncReport, look: &TextOptions) -> String {
     if report.restored {
         said.push_str("the records of this machine had disappeared there and were sent again\n");
     }
+    if report.left_out > 0 {
+        let n = format_count(report.left_out, "log");
+        said.push_str(&format!(
+            "{n} of other machines not read{dot}at most {MAX_REMOTE_LOGS} of a remote are, known ones first: remove those of machines \
+             that are gone with `git push {place} --delete refs/revdeck/team/MACHINE`\n"
+        ));
+    }
     if report.copied {
         said.push_str(&format!(
             "the log of this machine has records of another copy of its store{dot}let one of the two leave\n"
@@ -230,6 +237,7 @@ fn to_json(report: &SyncReport) -> Value {
         ("machines", report.logs.into()),
         ("restored", report.restored.into()),
         ("copied", report.copied.into()),
+        ("left_out", report.left_out.into()),
         ("skipped", report.unknown.into()),
         ("not_sent", json!(report.refused)),
         ("set_aside", json!(report.set_aside)),
@@ -247,9 +255,13 @@ impl From<SyncError> for CliError {
             | SyncError::Exclude(_)
             | SyncError::NameTaken { .. }
             | SyncError::Team(TeamError::Database(DatabaseError::Address { .. })) => CliExitCode::Usage,
-            SyncError::Busy | SyncError::Team(TeamError::Database(_) | TeamError::Contended { .. }) => {
-                CliExitCode::Incomplete
-            }
+            SyncError::Busy
+            | SyncError::Team(
+                TeamError::Database(_)
+                | TeamError::Contended { .. }
+                | TeamError::ForeignRecords { .. }
+                | TeamError::HiddenLog { .. },
+            ) => CliExitCode::Incomplete,
         };
         Self { message, hint, exit, report: None }
     }

@@ -25,7 +25,7 @@
 //!   watch.
 //! - `listing` lists the paths of a tree; `history` reads the changes of earlier commits; `new_commits` finds commits that
 //!   no known commit contains.
-//! - `remote_logs` keeps append-only logs in refs of a remote, for teams.
+//! - `remote_logs` keeps append-only logs in refs of a remote, for teams; `log_signers` reads who has signed them.
 //! - `git_command` runs the git program under a time limit, `process_tree` ends what it started, and `blocking_files`
 //!   refuses pipes in the places of git's files.
 //! - [`hooks`] installs the git hook that requests reviews.
@@ -46,6 +46,7 @@ pub mod hooks;
 mod index;
 mod index_diff;
 mod listing;
+mod log_signers;
 mod new_commits;
 mod objects;
 mod partial_clone;
@@ -78,9 +79,12 @@ pub(crate) use filter::{ContentTraits, is_binary};
 pub(crate) use fingerprint::{GitState, WorktreeFingerprint};
 pub(crate) use git_command::{DEFAULT_GIT_PATIENCE, end_all as end_git_programs};
 pub(crate) use history::{CommitAncestor, CommitFileChange, CommitFileChangeKind, ModifiedFileBlobs};
+pub use log_signers::LogSigner;
 pub(crate) use new_commits::NewCommits;
 pub(crate) use patch::FileEdit;
-pub use remote_logs::{LogSegment, LogSignature, PushOutcome, RemoteLog, SigningMode, hide_credentials};
+pub use remote_logs::{
+    LogSegment, LogSignature, MAX_REMOTE_LOGS, PushOutcome, RemoteLog, RemoteLogList, SigningMode, hide_credentials,
+};
 pub use snapshot_diff::AlteredFile;
 pub(crate) use watched_folders::{WatchExclusions, WatchedFolders};
 pub(crate) use worktree::{FilePermissions, Worktree, WorktreeFile};

@@ -22,7 +22,7 @@ const TRACKING_REFS: &str = "refs/revdeck/team-logs/";
 /// Ending of the files that are segments.
 const SEGMENT_ENDING: &str = ".ndjson";
 /// Maximum number of logs of a remote that are read. A team that has more uses one log for continuous integration.
-const MAX_LOGS: usize = 2_000;
+pub const MAX_REMOTE_LOGS: usize = 2_000;
 /// Message of the commits.
 const COMMIT_MESSAGE: &str = "revdeck: records of reviews for the team\n";
 
@@ -33,6 +33,15 @@ pub struct RemoteLog {
     pub name: String,
     /// Id of its commit in hexadecimal.
     pub commit: String,
+}
+
+/// Logs at a remote, as far as they are read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RemoteLogList {
+    /// Logs.
+    pub logs: Vec<RemoteLog>,
+    /// Number of further logs, which are left out because there are too many.
+    pub left_out: usize,
 }
 
 /// Segment of a log.
@@ -93,12 +102,12 @@ impl Repo {
         names.iter().filter_map(|name| name.ok().flatten().map(str::to_owned)).collect()
     }
 
-    /// Lists the logs of a remote: a name of a remote, an URL or a path. Leaves out names with further parts; the log `own` is
-    /// listed however many there are.
+    /// Lists the logs of a remote: a name of a remote, an URL or a path. Ignores names with further parts. Of too many logs, the
+    /// log `own` comes first, then those that were fetched before, so that strangers push none of them out.
     ///
     /// # Errors
     /// Returns an error when the remote cannot be reached.
-    pub fn list_remote_logs(&self, remote: &str, own: &str) -> Result<Vec<RemoteLog>, GitError> {
+    pub fn list_remote_logs(&self, remote: &str, own: &str) -> Result<RemoteLogList, GitError> {
         let mut command = self.remote_command();
         command.args(["ls-remote", "--refs", "--", remote]).arg(format!("{LOG_REFS}*"));
         let output = self.run_remote(command, "ls-remote", remote, Vec::new())?;
@@ -111,8 +120,12 @@ impl Repo {
         });
         let mut logs: Vec<RemoteLog> = logs.collect();
         logs.sort_by(|a, b| ((a.name != own), &a.name).cmp(&((b.name != own), &b.name)));
-        logs.truncate(MAX_LOGS);
-        Ok(logs)
+        let left_out = logs.len().saturating_sub(MAX_REMOTE_LOGS);
+        if left_out > 0 {
+            logs.sort_by_cached_key(|log| (log.name != own, self.tracked_log(remote, &log.name).is_none()));
+            logs.truncate(MAX_REMOTE_LOGS);
+        }
+        Ok(RemoteLogList { logs, left_out })
     }
 
     /// Fetches logs of a remote, with all their objects, also into a partial clone.
@@ -156,6 +169,25 @@ impl Repo {
             segments.push(LogSegment { name: name.to_owned(), blob: entry.id().to_string(), bytes: bytes as u64 });
         }
         Ok(segments)
+    }
+
+    /// Returns true if a fetched log has grown out of a commit, or is that commit.
+    ///
+    /// # Errors
+    /// Returns an error when the log is not here or cannot be read.
+    pub fn log_contains(&self, log: &str, commit: &str) -> Result<bool, GitError> {
+        let failed = self.git_error("read a log of the team");
+        let tip = Oid::from_str(log).map_err(failed)?;
+        self.inner.find_commit(tip).map_err(failed)?;
+        // A commit that did not come with the log is none of its ancestors.
+        let Ok(commit) = Oid::from_str(commit) else { return Ok(false) };
+        if tip == commit {
+            return Ok(true);
+        }
+        if self.inner.find_commit(commit).is_err() {
+            return Ok(false);
+        }
+        self.inner.graph_descendant_of(tip, commit).map_err(failed)
     }
 
     /// Returns the last known commit of a remote's log here; `None` before the first fetch or push.
@@ -207,7 +239,7 @@ impl Repo {
     }
 
     /// Returns true if a commit will be signed.
-    fn is_signing(&self, signing: SigningMode) -> bool {
+    pub fn is_signing(&self, signing: SigningMode) -> bool {
         match signing {
             SigningMode::Always => true,
             SigningMode::Never => false,
@@ -311,7 +343,7 @@ impl Repo {
     }
 
     /// Returns the git program for this repository, without hooks.
-    fn remote_command(&self) -> Command {
+    pub(super) fn remote_command(&self) -> Command {
         let mut command = Command::new("git");
         command.args(["-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"]);
         command.arg("--git-dir").arg(self.inner.path());

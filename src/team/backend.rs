@@ -27,6 +27,26 @@ pub enum TeamError {
         /// Number of attempts.
         tries: u32,
     },
+    /// The place takes the log, and does not list it.
+    #[error(
+        "{place} does not list the log {log} although it has it: it hides refs/revdeck, so nobody can read the records"
+    )]
+    HiddenLog {
+        /// Name of the log.
+        log: MachineName,
+        /// Remote, without credentials.
+        place: String,
+    },
+    /// Somebody else has written the own log of a machine that signs its records.
+    #[error(
+        "the log {log} at {place} has records that the key of this machine has not signed: nothing was added to it"
+    )]
+    ForeignRecords {
+        /// Name of the log.
+        log: MachineName,
+        /// Remote, without credentials.
+        place: String,
+    },
 }
 
 /// State of a log at its place.
@@ -43,6 +63,8 @@ pub struct LogVersion {
 pub struct LogList {
     /// Logs and their versions.
     pub logs: Vec<LogVersion>,
+    /// Number of further logs, which are left out because there are too many.
+    pub left_out: usize,
     /// True if the place holds the team to a budget of a day.
     pub has_budget: bool,
 }
@@ -97,13 +119,12 @@ pub trait TeamBackend {
         take: &mut PageReceiver<'_>,
     ) -> Result<(), TeamError>;
 
-    /// Returns false if a log has not grown out of a version: the place was restored from a backup.
+    /// Returns false if a fetched log has not grown out of a version: the place was restored from a backup, or somebody has
+    /// replaced the log.
     ///
     /// # Errors
-    /// Returns an error when the place cannot be reached.
-    fn has_version(&self, _log: &LogVersion, _version: &str) -> Result<bool, TeamError> {
-        Ok(true)
-    }
+    /// Returns an error when the place cannot be reached or the log cannot be read.
+    fn has_version(&self, log: &LogVersion, version: &str) -> Result<bool, TeamError>;
 
     /// Returns who has signed a fetched log.
     ///
@@ -111,9 +132,30 @@ pub trait TeamBackend {
     /// Returns an error when the log cannot be read.
     fn log_signature(&self, log: &LogVersion) -> Result<LogSignature, TeamError>;
 
-    /// Appends segments to a log whose last version is `base`; `None` if there is no such log yet.
+    /// Returns who has signed what a fetched log has since the version `known`, oldest first; all of it if that version is empty
+    /// or gone. What the key of the version `own` has signed counts as trusted.
     ///
     /// # Errors
-    /// Returns an error when the place cannot be reached or refuses the log.
-    fn append(&self, log: &MachineName, segments: &[Vec<u8>], base: Option<&str>) -> Result<AppendOutcome, TeamError>;
+    /// Returns an error when the log cannot be read.
+    fn new_signatures(&self, log: &LogVersion, known: &str, own: Option<&str>) -> Result<Vec<LogSignature>, TeamError>;
+
+    /// Returns true if all that a fetched own log has since the version `known` was written by this machine or a copy of it,
+    /// as far as the place tells writers apart. `known` is empty if this machine has sent nothing there.
+    ///
+    /// # Errors
+    /// Returns [`TeamError::ForeignRecords`] if it was not, and an error when the log cannot be read.
+    fn is_own(&self, log: &LogVersion, known: &str) -> Result<bool, TeamError>;
+
+    /// Appends segments to a log whose last version is `base`; `None` if there is no such log yet. What the log has since the
+    /// version `known` must be the own machine's, see [`TeamBackend::is_own`].
+    ///
+    /// # Errors
+    /// Returns an error when the place cannot be reached or refuses the log, or when the log is not this machine's alone.
+    fn append(
+        &self,
+        log: &MachineName,
+        segments: &[Vec<u8>],
+        base: Option<&str>,
+        known: &str,
+    ) -> Result<AppendOutcome, TeamError>;
 }

@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use super::backend::{AppendOutcome, LogList, LogVersion, PageReceiver, ReceivedSegment, TeamBackend, TeamError};
-use super::segment::MAX_SEGMENT_BYTES;
+use super::segment::{CI_LOG, MAX_SEGMENT_BYTES};
+use crate::domain::text::sanitize_line;
 use crate::domain::{MachineName, content_hash};
-use crate::git::{LogSignature, PushOutcome, RemoteLog, Repo, SigningMode};
+use crate::git::{LogSignature, LogSigner, PushOutcome, RemoteLog, RemoteLogList, Repo, SigningMode, hide_credentials};
 
 /// Number of segments above which the owner of a log joins them: each costs a reader a look-up. git stores what the joined
 /// ones have in common once.
@@ -35,6 +36,35 @@ impl<'a> GitBackend<'a> {
         let hash: String = content_hash([content]).chars().take(12).collect();
         format!("{number:0NUMBER_DIGITS$}-{hash}.ndjson")
     }
+
+    /// Returns the fingerprint of the key that has signed a version; empty if there is none.
+    fn find_key(&self, version: &str) -> String {
+        let signers = self.repo.list_log_signers(version, &[], Some(1));
+        signers.ok().and_then(|mut signers| signers.pop()).map_or_else(String::new, |signer| signer.key)
+    }
+
+    /// Fails if the own log has commits that the key of this machine has not signed. Jobs of continuous integration share
+    /// their log, each with a key that the others trust.
+    fn check_signers(&self, log: &MachineName, signers: &[LogSigner], own_key: &str) -> Result<(), TeamError> {
+        let is_shared = log.as_str() == CI_LOG;
+        let is_own = |signer: &LogSigner| {
+            (!own_key.is_empty() && signer.key == own_key)
+                || (is_shared && matches!(signer.signature, LogSignature::Trusted(_)))
+        };
+        match signers.iter().all(is_own) {
+            true => Ok(()),
+            false => Err(TeamError::ForeignRecords {
+                log: log.clone(),
+                place: hide_credentials(&sanitize_line(&self.remote)),
+            }),
+        }
+    }
+}
+
+/// Returns the number of an own log's newest commits that are verified before it grows; `None` for all new ones. Each job of
+/// continuous integration is new to a long log, and whoever has signed the last commit has verified those before it.
+fn newest_checked(log: &MachineName) -> Option<u32> {
+    (log.as_str() == CI_LOG).then_some(1)
 }
 
 impl TeamBackend for GitBackend<'_> {
@@ -43,11 +73,11 @@ impl TeamBackend for GitBackend<'_> {
     }
 
     fn list_logs(&self, own: &MachineName) -> Result<LogList, TeamError> {
-        let logs = self.repo.list_remote_logs(&self.remote, own.as_str())?;
+        let RemoteLogList { logs, left_out } = self.repo.list_remote_logs(&self.remote, own.as_str())?;
         // A ref with another name is none of ours.
         let named =
             logs.into_iter().filter_map(|log| Some(LogVersion { name: log.name.parse().ok()?, version: log.commit }));
-        Ok(LogList { logs: named.collect(), has_budget: false })
+        Ok(LogList { logs: named.collect(), left_out, has_budget: false })
     }
 
     fn fetch_logs(&self, logs: &[LogVersion]) -> Result<(), TeamError> {
@@ -88,11 +118,46 @@ impl TeamBackend for GitBackend<'_> {
         Ok(())
     }
 
+    fn has_version(&self, log: &LogVersion, version: &str) -> Result<bool, TeamError> {
+        Ok(self.repo.log_contains(&log.version, version)?)
+    }
+
     fn log_signature(&self, log: &LogVersion) -> Result<LogSignature, TeamError> {
         Ok(self.repo.log_commit_signature(&log.version)?)
     }
 
-    fn append(&self, log: &MachineName, segments: &[Vec<u8>], base: Option<&str>) -> Result<AppendOutcome, TeamError> {
+    fn new_signatures(&self, log: &LogVersion, known: &str, own: Option<&str>) -> Result<Vec<LogSignature>, TeamError> {
+        // The last version of a machine that does not sign may be anybody's.
+        let own = own.filter(|_| self.repo.is_signing(self.signing));
+        let key = own.map_or_else(String::new, |own| self.find_key(own));
+        let signers = self.repo.list_log_signers(&log.version, &[known], None)?;
+        let to_signature = |signer: LogSigner| match !key.is_empty() && signer.key == key {
+            true => LogSignature::Trusted("this machine".to_owned()),
+            false => signer.signature,
+        };
+        Ok(signers.into_iter().map(to_signature).collect())
+    }
+
+    fn is_own(&self, log: &LogVersion, known: &str) -> Result<bool, TeamError> {
+        if !self.repo.is_signing(self.signing) {
+            return Ok(true);
+        }
+        if known.is_empty() {
+            // Only what this machine signs next tells its key.
+            return Ok(false);
+        }
+        let key = self.find_key(known);
+        let new = self.repo.list_log_signers(&log.version, &[known], newest_checked(&log.name))?;
+        self.check_signers(&log.name, &new, &key).map(|()| true)
+    }
+
+    fn append(
+        &self,
+        log: &MachineName,
+        segments: &[Vec<u8>],
+        base: Option<&str>,
+        known: &str,
+    ) -> Result<AppendOutcome, TeamError> {
         let mut files: Vec<(String, Vec<u8>)> = Vec::new();
         if let Some(base) = base {
             for segment in self.repo.log_segments(base)? {
@@ -107,6 +172,13 @@ impl TeamBackend for GitBackend<'_> {
             files = join_segments(files);
         }
         let commit = self.repo.write_log_commit(&files, base, self.signing)?;
+        if base.is_some_and(|base| base != known) && self.repo.is_signing(self.signing) {
+            // The signature stands for all that is below it, so nothing foreign may be there.
+            let max = newest_checked(log).map(|max| max + 1);
+            let mut signers = self.repo.list_log_signers(&commit, &[known], max)?;
+            let own = signers.pop().map_or_else(String::new, |signer| signer.key);
+            self.check_signers(log, &signers, &own)?;
+        }
         Ok(match self.repo.push_log(&self.remote, log.as_str(), &commit)? {
             PushOutcome::Pushed => AppendOutcome::Appended(commit),
             PushOutcome::Moved => AppendOutcome::Moved,

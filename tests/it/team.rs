@@ -22,6 +22,7 @@ mod mends;
 mod postgres;
 pub mod postgres_server;
 mod sharing;
+mod tampered_logs;
 mod transport;
 
 /// A change with two findings of the built-in reviewer: a bare `except` in each function.

@@ -19,6 +19,7 @@ mod own_records;
 mod place_opening;
 mod read_log;
 mod received_records;
+mod signers;
 mod sync_error;
 mod vector_budget;
 
@@ -127,8 +128,10 @@ pub struct SyncReport {
     pub applied: usize,
     /// Findings about which people disagree.
     pub disputes: usize,
-    /// Number of other logs.
+    /// Number of other logs that have records.
     pub logs: usize,
+    /// Number of further logs at the place, which are left out because there are too many.
+    pub left_out: usize,
     /// Segments that could not be taken in this exchange.
     pub set_aside: Vec<SetAsideSegment>,
     /// Records of types that this version does not know.
@@ -246,7 +249,7 @@ impl TeamSync<'_> {
             let next = TeamProgress { synced_at: Some(now), failure: None, ..progress.clone() };
             *prepared = Some(store.prepare_team_progress(next)?);
         }
-        let (backend, LogList { logs, has_budget }) = opening.finish(&team.log)?;
+        let (backend, LogList { logs, left_out, has_budget }) = opening.finish(&team.log)?;
         progress.has_budget = has_budget;
         let is_first = progress.own_version.is_empty() && progress.own_received.is_empty();
         if is_first && self.is_log_of_another(&*backend, team, &logs)? {
@@ -266,12 +269,12 @@ impl TeamSync<'_> {
         let due = progress.waiting.iter().filter(|(_, from_ms)| **from_ms <= now_ms);
         received.decided.extend(due.map(|(finding, _)| finding.clone()));
         let mut report =
-            SyncReport { place: backend.place().to_owned(), refused: own.refused, ..SyncReport::default() };
+            SyncReport { place: backend.place().to_owned(), refused: own.refused, left_out, ..SyncReport::default() };
         self.receive(&*backend, team, &logs, received, progress, &mut report)?;
         self.write_progress(progress, &mut written)?;
         self.send(&*backend, team, logs, progress, &mut report)?;
         report.disputes = progress.disputes.len();
-        report.logs = progress.logs.len();
+        report.logs = progress.logs.values().filter(|log| log.records > 0).count();
         Ok(report)
     }
 
@@ -341,41 +344,62 @@ impl TeamSync<'_> {
         let mut logs = logs;
         for _ in 0..MAX_APPEND_TRIES {
             let present = logs.iter().find(|log| log.name == team.log).cloned();
-            let is_gone = match &present {
-                _ if progress.own_version.is_empty() => false,
-                Some(log) => log.version != progress.own_version && !backend.has_version(log, &progress.own_version)?,
-                None => true,
-            };
-            if is_gone {
-                // Somebody has deleted the log, or a part of it; this machine has all of it.
-                (progress.sent_bytes, progress.own_version) = (0, String::new());
-                report.restored = true;
+            let moved = present.as_ref().filter(|log| log.version != progress.own_version);
+            if let Some(log) = moved {
+                backend.fetch_logs(std::slice::from_ref(log))?;
             }
-            let (unsent, end) = store.own_team_lines(progress.sent_bytes)?;
+            let is_gone = !progress.own_version.is_empty()
+                && match (&present, moved) {
+                    (None, _) => true,
+                    (Some(_), None) => false,
+                    (Some(_), Some(log)) => !backend.has_version(log, &progress.own_version)?,
+                };
+            // Where somebody has deleted the log, or a part of it, this machine has all of it.
+            let sent_bytes = if is_gone { 0 } else { progress.sent_bytes };
+            report.restored |= is_gone;
+            let (unsent, end) = store.own_team_lines(sent_bytes)?;
             let records = self.clean_lines(&unsent)?;
             let mut lines = encode(&records)?;
-            if let Some(log) = present.as_ref().filter(|log| log.version != progress.own_version) {
-                backend.fetch_logs(std::slice::from_ref(log))?;
+            if let Some(log) = moved {
                 remove_sent_lines(backend, log, &mut lines)?;
             }
             if lines.is_empty() {
+                // A version with records that nobody vouches for never becomes the known one.
+                let is_known = match moved {
+                    Some(log) => backend.is_own(log, &progress.own_version)?,
+                    None => true,
+                };
+                if is_known {
+                    progress.own_version = present.map_or_else(String::new, |log| log.version);
+                }
                 progress.sent_bytes = end;
-                progress.own_version = present.map_or_else(String::new, |log| log.version);
                 return Ok(());
             }
             let segments = segment::pack_lines(&lines);
             let base = present.as_ref().map(|log| log.version.as_str());
-            match backend.append(&team.log, &segments, base)? {
+            match backend.append(&team.log, &segments, base, &progress.own_version)? {
                 AppendOutcome::Appended(version) => {
                     records.iter().for_each(|record| report.sent.add(record));
                     // Nothing of others came between what was received and what was appended.
-                    if base.unwrap_or_default() == progress.own_received {
+                    if base.is_none_or(|base| base == progress.own_received) {
                         progress.own_received.clone_from(&version);
                     }
                     (progress.sent_bytes, progress.own_version) = (end, version);
-                    return Ok(());
+                    if !is_gone || base.is_some() {
+                        return Ok(());
+                    }
+                    // It is there now, or it was there all the time.
+                    return match backend.list_logs(&team.log)?.logs.iter().any(|log| log.name == team.log) {
+                        true => Ok(()),
+                        false => Err(hidden_log(backend, team).into()),
+                    };
                 }
-                AppendOutcome::Moved => logs = backend.list_logs(&team.log)?.logs,
+                AppendOutcome::Moved => {
+                    logs = backend.list_logs(&team.log)?.logs;
+                    if is_gone && base.is_none() && !logs.iter().any(|log| log.name == team.log) {
+                        return Err(hidden_log(backend, team).into());
+                    }
+                }
             }
         }
         let (log, place) = (team.log.clone(), backend.place().to_owned());
@@ -418,7 +442,8 @@ impl TeamSync<'_> {
         Ok(was_known)
     }
 
-    /// Reads a forgotten log again from the next exchange on. Returns false if it was not forgotten.
+    /// Reads a forgotten log again from the next exchange on, and one that was set aside because another key has signed it.
+    /// Returns false if it was neither.
     ///
     /// # Errors
     ///
@@ -429,15 +454,20 @@ impl TeamSync<'_> {
         let mut progress = store.team_progress()?;
         let before = progress.forgotten.len();
         progress.forgotten.retain(|known| known != log);
+        let has_other_signer = signers::accept_other_signer(log, &mut progress);
         // The next exchange reads its log from the start.
         progress.reader.clear();
         store.write_team_progress(&progress)?;
-        Ok(progress.forgotten.len() < before)
+        Ok(has_other_signer || progress.forgotten.len() < before)
     }
 
     fn collect_own(&self, team: &TeamMembership, progress: &TeamProgress) -> Result<OwnDecisions, SyncError> {
         own_records::collect(self.services, team, &self.person(), &self.filter()?, progress)
     }
+}
+
+fn hidden_log(backend: &dyn TeamBackend, team: &TeamMembership) -> TeamError {
+    TeamError::HiddenLog { log: team.log.clone(), place: hide_credentials(&sanitize_line(backend.place())) }
 }
 
 /// Removes the lines that a fetched log has already. Bad segments count as empty: they are set aside where they are received.

@@ -6,13 +6,11 @@ use std::ops::ControlFlow;
 use super::log_owner::OwnRecords;
 use super::received_records::ReceivedRecords;
 use super::{SyncError, SyncReport, TeamSync};
-use crate::config::AcceptedRecords;
 use crate::domain::text::sanitize_line;
 use crate::domain::{TeamRecord, Time};
 use crate::git::LogSignature;
 use crate::store::{SetAsideSegment, Store, StoreError, TeamMembership, TeamProgress};
 use crate::team::backend::ReceivedSegment;
-use crate::team::postgres::is_database;
 use crate::team::segment::{ParsedSegment, parse_segment};
 use crate::team::{LogVersion, TeamBackend, TeamError};
 
@@ -77,8 +75,14 @@ impl TeamSync<'_> {
             Ok(signature) => signature,
             Err(error) => return reader.set_log_aside(error).map(|()| None),
         };
-        if !self.accepts(reader, &signature, team)? {
-            return Ok(None);
+        match self.find_signature_fault(backend, team, log, &signature, progress) {
+            Ok(None) => {}
+            Ok(Some(reason)) => {
+                // Read again when the keys or the settings have changed.
+                reader.set_aside(&log.version, b"", &reason)?;
+                return Ok(None);
+            }
+            Err(error) => return reader.set_log_aside(error).map(|()| None),
         }
         let since = find_start(team, log, progress).map(str::to_owned);
         let mut failed = None;
@@ -138,28 +142,6 @@ impl TeamSync<'_> {
             self.apply_records(team, received, progress, report)?;
         }
         Ok(())
-    }
-
-    /// Returns true if the records of a log with this signature count.
-    fn accepts(
-        &self,
-        reader: &mut LogReader<'_>,
-        signature: &LogSignature,
-        team: &TeamMembership,
-    ) -> Result<bool, StoreError> {
-        let is_own = reader.log.name == team.log;
-        let is_trusted = matches!(signature, LogSignature::Trusted(_));
-        let reason = match (signature, self.services.settings.team.accept) {
-            (LogSignature::Bad, _) => "the signature of the log does not fit its content",
-            (_, AcceptedRecords::Signed) if !is_trusted && !is_own => match is_database(&team.place) {
-                true => "more than one role of the database has written the log",
-                false => "no key that git trusts has signed the log",
-            },
-            _ => return Ok(true),
-        };
-        // Read again when the keys or the settings have changed.
-        reader.set_aside(&reader.log.version.clone(), b"", reason)?;
-        Ok(false)
     }
 }
 

@@ -16,7 +16,14 @@ impl SyncError {
                 matches!(error, DatabaseError::Address { .. } | DatabaseError::TooNew { .. })
             }
             Self::Store(error) => matches!(error, StoreError::Newer { .. }),
-            Self::Busy | Self::Team(TeamError::Git(_) | TeamError::Contended { .. }) | Self::Knowledge(_) => false,
+            Self::Busy
+            | Self::Team(
+                TeamError::Git(_)
+                | TeamError::Contended { .. }
+                | TeamError::ForeignRecords { .. }
+                | TeamError::HiddenLog { .. },
+            )
+            | Self::Knowledge(_) => false,
         }
     }
 
@@ -33,6 +40,16 @@ impl SyncError {
             Self::Team(TeamError::Database(error)) => database_hint(error),
             Self::Team(TeamError::Contended { .. }) => {
                 "nothing is lost; try again, and see `git ls-remote REMOTE 'refs/revdeck/team/*'` for a ref in its way"
+            }
+            Self::Team(TeamError::ForeignRecords { log, place }) => {
+                return Some(format!(
+                    "`git push {place} --delete refs/revdeck/team/{log}` removes the log, and the next `revdeck sync` sends \
+                     your records again; let the owner of the remote protect refs/revdeck/team/*"
+                ));
+            }
+            Self::Team(TeamError::HiddenLog { .. }) => {
+                "see uploadpack.hideRefs of the remote; one of its own for the records works, also a bare repository: \
+                 `revdeck team join REMOTE`"
             }
             Self::Store(error) => return Some(error.hint()),
             Self::Knowledge(error) => return Some(error.hint()),

@@ -43,7 +43,8 @@ impl PostgresBackend {
             let name = row.get::<_, Option<&str>>(0)?.parse().ok()?;
             Some(LogVersion { name, version: format!("{}:{}", row.get::<_, i32>(1), row.get::<_, &str>(2)) })
         });
-        Ok(LogList { logs: named.collect(), has_budget: rows.first().is_some_and(|row| row.get(3)) })
+        let has_budget = rows.first().is_some_and(|row| row.get(3));
+        Ok(LogList { logs: named.collect(), left_out: 0, has_budget })
     }
 }
 
@@ -143,7 +144,27 @@ impl TeamBackend for PostgresBackend {
         Ok(LogSignature::Trusted(format!("role {}", roles.join(", "))))
     }
 
-    fn append(&self, log: &MachineName, segments: &[Vec<u8>], base: Option<&str>) -> Result<AppendOutcome, TeamError> {
+    fn new_signatures(
+        &self,
+        log: &LogVersion,
+        _known: &str,
+        _own: Option<&str>,
+    ) -> Result<Vec<LogSignature>, TeamError> {
+        Ok(vec![self.log_signature(log)?])
+    }
+
+    fn is_own(&self, _log: &LogVersion, _known: &str) -> Result<bool, TeamError> {
+        // No other role can write it.
+        Ok(true)
+    }
+
+    fn append(
+        &self,
+        log: &MachineName,
+        segments: &[Vec<u8>],
+        base: Option<&str>,
+        _known: &str,
+    ) -> Result<AppendOutcome, TeamError> {
         let (mut number, _) = read_version(base);
         let mut rest = segments;
         while !rest.is_empty() {

@@ -118,7 +118,7 @@ fn machines_exchange_records_over_smart_http() {
 }
 
 /// Lets a machine sign with an ssh key of its own, and returns the file with its public key.
-fn sign_with_ssh(machine: &TestEnvironment) -> PathBuf {
+pub fn sign_with_ssh(machine: &TestEnvironment) -> PathBuf {
     let key = machine.home().join("key");
     std::fs::create_dir_all(machine.home()).expect("a folder");
     let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-C", "ada", "-f"]).arg(&key).status();
