@@ -16,6 +16,7 @@
 //! | [`postgres`] | logs in a database, with claims and a budget of the team |
 
 pub mod backend;
+mod excluded_names;
 pub mod git_backend;
 pub mod outgoing;
 pub mod postgres;
@@ -23,4 +24,4 @@ pub mod segment;
 
 pub use backend::{AppendOutcome, LogList, LogVersion, TeamBackend, TeamError};
 pub use git_backend::GitBackend;
-pub use outgoing::OutgoingFilter;
+pub use outgoing::{OutgoingFilter, RepositoryFacts};

@@ -21,6 +21,7 @@ pub mod machines;
 mod mends;
 mod postgres;
 pub mod postgres_server;
+#[cfg(unix)]
 mod sharing;
 mod transport;
 

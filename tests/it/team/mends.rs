@@ -241,6 +241,34 @@ fn names_of_excluded_paths_do_not_leave_in_words() {
 }
 
 #[test]
+fn names_of_excluded_paths_leave_in_no_spelling_and_in_no_branch() {
+    let team = Team::new();
+    let ada = team.member("Ada");
+    ada.settings("[team]\nexclude = [\"contracts/**\"]\n");
+    ada.git(&["checkout", "-q", "-b", "feature/contracts/bigcustomer"]);
+    ada.write("contracts/Acme Deal.py", CHANGE);
+    ada.write("contracts/bigcustomer.py", CHANGE);
+    ada.write("c.py", CHANGE);
+    ada.commit("Contracts");
+    let reviewed = review(&ada);
+    let found = reviewed["findings"].as_array().expect("findings");
+    let named: Vec<&str> = found
+        .iter()
+        .filter(|finding| finding["repo_relative_path"] == "c.py")
+        .filter_map(|finding| finding["finding_id"].as_str())
+        .collect();
+    let reason =
+        r"see contracts/Acme Deal.py, contracts\bigcustomer.py, src/../contracts/zeta.py, BigCustomer.py and c.py";
+    run(&ada, &["triage", named[0], "dismissed", "--reason", reason], DONE);
+    sync(&ada);
+    let sent = team.everything();
+    for name in ["acme", "deal.py", "bigcustomer", "zeta"] {
+        assert!(!sent.to_lowercase().contains(name), "{name} has left: {sent}");
+    }
+    assert!(sent.contains("and c.py"), "{sent}");
+}
+
+#[test]
 fn joining_twice_says_what_the_next_exchange_sends() {
     let team = Team::new();
     let ada: TestEnvironment = team.machine("Ada");
