@@ -170,9 +170,10 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     let request = build_request(&session, arguments, invocation.actor()?.source())?;
     let allowed =
         arguments.allow_unreviewed.clone().unwrap_or_else(|| session.loaded.settings.allow_unreviewed.clone());
-    let (services, look) = session.into_runner();
+    let (mut services, look) = session.into_runner();
+    let mut is_team_silent = false;
     if arguments.sync {
-        sync::sync_beside_review(&services, &look)?;
+        (services, is_team_silent) = sync::sync_before_review(services, &look)?;
     }
     let requested = services.launcher().request_review(&request)?;
     runs::print_reconciled(&services.recovery().take_news());
@@ -193,7 +194,7 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
         run = wait_for_run(&services, &requested, &look)?;
     }
     if arguments.sync {
-        sync::sync_beside_review(&services, &look)?;
+        sync::sync_after_review(&services, &look, is_team_silent)?;
     }
     let subject = &run.subject;
     let settings = services.settings_for(&subject.base_commit, &subject.snapshot_commit);
