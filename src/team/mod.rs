@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`segment`] | records as bytes and back, under limits |
 //! | [`outgoing`] | what leaves a machine: shares, excluded paths, masked secrets |
+//! | `excluded_names` | names of excluded paths in words, however they are written |
 //! | [`backend`] | what a place for logs must be able to do |
 //! | [`git_backend`] | logs in refs of a git remote |
 //! | [`postgres`] | logs in a database, with claims and a budget of the team |

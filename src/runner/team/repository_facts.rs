@@ -1,10 +1,9 @@
 //! Tells the filter of outgoing records about the repository: the code that they are about, and the paths.
 
-use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::cell::OnceCell;
 use std::sync::Arc;
 
-use crate::domain::{FindingId, RunId};
+use crate::domain::FindingId;
 use crate::runner::Services;
 use crate::store::StoreView;
 use crate::team::RepositoryFacts;
@@ -16,25 +15,12 @@ const MAX_FILE_BYTES: usize = 1 << 20;
 pub struct LocalFacts<'a> {
     services: &'a Services,
     view: OnceCell<Option<Arc<StoreView>>>,
-    /// Snapshots of runs, by run id.
-    snapshots: RefCell<HashMap<String, Option<String>>>,
 }
 
 impl<'a> LocalFacts<'a> {
     /// Reads nothing yet.
     pub fn new(services: &'a Services) -> Self {
-        Self { services, view: OnceCell::new(), snapshots: RefCell::default() }
-    }
-
-    fn snapshot_of(&self, run: &str) -> Option<String> {
-        if let Some(known) = self.snapshots.borrow().get(run) {
-            return known.clone();
-        }
-        let id = run.parse::<RunId>().ok();
-        let record = id.and_then(|id| self.services.store.run(&id).ok().flatten());
-        let snapshot = record.map(|record| record.subject.snapshot_commit);
-        self.snapshots.borrow_mut().insert(run.to_owned(), snapshot.clone());
-        snapshot
+        Self { services, view: OnceCell::new() }
     }
 }
 
@@ -49,8 +35,9 @@ impl RepositoryFacts for LocalFacts<'_> {
 
     fn locate_finding(&self, finding: &FindingId) -> Option<(String, String)> {
         let view = self.view.get_or_init(|| self.services.store.view().ok()).as_ref()?;
-        let row = view.finding(view.finding_index(finding.as_str())?);
-        Some((self.snapshot_of(row.last_run).unwrap_or_default(), row.path.to_owned()))
+        let index = view.finding_index(finding.as_str())?;
+        let commit = view.locating_run(index).map(|run| view.run(run).snapshot_commit.to_owned()).unwrap_or_default();
+        Some((commit, view.finding(index).path.to_owned()))
     }
 
     fn list_files(&self) -> Vec<String> {
