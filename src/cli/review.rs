@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use clap_complete::ArgValueCandidates;
 use serde_json::json;
 
@@ -38,7 +38,7 @@ Exit codes with --wait:
 
 /// Arguments of `review`.
 #[derive(Debug, Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = EXIT_CODES, group = ArgGroup::new("result").multiple(true))]
 pub struct ReviewArgs {
     #[command(flatten)]
     scope: ScopeArgs,
@@ -52,28 +52,35 @@ pub struct ReviewArgs {
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(complete::list_prompt_sets))]
     prompt_set: Option<String>,
     /// Wait for the review and print its findings
-    #[arg(long)]
+    #[arg(long, group = "result")]
     wait: bool,
     /// Review again even if an equivalent review exists
     #[arg(long)]
     force: bool,
     /// With --wait: exchange records with the team before and after the review, see `revdeck team`
-    #[arg(long, requires = "wait")]
+    #[arg(long, requires = "result")]
     sync: bool,
-    /// Only report what this machine or its team has reviewed; never start a review
-    #[arg(long, requires = "wait", conflicts_with = "force")]
+    /// Only report what this machine or its team has reviewed, as --wait does; never start a review
+    #[arg(long, group = "result", conflicts_with = "force")]
     from_team: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: OutputFormat,
     /// With --wait: exit with 1 if a finding of this priority (p0 to p3) or a more urgent one stands; none disables
     /// this
-    #[arg(long, value_name = "P", requires = "wait", value_parser = parse_priority)]
+    #[arg(long, value_name = "P", requires = "result", value_parser = parse_priority)]
     fail_on: Option<FailOn>,
     /// With --wait: parts of the change that may stay unreviewed without exit code 3, by reason (turn_limit, binary,
     /// generated, ...); see docs/policy.md
-    #[arg(long, value_name = "KIND,...", requires = "wait", value_delimiter = ',')]
+    #[arg(long, value_name = "KIND,...", requires = "result", value_delimiter = ',')]
     allow_unreviewed: Option<Vec<OmissionReason>>,
+}
+
+impl ReviewArgs {
+    /// Returns true if the command prints findings: it waits for the review, or reports one that has ended.
+    fn prints_findings(&self) -> bool {
+        self.wait || self.from_team
+    }
 }
 
 /// Value of `--fail-on`: a priority, or `none`, which overrides the settings.
@@ -154,7 +161,7 @@ fn resolve_prompt_set(paths: &Paths, asked: Option<&str>, reviewer: &str) -> Res
 ///
 /// Returns an error if the scope or reviewer is unknown, or the run cannot be started.
 pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCode, CliError> {
-    if !arguments.wait && arguments.format.exporter().is_some() {
+    if !arguments.prints_findings() && arguments.format.exporter().is_some() {
         let name = arguments.format.name();
         return Err(CliError::usage(format!("--format {name} needs --wait: without it there are no findings yet"))
             .hint(format!("`revdeck show latest --format {name}` prints them when the review has ended")));
@@ -163,13 +170,14 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     let request = build_request(&session, arguments, invocation.actor()?.source())?;
     let allowed =
         arguments.allow_unreviewed.clone().unwrap_or_else(|| session.loaded.settings.allow_unreviewed.clone());
-    let (services, look) = session.into_runner();
+    let (mut services, look) = session.into_runner();
+    let mut is_team_silent = false;
     if arguments.sync {
-        sync::sync_beside_review(&services, &look)?;
+        (services, is_team_silent) = sync::sync_before_review(services, &look)?;
     }
     let requested = services.launcher().request_review(&request)?;
     runs::print_reconciled(&services.recovery().take_news());
-    if !arguments.wait {
+    if !arguments.prints_findings() {
         return print_started(&services, &look, arguments.format, &requested);
     }
     let mut requested = requested;
@@ -186,7 +194,7 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
         run = wait_for_run(&services, &requested, &look)?;
     }
     if arguments.sync {
-        sync::sync_beside_review(&services, &look)?;
+        sync::sync_after_review(&services, &look, is_team_silent)?;
     }
     let subject = &run.subject;
     let settings = services.settings_for(&subject.base_commit, &subject.snapshot_commit);
@@ -203,7 +211,8 @@ fn build_request(session: &Session, arguments: &ReviewArgs, source: Source) -> R
     let mut scope = arguments.scope.scope()?;
     if scope.is_none() {
         scope.clone_from(&settings.default_scope);
-        let is_gate = arguments.wait && arguments.fail_on.map_or(settings.fail_on, |FailOn(limit)| limit).is_some();
+        let is_gate =
+            arguments.prints_findings() && arguments.fail_on.map_or(settings.fail_on, |FailOn(limit)| limit).is_some();
         let mut origins = session.loaded.entries.iter().filter(|entry| entry.key == "default_scope");
         // A change must not choose which change a gate looks at.
         if is_gate && origins.any(|entry| matches!(entry.origin, SettingOrigin::Repository(_))) {

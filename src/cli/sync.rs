@@ -1,5 +1,7 @@
 //! `revdeck sync`: exchanges decisions and reviews with the team that the repository has joined.
 
+use std::time::{Duration, Instant};
+
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -18,6 +20,10 @@ use crate::team::postgres::DatabaseError;
 
 // The cockpit knows a follower that gave up by this code.
 const _: () = assert!(FollowerProcess::GAVE_UP == CliExitCode::Usage as i32);
+
+/// Longest time before a review in which a remote may say nothing. Own choice: a remote that is well answers within a few
+/// seconds, also over a slow network.
+const MAX_SILENCE_BEFORE_REVIEW: Duration = Duration::from_secs(15);
 
 /// Arguments of `sync`.
 #[derive(Debug, Args)]
@@ -134,12 +140,37 @@ fn preview(services: &Services, look: &TextOptions, arguments: &SyncArgs) -> Res
     Ok(CliExitCode::Done)
 }
 
-/// Exchanges records before or after a review. A failure is said and does not stop the review.
-pub fn sync_beside_review(services: &Services, look: &TextOptions) -> Result<(), CliError> {
+/// Exchanges records before a review, and waits less for a remote that says nothing than other commands do: the review waits
+/// for it. Returns the services, and true if the whole time passed in vain.
+pub fn sync_before_review(mut services: Services, look: &TextOptions) -> Result<(Services, bool), CliError> {
+    let patience = Duration::from_secs(services.settings.git_seconds);
+    let limit = patience.min(MAX_SILENCE_BEFORE_REVIEW);
+    services.repo = services.repo.with_git_patience(limit);
+    let began = Instant::now();
+    let is_exchanged = sync_beside_review(&services, look)?;
+    let is_silent = !is_exchanged && began.elapsed() >= limit;
+    services.repo = services.repo.with_git_patience(patience);
+    Ok((services, is_silent))
+}
+
+/// Exchanges records after a review, unless the remote said nothing before it: whoever waits for the result would wait again.
+pub fn sync_after_review(services: &Services, look: &TextOptions, was_silent: bool) -> Result<(), CliError> {
+    if was_silent {
+        output::print_note(
+            "note: no exchange with the team after the review, as nothing came from its place before it; \
+             the result waits for the next `revdeck sync`",
+        );
+        return Ok(());
+    }
+    sync_beside_review(services, look).map(|_| ())
+}
+
+/// Exchanges records before or after a review. A failure is said and does not stop the review; returns false then.
+fn sync_beside_review(services: &Services, look: &TextOptions) -> Result<bool, CliError> {
     match services.team().sync_when_free() {
         Ok(report) => {
             output::print_note(format_report(&report, look).trim_end());
-            Ok(())
+            Ok(true)
         }
         Err(error @ (SyncError::NotJoined | SyncError::Exclude(_))) => Err(error.into()),
         Err(error) => {
@@ -148,7 +179,7 @@ pub fn sync_beside_review(services: &Services, look: &TextOptions) -> Result<(),
             if let Some(hint) = error.hint {
                 output::print_note(&format!("  hint: {hint}"));
             }
-            Ok(())
+            Ok(false)
         }
     }
 }

@@ -6,6 +6,7 @@
 //! - The analyzer's secret detection is used with wider limits: examples and placeholders are masked too.
 
 mod journal_texts;
+mod known_secrets;
 mod names;
 pub(crate) mod secret_files;
 #[cfg(test)]
@@ -24,6 +25,7 @@ use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
 
 pub use journal_texts::mask_event_words;
+pub use known_secrets::KnownSecrets;
 pub(crate) use names::{mask_besides_ids, mask_name, mask_shown_name};
 
 /// Number of bytes in which a NUL makes a file binary, as in git.

@@ -11,11 +11,13 @@
 //! |---|---|
 //! | [`segment`] | records as bytes and back, under limits |
 //! | [`outgoing`] | what leaves a machine: shares, excluded paths, masked secrets |
+//! | `excluded_names` | names of excluded paths in words, however they are written |
 //! | [`backend`] | what a place for logs must be able to do |
 //! | [`git_backend`] | logs in refs of a git remote |
 //! | [`postgres`] | logs in a database, with claims and a budget of the team |
 
 pub mod backend;
+mod excluded_names;
 pub mod git_backend;
 pub mod outgoing;
 pub mod postgres;
@@ -23,4 +25,4 @@ pub mod segment;
 
 pub use backend::{AppendOutcome, LogList, LogVersion, TeamBackend, TeamError};
 pub use git_backend::GitBackend;
-pub use outgoing::OutgoingFilter;
+pub use outgoing::{OutgoingFilter, RepositoryFacts};

@@ -1,30 +1,60 @@
 //! Decides what leaves this machine: which records, without which paths and texts.
 //!
 //! - Secrets never leave: every text is masked, as in what a model gets, and a path whose name holds a secret is left out.
+//!   A secret of the code that a record is about is masked in all texts of the record, however they name it.
 //! - Code leaves only with [`ShareMode::All`]. Prompts and answers of models never do.
 //! - A review of which a part is left out does not answer requests elsewhere: it does not say that the rest is clean.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::domain::{
     Actor, Coverage, Disposition, Finding, FindingCounts, FindingId, FindingStep, Kind, RunEnding, RunLinks, RunRecord,
-    RunReuse, ShareMode, SharedDecision, SharedReview, TeamPerson, TeamRecord, Voice, content_hash, text::format_count,
+    RunReuse, Scope, ShareMode, SharedDecision, SharedReview, TeamPerson, TeamRecord, Voice, content_hash,
+    text::format_count,
 };
-use crate::masking::{Mask, has_secret_name};
+use crate::masking::{KnownSecrets, Mask, has_secret_name};
+use crate::team::excluded_names::ExcludedNames;
 use crate::team::segment::MAX_REASON_BYTES;
 
 /// Prefix of the scope hash of a review of which a part is not shared.
 const PARTIAL_SCOPE_PREFIX: &str = "part:";
 
+/// Facts about the repository that tell what a text must not name.
+pub trait RepositoryFacts {
+    /// Returns the content of a file in a commit, or else in HEAD; `None` if there is none.
+    fn read_file(&self, commit: &str, path: &str) -> Option<String>;
+    /// Returns the commit in which a finding was last reported, and its path there.
+    fn locate_finding(&self, finding: &FindingId) -> Option<(String, String)>;
+    /// Lists the paths of all files of HEAD.
+    fn list_files(&self) -> Vec<String>;
+}
+
 /// Rules for the records that leave this machine: sharing mode and excluded paths.
-pub struct OutgoingFilter {
+pub struct OutgoingFilter<'a> {
     mode: ShareMode,
     excluded: Gitignore,
     /// True if learned patterns leave.
     shares_patterns: bool,
+    facts: Option<Box<dyn RepositoryFacts + 'a>>,
+    /// Names of excluded paths of HEAD.
+    excluded_names: OnceCell<ExcludedNames>,
+    /// Secrets of files, by commit and path.
+    file_secrets: RefCell<HashMap<(String, String), Rc<KnownSecrets>>>,
 }
 
-impl OutgoingFilter {
+/// What the texts of a record must not say.
+#[derive(Default)]
+struct Unsayable {
+    secrets: KnownSecrets,
+    /// Names of excluded paths that the record itself has, beside those of HEAD.
+    names: ExcludedNames,
+}
+
+impl<'a> OutgoingFilter<'a> {
     /// Builds the filter. `excluded` are globs in `.gitignore` syntax for paths that never leave.
     ///
     /// # Errors
@@ -34,7 +64,20 @@ impl OutgoingFilter {
         for glob in excluded {
             builder.add_line(None, glob)?;
         }
-        Ok(Self { mode, excluded: builder.build()?, shares_patterns: false })
+        Ok(Self {
+            mode,
+            excluded: builder.build()?,
+            shares_patterns: false,
+            facts: None,
+            excluded_names: OnceCell::new(),
+            file_secrets: RefCell::default(),
+        })
+    }
+
+    /// Lets the filter ask for the code that records are about, and for the paths of the repository.
+    #[must_use]
+    pub fn with_facts(self, facts: impl RepositoryFacts + 'a) -> Self {
+        Self { facts: Some(Box::new(facts)), ..self }
     }
 
     /// Lets learned patterns leave, or keeps them here.
@@ -55,7 +98,11 @@ impl OutgoingFilter {
 
     /// Returns true if a path may be named elsewhere.
     pub fn may_name(&self, path: &str) -> bool {
-        !self.excluded.matched_path_or_any_parents(path, false).is_ignore() && !has_secret_name(path)
+        !self.is_excluded(path) && !has_secret_name(path)
+    }
+
+    fn is_excluded(&self, path: &str) -> bool {
+        self.excluded.matched_path_or_any_parents(path, false).is_ignore()
     }
 
     /// Returns true if paths are kept here.
@@ -65,8 +112,15 @@ impl OutgoingFilter {
 
     /// Masks the texts of a decision, and cuts them to the size that others read.
     pub fn clean_decision(&self, mut decision: SharedDecision) -> SharedDecision {
-        decision.reason = self.mask_words(&decision.reason);
-        decision.person = self.clean_person(decision.person);
+        let mut unsayable = Unsayable::default();
+        if !decision.reason.is_empty()
+            && let Some((commit, path)) =
+                self.facts.as_ref().and_then(|facts| facts.locate_finding(&decision.finding_id))
+        {
+            unsayable.secrets.extend(&self.secrets_of_file(&commit, &path));
+        }
+        decision.reason = self.mask_words(&decision.reason, &unsayable);
+        decision.person = self.clean_person(decision.person, &unsayable);
         if decision.reason.len() > MAX_REASON_BYTES {
             decision.reason.truncate(decision.reason.floor_char_boundary(MAX_REASON_BYTES));
         }
@@ -81,32 +135,73 @@ impl OutgoingFilter {
             TeamRecord::Review(review) => {
                 let SharedReview { machine, person, run, findings, coverage } = *review;
                 let (run, findings, coverage) = self.clean_review(run, findings, coverage)?;
-                let person = self.clean_person(person);
+                let person = self.clean_person(person, &Unsayable::default());
                 Some(TeamRecord::Review(Box::new(SharedReview { machine, person, run, findings, coverage })))
             }
             TeamRecord::Patterns(mut patterns) => {
-                patterns.person = self.clean_person(patterns.person);
+                patterns.person = self.clean_person(patterns.person, &Unsayable::default());
                 self.shares_patterns.then_some(TeamRecord::Patterns(patterns))
             }
         }
     }
 
+    /// Returns the secrets of a file.
+    fn secrets_of_file(&self, commit: &str, path: &str) -> Rc<KnownSecrets> {
+        let key = (commit.to_owned(), path.to_owned());
+        if let Some(known) = self.file_secrets.borrow().get(&key) {
+            return Rc::clone(known);
+        }
+        let mut secrets = KnownSecrets::default();
+        if let Some(code) = self.facts.as_ref().and_then(|facts| facts.read_file(commit, path)) {
+            secrets.add_code(path, &code);
+        }
+        let secrets = Rc::new(secrets);
+        self.file_secrets.borrow_mut().insert(key, Rc::clone(&secrets));
+        secrets
+    }
+
+    /// Collects what the texts of a review must not say: the secrets of the code of all its findings, and the names of its
+    /// excluded paths.
+    fn collect_unsayable(&self, run: &RunRecord, findings: &[Finding], coverage: &Coverage) -> Unsayable {
+        let mut unsayable = Unsayable::default();
+        let mut paths: Vec<&str> = Vec::new();
+        for finding in findings {
+            let path = finding.repo_relative_path.as_str();
+            unsayable.secrets.add_code(path, &finding.quoted_code);
+            if let Some(replacement) = finding.suggestion.as_ref().and_then(|change| change.replacement.as_deref()) {
+                unsayable.secrets.add_code(path, replacement);
+            }
+            paths.push(path);
+        }
+        paths.sort_unstable();
+        paths.dedup();
+        for path in &paths {
+            unsayable.secrets.extend(&self.secrets_of_file(&run.subject.snapshot_commit, path));
+        }
+        if self.excludes_paths() {
+            paths.extend(run.subject.changed_paths.iter().map(String::as_str));
+            for coverage in [coverage, &run.outcome.coverage] {
+                paths.extend(coverage.files.iter().map(|file| file.path.as_str()));
+                paths.extend(coverage.left_out.iter().map(|file| file.path.as_str()));
+                paths.extend(coverage.carried.iter().map(|carried| carried.file.path.as_str()));
+            }
+            unsayable.names = ExcludedNames::new(paths, |path| self.is_excluded(path));
+        }
+        unsayable
+    }
+
     /// Masks the secrets in words, and the names of paths that stay here.
-    fn mask_words(&self, text: &str) -> String {
-        let masked = Mask::On.mask_words(text).into_owned();
-        if !self.excludes_paths() {
+    fn mask_words(&self, text: &str, unsayable: &Unsayable) -> String {
+        let masked = unsayable.secrets.mask_words(text);
+        if !self.excludes_paths() || masked.is_empty() {
             return masked;
         }
-        let is_path_character = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '@');
-        let mut shown = String::with_capacity(masked.len());
-        for part in masked.split_inclusive(|c: char| !is_path_character(c)) {
-            let word = part.trim_end_matches(|c: char| !is_path_character(c)).trim_matches('.');
-            match !word.is_empty() && word.contains(['/', '.']) && !self.may_name(word.trim_start_matches('/')) {
-                true => shown.push_str(&part.replace(word, "«path»")),
-                false => shown.push_str(part),
-            }
-        }
-        shown
+        let is_excluded = |path: &str| self.is_excluded(path);
+        let of_head = self.excluded_names.get_or_init(|| {
+            let paths = self.facts.as_ref().map(|facts| facts.list_files()).unwrap_or_default();
+            ExcludedNames::new(paths.iter().map(String::as_str), is_excluded)
+        });
+        unsayable.names.mask(&of_head.mask(&masked, is_excluded), is_excluded)
     }
 
     /// Returns a review without what must not leave: the run, its findings and its coverage. `None` if nothing is left.
@@ -119,6 +214,7 @@ impl OutgoingFilter {
         if !self.shares_reviews() {
             return None;
         }
+        let unsayable = self.collect_unsayable(&run, &findings, &coverage);
         let before = findings.len();
         let mut findings: Vec<Finding> =
             findings.into_iter().filter(|finding| self.may_name(&finding.repo_relative_path)).collect();
@@ -136,9 +232,9 @@ impl OutgoingFilter {
             run.outcome.finding_counts = FindingCounts::from_findings(&findings);
         }
         for finding in &mut findings {
-            self.clean_finding(finding);
+            self.clean_finding(finding, &unsayable);
         }
-        self.clean_run(&mut run);
+        self.clean_run(&mut run, &unsayable);
         coverage.incomplete |= run.outcome.coverage.incomplete;
         Some((run, findings, coverage))
     }
@@ -160,55 +256,77 @@ impl OutgoingFilter {
         hidden
     }
 
-    fn clean_person(&self, person: TeamPerson) -> TeamPerson {
-        TeamPerson { name: self.mask_words(&person.name), email: self.mask_words(&person.email) }
+    fn clean_person(&self, person: TeamPerson, unsayable: &Unsayable) -> TeamPerson {
+        TeamPerson { name: self.mask_words(&person.name, unsayable), email: self.mask_words(&person.email, unsayable) }
     }
 
     /// Removes what is about this machine, and masks the texts.
-    fn clean_run(&self, run: &mut RunRecord) {
+    fn clean_run(&self, run: &mut RunRecord, unsayable: &Unsayable) {
         detach_from_machine(run);
-        run.ending.error_summary = self.mask_words(&run.ending.error_summary);
-        run.outcome.summary = self.mask_words(&run.outcome.summary);
-        run.decision = self.mask_words(&run.decision);
-        run.subject.branch = self.mask_words(&run.subject.branch);
-        run.owner = self.mask_words(&run.owner);
+        let mask_words = |text: &str| self.mask_words(text, unsayable);
+        run.ending.error_summary = mask_words(&run.ending.error_summary);
+        run.outcome.summary = mask_words(&run.outcome.summary);
+        run.decision = mask_words(&run.decision);
+        run.subject.branch = mask_words(&run.subject.branch);
+        for revision in scope_revisions(&mut run.subject.scope) {
+            // Names of branches have parts; an id of a commit is none.
+            if revision.contains('/') {
+                *revision = mask_words(revision);
+            }
+        }
+        run.owner = mask_words(&run.owner);
         // A run under a masked name answers no request elsewhere.
         let by = &mut run.reviewed_by;
         for name in [&mut by.name, &mut by.model, &mut by.reasoning_effort].into_iter().chain(&mut by.prompt_set) {
-            *name = self.mask_words(name);
+            *name = mask_words(name);
         }
         for answerer in &mut run.usage.answered_by {
-            answerer.reviewer = self.mask_words(&answerer.reviewer);
-            answerer.model = self.mask_words(&answerer.model);
+            answerer.reviewer = mask_words(&answerer.reviewer);
+            answerer.model = mask_words(&answerer.model);
         }
     }
 
-    fn clean_finding(&self, finding: &mut Finding) {
+    fn clean_finding(&self, finding: &mut Finding, unsayable: &Unsayable) {
+        let mask_words = |text: &str| self.mask_words(text, unsayable);
         let path = finding.repo_relative_path.clone();
         // The place of a secret is said, and nothing of its code.
         let shares_code = self.mode == ShareMode::All && finding.kind != Kind::HardcodedConfiguration;
-        finding.title = self.mask_words(&finding.title);
-        finding.explanation = self.mask_words(&finding.explanation);
-        finding.symbol = finding.symbol.take().map(|symbol| self.mask_words(&symbol));
-        finding.quoted_code = if shares_code { mask_code(&path, &finding.quoted_code) } else { String::new() };
+        finding.title = mask_words(&finding.title);
+        finding.explanation = mask_words(&finding.explanation);
+        finding.symbol = finding.symbol.take().map(|symbol| mask_words(&symbol));
+        finding.quoted_code = match shares_code {
+            true => unsayable.secrets.mask_known(&mask_code(&path, &finding.quoted_code)),
+            false => String::new(),
+        };
         // A pattern is knowledge of this machine.
         finding.pattern = None;
         if let Some(suggestion) = &mut finding.suggestion {
-            suggestion.text = self.mask_words(&suggestion.text);
+            suggestion.text = mask_words(&suggestion.text);
             suggestion.replacement = match suggestion.replacement.take() {
                 // A change with a masked part would not be the change that was proposed.
-                Some(code) if shares_code && mask_code(&path, &code) == code => Some(code),
+                Some(code) if shares_code && mask_code(&path, &code) == code && !unsayable.secrets.are_in(&code) => {
+                    Some(code)
+                }
                 _ => None,
             };
         }
         for text in finding.voices.iter_mut().flat_map(Voice::texts_mut) {
-            *text = self.mask_words(text);
+            *text = mask_words(text);
         }
         for step in &mut finding.steps {
             if let FindingStep::Ruled { reason, .. } = step {
-                *reason = self.mask_words(reason);
+                *reason = mask_words(reason);
             }
         }
+    }
+}
+
+/// Returns the revisions that a scope names.
+fn scope_revisions(scope: &mut Scope) -> Vec<&mut String> {
+    match scope {
+        Scope::Commit(revision) | Scope::Branch(Some(revision)) => vec![revision],
+        Scope::Range { from, to } | Scope::Since { from, to } => vec![from, to],
+        Scope::Worktree | Scope::Staged | Scope::Branch(None) | Scope::All => Vec::new(),
     }
 }
 

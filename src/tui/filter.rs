@@ -2,6 +2,7 @@
 //!
 //! - A value or a word with white space stands in quotes: `path:"docs dir/a b.py"`, see `filter_terms`.
 //! - Values of the same term widen the result, different terms narrow it.
+//! - `status:undecided` at the beginning is what the prompt puts there: another status after it takes its place.
 //! - An unknown term is reported while it is typed and is otherwise ignored.
 
 use std::collections::{HashMap, HashSet};
@@ -138,7 +139,7 @@ impl FindingFilter {
     /// Parses a filter. Terms that are not understood are in [`FindingFilter::faults`].
     pub fn parse(text: &str) -> Self {
         let mut filter = Self::default();
-        for term in split_terms(text) {
+        for term in split_terms(without_replaced_default(text)) {
             let Some((name, values)) = split_name(term) else {
                 filter.words.push(unquote(term).to_lowercase());
                 continue;
@@ -281,6 +282,19 @@ impl FindingFilter {
             .filter_map(|index| u32::try_from(index).ok())
             .collect()
     }
+}
+
+/// Returns a filter without the default at its beginning if another status follows, as in `status:undecided status:disputed`.
+/// A status that means nothing, such as one that is being typed, replaces nothing.
+pub fn without_replaced_default(text: &str) -> &str {
+    let Some(rest) = text.trim_start().strip_prefix(DEFAULT) else { return text };
+    let is_status = |term: &str| {
+        let named = split_name(term).filter(|(name, _)| TermKind::from_name(name) == Some(TermKind::Status));
+        let mut values = named.map_or_else(Vec::new, |(_, values)| split_values(values)).into_iter();
+        values.any(|value| FindingFilter::default().add_term(TermKind::Status, &unquote(value)))
+    };
+    let is_replaced = rest.starts_with(char::is_whitespace) && split_terms(rest).into_iter().any(is_status);
+    if is_replaced { rest.trim_start() } else { text }
 }
 
 /// Maximum number of runs that a message names.
@@ -473,6 +487,27 @@ mod tests {
                     .map(|(status, is_snoozed)| filter.matches_status(status, is_snoozed));
             assert_eq!(matches, [open, dismissed, snoozed], "{text}");
         }
+    }
+
+    #[test]
+    fn another_status_takes_the_place_of_the_default() {
+        for (text, meant) in [
+            ("status:undecided status:disputed", "status:disputed"),
+            (" status:undecided p:0 s:dismissed", "p:0 s:dismissed"),
+            ("status:undecided status:snoozed,open", "status:snoozed,open"),
+            // Nothing replaces it.
+            ("status:undecided p:0", "status:undecided p:0"),
+            ("status:undecided status:", "status:undecided status:"),
+            ("status:undecided status:qq", "status:undecided status:qq"),
+            ("status:undecided,snoozed status:open", "status:undecided,snoozed status:open"),
+            ("status:undecided \"status: open\"", "status:undecided \"status: open\""),
+            ("status:open status:disputed", "status:open status:disputed"),
+        ] {
+            assert_eq!(without_replaced_default(text), meant, "{text}");
+            assert_eq!(FindingFilter::parse(text), FindingFilter::parse(meant), "{text}");
+        }
+        let disputed = FindingFilter::parse("status:undecided status:disputed");
+        assert!(disputed.disputed && disputed.matches_status(FindingStatus::Dismissed, false));
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub mod machines;
 mod mends;
 mod postgres;
 pub mod postgres_server;
+#[cfg(unix)]
 mod sharing;
 mod tampered_logs;
 mod transport;
@@ -333,6 +334,10 @@ fn jobs_of_continuous_integration_share_a_log_and_report_without_a_review() {
     assert_eq!(team.logs(), ["ci"]);
     sync(&first);
     assert_eq!(first.json(&report, DONE)["decision"]["action"], "reuse");
+    // The command waits for nothing, so that it needs no `--wait`; a gate works, too.
+    let plain = ["review", "--branch", "HEAD~1", "--from-team", "--fail-on", "p0", "--format", "json"];
+    assert_eq!(first.json(&plain, DONE)["decision"]["action"], "reuse");
+    assert!(crate::env::run(&first, &["review", "--branch", "HEAD~1", "--from-team"], DONE).contains("b.py"));
     assert_eq!(first.json(&["runs", "--format", "json"], DONE)["runs"].as_array().map(Vec::len), Some(2));
 }
 

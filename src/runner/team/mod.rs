@@ -19,6 +19,7 @@ mod own_records;
 mod place_opening;
 mod read_log;
 mod received_records;
+mod repository_facts;
 mod signers;
 mod sync_error;
 mod vector_budget;
@@ -30,6 +31,7 @@ use std::process::Stdio;
 pub use self::follow::FollowerProcess;
 use self::own_records::OwnDecisions;
 use self::received_records::ReceivedRecords;
+use self::repository_facts::LocalFacts;
 use crate::domain::text::sanitize_line;
 use crate::domain::{MachineName, TeamPerson, TeamRecord, TriageAction};
 use crate::git::hide_credentials;
@@ -160,9 +162,10 @@ impl TeamSync<'_> {
         TeamPerson { name: repo.user_name().unwrap_or_default(), email: repo.user_email().unwrap_or_default() }
     }
 
-    fn filter(&self) -> Result<OutgoingFilter, SyncError> {
+    fn filter(&self) -> Result<OutgoingFilter<'_>, SyncError> {
         let settings = &self.services.settings.team;
-        Ok(OutgoingFilter::new(settings.share, &settings.exclude)?.with_patterns(settings.patterns))
+        let filter = OutgoingFilter::new(settings.share, &settings.exclude)?.with_patterns(settings.patterns);
+        Ok(filter.with_facts(LocalFacts::new(self.services)))
     }
 
     /// Returns the records that the next exchange would send, in their order, without changing anything.

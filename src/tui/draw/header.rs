@@ -88,30 +88,35 @@ pub(super) fn collect_counts(app: &App) -> Vec<(Cow<'static, str>, Role)> {
             facts.push((format!("{} decided today", number(decided)).into(), Role::Muted));
         }
     }
-    if let Some(team) = team_label(app) {
-        facts.push(team);
-    }
+    facts.extend(collect_team_facts(app));
     if let Some(watch) = watch_label(app) {
         facts.push((watch, Role::Faint));
     }
     facts
 }
 
-/// Returns the state of the exchange with the team; `None` without a team. It names a time of the day, not an age: an idle
-/// screen has nothing to draw.
-fn team_label(app: &App) -> Option<(Cow<'static, str>, Role)> {
-    let team = app.store.team.as_ref()?;
+/// Returns the state of the exchange with the team, the most urgent fact first; none without a team. It names a time of the
+/// day, not an age: an idle screen has nothing to draw.
+fn collect_team_facts(app: &App) -> Vec<(Cow<'static, str>, Role)> {
+    let Some(team) = app.store.team.as_ref() else { return Vec::new() };
     let is_offline = team.has_failed || app.store.has_lost_team;
     let number = |count: usize| text::format_thousands(count as u64);
-    Some(match (is_offline, team.to_send, team.synced_at) {
-        _ if !team.disputed.is_empty() => (format!("{} disputed", number(team.disputed.len())).into(), Role::Warn),
-        (true, 0, _) => ("team offline".into(), Role::Warn),
-        (true, waiting, _) => (format!("team offline, {} to send", number(waiting)).into(), Role::Warn),
+    let disputed: Option<(Cow<'static, str>, Role)> = match team.disputed.len() {
+        0 => None,
+        count => Some((format!("{} disputed", number(count)).into(), Role::Warn)),
+    };
+    let exchange: Option<(Cow<'static, str>, Role)> = match (is_offline, team.to_send, team.synced_at) {
+        (true, 0, _) => Some(("team offline".into(), Role::Warn)),
+        (true, waiting, _) => Some((format!("team offline, {} to send", number(waiting)).into(), Role::Warn)),
         (false, 0, Some(at)) => {
-            (format!("synced {}", app.format_date_or_time(at.as_millisecond())).into(), Role::Faint)
+            Some((format!("synced {}", app.format_date_or_time(at.as_millisecond())).into(), Role::Faint))
         }
-        (false, waiting, _) => (format!("{} to send", number(waiting)).into(), Role::Faint),
-    })
+        (false, 0, None) if disputed.is_some() => None,
+        (false, waiting, _) => Some((format!("{} to send", number(waiting)).into(), Role::Faint)),
+    };
+    // A dispute waits for a person; an exchange that works goes on by itself.
+    let facts = if is_offline { [exchange, disputed] } else { [disputed, exchange] };
+    facts.into_iter().flatten().collect()
 }
 
 /// Returns the label of the watcher or snooze state; `None` if nobody watches and nothing is snoozed.

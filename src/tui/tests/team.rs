@@ -20,7 +20,9 @@ fn the_header_says_what_waits_what_failed_and_about_what_people_disagree() {
         (status(false, 3, &[]), "3 to send"),
         (status(true, 0, &[]), "team offline"),
         (status(true, 3, &[]), "team offline, 3 to send"),
-        (status(true, 3, &[1, 2]), "2 disputed"),
+        (status(true, 3, &[1, 2]), "team offline, 3 to send  2 disputed"),
+        (status(false, 3, &[1, 2]), "2 disputed  3 to send"),
+        (status(false, 0, &[1]), "1 disputed  synced 11:59"),
     ] {
         let mut app = showing(160, 48, view());
         send(&mut app, message);
@@ -66,6 +68,13 @@ fn disputed_findings_are_marked_and_a_filter_lists_them() {
     press(&mut app, "Enter");
     assert_eq!(app.finding_list.rows.len(), 1);
     assert_eq!(app.selected_finding().map(|finding| finding.id.to_owned()), Some(finding_id(2)));
+    // The prompt begins with the default, and another status takes its place.
+    let mut app = showing(160, 48, view());
+    send(&mut app, status(false, 0, &[2]));
+    press(&mut app, "f");
+    type_text(&mut app, "status:disputed");
+    press(&mut app, "Enter");
+    assert_eq!((app.finding_list.rows.len(), app.finding_list.filter_text.as_str()), (1, "status:disputed"));
 }
 
 #[test]

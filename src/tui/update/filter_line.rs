@@ -33,7 +33,15 @@ pub fn accept_filter(app: &mut App, text: &str, commands: &mut Vec<AppCommand>) 
     if let Some(fault) = FindingFilter::parse(&filter).describe_fault(&app.store.view) {
         return Err(fault);
     }
-    let Some(change) = change else { return Ok(()) };
+    let Some(change) = change else {
+        // The line then names what the list shows.
+        let meant = filter::without_replaced_default(&filter);
+        if meant != filter {
+            app.finding_list.filter_text = meant.to_owned();
+            data::refilter(app, commands);
+        }
+        return Ok(());
+    };
     let change = FilterChange { text: change.text.map(|_| filter), ..change };
     match &change.text {
         Some(text) => drop(saved.insert(change.name.clone(), text.clone())),

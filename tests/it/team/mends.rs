@@ -241,6 +241,52 @@ fn names_of_excluded_paths_do_not_leave_in_words() {
 }
 
 #[test]
+fn names_of_excluded_paths_leave_in_no_spelling_and_in_no_branch() {
+    let team = Team::new();
+    let ada = team.member("Ada");
+    ada.settings("[team]\nexclude = [\"contracts/**\"]\n");
+    ada.git(&["checkout", "-q", "-b", "feature/contracts/bigcustomer"]);
+    ada.write("contracts/Acme Deal.py", CHANGE);
+    ada.write("contracts/bigcustomer.py", CHANGE);
+    ada.write("c.py", CHANGE);
+    ada.commit("Contracts");
+    let reviewed = review(&ada);
+    let found = reviewed["findings"].as_array().expect("findings");
+    let named: Vec<&str> = found
+        .iter()
+        .filter(|finding| finding["repo_relative_path"] == "c.py")
+        .filter_map(|finding| finding["finding_id"].as_str())
+        .collect();
+    let reason =
+        r"see contracts/Acme Deal.py, contracts\bigcustomer.py, src/../contracts/zeta.py, BigCustomer.py and c.py";
+    run(&ada, &["triage", named[0], "dismissed", "--reason", reason], DONE);
+    sync(&ada);
+    let sent = team.everything();
+    for name in ["acme", "deal.py", "bigcustomer", "zeta"] {
+        assert!(!sent.to_lowercase().contains(name), "{name} has left: {sent}");
+    }
+    assert!(sent.contains("and c.py"), "{sent}");
+}
+
+#[test]
+fn a_review_waits_once_for_a_remote_that_never_answers() {
+    let team = Team::new();
+    let ada = team.machine("Ada");
+    // The system accepts connections, and nobody reads from them.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let place = format!("http://{}/x.git", listener.local_addr().expect("an address"));
+    ada.settings("git_seconds = 1\n");
+    run(&ada, &["team", "join", &place, "--machine", "ada-1"], DONE);
+    let output = ada.revdeck(&["review", "--commit", "HEAD", "--wait", "--sync"]);
+    let said = crate::env::err(&output);
+    assert_eq!(output.status.code(), Some(DONE), "{said}");
+    assert_eq!(said.matches("note: no exchange with the team: git ls-remote with").count(), 1, "{said}");
+    assert!(said.contains("note: no exchange with the team after the review, as nothing came"), "{said}");
+    assert!(ada.output(&["team"], DONE).contains("1 to send"));
+    drop(listener);
+}
+
+#[test]
 fn joining_twice_says_what_the_next_exchange_sends() {
     let team = Team::new();
     let ada: TestEnvironment = team.machine("Ada");
