@@ -9,7 +9,7 @@ use super::TeamSync;
 use crate::config::AcceptedRecords;
 use crate::domain::MachineName;
 use crate::git::LogSignature;
-use crate::store::{SetAsideSegment, TeamMembership, TeamProgress};
+use crate::store::{SetAsideEntry, TeamMembership, TeamProgress};
 use crate::team::postgres::is_database;
 use crate::team::segment::CI_LOG;
 use crate::team::{LogVersion, TeamBackend, TeamError};
@@ -84,11 +84,12 @@ impl TeamSync<'_> {
 
 /// Lets another signer own a log from the next exchange on, because a person says so. Returns false if there is none.
 pub(super) fn accept_other_signer(log: &MachineName, progress: &mut TeamProgress) -> bool {
-    let is_meant = |segment: &SetAsideSegment| segment.log == *log && segment.reason.starts_with(OTHER_SIGNER);
+    let is_meant =
+        |SetAsideEntry { segment, .. }: &SetAsideEntry| segment.log == *log && segment.reason.starts_with(OTHER_SIGNER);
     if !progress.set_aside.iter().any(is_meant) {
         return false;
     }
-    progress.set_aside.retain(|segment| !is_meant(segment));
+    progress.set_aside.retain(|entry| !is_meant(entry));
     progress.logs.entry(log.clone()).or_default().signed.clear();
     true
 }
