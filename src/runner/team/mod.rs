@@ -361,10 +361,15 @@ impl TeamSync<'_> {
             let sent_bytes = if is_gone { 0 } else { progress.sent_bytes };
             report.restored |= is_gone;
             let (unsent, end) = store.own_team_lines(sent_bytes)?;
-            let records = self.clean_lines(&unsent)?;
+            let mut records = self.clean_lines(&unsent)?;
             let mut lines = encode(&records)?;
             if let Some(log) = moved {
+                let all = lines.clone();
                 remove_sent_lines(backend, log, &mut lines)?;
+                // What the log has already does not count as sent.
+                let missing: HashSet<&String> = lines.iter().collect();
+                let mut all = all.iter();
+                records.retain(|_| all.next().is_some_and(|line| missing.contains(line)));
             }
             if lines.is_empty() {
                 // A version with records that nobody vouches for never becomes the known one.

@@ -34,6 +34,7 @@ fn secrets() -> Vec<PlantedSecret> {
         };
         (0..length).map(|_| char::from(letters[next() % letters.len()])).collect()
     };
+    let basic = ["SzlQ", "cTdS", "WDNt", "dzVa", "TGs4", "cEQy"];
     let values = [
         ["AKIA", &random(16, BASE32)].concat(),
         random(40, LETTERS),
@@ -60,7 +61,12 @@ fn secrets() -> Vec<PlantedSecret> {
         ["hvs.", &random(90, LETTERS)].concat(),
         ["shpat_", &random(32, HEX)].concat(),
         format!("{}\\n{}", random(64, LETTERS), random(64, LETTERS)),
-        ["dXNlcjp", &random(20, LETTERS), "="].concat(),
+        // "user:" with a password of letters and digits.
+        [
+            "dXNlcjp4",
+            &(0..5).map(|_| basic[random(1, "012345").parse::<usize>().expect("a digit")]).collect::<String>(),
+        ]
+        .concat(),
     ];
     let plant = |(number, value): (usize, String)| {
         let code = match number {
