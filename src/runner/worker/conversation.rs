@@ -194,10 +194,7 @@ impl RunWorker<'_> {
                     Some(event) => event,
                     None => {
                         self.record_spending(dialog, talk)?;
-                        match self.check_before_asking(dialog, (turn, &request), talk)? {
-                            Some(event) => event,
-                            None => self.ask_model(dialog, (turn, &request), talk)?,
-                        }
+                        self.ask_model(dialog, (turn, &request), talk)?
                     }
                 },
                 Some(ConversationEffect::Validate { reports, .. }) => {
@@ -303,8 +300,8 @@ impl RunWorker<'_> {
         self.reserve_panel_cost(turn, next, dialog.spent().cost)
     }
 
-    /// Requests one answer from the run's reviewer, or from its fallback after a failure. A request to the fallback is
-    /// checked as any other before it is sent, with the price of the fallback.
+    /// Requests one answer from the run's reviewer, or from its fallback after a failure. Each of these requests is checked
+    /// before it is sent, with the price of its reviewer. Returns the event that forbids it, if any.
     fn ask_model(
         &mut self,
         dialog: &mut ConversationEngine,
@@ -312,6 +309,9 @@ impl RunWorker<'_> {
         talk: &mut ConversationResources,
     ) -> Result<ConversationEvent, RunnerError> {
         loop {
+            if let Some(event) = self.check_before_asking(dialog, (turn, request), talk)? {
+                return Ok(event);
+            }
             talk.pulse.begin_turn(self.now(), turn);
             let mut watching = AnswerProgress {
                 asked: &self.cancel_watch,
@@ -369,9 +369,6 @@ impl RunWorker<'_> {
                     });
                     self.flush()?;
                     dialog.set_input_price(talk.opened.input_price());
-                    if let Some(event) = self.check_before_asking(dialog, (turn, request), talk)? {
-                        return Ok(event);
-                    }
                 }
                 Err(RunnerError::Reviewer(second)) => {
                     let summary = format!("{}; {next} cannot take over: {}", error.summary, second.summary);
