@@ -1,6 +1,7 @@
 //! The limits of a conversation, and the phase of each turn.
 
-use crate::domain::{Priority, SummaryAuthor, TurnPhase};
+use crate::domain::{BudgetKind, BudgetStop, Priority, SummaryAuthor, TurnPhase};
+use crate::review::RunCost;
 
 /// The remaining budget of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -9,6 +10,19 @@ pub struct RemainingBudget {
     pub tokens: Option<u64>,
     /// In US dollars; applies only to models with a known price.
     pub cost: Option<f64>,
+}
+
+impl RemainingBudget {
+    /// Returns the limit that a request of these tokens would exceed. `cost` is the price of these tokens in US dollars; with
+    /// `None` the limit in US dollars does not apply.
+    pub(crate) fn find_stop(&self, spent: &RunCost, tokens: u64, cost: Option<f64>) -> Option<BudgetStop> {
+        let used = spent.usage.total();
+        if let Some(most) = self.tokens.filter(|most| used.saturating_add(tokens) > *most) {
+            return Some(BudgetStop { kind: BudgetKind::RunTokens, reached: used as f64, limit: most as f64 });
+        }
+        let (limit, _) = self.cost.zip(cost).filter(|(limit, next)| spent.cost + next > *limit)?;
+        Some(BudgetStop { kind: BudgetKind::RunCost, reached: spent.cost, limit })
+    }
 }
 
 /// The limits of a conversation.
@@ -92,5 +106,31 @@ impl ConversationLimits {
         } else {
             TurnPhase::Finish
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+    use crate::domain::Usage;
+
+    #[rstest]
+    #[case::no_limit(None, None, (9_000, Some(9.0)), None)]
+    #[case::both_fit(Some(1_500), Some(1.5), (500, Some(0.5)), None)]
+    #[case::too_many_tokens(Some(1_499), Some(1.5), (500, Some(0.5)), Some(BudgetKind::RunTokens))]
+    #[case::too_dear(Some(1_500), Some(1.4), (500, Some(0.5)), Some(BudgetKind::RunCost))]
+    #[case::no_price(None, Some(0.5), (500, None), None)]
+    fn a_request_is_held_to_the_limits_of_a_run(
+        #[case] tokens: Option<u64>,
+        #[case] cost: Option<f64>,
+        #[case] next: (u64, Option<f64>),
+        #[case] expected: Option<BudgetKind>,
+    ) {
+        let usage = Usage { input: 1_000, ..Usage::default() };
+        let spent = RunCost { usage, cost: 1.0, ..RunCost::default() };
+        let stop = RemainingBudget { tokens, cost }.find_stop(&spent, next.0, next.1);
+        assert_eq!(stop.map(|stop| stop.kind), expected);
     }
 }

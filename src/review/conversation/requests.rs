@@ -110,29 +110,19 @@ impl ConversationEngine {
     /// Returns the reason why the current request would exceed the budget. Must be called before a request is paid for,
     /// not when a recorded answer is replayed.
     pub fn budget_problem(&self) -> Option<BudgetProblem> {
-        let (limits, tokens) = (self.window.limits(), self.request_tokens);
-        if let Some(most) = limits.budget.tokens
-            && self.spent.usage.total().saturating_add(tokens) > most
-        {
-            let spent = self.spent.usage.total();
-            let stop = BudgetStop { kind: BudgetKind::RunTokens, reached: spent as f64, limit: most as f64 };
-            let note = format!(
-                "the budget of {most} tokens is used up: {spent} are spent and the next request takes {tokens}"
-            );
-            return Some(BudgetProblem { stop, note });
-        }
-        if let (Some(most), Some(next)) = (limits.budget.cost, self.estimate_request_cost())
-            && self.spent.cost + next > most
-        {
-            let spent = self.spent.cost;
-            let stop = BudgetStop { kind: BudgetKind::RunCost, reached: spent, limit: most };
-            let note = format!(
-                "the budget of {} is used up: ${spent:.4} are spent and the next request takes about ${next:.4}",
-                text::format_limit_dollars(most)
-            );
-            return Some(BudgetProblem { stop, note });
-        }
-        None
+        let (tokens, cost) = (self.request_tokens, self.estimate_request_cost());
+        let stop = self.window.limits().budget.find_stop(&self.spent, tokens, cost)?;
+        let BudgetStop { kind, reached, limit } = stop;
+        let note = match cost.filter(|_| kind == BudgetKind::RunCost) {
+            Some(next) => format!(
+                "the budget of {} is used up: ${reached:.4} are spent and the next request takes about ${next:.4}",
+                text::format_limit_dollars(limit)
+            ),
+            None => format!(
+                "the budget of {limit:.0} tokens is used up: {reached:.0} are spent and the next request takes {tokens}"
+            ),
+        };
+        Some(BudgetProblem { stop, note })
     }
 
     /// Returns the price of the current request in US dollars without its answer; `None` if it is not known. The number

@@ -301,7 +301,7 @@ impl RunWorker<'_> {
     }
 
     /// Requests one answer from the run's reviewer, or from its fallback after a failure. Each of these requests is checked
-    /// before it is sent, with the price of its reviewer. Returns the event that forbids it, if any.
+    /// before it is sent, with the price of its reviewer. Returns the answer, or the event that takes its place.
     fn ask_model(
         &mut self,
         dialog: &mut ConversationEngine,

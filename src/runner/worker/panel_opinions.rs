@@ -16,6 +16,7 @@ use crate::domain::{
     PanelOpinion, RunEvent, RunStatus, TurnPhase, Usage, WindowUse, content_hash, text,
 };
 use crate::masking::Mask;
+use crate::review::conversation::RemainingBudget;
 use crate::review::{ReviewOutcome, RunCost, apply_ruling, parse_rulings};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
 use crate::runner::RunnerError;
@@ -222,9 +223,9 @@ impl RunWorker<'_> {
     ) -> Result<Option<String>, RunnerError> {
         let budget = &self.services.settings.budget;
         let next = opened.cost(&Usage { input: batch.tokens, ..Usage::default() });
-        if let Some(stop) =
-            find_run_limit(budget.run_tokens, budget.run_cost.map(Dollars::as_f64), spent, (batch.tokens, next))
-        {
+        let run = RemainingBudget { tokens: budget.run_tokens, cost: budget.run_cost.map(Dollars::as_f64) };
+        // A free request exceeds no limit in US dollars.
+        if let Some(stop) = run.find_stop(spent, batch.tokens, Some(next).filter(|next| *next > 0.0)) {
             return Ok(Some(stop.describe()));
         }
         if opened.facts.is_free() {
@@ -321,24 +322,6 @@ struct OpinionBatch {
     limit: u64,
 }
 
-/// Returns the limit of a run that a request of these tokens and this cost would exceed. A free request exceeds no limit in
-/// US dollars.
-fn find_run_limit(
-    most_tokens: Option<u64>,
-    most_cost: Option<f64>,
-    spent: &RunCost,
-    (tokens, cost): (u64, f64),
-) -> Option<BudgetStop> {
-    let used = spent.usage.total();
-    if let Some(most) = most_tokens
-        && used.saturating_add(tokens) > most
-    {
-        return Some(BudgetStop { kind: BudgetKind::RunTokens, reached: used as f64, limit: most as f64 });
-    }
-    let limit = most_cost.filter(|most| cost > 0.0 && spent.cost + cost > *most)?;
-    Some(BudgetStop { kind: BudgetKind::RunCost, reached: spent.cost, limit })
-}
-
 fn is_ruled_by(finding: &Finding, opinion: &PanelOpinion) -> bool {
     use crate::domain::FindingStep::Ruled;
     finding.steps.iter().any(|step| matches!(step, Ruled { by, .. } if *by == opinion.reviewer))
@@ -364,30 +347,5 @@ impl ChatObserver for OpinionWatch<'_> {
 
     fn is_cancelled(&self) -> bool {
         self.asked.check().is_some()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-
-    #[rstest]
-    #[case::no_limit(None, None, (9_000, 9.0), None)]
-    #[case::both_fit(Some(1_500), Some(1.5), (500, 0.5), None)]
-    #[case::too_many_tokens(Some(1_499), Some(1.5), (500, 0.5), Some(BudgetKind::RunTokens))]
-    #[case::too_dear(Some(1_500), Some(1.4), (500, 0.5), Some(BudgetKind::RunCost))]
-    #[case::free(None, Some(0.5), (500, 0.0), None)]
-    fn second_opinions_are_held_to_the_limits_of_a_run(
-        #[case] most_tokens: Option<u64>,
-        #[case] most_cost: Option<f64>,
-        #[case] next: (u64, f64),
-        #[case] expected: Option<BudgetKind>,
-    ) {
-        let usage = Usage { input: 1_000, ..Usage::default() };
-        let spent = RunCost { usage, cost: 1.0, ..RunCost::default() };
-        let stop = find_run_limit(most_tokens, most_cost, &spent, next);
-        assert_eq!(stop.map(|stop| stop.kind), expected);
     }
 }
