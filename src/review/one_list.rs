@@ -333,14 +333,11 @@ fn list_silent(members: &[&MemberResult<'_>], said: &[PanelReport<'_>], finding:
         true => has_hunk(member),
         false => member.hunks_of(path).next().is_some(),
     };
-    let silent = members.iter().filter(|member| {
+    list_names(members, |member| {
         let has_spoken = said.iter().any(|report| report.member.is_same_reviewer(member));
         let can_report = member.kinds.is_none_or(|kinds| kinds.contains(&finding.kind));
         member.is_finished && !has_spoken && can_report && has_reviewed(member)
-    });
-    let mut names: Vec<String> = silent.map(|member| member.reviewer.to_owned()).collect();
-    names.dedup();
-    names
+    })
 }
 
 /// Sets the confidence of a finding that several reviewers report. `said` are the reports of the members. What revdeck's own
@@ -397,9 +394,8 @@ fn lower_lone_report(
         return;
     }
     let Some(because) = record_of(lone.member.reviewer, finding.kind).filter(is_poor) else { return };
-    let less_urgent = Priority::ALL.get(finding.priority.index() + 1).copied();
     let (from, less_sure) = (finding.confidence, finding.confidence.lower());
-    if let Some(to) = less_urgent {
+    if let Some(to) = finding.priority.one_lower() {
         finding.steps.push(FindingStep::Lowered { from: finding.priority, to, because });
         finding.priority = to;
     } else if less_sure < from {
