@@ -228,6 +228,13 @@ pub struct ReviewerUsage {
     pub tokens: Usage,
 }
 
+impl ReviewerUsage {
+    /// Returns the usage of the reviewer that gave most answers, the last among equals; `None` without answers.
+    pub fn find_main(answered_by: &[Self]) -> Option<&Self> {
+        answered_by.iter().max_by_key(|usage| usage.turns)
+    }
+}
+
 /// Number of findings of a run by priority.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -111,20 +111,15 @@ pub struct CoveredHunks {
 }
 
 impl RunFigures {
-    /// Returns the usage of the reviewer that gave most answers, the last among equals. `None` without answers.
-    fn main_answerer(&self) -> Option<&ReviewerUsage> {
-        self.answered_by.iter().max_by_key(|answerer| answerer.turns)
-    }
-
     /// Returns the name of the reviewer that the run counts for: the one with most answers, else the requested one.
     pub fn main_reviewer(&self) -> &str {
-        self.main_answerer().map_or(&self.reviewer, |answerer| &answerer.reviewer)
+        ReviewerUsage::find_main(&self.answered_by).map_or(&self.reviewer, |main| &main.reviewer)
     }
 
     /// Returns the model that the run counts for, chosen as in [`RunFigures::main_reviewer`]; empty for a reviewer without
     /// a model.
     pub fn main_model(&self) -> &str {
-        self.main_answerer().map_or(&self.model, |answerer| &answerer.model)
+        ReviewerUsage::find_main(&self.answered_by).map_or(&self.model, |main| &main.model)
     }
 
     /// Returns the cost in US dollars, 0 for a free model; `None` if the price of an answer is not known. Records of older

@@ -40,7 +40,7 @@ const MIN_DISPUTED_STEPS: usize = 2;
 /// One reviewer of a panel with what its run said.
 #[derive(Debug, Clone, Copy)]
 pub struct MemberResult<'a> {
-    /// Name of the reviewer that gave the answers.
+    /// Name of the reviewer that gave most answers: the member, or the fallback that took over from it.
     pub reviewer: &'a str,
     /// Run of the reviewer.
     pub run_id: &'a RunId,

@@ -13,8 +13,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use crate::domain::text::{join_names, sanitize_line};
 use crate::domain::{
-    Actor, Coverage, ErrorClass, Finding, FindingCounts, FindingId, Kind, Panel, RequestDecision, RunId, RunOutput,
-    RunRecord, RunStatus, SuppressionReason,
+    Actor, Coverage, ErrorClass, Finding, FindingCounts, FindingId, Kind, Panel, RequestDecision, ReviewerUsage, RunId,
+    RunOutput, RunRecord, RunStatus, SuppressionReason,
 };
 use crate::policy::FindingState;
 use crate::review::{self, MemberResult, ReviewOutcome, merge_coverage, merge_panel};
@@ -52,12 +52,12 @@ impl EndedMember {
         }
     }
 
-    /// Returns the name of who gave the answers: the member, or the fallback that took over from it.
-    fn answerer(&self) -> &str {
-        let main = self.record.usage.answered_by.iter().max_by_key(|answerer| answerer.turns);
+    /// Returns the name of the reviewer that gave most answers: the member, or the fallback that took over from it.
+    fn main_reviewer(&self) -> &str {
+        let main = ReviewerUsage::find_main(&self.record.usage.answered_by);
         // The runs of other machines may have other names for the same reviewer.
-        let fallback = main.filter(|answerer| answerer.reviewer != self.record.reviewed_by.name);
-        fallback.map_or(self.reviewer.as_str(), |answerer| answerer.reviewer.as_str())
+        let fallback = main.filter(|main| main.reviewer != self.record.reviewed_by.name);
+        fallback.map_or(&self.reviewer, |fallback| &fallback.reviewer)
     }
 
     /// Returns the kinds that the reviewer can report or was asked for; `None` for all kinds.
@@ -87,7 +87,7 @@ impl EndedMember {
             RequestDecision::Adopt | RequestDecision::Reuse => format!(" ({})", self.record.run_id),
             RequestDecision::Launch | RequestDecision::Resume | RequestDecision::Skip => String::new(),
         };
-        let by = Some(self.answerer()).filter(|by| *by != self.reviewer);
+        let by = Some(self.main_reviewer()).filter(|by| *by != self.reviewer);
         let by = by.map_or_else(String::new, |by| format!(" (answered by {by})"));
         let summary = self.record.summary_with_error();
         let summary = match &*summary {
@@ -162,7 +162,7 @@ impl Services {
             .iter()
             .zip(confirmed.iter().zip(&fixed))
             .map(|(member, (confirmed, fixed))| MemberResult {
-                reviewer: member.answerer(),
+                reviewer: member.main_reviewer(),
                 run_id: &member.record.run_id,
                 findings: &member.output.findings,
                 coverage: &member.output.coverage,
@@ -172,7 +172,7 @@ impl Services {
                 fixed,
             })
             .collect();
-        let reviewers: Vec<&str> = members.iter().map(EndedMember::answerer).collect();
+        let reviewers: Vec<&str> = members.iter().map(EndedMember::main_reviewer).collect();
         let records = self.kind_records(&reviewers)?;
         let record_of = |reviewer: &str, kind: Kind| {
             records.iter().find(|record| record.reviewer == reviewer && record.kind == kind).cloned()
@@ -249,7 +249,8 @@ impl Services {
                     file.path == finding.repo_relative_path
                         && file.hunks.iter().any(|hunk| hunk.overlaps(finding.lines()))
                 });
-                if is_silent && has_reviewed && before.reporters.contains(member.answerer()) && !fixed.contains(id) {
+                let has_reported = before.reporters.contains(member.main_reviewer());
+                if is_silent && has_reviewed && has_reported && !fixed.contains(id) {
                     fixed.push(id.clone());
                 }
             }
