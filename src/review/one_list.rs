@@ -19,8 +19,8 @@ use super::accumulate::{better_suggestion, fullness, main_explanation};
 use super::dedup::sort_by_urgency;
 use super::report_merge::merge_report_refs;
 use crate::domain::{
-    Confidence, Coverage, Dispute, Finding, FindingAlias, FindingId, FindingStep, Kind, KindRecord, LineRange,
-    LoweredPriority, Priority, RankRule, RunId, Voice, wilson_lower_bound,
+    Confidence, Coverage, Dispute, Finding, FindingId, FindingStep, Kind, KindRecord, LineRange, LoweredPriority,
+    Priority, RankRule, RunId, Voice, wilson_lower_bound,
 };
 
 /// Minimum number of decisions before a reviewer's record in a kind lowers a report. Project requirement.
@@ -63,9 +63,7 @@ pub struct MemberResult<'a> {
 pub struct OneList {
     /// Findings by urgency, then by place. Those of runs, time and `detail_ref` are the ones of the chosen report.
     pub findings: Vec<Finding>,
-    /// Ids of reports that are known under another id of the list; none of them is an id of the list. Sorted by those ids.
-    pub aliases: Vec<FindingAlias>,
-    /// Ids of the list of the reports that a member's run has under another id. Different members may have reported
+    /// Ids on the list of the reports that a member's run has under another id. Different members may have reported
     /// different problems under one id.
     pub listed_as: BTreeMap<(RunId, FindingId), FindingId>,
     /// Contradictions about known findings that no member reports: some call them fixed, others saw them.
@@ -73,12 +71,15 @@ pub struct OneList {
 }
 
 impl OneList {
-    /// Returns the id on the list of what a member's run has under an id.
+    /// Returns the id on the list of what a member's run has under an id. For an id that neither the run reports nor the list
+    /// has, this is the id of what another member reports under it.
     pub fn find_listed(&self, run: &RunId, id: &FindingId) -> FindingId {
-        let own = self.listed_as.get(&(run.clone(), id.clone()));
-        let at = self.aliases.binary_search_by(|alias| alias.reported_as.cmp(id)).ok();
-        let alias = at.and_then(|at| self.aliases.get(at)).map(|alias| &alias.finding_id);
-        own.or(alias).unwrap_or(id).clone()
+        if let Some(listed) = self.listed_as.get(&(run.clone(), id.clone())) {
+            return listed.clone();
+        }
+        let is_listed = self.findings.iter().any(|finding| finding.finding_id == *id);
+        let other = self.listed_as.iter().find(|((_, reported_as), _)| !is_listed && reported_as == id);
+        other.map_or(id, |(_, listed)| listed).clone()
     }
 }
 
@@ -112,7 +113,6 @@ pub fn merge_panel(
     let is_foreign = |id: &FindingId| reported.contains(id) || is_known(id);
     let mut taken: HashSet<FindingId> = HashSet::new();
     let mut list = OneList::default();
-    let mut alias_of: BTreeMap<FindingId, FindingId> = BTreeMap::new();
     for group in merge_report_refs(&reports) {
         let group: Vec<PanelReport<'_>> = group
             .iter()
@@ -143,17 +143,13 @@ pub fn merge_panel(
         finding.disputed = list_disputes(&members, &group, &said, &finding, silent, &taken);
         taken.insert(finding.finding_id.clone());
         for report in group.iter().filter(|report| report.finding.finding_id != finding.finding_id) {
-            let id = &report.finding.finding_id;
-            alias_of.entry(id.clone()).or_insert_with(|| finding.finding_id.clone());
-            let in_run = (report.member.run_id.clone(), id.clone());
+            let in_run = (report.member.run_id.clone(), report.finding.finding_id.clone());
             list.listed_as.entry(in_run).or_insert_with(|| finding.finding_id.clone());
         }
         list.findings.push(finding);
     }
     sort_by_urgency(&mut list.findings);
-    list.disputed_known = list_disputed_known(&members, |id| taken.contains(id) || alias_of.contains_key(id));
-    let aliases = alias_of.into_iter().filter(|(id, _)| !taken.contains(id));
-    list.aliases = aliases.map(|(reported_as, finding_id)| FindingAlias { finding_id, reported_as }).collect();
+    list.disputed_known = list_disputed_known(&members, |id| taken.contains(id) || reported.contains(id));
     list
 }
 

@@ -114,7 +114,8 @@ fn reports_of_one_problem_become_one_finding_with_the_words_of_all() {
         steps,
         ["2 of 3 reviewers agree: confidence raised from medium to high", "priority p1: the most urgent of p1, p2"]
     );
-    assert_eq!(list.aliases, [FindingAlias { finding_id: first.finding_id, reported_as: second.finding_id }]);
+    let in_run = (members[1].run_id.clone(), second.finding_id);
+    assert_eq!(list.listed_as, BTreeMap::from([(in_run, first.finding_id)]));
     assert_eq!((&alone.finding_id, alone.voices.len(), alone.steps.len()), (&other.finding_id, 1, 0));
     assert!(list.findings.iter().all(|finding| finding.disputed.is_empty()), "{list:?}");
 }
@@ -318,8 +319,14 @@ fn a_known_id_wins_and_no_id_is_given_twice() {
         "the id stays with its place and words"
     );
     assert_eq!(list.findings[0].priority, P1);
-    let alias = FindingAlias { finding_id: second.finding_id.clone(), reported_as: first.finding_id.clone() };
-    assert_eq!(list.aliases, [alias]);
+    let in_run = (members[0].run_id.clone(), first.finding_id.clone());
+    assert_eq!(list.listed_as, BTreeMap::from([(in_run, second.finding_id.clone())]));
+    let other_run = &members[1].run_id;
+    assert_eq!(
+        list.find_listed(other_run, &first.finding_id),
+        second.finding_id,
+        "it may name what it does not report"
+    );
     // A record from elsewhere may have an id twice.
     let mut twin = report(80, Tests, P3, "The retry is not tested");
     (twin.finding_id, twin.detail_ref) = (first.finding_id.clone(), first.detail_ref.clone());
@@ -368,7 +375,7 @@ fn merge_to_text(members: &[Member], known: &[FindingId]) -> String {
     let known: Vec<&FindingId> = known.iter().collect();
     let list = merge_with(members, &known, record(2, 40));
     let findings = serde_json::to_string(&list.findings).expect("findings");
-    format!("{findings}\n{:?}\n{:?}\n{:?}", list.aliases, list.listed_as, list.disputed_known)
+    format!("{findings}\n{:?}\n{:?}", list.listed_as, list.disputed_known)
 }
 
 fn arbitrary_facts() -> impl Strategy<Value = Vec<Vec<ReportFacts>>> {
@@ -412,8 +419,11 @@ proptest! {
         prop_assert_eq!(voices, reports);
         let ids: HashSet<&FindingId> = list.findings.iter().map(|finding| &finding.finding_id).collect();
         prop_assert_eq!(ids.len(), list.findings.len(), "an id stands for one finding");
-        for alias in &list.aliases {
-            prop_assert!(ids.contains(&alias.finding_id) && !ids.contains(&alias.reported_as));
+        for voice in list.findings.iter().flat_map(|finding| &finding.voices) {
+            let listed = list.find_listed(&voice.run_id, &voice.finding_id);
+            let is_same = |other: &Voice| (&other.run_id, &other.finding_id) == (&voice.run_id, &voice.finding_id);
+            let is_found = |finding: &Finding| finding.finding_id == listed && finding.voices.iter().any(is_same);
+            prop_assert!(list.findings.iter().any(is_found), "a report is found on the list under the id of its run");
         }
         let text = serde_json::to_string(&list.findings).expect("findings");
         let read: Vec<Finding> = serde_json::from_str(&text).expect("the same findings");
