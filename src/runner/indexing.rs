@@ -98,12 +98,12 @@ pub(super) struct BackgroundIndexing {
     thread: Option<JoinHandle<Result<RefreshReport, IndexError>>>,
 }
 
-/// Whether somebody waits for an index.
+/// Urgency of filling an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IndexingUrgency {
-    /// The first request waits for it.
+    /// The first request waits for the index.
     Awaited,
-    /// It is for later turns: other members of a panel may be preparing their first request meanwhile.
+    /// Only later turns use the index: other members of a panel may be preparing their first request meanwhile.
     ForLater,
 }
 

@@ -41,8 +41,8 @@ impl Services {
         for (last, known) in group_by_last_run(view, own, ids) {
             let Ok(last) = last.parse::<RunId>() else { continue };
             let Some(record) = self.store.run(&last)? else { continue };
-            let wanted: BTreeSet<String> = known.iter().map(|known| known.id.to_string()).collect();
-            let mut reported = self.read_last_reports(&record, &wanted)?;
+            let wanted = known.iter().map(|known| known.id.to_string()).collect();
+            let mut reported = self.read_last_reports(&record, wanted)?;
             for KnownFinding { id, runs } in known {
                 let Some(finding) = reported.remove(id) else { continue };
                 let is_said = !finding.is_from_secret_scan();
@@ -62,17 +62,18 @@ impl Services {
     fn read_last_reports(
         &self,
         record: &RunRecord,
-        wanted: &BTreeSet<String>,
+        mut wanted: BTreeSet<String>,
     ) -> Result<HashMap<FindingId, Finding>, RunnerError> {
         let by_id = |findings: Vec<Finding>| findings.into_iter().map(|finding| (finding.finding_id.clone(), finding));
         let mut reported: HashMap<FindingId, Finding> = HashMap::new();
         if let Some((panel, _)) = self.find_panel_of(record) {
-            reported.extend(by_id(self.store.findings_in_run(&panel, wanted)?));
+            reported.extend(by_id(self.store.findings_in_run(&panel, &wanted)?));
         }
-        let is_missing = |id: &&String| !reported.keys().any(|known| known.as_str() == id.as_str());
-        let missing: BTreeSet<String> = wanted.iter().filter(is_missing).cloned().collect();
-        if !missing.is_empty() {
-            reported.extend(by_id(self.store.findings_in_run(&record.run_id, &missing)?));
+        for id in reported.keys() {
+            wanted.remove(id.as_str());
+        }
+        if !wanted.is_empty() {
+            reported.extend(by_id(self.store.findings_in_run(&record.run_id, &wanted)?));
         }
         Ok(reported)
     }
