@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::super::app::{App, FileSource, ListedFiles, Pane};
-use super::super::filter::{FindingFilter, TermKind};
-use super::super::filter_terms::split_terms;
+use super::super::filter::FindingFilter;
+use super::super::filter_terms::{TermKind, split_terms};
 use super::super::message::AppCommand;
 use super::data;
 
