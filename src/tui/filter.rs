@@ -2,13 +2,13 @@
 //!
 //! - A value or a word with white space stands in quotes: `path:"docs dir/a b.py"`, see `filter_terms`.
 //! - Values of the same term widen the result, different terms narrow it.
-//! - `status:undecided` at the beginning is what the prompt puts there: another status after it takes its place.
+//! - The prompt begins with `status:undecided`: another status after it takes its place.
 //! - An unknown term is reported while it is typed and is otherwise ignored.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::filter_terms::{last_term_start, split_name, split_terms, split_values, unquote};
+use super::filter_terms::{TermKind, last_term_start, split_name, split_terms, split_values, unquote};
 use super::saved_filters::SavedFilters;
 use crate::config::did_you_mean;
 use crate::domain::{FindingStatus, Kind, Priority, RunId, RunRecord};
@@ -37,43 +37,6 @@ pub struct FindingFilter {
     words: Vec<String>,
     /// Terms that could not be parsed.
     pub faults: Vec<String>,
-}
-
-/// What a term narrows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TermKind {
-    /// Status, snoozes and disputes of people.
-    Status,
-    /// Priority.
-    Priority,
-    /// Kind of the finding.
-    Kind,
-    /// Path of the file.
-    Path,
-    /// Run that reported the finding.
-    Run,
-    /// Contradictions in a panel.
-    Panel,
-}
-
-impl TermKind {
-    /// Returns the kind of the terms with a name, in any case; `None` for an unknown name.
-    fn from_name(name: &str) -> Option<Self> {
-        Some(match name.to_ascii_lowercase().as_str() {
-            "status" | "s" => Self::Status,
-            "p" | "priority" => Self::Priority,
-            "kind" | "k" => Self::Kind,
-            "path" | "file" => Self::Path,
-            "run" => Self::Run,
-            "panel" => Self::Panel,
-            _ => return None,
-        })
-    }
-
-    /// Returns the kind of a term as it is written; `None` for words, in quotes or not, and for an unknown name.
-    pub fn from_term(term: &str) -> Option<Self> {
-        split_name(term).and_then(|(name, _)| Self::from_name(name))
-    }
 }
 
 /// Part of the snoozed findings in the result of a filter.
@@ -138,8 +101,13 @@ fn is_written_by_user(run: &RunRow<'_>) -> bool {
 impl FindingFilter {
     /// Parses a filter. Terms that are not understood are in [`FindingFilter::faults`].
     pub fn parse(text: &str) -> Self {
+        Self::parse_terms(without_replaced_default(text))
+    }
+
+    /// Parses the terms of a filter as they are written.
+    fn parse_terms(text: &str) -> Self {
         let mut filter = Self::default();
-        for term in split_terms(without_replaced_default(text)) {
+        for term in split_terms(text) {
             let Some((name, values)) = split_name(term) else {
                 filter.words.push(unquote(term).to_lowercase());
                 continue;
@@ -222,10 +190,14 @@ impl FindingFilter {
         self.runs.iter().map(String::as_str).filter(|run| RunId::is_valid(run))
     }
 
+    /// Returns true if a term narrows the status.
+    fn has_status(&self) -> bool {
+        !self.statuses.is_empty() || self.snoozed != SnoozedTerm::Included || self.disputed
+    }
+
     /// Returns true if the filter lists the findings of some runs only, with any status.
     pub fn lists_whole_runs(&self) -> bool {
-        let has_status = !self.statuses.is_empty() || self.snoozed != SnoozedTerm::Included || self.disputed;
-        !self.runs.is_empty() && !has_status
+        !self.runs.is_empty() && !self.has_status()
     }
 
     /// Returns true if the filter asks for snoozed findings.
@@ -287,14 +259,12 @@ impl FindingFilter {
 /// Returns a filter without the default at its beginning if another status follows, as in `status:undecided status:disputed`.
 /// A status that means nothing, such as one that is being typed, replaces nothing.
 pub fn without_replaced_default(text: &str) -> &str {
-    let Some(rest) = text.trim_start().strip_prefix(DEFAULT) else { return text };
-    let is_status = |term: &str| {
-        let named = split_name(term).filter(|(name, _)| TermKind::from_name(name) == Some(TermKind::Status));
-        let mut values = named.map_or_else(Vec::new, |(_, values)| split_values(values)).into_iter();
-        values.any(|value| FindingFilter::default().add_term(TermKind::Status, &unquote(value)))
-    };
-    let is_replaced = rest.starts_with(char::is_whitespace) && split_terms(rest).into_iter().any(is_status);
-    if is_replaced { rest.trim_start() } else { text }
+    match text.trim_start().strip_prefix(DEFAULT) {
+        Some(rest) if rest.starts_with(char::is_whitespace) && FindingFilter::parse_terms(rest).has_status() => {
+            rest.trim_start()
+        }
+        _ => text,
+    }
 }
 
 /// Maximum number of runs that a message names.
@@ -304,15 +274,15 @@ const MAX_NAMED_RUNS: usize = 3;
 fn describe_unknown_term(term: &str) -> String {
     let (name, values) = split_name(term).unwrap_or((term, ""));
     let kind = TermKind::from_name(name);
-    let known = kind.map_or_else(Vec::new, list_values);
+    let known = kind.map_or_else(Vec::new, TermKind::values);
     let written = split_values(values);
     if written.is_empty() && kind.is_some() {
         let known = if known.is_empty() { String::new() } else { format!("; {}", list_known(&known)) };
         return format!("{name}: has no value{known}");
     }
     if known.is_empty() {
-        let meant = did_you_mean(name, TERM_NAMES.iter().map(|known| known.trim_end_matches(':')));
-        let known = format!("there are {}, and words without a colon", TERM_NAMES.join(" "));
+        let meant = did_you_mean(name, TermKind::NAMES.iter().map(|known| known.trim_end_matches(':')));
+        let known = format!("there are {}, and words without a colon", TermKind::NAMES.join(" "));
         return format!("{name}: is unknown; {known}{meant}");
     }
     let is_unknown = |value: &&str| kind.is_none_or(|kind| !FindingFilter::default().add_term(kind, &unquote(value)));
@@ -325,23 +295,6 @@ fn describe_unknown_term(term: &str) -> String {
 fn list_known(values: &[String]) -> String {
     let verb = if values.len() == 1 { "is" } else { "are" };
     format!("there {verb} {}", values.join(", "))
-}
-
-/// Names of the terms, in the order in which completion offers them.
-const TERM_NAMES: [&str; 6] = ["status:", "p:", "kind:", "path:", "run:", "panel:"];
-
-/// Returns the values of a term; none if any text is a value.
-fn list_values(kind: TermKind) -> Vec<String> {
-    match kind {
-        TermKind::Status => {
-            let words = ["undecided", "open", "unresolved", "addressed", "dismissed", "obsolete"];
-            words.into_iter().chain(["decided", "snoozed", "disputed", "all"]).map(str::to_owned).collect()
-        }
-        TermKind::Priority => ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
-        TermKind::Panel => vec!["disputed".to_owned()],
-        TermKind::Kind => Kind::ALL.iter().map(|kind| kind.word().to_owned()).collect(),
-        TermKind::Path | TermKind::Run => Vec::new(),
-    }
 }
 
 /// Returns true if `text` contains the lower-case `word`, ignoring case.
@@ -376,12 +329,13 @@ pub fn complete(text: &str, cursor: usize, saved: &SavedFilters) -> Completion {
         return Completion { start: word_start, candidates: fitting };
     }
     let Some((name, values)) = split_name(word) else {
-        let fitting = TERM_NAMES.iter().filter(|name| name.starts_with(word)).map(|name| (*name).to_owned()).collect();
+        let fitting =
+            TermKind::NAMES.iter().filter(|name| name.starts_with(word)).map(|name| (*name).to_owned()).collect();
         return Completion { start: word_start, candidates: fitting };
     };
     let value_start = values.rfind(',').map_or(0, |at| at + 1);
     let value = &values[value_start..];
-    let all = TermKind::from_name(name).map_or_else(Vec::new, list_values);
+    let all = TermKind::from_name(name).map_or_else(Vec::new, TermKind::values);
     let wanted = value.to_lowercase();
     let mut candidates: Vec<String> = all.iter().filter(|c| c.to_lowercase().starts_with(&wanted)).cloned().collect();
     if candidates.is_empty() {

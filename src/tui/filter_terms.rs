@@ -1,10 +1,66 @@
-//! Splits the text of a filter into terms, and quotes values that would not be one term.
+//! Splits the text of a filter into terms, names their kinds, and quotes values that would not be one term.
 //!
 //! Text in double quotes is one value, whatever is in it: `path:"docs dir/a b.py"`. A backslash in it stands before a quote
 //! or a backslash that belongs to the value. A quote that is not closed reaches to the end, so that a filter means something
 //! while it is typed.
 
 use std::borrow::Cow;
+
+use crate::domain::Kind;
+
+/// Property of findings that a term narrows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TermKind {
+    /// Status, snoozes and disputes of people.
+    Status,
+    /// Priority.
+    Priority,
+    /// Kind of the finding.
+    Kind,
+    /// Path of the file.
+    Path,
+    /// Run that reported the finding.
+    Run,
+    /// Contradictions in a panel.
+    Panel,
+}
+
+impl TermKind {
+    /// Names of the terms, in the order in which completion offers them.
+    pub const NAMES: [&str; 6] = ["status:", "p:", "kind:", "path:", "run:", "panel:"];
+
+    /// Returns the kind of the terms with a name, in any case; `None` for an unknown name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "status" | "s" => Self::Status,
+            "p" | "priority" => Self::Priority,
+            "kind" | "k" => Self::Kind,
+            "path" | "file" => Self::Path,
+            "run" => Self::Run,
+            "panel" => Self::Panel,
+            _ => return None,
+        })
+    }
+
+    /// Returns the kind of a term as it is written; `None` for words, in quotes or not, and for an unknown name.
+    pub fn from_term(term: &str) -> Option<Self> {
+        split_name(term).and_then(|(name, _)| Self::from_name(name))
+    }
+
+    /// Returns the values of a term; none if any text is a value.
+    pub fn values(self) -> Vec<String> {
+        match self {
+            Self::Status => {
+                let words = ["undecided", "open", "unresolved", "addressed", "dismissed", "obsolete"];
+                words.into_iter().chain(["decided", "snoozed", "disputed", "all"]).map(str::to_owned).collect()
+            }
+            Self::Priority => ["0", "1", "2", "3"].map(str::to_owned).to_vec(),
+            Self::Panel => vec!["disputed".to_owned()],
+            Self::Kind => Kind::ALL.iter().map(|kind| kind.word().to_owned()).collect(),
+            Self::Path | Self::Run => Vec::new(),
+        }
+    }
+}
 
 /// Place in a text with quotes.
 #[derive(Default)]

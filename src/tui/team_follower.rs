@@ -1,8 +1,8 @@
 //! Keeps a process running that follows the team while the cockpit is open.
 //!
 //! A process that has ended is started again after a pause, and the pauses grow. One that gave up is not, until its failure is
-//! no longer the last one in the store or the machine has joined a team anew. While the machine takes part in no team that tells news, nothing runs until it joins
-//! one. Nothing else is waited for, so an idle cockpit has no timer.
+//! no longer the last one in the store or the machine has joined a team anew. While the machine takes part in no team that tells
+//! news, nothing runs until it joins one. Nothing else is waited for, so an idle cockpit has no timer.
 
 use std::process::{Child, ChildStdin};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -282,6 +282,22 @@ mod tests {
         told: Vec<bool>,
     }
 
+    impl ScriptedHost {
+        /// Returns a host whose processes do not give up, in a cockpit that does not end.
+        fn new(script: &[ScriptedStart]) -> Self {
+            Self {
+                now: Instant::now(),
+                script: script.to_vec(),
+                starts: 0,
+                gives_up: &[],
+                changes: 0,
+                end: usize::MAX,
+                pauses: Vec::new(),
+                told: Vec::new(),
+            }
+        }
+    }
+
     impl FollowerHost for ScriptedHost {
         fn now(&self) -> Instant {
             self.now
@@ -337,16 +353,7 @@ mod tests {
             ("left and joined again", &[Lasts(0), Lasts(0), NoTeam, Lasts(0), Lasts(0)], &[1, 2, 1, 2]),
         ];
         for (title, script, expected) in table {
-            let mut host = ScriptedHost {
-                now: Instant::now(),
-                script: script.to_vec(),
-                starts: 0,
-                gives_up: &[],
-                changes: 0,
-                end: usize::MAX,
-                pauses: Vec::new(),
-                told: Vec::new(),
-            };
+            let mut host = ScriptedHost::new(script);
             keep_running(&mut host);
             assert_eq!((host.pauses.as_slice(), host.starts), (expected, script.len() + 1), "{title}");
             assert_eq!(host.told.last(), Some(&true), "{title}: without a team, nothing is lost");
@@ -355,16 +362,7 @@ mod tests {
 
     #[test]
     fn the_end_of_the_cockpit_ends_the_pauses() {
-        let mut host = ScriptedHost {
-            now: Instant::now(),
-            script: vec![Lasts(5), Lasts(5), Lasts(5)],
-            starts: 0,
-            gives_up: &[],
-            changes: 0,
-            end: 2,
-            pauses: Vec::new(),
-            told: Vec::new(),
-        };
+        let mut host = ScriptedHost { end: 2, ..ScriptedHost::new(&[Lasts(5); 3]) };
         keep_running(&mut host);
         assert_eq!((host.starts, host.told), (2, vec![true, false, true, false]));
     }
@@ -380,16 +378,7 @@ mod tests {
             ("the cockpit ends first", &[1], 1, (1, &[], 1)),
         ];
         for (title, gives_up, end, expected) in table {
-            let mut host = ScriptedHost {
-                now: Instant::now(),
-                script: vec![Lasts(0), Lasts(0), Lasts(0)],
-                starts: 0,
-                gives_up,
-                changes: 0,
-                end,
-                pauses: Vec::new(),
-                told: Vec::new(),
-            };
+            let mut host = ScriptedHost { gives_up, end, ..ScriptedHost::new(&[Lasts(0); 3]) };
             keep_running(&mut host);
             assert_eq!((host.starts, host.pauses.as_slice(), host.changes), expected, "{title}");
         }

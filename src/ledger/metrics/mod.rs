@@ -268,8 +268,8 @@ fn serialize_timings<S: serde::Serializer>(timings: &PhaseTimings, serializer: S
     AllTimings { queued_ms, snapshot_ms, review_ms, resolve_ms, first_token_ms, first_finding_ms }.serialize(serializer)
 }
 
-/// Computes the metrics of the selected runs without their worth, see [`measure_worth`]: both take as long as each other.
-/// Days are those of `zone`.
+/// Computes the metrics of the selected runs, with an empty [`Metrics::worth`]: [`measure_worth`] computes it, takes as long and
+/// can do so on another thread. Days are those of `zone`.
 pub fn compute_metrics(
     facts: &MetricsInput<'_>,
     (selection, detail): (&MetricsSelection, MetricsDetail),

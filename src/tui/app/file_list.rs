@@ -87,18 +87,6 @@ fn collect_files(view: &StoreView, rows: &[u32]) -> ListedFiles {
     listed
 }
 
-/// Files that the list has or waits for.
-#[derive(Debug, Default, PartialEq, Eq)]
-enum WantedFiles {
-    /// Nothing was wanted yet.
-    #[default]
-    Nothing,
-    /// Those of the listed findings.
-    OfFindings,
-    /// Those of the run with this id.
-    OfRun(String),
-}
-
 /// List of the files of a run, or of the listed findings.
 ///
 /// The files on the screen stay until the answer to the last request replaces them, so the wanted files may be others.
@@ -124,9 +112,9 @@ pub struct FileList {
     pub run: String,
     /// The user goes through the runs, or has come from there.
     pub follows_runs: bool,
-    /// Files that were requested last.
-    wanted: WantedFiles,
-    /// True if nothing has changed since the request for the wanted files.
+    /// Id of the run whose files are wanted; `None` for the files of the listed findings.
+    wanted_run: Option<String>,
+    /// True if the wanted files were requested, and nothing has changed since.
     is_requested: bool,
     /// Serial number of the last request for the files of the listed findings.
     serial: u64,
@@ -221,44 +209,41 @@ impl FileList {
     pub fn want_run(&mut self, run: &str) -> bool {
         let must_request = !self.is_requested || self.wanted_run() != Some(run);
         if must_request {
-            (self.wanted, self.is_requested) = (WantedFiles::OfRun(run.to_owned()), true);
+            (self.wanted_run, self.is_requested) = (Some(run.to_owned()), true);
         }
         must_request
     }
 
     /// Wants the files of the listed findings from now on. Returns the serial number of the request for them.
     pub fn want_findings(&mut self) -> u64 {
-        (self.wanted, self.is_requested) = (WantedFiles::OfFindings, true);
+        (self.wanted_run, self.is_requested) = (None, true);
         self.serial += 1;
         self.serial
     }
 
     /// Returns the id of the run whose files are wanted; `None` if those of the listed findings are.
     pub fn wanted_run(&self) -> Option<&str> {
-        match &self.wanted {
-            WantedFiles::OfRun(run) => Some(run),
-            WantedFiles::OfFindings | WantedFiles::Nothing => None,
-        }
+        self.wanted_run.as_deref()
     }
 
     /// Returns true if the files of the findings that are listed now are wanted and were requested.
     pub fn has_requested_findings(&self) -> bool {
-        self.is_requested && self.wanted == WantedFiles::OfFindings
+        self.is_requested && self.wanted_run.is_none()
     }
 
     /// Returns true if the answer to a request for the files of findings is the last wanted one.
     pub fn awaits_findings(&self, serial: u64) -> bool {
-        self.wanted == WantedFiles::OfFindings && serial == self.serial
+        self.wanted_run.is_none() && serial == self.serial
     }
 
     /// Notices that other findings are listed: their files must be requested.
     pub fn outdate_findings(&mut self) {
-        self.is_requested &= self.wanted != WantedFiles::OfFindings;
+        self.is_requested &= self.wanted_run.is_some();
     }
 
     /// Notices that the files of the wanted run may have changed: they must be requested.
     pub fn outdate_run(&mut self) {
-        self.is_requested &= self.wanted_run().is_none();
+        self.is_requested &= self.wanted_run.is_none();
     }
 
     /// Forgets what was requested: nobody has got the requests.

@@ -71,7 +71,7 @@ fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
     let counts = shown.find(|counts| columns(&label) + columns(counts) <= room).unwrap_or_default();
     // The label of a range may be longer than the title.
     let label = match room.saturating_sub(gap) {
-        _ if columns(&label) <= room => label,
+        width if label.width() <= width => label,
         0..MIN_LABEL_COLUMNS => String::new(),
         width => shorten(&label, width, app.display.glyphs.ellipsis),
     };

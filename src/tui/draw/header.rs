@@ -95,28 +95,29 @@ pub(super) fn collect_counts(app: &App) -> Vec<(Cow<'static, str>, Role)> {
     facts
 }
 
-/// Returns the state of the exchange with the team, the most urgent fact first; none without a team. It names a time of the
-/// day, not an age: an idle screen has nothing to draw.
+/// Returns the state of the exchange with the team; none without a team. Warnings come first: a lost team, then findings about
+/// which people disagree. It names a time of the day, not an age: an idle screen has nothing to draw.
 fn collect_team_facts(app: &App) -> Vec<(Cow<'static, str>, Role)> {
     let Some(team) = app.store.team.as_ref() else { return Vec::new() };
     let is_offline = team.has_failed || app.store.has_lost_team;
     let number = |count: usize| text::format_thousands(count as u64);
-    let disputed: Option<(Cow<'static, str>, Role)> = match team.disputed.len() {
-        0 => None,
-        count => Some((format!("{} disputed", number(count)).into(), Role::Warn)),
-    };
-    let exchange: Option<(Cow<'static, str>, Role)> = match (is_offline, team.to_send, team.synced_at) {
-        (true, 0, _) => Some(("team offline".into(), Role::Warn)),
-        (true, waiting, _) => Some((format!("team offline, {} to send", number(waiting)).into(), Role::Warn)),
-        (false, 0, Some(at)) => {
-            Some((format!("synced {}", app.format_date_or_time(at.as_millisecond())).into(), Role::Faint))
+    let mut facts: Vec<(Cow<'static, str>, Role)> = Vec::new();
+    if is_offline {
+        let waiting = if team.to_send > 0 { format!(", {} to send", number(team.to_send)) } else { String::new() };
+        facts.push((format!("team offline{waiting}").into(), Role::Warn));
+    }
+    if !team.disputed.is_empty() {
+        facts.push((format!("{} disputed", number(team.disputed.len())).into(), Role::Warn));
+    }
+    match (team.to_send, team.synced_at) {
+        _ if is_offline => {}
+        (0, Some(at)) => {
+            facts.push((format!("synced {}", app.format_date_or_time(at.as_millisecond())).into(), Role::Faint));
         }
-        (false, 0, None) if disputed.is_some() => None,
-        (false, waiting, _) => Some((format!("{} to send", number(waiting)).into(), Role::Faint)),
-    };
-    // A dispute waits for a person; an exchange that works goes on by itself.
-    let facts = if is_offline { [exchange, disputed] } else { [disputed, exchange] };
-    facts.into_iter().flatten().collect()
+        (0, None) if !team.disputed.is_empty() => {}
+        (waiting, _) => facts.push((format!("{} to send", number(waiting)).into(), Role::Faint)),
+    }
+    facts
 }
 
 /// Returns the label of the watcher or snooze state; `None` if nobody watches and nothing is snoozed.

@@ -17,7 +17,7 @@ use crate::domain::RunId;
 use crate::git::Repo;
 use crate::masking::Mask;
 use crate::runner::{FreshnessFacts, SnoozedFindings, WatchState};
-use crate::store::{Store, StoreChange, StoreView, TeamStatus, WatcherStatus};
+use crate::store::{Store, StoreChange, StoreError, StoreView, WatcherStatus};
 
 /// Time after which the locks of working runs are read again although the store has not changed: a killed worker
 /// changes no file. Short for a person who waits for a run, and a few system calls each time.
@@ -60,7 +60,7 @@ pub(super) fn follow_store(
                 return;
             }
             let is_heard = read_fixes(store, messages, &mut fixes) && questions.send_new(store, messages);
-            let is_heard = is_heard && read_team(store, messages, &mut team);
+            let is_heard = is_heard && send_changed(store.team_status(), &mut team, messages, AppMessage::Team);
             if !is_heard || !count_decisions(store, zone, messages, &mut decided) {
                 return;
             }
@@ -150,11 +150,23 @@ fn read_snoozed(
     known: &mut SnoozedFindings,
 ) -> bool {
     let (Some(repo), Some(view)) = (repo, view) else { return true };
-    match SnoozedFindings::read(Some(repo), store, view, ClockAndIds::system().now()) {
-        Ok(snoozed) if snoozed == *known => true,
-        Ok(snoozed) => {
-            known.clone_from(&snoozed);
-            messages.send(AppMessage::Snoozed(Arc::new(snoozed))).is_ok()
+    let read = SnoozedFindings::read(Some(repo), store, view, ClockAndIds::system().now());
+    send_changed(read, known, messages, |snoozed| AppMessage::Snoozed(Arc::new(snoozed)))
+}
+
+/// Sends a part of the store if it differs from the known one, or the reason why it cannot be read. Returns false if the receiver
+/// is gone.
+fn send_changed<T: Clone + PartialEq>(
+    read: Result<T, StoreError>,
+    known: &mut T,
+    messages: &MessageSender,
+    to_message: impl FnOnce(T) -> AppMessage,
+) -> bool {
+    match read {
+        Ok(part) if part == *known => true,
+        Ok(part) => {
+            known.clone_from(&part);
+            messages.send(to_message(part)).is_ok()
         }
         Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
     }
@@ -170,18 +182,6 @@ fn read_fixes(store: &Store, messages: &MessageSender, known: &mut u64) -> bool 
         Ok(fixes) => {
             *known = length;
             messages.send(AppMessage::Fixes(Arc::new(FixIndex::new(fixes)))).is_ok()
-        }
-        Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
-    }
-}
-
-/// Sends the state of the exchange with the team if it has changed. Returns false if the receiver is gone.
-fn read_team(store: &Store, messages: &MessageSender, known: &mut Option<TeamStatus>) -> bool {
-    match store.team_status() {
-        Ok(team) if team == *known => true,
-        Ok(team) => {
-            known.clone_from(&team);
-            messages.send(AppMessage::Team(team)).is_ok()
         }
         Err(error) => messages.send(AppMessage::StoreTrouble(error.to_string())).is_ok(),
     }

@@ -13,27 +13,41 @@ fn file_paths(app: &App) -> Vec<&str> {
     app.file_list.files().iter().map(|file| file.path.as_str()).collect()
 }
 
+/// Returns a file that was covered and not viewed.
+fn covered(path: &str, counts: [u32; 4]) -> FileListRow {
+    FileListRow { path: path.to_owned(), counts, state: FileListState::Covered, is_viewed: false }
+}
+
+/// Returns a file without findings that was left out for a reason.
+fn left_out(path: &str, reason: &'static str) -> FileListRow {
+    FileListRow { state: FileListState::LeftOut(reason), ..covered(path, [0; 4]) }
+}
+
+/// Returns the runs whose files are requested.
+fn loaded_runs(commands: &[AppCommand]) -> Vec<&str> {
+    let runs = commands.iter().filter_map(|command| match command {
+        AppCommand::LoadFiles { run } => Some(run.as_str()),
+        _ => None,
+    });
+    runs.collect()
+}
+
 #[test]
 fn a_chosen_run_narrows_findings_and_files_and_esc_widens_step_by_step() {
     let mut app = showing(160, 48, view());
     let commands = press(&mut app, "1 j Enter");
     let run = run_id(1);
-    assert!(commands.iter().any(|command| matches!(command, AppCommand::LoadFiles { run: asked } if *asked == run)));
+    assert!(loaded_runs(&commands).contains(&run.as_str()));
     assert_eq!((app.chosen_run(), app.panes.focus), (Some(run.as_str()), Pane::Findings));
     assert_eq!(listed(&app), [5, 6]);
-    let files = vec![FileListRow {
-        path: "src/mail/queue/retry.rs".into(),
-        counts: [0, 0, 1, 1],
-        state: FileListState::Covered,
-        is_viewed: false,
-    }];
+    let files = vec![covered("src/mail/queue/retry.rs", [0, 0, 1, 1])];
     send(&mut app, AppMessage::Files { run: run.clone(), files: Some(files) });
     let shown = screen(&app);
     assert!(shown.contains("2 Findings  1/2  of 3fa2c1d"), "{shown}");
     assert!(shown.contains("3 Files  of 3fa2c1d  1 with findings"), "{shown}");
     // Moving through the runs does not change what was chosen.
     let commands = press(&mut app, "1 k");
-    assert!(!commands.iter().any(|command| matches!(command, AppCommand::LoadFiles { .. })));
+    assert!(loaded_runs(&commands).is_empty());
     press(&mut app, "3 Enter");
     assert_eq!(app.chosen_run(), Some(run.as_str()));
     assert_eq!(listed(&app), [5], "of the file, what is undecided");
@@ -52,13 +66,6 @@ fn a_chosen_run_narrows_findings_and_files_and_esc_widens_step_by_step() {
 #[test]
 fn the_files_are_those_of_the_listed_findings_until_a_run_is_chosen() {
     let all = ["src/config.rs", "src/invoice/total.rs", "src/mail/queue/retry.rs"];
-    let loads = |commands: &[AppCommand]| -> Vec<String> {
-        let run = |command: &AppCommand| match command {
-            AppCommand::LoadFiles { run } => Some(run.clone()),
-            _ => None,
-        };
-        commands.iter().filter_map(run).collect()
-    };
     let mut app = showing(160, 48, view());
     assert_eq!(file_paths(&app), all);
     assert!(screen(&app).contains("3 Files  3 with findings"), "{}", screen(&app));
@@ -80,7 +87,7 @@ fn the_files_are_those_of_the_listed_findings_until_a_run_is_chosen() {
     press(&mut app, "Esc");
     assert_eq!((listed(&app), file_paths(&app)), (vec![1, 2, 3, 5], all.to_vec()));
     // Going through the runs shows the files of the selected one.
-    assert_eq!(loads(&press(&mut app, "1 o Esc j")), [run_id(3), run_id(1)]);
+    assert_eq!(loaded_runs(&press(&mut app, "1 o Esc j")), [run_id(3), run_id(1)]);
     assert_eq!(app.file_list.run, run_id(3), "until the others are read");
     press(&mut app, "3");
     assert_eq!(app.file_list.run, run_id(3), "the files that are in sight stay");
@@ -146,18 +153,14 @@ fn the_files_beside_a_chosen_one_follow_a_large_store() {
 fn the_files_of_a_run_beside_a_chosen_one_are_read_again() {
     let mut app = showing(160, 48, view());
     press(&mut app, "1");
-    let path = "src/invoice/total.rs".to_owned();
-    let files = vec![FileListRow { path, counts: [0, 1, 1, 0], state: FileListState::Covered, is_viewed: false }];
+    let files = vec![covered("src/invoice/total.rs", [0, 1, 1, 0])];
     send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files) });
     press(&mut app, "3 Enter");
     let filter = "status:undecided path:src/invoice/total.rs";
     assert_eq!((app.file_list.run.as_str(), app.finding_list.filter_text.as_str()), (run_id(3).as_str(), filter));
-    let loads = |commands: &[AppCommand]| {
-        let is_load = |command: &&AppCommand| matches!(command, AppCommand::LoadFiles { run } if *run == run_id(3));
-        commands.iter().filter(is_load).count()
-    };
-    assert_eq!(loads(&send(&mut app, AppMessage::StoreRead { view: view(), written: 0 })), 1);
-    assert_eq!(loads(&press(&mut app, "j")), 0);
+    let commands = send(&mut app, AppMessage::StoreRead { view: view(), written: 0 });
+    assert_eq!(loaded_runs(&commands), [run_id(3)]);
+    assert!(loaded_runs(&press(&mut app, "j")).is_empty());
 }
 
 #[test]
@@ -178,19 +181,14 @@ fn the_files_of_many_findings_are_collected_elsewhere_and_old_answers_do_not_cou
 
 #[test]
 fn files_can_be_a_tree_of_folders_with_the_marks_of_viewed_ones() {
-    let file = |path: &str, counts, is_viewed| FileListRow {
-        path: path.to_owned(),
-        counts,
-        state: FileListState::Covered,
-        is_viewed,
-    };
+    let viewed = |path, counts| FileListRow { is_viewed: true, ..covered(path, counts) };
     let files = || {
         vec![
-            file("src/invoice/total.rs", [0, 1, 1, 0], true),
-            file("src/invoice/rows/line.rs", [0; 4], false),
-            file("src/config.rs", [1, 0, 0, 0], false),
-            file("README.md", [0; 4], true),
-            FileListRow { state: FileListState::LeftOut("lock file"), ..file("Cargo.lock", [0; 4], false) },
+            viewed("src/invoice/total.rs", [0, 1, 1, 0]),
+            covered("src/invoice/rows/line.rs", [0; 4]),
+            covered("src/config.rs", [1, 0, 0, 0]),
+            viewed("README.md", [0; 4]),
+            left_out("Cargo.lock", "lock file"),
         ]
     };
     let open = |columns, rows| {
@@ -235,33 +233,30 @@ fn a_choice_of_a_file_is_no_part_of_a_quote_that_was_not_closed() {
 fn choices_of_files_and_runs_read_the_terms_of_the_filter_not_its_text() {
     let run = run_id(3);
     for (typed, of_file, of_run) in [
-        ("run:RUN", "status:undecided path:a.rs run:RUN", "run:RUN"),
-        ("run:RUN status:open", "status:open path:a.rs run:RUN", "run:RUN"),
-        ("run:RUN s:open", "s:open path:a.rs run:RUN", "run:RUN"),
-        ("RUN:RUN Status:open", "Status:open path:a.rs run:RUN", "run:RUN"),
+        ("run:ID", "status:undecided path:a.rs run:ID", "run:ID"),
+        ("run:ID status:open", "status:open path:a.rs run:ID", "run:ID"),
+        ("run:ID s:open", "s:open path:a.rs run:ID", "run:ID"),
+        ("RUN:ID Status:open", "Status:open path:a.rs run:ID", "run:ID"),
         // Words in quotes are no terms.
         (
-            r#"run:RUN "status: unused""#,
-            r#"status:undecided "status: unused" path:a.rs run:RUN"#,
-            r#""status: unused" run:RUN"#,
+            r#"run:ID "status: unused""#,
+            r#"status:undecided "status: unused" path:a.rs run:ID"#,
+            r#""status: unused" run:ID"#,
         ),
-        (r#""a run: b" p:1"#, r#""a run: b" p:1 path:a.rs"#, r#""a run: b" p:1 run:RUN"#),
+        (r#""a run: b" p:1"#, r#""a run: b" p:1 path:a.rs"#, r#""a run: b" p:1 run:ID"#),
         // The other name of a path.
-        ("file:b.rs p:1", "p:1 path:a.rs", "p:1 run:RUN"),
+        ("file:b.rs p:1", "p:1 path:a.rs", "p:1 run:ID"),
     ] {
         for (is_file, expected) in [(true, of_file), (false, of_run)] {
             let mut app = showing(160, 48, view());
             press(&mut app, "f Ctrl-u");
-            type_text(
-                &mut app,
-                &typed.replace("run:RUN", &format!("run:{run}")).replace("RUN:RUN", &format!("RUN:{run}")),
-            );
+            type_text(&mut app, &typed.replace("ID", &run));
             press(&mut app, "Enter");
             match is_file {
                 true => data::show_path(&mut app, "a.rs", &mut Vec::new()),
                 false => data::show_run(&mut app, &run, &mut Vec::new()),
             }
-            assert_eq!(app.finding_list.filter_text, expected.replace("run:RUN", &format!("run:{run}")), "{typed}");
+            assert_eq!(app.finding_list.filter_text, expected.replace("ID", &run), "{typed}");
         }
     }
 }
@@ -278,9 +273,7 @@ fn a_file_with_white_space_in_its_name_narrows_and_its_filter_can_be_saved() {
     }
     let mut app = showing(160, 48, complete(builder));
     press(&mut app, "1");
-    let state = FileListState::Covered;
-    let files = vec![FileListRow { path: path.to_owned(), counts: [0, 0, 1, 0], state, is_viewed: false }];
-    send(&mut app, AppMessage::Files { run, files: Some(files) });
+    send(&mut app, AppMessage::Files { run, files: Some(vec![covered(path, [0, 0, 1, 0])]) });
     press(&mut app, "3 Enter");
     let filter = r#"status:undecided path:"docs dir/a b, c.py""#;
     assert_eq!((app.panes.focus, app.finding_list.filter_text.as_str()), (Pane::Findings, filter));
@@ -307,12 +300,7 @@ fn a_file_with_white_space_in_its_name_narrows_and_its_filter_can_be_saved() {
 #[test]
 fn files_that_were_left_out_are_one_row_until_it_is_opened() {
     let mut app = showing(160, 48, view());
-    let row = |path: &str, state| FileListRow { path: path.to_owned(), counts: [0; 4], state, is_viewed: false };
-    let files = vec![
-        row("Cargo.lock", FileListState::LeftOut("lock file")),
-        row("a.rs", FileListState::Covered),
-        row("b.bin", FileListState::LeftOut("binary")),
-    ];
+    let files = vec![left_out("Cargo.lock", "lock file"), covered("a.rs", [0; 4]), left_out("b.bin", "binary")];
     press(&mut app, "1");
     send(&mut app, AppMessage::Files { run: run_id(3), files: Some(files) });
     press(&mut app, "3 o Esc j");
@@ -327,15 +315,14 @@ fn files_that_were_left_out_are_one_row_until_it_is_opened() {
 
 #[test]
 fn the_names_of_the_columns_stand_above_the_numbers_of_the_files() {
-    let file = |path: &str, counts, state| FileListRow { path: path.to_owned(), counts, state, is_viewed: false };
+    let clean = || vec![covered("src/mail.rs", [0; 4])];
     let found = || {
         vec![
-            file("src/config.rs", [1, 0, 0, 0], FileListState::Covered),
-            file("src/mail.rs", [0; 4], FileListState::Covered),
-            file("Cargo.lock", [0; 4], FileListState::LeftOut("lock file")),
+            covered("src/config.rs", [1, 0, 0, 0]),
+            covered("src/mail.rs", [0; 4]),
+            left_out("Cargo.lock", "lock file"),
         ]
     };
-    let clean = || vec![file("src/mail.rs", [0; 4], FileListState::Covered)];
     let title = |(columns, rows): (u16, u16), scope: &str, files: Vec<FileListRow>| {
         let run = run_id(1);
         let mut builder = StoreViewBuilder::default();

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::app::{App, FilterStep, NoticeLevel, OpeningLook, Pane};
-use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter, TermKind};
-use super::super::filter_terms::{close_quote, quote, split_terms};
+use super::super::filter::{DEFAULT, FilterOverrides, FindingFilter};
+use super::super::filter_terms::{TermKind, close_quote, quote, split_terms};
 use super::super::finding_order::{FindingArrangement, ListedFindings};
 use super::super::keymap::Action;
 use super::super::message::{AppCommand, DetailSubject, FileListRow, FileListState, Tab};

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::super::app::{App, FileSource, ListedFiles, Pane};
-use super::super::filter::{FindingFilter, TermKind};
-use super::super::filter_terms::split_terms;
+use super::super::filter::FindingFilter;
+use super::super::filter_terms::{TermKind, split_terms};
 use super::super::message::AppCommand;
 use super::data;
 
@@ -41,14 +41,15 @@ fn show_listed_files(app: &mut App, commands: &mut Vec<AppCommand>) {
     if app.file_list.has_requested_findings() {
         return;
     }
-    let before = filter_before_choice(app).filter(|_| !app.file_list.files().is_empty()).map(str::to_owned);
-    if let (Some(_), Some(run)) = (&before, app.file_list.wanted_run()) {
-        // Those of a run stay, too, and are read again when they may have changed.
-        let run = run.to_owned();
+    let before = filter_before_choice(app).filter(|_| !app.file_list.files().is_empty()).map(FindingFilter::parse);
+    if before.is_some()
+        && let Some(run) = app.file_list.wanted_run().map(str::to_owned)
+    {
+        // The files of a run stay, too, and are read again when they may have changed.
         return show_files_of_run(app, run, commands);
     }
     let source = match before {
-        Some(text) => FileSource::Filter(FindingFilter::parse(&text), Arc::clone(&app.finding_list.overrides)),
+        Some(filter) => FileSource::Filter(filter, Arc::clone(&app.finding_list.overrides)),
         None => FileSource::Rows(app.finding_list.rows.clone()),
     };
     let serial = app.file_list.want_findings();

@@ -162,8 +162,8 @@ fn drag(app: &mut App, (column, row): (u16, u16)) {
     super::scroll_to_selection(app);
 }
 
-/// Scrolls the pane under the pointer, or the view in front, which gets the key for a step up or down. Behind a prompt only the page
-/// scrolls: a list would take its selection along, away from the finding that the prompt may be about.
+/// Scrolls the pane under the pointer, or the view in front, which gets the key for a step up or down. Behind a prompt only the
+/// page scrolls: a list would take its selection along, away from the finding that the prompt may be about.
 fn scroll(app: &mut App, (column, row): (u16, u16), by: isize, commands: &mut Vec<AppCommand>) {
     if let Some((place, context)) = app.views.find_wheel_target() {
         let action = if by < 0 { Action::Up } else { Action::Down };
