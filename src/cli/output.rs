@@ -21,7 +21,7 @@ fn write_stdout(content: &[u8]) -> Result<(), CliError> {
     check_written(out.write_all(content).and_then(|()| out.flush()))
 }
 
-/// A closed pipe is not an error.
+/// Converts the result of a write to standard output. A closed pipe is not an error.
 fn check_written(written: io::Result<()>) -> Result<(), CliError> {
     match written {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -58,7 +58,7 @@ pub fn print_json_document(document: &impl serde::Serialize) -> Result<(), CliEr
     check_written(written.and_then(|()| writeln!(out.0)).and_then(|()| out.0.flush()))
 }
 
-/// Escapes a JSON text on its way. Each call of the encoder writes whole characters.
+/// Writer that escapes JSON text as [`to_json_text`] does. Each write must end with a whole character, as those of serde_json do.
 struct JsonEscaper<W: Write>(W);
 
 impl<W: Write> Write for JsonEscaper<W> {

@@ -34,24 +34,20 @@ pub fn map<T: Sync, R: Send>(items: &[T], convert: impl Fn(&T) -> R + Sync) -> V
     map_init(items, || (), |(), item| convert(item))
 }
 
-/// Does two things at once and returns both results. The second has a thread of its own, so it does not wait for the pool.
+/// Calls `first` on this thread and `second` on a new one at the same time, and returns both results. Unlike rayon's `join`,
+/// it neither starts the pool nor waits for it. Calls one after the other if the system allows no more threads.
 ///
 /// # Panics
 /// Propagates a panic of either.
-pub fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl FnOnce() -> B + Send) -> (A, B) {
-    let second = Mutex::new(Some(second));
-    let call_second = || {
-        let call = second.lock().unwrap_or_else(PoisonError::into_inner).take();
-        call.map(|call| call())
-    };
+pub fn join<A, B: Send>(first: impl FnOnce() -> A, second: impl Fn() -> B + Sync) -> (A, B) {
     std::thread::scope(|scope| {
-        let started = std::thread::Builder::new().name("second".to_owned()).spawn_scoped(scope, call_second);
+        let thread = std::thread::Builder::new().name("second".to_owned()).spawn_scoped(scope, &second);
         let first = first();
-        let second = match started {
+        let second = match thread {
             Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(_) => call_second(),
+            Err(_) => second(),
         };
-        (first, second.expect("called once"))
+        (first, second)
     })
 }
 
@@ -84,8 +80,8 @@ pub fn map_init<S: Send, T: Sync, R: Send>(
 }
 
 /// Applies `convert` to each number below `count` in parallel and returns the results in their order. A thread takes at least
-/// `piece` of them at a time, with a value from `init` that no other thread uses meanwhile. The results are written where they
-/// stay: they are not copied.
+/// `piece` numbers at a time, with a value from `init` for each piece. For cheap steps of equal length: [`map_init`] takes its
+/// items one by one and reuses its values.
 ///
 /// # Panics
 /// Propagates a panic of `convert` or `init`.

@@ -9,7 +9,7 @@ use crate::store::{Store, StoreError, StoreView};
 use crate::syntax::language::Language;
 
 /// Smallest number of findings that a thread looks at at a time.
-const FACTS_PER_PIECE: usize = 8_192;
+const MIN_FACTS_PER_PIECE: usize = 8_192;
 
 /// Runs on record, and which of the view's findings each of them reported.
 pub(crate) struct StoredReports {
@@ -82,7 +82,7 @@ impl StoredReports {
     pub fn list_facts<'a>(&self, view: &'a StoreView) -> Vec<FindingFact<'a>> {
         // Many findings share a file.
         let languages = HashMap::<u32, &'static str>::new;
-        parallel::map_numbers(view.finding_count(), FACTS_PER_PIECE, languages, |languages, index| {
+        parallel::map_numbers(view.finding_count(), MIN_FACTS_PER_PIECE, languages, |languages, index| {
             let row = view.finding_outline(index);
             let first_run = view.first_reporting_run(index);
             FindingFact {

@@ -62,6 +62,17 @@ impl CheckpointHeader {
         self.magic == MAGIC && self.format == format_hash() && copy.checksum == self.checksum
     }
 
+    /// Returns tables without rows, which continue where this checkpoint ends.
+    fn empty_tables(&self) -> SettledTables {
+        SettledTables {
+            columns: StoreTables::new(self.seed),
+            runs_mark: self.runs_mark,
+            triage_mark: self.triage_mark,
+            unreadable: self.bad,
+            ..SettledTables::default()
+        }
+    }
+
     /// Returns the length of the file; `None` if the numbers are not those of a file.
     fn bytes(&self) -> Option<u64> {
         self.names_at()?.checked_add(self.names.bytes)?.checked_add(self.history.bytes)
@@ -109,13 +120,7 @@ impl OrphanDisposition {
 /// Loads the checkpoint; `None` when it is missing or not usable.
 pub(super) fn load(store: &Store, depth: LoadDepth) -> Option<SettledTables> {
     let (file, header) = open(store)?;
-    let mut settled = SettledTables {
-        columns: StoreTables::new(header.seed),
-        runs_mark: header.runs_mark,
-        triage_mark: header.triage_mark,
-        unreadable: header.bad,
-        ..SettledTables::default()
-    };
+    let mut settled = header.empty_tables();
     let mut reader = BufReader::with_capacity(4096, file);
     if depth == LoadDepth::Runs {
         return read_runs(&mut reader, &header, &mut settled).map(|()| settled);
@@ -128,11 +133,11 @@ pub(super) fn load(store: &Store, depth: LoadDepth) -> Option<SettledTables> {
         read_rows(&mut settled, &mut reader)?;
         read_names(&mut reader, &header)?
     } else {
-        // Both halves of a large file take as long as each other.
+        // The halves of a large file are read at the same time, because reading either takes equally long.
         let read_other_half = || {
-            let (mut file, same) = open(store)?;
+            let (mut file, reopened) = open(store)?;
             // Another process may have replaced the file since.
-            if bytemuck::bytes_of(&same) != bytemuck::bytes_of(&header) {
+            if reopened.checksum != header.checksum {
                 return None;
             }
             file.seek(SeekFrom::Start(header.names_at()?)).ok()?;
@@ -210,12 +215,9 @@ fn read_names(from: &mut dyn Read, header: &CheckpointHeader) -> Option<NameTabl
 /// Loads the runs of the checkpoint, with findings that are loaded when they are needed; `None` when the checkpoint is
 /// missing or not usable.
 pub(super) fn load_lazily(store: &Store) -> Option<SettledTables> {
-    let mut settled = load(store, LoadDepth::Runs)?;
     let (file, header) = open(store)?;
-    // Another process may have replaced the file since.
-    if header.runs_mark != settled.runs_mark || header.triage_mark != settled.triage_mark {
-        return None;
-    }
+    let mut settled = header.empty_tables();
+    read_runs(&mut BufReader::with_capacity(4096, &file), &header, &mut settled)?;
     let at = (size_of::<CheckpointHeader>() as u64).checked_add(header.runs.bytes)?;
     let findings = CheckpointFindings::locate(file, at, header.facts, header.names, header.seed)?;
     settled.orphans = findings.orphans().map(OrphanDisposition::to_entry).collect();

@@ -119,10 +119,9 @@ const SHOWN_FILES: [&str; 8] = [
     "questions.ndjson",
     super::TEAM_FILE,
 ];
-/// Minimum time between two returns of [`StoreTail::wait`] unless another is set, so that a busy worker does not cause constant
-/// redraws.
-const MIN_CHANGE_INTERVAL: Duration = Duration::from_millis(100);
-/// Like [`MIN_CHANGE_INTERVAL`] when only heartbeats changed: at most five redraws a second for any number of runs.
+/// Default of [`StoreTail::with_min_interval`]: a busy worker does not cause constant redraws.
+const DEFAULT_CHANGE_INTERVAL: Duration = Duration::from_millis(100);
+/// Like [`DEFAULT_CHANGE_INTERVAL`] when only heartbeats changed: at most five redraws a second for any number of runs.
 const MIN_HEARTBEAT_INTERVAL: Duration = Duration::from_millis(200);
 /// Interval for comparing the files when they cannot be watched.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -134,12 +133,16 @@ impl Store {
         let root = resolve_links(&self.root);
         let how = start_watching(&root, &sender)
             .unwrap_or_else(|reason| TailSource::Polling { reason, seen: StoreSignature::from_folder(&root) });
-        let min_interval = MIN_CHANGE_INTERVAL;
-        StoreTail { root, sender, receiver, how, beside: None, last: None, min_interval, stopped: false }
+        StoreTail::new(root, (sender, receiver), how)
     }
 }
 
 impl StoreTail {
+    fn new(root: PathBuf, (sender, receiver): (Sender<TailMessage>, Receiver<TailMessage>), how: TailSource) -> Self {
+        let min_interval = DEFAULT_CHANGE_INTERVAL;
+        Self { root, sender, receiver, how, beside: None, last: None, min_interval, stopped: false }
+    }
+
     /// Returns a handle that ends a wait from another thread.
     pub fn stopper(&self) -> TailStopper {
         TailStopper(self.sender.clone())
@@ -426,19 +429,8 @@ mod tests {
     fn where_nothing_can_be_watched_the_files_are_looked_at() {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().to_owned();
-        let (sender, receiver) = channel();
         let how = TailSource::Polling { reason: "no watches left".into(), seen: StoreSignature::from_folder(&root) };
-        let min_interval = MIN_CHANGE_INTERVAL;
-        let mut tail = StoreTail {
-            root: root.clone(),
-            sender,
-            receiver,
-            how,
-            beside: None,
-            last: None,
-            min_interval,
-            stopped: false,
-        };
+        let mut tail = StoreTail::new(root.clone(), channel(), how);
         assert_eq!(tail.polling_reason(), Some("no watches left"));
         std::fs::write(root.join("runs.ndjson"), "{}\n").expect("written");
         assert_eq!(tail.wait(), StoreChange::Store);
@@ -459,11 +451,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().join("store");
         std::fs::create_dir(&root).expect("a folder");
-        let (sender, receiver) = channel();
         let how = TailSource::Polling { reason: "no watches left".into(), seen: StoreSignature::from_folder(&root) };
-        let min_interval = MIN_CHANGE_INTERVAL;
-        let mut tail =
-            StoreTail { root, sender, receiver, how, beside: None, last: None, min_interval, stopped: false };
+        let mut tail = StoreTail::new(root, channel(), how);
         let head = folder.path().join("HEAD");
         tail.watch_file(&head);
         std::fs::write(&head, "moved\n").expect("written");

@@ -282,7 +282,7 @@ impl StoreView {
         self.columns.finding_status(self.finding_table_row(index))
     }
 
-    /// Returns what statistics count of a finding; cheaper than the whole row.
+    /// Returns the part of a finding that statistics count; cheaper than the whole row.
     pub fn finding_outline(&self, index: usize) -> FindingOutline<'_> {
         self.columns.finding_outline(self.finding_table_row(index))
     }
