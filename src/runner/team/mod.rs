@@ -352,10 +352,9 @@ impl TeamSync<'_> {
                 backend.fetch_logs(std::slice::from_ref(log))?;
             }
             let is_gone = !progress.own_version.is_empty()
-                && match (&present, moved) {
-                    (None, _) => true,
-                    (Some(_), None) => false,
-                    (Some(_), Some(log)) => !backend.has_version(log, &progress.own_version)?,
+                && match moved {
+                    Some(log) => !backend.has_version(log, &progress.own_version)?,
+                    None => present.is_none(),
                 };
             // Where somebody has deleted the log, or a part of it, this machine has all of it.
             let sent_bytes = if is_gone { 0 } else { progress.sent_bytes };
@@ -364,12 +363,9 @@ impl TeamSync<'_> {
             let mut records = self.clean_lines(&unsent)?;
             let mut lines = encode(&records)?;
             if let Some(log) = moved {
-                let all = lines.clone();
-                remove_sent_lines(backend, log, &mut lines)?;
-                // What the log has already does not count as sent.
-                let missing: HashSet<&String> = lines.iter().collect();
-                let mut all = all.iter();
-                records.retain(|_| all.next().is_some_and(|line| missing.contains(line)));
+                // Lines that the log has already do not count as sent.
+                let missing = find_missing_lines(backend, log, &lines)?;
+                (records, lines) = records.into_iter().zip(lines).filter(|(_, line)| missing.contains(line)).unzip();
             }
             if lines.is_empty() {
                 // A version with records that nobody vouches for never becomes the known one.
@@ -478,8 +474,12 @@ fn hidden_log(backend: &dyn TeamBackend, team: &TeamMembership) -> TeamError {
     TeamError::HiddenLog { log: team.log.clone(), place: hide_credentials(&sanitize_line(backend.place())) }
 }
 
-/// Removes the lines that a fetched log has already. Bad segments count as empty: they are set aside where they are received.
-fn remove_sent_lines(backend: &dyn TeamBackend, log: &LogVersion, lines: &mut Vec<String>) -> Result<(), TeamError> {
+/// Returns the lines that a fetched log does not have. Bad segments count as empty: they are set aside where they are received.
+fn find_missing_lines(
+    backend: &dyn TeamBackend,
+    log: &LogVersion,
+    lines: &[String],
+) -> Result<HashSet<String>, TeamError> {
     let mut missing: HashSet<String> = lines.iter().cloned().collect();
     backend.read_segments(log, None, &mut |segments| {
         for bytes in segments.into_iter().filter_map(|segment| segment.content.ok()) {
@@ -492,8 +492,7 @@ fn remove_sent_lines(backend: &dyn TeamBackend, log: &LogVersion, lines: &mut Ve
             false => ControlFlow::Continue(()),
         }
     })?;
-    lines.retain(|line| missing.contains(line));
-    Ok(())
+    Ok(missing)
 }
 
 /// Returns the lines of records.

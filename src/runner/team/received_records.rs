@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::own_records::walk_decisions;
+use super::signers::describe_signature;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
@@ -446,15 +447,6 @@ fn describe_dispute(outcome: &MergedDecision<'_>) -> Vec<DisputeSide> {
             at: decision.at,
         })
         .collect()
-}
-
-fn describe_signature(signature: &LogSignature) -> String {
-    match signature {
-        LogSignature::None => "unsigned".to_owned(),
-        LogSignature::Trusted(signer) => format!("signed by {signer}"),
-        LogSignature::Unknown => "signed by an unknown key".to_owned(),
-        LogSignature::Bad => "bad signature".to_owned(),
-    }
 }
 
 /// Code of the commit that a run reviewed, or of HEAD, for findings whose code did not travel.
