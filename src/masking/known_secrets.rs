@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{find_secrets, names, replace_secrets};
+use crate::domain::text::is_separate_word;
 use crate::secrets::{self, SecretSpan, TextForm};
 
 /// Length of the parts of a secret that are masked, too, in bytes: texts often name only the beginning of a key. As in the
@@ -91,7 +92,7 @@ impl KnownSecrets {
         for (value, sort) in &self.values {
             for (start, _) in text.match_indices(value.as_str()) {
                 let end = start + value.len();
-                if value.len() >= FRAGMENT_BYTES || is_whole_word(text, start, end) {
+                if value.len() >= FRAGMENT_BYTES || is_separate_word(text, start..end) {
                     found.push((start..end, *sort));
                 }
             }
@@ -127,12 +128,6 @@ fn find_url_password(value: &str) -> Option<&str> {
     let (_, rest) = value.split_once("://")?;
     let (credentials, _) = rest.rsplit_once('@')?;
     credentials.split_once(':').map(|(_, password)| password)
-}
-
-fn is_whole_word(text: &str, start: usize, end: usize) -> bool {
-    let before = text.get(..start).and_then(|before| before.chars().next_back());
-    let after = text.get(end..).and_then(|after| after.chars().next());
-    ![before, after].into_iter().flatten().any(|c| c.is_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]
