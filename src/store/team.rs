@@ -285,11 +285,7 @@ impl Store {
 
     fn write_team_file(&self, path: &Path, content: &impl Serialize) -> Result<(), StoreError> {
         self.prepare_for_write()?;
-        let json = encode_team_file(content)?;
-        if let Some(folder) = path.parent() {
-            files::make_folder(folder)?;
-        }
-        files::write_atomically(path, &json, ExistingPolicy::Replace)
+        files::write_atomically(path, &encode_team_file(content)?, ExistingPolicy::Replace)
     }
 
     /// Returns the lines of this machine's records from byte `from` on, and the length of the file. A torn last line is left

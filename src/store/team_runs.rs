@@ -168,7 +168,7 @@ impl Store {
     }
 }
 
-/// Returns whose run each id of an import names; `None` for this machine.
+/// Returns the machine to which each id of an import belongs; `None` for this machine.
 fn assign_run_ids(
     outputs: &[(RunOutput, RunOrigin)],
     makers: &HashMap<RunId, Option<MachineName>>,

@@ -80,7 +80,6 @@ impl Store {
     /// Returns an error when the folder cannot be read or written.
     pub fn set_aside_segment(&self, log: &MachineName, name: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
         let folder = self.set_aside_folder();
-        files::make_folder(&folder)?;
         let name: String =
             name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' }).collect();
         let name: String = name.chars().take(80).collect();
