@@ -36,7 +36,6 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Makes a new name in a folder durable. Best effort: some file systems cannot sync a folder.
 /// Syncs all that was written to the file system of a folder: faster than to sync thousands of files one by one.
 pub(super) fn sync_file_system(folder: &Path) {
     #[cfg(target_os = "linux")]
@@ -52,6 +51,7 @@ pub(super) fn sync_file_system(folder: &Path) {
     let _ = folder;
 }
 
+/// Makes a new name in a folder durable. Best effort: some file systems cannot sync a folder.
 pub(super) fn sync_folder(path: &Path) {
     #[cfg(unix)]
     if let Ok(folder) = File::open(path) {
