@@ -215,7 +215,7 @@ impl EmbeddingScorer {
         }
         let tokens = self.sent_tokens.get() - before;
         if let Some(shared) = &self.shared {
-            // What is not reserved is not sent.
+            // Tokens that are not reserved are not sent.
             shared.borrow_mut().reserve(tokens).inspect_err(|_| self.sent_tokens.set(before))?;
         }
         let wanted: Vec<String> = new.iter().map(|wanted| wanted.text.clone()).collect();

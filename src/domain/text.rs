@@ -1,6 +1,7 @@
 //! Makes text from models, code and file names safe for a terminal, and formats small texts.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Returns true if a terminal could interpret the character as a command or show it in a misleading way: control
 /// characters (C0, C1, DEL), line separators, and bidirectional or invisible formatting characters.
@@ -131,6 +132,14 @@ pub fn format_count(n: usize, noun: &str) -> String {
         _ => "s",
     };
     format!("{n} {noun}{ending}")
+}
+
+/// Returns true if a part of prose, as a range of bytes, is no part of a longer word of letters, digits and `_`.
+pub fn is_separate_word(text: &str, part: Range<usize>) -> bool {
+    let is_in_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let before = text.get(..part.start).and_then(|before| before.chars().next_back());
+    let after = text.get(part.end..).and_then(|after| after.chars().next());
+    !is_in_word(before) && !is_in_word(after)
 }
 
 /// Returns whether a word of a name (`maxRetryCount`, `MAX_RETRY_COUNT`: max, retry, count) is in a list of lower-case

@@ -1,7 +1,12 @@
 //! Reads who has signed the commits of a log, as git verifies it.
 
+use git2::{ErrorCode, Oid};
+
 use super::{GitError, LogSignature, Repo, git_command};
 use crate::domain::text::sanitize_line;
+
+/// Output of `git log` that [`parse_signer`] reads: the result of the verification, the key and its owner.
+const SIGNER_FORMAT: &str = "--format=%G?%x00%GF%x00%GS";
 
 /// Signer of a log's commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +18,29 @@ pub struct LogSigner {
 }
 
 impl Repo {
+    /// Verifies the signature of a log's commit.
+    ///
+    /// # Errors
+    /// Returns an error when the commit cannot be read.
+    pub fn log_commit_signature(&self, commit: &str) -> Result<LogSignature, GitError> {
+        let failed = self.git_error("read a log of the team");
+        let id = Oid::from_str(commit).map_err(failed)?;
+        match self.inner.extract_signature(&id, None) {
+            Ok(_) => {}
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(LogSignature::None),
+            Err(error) => return Err(failed(error)),
+        }
+        let mut command = self.remote_command();
+        command.args(["log", "-1", "--no-show-signature", SIGNER_FORMAT, commit, "--"]);
+        let output = git_command::run_with_input(command, "log", Vec::new(), self.git_patience);
+        let Ok(output) = output else { return Ok(LogSignature::Unknown) };
+        Ok(match parse_signer(String::from_utf8_lossy(&output.stdout).trim_end()).signature {
+            // Without a list of trusted ssh keys, git says this of every ssh signature.
+            LogSignature::None => LogSignature::Unknown,
+            signature => signature,
+        })
+    }
+
     /// Returns the signers of a fetched log's commits that none of the `known` commits contains, oldest first; of the `max`
     /// newest ones if there is a limit. A known commit that is not here contains none.
     ///
@@ -26,13 +54,13 @@ impl Repo {
             command.args(["-c", "gpg.ssh.allowedSignersFile=/dev/null"]);
         }
         command.args(["log", "--reverse", "--topo-order", "--no-color", "--no-show-signature"]);
-        command.arg("--format=%G?%x00%GF%x00%GS");
+        command.arg(SIGNER_FORMAT);
         if let Some(max) = max {
             command.arg(format!("--max-count={max}"));
         }
         command.arg(commit);
         let is_here = |commit: &&&str| {
-            let id = git2::Oid::from_str(commit);
+            let id = Oid::from_str(commit);
             id.is_ok_and(|id| self.inner.find_commit(id).is_ok())
         };
         command.args(known.iter().filter(is_here).map(|commit| format!("^{commit}")));
@@ -55,7 +83,7 @@ impl Repo {
     }
 }
 
-/// Parses a line: the result of the verification, the key and its owner.
+/// Parses a line of [`SIGNER_FORMAT`].
 fn parse_signer(line: &str) -> LogSigner {
     let mut fields = line.splitn(3, '\0');
     let mut next = || fields.next().unwrap_or_default();

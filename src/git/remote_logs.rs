@@ -318,30 +318,6 @@ impl Repo {
         }
     }
 
-    /// Verifies the signature of a log's commit.
-    ///
-    /// # Errors
-    /// Returns an error when the commit cannot be read.
-    pub fn log_commit_signature(&self, commit: &str) -> Result<LogSignature, GitError> {
-        let failed = self.git_error("read a log of the team");
-        let id = Oid::from_str(commit).map_err(failed)?;
-        match self.inner.extract_signature(&id, None) {
-            Ok(_) => {}
-            Err(error) if error.code() == ErrorCode::NotFound => return Ok(LogSignature::None),
-            Err(error) => return Err(failed(error)),
-        }
-        let mut command = self.remote_command();
-        command.args(["log", "-1", "--no-show-signature", "--format=%G?%x00%GS", commit, "--"]);
-        let output = git_command::run_with_input(command, "log", Vec::new(), self.git_patience);
-        let Ok(output) = output else { return Ok(LogSignature::Unknown) };
-        let text = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
-        Ok(match text.split_once('\0') {
-            Some(("G", signer)) => LogSignature::Trusted(sanitize_line(signer).into_owned()),
-            Some(("B" | "R", _)) => LogSignature::Bad,
-            _ => LogSignature::Unknown,
-        })
-    }
-
     /// Returns the git program for this repository, without hooks.
     pub(super) fn remote_command(&self) -> Command {
         let mut command = Command::new("git");

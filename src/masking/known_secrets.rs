@@ -2,17 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{find_secrets, names, replace_secrets};
-use crate::secrets::{self, SecretSpan, TextForm};
+use super::{find_secrets, find_secrets_in_words, replace_secrets};
+use crate::domain::text::is_separate_word;
+use crate::secrets::{self, SecretSpan};
 
-/// Length of the parts of a secret that are masked, too, in bytes: texts often name only the beginning of a key. As in the
-/// analyzer.
+/// Length of the parts of a secret that are masked, too, in bytes: texts often name only the beginning of a key. The analyzer
+/// takes shorter ones: its texts are about one file alone.
 const FRAGMENT_BYTES: usize = 8;
 /// Minimum length of a value that is masked, in bytes. Shorter ones stand in many words.
 const MIN_VALUE_BYTES: usize = 4;
 /// Minimum length of a part without a digit, in bytes. Shorter ones are words.
 const MIN_WORDLESS_BYTES: usize = 16;
-/// Values that name a secret and are none.
+/// Words in the place of a secret that are no secret.
 const NAMES_OF_SECRETS: [&str; 7] = ["password", "passwd", "secret", "token", "none", "null", "true"];
 
 /// Secrets of pieces of code, for texts about that code.
@@ -70,8 +71,7 @@ impl KnownSecrets {
 
     /// Masks the known secrets in words that people and models write, and those that [`super::Mask::mask_words`] finds.
     pub fn mask_words(&self, text: &str) -> String {
-        let mut found = secrets::find_secrets(text, TextForm::Data);
-        found.retain(|(range, _)| text.get(range.clone()).is_none_or(|word| !names::is_record_id(word)));
+        let mut found = find_secrets_in_words(text);
         found.extend(self.find(text));
         replace_secrets(text, found).into_owned()
     }
@@ -91,7 +91,7 @@ impl KnownSecrets {
         for (value, sort) in &self.values {
             for (start, _) in text.match_indices(value.as_str()) {
                 let end = start + value.len();
-                if value.len() >= FRAGMENT_BYTES || is_whole_word(text, start, end) {
+                if value.len() >= FRAGMENT_BYTES || is_separate_word(text, start..end) {
                     found.push((start..end, *sort));
                 }
             }
@@ -127,12 +127,6 @@ fn find_url_password(value: &str) -> Option<&str> {
     let (_, rest) = value.split_once("://")?;
     let (credentials, _) = rest.rsplit_once('@')?;
     credentials.split_once(':').map(|(_, password)| password)
-}
-
-fn is_whole_word(text: &str, start: usize, end: usize) -> bool {
-    let before = text.get(..start).and_then(|before| before.chars().next_back());
-    let after = text.get(end..).and_then(|after| after.chars().next());
-    ![before, after].into_iter().flatten().any(|c| c.is_alphanumeric() || c == '_')
 }
 
 #[cfg(test)]

@@ -76,11 +76,7 @@ impl Mask {
     /// secret (`password = "…"`) count too; ids of runs, fixes and findings do not.
     pub fn mask_words(self, text: &str) -> Cow<'_, str> {
         match self {
-            Self::On => {
-                let mut found = secrets::find_secrets(text, TextForm::Data);
-                found.retain(|(range, _)| text.get(range.clone()).is_none_or(|word| !names::is_record_id(word)));
-                replace_secrets(text, found)
-            }
+            Self::On => replace_secrets(text, find_secrets_in_words(text)),
             Self::Off => text.into(),
         }
     }
@@ -148,6 +144,13 @@ fn find_secrets(path: Option<&str>, text: &str) -> Vec<SecretSpan> {
         // The detection by text finds the end of a private key more exactly.
         found.extend(hidden.into_iter().filter(|(_, sort)| *sort != "a private key"));
     }
+    found
+}
+
+/// Finds the secrets in words that people and models write.
+fn find_secrets_in_words(text: &str) -> Vec<SecretSpan> {
+    let mut found = secrets::find_secrets(text, TextForm::Data);
+    found.retain(|(range, _)| text.get(range.clone()).is_none_or(|word| !names::is_record_id(word)));
     found
 }
 

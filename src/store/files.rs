@@ -7,7 +7,9 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 use super::StoreError;
 
@@ -34,7 +36,6 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Makes a new name in a folder durable. Best effort: some file systems cannot sync a folder.
 /// Syncs all that was written to the file system of a folder: faster than to sync thousands of files one by one.
 pub(super) fn sync_file_system(folder: &Path) {
     #[cfg(target_os = "linux")]
@@ -50,6 +51,7 @@ pub(super) fn sync_file_system(folder: &Path) {
     let _ = folder;
 }
 
+/// Makes a new name in a folder durable. Best effort: some file systems cannot sync a folder.
 pub(super) fn sync_folder(path: &Path) {
     #[cfg(unix)]
     if let Ok(folder) = File::open(path) {
@@ -204,16 +206,7 @@ pub(crate) fn write_beside(
     sync: SyncPolicy,
     write: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), StoreError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    make_folder(folder)?;
-    let mut temporary = tempfile::Builder::new()
-        .prefix(TEMPORARY_PREFIX)
-        .tempfile_in(folder)
-        .map_err(StoreError::io("make a temporary file in", folder))?;
-    write(temporary.as_file_mut()).map_err(StoreError::io("write", path))?;
-    if sync == SyncPolicy::Now {
-        temporary.as_file().sync_all().map_err(StoreError::io("sync", path))?;
-    }
+    let temporary = write_temporary(path, tempfile::Builder::new().prefix(TEMPORARY_PREFIX), sync, write)?;
     let named = match existing {
         ExistingPolicy::Replace => temporary.persist(path),
         ExistingPolicy::Keep => temporary.persist_noclobber(path),
@@ -226,15 +219,36 @@ pub(crate) fn write_beside(
         Err(error) => return Err(StoreError::io("name", path)(error.error)),
     }
     if sync == SyncPolicy::Now {
-        sync_folder(folder);
+        sync_folder(folder_of(path));
     }
     Ok(())
 }
 
+/// Writes a temporary file in the folder of `path`. The builder chooses its name.
+fn write_temporary(
+    path: &Path,
+    builder: &tempfile::Builder<'_, '_>,
+    sync: SyncPolicy,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> Result<NamedTempFile, StoreError> {
+    let folder = folder_of(path);
+    make_folder(folder)?;
+    let mut temporary = builder.tempfile_in(folder).map_err(StoreError::io("make a temporary file in", folder))?;
+    write(temporary.as_file_mut()).map_err(StoreError::io("write", path))?;
+    if sync == SyncPolicy::Now {
+        temporary.as_file().sync_all().map_err(StoreError::io("sync", path))?;
+    }
+    Ok(temporary)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new("."))
+}
+
 /// Content that is on the disk beside the file that it will replace.
 pub(super) struct PreparedFile {
-    temporary: tempfile::NamedTempFile,
-    path: std::path::PathBuf,
+    temporary: NamedTempFile,
+    path: PathBuf,
 }
 
 impl PreparedFile {
@@ -242,17 +256,11 @@ impl PreparedFile {
     /// leaves one file at most, and the next one replaces that. The caller must hold a lock that makes it the only writer until
     /// the file is in place or dropped.
     pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<Self, StoreError> {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        make_folder(folder)?;
         let name = format!("{TEMPORARY_PREFIX}{}", path.file_name().unwrap_or_default().to_string_lossy());
-        remove(&folder.join(&name))?;
-        let mut temporary = tempfile::Builder::new()
-            .prefix(&name)
-            .rand_bytes(0)
-            .tempfile_in(folder)
-            .map_err(StoreError::io("make a temporary file in", folder))?;
-        temporary.write_all(bytes).map_err(StoreError::io("write", path))?;
-        temporary.as_file().sync_all().map_err(StoreError::io("sync", path))?;
+        remove(&folder_of(path).join(&name))?;
+        let mut builder = tempfile::Builder::new();
+        let temporary =
+            write_temporary(path, builder.prefix(&name).rand_bytes(0), SyncPolicy::Now, |file| file.write_all(bytes))?;
         Ok(Self { temporary, path: path.to_owned() })
     }
 

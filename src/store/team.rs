@@ -73,8 +73,8 @@ pub struct TeamProgress {
     pub logs: BTreeMap<MachineName, LogProgress>,
     /// Segments that could not be taken, by log and reason.
     pub set_aside: Vec<SetAsideEntry>,
-    /// Findings with decisions of others that are too far ahead of this machine's clock, and the clock from which on they count.
-    /// Only those are here for which that time comes soon.
+    /// Findings with decisions of others that are too far ahead of this machine's clock, and the time from which on they count,
+    /// in milliseconds since 1970. Holds only those whose time comes soon.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub waiting: BTreeMap<FindingId, i64>,
     /// Findings about which people disagree, with the standing decision and the others.
@@ -117,12 +117,12 @@ pub struct LogProgress {
     pub signed: String,
 }
 
-/// Segment that could not be taken.
+/// Segment of a log that could not be taken, or records of it that do not count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetAsideSegment {
-    /// Log that the segment stands in.
+    /// Log that it stands in.
     pub log: MachineName,
-    /// Name of the segment.
+    /// Name of the segment, or words for the records.
     pub segment: String,
     /// Reason on one line.
     pub reason: String,
@@ -272,8 +272,8 @@ impl Store {
         self.write_team_file(&self.team_progress_path(), progress)
     }
 
-    /// Brings to the disk what the progress will be if the place has nothing new, while this machine waits for the answer. The
-    /// caller must hold the lock of [`Store::lock_team`] until it is put in place or dropped.
+    /// Writes the progress that becomes valid if the place has nothing new, while this machine waits for the answer. The caller
+    /// must hold the lock of [`Store::lock_team`] until it is put in place or dropped.
     ///
     /// # Errors
     /// Returns an error when the file cannot be written.
@@ -285,11 +285,7 @@ impl Store {
 
     fn write_team_file(&self, path: &Path, content: &impl Serialize) -> Result<(), StoreError> {
         self.prepare_for_write()?;
-        let json = encode_team_file(content)?;
-        if let Some(folder) = path.parent() {
-            files::make_folder(folder)?;
-        }
-        files::write_atomically(path, &json, ExistingPolicy::Replace)
+        files::write_atomically(path, &encode_team_file(content)?, ExistingPolicy::Replace)
     }
 
     /// Returns the lines of this machine's records from byte `from` on, and the length of the file. A torn last line is left

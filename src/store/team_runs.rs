@@ -1,4 +1,4 @@
-//! Records the runs that other machines of the team have made.
+//! Records the runs of other machines of the team.
 //!
 //! The id of a run has one maker. A run of this machine, and one that was received before, keep their ids: another machine that claims
 //! such an id is refused. Of several machines that claim a new id in one import, the first by name gets it, whatever the order in which
@@ -168,7 +168,7 @@ impl Store {
     }
 }
 
-/// Returns whose run each id of an import names; `None` for this machine.
+/// Returns the machine to which each id of an import belongs; `None` for this machine.
 fn assign_run_ids(
     outputs: &[(RunOutput, RunOrigin)],
     makers: &HashMap<RunId, Option<MachineName>>,

@@ -1,5 +1,5 @@
-//! Keeps what could not be taken of the logs of others, in the folder `team/set-aside` and as entries of [`TeamProgress`]. Whoever may
-//! write a log can make any number of bad segments, so both are bounded.
+//! Keeps the segments of logs that could not be taken: their starts in the folder `team/set-aside`, their reasons as entries of
+//! [`TeamProgress`]. Whoever may write a log can make any number of bad segments, so both are bounded.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,11 @@ use super::{SetAsideSegment, Store, StoreError, TeamProgress};
 use crate::domain::MachineName;
 
 /// Maximum number of bytes that are kept of a segment, from its start: enough to see what it is.
-const MAX_SEGMENT_BYTES: usize = 64 << 10;
+const MAX_START_BYTES: usize = 64 << 10;
 /// Maximum number of segments that are kept.
-const MAX_SEGMENTS: usize = 50;
+const MAX_KEPT_SEGMENTS: usize = 50;
 /// Maximum number of bytes of all kept segments. Earlier versions kept whole ones.
-const MAX_BYTES: u64 = 4 << 20;
+const MAX_KEPT_BYTES: u64 = 4 << 20;
 /// Maximum number of entries.
 const MAX_ENTRIES: usize = 50;
 /// Maximum number of characters of an entry's reason, which may quote the segment.
@@ -80,12 +80,11 @@ impl Store {
     /// Returns an error when the folder cannot be read or written.
     pub fn set_aside_segment(&self, log: &MachineName, name: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
         let folder = self.set_aside_folder();
-        files::make_folder(&folder)?;
         let name: String =
             name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '.') { c } else { '_' }).collect();
         let name: String = name.chars().take(80).collect();
         let path = folder.join(format!("{log}-{name}"));
-        let start = bytes.get(..MAX_SEGMENT_BYTES).unwrap_or(bytes);
+        let start = bytes.get(..MAX_START_BYTES).unwrap_or(bytes);
         files::write_atomically(&path, start, ExistingPolicy::Replace)?;
         remove_oldest(&folder, &path)?;
         Ok(path)
@@ -116,7 +115,7 @@ fn remove_oldest(folder: &Path, new: &Path) -> Result<(), StoreError> {
     let mut count = kept.len();
     let mut bytes: u64 = kept.iter().map(|segment| segment.bytes).sum();
     for segment in kept.iter().filter(|segment| segment.path != new) {
-        if count <= MAX_SEGMENTS && bytes <= MAX_BYTES {
+        if count <= MAX_KEPT_SEGMENTS && bytes <= MAX_KEPT_BYTES {
             break;
         }
         files::remove(&segment.path)?;

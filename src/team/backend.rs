@@ -132,22 +132,23 @@ pub trait TeamBackend {
     /// Returns an error when the log cannot be read.
     fn log_signature(&self, log: &LogVersion) -> Result<LogSignature, TeamError>;
 
-    /// Returns who has signed what a fetched log has since the version `known`, oldest first; all of it if that version is empty
-    /// or gone. What the key of the version `own` has signed counts as trusted.
+    /// Returns the signatures of what was added to a fetched log after the version `known`, oldest first; those of the whole
+    /// log if that version is empty or gone. Signatures by the key of the version `own` count as trusted.
     ///
     /// # Errors
     /// Returns an error when the log cannot be read.
     fn new_signatures(&self, log: &LogVersion, known: &str, own: Option<&str>) -> Result<Vec<LogSignature>, TeamError>;
 
-    /// Returns true if all that a fetched own log has since the version `known` was written by this machine or a copy of it,
-    /// as far as the place tells writers apart. `known` is empty if this machine has sent nothing there.
+    /// Returns true if this machine, or a copy of it, has written all that was added to a fetched own log after the version
+    /// `known`, as far as the place tells writers apart; false if the place cannot tell, because `known` is empty: this machine
+    /// has sent nothing there.
     ///
     /// # Errors
-    /// Returns [`TeamError::ForeignRecords`] if it was not, and an error when the log cannot be read.
+    /// Returns [`TeamError::ForeignRecords`] if somebody else has written some of it, and an error when the log cannot be read.
     fn is_own(&self, log: &LogVersion, known: &str) -> Result<bool, TeamError>;
 
-    /// Appends segments to a log whose last version is `base`; `None` if there is no such log yet. What the log has since the
-    /// version `known` must be the own machine's, see [`TeamBackend::is_own`].
+    /// Appends segments to the own log, whose last version is `base`; `None` if there is no such log yet. All that was added to
+    /// it after the version `known` must come from this machine, see [`TeamBackend::is_own`].
     ///
     /// # Errors
     /// Returns an error when the place cannot be reached or refuses the log, or when the log is not this machine's alone.

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
+use crate::domain::text::is_separate_word;
+
 /// Stands for a name.
 const PLACEHOLDER: &str = "«path»";
 /// Minimum length of the name of a file without an extension that counts as its name, in bytes. Shorter ones are words.
@@ -59,10 +61,7 @@ impl ExcludedNames {
         let Some(known) = &self.known else { return text.to_owned() };
         let (mut shown, mut end) = (String::with_capacity(text.len()), 0);
         for found in known.find_iter(text) {
-            let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-            let before = text.get(..found.start()).and_then(|before| before.chars().next_back());
-            let after = text.get(found.end()..).and_then(|after| after.chars().next());
-            if is_part(before) || is_part(after) {
+            if !is_separate_word(text, found.range()) {
                 continue;
             }
             shown.push_str(text.get(end..found.start()).unwrap_or_default());

@@ -23,7 +23,7 @@ use crate::team::segment::MAX_REASON_BYTES;
 /// Prefix of the scope hash of a review of which a part is not shared.
 const PARTIAL_SCOPE_PREFIX: &str = "part:";
 
-/// Facts about the repository that tell what a text must not name.
+/// Facts about the repository, from which follows what a text must not name.
 pub trait RepositoryFacts {
     /// Returns the content of a file in a commit, or else in HEAD; `None` if there is none.
     fn read_file(&self, commit: &str, path: &str) -> Option<String>;
@@ -46,9 +46,9 @@ pub struct OutgoingFilter<'a> {
     file_secrets: RefCell<HashMap<(String, String), Rc<KnownSecrets>>>,
 }
 
-/// What the texts of a record must not say.
+/// Terms that are replaced in the texts of a record.
 #[derive(Default)]
-struct Unsayable {
+struct RedactedTerms {
     secrets: KnownSecrets,
     /// Names of excluded paths that the record itself has, beside those of HEAD.
     names: ExcludedNames,
@@ -112,15 +112,15 @@ impl<'a> OutgoingFilter<'a> {
 
     /// Masks the texts of a decision, and cuts them to the size that others read.
     pub fn clean_decision(&self, mut decision: SharedDecision) -> SharedDecision {
-        let mut unsayable = Unsayable::default();
+        let mut terms = RedactedTerms::default();
         if !decision.reason.is_empty()
             && let Some((commit, path)) =
                 self.facts.as_ref().and_then(|facts| facts.locate_finding(&decision.finding_id))
         {
-            unsayable.secrets.extend(&self.secrets_of_file(&commit, &path));
+            terms.secrets.extend(&self.secrets_of_file(&commit, &path));
         }
-        decision.reason = self.mask_words(&decision.reason, &unsayable);
-        decision.person = self.clean_person(decision.person, &unsayable);
+        decision.reason = self.mask_words(&decision.reason, &terms);
+        decision.person = self.clean_person(decision.person, &terms);
         if decision.reason.len() > MAX_REASON_BYTES {
             decision.reason.truncate(decision.reason.floor_char_boundary(MAX_REASON_BYTES));
         }
@@ -135,11 +135,11 @@ impl<'a> OutgoingFilter<'a> {
             TeamRecord::Review(review) => {
                 let SharedReview { machine, person, run, findings, coverage } = *review;
                 let (run, findings, coverage) = self.clean_review(run, findings, coverage)?;
-                let person = self.clean_person(person, &Unsayable::default());
+                let person = self.clean_person(person, &RedactedTerms::default());
                 Some(TeamRecord::Review(Box::new(SharedReview { machine, person, run, findings, coverage })))
             }
             TeamRecord::Patterns(mut patterns) => {
-                patterns.person = self.clean_person(patterns.person, &Unsayable::default());
+                patterns.person = self.clean_person(patterns.person, &RedactedTerms::default());
                 self.shares_patterns.then_some(TeamRecord::Patterns(patterns))
             }
         }
@@ -160,23 +160,23 @@ impl<'a> OutgoingFilter<'a> {
         secrets
     }
 
-    /// Collects what the texts of a review must not say: the secrets of the code of all its findings, and the names of its
-    /// excluded paths.
-    fn collect_unsayable(&self, run: &RunRecord, findings: &[Finding], coverage: &Coverage) -> Unsayable {
-        let mut unsayable = Unsayable::default();
+    /// Collects the terms to replace in the texts of a review: the secrets of the code of all its findings, and the names of
+    /// its excluded paths.
+    fn collect_redacted_terms(&self, run: &RunRecord, findings: &[Finding], coverage: &Coverage) -> RedactedTerms {
+        let mut terms = RedactedTerms::default();
         let mut paths: Vec<&str> = Vec::new();
         for finding in findings {
             let path = finding.repo_relative_path.as_str();
-            unsayable.secrets.add_code(path, &finding.quoted_code);
+            terms.secrets.add_code(path, &finding.quoted_code);
             if let Some(replacement) = finding.suggestion.as_ref().and_then(|change| change.replacement.as_deref()) {
-                unsayable.secrets.add_code(path, replacement);
+                terms.secrets.add_code(path, replacement);
             }
             paths.push(path);
         }
         paths.sort_unstable();
         paths.dedup();
         for path in &paths {
-            unsayable.secrets.extend(&self.secrets_of_file(&run.subject.snapshot_commit, path));
+            terms.secrets.extend(&self.secrets_of_file(&run.subject.snapshot_commit, path));
         }
         if self.excludes_paths() {
             paths.extend(run.subject.changed_paths.iter().map(String::as_str));
@@ -185,14 +185,14 @@ impl<'a> OutgoingFilter<'a> {
                 paths.extend(coverage.left_out.iter().map(|file| file.path.as_str()));
                 paths.extend(coverage.carried.iter().map(|carried| carried.file.path.as_str()));
             }
-            unsayable.names = ExcludedNames::new(paths, |path| self.is_excluded(path));
+            terms.names = ExcludedNames::new(paths, |path| self.is_excluded(path));
         }
-        unsayable
+        terms
     }
 
     /// Masks the secrets in words, and the names of paths that stay here.
-    fn mask_words(&self, text: &str, unsayable: &Unsayable) -> String {
-        let masked = unsayable.secrets.mask_words(text);
+    fn mask_words(&self, text: &str, terms: &RedactedTerms) -> String {
+        let masked = terms.secrets.mask_words(text);
         if !self.excludes_paths() || masked.is_empty() {
             return masked;
         }
@@ -201,7 +201,7 @@ impl<'a> OutgoingFilter<'a> {
             let paths = self.facts.as_ref().map(|facts| facts.list_files()).unwrap_or_default();
             ExcludedNames::new(paths.iter().map(String::as_str), is_excluded)
         });
-        unsayable.names.mask(&of_head.mask(&masked, is_excluded), is_excluded)
+        terms.names.mask(&of_head.mask(&masked, is_excluded), is_excluded)
     }
 
     /// Returns a review without what must not leave: the run, its findings and its coverage. `None` if nothing is left.
@@ -214,7 +214,7 @@ impl<'a> OutgoingFilter<'a> {
         if !self.shares_reviews() {
             return None;
         }
-        let unsayable = self.collect_unsayable(&run, &findings, &coverage);
+        let terms = self.collect_redacted_terms(&run, &findings, &coverage);
         let before = findings.len();
         let mut findings: Vec<Finding> =
             findings.into_iter().filter(|finding| self.may_name(&finding.repo_relative_path)).collect();
@@ -232,9 +232,9 @@ impl<'a> OutgoingFilter<'a> {
             run.outcome.finding_counts = FindingCounts::from_findings(&findings);
         }
         for finding in &mut findings {
-            self.clean_finding(finding, &unsayable);
+            self.clean_finding(finding, &terms);
         }
-        self.clean_run(&mut run, &unsayable);
+        self.clean_run(&mut run, &terms);
         coverage.incomplete |= run.outcome.coverage.incomplete;
         Some((run, findings, coverage))
     }
@@ -256,14 +256,14 @@ impl<'a> OutgoingFilter<'a> {
         hidden
     }
 
-    fn clean_person(&self, person: TeamPerson, unsayable: &Unsayable) -> TeamPerson {
-        TeamPerson { name: self.mask_words(&person.name, unsayable), email: self.mask_words(&person.email, unsayable) }
+    fn clean_person(&self, person: TeamPerson, terms: &RedactedTerms) -> TeamPerson {
+        TeamPerson { name: self.mask_words(&person.name, terms), email: self.mask_words(&person.email, terms) }
     }
 
     /// Removes what is about this machine, and masks the texts.
-    fn clean_run(&self, run: &mut RunRecord, unsayable: &Unsayable) {
+    fn clean_run(&self, run: &mut RunRecord, terms: &RedactedTerms) {
         detach_from_machine(run);
-        let mask_words = |text: &str| self.mask_words(text, unsayable);
+        let mask_words = |text: &str| self.mask_words(text, terms);
         run.ending.error_summary = mask_words(&run.ending.error_summary);
         run.outcome.summary = mask_words(&run.outcome.summary);
         run.decision = mask_words(&run.decision);
@@ -286,8 +286,8 @@ impl<'a> OutgoingFilter<'a> {
         }
     }
 
-    fn clean_finding(&self, finding: &mut Finding, unsayable: &Unsayable) {
-        let mask_words = |text: &str| self.mask_words(text, unsayable);
+    fn clean_finding(&self, finding: &mut Finding, terms: &RedactedTerms) {
+        let mask_words = |text: &str| self.mask_words(text, terms);
         let path = finding.repo_relative_path.clone();
         // The place of a secret is said, and nothing of its code.
         let shares_code = self.mode == ShareMode::All && finding.kind != Kind::HardcodedConfiguration;
@@ -295,7 +295,7 @@ impl<'a> OutgoingFilter<'a> {
         finding.explanation = mask_words(&finding.explanation);
         finding.symbol = finding.symbol.take().map(|symbol| mask_words(&symbol));
         finding.quoted_code = match shares_code {
-            true => unsayable.secrets.mask_known(&mask_code(&path, &finding.quoted_code)),
+            true => terms.secrets.mask_known(&mask_code(&path, &finding.quoted_code)),
             false => String::new(),
         };
         // A pattern is knowledge of this machine.
@@ -304,7 +304,7 @@ impl<'a> OutgoingFilter<'a> {
             suggestion.text = mask_words(&suggestion.text);
             suggestion.replacement = match suggestion.replacement.take() {
                 // A change with a masked part would not be the change that was proposed.
-                Some(code) if shares_code && mask_code(&path, &code) == code && !unsayable.secrets.are_in(&code) => {
+                Some(code) if shares_code && mask_code(&path, &code) == code && !terms.secrets.are_in(&code) => {
                     Some(code)
                 }
                 _ => None,

@@ -64,10 +64,10 @@ struct AgentLimits {
     tokens: Option<u64>,
 }
 
-/// Most that a request may take.
+/// Spending of a request: the most that it may take, or what it took.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct RequestMost {
-    /// US dollars; `None` if the price is not known.
+pub(super) struct RequestSpending {
+    /// Cost in US dollars; `None` if the price is not known.
     pub cost: Option<f64>,
     pub tokens: u64,
 }
@@ -75,7 +75,7 @@ pub(super) struct RequestMost {
 /// Reservation of one request.
 struct RequestReservation {
     name: String,
-    most: RequestMost,
+    most: RequestSpending,
 }
 
 impl TeamSync<'_> {
@@ -99,7 +99,7 @@ impl TeamSync<'_> {
         }
     }
 
-    /// Returns what counts the requests to a model for the team's budget; `None` without a team that has a database, or for a
+    /// Returns the counter of the requests to a model for the team's budget; `None` without a team that has a database, or for a
     /// model that costs nothing.
     pub(super) fn budgeted_requests(&self, facts: &ModelFacts) -> Option<BudgetedRequests> {
         let team = self.membership().ok().filter(|team| is_database(&team.place) && !facts.is_free())?;
@@ -145,7 +145,7 @@ pub(super) fn unpriced_error(remedy: &str) -> ChatError {
 }
 
 /// Returns the error of a request that the budget does not hold.
-pub(super) fn refused_error(budget: &TeamBudget, most: RequestMost) -> ChatError {
+pub(super) fn refused_error(budget: &TeamBudget, most: RequestSpending) -> ChatError {
     let said = budget_stop(budget).map(|stop| stop.describe()).unwrap_or_default();
     let (cost, tokens) = (most.cost.unwrap_or(0.0), most.tokens);
     ChatError::new(ErrorClass::TeamBudget, format!("{said}; this request may take ${cost:.4} and {tokens} tokens"))
@@ -153,10 +153,10 @@ pub(super) fn refused_error(budget: &TeamBudget, most: RequestMost) -> ChatError
 
 impl AgentLimits {
     /// Returns the most that the agent may take under what is left of the team's limits; `one` is its first request.
-    fn most(self, one: RequestMost, budget: &TeamBudget) -> RequestMost {
+    fn most(self, one: RequestSpending, budget: &TeamBudget) -> RequestSpending {
         let left_cost = budget.day_cost.map(|limit| (limit - budget.cost).max(0.0) * (1.0 - ROUNDING));
         let left_tokens = budget.day_tokens.map(|limit| limit.saturating_sub(budget.tokens));
-        RequestMost {
+        RequestSpending {
             cost: one.cost.map(|cost| most_of_agent(cost, self.cost, left_cost)),
             tokens: most_of_agent(one.tokens, self.tokens, left_tokens),
         }
@@ -202,9 +202,9 @@ impl BudgetedRequests {
         format!("{}-{}", self.prefix, self.count)
     }
 
-    /// Returns what a usage takes: tokens, and US dollars if the price is known.
-    pub(super) fn price(&self, usage: &Usage) -> RequestMost {
-        RequestMost { cost: self.facts.price.as_ref().map(|price| price.cost(usage)), tokens: usage.total() }
+    /// Returns the tokens of a usage, and its cost if the price is known.
+    pub(super) fn price(&self, usage: &Usage) -> RequestSpending {
+        RequestSpending { cost: self.facts.price.as_ref().map(|price| price.cost(usage)), tokens: usage.total() }
     }
 
     /// Reserves a request, in one attempt to reach the database. `most` may ask the database how much to reserve; it is called
@@ -212,8 +212,8 @@ impl BudgetedRequests {
     pub(super) fn try_to_reserve(
         &mut self,
         name: &str,
-        most: impl Fn(&Database, &TeamMembership) -> Result<RequestMost, DatabaseError>,
-    ) -> Result<(TeamReservation, RequestMost), DatabaseError> {
+        most: impl Fn(&Database, &TeamMembership) -> Result<RequestSpending, DatabaseError>,
+    ) -> Result<(TeamReservation, RequestSpending), DatabaseError> {
         self.budget.call(|database, team| {
             let most = most(database, team)?;
             let answer = database.reserve(&team.project, &team.machine, name, most.cost, most.tokens)?;
@@ -258,7 +258,7 @@ impl BudgetedChat {
         }
         let one = self.estimate_one(request);
         let name = self.requests.next_name();
-        let (agent, asked) = (self.agent, Cell::new(None::<RequestMost>));
+        let (agent, asked) = (self.agent, Cell::new(None::<RequestSpending>));
         let give_up = Instant::now() + MAX_AWAY_WAIT;
         let mut is_told = false;
         loop {
@@ -297,7 +297,7 @@ impl BudgetedChat {
     }
 
     /// Returns the most that one request may take, of which an agent makes several.
-    fn estimate_one(&self, request: &ChatRequest) -> RequestMost {
+    fn estimate_one(&self, request: &ChatRequest) -> RequestSpending {
         let encoding = self.requests.facts.encoding;
         let input = count_request(request, &|text| tokens::count_tokens(encoding, text) as u64);
         self.requests.price(&Usage { input, output: request.max_output, ..Usage::default() })
@@ -321,7 +321,7 @@ impl Chat for BudgetedChat {
             Ok(response) => {
                 let mut counted = response.clone();
                 fill_missing_usage(request, &mut counted, self.requests.facts.encoding);
-                let RequestMost { cost, tokens } = self.requests.price(&counted.usage);
+                let RequestSpending { cost, tokens } = self.requests.price(&counted.usage);
                 let cost = cost.unwrap_or(0.0);
                 self.requests.settle(&name, cost, tokens);
                 self.lower_agent_limits(cost, tokens);

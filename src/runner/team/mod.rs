@@ -162,6 +162,8 @@ impl TeamSync<'_> {
         TeamPerson { name: repo.user_name().unwrap_or_default(), email: repo.user_email().unwrap_or_default() }
     }
 
+    /// Returns the filter of outgoing records. It keeps the secrets that it has found in files, so an exchange uses one filter
+    /// for all records.
     fn filter(&self) -> Result<OutgoingFilter<'_>, SyncError> {
         let settings = &self.services.settings.team;
         let filter = OutgoingFilter::new(settings.share, &settings.exclude)?.with_patterns(settings.patterns);
@@ -177,19 +179,19 @@ impl TeamSync<'_> {
         let team = self.membership()?;
         let progress = self.services.store.team_progress()?;
         let (unsent, _) = self.services.store.own_team_lines(progress.sent_bytes)?;
-        let mut records = self.clean_lines(&unsent)?;
-        records.extend(self.collect_own(&team, &progress)?.records);
+        let filter = self.filter()?;
+        let mut records = self.clean_lines(&unsent, &filter)?;
+        records.extend(self.collect_own(&team, &filter, &progress)?.records);
         Ok(records)
     }
 
     /// Returns the records of lines as they may leave now: the settings may have changed since the lines were written. A line
     /// that a killed process left torn is no record.
-    fn clean_lines(&self, lines: &[String]) -> Result<Vec<TeamRecord>, SyncError> {
-        let filter = self.filter()?;
+    fn clean_lines(&self, lines: &[String], filter: &OutgoingFilter<'_>) -> Result<Vec<TeamRecord>, StoreError> {
         let records = lines.iter().filter_map(|line| serde_json::from_str::<TeamRecord>(line).ok());
         let view = if filter.excludes_paths() { Some(self.services.store.view()?) } else { None };
         let may_leave = |record: &TeamRecord| match (record, &view) {
-            (TeamRecord::Decision(decision), Some(view)) => own_records::may_leave(view, &filter, &decision.finding_id),
+            (TeamRecord::Decision(decision), Some(view)) => own_records::may_leave(view, filter, &decision.finding_id),
             _ => true,
         };
         Ok(records.filter(may_leave).filter_map(|record| filter.clean_record(record)).collect())
@@ -236,16 +238,16 @@ impl TeamSync<'_> {
     ) -> Result<SyncReport, SyncError> {
         let store = &self.services.store;
         let opening = self.open_place(team)?;
-        let before = progress.clone();
+        let mut written = progress.clone();
         if progress.has_unsynced_results {
             self.restore_results(progress)?;
         }
-        let own = self.collect_own(team, progress)?;
+        let filter = self.filter()?;
+        let own = self.collect_own(team, &filter, progress)?;
         store.append_own_team_lines(segment::pack_lines(&encode(&own.records)?).concat().as_slice())?;
         (progress.triage_bytes, progress.runs_bytes, progress.patterns) =
             (own.triage_bytes, own.runs_bytes, own.patterns);
-        progress.shares_reviews = self.filter()?.shares_reviews();
-        let mut written = before;
+        progress.shares_reviews = filter.shares_reviews();
         self.write_progress(progress, &mut written)?;
         if own.records.is_empty() {
             let now = self.services.ambient.now();
@@ -275,7 +277,7 @@ impl TeamSync<'_> {
             SyncReport { place: backend.place().to_owned(), refused: own.refused, left_out, ..SyncReport::default() };
         self.receive(&*backend, team, &logs, received, progress, &mut report)?;
         self.write_progress(progress, &mut written)?;
-        self.send(&*backend, team, logs, progress, &mut report)?;
+        self.send(&*backend, team, logs, &filter, progress, &mut report)?;
         report.disputes = progress.disputes.len();
         report.logs = progress.logs.values().filter(|log| log.records > 0).count();
         Ok(report)
@@ -339,12 +341,12 @@ impl TeamSync<'_> {
         &self,
         backend: &dyn TeamBackend,
         team: &TeamMembership,
-        logs: Vec<LogVersion>,
+        mut logs: Vec<LogVersion>,
+        filter: &OutgoingFilter<'_>,
         progress: &mut TeamProgress,
         report: &mut SyncReport,
     ) -> Result<(), SyncError> {
         let store = &self.services.store;
-        let mut logs = logs;
         for _ in 0..MAX_APPEND_TRIES {
             let present = logs.iter().find(|log| log.name == team.log).cloned();
             let moved = present.as_ref().filter(|log| log.version != progress.own_version);
@@ -352,24 +354,20 @@ impl TeamSync<'_> {
                 backend.fetch_logs(std::slice::from_ref(log))?;
             }
             let is_gone = !progress.own_version.is_empty()
-                && match (&present, moved) {
-                    (None, _) => true,
-                    (Some(_), None) => false,
-                    (Some(_), Some(log)) => !backend.has_version(log, &progress.own_version)?,
+                && match moved {
+                    Some(log) => !backend.has_version(log, &progress.own_version)?,
+                    None => present.is_none(),
                 };
             // Where somebody has deleted the log, or a part of it, this machine has all of it.
             let sent_bytes = if is_gone { 0 } else { progress.sent_bytes };
             report.restored |= is_gone;
             let (unsent, end) = store.own_team_lines(sent_bytes)?;
-            let mut records = self.clean_lines(&unsent)?;
+            let mut records = self.clean_lines(&unsent, filter)?;
             let mut lines = encode(&records)?;
             if let Some(log) = moved {
-                let all = lines.clone();
-                remove_sent_lines(backend, log, &mut lines)?;
-                // What the log has already does not count as sent.
-                let missing: HashSet<&String> = lines.iter().collect();
-                let mut all = all.iter();
-                records.retain(|_| all.next().is_some_and(|line| missing.contains(line)));
+                // Lines that the log has already do not count as sent.
+                let missing = find_missing_lines(backend, log, &lines)?;
+                (records, lines) = records.into_iter().zip(lines).filter(|(_, line)| missing.contains(line)).unzip();
             }
             if lines.is_empty() {
                 // A version with records that nobody vouches for never becomes the known one.
@@ -469,8 +467,13 @@ impl TeamSync<'_> {
         Ok(has_other_signer || progress.forgotten.len() < before)
     }
 
-    fn collect_own(&self, team: &TeamMembership, progress: &TeamProgress) -> Result<OwnDecisions, SyncError> {
-        own_records::collect(self.services, team, &self.person(), &self.filter()?, progress)
+    fn collect_own(
+        &self,
+        team: &TeamMembership,
+        filter: &OutgoingFilter<'_>,
+        progress: &TeamProgress,
+    ) -> Result<OwnDecisions, SyncError> {
+        own_records::collect(self.services, team, &self.person(), filter, progress)
     }
 }
 
@@ -478,8 +481,12 @@ fn hidden_log(backend: &dyn TeamBackend, team: &TeamMembership) -> TeamError {
     TeamError::HiddenLog { log: team.log.clone(), place: hide_credentials(&sanitize_line(backend.place())) }
 }
 
-/// Removes the lines that a fetched log has already. Bad segments count as empty: they are set aside where they are received.
-fn remove_sent_lines(backend: &dyn TeamBackend, log: &LogVersion, lines: &mut Vec<String>) -> Result<(), TeamError> {
+/// Returns the lines that a fetched log does not have. Bad segments count as empty: they are set aside where they are received.
+fn find_missing_lines(
+    backend: &dyn TeamBackend,
+    log: &LogVersion,
+    lines: &[String],
+) -> Result<HashSet<String>, TeamError> {
     let mut missing: HashSet<String> = lines.iter().cloned().collect();
     backend.read_segments(log, None, &mut |segments| {
         for bytes in segments.into_iter().filter_map(|segment| segment.content.ok()) {
@@ -492,8 +499,7 @@ fn remove_sent_lines(backend: &dyn TeamBackend, log: &LogVersion, lines: &mut Ve
             false => ControlFlow::Continue(()),
         }
     })?;
-    lines.retain(|line| missing.contains(line));
-    Ok(())
+    Ok(missing)
 }
 
 /// Returns the lines of records.

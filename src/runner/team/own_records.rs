@@ -149,8 +149,8 @@ impl KnownRecords {
     }
 }
 
-/// Clock of this machine's decisions. It follows the times of others, except those that are far ahead of this machine's decisions:
-/// they wait until the wall clock comes near them. So it never runs out, and follows from the lines of the log alone.
+/// Clock of this machine's decisions, computed from the lines of the log alone. It follows the times of others. A time that is far
+/// ahead waits until the wall clock of an own line comes near it, so nobody can push the clock to its end.
 #[derive(Debug, Default)]
 struct DecisionClock {
     clock: TeamClock,

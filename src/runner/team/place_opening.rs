@@ -39,7 +39,7 @@ impl<'a> PlaceOpening<'a> {
 }
 
 impl TeamSync<'_> {
-    /// Begins to open the place of the logs. Whether that succeeds is said by [`PlaceOpening::finish`].
+    /// Begins to open the place of the logs. [`PlaceOpening::finish`] says whether that succeeds.
     ///
     /// # Errors
     ///

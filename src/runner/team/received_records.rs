@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::own_records::walk_decisions;
+use super::signers::describe_signature;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
@@ -13,7 +14,9 @@ use crate::git::LogSignature;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
 use crate::policy::{MergedDecision, merge_decisions};
-use crate::store::{DisputeSide, LearningPolicy, RefusedTeamRun, SetAsideSegment, Store, TeamMembership, TeamProgress};
+use crate::store::{
+    DisputeSide, LearningPolicy, RefusedTeamRun, SetAsideSegment, Store, StoreError, TeamMembership, TeamProgress,
+};
 use crate::team::LogVersion;
 use crate::team::outgoing::detach_from_machine;
 
@@ -92,11 +95,8 @@ impl TeamSync<'_> {
             progress.has_unsynced_results = true;
             self.services.store.write_team_progress(progress)?;
         }
-        let import = self.services.store.import_team_runs(outputs, &progress.forgotten)?;
-        if import.is_rewritten {
-            progress.runs_bytes = 0;
-        }
-        self.note_refused(&import.refused, report);
+        let refused = self.import_runs(outputs, progress)?;
+        self.note_refused(&refused, report);
         self.take_patterns(&std::mem::take(&mut received.patterns));
         report.applied += self.apply_decisions(team, &std::mem::take(&mut received.decided), progress, report)?;
         Ok(())
@@ -120,11 +120,23 @@ impl TeamSync<'_> {
         }
         let are_unsynced = Store::leaves_results_unsynced(outputs.len());
         // The mark stays if this fails: a failed exchange stores its progress, too.
-        if store.import_team_runs(outputs, &progress.forgotten)?.is_rewritten {
-            progress.runs_bytes = 0;
-        }
+        self.import_runs(outputs, progress)?;
         progress.has_unsynced_results = are_unsynced;
         Ok(())
+    }
+
+    /// Records runs of others, and returns those that were refused. If that has rewritten `runs.ndjson`, the own runs are looked
+    /// for from its start again.
+    fn import_runs(
+        &self,
+        outputs: Vec<(RunOutput, RunOrigin)>,
+        progress: &mut TeamProgress,
+    ) -> Result<Vec<RefusedTeamRun>, StoreError> {
+        let import = self.services.store.import_team_runs(outputs, &progress.forgotten)?;
+        if import.is_rewritten {
+            progress.runs_bytes = 0;
+        }
+        Ok(import.refused)
     }
 
     /// Names the reviews that claim the ids of others, once for each pair of machines.
@@ -446,15 +458,6 @@ fn describe_dispute(outcome: &MergedDecision<'_>) -> Vec<DisputeSide> {
             at: decision.at,
         })
         .collect()
-}
-
-fn describe_signature(signature: &LogSignature) -> String {
-    match signature {
-        LogSignature::None => "unsigned".to_owned(),
-        LogSignature::Trusted(signer) => format!("signed by {signer}"),
-        LogSignature::Unknown => "signed by an unknown key".to_owned(),
-        LogSignature::Bad => "bad signature".to_owned(),
-    }
 }
 
 /// Code of the commit that a run reviewed, or of HEAD, for findings whose code did not travel.

@@ -16,9 +16,9 @@ use crate::team::{LogVersion, TeamBackend, TeamError};
 
 /// Begin of the reason for which a log with another signer is set aside.
 const OTHER_SIGNER: &str = "another key than before has signed the log";
-/// Begin of a log's signature in the words of `revdeck team` if a key has signed it.
+/// Begin of the words for the signature of a known key.
 const SIGNED_BY: &str = "signed by ";
-/// The same for a key that git does not know.
+/// Words for the signature of a key that git does not know.
 const UNKNOWN_SIGNER: &str = "signed by an unknown key";
 
 impl TeamSync<'_> {
@@ -59,7 +59,7 @@ impl TeamSync<'_> {
         let mut signers = Vec::new();
         for signature in &signatures {
             match (signature, is_database(&team.place)) {
-                (LogSignature::Trusted(signer), _) => signers.push(format!("{SIGNED_BY}{signer}")),
+                (LogSignature::Trusted(_), _) => signers.push(describe_signature(signature)),
                 (_, true) => return Ok(Some("more than one role of the database has written the log".to_owned())),
                 (_, false) => {
                     return Ok(Some("no key that git trusts has signed all that is new in the log".to_owned()));
@@ -79,6 +79,16 @@ impl TeamSync<'_> {
         Ok(signers.iter().find(|signer| *signer != first).map(|signer| {
             format!("{OTHER_SIGNER}: it is {signer}, not {first}; `revdeck team remember {}` accepts that", log.name)
         }))
+    }
+}
+
+/// Describes a signature in the words of `revdeck team`.
+pub(super) fn describe_signature(signature: &LogSignature) -> String {
+    match signature {
+        LogSignature::None => "unsigned".to_owned(),
+        LogSignature::Trusted(signer) => format!("{SIGNED_BY}{signer}"),
+        LogSignature::Unknown => UNKNOWN_SIGNER.to_owned(),
+        LogSignature::Bad => "bad signature".to_owned(),
     }
 }
 

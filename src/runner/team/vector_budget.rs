@@ -1,6 +1,6 @@
 //! Holds the requests for vectors to the team's budget of a day.
 //!
-//! A review works without vectors, so nothing is waited for: what cannot be reserved at once is not sent.
+//! A review works without vectors, so it waits for none: texts whose tokens cannot be reserved at once are not sent.
 
 use super::TeamSync;
 use super::budget::{BUDGET_UNDER_WAY, BudgetedRequests, refused_error, unpriced_error};
@@ -18,8 +18,8 @@ struct VectorBudget {
 }
 
 impl TeamSync<'_> {
-    /// Returns what counts vectors of a model for the team's budget; `None` without a team that has a database, or for a model
-    /// that costs nothing.
+    /// Returns the counter of the vectors of a model for the team's budget; `None` without a team that has a database, or for a
+    /// model that costs nothing.
     pub(in crate::runner) fn vector_budget(&self, facts: &ModelFacts) -> Option<Box<dyn SharedBudget>> {
         let requests = self.budgeted_requests(facts)?;
         Some(Box::new(VectorBudget { requests, reserved: None }))
