@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::domain::{
     Actor, Finding, MachineName, RunRecord, RunStatus, SharedDecision, SharedReview, TeamClock, TeamRecord,
+    is_repository_path,
 };
 
 /// Maximum size of a segment in bytes. A machine that sends more writes several.
@@ -253,13 +254,13 @@ fn check_size(what: &str, text: &str, limit: usize) -> Result<(), String> {
     if text.len() <= limit { Ok(()) } else { Err(format!("{what} is longer than {limit} bytes")) }
 }
 
-/// Checks that a path means a file of the repository: relative, without `..`, without parts of a git dir.
+/// Checks that a path means a file of the repository on every system: relative, without `..`, without parts of a git dir, see
+/// [`is_repository_path`].
 fn check_path(path: &str) -> Result<(), String> {
-    let is_part = |part: &str| !matches!(part, "" | "." | "..") && !part.eq_ignore_ascii_case(".git");
     let is_safe = path.len() <= MAX_LINE_BYTES
         && !path.contains(['\0', '\n', '\r'])
         && !path.contains('\\')
-        && path.split('/').all(is_part)
+        && is_repository_path(path)
         && path.as_bytes().get(1) != Some(&b':');
     match is_safe {
         true => Ok(()),
@@ -375,6 +376,14 @@ mod tests {
             (out("../etc/passwd"), "is not a path of the repository"),
             (out("/etc/passwd"), "is not a path of the repository"),
             (out("a/.GIT/config"), "is not a path of the repository"),
+            (out("git~1/config"), "is not a path of the repository"),
+            (out("GIT~1"), "is not a path of the repository"),
+            (out("a/.g\u{200c}it/config"), "is not a path of the repository"),
+            (out("a/.gi\u{206c}t/config"), "is not a path of the repository"),
+            (out("a/.git ./config"), "is not a path of the repository"),
+            (out(".git::$INDEX_ALLOCATION/config"), "is not a path of the repository"),
+            (out(".git\\config"), "is not a path of the repository"),
+            (with(review(), "/coverage/files/0/path", "git~1/x".into()), "is not a path of the repository"),
             (out("c:/x"), "is not a path of the repository"),
             (out("a\\..\\b"), "is not a path of the repository"),
             (out("a\nb"), "is not a path of the repository"),
