@@ -206,6 +206,9 @@ pub struct SharedDecision {
     /// Decisions that its author knew, and which this one replaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<DecisionId>,
+    /// If true, a job of continuous integration decided, see [`super::Disposition::ci`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ci: bool,
 }
 
 /// Completed review, as the team receives it.

@@ -125,6 +125,7 @@ mod tests {
             at: Time::UNIX_EPOCH,
             action,
             over,
+            ci: false,
         }
     }
 
@@ -212,6 +213,7 @@ mod tests {
                 at: Time::UNIX_EPOCH,
                 action,
                 over: over.into_iter().map(|(ms, machine)| id(ms, machine)).collect(),
+                ci: false,
             },
         )
     }

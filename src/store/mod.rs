@@ -119,7 +119,7 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::domain::{Disposition, JournalEntry, RunId, RunRecord, SCHEMA_VERSION, Time};
+use crate::domain::{Actor, Disposition, JournalEntry, RunId, RunRecord, SCHEMA_VERSION, Time};
 
 use extents::TrackedFile;
 use files::{ExistingPolicy, SyncPolicy};
@@ -142,6 +142,8 @@ pub struct Store {
     /// Schema version of the store when a newer revdeck wrote it.
     newer: Option<u32>,
     learning: LearningPolicy,
+    /// True in a job of continuous integration.
+    acts_for_ci: bool,
 }
 
 /// Permission to learn from the dispositions written through this store.
@@ -217,7 +219,7 @@ impl Store {
     pub fn open(state: &Path, info: RepoInfo) -> Result<Self, StoreError> {
         let root = store_folder(state, &info.key);
         let (state, learning) = (state.to_owned(), LearningPolicy::default());
-        let mut store = Self { root, state, info, newer: None, learning };
+        let mut store = Self { root, state, info, newer: None, learning, acts_for_ci: false };
         store.newer = store.read_schema()?.filter(|version| *version > SCHEMA_VERSION);
         Ok(store)
     }
@@ -254,6 +256,16 @@ impl Store {
     /// Returns the store with another learning policy for later dispositions.
     pub fn with_learning(self, learning: LearningPolicy) -> Self {
         Self { learning, ..self }
+    }
+
+    /// Returns the store with another mark for later decisions of the user: if true, a job of continuous integration made them.
+    pub fn with_ci(self, acts_for_ci: bool) -> Self {
+        Self { acts_for_ci, ..self }
+    }
+
+    /// Returns true if a job of continuous integration uses the store.
+    pub fn acts_for_ci(&self) -> bool {
+        self.acts_for_ci
     }
 
     /// Returns the folder of the store; it may not exist yet.
@@ -440,7 +452,8 @@ impl Store {
         JournalFollower::new(self.journal_path(id.as_str()), from)
     }
 
-    /// Appends dispositions as a single, synced write.
+    /// Appends dispositions as a single, synced write. Own ones of the user say whether a job of continuous integration made
+    /// them.
     ///
     /// # Errors
     /// Returns an error when the store cannot be locked or written.
@@ -450,8 +463,12 @@ impl Store {
         }
         let mut bytes = Vec::with_capacity(lines.len() * 256);
         for line in lines {
+            let mut line = std::borrow::Cow::Borrowed(line);
+            if line.team.is_none() && line.actor == Actor::User && line.ci != self.acts_for_ci {
+                line.to_mut().ci = self.acts_for_ci;
+            }
             let line = pending_lessons::DispositionLine {
-                disposition: line,
+                disposition: &line,
                 private: self.learning == LearningPolicy::Refused,
             };
             serde_json::to_writer(&mut bytes, &line)

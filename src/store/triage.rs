@@ -368,6 +368,7 @@ mod tests {
             run_id: None,
             merged_into: None,
             team: None,
+            ci: false,
         }
     }
 

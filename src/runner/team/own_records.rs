@@ -208,6 +208,7 @@ pub fn number_decisions(log: &[Disposition], team: &TeamMembership, person: &Tea
                 at: line.at,
                 action: line.action,
                 over: over.to_vec(),
+                ci: line.ci,
             });
         }
     });
@@ -312,6 +313,7 @@ mod tests {
             run_id: None,
             merged_into: None,
             team: origin,
+            ci: false,
         }
     }
 

@@ -444,6 +444,7 @@ fn build_line(decision: &SharedDecision, previous: FindingStatus) -> Disposition
         run_id: None,
         merged_into: None,
         team: Some(TeamOrigin { id: decision.id.clone(), person: decision.person.clone() }),
+        ci: decision.ci,
     }
 }
 

@@ -85,6 +85,7 @@ fn apply_triage_order(store: &Store, ambient: &ClockAndIds, order: &TriageOrder)
                     run_id: None,
                     merged_into: None,
                     team: None,
+                    ci: false,
                 })
             };
             let decided = store.decide(|log| lines.iter().map(|line| disposition(log, line)).collect::<Result<_, _>>());

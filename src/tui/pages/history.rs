@@ -126,7 +126,8 @@ fn describe_result(line: &FindingQuestion) -> &'static str {
 
 /// Returns the words for the author of a decision in a sentence to the user: who it was elsewhere, if the team sent it.
 fn name_author(line: &Disposition) -> String {
-    line.describe_team_author().unwrap_or_else(|| name_actor(line.actor).to_owned())
+    let here = || if line.ci { "a job of CI" } else { name_actor(line.actor) };
+    line.describe_team_author().unwrap_or_else(|| here().to_owned())
 }
 
 /// Returns the word for an actor in a sentence to the user.
