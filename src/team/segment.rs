@@ -29,6 +29,8 @@ const MAX_LINE_NUMBER: u32 = 100_000_000;
 const MAX_CLOCK_MS: i64 = 7_258_118_400_000;
 /// Maximum number of decisions that one names as replaced.
 pub const MAX_REPLACED: usize = 64;
+/// Maximum number of bytes of the group of a decision: a name of a machine, the id of a fix and that of a step.
+const MAX_GROUP_BYTES: usize = 200;
 /// Maximum number of bytes of a reason.
 pub const MAX_REASON_BYTES: usize = MAX_LINE_BYTES;
 
@@ -169,6 +171,9 @@ fn check_decision(decision: &SharedDecision) -> Result<(), String> {
     if decision.over.len() > MAX_REPLACED {
         return Err(format!("it names more than {MAX_REPLACED} decisions"));
     }
+    if decision.group.len() > MAX_GROUP_BYTES || !decision.group.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(format!("its group is longer than {MAX_GROUP_BYTES} bytes or no plain word"));
+    }
     match decision.actor {
         Actor::Engine => Err("a decision of the engine is nobody's decision".to_owned()),
         _ => Ok(()),
@@ -285,7 +290,7 @@ mod tests {
             "type": "decision", "clock": [1_764_237_272_000_i64, 0], "machine": "lovelace-1",
             "person": {"name": "Ada", "email": "ada@example.org"}, "actor": "user",
             "finding_id": "f_00000000000000aa", "status": "dismissed", "reason": "intended",
-            "at": "2026-11-27T10:00:00Z", "action": "set",
+            "at": "2026-11-27T10:00:00Z", "action": "set", "group": "t_01JD3Z8Q6M7S5V2K4T9XWB1C0E",
         })
     }
 
@@ -373,6 +378,8 @@ mod tests {
             (with(decision(), "/finding_id", "f_../../x".into()), "line 1 is no record"),
             (with(decision(), "/machine", "../x".into()), "is not a name of a machine"),
             (with(decision(), "/reason", "x".repeat(5_000).into()), "the reason is longer than"),
+            (with(decision(), "/group", "x".repeat(201).into()), "its group is longer than"),
+            (with(decision(), "/group", "t_1 \u{1b}[2J".into()), "or no plain word"),
             (out("../etc/passwd"), "is not a path of the repository"),
             (out("/etc/passwd"), "is not a path of the repository"),
             (out("a/.GIT/config"), "is not a path of the repository"),

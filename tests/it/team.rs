@@ -25,6 +25,7 @@ pub mod postgres_server;
 mod sharing;
 mod tampered_logs;
 mod transport;
+mod undo;
 
 /// A change with two findings of the built-in reviewer: a bare `except` in each function.
 const CHANGE: &str = "def first(path):\n    try:\n        return open(path)\n    except:\n        return None\n\n\n\
