@@ -189,7 +189,8 @@ impl Store {
         self.undo_or_redo(FixStatus::Applied, (actor, email), |log, author| next_undo(log, author, at))
     }
 
-    /// Redoes the actor's own last undone triage, see [`Store::undo`]. For the decisions of a reverted fix, the caller must apply the patch again.
+    /// Redoes the actor's own last undone triage, see [`Store::undo`]. For the decisions of a reverted fix, the caller must
+    /// apply the patch again.
     ///
     /// # Errors
     /// Returns an error when the store cannot be locked, read or written.
@@ -313,9 +314,10 @@ impl<'a> UndoStacks<'a> {
         let mut steps: Vec<LineStep<'_>> = decided.collect();
         steps.extend(log.snoozes.iter().map(ValueLine::step));
         steps.extend(log.ratings.iter().map(ValueLine::step));
-        if author.elsewhere.is_some() || !log.snoozes.is_empty() || !log.ratings.is_empty() {
-            // All files are in the order of their times but for decisions of other machines; the sort keeps lines of one time
-            // in the order of their file.
+        let decides_elsewhere = log.decisions.iter().any(|line| line.team.is_some() && author.has_written(line));
+        if decides_elsewhere || !log.snoozes.is_empty() || !log.ratings.is_empty() {
+            // Each file is in the order of its times, but for decisions of other machines; the sort keeps lines of one time in
+            // the order of their file.
             steps.sort_by_key(|step| step.at);
         }
         for LineStep { action, group, .. } in steps.into_iter().filter(|step| step.actor == author.actor) {
