@@ -80,6 +80,7 @@ mod spending;
 mod tables;
 mod tail;
 mod team;
+mod team_places;
 mod team_runs;
 mod team_set_aside;
 pub(crate) mod triage;
@@ -109,6 +110,7 @@ pub use team::{
     DisputeSide, LogProgress, PreparedProgress, SetAsideSegment, TeamMembership, TeamProgress, TeamStatus,
     UnsentRecords,
 };
+pub use team_places::OtherTeamPlace;
 pub use team_runs::{RefusedTeamRun, TeamRunImport};
 pub use team_set_aside::SetAsideEntry;
 pub use view::{FindingOutline, FindingRow, RunRow, StoreView, StoreViewBuilder};
@@ -144,6 +146,8 @@ pub struct Store {
     learning: LearningPolicy,
     /// True in a job of continuous integration.
     acts_for_ci: bool,
+    /// Place of a team beside the joined one, with which records are exchanged; `None` for the joined one.
+    team_place: Option<String>,
 }
 
 /// Permission to learn from the dispositions written through this store.
@@ -219,7 +223,7 @@ impl Store {
     pub fn open(state: &Path, info: RepoInfo) -> Result<Self, StoreError> {
         let root = store_folder(state, &info.key);
         let (state, learning) = (state.to_owned(), LearningPolicy::default());
-        let mut store = Self { root, state, info, newer: None, learning, acts_for_ci: false };
+        let mut store = Self { root, state, info, newer: None, learning, acts_for_ci: false, team_place: None };
         store.newer = store.read_schema()?.filter(|version| *version > SCHEMA_VERSION);
         Ok(store)
     }

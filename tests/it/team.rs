@@ -21,6 +21,7 @@ pub mod machines;
 mod mends;
 mod postgres;
 pub mod postgres_server;
+mod second_place;
 #[cfg(unix)]
 mod sharing;
 mod tampered_logs;
