@@ -233,6 +233,16 @@ fn is_missing_login(message: &str) -> bool {
         .any(|words| message.contains(words))
 }
 
+/// Returns true for a message that says that the remote knows who asks, and does not let the person do it.
+fn is_forbidden(message: &str) -> bool {
+    ["returned error: 403", "denied to ", "not allowed to ", "not permitted"]
+        .iter()
+        .any(|words| message.contains(words))
+}
+
+/// Way out of a remote that does not take records.
+const OTHER_PLACE: &str = "`revdeck team join REMOTE` keeps the records elsewhere, also in a bare repository";
+
 impl GitError {
     /// Returns a sentence with a remedy; `None` when there is no specific remedy.
     pub fn hint(&self) -> Option<String> {
@@ -280,7 +290,17 @@ impl GitError {
                 "git must reach the remote without asking: use an ssh agent or a credential helper; `git ls-remote REMOTE` tests it"
                     .to_owned()
             }
+            Self::Remote { task, what, .. } if is_forbidden(what) && task == "push" => format!(
+                "the remote may be read here, but not written to: take a token or key with the right to push \
+                 (`contents: write` in a job of GitHub); {OTHER_PLACE}"
+            ),
+            Self::Remote { what, .. } if is_forbidden(what) => {
+                format!("the remote may not be read here: see the rights of the token or key; {OTHER_PLACE}")
+            }
             Self::Remote { .. } => "nothing is lost; `git ls-remote REMOTE` says whether git itself can reach it, and `revdeck team join REMOTE` takes another one".to_owned(),
+            Self::RefusedRef { what, .. } if what.contains("hidden ref") => format!(
+                "receive.hideRefs or transfer.hideRefs of the remote hides refs/revdeck: let its owner take that out; {OTHER_PLACE}"
+            ),
             Self::RefusedRef { .. } => {
                 "a remote of its own for the records works, also a bare repository: `revdeck team join REMOTE`".to_owned()
             }
