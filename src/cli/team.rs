@@ -1,5 +1,7 @@
 //! `revdeck team`: joins and leaves a team, and shows its machines.
 
+use std::collections::BTreeMap;
+
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -323,12 +325,14 @@ fn show(session: Session, format: PlainFormat) -> Result<CliExitCode, CliError> 
 }
 
 fn other_place_to_json(other: &OtherTeamPlace) -> serde_json::Value {
+    // Of the others, only the signers are known there.
+    let machines: BTreeMap<_, _> = other.progress.logs.iter().filter(|(_, log)| !log.version.is_empty()).collect();
     json!({
         "place": hide_credentials(&other.place),
         "allowed_at": other.allowed_at,
         "synced_at": other.progress.synced_at,
         "failure": other.progress.failure,
-        "machines": other.progress.logs,
+        "machines": machines,
         "set_aside": other.progress.set_aside,
     })
 }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::team::read_json;
-use super::{Store, StoreError, TeamProgress, files};
+use super::{LogProgress, Store, StoreError, TeamProgress, files};
 use crate::domain::{Time, content_hash};
 
 /// Number of characters of a place's hash in the name of its file.
@@ -32,10 +32,8 @@ impl TeamProgress {
     /// joined place is known there, too, so that no other key takes over the name of a machine.
     pub(super) fn seen_at(self, mut place: Self) -> Self {
         for (name, log) in &self.logs {
-            let known = place.logs.entry(name.clone()).or_default();
-            if known.version.is_empty() && known.signed.is_empty() {
-                known.signed.clone_from(&log.signed);
-            }
+            let known = || LogProgress { signed: log.signed.clone(), ..LogProgress::default() };
+            place.logs.entry(name.clone()).or_insert_with(known);
         }
         self.at_place_of(place)
     }
@@ -149,7 +147,6 @@ impl Store {
 mod tests {
     use super::*;
     use crate::domain::MachineName;
-    use crate::store::LogProgress;
 
     #[test]
     fn what_depends_on_a_place_is_kept_apart() {
