@@ -138,3 +138,25 @@ fn name_actor(actor: Actor) -> &'static str {
         Actor::Engine => "revdeck",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_author_of_a_decision_is_named() {
+        for (actor, ci, expected) in [
+            ("user", false, "you"),
+            ("user", true, "a job of CI"),
+            ("assistant", false, "the assistant"),
+            ("engine", false, "revdeck"),
+        ] {
+            let line: Disposition = serde_json::from_value(serde_json::json!({
+                "finding_id": "f_0000000000000001", "status": "addressed", "previous": "open", "actor": actor, "ci": ci,
+                "at": "2026-03-04T05:06:07Z", "action": "set", "group": "g",
+            }))
+            .expect("a disposition");
+            assert_eq!(name_author(&line), expected, "{actor}");
+        }
+    }
+}
