@@ -1,5 +1,7 @@
 //! `revdeck team`: joins and leaves a team, and shows its machines.
 
+use std::collections::BTreeMap;
+
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -15,12 +17,12 @@ use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{MachineName, ShareMode};
 use crate::git::hide_credentials;
 use crate::runner::{Services, SyncError};
-use crate::store::{SetAsideEntry, TeamMembership, TeamProgress};
+use crate::store::{OtherTeamPlace, SetAsideEntry, TeamMembership, TeamProgress};
 use crate::team::postgres::{full_sql, is_database};
 
 mod budget;
 mod machine_name;
-mod place;
+pub(super) mod place;
 
 /// Arguments of `team`.
 #[derive(Debug, Args)]
@@ -142,6 +144,7 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     }
     if is_renamed {
         services.store.remove_own_team_lines()?;
+        services.store.forget_other_places()?;
     }
     services.store.write_team_membership(&team)?;
     progress.shares_reviews = services.settings.team.share != ShareMode::Decisions;
@@ -220,6 +223,7 @@ fn leave_team(session: &Session) -> Result<CliExitCode, CliError> {
     };
     let team = TeamMembership { left_at: Some(session.ambient.now()), ..team };
     session.store.write_team_membership(&team)?;
+    session.store.forget_other_places()?;
     // Open cockpits and followers watch this file, not the membership.
     session.store.write_team_progress(&session.store.team_progress()?)?;
     output::print(&format!(
@@ -270,6 +274,7 @@ fn show(session: Session, format: PlainFormat) -> Result<CliExitCode, CliError> 
             ("forgotten", json!(progress.forgotten)),
             ("disputes", json!(progress.disputes)),
             ("set_aside", json!(progress.set_aside)),
+            ("other_places", services.store.other_team_places()?.iter().map(other_place_to_json).collect()),
         ]))?;
         return Ok(CliExitCode::Done);
     }
@@ -291,6 +296,15 @@ fn show(session: Session, format: PlainFormat) -> Result<CliExitCode, CliError> 
     if let Some(failure) = &progress.failure {
         said.push_str(&format!("the last exchange failed: {}\n", sanitize_line(failure)));
     }
+    for other in services.store.other_team_places()? {
+        let place = hide_credentials(&sanitize_line(&other.place));
+        said.push_str(&format!("exchanges with {place}, too, when you name it{dot}"));
+        said.push_str(&match (&other.progress.failure, other.progress.synced_at) {
+            (Some(failure), _) => format!("the last exchange failed: {}\n", sanitize_line(failure)),
+            (None, Some(at)) => format!("synced {} ago\n", look.format_age(at)),
+            (None, None) => "never synced\n".to_owned(),
+        });
+    }
     said.push_str(&format!("\n{}", describe_sharing(&services)));
     said.push_str(&format_machines(&progress, &look));
     said.push_str(&format_disputes(&progress));
@@ -308,6 +322,19 @@ fn show(session: Session, format: PlainFormat) -> Result<CliExitCode, CliError> 
     }
     output::print(&said)?;
     Ok(CliExitCode::Done)
+}
+
+fn other_place_to_json(other: &OtherTeamPlace) -> serde_json::Value {
+    // Of the others, only the signers are known there.
+    let machines: BTreeMap<_, _> = other.progress.logs.iter().filter(|(_, log)| !log.version.is_empty()).collect();
+    json!({
+        "place": hide_credentials(&other.place),
+        "allowed_at": other.allowed_at,
+        "synced_at": other.progress.synced_at,
+        "failure": other.progress.failure,
+        "machines": machines,
+        "set_aside": other.progress.set_aside,
+    })
 }
 
 fn format_machines(progress: &TeamProgress, look: &crate::report::TextOptions) -> String {

@@ -25,6 +25,7 @@ mod panel;
 pub(crate) mod patch;
 pub mod quoted_code;
 mod reported_problem;
+mod repository_path;
 mod review_unit;
 mod reviewed_code;
 mod run;
@@ -63,6 +64,7 @@ pub use ledger_delivery::{LedgerDelivery, LedgerForm, LedgerFormat, TokenCountPr
 pub use model::{Effort, Encoding, SummaryAuthor};
 pub use panel::{Panel, PanelMember, PanelOpinion, RequestDecision};
 pub use reported_problem::{RejectedReport, ReportedProblem};
+pub(crate) use repository_path::{is_repository_path, is_safe_file_name};
 pub use review_unit::{DiffPart, ReviewUnitKind, ReviewedFile, UnitReport};
 pub use reviewed_code::ReviewedCode;
 pub use run::{

@@ -372,7 +372,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
         ),
         ("prompts", run.reviewed_by.prompt_set.clone().unwrap_or_default()),
         ("freshness", describe_freshness(freshness)),
-        ("asked", format!("{} ago by {} ({})", look.format_age(run.created_at), run.owner, run.source)),
+        ("asked", format!("{} ago by {} ({})", look.format_age(run.created_at), run.owner, run.describe_source())),
         ("ran on", run.team.as_ref().map(|team| team.machine.to_string()).unwrap_or_default()),
         ("decision", run.decision.clone()),
         ("reused", describe_reuse(look, run)),

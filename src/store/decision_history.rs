@@ -92,6 +92,7 @@ mod tests {
                 run_id: None,
                 merged_into: None,
                 team: Some(origin).filter(|_| !matches!(*author, "you" | "engine")),
+                ci: false,
             }
         };
         words.split_whitespace().map(line).collect()

@@ -6,6 +6,7 @@
 //! | `membership.json` | name of this machine and place of the logs; while it exists and says so, the machine takes part |
 //! | `own.ndjson` | records of this machine, as they are sent; append-only |
 //! | `received/<log>.ndjson` | records of another log, each once; append-only |
+//! | `places/<hash>.json` | how far the exchange with a place beside the joined one has come |
 //! | `set-aside/<log>-<segment>` | starts of segments that could not be taken, the last 50 |
 //! | `lock` | held while a process exchanges records |
 //!
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, ExistingPolicy, PreparedFile, SyncPolicy};
-use super::{RunLock, SetAsideEntry, Store, StoreError, lines, lock};
+use super::{OtherTeamPlace, RunLock, SetAsideEntry, Store, StoreError, lines, lock};
 use crate::domain::{Actor, Disposition, FindingId, FindingStatus, MachineName, RunId, RunRecord, RunStatus, Time};
 
 /// Part that this machine takes in a team.
@@ -208,7 +209,8 @@ impl Store {
         let reset = || -> Result<(), StoreError> {
             match read_json::<TeamProgress>(&self.team_progress_path())? {
                 Some(progress) if progress.runs_bytes > 0 => {
-                    self.write_team_progress(&TeamProgress { runs_bytes: 0, ..progress })
+                    let progress = TeamProgress { runs_bytes: 0, ..progress };
+                    self.write_team_file(&self.team_progress_path(), &progress)
                 }
                 _ => Ok(()),
             }
@@ -245,7 +247,12 @@ impl Store {
     /// # Errors
     /// Returns an error when the file cannot be read or is damaged.
     pub fn team_membership(&self) -> Result<Option<TeamMembership>, StoreError> {
-        read_json(&self.team_path("membership.json"))
+        let mut membership: Option<TeamMembership> = read_json(&self.team_path("membership.json"))?;
+        if let (Some(membership), Some(place)) = (&mut membership, &self.team_place) {
+            membership.place.clone_from(place);
+            membership.project.clear();
+        }
+        Ok(membership)
     }
 
     /// Stores the part that this machine takes in a team.
@@ -261,7 +268,11 @@ impl Store {
     /// # Errors
     /// Returns an error when the file cannot be read or is damaged.
     pub fn team_progress(&self) -> Result<TeamProgress, StoreError> {
-        Ok(read_json(&self.team_progress_path())?.unwrap_or_default())
+        let progress: TeamProgress = read_json(&self.team_progress_path())?.unwrap_or_default();
+        match &self.team_place {
+            None => Ok(progress),
+            Some(place) => Ok(progress.seen_at(self.other_team_place(place)?.unwrap_or_default().progress)),
+        }
     }
 
     /// Stores how far the exchange with the team has come.
@@ -269,7 +280,20 @@ impl Store {
     /// # Errors
     /// Returns an error when the file cannot be written.
     pub fn write_team_progress(&self, progress: &TeamProgress) -> Result<(), StoreError> {
-        self.write_team_file(&self.team_progress_path(), progress)
+        let Some(place) = &self.team_place else {
+            return self.write_team_file(&self.team_progress_path(), progress);
+        };
+        self.write_other_place(&self.build_other_place(place, progress)?)?;
+        let joined: TeamProgress = read_json(&self.team_progress_path())?.unwrap_or_default();
+        let next = progress.clone().at_place_of(joined.clone());
+        if next == joined { Ok(()) } else { self.write_team_file(&self.team_progress_path(), &next) }
+    }
+
+    /// Returns the file of a place beside the joined one with another progress.
+    fn build_other_place(&self, place: &str, progress: &TeamProgress) -> Result<OtherTeamPlace, StoreError> {
+        let before = self.other_team_place(place)?.unwrap_or_default();
+        let progress = TeamProgress::default().at_place_of(progress.clone());
+        Ok(OtherTeamPlace { place: place.to_owned(), progress, ..before })
     }
 
     /// Writes the progress that becomes valid if the place has nothing new, while this machine waits for the answer. The caller
@@ -279,11 +303,18 @@ impl Store {
     /// Returns an error when the file cannot be written.
     pub fn prepare_team_progress(&self, progress: TeamProgress) -> Result<PreparedProgress, StoreError> {
         self.prepare_for_write()?;
-        let file = PreparedFile::write(&self.team_progress_path(), &encode_team_file(&progress)?)?;
+        let file = match &self.team_place {
+            Some(place) => {
+                let path = self.team_place_path(place);
+                files::make_folder(path.parent().unwrap_or(&self.root))?;
+                PreparedFile::write(&path, &encode_team_file(&self.build_other_place(place, &progress)?)?)?
+            }
+            None => PreparedFile::write(&self.team_progress_path(), &encode_team_file(&progress)?)?,
+        };
         Ok(PreparedProgress { progress, file })
     }
 
-    fn write_team_file(&self, path: &Path, content: &impl Serialize) -> Result<(), StoreError> {
+    pub(super) fn write_team_file(&self, path: &Path, content: &impl Serialize) -> Result<(), StoreError> {
         self.prepare_for_write()?;
         files::write_atomically(path, &encode_team_file(content)?, ExistingPolicy::Replace)
     }
@@ -455,7 +486,7 @@ impl Store {
     }
 }
 
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
+pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
     let Some(bytes) = files::read(path)? else { return Ok(None) };
     serde_json::from_slice(&bytes).map(Some).map_err(|source| {
         StoreError::io("understand", path)(std::io::Error::new(std::io::ErrorKind::InvalidData, source))

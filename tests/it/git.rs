@@ -8,6 +8,7 @@ mod listing;
 mod partial;
 mod repositories;
 mod scopes;
+mod shallow;
 mod snapshots;
 
 use std::collections::BTreeMap;

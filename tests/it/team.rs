@@ -21,10 +21,12 @@ pub mod machines;
 mod mends;
 mod postgres;
 pub mod postgres_server;
+mod second_place;
 #[cfg(unix)]
 mod sharing;
 mod tampered_logs;
 mod transport;
+mod undo;
 
 /// A change with two findings of the built-in reviewer: a bare `except` in each function.
 const CHANGE: &str = "def first(path):\n    try:\n        return open(path)\n    except:\n        return None\n\n\n\
@@ -286,7 +288,7 @@ fn a_remote_that_refuses_refs_is_named_with_the_way_out() {
     crate::env::executable(team.remote().join("hooks/update"), "#!/bin/sh\necho 'only branches here' >&2\nexit 1\n");
     let failed = ada.errors(&["sync"], INCOMPLETE);
     insta::assert_snapshot!(failed, @"
-    error: origin refuses the ref refs/revdeck/team/ada-1: [remote rejected] (hook declined)
+    error: origin refuses the ref refs/revdeck/team/ada-1: [remote rejected] (hook declined): only branches here
       hint: a remote of its own for the records works, also a bare repository: `revdeck team join REMOTE`
     ");
     // The way out.

@@ -83,7 +83,12 @@ pub(super) fn to_cli_error(error: DatabaseError) -> CliError {
     SyncError::Team(TeamError::Database(error)).into()
 }
 
-fn resolve_remote(services: &Services, place: &str) -> Result<String, CliError> {
+/// Returns a git remote as every folder finds it: the name of a remote, an URL, or the path of a repository.
+///
+/// # Errors
+///
+/// If the repository has no such remote.
+pub(in crate::cli) fn resolve_remote(services: &Services, place: &str) -> Result<String, CliError> {
     if services.repo.remote_url(place).is_some() && !place.starts_with('-') {
         return Ok(place.to_owned());
     }

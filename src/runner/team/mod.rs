@@ -438,11 +438,17 @@ impl TeamSync<'_> {
         // A review of another machine may have been refused because this one had claimed its id.
         progress.reader.clear();
         progress.disputes.retain(|_, sides| !sides.iter().any(|side| side.machine == *log));
-        if let Some(team) = store.team_membership()?
-            && !postgres::is_database(&team.place)
-            && let Err(error) = self.services.repo.forget_tracked_log(&team.place, log.as_str())
-        {
-            tracing::warn!(%log, %error, "what was fetched of a forgotten log stays");
+        store.update_other_places(|progress| {
+            progress.logs.remove(log);
+            progress.set_aside.retain(|entry| entry.segment.log != *log);
+            progress.reader.clear();
+        })?;
+        let joined = store.team_membership()?.map(|team| team.place);
+        let places = store.other_team_places()?.into_iter().map(|other| other.place).chain(joined);
+        for place in places.filter(|place| !postgres::is_database(place)) {
+            if let Err(error) = self.services.repo.forget_tracked_log(&place, log.as_str()) {
+                tracing::warn!(%log, %error, "what was fetched of a forgotten log stays");
+            }
         }
         store.write_team_progress(&progress)?;
         Ok(was_known)
@@ -460,9 +466,13 @@ impl TeamSync<'_> {
         let mut progress = store.team_progress()?;
         let before = progress.forgotten.len();
         progress.forgotten.retain(|known| known != log);
-        let has_other_signer = signers::accept_other_signer(log, &mut progress);
+        let mut has_other_signer = signers::accept_other_signer(log, &mut progress);
         // The next exchange reads its log from the start.
         progress.reader.clear();
+        store.update_other_places(|progress| {
+            has_other_signer |= signers::accept_other_signer(log, progress);
+            progress.reader.clear();
+        })?;
         store.write_team_progress(&progress)?;
         Ok(has_other_signer || progress.forgotten.len() < before)
     }

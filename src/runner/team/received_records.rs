@@ -14,6 +14,7 @@ use crate::git::LogSignature;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
 use crate::policy::{MergedDecision, merge_decisions};
+use crate::store::triage::team_group;
 use crate::store::{
     DisputeSide, LearningPolicy, RefusedTeamRun, SetAsideSegment, Store, StoreError, TeamMembership, TeamProgress,
 };
@@ -440,10 +441,14 @@ fn build_line(decision: &SharedDecision, previous: FindingStatus) -> Disposition
         reason: sanitize_line(&decision.reason).into_owned(),
         at: decision.at,
         action: decision.action,
-        group: format!("team_{machine}_{}_{}", clock.ms, clock.count),
+        group: match decision.group.is_empty() {
+            true => team_group(machine, &format!("{}_{}", clock.ms, clock.count)),
+            false => team_group(machine, &decision.group),
+        },
         run_id: None,
         merged_into: None,
         team: Some(TeamOrigin { id: decision.id.clone(), person: decision.person.clone() }),
+        ci: decision.ci,
     }
 }
 

@@ -308,7 +308,7 @@ fn render_about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
     field("prompts", run.reviewed_by.prompt_set.as_deref().unwrap_or_default());
     field(
         "asked by",
-        &format!("{} from the {}", run.owner, run.source)
+        &format!("{} from the {}", run.owner, run.describe_source())
             .trim_start_matches(" from")
             .replace("from the cli", "from the command line"),
     );
