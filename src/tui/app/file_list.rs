@@ -114,6 +114,8 @@ pub struct FileList {
     pub follows_runs: bool,
     /// Id of the run whose files are wanted; `None` for the files of the listed findings.
     wanted_run: Option<String>,
+    /// True if the findings are narrowed to the wanted run, so that only those that it reported count.
+    is_chosen: bool,
     /// True if the wanted files were requested, and nothing has changed since.
     is_requested: bool,
     /// Serial number of the last request for the files of the listed findings.
@@ -205,11 +207,12 @@ impl FileList {
         }
     }
 
-    /// Wants the files of a run from now on. Returns true if they must be requested.
-    pub fn want_run(&mut self, run: &str) -> bool {
-        let must_request = !self.is_requested || self.wanted_run() != Some(run);
+    /// Wants the files of a run from now on; `is_chosen` if the findings are narrowed to it. Returns true if they must be
+    /// requested.
+    pub fn want_run(&mut self, run: &str, is_chosen: bool) -> bool {
+        let must_request = !self.is_requested || self.wanted_run() != Some(run) || self.is_chosen != is_chosen;
         if must_request {
-            (self.wanted_run, self.is_requested) = (Some(run.to_owned()), true);
+            (self.wanted_run, self.is_requested, self.is_chosen) = (Some(run.to_owned()), true, is_chosen);
         }
         must_request
     }
@@ -358,7 +361,7 @@ mod tests {
     fn files_are_requested_when_other_ones_are_wanted_or_they_have_changed() {
         type Step = fn(&mut FileList);
         let run: Step = |list| {
-            list.want_run("ar_1");
+            list.want_run("ar_1", false);
         };
         let findings: Step = |list| {
             list.want_findings();
@@ -380,16 +383,20 @@ mod tests {
                 steps.iter().for_each(|step| step(&mut list));
                 list
             };
-            let must_request = [after().want_run("ar_1"), after().want_run("ar_2"), !after().has_requested_findings()];
+            let mut chosen = after();
+            assert!(chosen.want_run("ar_1", true), "{title}: it counts other findings");
+            assert!(!chosen.want_run("ar_1", true), "{title}: chosen twice");
+            let runs = ["ar_1", "ar_2"].map(|run| after().want_run(run, false));
+            let must_request = [runs[0], runs[1], !after().has_requested_findings()];
             assert_eq!(must_request, expected, "{title}");
             let mut forgotten = after();
             forgotten.forget_requests();
-            assert!(!forgotten.has_requested_findings() && forgotten.want_run("ar_1"), "{title}: forgotten");
+            assert!(!forgotten.has_requested_findings() && forgotten.want_run("ar_1", false), "{title}: forgotten");
         }
         let mut list = FileList::default();
         let (old, new) = (list.want_findings(), list.want_findings());
         assert_eq!([old, new].map(|serial| list.awaits_findings(serial)), [false, true]);
-        list.want_run("ar_1");
+        list.want_run("ar_1", false);
         assert_eq!((list.awaits_findings(new), list.wanted_run()), (false, Some("ar_1")));
     }
 

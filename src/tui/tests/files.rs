@@ -64,6 +64,41 @@ fn a_chosen_run_narrows_findings_and_files_and_esc_widens_step_by_step() {
 }
 
 #[test]
+fn the_files_of_a_chosen_run_count_what_the_run_reported() {
+    let [newer, older] = [run_id(2), run_id(1)];
+    let [first, second, third] = [1, 2, 3].map(finding_id);
+    let mut builder = StoreViewBuilder::default();
+    builder.run(RunRow { counts: [0, 0, 1, 0], ..run_row(&newer) });
+    builder.run(RunRow { counts: [0, 0, 2, 0], ..run_row(&older) });
+    builder.finding(FindingRow { path: "a.rs", ..finding_row(&first, &newer) });
+    builder.finding(FindingRow { path: "b.rs", ..finding_row(&second, &older) });
+    builder.finding(FindingRow { path: "renamed.rs", ..finding_row(&third, &older) });
+    builder.reports(&newer, &[&first]).reports(&older, &[&second, &third]);
+    let mut app = showing(160, 48, complete(builder));
+    // As they are read: with the finding of the other run that stands there, too.
+    let read = || vec![covered("a.rs", [0, 0, 1, 0]), covered("b.rs", [0, 0, 1, 0]), covered("old.rs", [0, 0, 1, 0])];
+    let counted = |app: &App| -> Vec<(String, u32)> {
+        app.file_list.files().iter().map(|file| (file.path.clone(), file.counts[2])).collect()
+    };
+    let counts = |files: [(&str, u32); 3]| files.map(|(path, count)| (path.to_owned(), count)).to_vec();
+    assert!(loaded_runs(&press(&mut app, "1 j")).contains(&older.as_str()));
+    send(&mut app, AppMessage::Files { run: older.clone(), files: Some(read()) });
+    assert_eq!(counted(&app), counts([("a.rs", 1), ("b.rs", 1), ("old.rs", 1)]), "until it is chosen");
+    assert_eq!(loaded_runs(&press(&mut app, "Enter")), [older.as_str()], "it is chosen: other findings count");
+    send(&mut app, AppMessage::Files { run: older.clone(), files: Some(read()) });
+    let shown = [("b.rs", 1), ("renamed.rs", 1), ("a.rs", 0)];
+    assert_eq!(counted(&app)[..3], counts(shown), "{}", screen(&app));
+    assert_eq!(listed(&app), [2, 3], "as many as are listed");
+    // A run whose result is gone keeps what was counted.
+    let mut builder = StoreViewBuilder::default();
+    builder.run(RunRow { counts: [0, 0, 2, 0], ..run_row(&older) });
+    let mut app = showing(160, 48, complete(builder));
+    press(&mut app, "1 Enter");
+    send(&mut app, AppMessage::Files { run: older.clone(), files: Some(read()) });
+    assert_eq!(counted(&app), counts([("a.rs", 1), ("b.rs", 1), ("old.rs", 1)]));
+}
+
+#[test]
 fn the_files_are_those_of_the_listed_findings_until_a_run_is_chosen() {
     let all = ["src/config.rs", "src/invoice/total.rs", "src/mail/queue/retry.rs"];
     let mut app = showing(160, 48, view());

@@ -26,7 +26,8 @@ pub fn sync(app: &mut App, commands: &mut Vec<AppCommand>) {
 
 /// The files stay until new ones are read; only the first files are taken from the view.
 fn show_files_of_run(app: &mut App, run: String, commands: &mut Vec<AppCommand>) {
-    if !app.file_list.want_run(&run) {
+    let is_chosen = app.chosen_run() == Some(run.as_str());
+    if !app.file_list.want_run(&run, is_chosen) {
         return;
     }
     if app.file_list.run.is_empty() {
