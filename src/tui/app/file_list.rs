@@ -39,6 +39,15 @@ pub struct ListedFiles {
     pub newest_runs: HashMap<String, String>,
 }
 
+/// File that a review looked at or left out, and in which no finding is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewedFile {
+    /// Row of the file, without findings.
+    pub row: FileListRow,
+    /// Id of the run that says so.
+    pub run: String,
+}
+
 /// Findings whose files are listed.
 #[derive(Debug, Clone)]
 pub enum FileSource {
@@ -122,6 +131,10 @@ pub struct FileList {
     serial: u64,
     /// [`ListedFiles::newest_runs`] of the files of the listed findings.
     pub newest_runs: HashMap<String, String>,
+    /// Files of the newest reviews, listed behind those of findings.
+    reviewed: Vec<ReviewedFile>,
+    /// Reviews whose files were requested last, and the number of undecided findings then; `None` before a request.
+    reviewed_of: Option<(Vec<String>, usize)>,
     /// Numbers of findings and of undecided ones with which the files were requested last.
     pub counted: (usize, usize),
 }
@@ -193,6 +206,9 @@ impl FileList {
 
     /// Marks a file as viewed or not.
     pub fn set_viewed(&mut self, path: &str, is_viewed: bool) {
+        if let Some(file) = self.reviewed.iter_mut().find(|file| file.row.path == path) {
+            file.row.is_viewed = is_viewed;
+        }
         if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
             file.is_viewed = is_viewed;
             self.arrange();
@@ -251,7 +267,33 @@ impl FileList {
 
     /// Forgets what was requested: nobody has got the requests.
     pub fn forget_requests(&mut self) {
-        self.is_requested = false;
+        (self.is_requested, self.reviewed_of) = (false, None);
+    }
+
+    /// Wants the files of these reviews behind those of findings. Which of them have no open finding follows from the number
+    /// of `undecided` findings. Returns true if the files must be requested.
+    pub fn want_reviewed(&mut self, runs: &[String], undecided: usize) -> bool {
+        let is_known = self.reviewed_of.as_ref().is_some_and(|(known, count)| known == runs && *count == undecided);
+        if !is_known {
+            self.reviewed_of = Some((runs.to_vec(), undecided));
+        }
+        !is_known
+    }
+
+    /// Replaces the files of the newest reviews. The list has them when the files of findings are listed next.
+    pub fn set_reviewed(&mut self, reviewed: Vec<ReviewedFile>) {
+        self.reviewed = reviewed;
+        self.outdate_findings();
+    }
+
+    /// Adds the files of the newest reviews to those of findings.
+    pub fn add_reviewed(&self, listed: &mut ListedFiles) {
+        for ReviewedFile { row, run } in &self.reviewed {
+            if !listed.newest_runs.contains_key(&row.path) {
+                listed.newest_runs.insert(row.path.clone(), run.clone());
+                listed.files.push(row.clone());
+            }
+        }
     }
 
     /// Returns all files, in the order of the list.

@@ -4,7 +4,7 @@ use super::lists::listed;
 use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
 use crate::store::{FindingRow, RunRow, StoreViewBuilder};
-use crate::tui::app::{App, ListedFiles, Pane};
+use crate::tui::app::{App, ListedFiles, Pane, ReviewedFile};
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, FileListRow, FileListState};
 use crate::tui::update::data;
 
@@ -131,6 +131,59 @@ fn the_files_are_those_of_the_listed_findings_until_a_run_is_chosen() {
     // Files that were on their way are not shown any more.
     send(&mut app, AppMessage::Files { run: run_id(1), files: Some(Vec::new()) });
     assert_eq!(file_paths(&app), all);
+}
+
+/// Returns the runs whose files without open findings are requested.
+fn reviewed_runs(commands: &[AppCommand]) -> Vec<Vec<String>> {
+    let runs = commands.iter().filter_map(|command| match command {
+        AppCommand::LoadReviewedFiles { runs } => Some(runs.clone()),
+        _ => None,
+    });
+    runs.collect()
+}
+
+#[test]
+fn files_without_open_findings_stand_behind_those_of_the_listed_findings() {
+    let found = ["src/config.rs", "src/invoice/total.rs", "src/mail/queue/retry.rs"];
+    let mut app = app(160, 48);
+    let commands = send(&mut app, AppMessage::StoreRead { view: view(), written: 0 });
+    assert_eq!(reviewed_runs(&commands), [[run_id(3), run_id(1)]], "run 2 was replaced");
+    let reviewed = |row: FileListRow| ReviewedFile { row, run: run_id(1) };
+    let files = vec![
+        reviewed(left_out("Cargo.lock", "lock file")),
+        // It has had a finding since it was read.
+        reviewed(covered("src/config.rs", [0; 4])),
+        reviewed(covered("src/mail.rs", [0; 4])),
+    ];
+    assert!(reviewed_runs(&send(&mut app, AppMessage::ReviewedFiles(files))).is_empty());
+    let all = [found[0], found[1], found[2], "src/mail.rs", "Cargo.lock"];
+    assert_eq!(file_paths(&app), all);
+    let shown = screen(&app);
+    assert!(shown.contains("3 Files  3 with findings, 1 clean, 1 left out"), "{shown}");
+    // The page of such a file is that of the run that reviewed it.
+    assert!(reviewed_runs(&press(&mut app, "3 j j j")).is_empty(), "nothing has changed");
+    let file = DetailSubject::File { run: run_id(1), path: "src/mail.rs".into() };
+    assert_eq!(app.detail.subject, file);
+    // Beside a chosen file, the others stay. A filter that asks for certain findings has none without.
+    press(&mut app, "g Enter");
+    assert_eq!((listed(&app), file_paths(&app)), (vec![1], all.to_vec()));
+    press(&mut app, "Esc");
+    for (filter, expected) in [(" p:1", vec![found[1]]), (" config", vec![found[0]]), (" status:open", all.to_vec())] {
+        press(&mut app, "2 f");
+        type_text(&mut app, filter);
+        assert_eq!(file_paths(&app), expected, "{filter}");
+        press(&mut app, "Esc");
+        assert_eq!(file_paths(&app), all, "back from {filter}");
+    }
+    // A decision may leave a file without open findings: they are read again once it is stored.
+    let commands = press(&mut app, "2 g a");
+    assert!(reviewed_runs(&commands).is_empty());
+    let mut builder = StoreViewBuilder::default();
+    builder.run(run_row(&run_id(3)));
+    let commands = send(&mut app, AppMessage::StoreRead { view: complete(builder), written: 9 });
+    assert_eq!(reviewed_runs(&commands), [[run_id(3)]]);
+    send(&mut app, AppMessage::ReviewedFiles(vec![reviewed(covered("src/mail.rs", [0; 4]))]));
+    assert_eq!(file_paths(&app), ["src/mail.rs"], "without any finding");
 }
 
 #[test]
