@@ -21,6 +21,7 @@ pub mod machines;
 mod mends;
 mod postgres;
 pub mod postgres_server;
+mod received_findings;
 #[cfg(unix)]
 mod sharing;
 mod tampered_logs;
