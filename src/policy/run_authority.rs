@@ -74,9 +74,8 @@ pub fn decide_authority(
     in_history: &dyn Fn(&str, &str) -> bool,
 ) -> Option<RunAuthority> {
     let (mine, its) = (run.layer(), place.layer());
-    let is_in_worktree = || {
-        run.worktree == place.worktree || (place.worktree.is_empty() && in_history(place.snapshot, run.head))
-    };
+    let is_in_worktree =
+        || run.worktree == place.worktree || (place.worktree.is_empty() && in_history(place.snapshot, run.head));
     let related = run.branch == place.branch
         && (!run.branch.is_empty() || in_history(place.head, run.head))
         && (its > SnapshotLayer::Past || in_history(place.snapshot, place.head))
