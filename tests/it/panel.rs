@@ -387,6 +387,10 @@ fn a_judge_sees_only_what_is_disputed_and_its_word_stands_on_the_finding() {
     assert!(said.contains(&"dear finds it real: name reaches the statement".to_owned()), "{said:?}");
     assert_eq!((injection.priority as u8, injection.voices.len()), (0, 2));
     assert!(run.usage.cost > 0.0 && run.usage.tokens.total() > 0, "the judge is paid by the panel");
+    // Its cost counts for the judge, who has reported nothing.
+    let worth = panel.place.test.json(&["stats", "--format", "json"], DONE)["worth"]["by_reviewer"].clone();
+    let row = worth.as_array().expect("rows").iter().find(|row| row["name"] == "dear").expect("a row").clone();
+    assert_eq!((&row["raised"], row["cost"].as_f64()), (&json!(0), Some(run.usage.cost)));
     assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, run.run_id);
     assert_eq!(judge.asked(), 1);
 }
