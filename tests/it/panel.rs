@@ -390,7 +390,8 @@ fn a_judge_sees_only_what_is_disputed_and_its_word_stands_on_the_finding() {
     // Its cost counts for the judge, who has reported nothing.
     let worth = panel.place.test.json(&["stats", "--format", "json"], DONE)["worth"]["by_reviewer"].clone();
     let row = worth.as_array().expect("rows").iter().find(|row| row["name"] == "dear").expect("a row").clone();
-    assert_eq!((&row["raised"], row["cost"].as_f64()), (&json!(0), Some(run.usage.cost)));
+    assert_eq!(row["raised"], 0);
+    assert!((row["cost"].as_f64().expect("a cost") - run.usage.cost).abs() < 1e-6, "{row}");
     assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, run.run_id);
     assert_eq!(judge.asked(), 1);
 }
