@@ -52,7 +52,7 @@ enum TeamAction {
 /// Arguments of `team join`.
 #[derive(Debug, Args)]
 struct JoinArgs {
-    /// Where the records are kept: the name of a git remote, an URL, the path of a repository, or the address of a database
+    /// Where the records are kept: the name of a git remote, a URL, the path of a repository, or the address of a database
     /// (postgres://...) [default: as `[team] backend` says, otherwise origin]
     place: Option<String>,
     /// Name of this machine in the team; without it, made from the name of the host
@@ -198,7 +198,7 @@ fn describe_sharing(services: &Services) -> String {
     said
 }
 
-/// Returns a place on one line, without the credentials of an URL, and the project in a database.
+/// Returns a place on one line, without the credentials of a URL, and the project in a database.
 fn show_place(team: &TeamMembership) -> String {
     let place = hide_credentials(&sanitize_line(&team.place));
     match team.project.as_str() {
@@ -232,13 +232,35 @@ fn leave_team(session: &Session) -> Result<CliExitCode, CliError> {
 
 fn forget(session: Session, machine: &MachineName) -> Result<CliExitCode, CliError> {
     let (services, look) = session.into_runner();
-    let was_known = services.team().forget(machine)?;
-    let known = if was_known { "is forgotten" } else { "was not known; it will not be read" };
-    output::print(&format!(
-        "{machine} {known}{}its decisions and reviews that are here stay, new ones are not read\n",
-        look.separator()
-    ))?;
+    let team = services.store.team_membership()?.ok_or(SyncError::NotJoined)?;
+    if *machine == team.machine || *machine == team.log {
+        return Err(CliError::usage(format!(
+            "{machine} is this machine: without its own records, it would lose its decisions"
+        ))
+        .hint("`revdeck team leave` takes part no longer"));
+    }
+    // A machine of a job has no log of its own.
+    let was_known = services.team().forget(machine)? || machine.is_ci();
+    let mut said = match was_known {
+        true => format!(
+            "{machine} is forgotten{}its decisions and reviews that are here stay, new ones are not read\n",
+            look.separator()
+        ),
+        false => describe_unknown_machine(machine, &services.store.team_progress()?),
+    };
+    said.push_str(&format!("`revdeck team remember {machine}` takes it back\n"));
+    output::print(&said)?;
     Ok(CliExitCode::Done)
+}
+
+/// Says that a forgotten machine has sent nothing so far, and names those that have: the name may be mistyped.
+fn describe_unknown_machine(machine: &MachineName, progress: &TeamProgress) -> String {
+    let known: Vec<&str> = progress.logs.keys().map(MachineName::as_str).collect();
+    let there_are = match known.is_empty() {
+        true => "no other machine is known yet".to_owned(),
+        false => format!("known are: {}", known.join(", ")),
+    };
+    format!("{machine} is not known here, and will not be read if it comes; {there_are}\n")
 }
 
 fn remember(session: Session, machine: &MachineName) -> Result<CliExitCode, CliError> {

@@ -18,6 +18,7 @@ mod hostile;
 mod large_logs;
 mod machine_names;
 pub mod machines;
+mod membership;
 mod mends;
 mod postgres;
 pub mod postgres_server;

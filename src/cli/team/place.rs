@@ -96,8 +96,8 @@ fn resolve_remote(services: &Services, place: &str) -> Result<String, CliError> 
     if place.is_empty() || place.starts_with('-') || !is_elsewhere {
         let names = services.repo.remote_names();
         let there_are = match names.is_empty() {
-            true => "this repository has no remote; an URL or the path of a bare repository works, too".to_owned(),
-            false => format!("there are: {}; an URL or a path works, too", names.join(", ")),
+            true => "this repository has no remote; a URL or the path of a bare repository works, too".to_owned(),
+            false => format!("there are: {}; a URL or a path works, too", names.join(", ")),
         };
         return Err(CliError::usage(format!("{place:?} is no git remote of this repository")).hint(there_are));
     }

@@ -1,0 +1,66 @@
+//! What a machine is told about its own part in a team and about the other machines.
+
+use super::{Team, review, sync};
+use crate::env::{DONE, USAGE, run};
+
+#[test]
+fn a_machine_does_not_forget_itself() {
+    let team = Team::new();
+    let ada = team.machine("Ada");
+    assert!(ada.fails(&["team", "forget", "ada-1"], USAGE).contains("has not joined a team"));
+    super::join(&ada, "ada-1");
+    insta::assert_snapshot!(ada.fails(&["team", "forget", "ada-1"], USAGE), @"
+    error: ada-1 is this machine: without its own records, it would lose its decisions
+      hint: `revdeck team leave` takes part no longer
+    ");
+    assert!(!run(&ada, &["team"], DONE).contains("forgotten"));
+}
+
+#[test]
+fn a_mistyped_name_of_a_machine_is_answered_with_the_known_ones() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    insta::assert_snapshot!(run(&bob, &["team", "forget", "ad-1"], DONE), @"
+    ad-1 is not known here, and will not be read if it comes; no other machine is known yet
+    `revdeck team remember ad-1` takes it back
+    ");
+    review(&ada);
+    sync(&ada);
+    sync(&bob);
+    insta::assert_snapshot!(run(&bob, &["team", "forget", "ad-2"], DONE), @"
+    ad-2 is not known here, and will not be read if it comes; known are: ada-1
+    `revdeck team remember ad-2` takes it back
+    ");
+    insta::assert_snapshot!(run(&bob, &["team", "forget", "ada-1"], DONE), @"
+    ada-1 is forgotten · its decisions and reviews that are here stay, new ones are not read
+    `revdeck team remember ada-1` takes it back
+    ");
+}
+
+#[test]
+fn a_machine_that_comes_back_to_its_place_knows_how_much_it_has_of_others() {
+    let (team, other) = (Team::new(), Team::new());
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    review(&ada);
+    sync(&ada);
+    assert_eq!(sync(&bob)["machines"], 1);
+    run(&bob, &["team", "join", other.remote().to_str().expect("text")], DONE);
+    assert_eq!(sync(&bob)["machines"], 0);
+    run(&bob, &["team", "join", "origin"], DONE);
+    let again = sync(&bob);
+    assert_eq!((&again["received"]["reviews"], &again["machines"]), (&0.into(), &1.into()), "{again}");
+    assert!(run(&bob, &["team"], DONE).contains("ada-1  1 record"));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_members_of_a_panel_do_not_wait_to_be_sent() {
+    let team = Team::new();
+    let ada = team.member("Ada");
+    super::use_agent(&ada);
+    ada.write("c.py", "def load(path):\n    return open(path)\n");
+    run(&ada, &["review", "--worktree", "--reviewer", "builtin,agent", "--wait"], DONE);
+    assert_eq!(ada.json(&["team", "--format", "json"], DONE)["to_send"], 1);
+    assert_eq!(sync(&ada)["sent"]["reviews"], 1);
+    assert_eq!(ada.json(&["team", "--format", "json"], DONE)["to_send"], 0);
+}
