@@ -61,7 +61,7 @@ pub fn run(invocation: &Invocation, arguments: &ReviewersArgs) -> Result<CliExit
                     let reviewers: Vec<Value> = rows.iter().map(ReviewerRow::to_json).collect();
                     let panels = panels_to_json(&loaded.settings);
                     output::print_json(&report::build_versioned([
-                        ("reviewers", reviewers.into()),
+                        ("reviewers", Value::from(reviewers)),
                         ("panels", panels),
                     ]))?;
                 }
