@@ -52,11 +52,27 @@ fn show_run(session: &Session, id: &RunId, format: OutputFormat) -> Result<Strin
             page
         }
         OutputFormat::Text => {
-            let page = text::render_run(&session.look, &outcome.run, outcome.freshness);
+            let mut page = text::render_run(&session.look, &outcome.run, outcome.freshness);
+            page.push_str(&render_panel_usage(session, &outcome.run)?);
             format!("{page}\n{}", outcome.render_below_page(&session.look))
         }
         _ => outcome.render(&session.look, format),
     })
+}
+
+/// Renders what a panel has used with its own members; empty for any other run. A run that was adopted or reused was paid for
+/// elsewhere.
+fn render_panel_usage(session: &Session, run: &RunRecord) -> Result<String, CliError> {
+    let Some(panel) = &run.links.panel else { return Ok(String::new()) };
+    let (mut tokens, mut cost) = (run.usage.tokens, run.usage.cost);
+    for member in &panel.members {
+        let record = session.store.run(&member.run_id)?;
+        if let Some(own) = record.filter(|record| record.links.member_of.as_ref() == Some(&run.run_id)) {
+            tokens += own.usage.tokens;
+            cost += own.usage.cost;
+        }
+    }
+    Ok(text::render_panel_usage(&session.look, &tokens, cost))
 }
 
 fn show_finding(session: &Session, id: &FindingId, format: OutputFormat) -> Result<String, CliError> {

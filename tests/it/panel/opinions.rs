@@ -39,3 +39,21 @@ fn a_judge_is_not_paid_for_what_an_escalation_has_settled() {
     assert!(said.iter().any(|step| step.starts_with("boss finds it real")), "{said:?}");
     assert!(!said.iter().any(|step| step.starts_with("dear")), "{said:?}");
 }
+
+#[test]
+fn the_page_of_a_panel_sums_up_what_its_members_and_its_judge_used() {
+    let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "reason": "name reaches the statement" }] });
+    let judge = Model::start(vec![says(ruling.to_string())]);
+    let more = format!("judge = \"dear\"\n{}", reviewer("dear", &judge, DEAR));
+    let panel = Panel::start(vec![first()], vec![contradiction()], &more);
+    let run = panel.review(&["--panel", "all"], DONE);
+    let own = run.usage.tokens.total();
+    let members = ["one", "two"].map(|name| panel.member(&run, name).usage.tokens.total());
+    let shown = panel.place.revdeck(&["show", run.run_id.as_str()]);
+    let line =
+        |name: &str| shown.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default().to_owned();
+    assert!(line("tokens ").contains(&own.to_string()), "{shown}");
+    let all = line("in all ");
+    assert!(all.contains(&(own + members[0] + members[1]).to_string()), "{shown}");
+    assert!(all.ends_with("USD, with its members"), "{shown}");
+}
