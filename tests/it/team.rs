@@ -325,7 +325,7 @@ fn jobs_of_continuous_integration_share_a_log_and_report_without_a_review() {
     let gate = ["review", "--branch", "HEAD~1", "--wait", "--sync", "--fail-on", "p0", "--format", "json"];
     let report = ["review", "--branch", "HEAD~1", "--wait", "--from-team", "--format", "json"];
     insta::assert_snapshot!(first.fails(&report, INCOMPLETE), @"
-    error: neither this machine nor its team has reviewed branch:[hash] as it is now
+    error: neither this machine nor its team has a review of branch:[hash] as it is now by builtin
       hint: `revdeck sync` fetches what the team has reviewed; without --from-team it is reviewed here
     ");
     assert_eq!(first.json(&gate, DONE)["decision"]["action"], "launch");

@@ -1,6 +1,8 @@
 //! What a machine is told about its own part in a team and about the other machines.
 
 use super::{Team, review, sync};
+#[cfg(unix)]
+use crate::env::INCOMPLETE;
 use crate::env::{DONE, USAGE, run};
 
 #[test]
@@ -63,4 +65,23 @@ fn the_members_of_a_panel_do_not_wait_to_be_sent() {
     assert_eq!(ada.json(&["team", "--format", "json"], DONE)["to_send"], 1);
     assert_eq!(sync(&ada)["sent"]["reviews"], 1);
     assert_eq!(ada.json(&["team", "--format", "json"], DONE)["to_send"], 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_report_of_the_team_names_who_has_reviewed_the_code_instead() {
+    let team = Team::new();
+    let (ada, bob) = (team.member("Ada"), team.member("Bob"));
+    super::use_agent(&bob);
+    review(&ada);
+    sync(&ada);
+    sync(&bob);
+    let report = ["review", "--commit", "HEAD", "--from-team", "--reviewer", "agent"];
+    let refused = bob.fails(&report, INCOMPLETE);
+    assert!(refused.contains("has a review of commit:") && refused.contains(" as it is now by agent"), "{refused}");
+    assert!(
+        refused.contains("hint: somebody else has reviewed it: `--reviewer builtin` shows the result"),
+        "{refused}"
+    );
+    run(&bob, &["review", "--commit", "HEAD", "--from-team", "--reviewer", "builtin"], DONE);
 }
