@@ -7,7 +7,7 @@ use super::error::{CliError, CliExitCode};
 use super::resolve_id::{self, RunOrFinding};
 use super::review::RunResult;
 use super::session::{Invocation, Session};
-use super::{complete, export, output};
+use super::{complete, export, output, team};
 use crate::config::RequiredAssets;
 use crate::domain::{Finding, FindingId, RunId, RunRecord, RunStatus, Time};
 use crate::report::{EarlierRuns, FindingHistory, FindingLocation, OutputFormat, ReviewedAt, json, markdown, text};
@@ -85,11 +85,21 @@ fn show_finding(session: &Session, id: &FindingId, format: OutputFormat) -> Resu
         return Ok(markdown::render_finding(&finding));
     }
     let story = load_story(&session.store, &view, &finding)?;
+    let sides = session.store.team_disputes()?.remove(id).unwrap_or_default();
     Ok(match format {
         OutputFormat::Json => {
-            format!("{}\n", output::to_json_text(&json::encode_finding_with_history(&finding, &story)))
+            let mut encoded = json::encode_finding_with_history(&finding, &story);
+            encoded["disputes"] = serde_json::json!(sides);
+            format!("{}\n", output::to_json_text(&encoded))
         }
-        _ => text::render_finding(&session.look, &finding) + &story.to_text(&session.look),
+        _ => {
+            let mut page = text::render_finding(&session.look, &finding) + &story.to_text(&session.look);
+            if !sides.is_empty() {
+                let said = team::describe_dispute(&sides);
+                page.push_str(&format!("people disagree: {said}; whoever decides again ends it\n"));
+            }
+            page
+        }
     })
 }
 

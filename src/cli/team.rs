@@ -15,7 +15,7 @@ use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{MachineName, ShareMode};
 use crate::git::hide_credentials;
 use crate::runner::{Services, SyncError};
-use crate::store::{SetAsideEntry, TeamMembership, TeamProgress};
+use crate::store::{DisputeSide, SetAsideEntry, TeamMembership, TeamProgress};
 use crate::team::postgres::{full_sql, is_database};
 
 mod budget;
@@ -114,7 +114,7 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     // An author is part of every record.
     if services.team().person().label().is_empty() {
         return Err(CliError::usage("git has no user.name here, so decisions would have no author")
-            .hint("`git config user.name NAME` and `git config user.email ADDRESS` set them"));
+            .hint("`git config user.name NAME` and `git config user.email ADDRESS` set them, also in a job"));
     }
     let before = services.store.team_membership()?;
     let mut progress = services.store.team_progress()?;
@@ -349,11 +349,16 @@ fn format_machines(progress: &TeamProgress, look: &crate::report::TextOptions) -
 fn format_disputes(progress: &TeamProgress) -> String {
     let mut said = String::new();
     for (finding, sides) in &progress.disputes {
-        let words: Vec<String> = sides
-            .iter()
-            .map(|side| format!("{} ({}) says {}", sanitize_line(&side.person), side.machine, side.status))
-            .collect();
-        said.push_str(&format!("{finding}  disputed: {}; the first one stands\n", words.join(", ")));
+        said.push_str(&format!("{finding}  disputed: {}\n", describe_dispute(sides)));
     }
     if said.is_empty() { said } else { format!("\n{said}") }
+}
+
+/// Says who has decided what about a finding on which people disagree.
+pub fn describe_dispute(sides: &[DisputeSide]) -> String {
+    let words: Vec<String> = sides
+        .iter()
+        .map(|side| format!("{} ({}) says {}", sanitize_line(&side.person), side.machine, side.status))
+        .collect();
+    format!("{}; the first one stands", words.join(", "))
 }

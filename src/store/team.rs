@@ -202,6 +202,17 @@ impl Store {
         }))
     }
 
+    /// Returns the findings about which people of the team disagree, with their sides; none if this machine takes no part.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
+    pub fn team_disputes(&self) -> Result<BTreeMap<FindingId, Vec<DisputeSide>>, StoreError> {
+        match self.team_membership()?.filter(|team| team.left_at.is_none()) {
+            Some(_) => Ok(self.team_progress()?.disputes),
+            None => Ok(BTreeMap::new()),
+        }
+    }
+
     /// Lets the next exchange read `runs.ndjson` from its start, because the file was rewritten. A failure is only logged: a
     /// shorter file is noticed anyway.
     pub(super) fn forget_sent_runs(&self) {

@@ -251,6 +251,10 @@ fn people_who_disagree_are_shown_until_one_decides_knowing_the_other() {
     assert_eq!(sides(&ada), sides(&bob));
     assert_eq!((status(&ada, &found[0]), status(&bob, &found[0])), ("addressed".into(), "addressed".into()));
     assert!(ada.output(&["team"], DONE).contains("disputed: Bob (bob-1) says addressed, Ada (ada-1) says dismissed"));
+    let shown = ada.output(&["show", &found[0]], DONE);
+    assert!(shown.contains("people disagree: Bob (bob-1) says addressed, Ada (ada-1) says dismissed"), "{shown}");
+    let listed = ada.json(&["findings", "--status", "disputed", "--format", "json"], DONE);
+    assert_eq!(ids(&listed), [found[0].clone()]);
     // Ada knows what Bob said, and agrees.
     crate::env::run(&ada, &["triage", &found[0], "open"], DONE);
     crate::env::run(&ada, &["triage", &found[0], "addressed"], DONE);

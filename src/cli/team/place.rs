@@ -94,6 +94,11 @@ fn resolve_remote(services: &Services, place: &str) -> Result<String, CliError> 
     }
     let is_elsewhere = place.contains(':') || place.starts_with('/');
     if place.is_empty() || place.starts_with('-') || !is_elsewhere {
+        let is_path = place.contains('/') && !place.starts_with('-');
+        if is_path {
+            return Err(CliError::usage(format!("there is no repository at {place:?}"))
+                .hint(format!("`git init --bare {place}` makes one; the name of a git remote or a URL works, too")));
+        }
         let names = services.repo.remote_names();
         let there_are = match names.is_empty() {
             true => "this repository has no remote; a URL or the path of a bare repository works, too".to_owned(),

@@ -85,3 +85,17 @@ fn a_report_of_the_team_names_who_has_reviewed_the_code_instead() {
     );
     run(&bob, &["review", "--commit", "HEAD", "--from-team", "--reviewer", "builtin"], DONE);
 }
+
+#[test]
+fn a_place_that_is_not_there_is_called_what_it_looks_like() {
+    let team = Team::new();
+    let ada = team.machine("Ada");
+    insta::assert_snapshot!(ada.fails(&["team", "join", "../nobody.git"], USAGE), @r#"
+    error: there is no repository at "../nobody.git"
+      hint: `git init --bare ../nobody.git` makes one; the name of a git remote or a URL works, too
+    "#);
+    insta::assert_snapshot!(ada.fails(&["team", "join", "upstream"], USAGE), @r#"
+    error: "upstream" is no git remote of this repository
+      hint: there are: origin; a URL or a path works, too
+    "#);
+}
