@@ -28,7 +28,7 @@ pub struct TeamArgs {
     #[command(subcommand)]
     action: Option<TeamAction>,
     /// Output format
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", global = true)]
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
@@ -75,6 +75,9 @@ struct BudgetArgs {
     /// Set no limit
     #[arg(long, conflicts_with_all = ["day_cost", "day_tokens"])]
     none: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: PlainFormat,
 }
 
 /// Arguments of `team forget` and `team remember`.
@@ -90,16 +93,17 @@ struct MachineArgs {
 ///
 /// Returns an error if an assistant wants to join, the place or machine is unknown, or the store fails.
 pub fn run(invocation: &Invocation, arguments: &TeamArgs) -> Result<CliExitCode, CliError> {
-    let session = invocation.open_reading_session(RequiredAssets::None)?;
-    let Some(action) = &arguments.action else { return show(session, arguments.format) };
-    if matches!(action, TeamAction::Schema) {
+    if matches!(arguments.action, Some(TeamAction::Schema)) {
+        // An administrator of the database needs no repository.
         output::print(&full_sql())?;
         return Ok(CliExitCode::Done);
     }
+    let session = invocation.open_reading_session(RequiredAssets::None)?;
+    let Some(action) = &arguments.action else { return show(session, arguments.format) };
     invocation.actor()?.require_person("decide what leaves this machine")?;
     match action {
         TeamAction::Schema => Ok(CliExitCode::Done),
-        TeamAction::Budget(limits) => budget::run(session, limits, arguments.format),
+        TeamAction::Budget(limits) => budget::run(session, limits, limits.format),
         TeamAction::Join(join) => join_team(session, join),
         TeamAction::Leave => leave_team(&session),
         TeamAction::Forget(MachineArgs { machine }) => forget(session, machine),

@@ -99,3 +99,13 @@ fn a_place_that_is_not_there_is_called_what_it_looks_like() {
       hint: there are: origin; a URL or a path works, too
     "#);
 }
+
+#[test]
+fn the_tables_of_a_database_are_printed_without_a_repository() {
+    let ada = Team::new().machine("Ada");
+    let nowhere = tempfile::tempdir().expect("a folder");
+    let folder = nowhere.path().to_str().expect("text");
+    assert!(run(&ada, &["-C", folder, "team", "schema"], DONE).contains("CREATE SCHEMA"));
+    // What has no JSON does not take the option.
+    assert!(ada.errors(&["team", "join", "--format", "json"], USAGE).contains("unexpected argument '--format'"));
+}
