@@ -182,7 +182,7 @@ fn format_panels(settings: &Settings) -> String {
         let mut parts = vec![panel.reviewers.join(", ")];
         parts.extend(panel.escalate.iter().map(|opinion| format!("escalates to {}", opinion.reviewer)));
         parts.extend(panel.judge.iter().map(|judge| format!("judge {judge}")));
-        parts.extend(panel.max_cost.map(|cost| format!("at most ${cost} for a change")));
+        parts.extend(panel.max_cost.map(|cost| format!("at most ${cost} a run")));
         said.push_str(&format!("panel {}: {}\n", sanitize_line(name), sanitize_line(&parts.join("; "))));
     }
     said.push_str(&match settings.default_panel.as_str() {

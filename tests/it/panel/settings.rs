@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn panels_are_listed_with_their_members_and_who_reviews_when_nobody_is_named() {
     let panel = Panel::start(vec![], vec![], "max_cost = 1.5\njudge = \"one\"");
-    let all = "panel all: one, two, builtin; judge one; at most $1.50 for a change\n";
+    let all = "panel all: one, two, builtin; judge one; at most $1.50 a run\n";
     let said = panel.place.revdeck(&["reviewers", "list"]);
     assert!(said.ends_with(&format!("{all}* reviews when nobody else is named\n")), "{said}");
     let settings = panel.place.test.home().join("config.toml");
