@@ -342,7 +342,8 @@ fn the_cost_of_all_members_stays_below_the_limit_of_the_panel() {
 fn cancelling_a_panel_ends_its_members_and_keeps_what_they_found() {
     let panel = Panel::start(vec![first()], vec![second()], "");
     let id = panel.start_held();
-    panel.place.revdeck(&["cancel", id.as_str()]);
+    let said = panel.place.revdeck(&["cancel", id.as_str()]);
+    assert!(said.contains("cancelled, with its members"), "{said}");
     let run = panel.place.ended(&id);
     assert_eq!((run.status, panel.member(&run, "two").status), (RunStatus::Cancelled, RunStatus::Cancelled));
     assert!(panel.findings(&run).iter().any(|finding| finding.line_start == INJECTION));
