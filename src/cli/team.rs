@@ -218,19 +218,20 @@ fn leave_team(session: &Session) -> Result<CliExitCode, CliError> {
         return Ok(CliExitCode::Done);
     };
     let place = show_place(&team);
-    let removal = match is_database(&team.place) {
-        true => String::new(),
-        false => format!(": `git push {place} --delete refs/revdeck/team/{}` removes it there", team.log),
+    let progress = session.store.team_progress()?;
+    let rest = match (progress.own_version.is_empty(), is_database(&team.place)) {
+        (true, _) => format!("nothing was sent to {place}"),
+        (false, true) => format!("what was sent stays in {place}"),
+        (false, false) => format!(
+            "what was sent stays in {place}: `git push {place} --delete refs/revdeck/team/{}` removes it there",
+            team.log
+        ),
     };
     let team = TeamMembership { left_at: Some(session.ambient.now()), ..team };
     session.store.write_team_membership(&team)?;
     // Open cockpits and followers watch this file, not the membership.
-    session.store.write_team_progress(&session.store.team_progress()?)?;
-    output::print(&format!(
-        "{} takes part no longer{}what was sent stays in {place}{removal}\n",
-        team.machine,
-        session.look.separator()
-    ))?;
+    session.store.write_team_progress(&progress)?;
+    output::print(&format!("{} takes part no longer{}{rest}\n", team.machine, session.look.separator()))?;
     Ok(CliExitCode::Done)
 }
 

@@ -75,7 +75,13 @@ pub(super) fn prepare(TeamPlace { place, project }: &TeamPlace) -> Result<Prepar
         let added = database.migrate()?;
         Ok(PreparedPlace { added, has_budget: database.read_budget(project)?.is_limited() })
     };
-    prepare().map_err(to_cli_error)
+    prepare().map_err(|error| match error {
+        // Nothing waits to be sent before the repository has joined.
+        DatabaseError::Connect { is_login: false, .. } => {
+            to_cli_error(error).hint("nothing was joined: try again when the database can be reached")
+        }
+        error => to_cli_error(error),
+    })
 }
 
 /// Returns an error of the database with what to do next.

@@ -1,9 +1,7 @@
 //! What a machine is told about its own part in a team and about the other machines.
 
 use super::{Team, review, sync};
-#[cfg(unix)]
-use crate::env::INCOMPLETE;
-use crate::env::{DONE, USAGE, run};
+use crate::env::{DONE, INCOMPLETE, USAGE, run};
 
 #[test]
 fn a_machine_does_not_forget_itself() {
@@ -108,4 +106,19 @@ fn the_tables_of_a_database_are_printed_without_a_repository() {
     assert!(run(&ada, &["-C", folder, "team", "schema"], DONE).contains("CREATE SCHEMA"));
     // What has no JSON does not take the option.
     assert!(ada.errors(&["team", "join", "--format", "json"], USAGE).contains("unexpected argument '--format'"));
+}
+
+#[test]
+fn who_leaves_before_the_first_exchange_has_sent_nothing() {
+    let ada = Team::new().member("Ada");
+    insta::assert_snapshot!(run(&ada, &["team", "leave"], DONE), @"ada-1 takes part no longer · nothing was sent to origin");
+}
+
+#[test]
+fn a_database_that_is_away_is_not_joined() {
+    let ada = Team::new().machine("Ada");
+    let refused = ada.errors(&["team", "join", "postgres://ada@127.0.0.1:1/x", "--project", "x"], INCOMPLETE);
+    assert!(refused.contains("no connection to postgres://ada@127.0.0.1:1/x"), "{refused}");
+    assert!(refused.contains("hint: nothing was joined: try again when the database can be reached"), "{refused}");
+    assert!(run(&ada, &["team"], DONE).contains("takes part in no team"));
 }
