@@ -123,8 +123,11 @@ fn check_reviewer(settings: &Settings, name: &str) -> Result<(), CliError> {
     }
     let mut known = vec!["builtin"];
     known.extend(settings.reviewers.keys().map(String::as_str).filter(|name| *name != "builtin"));
-    Err(CliError::usage(format!("there is no reviewer named {name:?}"))
-        .hint(format!("there are: {}", known.join(", "))))
+    let panel = match settings.panels.contains_key(name) {
+        true => format!("{name} is a panel: `--panel {name}`; reviewers: "),
+        false => "there are: ".to_owned(),
+    };
+    Err(CliError::usage(format!("there is no reviewer named {name:?}")).hint(format!("{panel}{}", known.join(", "))))
 }
 
 fn resolve_panel(settings: &Settings, name: &str, is_default: bool) -> Result<String, CliError> {
@@ -134,6 +137,9 @@ fn resolve_panel(settings: &Settings, name: &str, is_default: bool) -> Result<St
     let which = if is_default { ", the default_panel" } else { "" };
     let known: Vec<&str> = settings.panels.keys().map(String::as_str).collect();
     let hint = match known.is_empty() {
+        _ if name == "builtin" || settings.reviewers.contains_key(name) => {
+            format!("{name} is a reviewer: `--reviewer {name}`")
+        }
         true => "a panel is a [panels.NAME] table in your settings; `--reviewer a,b` needs none".to_owned(),
         false => format!("there are: {}", known.join(", ")),
     };

@@ -17,7 +17,7 @@ use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{MachineName, ShareMode};
 use crate::git::hide_credentials;
 use crate::runner::{Services, SyncError};
-use crate::store::{OtherTeamPlace, SetAsideEntry, TeamMembership, TeamProgress};
+use crate::store::{DisputeSide, OtherTeamPlace, SetAsideEntry, TeamMembership, TeamProgress};
 use crate::team::postgres::{full_sql, is_database};
 
 mod budget;
@@ -30,7 +30,7 @@ pub struct TeamArgs {
     #[command(subcommand)]
     action: Option<TeamAction>,
     /// Output format
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", global = true)]
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
@@ -54,7 +54,7 @@ enum TeamAction {
 /// Arguments of `team join`.
 #[derive(Debug, Args)]
 struct JoinArgs {
-    /// Where the records are kept: the name of a git remote, an URL, the path of a repository, or the address of a database
+    /// Where the records are kept: the name of a git remote, a URL, the path of a repository, or the address of a database
     /// (postgres://...) [default: as `[team] backend` says, otherwise origin]
     place: Option<String>,
     /// Name of this machine in the team; without it, made from the name of the host
@@ -77,6 +77,9 @@ struct BudgetArgs {
     /// Set no limit
     #[arg(long, conflicts_with_all = ["day_cost", "day_tokens"])]
     none: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: PlainFormat,
 }
 
 /// Arguments of `team forget` and `team remember`.
@@ -92,16 +95,17 @@ struct MachineArgs {
 ///
 /// Returns an error if an assistant wants to join, the place or machine is unknown, or the store fails.
 pub fn run(invocation: &Invocation, arguments: &TeamArgs) -> Result<CliExitCode, CliError> {
-    let session = invocation.open_reading_session(RequiredAssets::None)?;
-    let Some(action) = &arguments.action else { return show(session, arguments.format) };
-    if matches!(action, TeamAction::Schema) {
+    if matches!(arguments.action, Some(TeamAction::Schema)) {
+        // An administrator of the database needs no repository.
         output::print(&full_sql())?;
         return Ok(CliExitCode::Done);
     }
+    let session = invocation.open_reading_session(RequiredAssets::None)?;
+    let Some(action) = &arguments.action else { return show(session, arguments.format) };
     invocation.actor()?.require_person("decide what leaves this machine")?;
     match action {
         TeamAction::Schema => Ok(CliExitCode::Done),
-        TeamAction::Budget(limits) => budget::run(session, limits, arguments.format),
+        TeamAction::Budget(limits) => budget::run(session, limits, limits.format),
         TeamAction::Join(join) => join_team(session, join),
         TeamAction::Leave => leave_team(&session),
         TeamAction::Forget(MachineArgs { machine }) => forget(session, machine),
@@ -116,7 +120,7 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     // An author is part of every record.
     if services.team().person().label().is_empty() {
         return Err(CliError::usage("git has no user.name here, so decisions would have no author")
-            .hint("`git config user.name NAME` and `git config user.email ADDRESS` set them"));
+            .hint("`git config user.name NAME` and `git config user.email ADDRESS` set them, also in a job"));
     }
     let before = services.store.team_membership()?;
     let mut progress = services.store.team_progress()?;
@@ -201,7 +205,7 @@ fn describe_sharing(services: &Services) -> String {
     said
 }
 
-/// Returns a place on one line, without the credentials of an URL, and the project in a database.
+/// Returns a place on one line, without the credentials of a URL, and the project in a database.
 fn show_place(team: &TeamMembership) -> String {
     let place = hide_credentials(&sanitize_line(&team.place));
     match team.project.as_str() {
@@ -217,32 +221,55 @@ fn leave_team(session: &Session) -> Result<CliExitCode, CliError> {
         return Ok(CliExitCode::Done);
     };
     let place = show_place(&team);
-    let removal = match is_database(&team.place) {
-        true => String::new(),
-        false => format!(": `git push {place} --delete refs/revdeck/team/{}` removes it there", team.log),
+    let progress = session.store.team_progress()?;
+    let rest = match (progress.own_version.is_empty(), is_database(&team.place)) {
+        (true, _) => format!("nothing was sent to {place}"),
+        (false, true) => format!("what was sent stays in {place}"),
+        (false, false) => format!(
+            "what was sent stays in {place}: `git push {place} --delete refs/revdeck/team/{}` removes it there",
+            team.log
+        ),
     };
     let team = TeamMembership { left_at: Some(session.ambient.now()), ..team };
     session.store.write_team_membership(&team)?;
     session.store.forget_other_places()?;
     // Open cockpits and followers watch this file, not the membership.
-    session.store.write_team_progress(&session.store.team_progress()?)?;
-    output::print(&format!(
-        "{} takes part no longer{}what was sent stays in {place}{removal}\n",
-        team.machine,
-        session.look.separator()
-    ))?;
+    session.store.write_team_progress(&progress)?;
+    output::print(&format!("{} takes part no longer{}{rest}\n", team.machine, session.look.separator()))?;
     Ok(CliExitCode::Done)
 }
 
 fn forget(session: Session, machine: &MachineName) -> Result<CliExitCode, CliError> {
     let (services, look) = session.into_runner();
-    let was_known = services.team().forget(machine)?;
-    let known = if was_known { "is forgotten" } else { "was not known; it will not be read" };
-    output::print(&format!(
-        "{machine} {known}{}its decisions and reviews that are here stay, new ones are not read\n",
-        look.separator()
-    ))?;
+    let team = services.store.team_membership()?.ok_or(SyncError::NotJoined)?;
+    if *machine == team.machine || *machine == team.log {
+        return Err(CliError::usage(format!(
+            "{machine} is this machine: without its own records, it would lose its decisions"
+        ))
+        .hint("`revdeck team leave` takes part no longer"));
+    }
+    // A machine of a job has no log of its own.
+    let was_known = services.team().forget(machine)? || machine.is_ci();
+    let mut said = match was_known {
+        true => format!(
+            "{machine} is forgotten{}its decisions and reviews that are here stay, new ones are not read\n",
+            look.separator()
+        ),
+        false => describe_unknown_machine(machine, &services.store.team_progress()?),
+    };
+    said.push_str(&format!("`revdeck team remember {machine}` takes it back\n"));
+    output::print(&said)?;
     Ok(CliExitCode::Done)
+}
+
+/// Says that a forgotten machine has sent nothing so far, and names those that have: the name may be mistyped.
+fn describe_unknown_machine(machine: &MachineName, progress: &TeamProgress) -> String {
+    let known: Vec<&str> = progress.logs.keys().map(MachineName::as_str).collect();
+    let there_are = match known.is_empty() {
+        true => "no other machine is known yet".to_owned(),
+        false => format!("known are: {}", known.join(", ")),
+    };
+    format!("{machine} is not known here, and will not be read if it comes; {there_are}\n")
 }
 
 fn remember(session: Session, machine: &MachineName) -> Result<CliExitCode, CliError> {
@@ -354,11 +381,16 @@ fn format_machines(progress: &TeamProgress, look: &crate::report::TextOptions) -
 fn format_disputes(progress: &TeamProgress) -> String {
     let mut said = String::new();
     for (finding, sides) in &progress.disputes {
-        let words: Vec<String> = sides
-            .iter()
-            .map(|side| format!("{} ({}) says {}", sanitize_line(&side.person), side.machine, side.status))
-            .collect();
-        said.push_str(&format!("{finding}  disputed: {}; the first one stands\n", words.join(", ")));
+        said.push_str(&format!("{finding}  disputed: {}\n", describe_dispute(sides)));
     }
     if said.is_empty() { said } else { format!("\n{said}") }
+}
+
+/// Says who has decided what about a finding on which people disagree.
+pub fn describe_dispute(sides: &[DisputeSide]) -> String {
+    let words: Vec<String> = sides
+        .iter()
+        .map(|side| format!("{} ({}) says {}", sanitize_line(&side.person), side.machine, side.status))
+        .collect();
+    format!("{}; the first one stands", words.join(", "))
 }

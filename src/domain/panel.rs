@@ -74,6 +74,11 @@ impl PanelOpinion {
         }
     }
 
+    /// Returns the words with which the journal of the panel's run names a request to this reviewer.
+    pub fn request_words(reviewer: &str) -> String {
+        format!("second opinions of {reviewer} on ")
+    }
+
     /// Returns true if the reviewer is asked about a finding. A dispute is settled by a second opinion that can tell.
     pub fn concerns(&self, finding: &Finding) -> bool {
         let is_verdict =

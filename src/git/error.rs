@@ -162,7 +162,7 @@ pub enum GitError {
     Remote {
         /// Root of the repository.
         path: PathBuf,
-        /// Remote as it was given: a name, an URL or a path.
+        /// Remote as it was given: a name, a URL or a path.
         remote: String,
         /// Subcommand of git, such as "fetch".
         task: String,
@@ -172,7 +172,7 @@ pub enum GitError {
     /// A remote refused a ref.
     #[error("{remote} refuses the ref {name}: {what}")]
     RefusedRef {
-        /// Remote as it was given: a name, an URL or a path.
+        /// Remote as it was given: a name, a URL or a path.
         remote: String,
         /// Full name of the ref.
         name: String,

@@ -102,7 +102,7 @@ impl Repo {
         names.iter().filter_map(|name| name.ok().flatten().map(str::to_owned)).collect()
     }
 
-    /// Lists the logs of a remote: a name of a remote, an URL or a path. Ignores names with further parts. Of too many logs, the
+    /// Lists the logs of a remote: a name of a remote, a URL or a path. Ignores names with further parts. Of too many logs, the
     /// log `own` comes first, then those that were fetched before, so that strangers push none of them out.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use super::text_style::{TextOptions, TextStyle};
 use crate::domain::text::{format_count, format_thousands, sanitize_line, sanitize_lines};
 use crate::domain::{
     Coverage, ErrorClass, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Panel, Priority,
-    RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus, WordStyle,
+    RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus, Usage, WordStyle,
 };
 use crate::masking::mask_name;
 use crate::policy::Freshness;
@@ -348,6 +348,23 @@ pub fn describe_window(run: &RunRecord) -> String {
     }
 }
 
+/// Formats tokens with their cost in US dollars; empty without tokens.
+fn format_usage(tokens: &Usage, cost: f64) -> String {
+    match (tokens.total(), tokens.estimated) {
+        (0, _) => String::new(),
+        (total, true) => format!("~{total} (estimated), {cost:.4} USD"),
+        (total, false) => format!("{total}, {cost:.4} USD"),
+    }
+}
+
+/// Renders what a panel and its members have used together, as a line below [`render_run`]; empty without tokens.
+pub fn render_panel_usage(look: &TextOptions, tokens: &Usage, cost: f64) -> String {
+    match format_usage(tokens, cost) {
+        used if used.is_empty() => used,
+        used => format!("  {} {used}, with its members\n", look.paint(TextStyle::Faint, &format!("{:<10}", "in all"))),
+    }
+}
+
 /// Renders a run for `show`.
 pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> String {
     let (style, word) = run_status_word(run.status, run.state_word(), run.is_incomplete());
@@ -355,7 +372,6 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
     let commit = |id: &str| id.get(..12).unwrap_or(id).to_owned();
     // A branch may have a secret in its name.
     let mask = |name: &str| mask_name(name).into_owned();
-    let usage = run.usage.tokens.total();
     let timing = &run.usage.phase_timings;
     for (name, value) in [
         ("scope", mask(&run.subject.scope.to_string())),
@@ -388,14 +404,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
             ),
         ),
         ("window", describe_window(run)),
-        (
-            "tokens",
-            match (usage, run.usage.tokens.estimated) {
-                (0, _) => String::new(),
-                (_, true) => format!("~{usage} (estimated), {:.4} USD", run.usage.cost),
-                (_, false) => format!("{usage}, {:.4} USD", run.usage.cost),
-            },
-        ),
+        ("tokens", format_usage(&run.usage.tokens, run.usage.cost)),
         (
             "waits for",
             run.links

@@ -203,6 +203,17 @@ impl Store {
         }))
     }
 
+    /// Returns the findings about which people of the team disagree, with their sides; none if this machine takes no part.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
+    pub fn team_disputes(&self) -> Result<BTreeMap<FindingId, Vec<DisputeSide>>, StoreError> {
+        match self.team_membership()?.filter(|team| team.left_at.is_none()) {
+            Some(_) => Ok(self.team_progress()?.disputes),
+            None => Ok(BTreeMap::new()),
+        }
+    }
+
     /// Lets the next exchange read `runs.ndjson` from its start, because the file was rewritten. A failure is only logged: a
     /// shorter file is noticed anyway.
     pub(super) fn forget_sent_runs(&self) {
@@ -428,7 +439,7 @@ impl Store {
     }
 
     /// Returns the ids of this machine's own runs that ended behind byte `from` of `runs.ndjson`, oldest first, and the length
-    /// of the file. A run that was received, or that reviews a fix, is not among them.
+    /// of the file. A run that was received, that reviews a fix, or that is a member of a panel is not among them.
     ///
     /// # Errors
     /// Returns an error when the file cannot be read.
@@ -441,6 +452,8 @@ impl Store {
             scope_hash: String,
             #[serde(default)]
             team: Option<serde::de::IgnoredAny>,
+            #[serde(default)]
+            member_of: Option<serde::de::IgnoredAny>,
         }
         let path = self.runs_path();
         let Some(file) = files::open_read(&path)? else { return Ok((Vec::new(), 0)) };
@@ -451,7 +464,10 @@ impl Store {
         let mut seen = HashSet::new();
         let end = lines::read_forwards(&file, from, |_, line| {
             let Ok(run) = serde_json::from_slice::<RunEndFields>(line) else { return };
-            let is_own = run.team.is_none() && !run.scope_hash.starts_with(RunRecord::FIX_SCOPE_PREFIX);
+            // What a panel has merged travels with the panel's own run.
+            let is_own = run.team.is_none()
+                && run.member_of.is_none()
+                && !run.scope_hash.starts_with(RunRecord::FIX_SCOPE_PREFIX);
             if run.status == RunStatus::Completed && is_own && seen.insert(run.run_id.clone()) {
                 ended.push(run.run_id);
             }

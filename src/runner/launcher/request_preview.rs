@@ -112,9 +112,11 @@ impl Launcher<'_> {
             ..self.build_policy_request(request, &identity, &snapshot)
         };
         let input = RequestInput::unrecorded(request, &launch_request, &snapshot);
+        let panel = self.services.reviewers().find_panel(&identity.reviewer)?;
         let decision = self.forecast_decision(&input)?;
+        let decision = if panel.is_some() { self.renew_opinions(request, decision) } else { decision };
         let (mut members, mut member_limit) = (Vec::new(), None);
-        let sent = match self.services.reviewers().find_panel(&identity.reviewer)? {
+        let sent = match panel {
             None => self.forecast_sending(&input)?,
             Some(_) if !decision.action.starts_run() => SendingForecast::NOTHING,
             Some(panel) => {

@@ -279,7 +279,7 @@ impl RunWorker<'_> {
             // The hash tells a request from others of the same size: an answer belongs to its words.
             let hash = content_hash([words.as_bytes()]);
             let number = text::format_count(group.len(), "finding");
-            let asked = format!("second opinions of {} on {number} ({})", opened.name, &hash[..12]);
+            let asked = format!("{}{number} ({})", PanelOpinion::request_words(&opened.name), &hash[..12]);
             let request = ChatRequest {
                 messages: vec![ChatMessage::User { text: words }],
                 max_output: answer,
