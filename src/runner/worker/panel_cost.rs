@@ -3,6 +3,8 @@
 //! - Before its request, a member reserves in its record what the request may cost at most, under the store's lock.
 //! - A member whose request would exceed the limit only together with requests on their way waits for their answers, which
 //!   usually cost less than was reserved. It reserves nothing meanwhile, so that no two members wait for each other.
+//! - A reservation ends with its request: with the record of the answer's cost, or when the request has failed. A fallback
+//!   that is free, or has no price, reserves nothing.
 //! - So the members exceed the limit together by no more than one answer: what a request sends is counted before, and
 //!   what comes back after.
 
@@ -47,8 +49,9 @@ impl RunWorker<'_> {
         let mut is_noted = false;
         loop {
             let store = &self.services.store;
-            let reserved =
+            let (reserved, record) =
                 store.with_lock_as(|locked| self.try_to_reserve(locked, (&panel_run, &panel, limit), next, spent))?;
+            self.record = record;
             match reserved {
                 Reservation::Granted => return Ok(None),
                 Reservation::Refused { reached } => {
@@ -81,13 +84,27 @@ impl RunWorker<'_> {
         }
     }
 
+    /// Releases what the run has reserved, because no request of it is on its way: another member may be waiting for that
+    /// money.
+    pub(super) fn release_reserved_cost(&mut self) -> Result<(), RunnerError> {
+        if self.record.usage.reserved_cost.is_some() {
+            let run = self.record.run_id.clone();
+            self.record = self
+                .services
+                .store
+                .with_lock(|locked| locked.annotate_run(&run, |record| record.usage.reserved_cost = None))?;
+        }
+        Ok(())
+    }
+
+    /// Tries to reserve the cost of the next request. Returns the answer with the record of the run.
     fn try_to_reserve(
         &self,
         locked: &LockedStore<'_>,
         (panel_run, panel, limit): (&RunId, &Panel, f64),
         next: RequestCost,
         spent: f64,
-    ) -> Result<Reservation, RunnerError> {
+    ) -> Result<(Reservation, RunRecord), RunnerError> {
         let (mut reached, mut on_their_way) = (spent, 0.0);
         for member in panel.members.iter().filter(|member| member.run_id != self.record.run_id) {
             let Some(record) = self.services.store.run(&member.run_id)? else { continue };
@@ -105,8 +122,8 @@ impl RunWorker<'_> {
             Reservation::Granted
         };
         let reserved = matches!(answer, Reservation::Granted).then_some(next.most);
-        locked.annotate_run(&self.record.run_id, |record| record.usage.reserved_cost = reserved)?;
-        Ok(answer)
+        let record = locked.annotate_run(&self.record.run_id, |record| record.usage.reserved_cost = reserved)?;
+        Ok((answer, record))
     }
 
     /// Returns what the request of a member that is on its way may cost. A member without a worker has none.
