@@ -58,10 +58,11 @@ impl RunWorker<'_> {
                     let stop = BudgetStop { kind: BudgetKind::PanelCost, reached, limit };
                     let note = format!(
                         "the budget of {} of panel {} is used up: ${reached:.4} are spent and the next request takes about \
-                         ${:.4}",
+                         ${:.4}; {}",
                         format_limit_dollars(limit),
                         panel.name,
-                        next.input
+                        next.input,
+                        stop.next_step()
                     );
                     return Ok(Some(ConversationEvent::BudgetExceeded(BudgetProblem { stop, note })));
                 }
