@@ -78,7 +78,7 @@ impl BudgetStop {
             BudgetKind::DayCost => "ask again after midnight, or with a higher budget.day_cost",
             BudgetKind::DayTokens => "ask again after midnight, or with a higher budget.day_tokens",
             BudgetKind::Turns => "ask again with a higher window.max_turns",
-            BudgetKind::PanelCost => "ask again with a higher max_cost of the panel",
+            BudgetKind::PanelCost => "ask again with a higher max_cost of the panel, or begin anew (--force)",
             BudgetKind::TeamCost | BudgetKind::TeamTokens => {
                 "ask again after midnight UTC, or with a higher limit (`revdeck team budget`)"
             }

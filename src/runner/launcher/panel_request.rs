@@ -6,6 +6,7 @@
 //!   paid for again, whoever asked for it.
 //! - The members are recorded first and the panel last, so that no reader finds a panel without its members.
 //! - A review of newer code by a single reviewer does not end a run that a panel waits for.
+//! - A request that completes an earlier run of the panel goes on with its `max_cost` ([`super::continued_panel`]).
 //! - The run of the panel stays pending until all members have ended, and then merges their findings
 //!   ([`crate::runner::panel`]).
 
@@ -120,12 +121,18 @@ impl Launcher<'_> {
         judged.decision.saved_token_estimate =
             members.iter().fold(0, |sum: u64, member| sum.saturating_add(member.saved_token_estimate));
         judged.decision.reason = describe_members(&judged.decision.reason, &members);
+        let continued = self.find_continued_panel(&view, input.policy_request)?;
         let panel = Panel {
             name: panel.name.clone(),
             members,
             max_cost: panel.max_cost.map(|cost| cost.as_f64()),
+            spent_before: continued.as_ref().map_or(0.0, |continued| continued.spent),
+            continues: continued.map(|continued| continued.run),
             opinions: panel.opinions(),
         };
+        if let Some(spent) = panel.describe_spent_before() {
+            judged.decision.reason.push_str(&format!("; {spent}"));
+        }
         let input = RequestInput { role: PanelRole::Panel(&id, &panel), ..*input };
         let requested = self.record_decision(locked, &input, judged)?;
         Ok(LockedAttempt::Requested(Box::new(requested), view))

@@ -1,5 +1,6 @@
 //! Holds the members of a panel to its limit, also those that ask at the same moment.
 //!
+//! - A panel that completes an earlier run goes on with its limit: what that run has spent counts.
 //! - Before its request, a member reserves in its record what the request may cost at most, under the store's lock.
 //! - A member whose request would exceed the limit only together with requests on their way waits for their answers, which
 //!   usually cost less than was reserved. It reserves nothing meanwhile, so that no two members wait for each other.
@@ -31,7 +32,7 @@ enum Reservation {
     Granted,
     /// Requests of other members are on their way that may use up the rest of the limit.
     MustWait,
-    /// The limit is used up: US dollars that all members have spent.
+    /// The limit is used up: US dollars that all members have spent, and the runs that the panel completes.
     Refused { reached: f64 },
 }
 
@@ -56,9 +57,12 @@ impl RunWorker<'_> {
                 Reservation::Granted => return Ok(None),
                 Reservation::Refused { reached } => {
                     let stop = BudgetStop { kind: BudgetKind::PanelCost, reached, limit };
+                    let before = panel.continues.as_ref().filter(|_| panel.spent_before > 0.0);
+                    let before =
+                        before.map_or_else(String::new, |run| format!(" (${:.4} by {run})", panel.spent_before));
                     let note = format!(
-                        "the budget of {} of panel {} is used up: ${reached:.4} are spent and the next request takes about \
-                         ${:.4}; {}",
+                        "the budget of {} of panel {} is used up: ${reached:.4} are spent{before} and the next request takes \
+                         about ${:.4}; {}",
                         format_limit_dollars(limit),
                         panel.name,
                         next.input,
@@ -106,7 +110,7 @@ impl RunWorker<'_> {
         next: RequestCost,
         spent: f64,
     ) -> Result<(Reservation, RunRecord), RunnerError> {
-        let (mut reached, mut on_their_way) = (spent, 0.0);
+        let (mut reached, mut on_their_way) = (panel.spent_before + spent, 0.0);
         for member in panel.members.iter().filter(|member| member.run_id != self.record.run_id) {
             let Some(record) = self.services.store.run(&member.run_id)? else { continue };
             // What an adopted or reused run costs was not paid for this panel.

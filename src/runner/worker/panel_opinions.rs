@@ -240,7 +240,8 @@ impl RunWorker<'_> {
             return Ok(Some(problem.note));
         }
         let Some(limit) = panel.max_cost else { return Ok(None) };
-        let reached = self.services.spent_by_members(panel, &self.record.run_id)? + spent.cost;
+        let members = self.services.spent_by_members(panel, &self.record.run_id)?;
+        let reached = panel.spent_before + members + spent.cost;
         let stop = BudgetStop { kind: BudgetKind::PanelCost, reached, limit };
         Ok((reached + next > limit).then(|| stop.describe()))
     }
