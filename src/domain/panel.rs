@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::text::format_limit_dollars;
-use super::{Finding, FindingStep, Opinion, Priority, RunId, is_default};
+use super::{Finding, FindingStep, Opinion, Priority, RunId, UncountedCost, is_default};
 
 word_enum!(
     /// Decision of the policy about a request, without the run that it is about.
@@ -41,6 +41,9 @@ pub struct Panel {
     /// Cost of `continues`, and of the runs that it completed, in US dollars. It counts towards `max_cost`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub spent_before: f64,
+    /// Reviewers of this run whose cost `max_cost` cannot count, because no price is known for them; empty without a limit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncounted: Vec<String>,
     /// Reviewers that give second opinions on findings of the list, in the order in which they are asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opinions: Vec<PanelOpinion>,
@@ -144,6 +147,11 @@ impl Panel {
         let (run, limit) = self.continues.as_ref().zip(self.max_cost).filter(|_| self.spent_before > 0.0)?;
         let (spent, limit) = (format_limit_dollars(self.spent_before), format_limit_dollars(limit));
         Some(format!("{run} has spent {spent} of the {limit} of the panel"))
+    }
+
+    /// Describes the reviewers whose cost the limit cannot count; `None` if there are none.
+    pub fn describe_uncounted(&self) -> Option<String> {
+        UncountedCost::new(vec!["max_cost".to_owned()], self.uncounted.clone()).map(|cost| cost.to_string())
     }
 
     /// Returns the member that this run answers for.
