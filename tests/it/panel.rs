@@ -2,6 +2,7 @@
 
 mod disputes;
 mod fallbacks;
+mod forecast;
 mod kills;
 mod max_cost;
 mod member_kills;

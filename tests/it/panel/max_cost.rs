@@ -35,6 +35,14 @@ fn a_panel_that_is_asked_again_goes_on_with_its_limit_until_that_is_raised_or_it
 
     // The rest of the limit is too little for the member that failed.
     limit_to(&panel, spent * 1.5);
+    let estimate = panel.place.test.json(&["review", "--panel", "all", "--estimate", "--format", "json"], DONE);
+    let forecast = &estimate["forecast"];
+    assert_eq!(
+        (&forecast["continues"], &forecast["members"][0]["action"]),
+        (&json!(run.run_id.as_str()), &json!("reuse"))
+    );
+    assert!(forecast["reason"].as_str().is_some_and(|reason| reason.contains(" has spent $")), "{forecast}");
+    assert!(forecast["cost_limit"].as_f64().is_some_and(|most| most <= 0.02), "only the rest is left: {forecast}");
     let stopped = panel.review(&["--panel", "all"], INCOMPLETE);
     assert_eq!((panel.one.asked(), panel.two.asked()), (1, 1), "what was reviewed is reused, and nobody is asked");
     expect_continued(&stopped, Some(&run.run_id), spent);
@@ -69,4 +77,23 @@ fn a_panel_about_other_code_begins_anew() {
     let other = panel.review(&["--panel", "all"], DONE);
     expect_continued(&other, None, 0.0);
     assert!(!other.decision.contains("has spent"), "{}", other.decision);
+}
+
+#[test]
+fn a_member_without_a_known_price_is_named_where_the_limit_is_and_reviews() {
+    let spare = Model::start(vec![second()]);
+    let more =
+        format!("{}[panels.pair]\nreviewers = [\"one\", \"spare\"]\nmax_cost = 1.0\n", reviewer("spare", &spare, ""));
+    let panel = Panel::start(vec![first()], Vec::new(), &more);
+    let run = panel.review(&["--panel", "pair"], DONE);
+    assert_eq!(record(&run).uncounted, ["spare"]);
+    let said = "max_cost cannot count spare: no price is known; set price_input and price_output of [reviewers.spare]";
+    let notes = panel.place.output(&run.run_id).expect("an output").notes;
+    assert!(notes.iter().any(|note| note == said), "{notes:?}");
+    let shown = panel.place.revdeck(&["show", run.run_id.as_str()]);
+    assert!(shown.contains(&format!("  limits     {said}\n")), "{shown}");
+    let member = panel.place.revdeck(&["show", panel.member(&run, "spare").run_id.as_str()]);
+    assert!(member.contains(", no price is known: no limit in US dollars counts them"), "{member}");
+    let member = panel.place.revdeck(&["show", panel.member(&run, "one").run_id.as_str()]);
+    assert!(member.contains(" USD") && !member.contains("no price is known"), "{member}");
 }
