@@ -3,6 +3,7 @@
 mod disputes;
 mod fallbacks;
 mod forecast;
+mod formats;
 mod kills;
 mod max_cost;
 mod member_kills;
