@@ -36,6 +36,7 @@ mod steering;
 mod team;
 pub mod text;
 mod triage;
+mod uncounted_cost;
 pub mod unified_diff;
 mod viewed_file;
 mod voice;
@@ -80,6 +81,7 @@ pub use team::{
     TeamPerson, TeamRecord,
 };
 pub use triage::{Actor, DismissalReason, Disposition, FindingDecision, TriageAction};
+pub use uncounted_cost::UncountedCost;
 pub use unified_diff::Hunk;
 pub use viewed_file::ViewedFile;
 pub use voice::{Dispute, FindingStep, KindRecord, RankRule, Voice, WordStyle};

@@ -2,7 +2,10 @@
 
 mod disputes;
 mod fallbacks;
+mod forecast;
+mod formats;
 mod kills;
+mod max_cost;
 mod member_kills;
 mod merged_list;
 mod opinions;
@@ -426,6 +429,10 @@ fn a_judge_is_not_paid_again_when_a_member_that_failed_is_asked_again() {
     let again = panel.review(&["--panel", "four"], DONE);
     assert_ne!(again.run_id, run.run_id);
     assert_eq!((panel.one.asked(), panel.two.asked(), third.asked()), (1, 1, 2));
+    let members: f64 = ["one", "two", "third"].iter().map(|name| panel.member(&run, name).usage.cost).sum();
+    let completed = again.links.panel.as_ref().expect("a panel");
+    assert_eq!(completed.continues.as_ref(), Some(&run.run_id));
+    assert!((completed.spent_before - members - run.usage.cost).abs() < 1e-9, "the judge counts, too: {completed:?}");
     assert_eq!(ruled(&again, INJECTION), said, "what the judge said stands");
     assert_eq!(ruled(&again, ENDLESS), ["dear finds it real, priority p1 becomes p0: no attempt is counted"]);
     assert_eq!(judge.asked(), 2);
