@@ -7,6 +7,7 @@ mod member_kills;
 mod merged_list;
 mod opinions;
 mod secrets;
+mod shared_ids;
 
 use revdeck::domain::{
     BudgetKind, CancelReason, Finding, FindingStatus, Kind, RunEvent, RunId, RunRecord, RunStatus, Source,

@@ -12,6 +12,8 @@ const MAX_SEARCHED_RUNS: usize = 200;
 
 /// Last report of a finding before the panel.
 pub(in crate::runner) struct EarlierReport {
+    pub title: String,
+    pub explanation: String,
     pub quoted_code: String,
     /// Names of the reviewers that reported the finding then or earlier: of each run the one that gave most answers, which
     /// may be a fallback of the requested one. Those of a panel's list are the reviewers of its voices.
@@ -39,7 +41,9 @@ impl Services {
         ids: &BTreeSet<&FindingId>,
     ) -> Result<HashMap<FindingId, EarlierReport>, RunnerError> {
         let mut reports = HashMap::new();
-        let groups = group_by_last_run(view, own, ids);
+        let mut groups = group_by_last_run(view, own, ids);
+        // What only runs of the panel have reported has no report before.
+        groups.retain(|last, _| !own.contains(last));
         if groups.is_empty() {
             return Ok(reports);
         }
@@ -63,7 +67,8 @@ impl Services {
                     let last = view.run_index(record.run_id.as_str());
                     reporters.extend(runs.into_iter().chain(last).filter_map(reporter_of));
                 }
-                reports.insert(id.clone(), EarlierReport { quoted_code: finding.quoted_code, reporters });
+                let Finding { title, explanation, quoted_code, .. } = finding;
+                reports.insert(id.clone(), EarlierReport { title, explanation, quoted_code, reporters });
             }
         }
         Ok(reports)
