@@ -252,7 +252,7 @@ fn merge(panel: &[Reviewer]) -> OneList {
             fixed: &[],
         })
         .collect();
-    merge_panel(&members, |_| false, |_, _| None)
+    merge_panel(&members, |_| false, |_| None, |_, _| None)
 }
 
 /// Merges three reviewers with 300 reports each.

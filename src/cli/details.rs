@@ -208,6 +208,7 @@ fn as_json(outcome: &RunResult, max_bytes: usize) -> Value {
         "/run/changed_paths",
         "/run/finding_digests",
         "/run/scanned_findings",
+        "/run/listed_as",
     ] {
         if fits(&object) {
             break;

@@ -1,12 +1,13 @@
 //! Defines panels: several reviewers that look at the same snapshot and give one list of findings.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::text::format_limit_dollars;
-use super::{Finding, FindingStep, Opinion, Priority, RunId, UncountedCost, is_default};
+use super::{Finding, FindingId, FindingStep, Opinion, Priority, RunId, UncountedCost, is_default};
 
 word_enum!(
     /// Decision of the policy about a request, without the run that it is about.
@@ -111,6 +112,41 @@ pub struct PanelMember {
     /// Tokens that an adopted or reused run saves.
     #[serde(default, skip_serializing_if = "is_default")]
     pub saved_token_estimate: u64,
+}
+
+/// Report of a member whose problem has another id on the list of a panel than in the run of the member, because its own id
+/// is that of another problem at the same code.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ListedReport {
+    /// Run of the member.
+    pub run_id: RunId,
+    /// Id of the report in that run.
+    pub reported_as: FindingId,
+    /// Id of its problem on the list.
+    pub finding_id: FindingId,
+}
+
+impl ListedReport {
+    /// Returns the reports on a list under an id of another finding of the list, or of another problem at the same code.
+    /// Those of one problem under several ids are not among them: these ids become obsolete.
+    pub fn from_list<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Self> {
+        let findings: Vec<&Finding> = findings.into_iter().collect();
+        let listed: HashSet<&FindingId> = findings.iter().map(|finding| &finding.finding_id).collect();
+        let voices = findings.iter().flat_map(|finding| finding.voices.iter().map(move |voice| (voice, *finding)));
+        let is_elsewhere = |id: &FindingId, finding: &Finding| {
+            *id != finding.finding_id && (listed.contains(id) || id.is_variant_of(&finding.finding_id))
+        };
+        let elsewhere = voices.filter(|(voice, finding)| is_elsewhere(&voice.finding_id, finding));
+        let mut reports: Vec<Self> = elsewhere
+            .map(|(voice, finding)| Self {
+                run_id: voice.run_id.clone(),
+                reported_as: voice.finding_id.clone(),
+                finding_id: finding.finding_id.clone(),
+            })
+            .collect();
+        reports.sort_unstable();
+        reports
+    }
 }
 
 impl Panel {

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::{
-    BudgetStop, Coverage, Finding, FindingId, FixId, Kind, Panel, Priority, RunId, RunOrigin, Scope, Time, is_default,
+    BudgetStop, Coverage, Finding, FindingId, FixId, Kind, ListedReport, Panel, Priority, RunId, RunOrigin, Scope,
+    Time, is_default,
 };
 
 word_enum!(
@@ -498,6 +499,9 @@ pub struct RunOutcome {
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scanned_findings: Vec<FindingId>,
+    /// The first [`RunRecord::MAX_DIGESTS`] reports of a panel's members whose own id is that of another problem of its list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listed_as: Vec<ListedReport>,
     /// Summary for a person, one line; empty while the run is active. It does not name the error of a part that failed, see
     /// [`RunRecord::summary_with_error`].
     #[serde(default)]

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{
-    CancelReason, ErrorClass, FindingCounts, FindingId, Panel, PhaseTimings, ReviewerUsage, RunId, RunRecord,
-    RunStatus, Scope, Source, Time, Usage,
+    CancelReason, ErrorClass, FindingCounts, FindingId, ListedReport, Panel, PhaseTimings, ReviewerUsage, RunId,
+    RunRecord, RunStatus, Scope, Source, Time, Usage,
 };
 
 /// Figures of a run, see the fields of the same names in [`RunRecord`].
@@ -68,6 +68,9 @@ pub struct RunFigures {
     /// Findings that no reviewer reported: revdeck's own search for secrets found them.
     #[serde(default)]
     pub scanned_findings: Vec<FindingId>,
+    /// Reports of a panel's members that stand on its list under another id than their own, which another problem has.
+    #[serde(default)]
+    pub listed_as: Vec<ListedReport>,
     /// Reason for the policy's decision at the request.
     #[serde(default)]
     pub decision: String,
@@ -176,6 +179,7 @@ impl From<&RunRecord> for RunFigures {
             coverage: CoveredHunks { hunks_covered: hunks.hunks_covered, hunks_carried: hunks.hunks_carried },
             finding_counts: outcome.finding_counts,
             scanned_findings: outcome.scanned_findings.clone(),
+            listed_as: outcome.listed_as.clone(),
             decision: record.decision.clone(),
             reuse_count: reuse.count,
             adopted_count: reuse.adopted_count,
@@ -209,7 +213,10 @@ mod tests {
             "answered_by": [{"reviewer": "deep", "model": "d-1", "turns": 1}, {"reviewer": "spare", "model": "s-2", "turns": 4}],
             "saved_token_estimate": 40, "coverage": {"hunks_covered": 3, "hunks_carried": 2, "files": []},
             "finding_counts": {"p0": 1, "p3": 2}, "finding_digests": ["f_0000000000000001"],
-            "scanned_findings": ["f_0000000000000001"], "decision": "nothing equivalent",
+            "scanned_findings": ["f_0000000000000001"],
+            "listed_as": [{"run_id": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0N", "reported_as": "f_0000000000000001",
+                "finding_id": "f_0000000000000002"}],
+            "decision": "nothing equivalent",
             "reuse_count": 3, "adopted_count": 1, "superseded_by": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0F",
             "reused_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0G", "carried_over_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0H",
             "resumed_from": "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0J", "cancel_reason": "user_stop", "error_class": "network",

@@ -52,7 +52,7 @@ pub fn encode_run(run: &RunRecord, freshness: Freshness) -> Value {
     for key in ["reuse_count", "adopted_count"] {
         value.entry(key).or_insert_with(|| json!(0));
     }
-    for key in ["answered_by", "scanned_findings"] {
+    for key in ["answered_by", "scanned_findings", "listed_as"] {
         value.entry(key).or_insert_with(|| json!([]));
     }
     if let Some(Value::Object(timings)) = value.get_mut("phase_timings") {

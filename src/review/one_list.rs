@@ -1,9 +1,9 @@
 //! Merges the findings of a panel into one list: one finding for each problem, with the words of every reviewer.
 //!
-//! - The list depends only on the reports, not on the order of the members, of their reports, or of their ends.
-//! - Different problems at the same code that have one id, because their reviewers ended together, are two findings: the
-//!   first by the name of its reviewer keeps the id, and the other gets the variant that it would have got, had its
-//!   reviewer ended later.
+//! - The list, with its ids, depends only on the reports, not on the order of the members, of their reports, or of their
+//!   ends.
+//! - Different problems at the same code that have one id are two findings: the id stays with the problem that it stands
+//!   for, or else with the first by the name of its reviewer, and the other gets a variant ([`list_ids`]).
 //! - Nothing is lost: each report is a voice of exactly one finding of the list, whatever its priority becomes.
 //! - A finding of the list is one of the reports, with its id, place, words and suggestion; only priority, severity and
 //!   confidence follow from all of them, and each change of priority or confidence is a [`FindingStep`].
@@ -12,12 +12,17 @@
 //! - What revdeck's own search for secrets found in the runs of the members is one voice of revdeck. No member agrees by it, and
 //!   none is silent about it; but none can play it down either. The words are those of a member, if one reports it.
 
+mod list_ids;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+pub use self::list_ids::StandingProblem;
+use self::list_ids::{IdFamilies, IdOwners, assign_ids, order_groups};
+
 use super::accumulate::{better_suggestion, fullness, main_explanation};
 use super::dedup::sort_by_urgency;
-use super::report_merge::merge_report_refs;
+use super::report_merge::{MemberReport, merge_report_refs};
 use crate::domain::{
     Confidence, Coverage, Dispute, Finding, FindingId, FindingStep, Kind, KindRecord, LineRange, LoweredPriority,
     Priority, RankRule, RunId, Voice, wilson_lower_bound,
@@ -90,12 +95,31 @@ struct PanelReport<'a> {
     finding: &'a Finding,
 }
 
-/// Merges the findings of a panel. `is_known` returns true for the ids of findings that stand from earlier runs;
-/// `record_of` returns the decisions about a reviewer's earlier reports of a kind.
+/// Reports of one problem, with the priority on which they agree.
+#[derive(Debug)]
+struct PanelGroup<'a> {
+    reports: Vec<PanelReport<'a>>,
+    /// Those of the members, without what the search for secrets found.
+    said: Vec<PanelReport<'a>>,
+    rank: Priority,
+    rank_steps: Vec<FindingStep>,
+}
+
+impl<'a> PanelGroup<'a> {
+    fn new(reports: Vec<PanelReport<'a>>) -> Self {
+        let said: Vec<PanelReport<'a>> = reports.iter().copied().filter(|report| !report.is_scanned()).collect();
+        let (rank, rank_steps) = rank_reports(&reports, &said);
+        Self { reports, said, rank, rank_steps }
+    }
+}
+
+/// Merges the findings of a panel. `is_known` returns true for the ids of findings that stand from earlier runs, and for
+/// those with a decision; `problem_of` returns the problem that such an id stands for, as far as it is known. `record_of`
+/// returns the decisions about a reviewer's earlier reports of a kind.
 ///
-/// - The id, place and words are those of one report. A report with a known id goes first, so that a known finding keeps
-///   its id; then one of a member; then the one whose kind most reports have, whose priority is the finding's, which is
-///   surer, can be applied, and says more. Ids and names decide at last.
+/// - The place and words are those of one report. A report with an id that stands for its problem goes first, so that a
+///   known finding keeps its id; then one of a member; then the one whose kind most reports have, whose priority is the
+///   finding's, which is surer, can be applied, and says more. Names decide at last.
 /// - The priority is the middle one of the reports, or the most urgent one if a report has a kind that is
 ///   [never lowered](Kind::is_never_lowered): an urgent report that exaggerates costs a look, a lowered one may cost
 ///   the defect.
@@ -105,51 +129,59 @@ struct PanelReport<'a> {
 pub fn merge_panel(
     members: &[MemberResult<'_>],
     is_known: impl Fn(&FindingId) -> bool,
+    problem_of: impl Fn(&FindingId) -> Option<StandingProblem>,
     record_of: impl Fn(&str, Kind) -> Option<KindRecord>,
 ) -> OneList {
     let members = sort_members(members);
     let reports: Vec<Vec<&Finding>> = members.iter().map(|member| sort_reports(member.findings)).collect();
     let reported: HashSet<&FindingId> = reports.iter().flatten().map(|finding| &finding.finding_id).collect();
-    let is_foreign = |id: &FindingId| reported.contains(id) || is_known(id);
-    let mut taken: HashSet<FindingId> = HashSet::new();
+    let to_group = |group: Vec<MemberReport>| {
+        let report =
+            |at: &MemberReport| PanelReport { member: members[at.member], finding: reports[at.member][at.finding] };
+        PanelGroup::new(group.iter().map(report).collect())
+    };
+    let groups: Vec<PanelGroup<'_>> = merge_report_refs(&reports).into_iter().map(to_group).collect();
+    let families = IdFamilies::from_groups(&groups);
+    let order = order_groups(&families, &groups);
+    let owners = IdOwners::find(&groups, (&families, order.as_slice()), &is_known, &problem_of);
+    let chosen: Vec<ChosenReport<'_>> =
+        groups.iter().enumerate().map(|(at, group)| choose_report(group, at, (&families, &owners))).collect();
+    let own_ids: Vec<&FindingId> = chosen.iter().map(|chosen| &chosen.report.finding.finding_id).collect();
+    let ids = assign_ids(&groups, (&families, order.as_slice(), &owners), &own_ids, &is_known, &problem_of);
+    let group_of: HashMap<&FindingId, usize> = ids.iter().enumerate().map(|(at, id)| (id, at)).collect();
     let mut list = OneList::default();
-    for group in merge_report_refs(&reports) {
-        let group: Vec<PanelReport<'_>> = group
-            .iter()
-            .map(|place| PanelReport { member: members[place.member], finding: reports[place.member][place.finding] })
-            .collect();
-        let said: Vec<PanelReport<'_>> = group.iter().copied().filter(|report| !report.is_scanned()).collect();
-        let (rank, rank_steps) = rank_reports(&group, &said);
-        let ChosenReport { report: chosen, words, id } = choose_report(&group, rank, &is_known, &is_foreign, &taken);
-        let silent = list_silent(&members, &said, chosen.finding);
+    for at in order {
+        let (group, id) = (&groups[at], &ids[at]);
+        let ChosenReport { report: chosen, words } = chosen[at];
+        let silent = list_silent(&members, &group.said, chosen.finding);
         let Finding { title, explanation, confidence, .. } = words.finding.clone();
-        let mut finding = Finding { finding_id: id, title, explanation, confidence, ..chosen.finding.clone() };
-        finding.detail_ref =
-            finding.detail_ref.replace(chosen.finding.finding_id.as_str(), finding.finding_id.as_str());
-        finding.suggestion = group.iter().fold(chosen.finding.clone(), adopt_suggestion).suggestion;
-        finding.priority = rank;
-        let severities = group.iter().filter(|report| report.ranked_priority() == rank);
+        let mut finding = Finding { finding_id: id.clone(), title, explanation, confidence, ..chosen.finding.clone() };
+        finding.detail_ref = finding.detail_ref.replace(chosen.finding.finding_id.as_str(), id.as_str());
+        finding.suggestion = group.reports.iter().fold(chosen.finding.clone(), adopt_suggestion).suggestion;
+        finding.priority = group.rank;
+        let severities = group.reports.iter().filter(|report| report.ranked_priority() == group.rank);
         finding.severity = severities.map(|report| report.finding.severity).max().unwrap_or(finding.severity);
         (finding.steps, finding.lowered) = (Vec::new(), None);
-        raise_confidence(&mut finding, &group, &said, silent.len());
-        finding.steps.extend(rank_steps);
-        lower_as_members_did(&mut finding, &group);
-        if let Some(lone) = lone_report(&group)
+        raise_confidence(&mut finding, &group.reports, &group.said, silent.len());
+        finding.steps.extend(group.rank_steps.iter().cloned());
+        lower_as_members_did(&mut finding, &group.reports);
+        if let Some(lone) = lone_report(&group.reports)
             && !silent.is_empty()
         {
             lower_lone_report(&mut finding, lone, &record_of);
         }
-        finding.voices = list_voices(&group, &said);
-        finding.disputed = list_disputes(&members, &group, &said, &finding, silent, &taken);
-        taken.insert(finding.finding_id.clone());
-        for report in group.iter().filter(|report| report.finding.finding_id != finding.finding_id) {
+        finding.voices = list_voices(group, &families);
+        // What was said about an id that another problem has was said about that one.
+        let is_others = |id: &FindingId| group_of.get(id).is_some_and(|group| *group != at);
+        finding.disputed = list_disputes(&members, group, &finding, silent, is_others);
+        for report in group.reports.iter().filter(|report| report.finding.finding_id != *id) {
             let in_run = (report.member.run_id.clone(), report.finding.finding_id.clone());
-            list.listed_as.entry(in_run).or_insert_with(|| finding.finding_id.clone());
+            list.listed_as.entry(in_run).or_insert_with(|| id.clone());
         }
         list.findings.push(finding);
     }
     sort_by_urgency(&mut list.findings);
-    list.disputed_known = list_disputed_known(&members, |id| taken.contains(id) || reported.contains(id));
+    list.disputed_known = list_disputed_known(&members, |id| group_of.contains_key(id) || reported.contains(id));
     list
 }
 
@@ -180,16 +212,19 @@ impl PanelReport<'_> {
     }
 }
 
-/// Returns the voices of a problem, sorted by reviewer. `said` are the reports of the members. The search for secrets finds the
-/// same in each run: it speaks once about each finding, and not about one that a member reports itself.
-fn list_voices(group: &[PanelReport<'_>], said: &[PanelReport<'_>]) -> Vec<Voice> {
-    let is_said =
-        |scanned: &PanelReport<'_>| said.iter().any(|report| report.finding.finding_id == scanned.finding.finding_id);
-    let found = group.iter().filter(|report| report.is_scanned() && !is_said(report));
-    let mut voices: Vec<Voice> = said.iter().chain(found).map(|report| report.to_voice()).collect();
+/// Returns the voices of a problem, sorted by reviewer. The search for secrets finds the same in each run: it speaks once about
+/// each finding, and not about one that a member reports itself.
+fn list_voices(group: &PanelGroup<'_>, families: &IdFamilies) -> Vec<Voice> {
+    let is_one_code = |one: &FindingId, other: &FindingId| families.base(one).0 == families.base(other).0;
+    let is_said = |scanned: &PanelReport<'_>| {
+        let mut said = group.said.iter();
+        said.any(|report| is_one_code(&report.finding.finding_id, &scanned.finding.finding_id))
+    };
+    let found = group.reports.iter().filter(|report| report.is_scanned() && !is_said(report));
+    let mut voices: Vec<Voice> = group.said.iter().chain(found).map(|report| report.to_voice()).collect();
     voices.sort_by(|a, b| voice_key(a).cmp(&voice_key(b)));
     let mut heard: HashSet<FindingId> = HashSet::new();
-    voices.retain(|voice| !voice.is_secret_scan() || heard.insert(voice.finding_id.clone()));
+    voices.retain(|voice| !voice.is_secret_scan() || heard.insert(families.base(&voice.finding_id).0.clone()));
     voices
 }
 
@@ -264,36 +299,31 @@ fn rank_reports(group: &[PanelReport<'_>], said: &[PanelReport<'_>]) -> (Priorit
 }
 
 /// Report that stands for a problem.
-struct ChosenReport<'g, 'a> {
-    report: &'g PanelReport<'a>,
+#[derive(Debug, Clone, Copy)]
+struct ChosenReport<'a> {
+    report: PanelReport<'a>,
     /// Report whose words are those of the finding: that of a member, if one describes what the search for secrets found.
-    words: &'g PanelReport<'a>,
-    id: FindingId,
+    words: PanelReport<'a>,
 }
 
-/// Chooses the report that stands for a problem, and its id. An id that another finding of the list has is not taken
-/// again: the report then gets the next [variant](FindingId::variant) of its id that is the id of nothing else.
-/// `is_foreign` returns true for the ids of all reports and of known findings.
-fn choose_report<'g, 'a>(
-    group: &'g [PanelReport<'a>],
-    rank: Priority,
-    is_known: &impl Fn(&FindingId) -> bool,
-    is_foreign: &impl Fn(&FindingId) -> bool,
-    taken: &HashSet<FindingId>,
-) -> ChosenReport<'g, 'a> {
+/// Chooses the report that stands for the problem of the group at this position.
+fn choose_report<'a>(
+    group: &PanelGroup<'a>,
+    at: usize,
+    (families, owners): (&IdFamilies, &IdOwners<'_>),
+) -> ChosenReport<'a> {
     let mut kinds: HashMap<Kind, usize> = HashMap::new();
-    group.iter().for_each(|report| *kinds.entry(report.finding.kind).or_default() += 1);
+    group.reports.iter().for_each(|report| *kinds.entry(report.finding.kind).or_default() += 1);
     let worth = |report: &PanelReport<'a>| {
         let PanelReport { finding, member } = *report;
+        let id = &finding.finding_id;
         let can_be_applied = finding.suggestion.as_ref().is_some_and(|suggestion| suggestion.replacement.is_some());
-        let sure = (report.ranked_priority() == rank, finding.confidence, can_be_applied);
+        let sure = (report.ranked_priority() == group.rank, finding.confidence, can_be_applied);
         // The lesser name wins, so that nothing is left to the order.
-        let name = Reverse((&finding.finding_id, member.reviewer, member.run_id));
+        let name = Reverse((member.reviewer, member.run_id, id));
         let text = fullness(&finding.title, main_explanation(&finding.explanation));
-        let is_free = !taken.contains(&finding.finding_id);
         (
-            is_free,
-            is_known(&finding.finding_id),
+            owners.standing(families.base(id).0, at),
             !report.is_scanned(),
             kinds.get(&finding.kind).copied(),
             sure,
@@ -303,14 +333,11 @@ fn choose_report<'g, 'a>(
         )
     };
     let by_worth = |a: &&PanelReport<'a>, b: &&PanelReport<'a>| worth(a).cmp(&worth(b));
-    let report = group.iter().max_by(by_worth).unwrap_or_else(|| unreachable!("a group has a report"));
+    let report = group.reports.iter().max_by(by_worth).unwrap_or_else(|| unreachable!("a group has a report"));
     // One of a member may have to leave its place to a known id.
-    let said = group.iter().filter(|other| report.is_scanned() && !other.is_scanned());
+    let said = group.said.iter().filter(|_| report.is_scanned());
     let words = said.max_by(by_worth).unwrap_or(report);
-    let id = &report.finding.finding_id;
-    let variants = (1..u32::MAX).map(|n| id.variant(n)).filter(|id| !is_foreign(id));
-    let free = std::iter::once(id.clone()).chain(variants).find(|id| !taken.contains(id));
-    ChosenReport { report, words, id: free.unwrap_or_else(|| id.clone()) }
+    ChosenReport { report: *report, words: *words }
 }
 
 /// Gives a finding the suggestion of another report if that can be applied and its own cannot.
@@ -407,17 +434,17 @@ fn is_poor(record: &KindRecord) -> bool {
     record.decided >= MIN_DECISIONS && at_most < MAX_LOW_PRECISION
 }
 
+/// Returns the contradictions about a finding of the list. `is_others` returns true for the ids of other problems of the list.
 fn list_disputes(
     members: &[&MemberResult<'_>],
-    group: &[PanelReport<'_>],
-    said: &[PanelReport<'_>],
+    group: &PanelGroup<'_>,
     finding: &Finding,
     silent: Vec<String>,
-    taken: &HashSet<FindingId>,
+    is_others: impl Fn(&FindingId) -> bool,
 ) -> Vec<Dispute> {
+    let PanelGroup { reports: group, said, .. } = group;
     let mut disputes = Vec::new();
-    // What was said about an id that another problem keeps was said about that one.
-    let reported = group.iter().map(|report| &report.finding.finding_id).filter(|id| !taken.contains(*id));
+    let reported = group.iter().map(|report| &report.finding.finding_id).filter(|id| !is_others(id));
     let ids: HashSet<&FindingId> = reported.chain([&finding.finding_id]).collect();
     let has_one = |known: &[FindingId]| known.iter().any(|id| ids.contains(id));
     let is_voice = |member: &MemberResult<'_>| said.iter().any(|report| report.member.is_same_reviewer(member));

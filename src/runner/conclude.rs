@@ -1,7 +1,7 @@
 //! Concludes a run: updates its findings, writes its output and its last record.
 
 use crate::domain::{
-    CancelReason, ErrorClass, PhaseTimings, RunId, RunOutput, RunRecord, RunStatus, SCHEMA_VERSION, Time,
+    CancelReason, ErrorClass, ListedReport, PhaseTimings, RunId, RunOutput, RunRecord, RunStatus, SCHEMA_VERSION, Time,
 };
 use crate::review::{JournalMetrics, JournalState, ReviewOutcome, RunCost};
 use crate::runner::{RunnerError, Services};
@@ -88,11 +88,15 @@ impl RunCloser<'_> {
         let timings = measured.apply_to_timings(timings);
         let began = self.services.ambient.now();
         let life = self.services.findings().settle_findings(&last, outcome)?;
+        let held_back = life.held_back.iter().map(|held| &held.finding);
+        let mut listed_as = ListedReport::from_list(outcome.findings.iter().chain(held_back));
+        listed_as.truncate(RunRecord::MAX_DIGESTS);
         let resolve_ms = timings.resolve_ms.saturating_add(elapsed_ms(began, self.services.ambient.now()));
         let timings = PhaseTimings { resolve_ms, ..timings };
         let apply = |record: &mut RunRecord| {
             apply_outcome(outcome, timings, record);
             record.usage.answered_by.clone_from(&measured.answered_by);
+            record.outcome.listed_as.clone_from(&listed_as);
         };
         apply(&mut last);
         last.updated_at = self.services.ambient.now();

@@ -2,19 +2,23 @@
 //!
 //! - Merging asks no reviewer. Its result follows from the outputs of the members, so that a worker that dies is replaced
 //!   by one that merges the same again. Only then are second opinions asked for.
+//! - What somebody has decided, noted or asked about a report while the members worked stays with the problem of that report.
 //! - A member that failed, or was stopped, is named and makes the panel incomplete. What it found until then counts.
 //! - Until the panel ends, the findings of its members are findings like others. When it ends, those that describe a
 //!   problem of the list under another id become obsolete and name the finding of the list
 //!   ([`crate::domain::Disposition::merged_into`]).
 
 mod earlier_reports;
+mod standing_problems;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
+use self::earlier_reports::EarlierReport;
+use self::standing_problems::{ShownReports, is_decided};
 use crate::domain::text::{join_names, sanitize_line};
 use crate::domain::{
-    Actor, Coverage, ErrorClass, Finding, FindingCounts, FindingId, Kind, Panel, RequestDecision, ReviewerUsage, RunId,
-    RunOutput, RunRecord, RunStatus, SuppressionReason,
+    Coverage, ErrorClass, Finding, FindingCounts, FindingId, Kind, Panel, PanelMember, RequestDecision, ReviewerUsage,
+    RunId, RunOutput, RunRecord, RunStatus, SuppressionReason,
 };
 use crate::policy::FindingState;
 use crate::review::{self, MemberResult, ReviewOutcome, merge_coverage, merge_panel};
@@ -139,7 +143,7 @@ impl Services {
         record: &RunRecord,
         panel: &Panel,
     ) -> Result<ReviewOutcome, RunnerError> {
-        let members = self.load_members(panel)?;
+        let members = self.load_members(panel, &record.run_id)?;
         let view = self.store.view()?;
         let own = panel.members.iter().map(|member| &member.run_id).chain([&record.run_id]);
         let own: HashSet<&str> = own.map(RunId::as_str).collect();
@@ -147,10 +151,24 @@ impl Services {
         let reported: HashSet<&str> = reported.map(|finding| finding.finding_id.as_str()).collect();
         let said = self.store.latest_dispositions(&reported)?;
         // A decision that somebody made while the members worked holds for the problem, too.
-        let is_decided = |id: &FindingId| said.get(id).is_some_and(|(_, last)| last.actor != Actor::Engine);
-        let is_known = |id: &FindingId| is_decided(id) || is_known_before(&view, &own, id);
+        let is_known = |id: &FindingId| is_decided(&said, id) || is_known_before(&view, &own, id);
         let smells: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| kind.is_smell()).collect();
-        let fixed = self.list_fixed(&view, &own, &members, &said)?;
+        let seen = || members.iter().flat_map(EndedMember::seen_findings).map(|finding| &finding.finding_id);
+        let known: BTreeSet<&FindingId> = seen().filter(|id| is_known_before(&view, &own, id)).collect();
+        // An earlier panel may have listed what a member had reported before.
+        let mut once: HashSet<&FindingId> = HashSet::new();
+        let repeated: BTreeSet<&FindingId> = seen().filter(|&id| !once.insert(id)).collect();
+        let earlier = self.find_earlier_reports(&view, &own, &(&known | &repeated))?;
+        let fixed = list_fixed(&members, &known, &earlier, &said);
+        let shown = ShownReports {
+            services: self,
+            view: &view,
+            own: &own,
+            members: &members,
+            panel: &record.run_id,
+            said: &said,
+            earlier: &earlier,
+        };
         let confirmed: Vec<Vec<FindingId>> = members
             .iter()
             .map(|member| {
@@ -177,7 +195,7 @@ impl Services {
         let record_of = |reviewer: &str, kind: Kind| {
             records.iter().find(|record| record.reviewer == reviewer && record.kind == kind).cloned()
         };
-        let list = merge_panel(&merged_members, is_known, record_of);
+        let list = merge_panel(&merged_members, is_known, |id| shown.problem_of(id), record_of);
         let ended: Vec<&EndedMember> = members.iter().filter(|member| member.end() == MemberEnd::OwnEnd).collect();
         let covered: Vec<&Coverage> = ended.iter().map(|member| &member.output.coverage).collect();
         let listed = |member: usize, id: &FindingId| list.find_listed(&ended[member].record.run_id, id);
@@ -186,8 +204,14 @@ impl Services {
             coverage = record.outcome.coverage.clone();
         }
         let adopt_listed = |finding: &Finding| {
-            let is_reported = reported.contains(finding.finding_id.as_str());
-            adopt(finding.clone(), record, is_reported)
+            let id = &finding.finding_id;
+            let known = view.finding_index(id.as_str()).filter(|_| is_known_before(&view, &own, id));
+            let first_run = match known.and_then(|index| view.finding(index).first_run.parse().ok()) {
+                Some(first_run) => first_run,
+                None if reported.contains(id.as_str()) => finding.first_run_id.clone(),
+                None => record.run_id.clone(),
+            };
+            adopt(finding.clone(), record, first_run)
         };
         let findings: Vec<Finding> = list.findings.iter().map(adopt_listed).collect();
         let failure = describe_failures(&members);
@@ -221,45 +245,7 @@ impl Services {
         Ok(outcome)
     }
 
-    /// Returns for each member the known findings that another member sees and that it calls fixed by its silence: it
-    /// reported them before and has reviewed their lines again, and somebody claims that they are fixed or their code has
-    /// changed.
-    fn list_fixed(
-        &self,
-        view: &StoreView,
-        own: &HashSet<&str>,
-        members: &[EndedMember],
-        said: &LatestDispositions,
-    ) -> Result<Vec<Vec<FindingId>>, RunnerError> {
-        let mut fixed: Vec<Vec<FindingId>> = vec![Vec::new(); members.len()];
-        let seen = || members.iter().flat_map(EndedMember::seen_findings);
-        let known: BTreeSet<&FindingId> =
-            seen().map(|finding| &finding.finding_id).filter(|id| is_known_before(view, own, id)).collect();
-        let earlier = self.find_earlier_reports(view, own, &known)?;
-        for finding in seen() {
-            let id = &finding.finding_id;
-            let Some(before) = earlier.get(id) else { continue };
-            let present = FindingState::from_last_disposition(said.get(id).map(|(_, last)| last));
-            let is_changed = before.quoted_code != finding.quoted_code;
-            if !is_changed && !matches!(present, FindingState::Claimed(_)) {
-                continue;
-            }
-            for (member, fixed) in members.iter().zip(&mut fixed) {
-                let is_silent = member.is_finished() && member.seen_findings().all(|own| own.finding_id != *id);
-                let has_reviewed = member.output.coverage.files.iter().any(|file| {
-                    file.path == finding.repo_relative_path
-                        && file.hunks.iter().any(|hunk| hunk.overlaps(finding.lines()))
-                });
-                let has_reported = before.reporters.contains(member.main_reviewer());
-                if is_silent && has_reviewed && has_reported && !fixed.contains(id) {
-                    fixed.push(id.clone());
-                }
-            }
-        }
-        Ok(fixed)
-    }
-
-    fn load_members(&self, panel: &Panel) -> Result<Vec<EndedMember>, RunnerError> {
+    fn load_members(&self, panel: &Panel, panel_run: &RunId) -> Result<Vec<EndedMember>, RunnerError> {
         let mut members = Vec::new();
         for member in &panel.members {
             let Some(mut record) = self.store.run(&member.run_id)? else {
@@ -276,7 +262,10 @@ impl Services {
                 record.ending.error_summary = error.to_string();
                 None
             });
-            let output = output.unwrap_or_else(|| RunOutput::new(record.clone()));
+            let mut output = output.unwrap_or_else(|| RunOutput::new(record.clone()));
+            if record.links.member_of.as_ref() != Some(panel_run) {
+                use_listed_ids(&mut output, &self.find_listed_ids(&record));
+            }
             members.push(EndedMember { reviewer: member.reviewer.clone(), decision: member.decision, record, output });
         }
         Ok(members)
@@ -313,6 +302,24 @@ impl Services {
         Ok(())
     }
 
+    /// Returns the ids that reports of a run have on the list of its panel, by their ids in the run, where these are those of
+    /// other problems; none before the panel has ended.
+    pub(in crate::runner) fn find_listed_ids(&self, run: &RunRecord) -> HashMap<FindingId, FindingId> {
+        let panel = run.links.member_of.as_ref().and_then(|id| self.store.run(id).ok().flatten());
+        let reports = panel.map(|panel| panel.outcome.listed_as).unwrap_or_default();
+        let own = reports.into_iter().filter(|report| report.run_id == run.run_id);
+        own.map(|report| (report.reported_as, report.finding_id)).collect()
+    }
+
+    /// Returns the ids of the runs of a member's panel that report findings while the member does: not those that had ended
+    /// before the panel was asked for. None for a run that is no member.
+    pub(in crate::runner) fn list_working_siblings(&self, run: &RunRecord) -> HashSet<String> {
+        let Some((_, panel)) = self.find_panel_of(run) else { return HashSet::new() };
+        let is_working =
+            |member: &&PanelMember| member.run_id != run.run_id && member.decision != RequestDecision::Reuse;
+        panel.members.iter().filter(is_working).map(|member| member.run_id.to_string()).collect()
+    }
+
     /// Returns the runs of the same panel as this one, and the run of the panel; `None` if the run belongs to no panel, or
     /// to one that was never recorded.
     pub(in crate::runner) fn find_panel_of(&self, run: &RunRecord) -> Option<(RunId, Panel)> {
@@ -322,18 +329,64 @@ impl Services {
     }
 }
 
+/// Returns for each member the known findings that another member sees and that it calls fixed by its silence: it
+/// reported them before and has reviewed their lines again, and somebody claims that they are fixed or their code has
+/// changed. `earlier` are the last reports before the panel.
+fn list_fixed(
+    members: &[EndedMember],
+    known: &BTreeSet<&FindingId>,
+    earlier: &HashMap<FindingId, EarlierReport>,
+    said: &LatestDispositions,
+) -> Vec<Vec<FindingId>> {
+    let mut fixed: Vec<Vec<FindingId>> = vec![Vec::new(); members.len()];
+    for finding in members.iter().flat_map(EndedMember::seen_findings) {
+        let id = &finding.finding_id;
+        let Some(before) = earlier.get(id).filter(|_| known.contains(id)) else { continue };
+        let present = FindingState::from_last_disposition(said.get(id).map(|(_, last)| last));
+        let is_changed = before.quoted_code != finding.quoted_code;
+        if !is_changed && !matches!(present, FindingState::Claimed(_)) {
+            continue;
+        }
+        for (member, fixed) in members.iter().zip(&mut fixed) {
+            let is_silent = member.is_finished() && member.seen_findings().all(|own| own.finding_id != *id);
+            let has_reviewed = member.output.coverage.files.iter().any(|file| {
+                file.path == finding.repo_relative_path && file.hunks.iter().any(|hunk| hunk.overlaps(finding.lines()))
+            });
+            let has_reported = before.reporters.contains(member.main_reviewer());
+            if is_silent && has_reviewed && has_reported && !fixed.contains(id) {
+                fixed.push(id.clone());
+            }
+        }
+    }
+    fixed
+}
+
+/// Gives the reports of an earlier panel's member the ids that they have on the list of that panel.
+fn use_listed_ids(output: &mut RunOutput, listed: &HashMap<FindingId, FindingId>) {
+    let held_back = output.held_back.iter_mut().map(|held| &mut held.finding);
+    for finding in output.findings.iter_mut().chain(held_back) {
+        if let Some(id) = listed.get(&finding.finding_id) {
+            finding.detail_ref = finding.detail_ref.replace(finding.finding_id.as_str(), id.as_str());
+            finding.finding_id = id.clone();
+        }
+    }
+    for id in output.coverage.carried.iter_mut().flat_map(|carried| &mut carried.findings) {
+        if let Some(listed) = listed.get(&*id) {
+            id.clone_from(listed);
+        }
+    }
+}
+
 /// Returns true for the id of a finding that was there before the panel: the list keeps it.
 fn is_known_before(view: &StoreView, own: &HashSet<&str>, id: &FindingId) -> bool {
     let Some(row) = view.finding_index(id.as_str()).map(|index| view.finding(index)) else { return false };
     !own.contains(row.first_run)
 }
 
-/// Makes a finding of the merged list one of the panel's run. An id that no member reported is new with the panel: the
+/// Makes a finding of the merged list one of the panel's run. An id that no run has reported is new with the panel: the
 /// report's own id belongs to another problem.
-fn adopt(mut finding: Finding, record: &RunRecord, is_reported: bool) -> Finding {
-    if !is_reported {
-        finding.first_run_id = record.run_id.clone();
-    }
+fn adopt(mut finding: Finding, record: &RunRecord, first_run: RunId) -> Finding {
+    finding.first_run_id = first_run;
     finding.last_run_id = record.run_id.clone();
     finding.detail_ref = format!("outputs/{}.json#{}", record.run_id, finding.finding_id);
     finding

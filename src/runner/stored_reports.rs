@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::RunFigures;
+use crate::domain::{ListedReport, RunFigures};
 use crate::ledger::metrics::FindingFact;
 use crate::parallel;
 use crate::store::{Store, StoreError, StoreView};
@@ -54,20 +54,23 @@ impl StoredReports {
             readable += 1;
         }
         records.runs = figures.into_iter().flatten().collect();
-        records.follow_merged(store, view)?;
+        records.follow_panels(store, view)?;
         Ok(records)
     }
 
     /// Counts a report whose problem a panel lists under another id as a report of that finding: what became of it is said
     /// there, and its reviewer was right or wrong like the others.
-    fn follow_merged(&mut self, store: &Store, view: &StoreView) -> Result<(), StoreError> {
+    fn follow_panels(&mut self, store: &Store, view: &StoreView) -> Result<(), StoreError> {
+        let listed = self.find_listed(store, view);
         let merged = store.list_merged(view)?;
-        if merged.is_empty() {
+        if listed.is_empty() && merged.is_empty() {
             return Ok(());
         }
         for reports in [&mut self.reports, &mut self.scanned] {
-            for (_, finding) in reports.iter_mut() {
-                *finding = merged.get(&(*finding as usize)).map_or(*finding, |listed| *listed as u32);
+            for report in reports.iter_mut() {
+                let pair = *report;
+                let finding = listed.get(&pair).copied().unwrap_or(pair.1);
+                report.1 = merged.get(&(finding as usize)).map_or(finding, |listed| *listed as u32);
             }
             reports.sort_unstable();
             reports.dedup();
@@ -76,6 +79,29 @@ impl StoredReports {
         let reports = &self.reports;
         self.scanned.retain(|pair| reports.binary_search(pair).is_err());
         Ok(())
+    }
+
+    /// Returns the findings on the lists of panels whose reports have the id of another problem in the runs of the members. The
+    /// keys are pairs as in `reports`, the values indices in the view. Of several lists, the newest counts.
+    fn find_listed(&self, store: &Store, view: &StoreView) -> HashMap<(u32, u32), u32> {
+        let mut listed = HashMap::new();
+        for panel in self.runs.iter().filter(|run| run.is_panel()) {
+            let recorded_before;
+            let reports = if panel.listed_as.is_empty() && has_own_ids(view, panel) {
+                recorded_before = read_listed(store, panel);
+                &recorded_before
+            } else {
+                &panel.listed_as
+            };
+            for ListedReport { run_id, reported_as, finding_id } in reports {
+                let run = view.run_index(run_id.as_str()).and_then(|run| self.index_of.get(run).copied().flatten());
+                let [reported, finding] = [reported_as, finding_id].map(|id| view.finding_index(id.as_str()));
+                if let (Some(run), Some(reported), Some(finding)) = (run, reported, finding) {
+                    listed.entry((run, reported as u32)).or_insert(finding as u32);
+                }
+            }
+        }
+        listed
     }
 
     /// Returns the facts of all findings of a view, by their index.
@@ -97,4 +123,18 @@ impl StoredReports {
             }
         })
     }
+}
+
+/// Returns true if the list of a panel has an id that no member reported. Versions that did not record
+/// [`RunFigures::listed_as`] gave such ids to reports under the id of another problem.
+fn has_own_ids(view: &StoreView, panel: &RunFigures) -> bool {
+    let Some(run) = view.run_index(panel.run_id.as_str()) else { return false };
+    view.reported_findings(run).any(|finding| view.first_reporting_run(finding) == Some(run))
+}
+
+/// Reads from the result of a panel what older versions did not record. What cannot be read counts under its own id.
+fn read_listed(store: &Store, panel: &RunFigures) -> Vec<ListedReport> {
+    let Some(output) = store.output(&panel.run_id).ok().flatten() else { return Vec::new() };
+    let held_back = output.held_back.iter().map(|held| &held.finding);
+    ListedReport::from_list(output.findings.iter().chain(held_back))
 }

@@ -229,6 +229,7 @@ impl<'a> OutgoingFilter<'a> {
             let is_sent = |id: &FindingId| findings.iter().any(|finding| finding.finding_id == *id);
             run.outcome.finding_digests.retain(is_sent);
             run.outcome.scanned_findings.retain(is_sent);
+            run.outcome.listed_as.retain(|report| is_sent(&report.finding_id));
             run.outcome.finding_counts = FindingCounts::from_findings(&findings);
         }
         for finding in &mut findings {

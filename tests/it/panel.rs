@@ -11,6 +11,7 @@ mod merged_list;
 mod opinions;
 mod secrets;
 mod settings;
+mod shared_ids;
 
 use revdeck::domain::{
     BudgetKind, CancelReason, Finding, FindingStatus, Kind, RunEvent, RunId, RunRecord, RunStatus, Source,

@@ -54,25 +54,36 @@ fn report(line: u32, kind: Kind, priority: Priority, title: &str) -> Finding {
     report
 }
 
+impl Member {
+    fn result(&self) -> MemberResult<'_> {
+        MemberResult {
+            reviewer: self.reviewer,
+            run_id: &self.run_id,
+            findings: &self.findings,
+            coverage: &self.coverage,
+            is_finished: self.is_finished,
+            kinds: self.kinds.as_deref(),
+            confirmed: &self.confirmed,
+            fixed: &self.fixed,
+        }
+    }
+}
+
 fn merge_with(
     members: &[Member],
     known: &[&FindingId],
     record_of: impl Fn(&str, Kind) -> Option<KindRecord>,
 ) -> OneList {
-    let members: Vec<MemberResult<'_>> = members
-        .iter()
-        .map(|member| MemberResult {
-            reviewer: member.reviewer,
-            run_id: &member.run_id,
-            findings: &member.findings,
-            coverage: &member.coverage,
-            is_finished: member.is_finished,
-            kinds: member.kinds.as_deref(),
-            confirmed: &member.confirmed,
-            fixed: &member.fixed,
-        })
-        .collect();
-    merge_panel(&members, |id| known.contains(&id), record_of)
+    let members: Vec<MemberResult<'_>> = members.iter().map(Member::result).collect();
+    merge_panel(&members, |id| known.contains(&id), |_| None, record_of)
+}
+
+/// Merges with ids that stand for problems.
+fn merge_standing(members: &[Member], standing: &[(FindingId, StandingProblem)]) -> OneList {
+    let members: Vec<MemberResult<'_>> = members.iter().map(Member::result).collect();
+    let problem_of =
+        |id: &FindingId| standing.iter().find(|(known, _)| known == id).map(|(_, problem)| problem.clone());
+    merge_panel(&members, |id| problem_of(id).is_some(), problem_of, |_, _| None)
 }
 
 fn merge(members: &[Member]) -> OneList {

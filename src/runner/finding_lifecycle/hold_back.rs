@@ -39,8 +39,9 @@ impl FindingSettlement<'_> {
         let mut earlier: Option<Vec<(RunId, String, HunksByPath)>> = None;
         let mut held = PartitionedReports { raised: Vec::new(), held_back: Vec::new() };
         for finding in reports {
-            let dismissed = said.get(&finding.finding_id).map(|(_, last)| last);
-            let held_by = if let Some(last) = dismissed.filter(|last| last.status == FindingStatus::Dismissed) {
+            let last = said.get(&finding.finding_id).map(|(_, last)| last);
+            let dismissed = last.filter(|last| last.status == FindingStatus::Dismissed);
+            let held_by = if let Some(last) = dismissed.filter(|_| !self.is_new_with_panel(&finding.finding_id)) {
                 let day = last.at.strftime("%Y-%m-%d");
                 let by = last.describe_team_author().map(|who| format!(" by {who}")).unwrap_or_default();
                 Some((SuppressionReason::Dismissed, format!("dismissed on {day}{by} because {}", last.reason)))

@@ -66,6 +66,9 @@ struct PanelPart {
     /// Indices of the other members' runs in the view. A member does not see what they report, so that the list does not
     /// depend on who ends first.
     siblings: HashSet<usize>,
+    /// Indices of the run of a member and of those of the others that work with it: what they report first is new with the
+    /// panel.
+    working: HashSet<usize>,
     /// Reviewers of the panel that have reviewed everything, if the run is that of a panel, with the kinds that they were
     /// asked for; all kinds if there are none.
     silent: Vec<(String, Vec<Kind>)>,
@@ -146,7 +149,7 @@ impl<'a> FindingSettlement<'a> {
     }
 
     fn settle(&self, outcome: &mut ReviewOutcome) -> Result<LifecycleReport, RunnerError> {
-        let reported: Vec<FindingId> = outcome.findings.iter().map(|finding| finding.finding_id.clone()).collect();
+        let mut reported: Vec<FindingId> = outcome.findings.iter().map(|finding| finding.finding_id.clone()).collect();
         self.follow_merged(&mut outcome.findings)?;
         let mut ground = self.open_snapshot_files();
         let candidates = ground.as_ref().map(|ground| self.find_candidates(ground, outcome)).unwrap_or_default();
@@ -155,6 +158,7 @@ impl<'a> FindingSettlement<'a> {
         let about = concerned.chain(finding_ids(&outcome.findings)).chain(merged.iter().map(|(id, _)| id.as_str()));
         let about: HashSet<&str> = about.collect();
         let said = self.services.store.latest_dispositions(&about)?;
+        self.leave_decided_ids(&mut outcome.findings, &mut reported, &said);
         let (mut known, mut recognised) = (Vec::new(), Vec::new());
         if let Some(ground) = &mut ground {
             known = candidates.iter().filter_map(|candidate| self.look_up(candidate, &said, ground)).collect();

@@ -5,10 +5,11 @@ use std::collections::HashSet;
 use super::earlier_findings::EarlierFinding;
 use super::{FindingSettlement, PanelPart};
 use crate::domain::{
-    Actor, Disposition, Finding, FindingId, FindingStatus, Kind, Panel, RunId, RunRecord, RunStatus, Source,
+    Actor, Disposition, Finding, FindingId, FindingStatus, Kind, Panel, RunId, RunRecord, RunStatus, Source, Time,
     TriageAction, Voice,
 };
 use crate::policy::{self, DETERMINISTIC_REVIEWER, FindingState, SilentRun};
+use crate::review::{FindingIdentities, ProblemText};
 use crate::runner::{RunnerError, Services};
 use crate::store::{LatestDispositions, StoreView};
 
@@ -18,7 +19,14 @@ impl PanelPart {
         if let Some((_, panel)) = services.find_panel_of(run) {
             let others = panel.members.iter().filter(|member| member.run_id != run.run_id);
             let siblings = others.filter_map(|member| view.run_index(member.run_id.as_str()));
-            return Ok(Self { is_member: true, siblings: siblings.collect(), silent: Vec::new() });
+            let working = services.list_working_siblings(run);
+            let working = working.iter().map(String::as_str).chain([run.run_id.as_str()]);
+            return Ok(Self {
+                is_member: true,
+                siblings: siblings.collect(),
+                working: working.filter_map(|run| view.run_index(run)).collect(),
+                silent: Vec::new(),
+            });
         }
         let Some(panel) = &run.links.panel else { return Ok(Self::default()) };
         let mut silent = Vec::new();
@@ -28,7 +36,7 @@ impl PanelPart {
             let focus = record.filter(is_whole).map(|record| record.reviewed_by.focus);
             silent.extend(focus.map(|focus| (member.reviewer.clone(), focus)));
         }
-        Ok(Self { is_member: false, siblings: HashSet::new(), silent })
+        Ok(Self { silent, ..Self::default() })
     }
 }
 
@@ -40,6 +48,52 @@ impl EarlierFinding {
 }
 
 impl FindingSettlement<'_> {
+    /// Returns true if the run is that of a member, and no run before its panel has reported the finding. Another member may
+    /// have reported another problem under its id, about which somebody has decided: the panel finds out.
+    pub(super) fn is_new_with_panel(&self, id: &FindingId) -> bool {
+        let first = self.view.finding_index(id.as_str()).and_then(|index| self.view.first_reporting_run(index));
+        self.panel.is_member && first.is_none_or(|first| self.panel.working.contains(&first))
+    }
+
+    /// Gives reports of a member another id if somebody has decided about their id while the members worked, and the lists showed
+    /// another problem under it then: the decision is about that one. `reported` are the ids of the reports, and changed with
+    /// them: the report never gets its old id back.
+    pub(super) fn leave_decided_ids(
+        &self,
+        findings: &mut [Finding],
+        reported: &mut [FindingId],
+        said: &LatestDispositions,
+    ) {
+        for (at, reported) in reported.iter_mut().enumerate() {
+            let id = findings[at].finding_id.clone();
+            let decided = said.get(&id).map(|(_, last)| last).filter(|last| last.actor != Actor::Engine);
+            let Some(decided) = decided.filter(|_| self.is_new_with_panel(&id)) else { continue };
+            let Some(shown) = self.find_shown(&id, decided.at) else { continue };
+            let mut finding = findings[at].clone();
+            let text_of = |other: &FindingId| match findings.iter().find(|finding| finding.finding_id == *other) {
+                _ if *other == id => Some(to_problem_text(&shown)),
+                Some(own) => Some(to_problem_text(own)),
+                None => self.services.store.finding_in(&self.view, other).ok().flatten().as_ref().map(to_problem_text),
+            };
+            FindingIdentities::default().assign(&mut finding, text_of, |_| false);
+            if finding.finding_id != id {
+                reported.clone_from(&finding.finding_id);
+                findings[at] = finding;
+            }
+        }
+    }
+
+    /// Returns the report that the lists showed under an id at a time: of the members that had reported it, that of the newest
+    /// run.
+    fn find_shown(&self, id: &FindingId, at: Time) -> Option<Finding> {
+        let runs = self.panel.working.iter().map(|index| self.view.run_id(*index));
+        let mut runs: Vec<RunId> = runs.filter_map(|run| run.parse().ok()).collect();
+        runs.sort_unstable();
+        let mut reports =
+            runs.iter().rev().filter_map(|run| self.services.store.finding_in_run(run, id).ok().flatten());
+        reports.find(|finding| finding.reported_at <= at)
+    }
+
     /// Returns the reviewer whose silence about a finding the run's is: for a panel, the member that reported it. The
     /// built-in reviewer goes first, because it can be asked again.
     pub(super) fn silent_reviewer(&self, known: &EarlierFinding) -> &str {
@@ -136,6 +190,11 @@ impl FindingSettlement<'_> {
         });
         undecided.collect()
     }
+}
+
+fn to_problem_text(finding: &Finding) -> ProblemText {
+    let (title, explanation) = (finding.title.clone(), finding.explanation.clone());
+    ProblemText { title, explanation, ..ProblemText::default() }
 }
 
 /// Returns the ids under which members reported the problems of a panel's list, each with its id on the list.

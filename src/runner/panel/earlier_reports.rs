@@ -12,8 +12,11 @@ const MAX_SEARCHED_RUNS: usize = 200;
 
 /// Last report of a finding before the panel.
 pub(in crate::runner) struct EarlierReport {
+    pub title: String,
+    pub explanation: String,
     pub quoted_code: String,
-    /// Names of the reviewers that reported the finding then or earlier.
+    /// Names of the reviewers that reported the finding then or earlier: of each run the one that gave most answers, which
+    /// may be a fallback of the requested one. Those of a panel's list are the reviewers of its voices.
     pub reporters: BTreeSet<String>,
 }
 
@@ -38,7 +41,19 @@ impl Services {
         ids: &BTreeSet<&FindingId>,
     ) -> Result<HashMap<FindingId, EarlierReport>, RunnerError> {
         let mut reports = HashMap::new();
-        for (last, known) in group_by_last_run(view, own, ids) {
+        let mut groups = group_by_last_run(view, own, ids);
+        // What only runs of the panel have reported has no report before.
+        groups.retain(|last, _| !own.contains(last));
+        if groups.is_empty() {
+            return Ok(reports);
+        }
+        let figures = self.store.run_figures(view)?;
+        // Who answered in the run of a panel gave second opinions.
+        let reporter_of = |run: usize| {
+            let run = figures.get(run)?.as_ref().filter(|run| !run.is_panel())?;
+            Some(run.main_reviewer().to_owned())
+        };
+        for (last, known) in groups {
             let Ok(last) = last.parse::<RunId>() else { continue };
             let Some(record) = self.store.run(&last)? else { continue };
             let wanted = known.iter().map(|known| known.id.to_string()).collect();
@@ -49,10 +64,11 @@ impl Services {
                 let voices = finding.voices.into_iter().filter(|voice| !voice.is_secret_scan());
                 let mut reporters: BTreeSet<String> = voices.map(|voice| voice.reviewer).collect();
                 if is_said {
-                    reporters.insert(record.reviewed_by.name.clone());
-                    reporters.extend(runs.iter().map(|run| view.run(*run).reviewer.to_owned()));
+                    let last = view.run_index(record.run_id.as_str());
+                    reporters.extend(runs.into_iter().chain(last).filter_map(reporter_of));
                 }
-                reports.insert(id.clone(), EarlierReport { quoted_code: finding.quoted_code, reporters });
+                let Finding { title, explanation, quoted_code, .. } = finding;
+                reports.insert(id.clone(), EarlierReport { title, explanation, quoted_code, reporters });
             }
         }
         Ok(reports)

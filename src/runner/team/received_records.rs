@@ -381,6 +381,7 @@ fn bound_figures(run: &mut RunRecord) {
     run.attempt = run.attempt.min(MAX_ATTEMPTS);
     run.outcome.finding_digests.truncate(RunRecord::MAX_DIGESTS);
     run.outcome.scanned_findings.truncate(RunRecord::MAX_DIGESTS);
+    run.outcome.listed_as.truncate(RunRecord::MAX_DIGESTS);
     run.subject.changed_paths.truncate(RunRecord::MAX_PATHS);
 }
 

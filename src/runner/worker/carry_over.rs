@@ -334,6 +334,7 @@ impl RunWorker<'_> {
         let builtin = self.record.reviewed_by.name == BUILTIN_REVIEWER;
         let own: HashMap<FindingId, FindingId> =
             output.recognised.into_iter().map(|known| (known.finding_id, known.reported_as)).collect();
+        let listed = self.services.find_listed_ids(&output.run);
         let reports = output.findings.into_iter().chain(output.held_back.into_iter().map(|held| held.finding));
         // Every run searches the files that it leaves out again.
         let left_out: HashSet<String> = output.coverage.left_out.into_iter().map(|file| file.path).collect();
@@ -342,7 +343,9 @@ impl RunWorker<'_> {
             !is_found_again && !left_out.contains(&finding.repo_relative_path)
         });
         reports.map(move |mut finding| {
-            if let Some(id) = own.get(&finding.finding_id) {
+            // The id in the run of a member may be that of another problem.
+            let id = listed.get(&finding.finding_id).or_else(|| own.get(&finding.finding_id));
+            if let Some(id) = id {
                 finding.finding_id.clone_from(id);
             }
             finding

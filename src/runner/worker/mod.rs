@@ -18,6 +18,7 @@ pub(super) mod secret_scan;
 pub(super) mod shared_reading;
 mod standing_code;
 mod team_claim;
+mod visible_findings;
 mod worker_process;
 
 use self::cancel_watch::CancelWatch;

@@ -5,9 +5,10 @@
 //! - An answer is in the journal before it is applied. A worker that goes on after another one reads it there and does
 //!   not pay for it again. An opinion that an earlier run of the panel paid for is taken over
 //!   ([`super::earlier_rulings`]).
-//! - A request that fails, or that a budget forbids, leaves the list as it is, and a note says so.
+//! - A request that fails, or that a budget forbids, leaves its findings as they are, and a note names them. The other
+//!   requests are sent all the same, as far as the budgets allow.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use crate::config::Prompt;
@@ -33,10 +34,24 @@ const FINDING_FRAME_TOKENS: u64 = 20;
 /// Longest answer of a request, in tokens: a verdict and two sentences for each finding, and some thinking.
 const MAX_ANSWER_TOKENS: u64 = 8_000;
 
+/// Most findings that a note names, as many as one request has.
+const MAX_NAMED_FINDINGS: usize = MAX_FINDINGS;
+
+/// Result of a request.
+enum OpinionAnswer {
+    Given(Box<ChatResponse>),
+    /// There is none, for this reason. The others are asked for all the same.
+    Missing(String),
+    /// The run was cancelled, as the outcome says.
+    Cancelled,
+}
+
 /// Requests of the panel's run so far.
 struct OpinionRequests {
-    /// Answers of earlier attempts by what was asked; `None` for a request that failed.
-    recorded: HashMap<String, Option<Box<ChatResponse>>>,
+    /// Results of earlier attempts by what was asked; the summary of the failure for a request that failed.
+    recorded: HashMap<String, Result<Box<ChatResponse>, String>>,
+    /// Notes in the journal.
+    noted: HashSet<String>,
     /// Number of the last request.
     turn: u32,
     spent: RunCost,
@@ -44,7 +59,7 @@ struct OpinionRequests {
 
 impl OpinionRequests {
     fn from_journal(entries: &[JournalEntry]) -> Self {
-        let mut requests = Self { recorded: HashMap::new(), turn: 0, spent: RunCost::default() };
+        let mut requests = Self { recorded: HashMap::new(), noted: HashSet::new(), turn: 0, spent: RunCost::default() };
         let mut last = String::new();
         for entry in entries {
             match &entry.event {
@@ -54,10 +69,13 @@ impl OpinionRequests {
                 }
                 RunEvent::TurnAnswered { response, cost, .. } => {
                     requests.spent.add(&response.usage, *cost, &response.model);
-                    requests.recorded.insert(std::mem::take(&mut last), Some(response.clone()));
+                    requests.recorded.insert(std::mem::take(&mut last), Ok(response.clone()));
                 }
-                RunEvent::Unanswered { .. } => {
-                    requests.recorded.insert(std::mem::take(&mut last), None);
+                RunEvent::Unanswered { summary, .. } => {
+                    requests.recorded.insert(std::mem::take(&mut last), Err(summary.clone()));
+                }
+                RunEvent::Note { text } => {
+                    requests.noted.insert(text.clone());
                 }
                 _ => {}
             }
@@ -82,7 +100,7 @@ impl RunWorker<'_> {
                 .filter(|at| opinion.concerns(&outcome.findings[*at]) && !is_ruled_by(&outcome.findings[*at], opinion))
                 .collect();
             if outcome.status != RunStatus::Completed {
-                continue;
+                break;
             }
             let asked = self.apply_earlier_rulings(opinion, asked, outcome, &ruled);
             if asked.is_empty() {
@@ -116,17 +134,25 @@ impl RunWorker<'_> {
             }
             Err(error @ RunnerError::Store(_)) => return Err(error),
             Err(error) => {
-                self.note_without_opinion(outcome, &opinion.reviewer, &error.to_string());
+                self.note_without_opinion(outcome, requests, (&opinion.reviewer, asked), &error.to_string());
                 return Ok(());
             }
         };
         let mut pulse = self.services.store.start_heartbeat(&self.record.run_id, self.now());
         for batch in self.batch_findings(&opened, asked, outcome)? {
-            let response = match requests.recorded.remove(&batch.asked) {
-                Some(recorded) => recorded,
+            let answer = match requests.recorded.remove(&batch.asked) {
+                Some(Ok(response)) => OpinionAnswer::Given(response),
+                Some(Err(why)) => OpinionAnswer::Missing(why),
                 None => self.request_opinion(panel, &mut opened, &batch, outcome, (requests, &mut pulse))?,
             };
-            let Some(response) = response else { break };
+            let response = match answer {
+                OpinionAnswer::Given(response) => response,
+                OpinionAnswer::Missing(why) => {
+                    self.note_without_opinion(outcome, requests, (&opinion.reviewer, &batch.findings), &why);
+                    continue;
+                }
+                OpinionAnswer::Cancelled => break,
+            };
             let rulings = parse_rulings(&response.text, batch.findings.len());
             let missing = batch.findings.len() - rulings.len();
             if missing > 0 {
@@ -142,7 +168,7 @@ impl RunWorker<'_> {
         Ok(())
     }
 
-    /// Sends one request and records its answer. Returns `None` if there is none, with a note.
+    /// Sends one request and records its answer, or that there is none.
     fn request_opinion(
         &mut self,
         panel: &Panel,
@@ -150,17 +176,16 @@ impl RunWorker<'_> {
         batch: &OpinionBatch,
         outcome: &mut ReviewOutcome,
         (requests, pulse): (&mut OpinionRequests, &mut HeartbeatWriter),
-    ) -> Result<Option<Box<ChatResponse>>, RunnerError> {
+    ) -> Result<OpinionAnswer, RunnerError> {
         while self.cancel_watch.check_now().is_none() && self.services.control().is_paused(&self.record.run_id)? {
             std::thread::sleep(PAUSE_POLL_INTERVAL);
         }
         if let Some(reason) = self.cancel_watch.check_now() {
             (outcome.status, outcome.cancel) = (reason.status(), Some(reason));
-            return Ok(None);
+            return Ok(OpinionAnswer::Cancelled);
         }
         if let Some(problem) = self.find_opinion_budget_problem(panel, opened, batch, &requests.spent)? {
-            self.note_without_opinion(outcome, &opened.name, &problem);
-            return Ok(None);
+            return Ok(OpinionAnswer::Missing(problem));
         }
         let window = WindowUse { tokens: batch.tokens, limit: batch.limit, messages: 1, ..WindowUse::default() };
         requests.turn += 1;
@@ -190,25 +215,42 @@ impl RunWorker<'_> {
                 });
                 self.flush()?;
                 self.record_cost(&requests.spent)?;
-                Ok(Some(response))
+                Ok(OpinionAnswer::Given(response))
             }
             Err(error) if error.cancelled => {
                 let reason = self.cancel_watch.check().unwrap_or(CancelReason::UserStop);
                 (outcome.status, outcome.cancel) = (reason.status(), Some(reason));
-                Ok(None)
+                Ok(OpinionAnswer::Cancelled)
             }
             Err(error) => {
                 let (class, summary) = (error.class, error.summary);
                 self.buffer.push(RunEvent::Unanswered { turn, class, summary: summary.clone() });
-                self.note_without_opinion(outcome, &opened.name, &summary);
-                Ok(None)
+                Ok(OpinionAnswer::Missing(summary))
             }
         }
     }
 
-    fn note_without_opinion(&mut self, outcome: &mut ReviewOutcome, reviewer: &str, why: &str) {
-        let note = text::sanitize_line(&format!("no second opinion by {reviewer}: {why}")).into_owned();
-        self.buffer.push(RunEvent::Note { text: note.clone() });
+    /// Notes that a reviewer was not asked, or has not answered, about the findings at these places of the outcome.
+    fn note_without_opinion(
+        &mut self,
+        outcome: &mut ReviewOutcome,
+        requests: &mut OpinionRequests,
+        (reviewer, findings): (&str, &[usize]),
+        why: &str,
+    ) {
+        let named =
+            findings.iter().filter_map(|at| outcome.findings.get(*at)).map(|finding| finding.finding_id.as_str());
+        let named = named.take(MAX_NAMED_FINDINGS).collect::<Vec<_>>().join(", ");
+        let more = match findings.len().saturating_sub(MAX_NAMED_FINDINGS) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let note = format!("no second opinion by {reviewer}: {why}; not judged: {named}{more}");
+        let note = text::sanitize_line(&note).into_owned();
+        // An earlier attempt may have recorded the same.
+        if requests.noted.insert(note.clone()) {
+            self.buffer.push(RunEvent::Note { text: note.clone() });
+        }
         outcome.notes.push(note);
     }
 

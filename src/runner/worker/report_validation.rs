@@ -4,9 +4,9 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::Arc;
 
 use super::standing_code::{KnownPlace, StandingCode, StandingGround};
+use super::visible_findings::VisibleFindings;
 use crate::domain::{Finding, FindingId, LineRange, ReportedProblem, RunId, RunRecord, Source};
 use crate::git::{Changeset, Repo};
 use crate::index::chunk::chunk_file;
@@ -16,7 +16,7 @@ use crate::review::{
 };
 use crate::reviewers::analyzer::SyntaxBaseline;
 use crate::runner::{RunnerError, Services};
-use crate::store::{Store, StoreView};
+use crate::store::Store;
 use crate::syntax::facts::{FileFacts, Function, symbol_around};
 use crate::syntax::language::Language;
 use crate::syntax::source::Parsers;
@@ -38,9 +38,9 @@ pub(in crate::runner) struct ReportValidator {
     files: HashMap<String, Option<SnapshotFile>>,
     identities: FindingIdentities,
     standing_code: StandingCode,
-    /// The store, and its state when the review began: the findings of earlier runs.
     store: Store,
-    earlier: Arc<StoreView>,
+    /// The findings of earlier runs, as of the begin of the review.
+    earlier: VisibleFindings,
 }
 
 /// States whether the names of changed symbols are loaded.
@@ -95,7 +95,7 @@ impl ReportValidator {
             files: HashMap::new(),
             identities: FindingIdentities::default(),
             standing_code: StandingCode::default(),
-            earlier: services.store.view()?,
+            earlier: VisibleFindings::load(services, record)?,
             store: services.store.clone(),
         })
     }
@@ -110,10 +110,10 @@ impl ReportValidator {
         let mut examined = self.examine(report);
         if let ReportValidation::Finding { finding, .. } = &mut examined {
             let report = finding.clone();
-            let ground = StandingGround { repo: &self.repo, view: &self.earlier, snapshot: &self.commit };
+            let ground = StandingGround { repo: &self.repo, known: &self.earlier, snapshot: &self.commit };
             let is_elsewhere =
                 |id: &FindingId| self.standing_code.find_place(ground, id, &report) == KnownPlace::Elsewhere;
-            self.identities.assign(finding, |id| load_earlier(&self.store, ground.view, id), is_elsewhere);
+            self.identities.assign(finding, |id| load_earlier(&self.store, ground.known, id), is_elsewhere);
         }
         examined
     }
@@ -154,7 +154,7 @@ impl ReportValidator {
     /// Returns true if the code of the known finding with this id stands at another place than a report about the same
     /// code.
     pub fn stands_elsewhere(&mut self, id: &FindingId, report: &Finding) -> bool {
-        let ground = StandingGround { repo: &self.repo, view: &self.earlier, snapshot: &self.commit };
+        let ground = StandingGround { repo: &self.repo, known: &self.earlier, snapshot: &self.commit };
         self.standing_code.find_place(ground, id, report) == KnownPlace::Elsewhere
     }
 
@@ -215,15 +215,20 @@ impl ReportValidator {
 }
 
 /// Returns the words of a finding of an earlier run. If its output cannot be read, only the title is known.
-fn load_earlier(store: &Store, view: &StoreView, id: &FindingId) -> Option<ProblemText> {
-    let row = view.finding(view.finding_index(id.as_str())?);
-    let finding = store.finding_in(view, id).ok().flatten();
+fn load_earlier(store: &Store, known: &VisibleFindings, id: &FindingId) -> Option<ProblemText> {
+    let index = known.index(id)?;
+    let (row, last) = (known.view().finding(index), known.last_run(index));
+    let last_run: Option<RunId> = last.parse().ok();
+    let finding = last_run.as_ref().and_then(|run| store.finding_in_run(run, id).ok().flatten());
+    // The row has the words of the last report of all.
+    let own_title = finding.as_ref().filter(|_| last != row.last_run).map(|finding| finding.title.clone());
+    let title = own_title.unwrap_or_else(|| row.title.to_owned());
     let (explanation, suggestion) =
         finding.map(|finding| (finding.explanation, finding.suggestion)).unwrap_or_default();
     let replacement = suggestion.and_then(|suggestion| suggestion.replacement);
     let is_import = |run: RunId| store.run(&run).ok().flatten().is_some_and(|run| run.source == Source::Import);
-    let is_imported = row.last_run.parse().is_ok_and(is_import);
-    Some(ProblemText { title: row.title.to_owned(), explanation, replacement, is_imported })
+    let is_imported = last_run.is_some_and(is_import);
+    Some(ProblemText { title, explanation, replacement, is_imported })
 }
 
 fn load_file(path: &str, bytes: &[u8]) -> SnapshotFile {

@@ -11,9 +11,10 @@ use crate::review::{JournalState, ReviewOutcome, RunCost};
 use crate::runner::conclude::{self, elapsed_ms};
 use crate::runner::team::claims::HeldClaim;
 use crate::runner::worker::standing_code::StandingCode;
+use crate::runner::worker::visible_findings::VisibleFindings;
 use crate::runner::worker::{CancelWatch, rewritten_code};
 use crate::runner::{BUILTIN_REVIEWER, RunnerError, Services, indexing};
-use crate::store::{JournalWriter, StoreView};
+use crate::store::JournalWriter;
 
 /// A run in the hands of its worker.
 pub(in crate::runner) struct RunWorker<'a> {
@@ -23,8 +24,8 @@ pub(in crate::runner) struct RunWorker<'a> {
     /// Journal entries that are not written yet. They are written together, before anything that cannot be undone.
     pub(in crate::runner) buffer: Vec<RunEvent>,
     pub(in crate::runner) cancel_watch: CancelWatch<'a>,
-    /// The first runs that reported each finding; loaded with the first finding.
-    pub(super) earlier: Option<Arc<StoreView>>,
+    /// The findings that the run knows; loaded with the first finding.
+    pub(super) earlier: Option<Arc<VisibleFindings>>,
     pub(super) standing_code: StandingCode,
     timings: PhaseTimings,
     /// The last failure of the reviewer, in this attempt or an earlier one.

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use crate::domain::{Finding, FindingId, LineRange};
 use crate::git::Repo;
 use crate::policy::anchor::{AnchorEdit, HashedLines, MappedLines, map_lines};
-use crate::store::StoreView;
+use crate::runner::worker::visible_findings::VisibleFindings;
 
 /// Maximum size of a file in which known findings are located, in bytes. Not from the literature: in a larger file, code is
 /// no evidence.
@@ -22,7 +22,7 @@ const MAX_KEPT_FILES: usize = 64;
 /// Place of the code of a known finding, as a report about the same code sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KnownPlace {
-    /// No run has reported the finding.
+    /// No run that is known has reported the finding.
     New,
     /// At the lines of the report.
     Here,
@@ -44,11 +44,11 @@ pub struct StandingCode {
     compared: HashMap<(String, String), Option<Rc<Versions>>>,
 }
 
-/// Repository and snapshot of a review, and the findings that were known before it.
+/// Repository and snapshot of a review, and the findings that it knows.
 #[derive(Clone, Copy)]
 pub struct StandingGround<'a> {
     pub repo: &'a Repo,
-    pub view: &'a StoreView,
+    pub known: &'a VisibleFindings,
     /// Commit of the reviewed snapshot.
     pub snapshot: &'a str,
 }
@@ -84,9 +84,10 @@ impl StandingCode {
 
     /// Finds the code of the known finding with this id, as a report about the same code sees it.
     pub fn find_place(&mut self, ground: StandingGround<'_>, id: &FindingId, report: &Finding) -> KnownPlace {
-        let Some(index) = ground.view.finding_index(id.as_str()) else { return KnownPlace::New };
-        let known = ground.view.finding(index);
-        let Some(run) = ground.view.locating_run(index).map(|run| ground.view.run(run)) else {
+        let Some(index) = ground.known.index(id) else { return KnownPlace::New };
+        let view = ground.known.view();
+        let known = view.finding(index);
+        let Some(run) = view.locating_run(index).map(|run| view.run(run)) else {
             return KnownPlace::Unknown;
         };
         match self.map(ground, run.snapshot_commit, known.path, known.lines()) {

@@ -61,6 +61,7 @@ const RUN_KEYS: [&str; 55] = [
     "finding_counts",
     "finding_digests",
     "scanned_findings",
+    "listed_as",
     "summary",
     "decision",
     "superseded_by",

@@ -1,5 +1,7 @@
 //! Integration tests of known findings that one member calls fixed by its silence, and another still sees.
 
+use rstest::rstest;
+
 use super::*;
 
 /// Returns the report of a line of an edited file.
@@ -52,4 +54,36 @@ fn a_contradiction_about_a_finding_that_is_held_back_is_a_note_of_the_panel() {
     assert!(output.findings.is_empty(), "{:#?}", output.findings);
     let expected = format!("{id}: two says that it is fixed, one still sees it");
     assert!(output.notes.contains(&expected), "{:#?}", output.notes);
+}
+
+#[rstest]
+#[case::the_member_itself_is_silent(false, None)]
+#[case::the_fallback_is_silent(true, Some("spare says that it is fixed, two still sees it"))]
+fn what_a_fallback_has_reported_is_called_fixed_by_the_silence_of_the_fallback(
+    #[case] takes_over_again: bool,
+    #[case] expected: Option<&str>,
+) {
+    let title = "SQL injection through `name`";
+    let found = || answer(&[report(INJECTION, "SECURITY", 1, title)]);
+    let (third, spare) = (Model::start(vec![refusal()]), Model::start(vec![found()]));
+    let more = format!("{}{}", reviewer("third", &third, "fallback = \"spare\"\n"), reviewer("spare", &spare, CHEAP));
+    let panel = Panel::start(Vec::new(), Vec::new(), &more);
+    // The fallback reports it for `third`.
+    let alone = panel.review(&["--reviewer", "third"], DONE);
+    assert_eq!((third.asked(), spare.asked()), (1, 1));
+    let id = panel.findings(&alone)[0].finding_id.clone();
+    panel.place.revdeck(&["triage", id.as_str(), "addressed"]);
+    let edited = CODE.replace("SELECT * FROM users", "SELECT id, mail FROM users");
+    panel.place.test.write("src/users.py", &edited);
+    panel.two.answer_from_now_on(vec![answer(&[report_edited(&edited, INJECTION, "SECURITY", 1, title)])]);
+    third.answer_from_now_on(vec![if takes_over_again { refusal() } else { answer(&[]) }]);
+    spare.answer_from_now_on(vec![answer(&[])]);
+    let again = panel.review(&["--reviewer", "third,two"], DONE);
+    assert_eq!((third.asked(), spare.asked()), (2, 1 + usize::from(takes_over_again)));
+    let findings = panel.findings(&again);
+    let [injection] = findings.as_slice() else { panic!("{findings:#?}") };
+    assert_eq!(injection.finding_id, id);
+    let said: Vec<String> = injection.disputed.iter().map(ToString::to_string).collect();
+    let fixed = said.iter().find(|said| said.contains("says that it is fixed"));
+    assert_eq!(fixed.map(String::as_str), expected, "{said:?}");
 }

@@ -80,3 +80,125 @@ fn a_judge_that_cannot_answer_leaves_the_list_as_it_is() {
     assert!(!notes.iter().any(|note| note.starts_with("no second opinion")), "{notes:?}");
     assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, again.run_id);
 }
+
+/// Number of disputed findings: more than two requests hold.
+const MANY: usize = 45;
+/// Most findings of one request.
+const MAX_ASKED: usize = 20;
+
+/// Returns a file of many functions; the third line of each divides by zero.
+fn many_functions() -> String {
+    let function =
+        |n| format!("def total_{n}(values, part_{n}):\n    rest = sum(values)\n    return rest / len(part_{n})\n\n\n");
+    (0..MANY).map(function).collect()
+}
+
+/// Returns the words by which a finding of [`many_functions`] is known in a request.
+fn name_of(n: usize) -> String {
+    format!("Division by zero in `total_{n}`")
+}
+
+/// Starts a panel whose first member makes a lone urgent claim about each of [`many_functions`].
+fn start_many(judge: &Model) -> Panel {
+    let code = many_functions();
+    let claim = |n: usize| {
+        let line = 5 * n + 3;
+        let quoted = code.lines().nth(line - 1).expect("the line");
+        json!({ "path": "src/users.py", "line_start": line, "line_end": line, "kind": "CORRECTNESS", "priority": 1,
+            "confidence": 0.6, "title": name_of(n), "explanation": "The part may be empty.", "quoted_code": quoted })
+    };
+    let claims: Vec<Value> = (0..MANY).map(claim).collect();
+    let more =
+        format!("[panels.pair]\nreviewers = [\"one\", \"two\"]\njudge = \"dear\"\n{}", reviewer("dear", judge, DEAR));
+    let panel = Panel::start(vec![answer(&claims)], vec![answer(&[])], &more);
+    panel.place.test.write("src/users.py", &code);
+    panel
+}
+
+/// Returns a verdict on each finding of a request.
+fn verdicts() -> Turn {
+    let ruling = |number| json!({ "number": number, "verdict": "real", "reason": "nothing checks the length" });
+    says(json!({ "rulings": (1..=MAX_ASKED).map(ruling).collect::<Vec<Value>>() }).to_string())
+}
+
+/// Returns the numbers of the findings that each request is about.
+fn asked_about(judge: &Model) -> Vec<Vec<usize>> {
+    let names: Vec<String> = (0..MANY).map(name_of).collect();
+    let numbers = |request: &Value| {
+        let text = request.to_string();
+        (0..MANY).filter(|n| text.contains(&names[*n])).collect::<Vec<usize>>()
+    };
+    judge.requests().iter().map(numbers).collect()
+}
+
+/// Returns how often the judge has ruled on each finding of [`many_functions`].
+fn count_verdicts(findings: &[Finding]) -> Vec<usize> {
+    let count = |n: usize| {
+        let finding = findings.iter().find(|finding| finding.title == name_of(n)).expect("on the list");
+        finding.steps.iter().filter(|step| step.to_string().starts_with("dear finds it real")).count()
+    };
+    (0..MANY).map(count).collect()
+}
+
+#[test]
+fn many_disputes_are_judged_in_several_requests_and_each_once() {
+    let judge = Model::start(vec![verdicts(); MANY]);
+    let panel = start_many(&judge);
+    let run = panel.review(&["--panel", "pair"], DONE);
+    assert_eq!(count_verdicts(&panel.findings(&run)), [1; MANY]);
+    let asked = asked_about(&judge);
+    assert!(asked.len() > 2 && asked.iter().all(|batch| batch.len() <= MAX_ASKED), "{asked:?}");
+    let mut all = asked.concat();
+    all.sort_unstable();
+    assert_eq!(all, (0..MANY).collect::<Vec<usize>>(), "each is asked about once");
+}
+
+#[test]
+fn a_request_that_fails_leaves_only_its_own_findings_without_a_verdict() {
+    let mut script = vec![verdicts(); MANY];
+    script[1] = refusal();
+    let judge = Model::start(script);
+    let panel = start_many(&judge);
+    let run = panel.review(&["--panel", "pair"], DONE);
+    let asked = asked_about(&judge);
+    assert!(asked.len() > 2, "the rest is asked about: {asked:?}");
+    let findings = panel.findings(&run);
+    let expected: Vec<usize> = (0..MANY).map(|n| usize::from(!asked[1].contains(&n))).collect();
+    assert_eq!(count_verdicts(&findings), expected);
+    let notes = panel.place.output(&run.run_id).expect("an output").notes;
+    let said: Vec<&String> = notes.iter().filter(|note| note.starts_with("no second opinion by dear: ")).collect();
+    let [said] = said.as_slice() else { panic!("{notes:#?}") };
+    let (_, named) = said.split_once("; not judged: ").expect("the findings are named");
+    let mut named: Vec<&str> = named.split(", ").collect();
+    named.sort_unstable();
+    let unjudged = |finding: &&Finding| asked[1].iter().any(|n| finding.title == name_of(*n));
+    let mut ids: Vec<&str> = findings.iter().filter(unjudged).map(|finding| finding.finding_id.as_str()).collect();
+    ids.sort_unstable();
+    assert_eq!(named, ids);
+}
+
+#[test]
+fn a_worker_that_is_killed_between_two_requests_pays_for_none_twice() {
+    let judge = Model::start(vec![verdicts(); MANY]);
+    judge.hold_after(1);
+    let panel = start_many(&judge);
+    let place = &panel.place;
+    let started = out(&place.test.revdeck(&["review", "--panel", "pair"]));
+    let id: RunId = started.split_whitespace().next().expect("an id").parse().expect("an id");
+    wait_for("the second request", || (judge.asked() == 2).then_some(()));
+    let worker = wait_for("the worker", || place.worker(&id));
+    signal(worker, Signal::KILL);
+    wait_for("the worker's end", || gone(worker).then_some(()));
+    judge.let_go();
+    place.revdeck(&["runs"]);
+    let run = place.ended(&id);
+    assert_eq!((run.status, run.attempt), (RunStatus::Completed, 2), "{}", run.outcome.summary);
+    assert_eq!(count_verdicts(&panel.findings(&run)), [1; MANY]);
+    let mut asked = asked_about(&judge);
+    assert_eq!(asked[1], asked[2], "only the request that was never answered is sent again");
+    asked.remove(2);
+    let mut all = asked.concat();
+    all.sort_unstable();
+    assert_eq!(all, (0..MANY).collect::<Vec<usize>>());
+    assert_eq!((panel.one.asked(), panel.two.asked()), (1, 1));
+}

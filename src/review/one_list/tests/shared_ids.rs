@@ -90,3 +90,84 @@ fn what_was_said_about_an_id_holds_for_the_problem_that_keeps_it() {
         assert_eq!(is_disputed, found.finding_id == base, "{found:?}");
     }
 }
+
+/// Returns the words of the report with this title, for an id that stands for it.
+fn standing(title: &str, is_new: bool) -> StandingProblem {
+    StandingProblem { title: title.to_owned(), explanation: told(title, 0).explanation, is_new }
+}
+
+/// Numbers of the ids of the permission, which `claude` reports, and of the injection, which `gpt` reports.
+#[rstest]
+#[case::together([0, 0])]
+#[case::claude_first([0, 1])]
+#[case::gpt_first([1, 0])]
+#[case::after_a_problem_that_is_not_reported([1, 2])]
+fn the_ids_of_two_problems_do_not_depend_on_who_ended_first(#[case] numbers: [u32; 2]) {
+    let base = told(INJECTION, 0).finding_id;
+    let members =
+        [member("claude", vec![told(PERMISSION, numbers[0])]), member("gpt", vec![told(INJECTION, numbers[1])])];
+    let known = if numbers.contains(&0) { Vec::new() } else { vec![&base] };
+    let first = u32::try_from(known.len()).expect("a number");
+    let list = merge_with(&members, &known, |_, _| None);
+    let ids: Vec<FindingId> = outline(&list).into_iter().map(|(id, ..)| id).collect();
+    assert_eq!(ids, [base.variant(first), base.variant(first + 1)]);
+    for (member, id) in members.iter().zip(&ids) {
+        assert_eq!(list.find_listed(&member.run_id, &member.findings[0].finding_id), *id, "{}", member.reviewer);
+    }
+}
+
+/// Numbers of the ids as above, the problem about which somebody has decided, and the number of the id with the decision.
+#[rstest]
+#[case::together_about_the_first([0, 0], PERMISSION, 0)]
+#[case::together_about_the_second([0, 0], INJECTION, 0)]
+#[case::claude_first_about_its_own([0, 1], PERMISSION, 0)]
+#[case::claude_first_about_the_later_one([0, 1], INJECTION, 1)]
+#[case::gpt_first_about_its_own([1, 0], INJECTION, 0)]
+#[case::gpt_first_about_the_later_one([1, 0], PERMISSION, 1)]
+fn a_decision_stays_with_its_problem(#[case] numbers: [u32; 2], #[case] title: &str, #[case] decided: u32) {
+    let base = told(INJECTION, 0).finding_id;
+    let members =
+        [member("claude", vec![told(PERMISSION, numbers[0])]), member("gpt", vec![told(INJECTION, numbers[1])])];
+    let list = merge_standing(&members, &[(base.variant(decided), standing(title, true))]);
+    let mut outline = outline(&list);
+    outline.retain(|(_, listed, _)| listed == title);
+    assert_eq!(outline.len(), 1, "{list:#?}");
+    assert_eq!(outline[0].0, base.variant(decided));
+    let ids: HashSet<&FindingId> = list.findings.iter().map(|finding| &finding.finding_id).collect();
+    assert_eq!(ids, HashSet::from([&base, &base.variant(1)]));
+}
+
+#[test]
+fn a_decision_goes_to_no_other_problem_although_nobody_reports_its_own() {
+    let base = told(INJECTION, 0).finding_id;
+    let members = [member("claude", vec![told(PERMISSION, 0)]), member("gpt", Vec::new())];
+    let list = merge_standing(&members, &[(base.clone(), standing(INJECTION, true))]);
+    assert_eq!(list.findings[0].finding_id, base.variant(1));
+    assert_eq!(list.find_listed(&members[0].run_id, &base), base.variant(1));
+    // Of an earlier run, the member itself has recognised the problem.
+    let list = merge_standing(&members, &[(base.clone(), standing(INJECTION, false))]);
+    assert_eq!(list.findings[0].finding_id, base);
+}
+
+#[test]
+fn an_earlier_list_of_the_same_reports_keeps_its_ids() {
+    let base = told(INJECTION, 0).finding_id;
+    let members = [member("claude", vec![told(PERMISSION, 0)]), member("gpt", vec![told(INJECTION, 0)])];
+    // The earlier list had the injection first.
+    let earlier = [(base.clone(), standing(INJECTION, false)), (base.variant(1), standing(PERMISSION, false))];
+    let ids: Vec<FindingId> = outline(&merge_standing(&members, &earlier)).into_iter().map(|(id, ..)| id).collect();
+    assert_eq!(ids, [base.variant(1), base]);
+}
+
+#[test]
+fn the_ids_of_the_first_member_are_those_of_the_list() {
+    let base = told(INJECTION, 0).finding_id;
+    for numbers in [[0, 1], [1, 0]] {
+        let members = [
+            member("claude", vec![told(PERMISSION, numbers[0]), told(INJECTION, numbers[1])]),
+            member("gpt", vec![told(INJECTION, 0)]),
+        ];
+        let ids: Vec<FindingId> = outline(&merge(&members)).into_iter().map(|(id, ..)| id).collect();
+        assert_eq!(ids, numbers.map(|number| base.variant(number)));
+    }
+}
