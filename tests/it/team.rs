@@ -15,6 +15,7 @@ mod claims;
 mod converge;
 mod history;
 mod hostile;
+mod http_remote;
 mod large_logs;
 mod machine_names;
 pub mod machines;
