@@ -20,6 +20,7 @@ mod large_logs;
 mod machine_names;
 pub mod machines;
 mod mends;
+mod packs;
 mod postgres;
 pub mod postgres_server;
 #[cfg(unix)]

@@ -277,7 +277,9 @@ impl TeamSync<'_> {
             SyncReport { place: backend.place().to_owned(), refused: own.refused, left_out, ..SyncReport::default() };
         self.receive(&*backend, team, &logs, received, progress, &mut report)?;
         self.write_progress(progress, &mut written)?;
-        self.send(&*backend, team, logs, &filter, progress, &mut report)?;
+        let sent = self.send(&*backend, team, logs, &filter, progress, &mut report);
+        backend.tidy_up();
+        sent?;
         report.disputes = progress.disputes.len();
         report.logs = progress.logs.values().filter(|log| log.records > 0).count();
         Ok(report)
