@@ -181,7 +181,9 @@ impl TeamSync<'_> {
         let (unsent, _) = self.services.store.own_team_lines(progress.sent_bytes)?;
         let filter = self.filter()?;
         let mut records = self.clean_lines(&unsent, &filter)?;
-        records.extend(self.collect_own(&team, &filter, &progress)?.records);
+        // They are cleaned once more when they leave, from the file in which they wait.
+        let own = self.collect_own(&team, &filter, &progress)?.records;
+        records.extend(own.into_iter().filter_map(|record| filter.clean_record(record)));
         Ok(records)
     }
 

@@ -94,11 +94,12 @@ fn path_of(number: usize) -> String {
 
 /// Writes files that hold the secrets, and reviews them by a program that names each secret in all of its words. Each finding
 /// is then dismissed with a reason that names the secret. Some secrets stand where nobody looks for them, too: in the names of
-/// a file, a branch and a tag, in subjects of commits, and in code from which patterns are learned. `settings` are those of
-/// the team.
+/// a file, a branch and a tag, in an address, in subjects of commits, and in code from which patterns are learned. `settings`
+/// are those of the team.
 fn reviewed(team: &Team, settings: &str) -> (TestEnvironment, Vec<PlantedSecret>) {
     let secrets = secrets();
     let ada = team.member("Ada");
+    ada.git(&["config", "user.email", &format!("{}@example.org", secrets[3].value)]);
     let check = |check: &str| {
         let lines: String = (0..6).map(|line| format!("    step_{line}(item, \"{}\")\n", secrets[8].value)).collect();
         format!("def f(item):\n{lines}    if item {check} None:\n        return 0\n{lines}")
