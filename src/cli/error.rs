@@ -85,6 +85,7 @@ impl From<GitError> for CliError {
             | GitError::Git { .. }
             | GitError::Remote { .. }
             | GitError::RefusedRef { .. }
+            | GitError::NotPacked { .. }
             | GitError::Unsigned { .. }
             | GitError::PartialClone { .. } => CliExitCode::Incomplete,
             _ => CliExitCode::Usage,

@@ -129,6 +129,14 @@ pub enum GitError {
         /// Kind of the entry, such as "a named pipe".
         what: &'static str,
     },
+    /// The objects of a team's logs could not be packed.
+    #[error("records of the team are not packed in {}: {what}", path.display())]
+    NotPacked {
+        /// Root of the repository.
+        path: PathBuf,
+        /// Reason, such as a message of git.
+        what: String,
+    },
     /// A path that revdeck does not read or write for a fix: a link, a path in a git dir, or another repository.
     #[error("{} is not touched: {why}", path.display())]
     NotTouched {
@@ -312,7 +320,7 @@ impl GitError {
             }
             Self::Unsigned { .. } => "check user.signingKey and gpg.format, or leave `[team] sign` out".to_owned(),
             Self::NoGit { .. } => "install git, or put it into PATH".to_owned(),
-            Self::NotTouched { .. } | Self::Io { .. } | Self::Git { .. } => return None,
+            Self::NotPacked { .. } | Self::NotTouched { .. } | Self::Io { .. } | Self::Git { .. } => return None,
         })
     }
 

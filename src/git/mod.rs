@@ -25,7 +25,8 @@
 //!   watch.
 //! - `listing` lists the paths of a tree; `history` reads the changes of earlier commits; `new_commits` finds commits that
 //!   no known commit contains.
-//! - `remote_logs` keeps append-only logs in refs of a remote, for teams; `log_signers` reads who has signed them.
+//! - `remote_logs` keeps append-only logs in refs of a remote, for teams; `log_signers` reads who has signed them, and
+//!   `log_packs` packs their objects.
 //! - `git_command` runs the git program under a time limit, `process_tree` ends what it started, and `blocking_files`
 //!   refuses pipes in the places of git's files.
 //! - [`hooks`] installs the git hook that requests reviews.
@@ -46,6 +47,7 @@ pub mod hooks;
 mod index;
 mod index_diff;
 mod listing;
+mod log_packs;
 mod log_signers;
 mod new_commits;
 mod objects;

@@ -18,13 +18,13 @@ use crate::domain::text::sanitize_line;
 /// Prefix of the logs' refs at the remote.
 const LOG_REFS: &str = "refs/revdeck/team/";
 /// Prefix of the refs that hold fetched logs here.
-const TRACKING_REFS: &str = "refs/revdeck/team-logs/";
+pub(super) const TRACKING_REFS: &str = "refs/revdeck/team-logs/";
 /// Ending of the files that are segments.
 const SEGMENT_ENDING: &str = ".ndjson";
 /// Maximum number of logs of a remote that are read. A team that has more uses one log for continuous integration.
 pub const MAX_REMOTE_LOGS: usize = 2_000;
 /// Message of the commits.
-const COMMIT_MESSAGE: &str = "revdeck: records of reviews for the team\n";
+pub(super) const COMMIT_MESSAGE: &str = "revdeck: records of reviews for the team\n";
 
 /// Log at a remote.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,6 +137,8 @@ impl Repo {
             return Ok(());
         }
         let mut command = self.remote_command();
+        // As git does unless it is told otherwise: a small fetch leaves loose objects, not a pack.
+        command.args(["-c", "fetch.unpackLimit=100"]);
         // The progress shows that git does not hang.
         command.args(["fetch", "--progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"]);
         command.args(["--recurse-submodules=no", "--refmap=", "--stdin"]);

@@ -62,7 +62,6 @@ impl Repo {
             return Err(GitError::Unborn { path: self.root() });
         }
         self.check_revision(text)?;
-        let is_shallow = self.inner.is_shallow();
         let unknown =
             || GitError::UnknownRevision { text: text.to_owned(), path: self.root(), is_shallow: self.is_shallow() };
         let object = self.inner.revparse_single(text).map_err(|_| unknown())?;

@@ -159,4 +159,7 @@ pub trait TeamBackend {
         base: Option<&str>,
         known: &str,
     ) -> Result<AppendOutcome, TeamError>;
+
+    /// Puts in order what exchanges have left here. A failure is logged and harms nothing.
+    fn tidy_up(&self) {}
 }

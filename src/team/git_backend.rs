@@ -1,5 +1,6 @@
 //! Keeps the logs of a team in refs of a git remote, see [`crate::git`].
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
 use super::backend::{AppendOutcome, LogList, LogVersion, PageReceiver, ReceivedSegment, TeamBackend, TeamError};
@@ -8,9 +9,10 @@ use crate::domain::text::sanitize_line;
 use crate::domain::{MachineName, content_hash};
 use crate::git::{LogSignature, LogSigner, PushOutcome, RemoteLog, RemoteLogList, Repo, SigningMode, hide_credentials};
 
-/// Number of segments above which the owner of a log joins them: each costs a reader a look-up. git stores what the joined
-/// ones have in common once.
+/// Number of segments above which the owner of a log joins the newer ones: each costs a reader a look-up.
 const MAX_SEGMENTS: usize = 32;
+/// Number of the newest segments that are joined in any case.
+const MIN_JOINED_SEGMENTS: usize = MAX_SEGMENTS / 2;
 /// Maximum number of segments of a page.
 const MAX_PAGE_SEGMENTS: usize = 1_000;
 /// Maximum size of a page in bytes.
@@ -24,12 +26,27 @@ pub struct GitBackend<'a> {
     /// Name of a remote, URL or path.
     remote: String,
     signing: SigningMode,
+    growth: Cell<RepositoryGrowth>,
+}
+
+/// What exchanges have left in the repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum RepositoryGrowth {
+    Nothing,
+    /// Some loose objects.
+    LooseObjects,
+    /// A pack, or several.
+    Pack,
 }
 
 impl<'a> GitBackend<'a> {
     /// Returns the logs of `remote`: the name of a remote of the repository, a URL, or the path of a repository.
     pub fn new(repo: &'a Repo, remote: &str, signing: SigningMode) -> Self {
-        Self { repo, remote: remote.to_owned(), signing }
+        Self { repo, remote: remote.to_owned(), signing, growth: Cell::new(RepositoryGrowth::Nothing) }
+    }
+
+    fn note_growth(&self, growth: RepositoryGrowth) {
+        self.growth.set(self.growth.get().max(growth));
     }
 
     fn segment_name(number: usize, content: &[u8]) -> String {
@@ -83,7 +100,13 @@ impl TeamBackend for GitBackend<'_> {
     fn fetch_logs(&self, logs: &[LogVersion]) -> Result<(), TeamError> {
         let logs: Vec<RemoteLog> =
             logs.iter().map(|log| RemoteLog { name: log.name.to_string(), commit: log.version.clone() }).collect();
-        Ok(self.repo.fetch_remote_logs(&self.remote, &logs)?)
+        let packs = self.repo.count_packs();
+        self.repo.fetch_remote_logs(&self.remote, &logs)?;
+        self.note_growth(match self.repo.count_packs() > packs {
+            true => RepositoryGrowth::Pack,
+            false => RepositoryGrowth::LooseObjects,
+        });
+        Ok(())
     }
 
     fn read_segments(
@@ -164,7 +187,7 @@ impl TeamBackend for GitBackend<'_> {
                 files.push((segment.name, self.repo.blob(&segment.blob)?));
             }
         }
-        let first = files.iter().filter_map(|(name, _)| name.get(..NUMBER_DIGITS)?.parse::<usize>().ok()).max();
+        let first = files.iter().filter_map(|(name, _)| segment_number(name)).max();
         for (number, content) in (first.map_or(0, |last| last + 1)..).zip(segments) {
             files.push((Self::segment_name(number, content), content.clone()));
         }
@@ -172,6 +195,7 @@ impl TeamBackend for GitBackend<'_> {
             files = join_segments(files);
         }
         let commit = self.repo.write_log_commit(&files, base, self.signing)?;
+        self.note_growth(RepositoryGrowth::LooseObjects);
         if base.is_some_and(|base| base != known) && self.repo.is_signing(self.signing) {
             // The signature stands for all that is below it, so nothing foreign may be there.
             let max = newest_checked(log).map(|max| max + 1);
@@ -184,22 +208,48 @@ impl TeamBackend for GitBackend<'_> {
             PushOutcome::Moved => AppendOutcome::Moved,
         })
     }
+
+    fn tidy_up(&self) {
+        let is_due = match self.growth.replace(RepositoryGrowth::Nothing) {
+            RepositoryGrowth::Nothing => false,
+            RepositoryGrowth::LooseObjects => self.repo.has_many_loose_log_commits(),
+            RepositoryGrowth::Pack => true,
+        };
+        if is_due && let Err(error) = self.repo.pack_logs() {
+            tracing::warn!(%error, "the logs of the team stay as they are");
+        }
+    }
 }
 
-/// Joins segments into as few as their limit allows, in their order.
-fn join_segments(files: Vec<(String, Vec<u8>)>) -> Vec<(String, Vec<u8>)> {
+/// Returns the number at the beginning of a segment's name.
+fn segment_number(name: &str) -> Option<usize> {
+    name.get(..NUMBER_DIGITS)?.parse().ok()
+}
+
+/// Joins the newest segments into as few as their limit allows, in their order. An older segment is joined with them only if they
+/// are half as large together. So each line is written again a few times at most, however long the log gets: whoever reads the
+/// log, or keeps it, has all that was written.
+fn join_segments(mut files: Vec<(String, Vec<u8>)>) -> Vec<(String, Vec<u8>)> {
+    let (mut first, mut bytes) = (files.len(), 0);
+    while first > 0 {
+        let size = files[first - 1].1.len();
+        if files.len() - first >= MIN_JOINED_SEGMENTS && size > 2 * bytes {
+            break;
+        }
+        (first, bytes) = (first - 1, bytes + size);
+    }
+    let newest = files.split_off(first);
+    // The names of those that stay end before this number.
+    let number = newest.first().and_then(|(name, _)| segment_number(name)).unwrap_or(first);
     let mut joined: Vec<Vec<u8>> = Vec::new();
-    for (_, content) in files {
+    for (_, content) in newest {
         match joined.last_mut().filter(|last| last.len() + content.len() <= MAX_SEGMENT_BYTES) {
             Some(last) => last.extend_from_slice(&content),
             None => joined.push(content),
         }
     }
-    joined
-        .into_iter()
-        .enumerate()
-        .map(|(number, content)| (GitBackend::segment_name(number, &content), content))
-        .collect()
+    files.extend((number..).zip(joined).map(|(number, content)| (GitBackend::segment_name(number, &content), content)));
+    files
 }
 
 #[cfg(test)]
@@ -215,5 +265,48 @@ mod tests {
         assert_eq!(joined.len(), 1);
         assert_eq!(joined[0].1, lines);
         assert!(joined[0].0.starts_with("000000-"));
+    }
+
+    #[test]
+    fn a_large_old_segment_is_not_written_again_with_few_new_ones() {
+        let segments = |sizes: &[usize]| -> Vec<(String, Vec<u8>)> {
+            let named = sizes.iter().enumerate();
+            named.map(|(number, size)| (format!("{number:06}-x.ndjson"), vec![b'a' + number as u8; *size])).collect()
+        };
+        // Sizes before, and after.
+        for (large, expected) in [
+            (&[][..], vec![330]),
+            (&[1_000][..], vec![1_000, 330]),
+            (&[600][..], vec![930]),
+            (&[5_000, 1_000][..], vec![5_000, 1_000, 330]),
+            (&[1_500, 500][..], vec![2_330]),
+        ] {
+            let files = segments(&[large, [10; 33].as_slice()].concat());
+            let (names, content): (Vec<String>, Vec<Vec<u8>>) = join_segments(files.clone()).into_iter().unzip();
+            assert_eq!(content.iter().map(Vec::len).collect::<Vec<_>>(), expected, "{large:?}");
+            assert_eq!(content.concat(), files.iter().flat_map(|(_, content)| content.clone()).collect::<Vec<_>>());
+            assert!(names.is_sorted(), "{names:?}");
+            let kept = expected.len() - 1;
+            assert!(names.iter().zip(&files).take(kept).all(|(name, (before, _))| name == before), "{names:?}");
+        }
+    }
+
+    #[test]
+    fn a_log_of_many_exchanges_has_few_segments_and_is_not_written_again_and_again() {
+        let (mut files, mut written) = (Vec::<(String, Vec<u8>)>::new(), 0);
+        let exchanges = 5_000;
+        for exchange in 0..exchanges {
+            let number = files.iter().filter_map(|(name, _)| segment_number(name)).max().map_or(0, |last| last + 1);
+            let known: HashSet<String> = files.iter().map(|(name, _)| name.clone()).collect();
+            files.push((GitBackend::segment_name(number, b"a"), format!("{exchange:09}\n").into_bytes()));
+            if files.len() > MAX_SEGMENTS {
+                files = join_segments(files);
+            }
+            let new = files.iter().filter(|(name, _)| !known.contains(name));
+            written += new.map(|(_, content)| content.len()).sum::<usize>();
+        }
+        let total: usize = files.iter().map(|(_, content)| content.len()).sum();
+        assert_eq!(total, exchanges * 10);
+        assert!(files.len() <= MAX_SEGMENTS && written < 12 * total, "{} segments, {written} of {total}", files.len());
     }
 }

@@ -270,8 +270,7 @@ impl<'a> OutgoingFilter<'a> {
         run.decision = mask_words(&run.decision);
         run.subject.branch = mask_words(&run.subject.branch);
         for revision in scope_revisions(&mut run.subject.scope) {
-            // Names of branches have parts; an id of a commit is none.
-            if revision.contains('/') {
+            if !is_commit_id(revision) {
                 *revision = mask_words(revision);
             }
         }
@@ -329,6 +328,11 @@ fn scope_revisions(scope: &mut Scope) -> Vec<&mut String> {
         Scope::Range { from, to } | Scope::Since { from, to } => vec![from, to],
         Scope::Worktree | Scope::Staged | Scope::Branch(None) | Scope::All => Vec::new(),
     }
+}
+
+/// Returns true if a revision is an id and not the name of a branch or a tag. An id looks like a secret, and is none.
+fn is_commit_id(revision: &str) -> bool {
+    revision.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Keeps a review from answering requests of others: it does not say that what it does not name is clean.

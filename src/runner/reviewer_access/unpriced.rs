@@ -69,7 +69,6 @@ impl ReviewerAccess<'_> {
 mod tests {
     use std::sync::Arc;
 
-    use super::*;
     use crate::config::{Dollars, ReviewerKind, ReviewerSettings};
     use crate::runner::fixture::RunnerFixture;
 

@@ -181,7 +181,9 @@ impl TeamSync<'_> {
         let (unsent, _) = self.services.store.own_team_lines(progress.sent_bytes)?;
         let filter = self.filter()?;
         let mut records = self.clean_lines(&unsent, &filter)?;
-        records.extend(self.collect_own(&team, &filter, &progress)?.records);
+        // They are cleaned once more when they leave, from the file in which they wait.
+        let own = self.collect_own(&team, &filter, &progress)?.records;
+        records.extend(own.into_iter().filter_map(|record| filter.clean_record(record)));
         Ok(records)
     }
 
@@ -277,7 +279,9 @@ impl TeamSync<'_> {
             SyncReport { place: backend.place().to_owned(), refused: own.refused, left_out, ..SyncReport::default() };
         self.receive(&*backend, team, &logs, received, progress, &mut report)?;
         self.write_progress(progress, &mut written)?;
-        self.send(&*backend, team, logs, &filter, progress, &mut report)?;
+        let sent = self.send(&*backend, team, logs, &filter, progress, &mut report);
+        backend.tidy_up();
+        sent?;
         report.disputes = progress.disputes.len();
         report.logs = progress.logs.values().filter(|log| log.records > 0).count();
         Ok(report)

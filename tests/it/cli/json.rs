@@ -26,7 +26,7 @@ const FINDING_KEYS: [&str; 21] = [
     "symbol",
 ];
 
-const RUN_KEYS: [&str; 55] = [
+const RUN_KEYS: [&str; 56] = [
     "run_id",
     "status",
     "freshness",

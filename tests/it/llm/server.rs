@@ -42,9 +42,14 @@ pub fn calls(calls: &[(&str, Value)]) -> Turn {
     Turn::Say { text: String::new(), calls, stop: "tool_calls".to_owned() }
 }
 
+/// Chooses the answer to a request.
+type Answer = Box<dyn Fn(&Value) -> Turn + Send>;
+
 #[derive(Default)]
 struct State {
     script: Vec<Turn>,
+    /// Takes the place of the script.
+    answer: Option<Answer>,
     /// The bodies of the requests, in order.
     requests: Vec<Value>,
     keys: Vec<String>,
@@ -61,9 +66,18 @@ pub struct Model {
 impl Model {
     /// Starts a server with a script; it answers further requests with an empty list of findings.
     pub fn start(script: Vec<Turn>) -> Self {
+        Self::listen(State { script, ..State::default() })
+    }
+
+    /// Starts a server whose answers depend on the requests alone, in whatever order they come.
+    pub fn start_answering(answer: impl Fn(&Value) -> Turn + Send + 'static) -> Self {
+        Self::listen(State { answer: Some(Box::new(answer)), ..State::default() })
+    }
+
+    fn listen(state: State) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let shared = Arc::new((Mutex::new(State { script, ..State::default() }), Condvar::new()));
+        let shared = Arc::new((Mutex::new(state), Condvar::new()));
         let served = Arc::clone(&shared);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -130,7 +144,10 @@ fn serve(mut stream: TcpStream, shared: &(Mutex<State>, Condvar)) {
         while state.open.is_some_and(|open| number >= open) {
             state = condition.wait(state).expect("a lock");
         }
-        let turn = state.script.get(number).cloned();
+        let turn = match &state.answer {
+            Some(answer) => Some(answer(&body)),
+            None => state.script.get(number).cloned(),
+        };
         drop(state);
         let turn = turn.unwrap_or_else(|| says("```json\n{\"findings\": []}\n```"));
         if answer(&mut stream, &body, turn).is_err() {

@@ -93,10 +93,25 @@ fn path_of(number: usize) -> String {
 }
 
 /// Writes files that hold the secrets, and reviews them by a program that names each secret in all of its words. Each finding
-/// is then dismissed with a reason that names the secret. `settings` are those of the team.
+/// is then dismissed with a reason that names the secret. Some secrets stand where nobody looks for them, too: in the names of
+/// a file, a branch and a tag, in an address, in subjects of commits, and in code from which patterns are learned. `settings`
+/// are those of the team.
 fn reviewed(team: &Team, settings: &str) -> (TestEnvironment, Vec<PlantedSecret>) {
     let secrets = secrets();
     let ada = team.member("Ada");
+    ada.git(&["config", "user.email", &format!("{}@example.org", secrets[3].value)]);
+    let check = |check: &str| {
+        let lines: String = (0..6).map(|line| format!("    step_{line}(item, \"{}\")\n", secrets[8].value)).collect();
+        format!("def f(item):\n{lines}    if item {check} None:\n        return 0\n{lines}")
+    };
+    for number in 0..4 {
+        ada.write(&format!("learned_{number}.py"), check("=="));
+        ada.commit("Add a part");
+        ada.write(&format!("learned_{number}.py"), check("is"));
+        ada.commit(&format!("Fix the check beside {}", secrets[0].value));
+    }
+    run(&ada, &["knowledge", "learn", "--history", "20"], DONE);
+    ada.git(&["checkout", "-q", "-b", &format!("feature/{}", secrets[2].value)]);
     let mut findings = Vec::new();
     for (number, PlantedSecret { value, code }) in secrets.iter().enumerate() {
         ada.write(&path_of(number), format!("def load_{number}(path):\n    {code}\n    return open(path)\n"));
@@ -116,13 +131,14 @@ fn reviewed(team: &Team, settings: &str) -> (TestEnvironment, Vec<PlantedSecret>
     }));
     ada.write(&format!("keys/{}.py", secrets[3].value), CHANGE);
     ada.write("contracts/secret_customer.py", CHANGE);
-    ada.commit("Everything");
+    ada.commit(&format!("Write {} down", secrets[0].value));
+    ada.git(&["tag", &secrets[3].value]);
     let script = ada.home().join("agent.sh");
     let answer = json!({ "findings": findings });
     executable(&script, format!("#!/bin/sh\ncat > /dev/null\ncat <<'END'\n{answer}\nEND\n"));
     let agent = format!("[reviewers.agent]\nkind = \"command\"\ncommand = [\"{}\"]\n", script.display());
     ada.settings(&format!("default_reviewer = \"agent\"\n{agent}{settings}"));
-    let found = review(&ada);
+    let found = ada.json(&["review", "--commit", &secrets[3].value, "--wait", "--format", "json"], DONE);
     let found = found["findings"].as_array().expect("findings");
     for (number, PlantedSecret { value, .. }) in secrets.iter().enumerate() {
         let finding = found.iter().find(|finding| finding["repo_relative_path"] == path_of(number));
@@ -132,23 +148,21 @@ fn reviewed(team: &Team, settings: &str) -> (TestEnvironment, Vec<PlantedSecret>
     (ada, secrets)
 }
 
+/// The table of docs/teams.md is what this measures.
 #[test]
 fn no_secret_leaves_in_any_mode_and_code_only_if_asked_for() {
-    let mut table = String::from("mode       secrets  code   reasons  excluded path\n");
+    let mut rows = Vec::new();
     for mode in ["decisions", "findings", "all"] {
         let team = Team::new();
-        let settings = format!("[team]\nshare = \"{mode}\"\nexclude = [\"contracts/\"]\n");
+        let settings = format!("[team]\nshare = \"{mode}\"\nexclude = [\"contracts/\"]\npatterns = true\n");
         let (ada, secrets) = reviewed(&team, &settings);
         let shown = run(&ada, &["sync", "--dry-run", "--show"], DONE);
-        sync(&ada);
+        let counts = sync(&ada)["sent"].clone();
         let sent = team.everything();
-        let lines = |text: &str| {
-            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-            lines.sort();
-            lines
-        };
         let parsed = |text: &str| {
-            lines(text).iter().map(|line| serde_json::from_str(line).expect("JSON")).collect::<Vec<serde_json::Value>>()
+            let mut lines: Vec<&str> = text.lines().collect();
+            lines.sort_unstable();
+            lines.iter().map(|line| serde_json::from_str(line).expect("JSON")).collect::<Vec<serde_json::Value>>()
         };
         assert_eq!(parsed(&shown), parsed(&sent), "--show prints exactly what is sent");
         let has_code = parsed(&sent).iter().any(|record| {
@@ -157,24 +171,25 @@ fn no_secret_leaves_in_any_mode_and_code_only_if_asked_for() {
                 .iter()
                 .any(|finding| finding["quoted_code"] != "" || !finding["suggestion"]["replacement"].is_null())
         });
-        assert_eq!(secrets.len(), 25);
         let leaked: Vec<&str> =
             secrets.iter().filter(|secret| secret.is_in(&sent)).map(|secret| secret.code.as_str()).collect();
         assert_eq!(leaked, [""; 0], "sent with {mode}");
-        let leaked = leaked.len();
-        table.push_str(&format!(
-            "{mode:<10} {leaked:<8} {:<6} {:<8} {}\n",
-            if has_code { "yes" } else { "no" },
-            if sent.contains("is revoked") { "yes" } else { "no" },
-            if sent.contains("secret_customer") { "yes" } else { "no" },
+        let count = |name: &str| counts[name].as_u64().unwrap_or(0);
+        rows.push(format!(
+            "| `{mode}` | {} | {} | {} | {} of {} | {} | {} | {} |",
+            count("decisions"),
+            count("reviews"),
+            count("patterns"),
+            leaked.len(),
+            secrets.len(),
+            if has_code { "masked" } else { "none" },
+            if sent.contains("is revoked") { "masked" } else { "none" },
+            sent.matches("secret_customer").count(),
         ));
     }
-    insta::assert_snapshot!(table, @"
-    mode       secrets  code   reasons  excluded path
-    decisions  0        no     yes      no
-    findings   0        no     yes      no
-    all        0        yes    yes      no
-    ");
+    let documented = include_str!("../../../docs/teams.md");
+    let missing: Vec<&String> = rows.iter().filter(|row| !documented.contains(row.as_str())).collect();
+    assert!(missing.is_empty(), "docs/teams.md should say:\n{}", rows.join("\n"));
 }
 
 #[test]

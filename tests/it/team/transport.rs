@@ -1,113 +1,23 @@
 //! Logs over smart HTTP, and signed logs.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::json;
 
+use super::http_remote::{CutPoint, CutRequest, HttpRemote};
 use super::{Team, ids, review, status, sync};
+use crate::chance::Dice;
 use crate::env::{DONE, INCOMPLETE, TestEnvironment, USAGE, executable, run};
-
-/// Serves a bare repository over smart HTTP by `git http-backend` until the process ends, and returns its URL.
-fn serve(repository: &Path) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}/{}", listener.local_addr().expect("an address"), "team.git");
-    let folder = repository.parent().expect("a folder").to_owned();
-    std::thread::spawn(move || {
-        for connection in listener.incoming().flatten() {
-            let folder = folder.clone();
-            std::thread::spawn(move || answer(connection, &folder));
-        }
-    });
-    url
-}
-
-/// Answers one request as a CGI server does.
-fn answer(mut connection: TcpStream, folder: &Path) -> Option<()> {
-    let mut reader = BufReader::new(connection.try_clone().ok()?);
-    let mut first = String::new();
-    reader.read_line(&mut first).ok()?;
-    let mut words = first.split_whitespace();
-    let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
-    let (path, query) = target.split_once('?').unwrap_or((&target, ""));
-    let (mut length, mut kind, mut encoding, mut protocol) = (0, String::new(), String::new(), String::new());
-    let mut is_chunked = false;
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        let Some((name, value)) = line.trim_end().split_once(':') else { break };
-        let value = value.trim();
-        match name.to_ascii_lowercase().as_str() {
-            "content-length" => length = value.parse().ok()?,
-            "content-type" => kind = value.to_owned(),
-            "content-encoding" => encoding = value.to_owned(),
-            "git-protocol" => protocol = value.to_owned(),
-            "transfer-encoding" => is_chunked = value.eq_ignore_ascii_case("chunked"),
-            _ => {}
-        }
-    }
-    let body = if is_chunked { read_chunks(&mut reader)? } else { read_exactly(&mut reader, length)? };
-    let mut git = Command::new("git")
-        .arg("http-backend")
-        .env("GIT_PROJECT_ROOT", folder)
-        .env("GIT_HTTP_EXPORT_ALL", "1")
-        .env("REMOTE_USER", "somebody")
-        .env("REQUEST_METHOD", &method)
-        .env("PATH_INFO", path)
-        .env("QUERY_STRING", query)
-        .env("CONTENT_TYPE", kind)
-        .env("CONTENT_LENGTH", body.len().to_string())
-        .env("HTTP_CONTENT_ENCODING", encoding)
-        .env("GIT_PROTOCOL", protocol)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .ok()?;
-    let mut input = git.stdin.take()?;
-    let writer = std::thread::spawn(move || input.write_all(&body));
-    let output = git.wait_with_output().ok()?;
-    let _ = writer.join();
-    let split = output.stdout.windows(4).position(|part| part == b"\r\n\r\n")?;
-    let (head, content) = (&output.stdout[..split], &output.stdout[split + 4..]);
-    let head = String::from_utf8_lossy(head);
-    let state = head.lines().find_map(|line| line.strip_prefix("Status: ")).unwrap_or("200 OK").to_owned();
-    let lines: String =
-        head.lines().filter(|line| !line.starts_with("Status")).map(|line| format!("{line}\r\n")).collect();
-    let length = content.len();
-    write!(connection, "HTTP/1.1 {state}\r\n{lines}Content-Length: {length}\r\nConnection: close\r\n\r\n").ok()?;
-    connection.write_all(content).ok()
-}
-
-fn read_exactly(reader: &mut impl std::io::Read, length: usize) -> Option<Vec<u8>> {
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    Some(body)
-}
-
-fn read_chunks(reader: &mut impl std::io::BufRead) -> Option<Vec<u8>> {
-    let mut body = Vec::new();
-    loop {
-        let mut size = String::new();
-        reader.read_line(&mut size).ok()?;
-        let size = usize::from_str_radix(size.trim(), 16).ok()?;
-        body.extend(read_exactly(reader, size)?);
-        reader.read_line(&mut String::new()).ok()?;
-        if size == 0 {
-            return Some(body);
-        }
-    }
-}
 
 #[test]
 fn machines_exchange_records_over_smart_http() {
     let team = Team::new();
+    let Some(remote) = HttpRemote::start(&team.remote()) else { return };
     let (ada, bob) = (team.machine("Ada"), team.machine("Bob"));
-    team.git(&["config", "http.receivepack", "true"]);
-    let url = serve(&team.remote());
     for (machine, name) in [(&ada, "ada-1"), (&bob, "bob-1")] {
-        run(machine, &["team", "join", &url, "--machine", name], DONE);
+        run(machine, &["team", "join", &remote.url(name), "--machine", name], DONE);
     }
     let found = ids(&review(&ada));
     run(&ada, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
@@ -120,8 +30,8 @@ fn machines_exchange_records_over_smart_http() {
 #[test]
 fn servers_that_do_not_take_or_show_the_logs_are_named_with_the_way_out() {
     let team = Team::new();
-    let ada = team.machine("Ada");
-    let url = serve(&team.remote());
+    let Some(remote) = HttpRemote::start(&team.remote()) else { return };
+    let (ada, url) = (team.machine("Ada"), remote.url("ada-1"));
     run(&ada, &["team", "join", &url, "--machine", "ada-1"], DONE);
     review(&ada);
     let hook = team.remote().join("hooks/pre-receive");
@@ -164,6 +74,76 @@ fn servers_that_do_not_take_or_show_the_logs_are_named_with_the_way_out() {
     team.git(&["config", "uploadpack.hideRefs", "refs/revdeck"]);
     let failed = ada.errors(&["sync"], INCOMPLETE);
     assert!(failed.contains("it hides refs/revdeck") && failed.contains("uploadpack.hideRefs"), "{failed}");
+}
+
+#[test]
+fn requests_that_git_compresses_or_sends_in_chunks_are_served() {
+    let team = Team::new();
+    let Some(remote) = HttpRemote::start(&team.remote()) else { return };
+    let ada = team.machine("Ada");
+    // A request that names more than about 20 objects is compressed.
+    let tree = ada.git(&["mktree", "--missing"]);
+    let refs: Vec<String> = (0..30)
+        .map(|number| {
+            let commit = ada.git(&["commit-tree", tree.trim(), "-m", &format!("log {number}")]);
+            format!("{}:refs/revdeck/team/log-{number}", commit.trim())
+        })
+        .collect();
+    let push = ["push", "-q", "origin"].into_iter().chain(refs.iter().map(String::as_str)).collect::<Vec<_>>();
+    ada.git(&push);
+    let bob = team.machine("Bob");
+    run(&bob, &["team", "join", &remote.url("bob-1"), "--machine", "bob-1"], DONE);
+    sync(&bob);
+    let here = bob.git(&["for-each-ref", "--format=%(refname)", "refs/revdeck/team-logs/"]);
+    assert_eq!(here.lines().count(), 30, "{here}");
+    // A push that is larger than git's buffer goes in chunks.
+    let mut dice = Dice(3);
+    let noise: Vec<u8> = (0..200_000).map(|_| dice.below(256) as u8).collect();
+    ada.write("noise.bin", &noise);
+    ada.commit("Noise");
+    ada.git(&["-c", "http.postBuffer=65536", "push", "-q", &remote.url("ada-1"), "HEAD:refs/heads/noise"]);
+    assert_eq!(team.git(&["cat-file", "-s", "refs/heads/noise:noise.bin"]).trim(), noise.len().to_string());
+    let (ada, bob) = (remote.line("ada-1"), remote.line("bob-1"));
+    assert!(ada.chunked > 0 && bob.compressed > 0, "{ada:?} {bob:?}");
+}
+
+#[test]
+fn a_connection_that_breaks_in_the_middle_loses_and_doubles_nothing() {
+    let team = Team::new();
+    let Some(remote) = HttpRemote::start(&team.remote()) else { return };
+    let (ada, bob) = (team.machine("Ada"), team.machine("Bob"));
+    for (machine, name) in [(&ada, "ada-1"), (&bob, "bob-1")] {
+        run(machine, &["team", "join", &remote.url(name), "--machine", name], DONE);
+    }
+    let found = ids(&review(&ada));
+    sync(&ada);
+    sync(&bob);
+    for (number, point) in CutPoint::ALL.into_iter().enumerate() {
+        // Ada's decision leaves although its push breaks off.
+        let status_now = if number % 2 == 0 { "addressed" } else { "open" };
+        run(&ada, &["triage", &found[0], status_now], DONE);
+        remote.cut_next("ada-1", CutRequest::Push, point);
+        let failed = ada.errors(&["sync"], INCOMPLETE);
+        assert!(failed.contains("git push with"), "{point:?}: {failed}");
+        sync(&ada);
+        // Bob gets it although his fetch breaks off.
+        remote.cut_next("bob-1", CutRequest::Fetch, point);
+        let failed = bob.errors(&["sync"], INCOMPLETE);
+        assert!(failed.contains("git fetch with"), "{point:?}: {failed}");
+        sync(&bob);
+        assert_eq!(status(&bob, &found[0]), status_now, "{point:?}");
+        assert_eq!((remote.line("ada-1").cuts, remote.line("bob-1").cuts), (number + 1, number + 1));
+    }
+    let sent = team.everything();
+    let lines: HashSet<&str> = sent.lines().collect();
+    // A review and three decisions.
+    assert_eq!((sent.lines().count(), lines.len()), (4, 4), "{sent}");
+    remote.close("ada-1", true);
+    run(&ada, &["triage", &found[1], "addressed"], DONE);
+    let failed = ada.errors(&["sync"], INCOMPLETE);
+    assert!(failed.contains("git ls-remote with"), "{failed}");
+    remote.close("ada-1", false);
+    assert_eq!(sync(&ada)["sent"]["decisions"], 1);
 }
 
 /// Lets a machine sign with an ssh key of its own, and returns the file with its public key.
