@@ -88,6 +88,9 @@ mod viewed_files;
 mod watcher_state;
 
 pub use check::{StoreCheckReport, StoreProblem};
+#[cfg(test)]
+pub(crate) use decision_history::HistoryBuilder;
+pub use decision_history::{DecisionHistory, VoidCause};
 pub use error::StoreError;
 pub use finding_questions::UnsettledQuestion;
 pub(crate) use finding_ratings::rating_after;

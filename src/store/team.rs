@@ -14,14 +14,20 @@
 //! A log at its place is never the only copy: what was received stays here when it disappears there.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, ExistingPolicy, PreparedFile, SyncPolicy};
 use super::{RunLock, SetAsideEntry, Store, StoreError, lines, lock};
-use crate::domain::{Actor, Disposition, FindingId, FindingStatus, MachineName, RunId, RunRecord, RunStatus, Time};
+use crate::domain::{
+    Actor, DecisionId, Disposition, FindingId, FindingStatus, MachineName, RunId, RunRecord, RunStatus, TeamPerson,
+    TeamRecord, Time,
+};
+
+/// Begin of the line of a decision.
+const DECISION_PREFIX: &str = "{\"type\":\"decision\"";
 
 /// Part that this machine takes in a team.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -297,6 +303,25 @@ impl Store {
         let mut all = Vec::new();
         let end = self.read_team_lines(&self.team_path("own.ndjson"), from, |line| all.push(line.into_owned()))?;
         Ok((all, end))
+    }
+
+    /// Returns the authors under which decisions of this machine about a finding were sent, or will be.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read.
+    pub(super) fn sent_authors(&self, id: &FindingId) -> Result<HashMap<DecisionId, TeamPerson>, StoreError> {
+        let mut authors = HashMap::new();
+        self.read_team_lines(&self.team_path("own.ndjson"), 0, |line| {
+            // Lines of reviews are long, and need no parsing.
+            if line.starts_with(DECISION_PREFIX)
+                && line.contains(id.as_str())
+                && let Ok(TeamRecord::Decision(decision)) = serde_json::from_str(&line)
+                && decision.finding_id == *id
+            {
+                authors.insert(decision.id, decision.person);
+            }
+        })?;
+        Ok(authors)
     }
 
     /// Calls `visit` with each line of the records received from a log. A torn last line is left out.

@@ -15,6 +15,7 @@ mod budget;
 pub(in crate::runner) mod claims;
 mod follow;
 mod log_owner;
+mod merge_log;
 mod own_records;
 mod place_opening;
 mod read_log;

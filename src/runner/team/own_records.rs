@@ -1,12 +1,11 @@
 //! Collects the decisions and reviews of this machine that are not records for the team yet.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::SyncError;
 use crate::domain::{
-    DecisionId, Disposition, FindingId, RunId, SharedDecision, SharedPatterns, SharedReview, SuppressedReport,
-    SuppressionReason, TeamClock, TeamPerson, TeamRecord, Time, TriageAction, content_hash,
+    DecisionClock, DecisionId, Disposition, FindingId, RunId, SharedDecision, SharedPatterns, SharedReview,
+    SuppressedReport, SuppressionReason, TeamPerson, TeamRecord, TriageAction, content_hash,
 };
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
@@ -149,40 +148,6 @@ impl KnownRecords {
     }
 }
 
-/// Clock of this machine's decisions, computed from the lines of the log alone. It follows the times of others. A time that is far
-/// ahead waits until the wall clock of an own line comes near it, so nobody can push the clock to its end.
-#[derive(Debug, Default)]
-struct DecisionClock {
-    clock: TeamClock,
-    /// Latest wall clock of an own line.
-    wall: Time,
-    /// Times of others that are far ahead, earliest first.
-    ahead: BinaryHeap<Reverse<TeamClock>>,
-}
-
-impl DecisionClock {
-    /// Follows the time of a decision of others.
-    fn follow(&mut self, seen: TeamClock) {
-        match seen.is_ahead_of(self.wall) {
-            true => self.ahead.push(Reverse(seen)),
-            false => self.clock = self.clock.max(seen),
-        }
-    }
-
-    /// Returns the time of an own line.
-    fn tick(&mut self, wall: Time) -> TeamClock {
-        self.wall = self.wall.max(wall);
-        while let Some(Reverse(seen)) = self.ahead.peek().copied()
-            && !seen.is_ahead_of(self.wall)
-        {
-            self.ahead.pop();
-            self.clock = self.clock.max(seen);
-        }
-        self.clock = self.clock.tick(wall);
-        self.clock
-    }
-}
-
 /// Returns true if the path of a finding may be named. The path of a finding that the store does not know may be an excluded
 /// one.
 pub fn may_leave(view: &StoreView, filter: &OutgoingFilter, finding: &FindingId) -> bool {
@@ -215,7 +180,6 @@ pub fn number_decisions(log: &[Disposition], team: &TeamMembership, person: &Tea
 }
 
 /// Calls `visit` for each line with its identity and those of the decisions that its author knew and nobody there had replaced.
-/// A line of the engine has an identity, too, by which it can be compared; nobody else sees it.
 pub fn walk_decisions<'a>(
     log: &'a [Disposition],
     team: &TeamMembership,
@@ -224,13 +188,7 @@ pub fn walk_decisions<'a>(
     let mut clock = DecisionClock::default();
     let mut competing: HashMap<&FindingId, Vec<DecisionId>> = HashMap::new();
     for line in log {
-        let id = match &line.team {
-            Some(origin) => {
-                clock.follow(origin.id.clock);
-                origin.id.clone()
-            }
-            None => DecisionId { clock: clock.tick(line.at), machine: team.machine.clone() },
-        };
+        let id = clock.identify(line, &team.machine);
         let known = competing.entry(&line.finding_id).or_default();
         // Whoever takes a decision back does not speak about those of others.
         let is_withdrawal = line.action == TriageAction::Undo && line.status.is_undecided();
@@ -282,7 +240,7 @@ fn build_review(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Actor, FindingStatus, TeamOrigin};
+    use crate::domain::{Actor, FindingStatus, TeamClock, TeamOrigin, Time};
 
     fn team() -> TeamMembership {
         TeamMembership {

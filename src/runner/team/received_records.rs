@@ -1,22 +1,19 @@
 //! Takes over what other machines have sent: reviews become runs of the store, decisions become its dispositions.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::own_records::walk_decisions;
+use super::merge_log::{LogOwner, update_log};
 use super::signers::describe_signature;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    Actor, DecisionId, Disposition, Finding, FindingCounts, FindingId, FindingStatus, MachineName, RunId, RunOrigin,
-    RunOutput, RunRecord, SharedDecision, SharedReview, TeamClock, TeamOrigin, TeamRecord,
+    DecisionId, Finding, FindingCounts, FindingId, MachineName, RunId, RunOrigin, RunOutput, RunRecord, SharedDecision,
+    SharedReview, TeamClock, TeamRecord,
 };
 use crate::git::LogSignature;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
-use crate::policy::{MergedDecision, merge_decisions};
-use crate::store::{
-    DisputeSide, LearningPolicy, RefusedTeamRun, SetAsideSegment, Store, StoreError, TeamMembership, TeamProgress,
-};
+use crate::store::{LearningPolicy, RefusedTeamRun, SetAsideSegment, Store, StoreError, TeamMembership, TeamProgress};
 use crate::team::LogVersion;
 use crate::team::outgoing::detach_from_machine;
 
@@ -218,46 +215,29 @@ impl TeamSync<'_> {
             return Ok(0);
         }
         let store = self.services.store.clone().with_learning(LearningPolicy::Refused);
-        let LoadedDecisions { decisions: all, ahead } = self.load_decisions(findings, &progress.forgotten)?;
+        let LoadedDecisions { decisions, ahead } = self.load_decisions(findings, &progress.forgotten)?;
         progress.waiting.retain(|finding, _| !findings.contains(finding));
         self.note_ahead(&ahead, progress, report);
         let person = self.person();
+        let now = self.services.ambient.now();
         let mut applied = 0;
         store.with_lock_as(|_| -> Result<(), SyncError> {
             let log = store.triage_log()?;
-            // Decisions that were made since the own records were collected count, too.
-            let mut decisions = all;
-            let local = super::own_records::number_decisions(&log, team, &person);
-            let known: HashSet<DecisionId> = decisions.iter().map(|decision| decision.id.clone()).collect();
-            decisions.extend(
-                local.into_iter().filter(|line| findings.contains(&line.finding_id) && !known.contains(&line.id)),
-            );
-            let mut by_finding: HashMap<&FindingId, Vec<&SharedDecision>> = HashMap::new();
-            for decision in &decisions {
-                by_finding.entry(&decision.finding_id).or_default().push(decision);
-            }
-            let merged = merge_decisions(&decisions);
-            let known = find_known_lines(&log, team, findings);
-            let mut lines = Vec::new();
-            for (finding, outcome) in &merged {
-                let about = by_finding.get(*finding).into_iter().flatten().copied();
-                let missing = missing_lines(about, outcome.standing, known.get(finding));
-                let before = missing.first().map(|line| line.previous);
-                applied += usize::from(before != missing.last().map(|line| line.status));
-                lines.extend(missing);
-            }
+            let owner = LogOwner { team, person: &person, forgotten: &progress.forgotten, now };
+            let mut update = update_log(&log, decisions, findings, owner);
             let is_collected = store.triage_bytes()? == progress.triage_bytes;
-            store.append_dispositions(&lines)?;
+            store.append_dispositions(&update.lines)?;
             if is_collected {
                 // None of these lines is a decision of this machine, so the next exchange need not look at them.
                 progress.triage_bytes = store.triage_bytes()?;
             }
-            for (finding, outcome) in &merged {
-                match outcome.disputed.is_empty() {
-                    true => drop(progress.disputes.remove(*finding)),
-                    false => drop(progress.disputes.insert((*finding).clone(), describe_dispute(outcome))),
+            for finding in findings {
+                match update.disputes.remove(finding) {
+                    Some(sides) => drop(progress.disputes.insert(finding.clone(), sides)),
+                    None => drop(progress.disputes.remove(finding)),
                 }
             }
+            applied = update.changed;
             Ok(())
         })?;
         Ok(applied)
@@ -302,13 +282,14 @@ impl TeamSync<'_> {
     ) -> Result<LoadedDecisions, SyncError> {
         let now = self.services.ambient.now();
         let store = &self.services.store;
-        let mut decisions: BTreeMap<DecisionId, SharedDecision> = BTreeMap::new();
+        // A copy of a store may have given one identity to decisions about two findings.
+        let mut decisions: BTreeMap<(FindingId, DecisionId), SharedDecision> = BTreeMap::new();
         let mut ahead: BTreeMap<MachineName, Vec<(FindingId, TeamClock)>> = BTreeMap::new();
         let mut take_line = |line: &str, log: Option<&MachineName>| {
             if line.contains("\"decision\"")
                 && let Ok(TeamRecord::Decision(decision)) = serde_json::from_str::<TeamRecord>(line)
                 && findings.contains(&decision.finding_id)
-                && !forgotten.contains(&decision.id.machine)
+                && !decision.id.machine.is_forgotten(forgotten)
             {
                 if decision.id.clock.is_ahead_of(now) {
                     if let Some(log) = log {
@@ -317,7 +298,8 @@ impl TeamSync<'_> {
                     return;
                 }
                 // Two decisions with one id are a mistake; every machine takes the same one.
-                let kept = decisions.entry(decision.id.clone()).or_insert_with(|| decision.clone());
+                let key = (decision.finding_id.clone(), decision.id.clone());
+                let kept = decisions.entry(key).or_insert_with(|| decision.clone());
                 if decision < *kept {
                     *kept = decision;
                 }
@@ -369,95 +351,6 @@ fn bound_figures(run: &mut RunRecord) {
     run.outcome.finding_digests.truncate(RunRecord::MAX_DIGESTS);
     run.outcome.scanned_findings.truncate(RunRecord::MAX_DIGESTS);
     run.subject.changed_paths.truncate(RunRecord::MAX_PATHS);
-}
-
-/// Lines about a finding in the triage log.
-#[derive(Default)]
-struct KnownLines<'a> {
-    /// Identities of the decisions that the log has.
-    ids: HashSet<DecisionId>,
-    /// Last line, with its identity.
-    last: Option<(&'a Disposition, DecisionId)>,
-}
-
-fn find_known_lines<'a>(
-    log: &'a [Disposition],
-    team: &TeamMembership,
-    findings: &BTreeSet<FindingId>,
-) -> HashMap<&'a FindingId, KnownLines<'a>> {
-    let mut known: HashMap<&FindingId, KnownLines<'_>> = HashMap::new();
-    walk_decisions(log, team, |line, id, _| {
-        if findings.contains(&line.finding_id) {
-            let lines = known.entry(&line.finding_id).or_default();
-            lines.last = Some((line, id.clone()));
-            if line.actor != Actor::Engine {
-                lines.ids.insert(id.clone());
-            }
-        }
-    });
-    known
-}
-
-/// Returns the lines that the log lacks about a finding: what others have decided, earliest first, and at the end the decision
-/// that stands, unless the engine of this machine has newer evidence.
-fn missing_lines<'a>(
-    decisions: impl Iterator<Item = &'a SharedDecision>,
-    standing: &SharedDecision,
-    known: Option<&KnownLines<'_>>,
-) -> Vec<Disposition> {
-    let last = known.and_then(|known| known.last.as_ref());
-    // The engine never moves what a person has decided.
-    let is_binding = standing.actor == Actor::User && !standing.status.is_undecided();
-    let is_newer_evidence =
-        |(line, id): &(&Disposition, DecisionId)| line.actor == Actor::Engine && *id > standing.id && !is_binding;
-    if last.is_some_and(is_newer_evidence) {
-        return Vec::new();
-    }
-    let is_known = |decision: &&SharedDecision| known.is_some_and(|known| known.ids.contains(&decision.id));
-    let mut missing: Vec<&SharedDecision> = decisions.filter(|decision| !is_known(decision)).collect();
-    missing.sort_unstable();
-    let last_id = missing.last().map(|decision| &decision.id).or(last.map(|(_, id)| id));
-    if last_id != Some(&standing.id) {
-        missing.retain(|decision| decision.id != standing.id);
-        missing.push(standing);
-    }
-    let mut previous = last.map_or(FindingStatus::Open, |(line, _)| line.status);
-    let to_line = |decision: &SharedDecision| {
-        let line = build_line(decision, previous);
-        previous = line.status;
-        line
-    };
-    missing.into_iter().map(to_line).collect()
-}
-
-fn build_line(decision: &SharedDecision, previous: FindingStatus) -> Disposition {
-    let DecisionId { clock, machine } = &decision.id;
-    Disposition {
-        finding_id: decision.finding_id.clone(),
-        status: decision.status,
-        previous,
-        actor: decision.actor,
-        reason: sanitize_line(&decision.reason).into_owned(),
-        at: decision.at,
-        action: decision.action,
-        group: format!("team_{machine}_{}_{}", clock.ms, clock.count),
-        run_id: None,
-        merged_into: None,
-        team: Some(TeamOrigin { id: decision.id.clone(), person: decision.person.clone() }),
-    }
-}
-
-fn describe_dispute(outcome: &MergedDecision<'_>) -> Vec<DisputeSide> {
-    let sides = std::iter::once(&outcome.standing).chain(&outcome.disputed);
-    sides
-        .map(|decision| DisputeSide {
-            person: sanitize_line(decision.person.label()).into_owned(),
-            machine: decision.id.machine.clone(),
-            status: decision.status,
-            reason: sanitize_line(&decision.reason).into_owned(),
-            at: decision.at,
-        })
-        .collect()
 }
 
 /// Code of the commit that a run reviewed, or of HEAD, for findings whose code did not travel.
