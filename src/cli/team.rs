@@ -232,12 +232,18 @@ fn leave_team(session: &Session) -> Result<CliExitCode, CliError> {
 
 fn forget(session: Session, machine: &MachineName) -> Result<CliExitCode, CliError> {
     let (services, look) = session.into_runner();
-    let was_known = services.team().forget(machine)?;
-    let known = if was_known { "is forgotten" } else { "was not known; it will not be read" };
-    output::print(&format!(
-        "{machine} {known}{}its decisions and reviews that are here stay, new ones are not read\n",
-        look.separator()
-    ))?;
+    let forgotten = services.team().forget(machine)?;
+    let known = if forgotten.was_known { "is forgotten" } else { "was not known; it will not be read" };
+    let mut said = format!("{machine} {known}{}what it has said counts no longer\n", look.separator());
+    if forgotten.changed > 0 {
+        let n = format_count(forgotten.changed, "finding");
+        said.push_str(&format!("{n} with another status, without its decisions\n"));
+    }
+    if forgotten.retired > 0 {
+        let n = format_count(forgotten.retired, "finding");
+        said.push_str(&format!("{n} obsolete now, which nobody else has reported or decided about\n"));
+    }
+    output::print(&said)?;
     Ok(CliExitCode::Done)
 }
 

@@ -286,6 +286,13 @@ pub struct RunOrigin {
     pub person: TeamPerson,
 }
 
+impl RunRecord {
+    /// Returns true for a run of another machine whose records do not count, see [`MachineName::is_forgotten`].
+    pub fn is_of_forgotten(&self, forgotten: &[MachineName]) -> bool {
+        self.team.as_ref().is_some_and(|origin| origin.machine.is_forgotten(forgotten))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -101,6 +101,7 @@ impl Launcher<'_> {
         let RequestInput { policy_request: launch_request, .. } = input;
         let scope = launch_request.scope.to_string();
         let held = LazyCell::new(|| self.runs_held_by_panels(view, input.role.panel_name()));
+        let forgotten = LazyCell::new(|| self.services.team().list_forgotten());
         let mut candidates = RequestCandidates::default();
         for row in known_runs::run_rows(view) {
             let same =
@@ -126,6 +127,10 @@ impl Launcher<'_> {
                 && let Ok(id) = row.id.parse::<RunId>()
                 && let Some(record) = self.services.store.run(&id)?
             {
+                // What a forgotten machine has reviewed answers nothing.
+                if record.is_of_forgotten(&forgotten) {
+                    continue;
+                }
                 let early = match record.status {
                     RunStatus::Lost | RunStatus::Failed => true,
                     RunStatus::Completed => {

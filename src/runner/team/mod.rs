@@ -14,6 +14,7 @@
 mod budget;
 pub(in crate::runner) mod claims;
 mod follow;
+mod forget;
 mod log_owner;
 mod merge_log;
 mod own_records;
@@ -39,7 +40,7 @@ use crate::git::hide_credentials;
 use crate::knowledge::error::KnowledgeError;
 use crate::runner::{RunnerError, Services, process};
 use crate::store::{PreparedProgress, SetAsideSegment, StoreError, TeamMembership, TeamProgress};
-use crate::team::{AppendOutcome, LogList, LogVersion, OutgoingFilter, TeamBackend, TeamError, postgres, segment};
+use crate::team::{AppendOutcome, LogList, LogVersion, OutgoingFilter, TeamBackend, TeamError, segment};
 
 /// Log of exchanges that a user interface has started.
 const SYNC_LOG: &str = "sync.log";
@@ -411,61 +412,6 @@ impl TeamSync<'_> {
         }
         let (log, place) = (team.log.clone(), backend.place().to_owned());
         Err(TeamError::Contended { log, place, tries: MAX_APPEND_TRIES }.into())
-    }
-
-    /// Stops using the records of a log: removes what was received from it and reads it no more. Its decisions that stand stay,
-    /// because they were made known to this machine; a person may change them.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be written.
-    pub fn forget(&self, log: &MachineName) -> Result<bool, SyncError> {
-        let store = &self.services.store;
-        let Some(_lock) = store.lock_team()? else { return Err(SyncError::Busy) };
-        let mut progress = store.team_progress()?;
-        let was_known = progress.logs.remove(log).is_some();
-        if progress.has_unsynced_results {
-            // Its reviews stay, and only its lines can tell those that were lost.
-            self.restore_results(&mut progress)?;
-        }
-        store.remove_received_team_lines(log)?;
-        let others: Vec<MachineName> =
-            progress.logs.keys().chain(progress.set_aside.iter().map(|entry| &entry.segment.log)).cloned().collect();
-        store.remove_set_aside_segments(log, &others)?;
-        progress.set_aside.retain(|entry| entry.segment.log != *log);
-        if !progress.forgotten.contains(log) {
-            progress.forgotten.push(log.clone());
-        }
-        // A review of another machine may have been refused because this one had claimed its id.
-        progress.reader.clear();
-        progress.disputes.retain(|_, sides| !sides.iter().any(|side| side.machine == *log));
-        if let Some(team) = store.team_membership()?
-            && !postgres::is_database(&team.place)
-            && let Err(error) = self.services.repo.forget_tracked_log(&team.place, log.as_str())
-        {
-            tracing::warn!(%log, %error, "what was fetched of a forgotten log stays");
-        }
-        store.write_team_progress(&progress)?;
-        Ok(was_known)
-    }
-
-    /// Reads a forgotten log again from the next exchange on, and one that was set aside because another key has signed it.
-    /// Returns false if it was neither.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be written.
-    pub fn remember(&self, log: &MachineName) -> Result<bool, SyncError> {
-        let store = &self.services.store;
-        let Some(_lock) = store.lock_team()? else { return Err(SyncError::Busy) };
-        let mut progress = store.team_progress()?;
-        let before = progress.forgotten.len();
-        progress.forgotten.retain(|known| known != log);
-        let has_other_signer = signers::accept_other_signer(log, &mut progress);
-        // The next exchange reads its log from the start.
-        progress.reader.clear();
-        store.write_team_progress(&progress)?;
-        Ok(has_other_signer || progress.forgotten.len() < before)
     }
 
     fn collect_own(

@@ -112,7 +112,7 @@ impl TeamSync<'_> {
         report.unknown += new.unknown;
         // A machine that writes a shared log, or that was copied, has no need of its own records.
         new.records
-            .retain(|(record, line)| !progress.forgotten.contains(record.machine()) && !reader.own.has_line(line));
+            .retain(|(record, line)| !record.machine().is_forgotten(&progress.forgotten) && !reader.own.has_line(line));
         if new.records.is_empty() {
             return Ok(());
         }

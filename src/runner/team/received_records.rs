@@ -87,6 +87,10 @@ impl TeamSync<'_> {
     ) -> Result<(), SyncError> {
         received.bytes = 0;
         let reviews = std::mem::take(&mut received.reviews);
+        let mut reported = BTreeSet::new();
+        if !progress.forgotten.is_empty() {
+            reported.extend(reviews.iter().flat_map(|review| &review.findings).map(|one| one.finding_id.clone()));
+        }
         let outputs: Vec<_> = reviews.into_iter().map(|review| self.build_output(review)).collect();
         if Store::leaves_results_unsynced(outputs.len()) {
             progress.has_unsynced_results = true;
@@ -94,6 +98,9 @@ impl TeamSync<'_> {
         }
         let refused = self.import_runs(outputs, progress)?;
         self.note_refused(&refused, report);
+        if !reported.is_empty() {
+            self.reopen_retired(&reported, "another machine has reported it, too")?;
+        }
         self.take_patterns(&std::mem::take(&mut received.patterns));
         report.applied += self.apply_decisions(team, &std::mem::take(&mut received.decided), progress, report)?;
         Ok(())
@@ -204,7 +211,7 @@ impl TeamSync<'_> {
 
     /// Merges the decisions about findings, and appends what the log lacks, with what stands at the end. Returns the number of
     /// findings whose status changed.
-    fn apply_decisions(
+    pub(super) fn apply_decisions(
         &self,
         team: &TeamMembership,
         findings: &BTreeSet<FindingId>,

@@ -184,7 +184,7 @@ fn a_machine_of_continuous_integration_is_forgotten_by_its_name() {
     run(&job, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
     sync(&job);
     assert_eq!(sync(&ada)["received"]["decisions"], 0);
-    assert_eq!(status(&ada, &found[0]), "open");
+    assert_eq!(status(&ada, &found[0]), "obsolete", "nobody else has reported it");
     assert!(run(&ada, &["team"], DONE).contains("ci-1  forgotten"));
     ada.fails(&["team", "join", "--machine", "ci"], USAGE);
 }
