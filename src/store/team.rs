@@ -66,6 +66,13 @@ pub struct TeamProgress {
     pub reader: String,
     /// True if reviews leave this machine.
     pub shares_reviews: bool,
+    /// Fingerprint of the settings that keep records here; `None` before the first exchange, and from earlier versions. When it
+    /// changes, what was kept here is looked for again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outgoing_rules: Option<String>,
+    /// Lines of `own.ndjson` that stayed here when their turn to be sent came: first byte, and the byte behind the last one. Sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held_back: Vec<(u64, u64)>,
     /// Hashes of the learned patterns that are in `own.ndjson`, by programming language.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub patterns: BTreeMap<String, String>,
@@ -300,8 +307,18 @@ impl Store {
     /// # Errors
     /// Returns an error when the file cannot be read.
     pub fn own_team_lines(&self, from: u64) -> Result<(Vec<String>, u64), StoreError> {
+        let (lines, end) = self.own_team_lines_at(from)?;
+        Ok((lines.into_iter().map(|(_, line)| line).collect(), end))
+    }
+
+    /// Does the same as [`Store::own_team_lines`]; each line has the offset of its first byte.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read.
+    pub fn own_team_lines_at(&self, from: u64) -> Result<(Vec<(u64, String)>, u64), StoreError> {
         let mut all = Vec::new();
-        let end = self.read_team_lines(&self.team_path("own.ndjson"), from, |line| all.push(line.into_owned()))?;
+        let path = self.team_path("own.ndjson");
+        let end = self.read_team_lines(&path, from, |place, line| all.push((place, line.into_owned())))?;
         Ok((all, end))
     }
 
@@ -311,7 +328,7 @@ impl Store {
     /// Returns an error when the file cannot be read.
     pub(super) fn sent_authors(&self, id: &FindingId) -> Result<HashMap<DecisionId, TeamPerson>, StoreError> {
         let mut authors = HashMap::new();
-        self.read_team_lines(&self.team_path("own.ndjson"), 0, |line| {
+        self.read_team_lines(&self.team_path("own.ndjson"), 0, |_, line| {
             // Lines of reviews are long, and need no parsing.
             if line.starts_with(DECISION_PREFIX)
                 && line.contains(id.as_str())
@@ -329,13 +346,18 @@ impl Store {
     /// # Errors
     /// Returns an error when the file cannot be read.
     pub fn visit_received_team_lines(&self, log: &MachineName, mut visit: impl FnMut(&str)) -> Result<(), StoreError> {
-        self.read_team_lines(&self.received_path(log), 0, |line| visit(&line)).map(drop)
+        self.read_team_lines(&self.received_path(log), 0, |_, line| visit(&line)).map(drop)
     }
 
-    /// Calls `visit` with each line from byte `from` on, and returns the length of the file.
-    fn read_team_lines(&self, path: &Path, from: u64, mut visit: impl FnMut(Cow<'_, str>)) -> Result<u64, StoreError> {
+    /// Calls `visit` with each line from byte `from` on and its offset, and returns the length of the file.
+    fn read_team_lines(
+        &self,
+        path: &Path,
+        from: u64,
+        mut visit: impl FnMut(u64, Cow<'_, str>),
+    ) -> Result<u64, StoreError> {
         let Some(file) = files::open_read(path)? else { return Ok(0) };
-        lines::read_forwards(&file, from, |_, line| visit(String::from_utf8_lossy(line)))
+        lines::read_forwards(&file, from, |place, line| visit(place, String::from_utf8_lossy(line)))
             .map_err(StoreError::io("read", path))
     }
 

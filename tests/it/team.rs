@@ -13,6 +13,7 @@ mod agents_and_budget;
 mod budget;
 mod claims;
 mod converge;
+mod exclusion;
 mod forget;
 mod history;
 mod hostile;

@@ -15,6 +15,7 @@ mod budget;
 pub(in crate::runner) mod claims;
 mod follow;
 mod forget;
+mod held_back;
 mod log_owner;
 mod merge_log;
 mod own_records;
@@ -31,6 +32,7 @@ use std::ops::ControlFlow;
 use std::process::Stdio;
 
 pub use self::follow::FollowerProcess;
+use self::held_back::{OutgoingLines, note_held_back};
 use self::own_records::OwnDecisions;
 use self::received_records::ReceivedRecords;
 use self::repository_facts::LocalFacts;
@@ -180,23 +182,11 @@ impl TeamSync<'_> {
     pub fn preview(&self) -> Result<Vec<TeamRecord>, SyncError> {
         let team = self.membership()?;
         let progress = self.services.store.team_progress()?;
-        let (unsent, _) = self.services.store.own_team_lines(progress.sent_bytes)?;
+        let (unsent, _) = self.services.store.own_team_lines_at(progress.sent_bytes)?;
         let filter = self.filter()?;
-        let mut records = self.clean_lines(&unsent, &filter)?;
+        let mut records = self.clean_lines(&unsent, &filter)?.records;
         records.extend(self.collect_own(&team, &filter, &progress)?.records);
         Ok(records)
-    }
-
-    /// Returns the records of lines as they may leave now: the settings may have changed since the lines were written. A line
-    /// that a killed process left torn is no record.
-    fn clean_lines(&self, lines: &[String], filter: &OutgoingFilter<'_>) -> Result<Vec<TeamRecord>, StoreError> {
-        let records = lines.iter().filter_map(|line| serde_json::from_str::<TeamRecord>(line).ok());
-        let view = if filter.excludes_paths() { Some(self.services.store.view()?) } else { None };
-        let may_leave = |record: &TeamRecord| match (record, &view) {
-            (TeamRecord::Decision(decision), Some(view)) => own_records::may_leave(view, filter, &decision.finding_id),
-            _ => true,
-        };
-        Ok(records.filter(may_leave).filter_map(|record| filter.clean_record(record)).collect())
     }
 
     /// Exchanges records with the team.
@@ -250,6 +240,7 @@ impl TeamSync<'_> {
         (progress.triage_bytes, progress.runs_bytes, progress.patterns) =
             (own.triage_bytes, own.runs_bytes, own.patterns);
         progress.shares_reviews = filter.shares_reviews();
+        progress.outgoing_rules = Some(own.outgoing_rules);
         self.write_progress(progress, &mut written)?;
         if own.records.is_empty() {
             let now = self.services.ambient.now();
@@ -363,8 +354,8 @@ impl TeamSync<'_> {
             // Where somebody has deleted the log, or a part of it, this machine has all of it.
             let sent_bytes = if is_gone { 0 } else { progress.sent_bytes };
             report.restored |= is_gone;
-            let (unsent, end) = store.own_team_lines(sent_bytes)?;
-            let mut records = self.clean_lines(&unsent, filter)?;
+            let (unsent, end) = store.own_team_lines_at(sent_bytes)?;
+            let OutgoingLines { mut records, held_back } = self.clean_lines(&unsent, filter)?;
             let mut lines = encode(&records)?;
             if let Some(log) = moved {
                 // Lines that the log has already do not count as sent.
@@ -380,6 +371,7 @@ impl TeamSync<'_> {
                 if is_known {
                     progress.own_version = present.map_or_else(String::new, |log| log.version);
                 }
+                note_held_back(&held_back, sent_bytes, progress);
                 progress.sent_bytes = end;
                 return Ok(());
             }
@@ -392,6 +384,7 @@ impl TeamSync<'_> {
                     if base.is_none_or(|base| base == progress.own_received) {
                         progress.own_received.clone_from(&version);
                     }
+                    note_held_back(&held_back, sent_bytes, progress);
                     (progress.sent_bytes, progress.own_version) = (end, version);
                     if !is_gone || base.is_some() {
                         return Ok(());

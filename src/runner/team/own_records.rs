@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::SyncError;
+use super::held_back::is_held_back;
 use crate::domain::{
     DecisionClock, DecisionId, Disposition, FindingId, RunId, SharedDecision, SharedPatterns, SharedReview,
     SuppressedReport, SuppressionReason, TeamPerson, TeamRecord, TriageAction, content_hash,
@@ -23,11 +24,14 @@ pub struct OwnDecisions {
     pub runs_bytes: u64,
     /// Hashes of the learned patterns, by language, as in [`TeamProgress::patterns`].
     pub patterns: BTreeMap<String, String>,
+    /// Settings by which records were kept here, as in [`TeamProgress::outgoing_rules`].
+    pub outgoing_rules: String,
     /// Reviews and decisions that others could not read, with the reasons.
     pub refused: Vec<String>,
 }
 
-/// Collects the records that `team/own.ndjson` does not have.
+/// Collects the records that `team/own.ndjson` does not have. When the settings have changed that keep records here, looks at all
+/// decisions and reviews again, and compares each with those in the file; otherwise at what came since the last exchange.
 pub fn collect(
     services: &Services,
     team: &TeamMembership,
@@ -36,8 +40,10 @@ pub fn collect(
     progress: &TeamProgress,
 ) -> Result<OwnDecisions, SyncError> {
     let store = &services.store;
-    let mut own = OwnDecisions { triage_bytes: store.triage_bytes()?, ..OwnDecisions::default() };
-    let (ended, runs_bytes) = store.completed_runs_since(progress.runs_bytes)?;
+    let outgoing_rules = filter.rules().to_owned();
+    let has_other_rules = progress.outgoing_rules.as_ref().is_some_and(|known| *known != outgoing_rules);
+    let mut own = OwnDecisions { triage_bytes: store.triage_bytes()?, outgoing_rules, ..OwnDecisions::default() };
+    let (ended, runs_bytes) = store.completed_runs_since(if has_other_rules { 0 } else { progress.runs_bytes })?;
     // A review that may not leave now may leave later.
     own.runs_bytes = if filter.shares_reviews() { runs_bytes } else { progress.runs_bytes };
     own.patterns.clone_from(&progress.patterns);
@@ -45,15 +51,19 @@ pub fn collect(
         own.add_patterns(services, team, person)?;
     }
     let has_decisions = own.triage_bytes != progress.triage_bytes;
-    if !has_decisions && ended.is_empty() {
+    if !has_decisions && ended.is_empty() && !has_other_rules {
         return Ok(own);
     }
-    let known = KnownRecords::load(services)?;
-    if has_decisions {
+    let known = KnownRecords::load(services, &progress.held_back)?;
+    if has_decisions || has_other_rules {
         let view = store.view()?;
         let log = store.triage_log()?;
         for decision in number_decisions(&log, team, person) {
-            if known.is_new(&decision.id) && may_leave(&view, filter, &decision.finding_id) {
+            let is_new = match has_other_rules {
+                true => !known.has(&decision),
+                false => known.is_new(&decision.id),
+            };
+            if is_new && may_leave(&view, filter, &decision.finding_id) {
                 own.add(TeamRecord::Decision(filter.clean_decision(decision)));
             }
         }
@@ -122,25 +132,40 @@ struct KnownRecords {
     /// Decisions whose clocks are far ahead, because they followed the clock of somebody else. The walk gives these lines other
     /// times, and they are sent again.
     ahead: HashSet<DecisionId>,
+    /// Decisions that were not held back.
+    decisions: HashSet<(FindingId, DecisionId)>,
+    /// Reviews that were not held back.
     runs: HashSet<RunId>,
 }
 
 impl KnownRecords {
-    fn load(services: &Services) -> Result<Self, StoreError> {
+    fn load(services: &Services, held_back: &[(u64, u64)]) -> Result<Self, StoreError> {
         let mut known = Self::default();
         let now = services.ambient.now();
-        for line in services.store.own_team_lines(0)?.0 {
+        for (place, line) in services.store.own_team_lines_at(0)?.0 {
+            let is_held_back = is_held_back(held_back, place);
             match serde_json::from_str(&line) {
-                Ok(TeamRecord::Decision(decision)) if decision.id.clock.is_ahead_of(now) => {
-                    known.ahead.insert(decision.id);
+                Ok(TeamRecord::Decision(decision)) => {
+                    if !is_held_back {
+                        known.decisions.insert((decision.finding_id, decision.id.clone()));
+                    }
+                    if decision.id.clock.is_ahead_of(now) {
+                        known.ahead.insert(decision.id);
+                    } else {
+                        known.last_decision = known.last_decision.max(Some(decision.id));
+                    }
                 }
-                Ok(TeamRecord::Decision(decision)) => known.last_decision = known.last_decision.max(Some(decision.id)),
-                Ok(TeamRecord::Review(review)) => drop(known.runs.insert(review.run.run_id)),
-                Ok(TeamRecord::Patterns(_)) => {}
+                Ok(TeamRecord::Review(review)) if !is_held_back => drop(known.runs.insert(review.run.run_id)),
+                Ok(TeamRecord::Review(_) | TeamRecord::Patterns(_)) => {}
                 Err(error) => tracing::warn!(%error, "a line of team/own.ndjson is not readable"),
             }
         }
         Ok(known)
+    }
+
+    /// Returns true if the decision is a record that was not held back.
+    fn has(&self, decision: &SharedDecision) -> bool {
+        self.decisions.contains(&(decision.finding_id.clone(), decision.id.clone()))
     }
 
     fn is_new(&self, id: &DecisionId) -> bool {
@@ -333,7 +358,7 @@ mod tests {
         let known = KnownRecords {
             last_decision: Some(id(100)),
             ahead: HashSet::from([id(7_258_118_399_999)]),
-            runs: HashSet::new(),
+            ..KnownRecords::default()
         };
         for (ms, expected) in [(99, false), (100, false), (101, true), (7_258_118_399_999, false)] {
             assert_eq!(known.is_new(&id(ms)), expected, "{ms}");
