@@ -322,7 +322,7 @@ fn format_machines(progress: &TeamProgress, look: &crate::report::TextOptions) -
     for (name, log) in &progress.logs {
         let age = log.received_at.map(|at| format!("{dot}{} ago", look.format_age(at))).unwrap_or_default();
         let records = format_count(usize::try_from(log.records).unwrap_or(usize::MAX), "record");
-        said.push_str(&format!("{name}  {records}{age}{dot}{}\n", sanitize_line(&log.signed)));
+        said.push_str(&format!("{name}  {records}{age}{dot}{}\n", sanitize_line(&log.signed.to_string())));
     }
     for name in &progress.forgotten {
         said.push_str(&format!("{name}  forgotten\n"));

@@ -80,6 +80,7 @@ mod spending;
 mod tables;
 mod tail;
 mod team;
+mod team_log_state;
 mod team_runs;
 mod team_set_aside;
 pub(crate) mod triage;
@@ -112,6 +113,7 @@ pub use team::{
     DisputeSide, LogProgress, PreparedProgress, SetAsideSegment, TeamMembership, TeamProgress, TeamStatus,
     UnsentRecords,
 };
+pub use team_log_state::{LogSignatureState, SetAsideCause};
 pub use team_runs::{RefusedTeamRun, TeamRunImport};
 pub use team_set_aside::SetAsideEntry;
 pub use view::{FindingOutline, FindingRow, RunRow, StoreView, StoreViewBuilder};

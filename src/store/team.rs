@@ -20,10 +20,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, ExistingPolicy, PreparedFile, SyncPolicy};
+use super::team_log_state::{LogSignatureState, SetAsideCause};
 use super::{RunLock, SetAsideEntry, Store, StoreError, lines, lock};
 use crate::domain::{
     Actor, DecisionId, Disposition, FindingId, FindingStatus, MachineName, RunId, RunRecord, RunStatus, TeamPerson,
-    TeamRecord, Time,
+    TeamRecord, Time, is_default,
 };
 
 /// Begin of the line of a decision.
@@ -87,7 +88,7 @@ pub struct TeamProgress {
     /// Segments that could not be taken, by log and reason.
     pub set_aside: Vec<SetAsideEntry>,
     /// Findings with decisions of others that are too far ahead of this machine's clock, and the time from which on they count,
-    /// in milliseconds since 1970. Holds only those whose time comes soon.
+    /// in milliseconds since 1970. Of many, those whose time comes first; the others follow when that has come.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub waiting: BTreeMap<FindingId, i64>,
     /// Findings about which people disagree, with the standing decision and the others.
@@ -126,8 +127,8 @@ pub struct LogProgress {
     pub records: u64,
     /// Time at which it last had something new.
     pub received_at: Option<Time>,
-    /// Signature of the log, in the words of `revdeck team`.
-    pub signed: String,
+    /// Signature of the log.
+    pub signed: LogSignatureState,
 }
 
 /// Segment of a log that could not be taken, or records of it that do not count.
@@ -139,6 +140,9 @@ pub struct SetAsideSegment {
     pub segment: String,
     /// Reason on one line.
     pub reason: String,
+    /// Class of the reason, if something follows from it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cause: SetAsideCause,
     /// Time at which it was set aside.
     pub at: Time,
 }

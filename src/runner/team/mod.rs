@@ -421,13 +421,16 @@ fn hidden_log(backend: &dyn TeamBackend, team: &TeamMembership) -> TeamError {
     TeamError::HiddenLog { log: team.log.clone(), place: hide_credentials(&sanitize_line(backend.place())) }
 }
 
-/// Returns the lines that a fetched log does not have. Bad segments count as empty: they are set aside where they are received.
+/// Returns the lines that a fetched log does not have; reads nothing if there are none to look for. Bad segments count as empty: they are set aside where they are received.
 fn find_missing_lines(
     backend: &dyn TeamBackend,
     log: &LogVersion,
     lines: &[String],
 ) -> Result<HashSet<String>, TeamError> {
     let mut missing: HashSet<String> = lines.iter().cloned().collect();
+    if missing.is_empty() {
+        return Ok(missing);
+    }
     backend.read_segments(log, None, &mut |segments| {
         for bytes in segments.into_iter().filter_map(|segment| segment.content.ok()) {
             for line in String::from_utf8_lossy(&bytes).lines() {
@@ -446,4 +449,78 @@ fn find_missing_lines(
 fn encode(records: &[TeamRecord]) -> Result<Vec<String>, StoreError> {
     let lines = records.iter().map(serde_json::to_string).collect::<Result<_, _>>();
     lines.map_err(|source| StoreError::Encode { what: "a record for the team", source })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::git::LogSignature;
+    use crate::team::backend::{PageReceiver, ReceivedSegment};
+
+    /// Log of pages with a line each, which counts the pages that are read.
+    struct PagedLog {
+        pages: Vec<String>,
+        read: Cell<usize>,
+    }
+
+    impl TeamBackend for PagedLog {
+        fn place(&self) -> &str {
+            "origin"
+        }
+
+        fn list_logs(&self, _: &MachineName) -> Result<LogList, TeamError> {
+            Ok(LogList { logs: Vec::new(), left_out: 0, has_budget: false })
+        }
+
+        fn fetch_logs(&self, _: &[LogVersion]) -> Result<(), TeamError> {
+            Ok(())
+        }
+
+        fn read_segments(&self, _: &LogVersion, _: Option<&str>, take: &mut PageReceiver<'_>) -> Result<(), TeamError> {
+            for line in &self.pages {
+                self.read.set(self.read.get() + 1);
+                let segment = ReceivedSegment { name: "000000".to_owned(), content: Ok(line.clone().into_bytes()) };
+                if take(vec![segment]).is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        }
+
+        fn has_version(&self, _: &LogVersion, _: &str) -> Result<bool, TeamError> {
+            Ok(true)
+        }
+
+        fn log_signature(&self, _: &LogVersion) -> Result<LogSignature, TeamError> {
+            Ok(LogSignature::None)
+        }
+
+        fn new_signatures(&self, _: &LogVersion, _: &str, _: Option<&str>) -> Result<Vec<LogSignature>, TeamError> {
+            Ok(Vec::new())
+        }
+
+        fn is_own(&self, _: &LogVersion, _: &str) -> Result<bool, TeamError> {
+            Ok(true)
+        }
+
+        fn append(&self, _: &MachineName, _: &[Vec<u8>], _: Option<&str>, _: &str) -> Result<AppendOutcome, TeamError> {
+            Ok(AppendOutcome::Moved)
+        }
+    }
+
+    #[test]
+    fn a_log_is_read_as_far_as_there_are_lines_to_look_for() {
+        let log = LogVersion { name: "ada-1".parse().expect("a name"), version: "1".to_owned() };
+        for (wanted, pages, missing) in
+            [(&[][..], 0, &[][..]), (&["one"], 1, &[]), (&["one", "two"], 2, &[]), (&["two", "four"], 3, &["four"])]
+        {
+            let backend = PagedLog { pages: ["one", "two", "three"].map(str::to_owned).to_vec(), read: Cell::new(0) };
+            let lines: Vec<String> = wanted.iter().map(|line: &&str| (*line).to_owned()).collect();
+            let found = find_missing_lines(&backend, &log, &lines).expect("a readable log");
+            let missing: HashSet<String> = missing.iter().map(|line: &&str| (*line).to_owned()).collect();
+            assert_eq!((backend.read.get(), found), (pages, missing), "{wanted:?}");
+        }
+    }
 }

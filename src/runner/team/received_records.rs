@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::merge_log::{LogOwner, update_log};
-use super::signers::describe_signature;
+use super::signers::to_state;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
@@ -13,7 +13,9 @@ use crate::domain::{
 use crate::git::LogSignature;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
-use crate::store::{LearningPolicy, RefusedTeamRun, SetAsideSegment, Store, StoreError, TeamMembership, TeamProgress};
+use crate::store::{
+    LearningPolicy, RefusedTeamRun, SetAsideCause, SetAsideSegment, Store, StoreError, TeamMembership, TeamProgress,
+};
 use crate::team::LogVersion;
 use crate::team::outgoing::detach_from_machine;
 
@@ -25,10 +27,7 @@ const MAX_FIGURE: u64 = 1_000_000_000_000;
 const MAX_COST: f64 = 1_000_000.0;
 /// Greatest number of attempts of a run of others.
 const MAX_ATTEMPTS: u32 = 1_000;
-/// How long a decision from the future may have to wait so that it is looked at again by itself: 31 days, in milliseconds. Clocks of
-/// honest machines differ by less.
-const MAX_WAIT_MS: i64 = 31 * 86_400_000;
-/// Maximum number of findings whose decisions wait.
+/// Maximum number of findings that are remembered because their decisions wait. When the time of some has come, the next ones are.
 const MAX_WAITING: usize = 1_000;
 /// Maximum number of reviewers that answered in a run of others.
 const MAX_ANSWERERS: usize = 100;
@@ -68,7 +67,7 @@ impl TeamSync<'_> {
             let state = progress.logs.entry(log.name).or_default();
             state.version = log.version;
             state.records += count;
-            state.signed = describe_signature(&signature);
+            state.signed = to_state(signature);
             if count > 0 {
                 state.received_at = Some(now);
             }
@@ -160,6 +159,7 @@ impl TeamSync<'_> {
                 log: claimant.clone(),
                 segment,
                 reason: format!("it claims the id of a review of {maker}; forget the machine that you do not trust"),
+                cause: SetAsideCause::Fault,
                 at: self.services.ambient.now(),
             });
         }
@@ -222,9 +222,10 @@ impl TeamSync<'_> {
             return Ok(0);
         }
         let store = self.services.store.clone().with_learning(LearningPolicy::Refused);
-        let LoadedDecisions { decisions, ahead } = self.load_decisions(findings, &progress.forgotten)?;
-        progress.waiting.retain(|finding, _| !findings.contains(finding));
-        self.note_ahead(&ahead, progress, report);
+        let LoadedDecisions { decisions, ahead, waiting } = self.load_decisions(findings, &progress.forgotten)?;
+        progress.waiting = waiting;
+        progress.end_waiting(&ahead.keys().cloned().collect());
+        self.note_ahead(&ahead, report);
         let person = self.person();
         let now = self.services.ambient.now();
         let mut applied = 0;
@@ -250,25 +251,12 @@ impl TeamSync<'_> {
         Ok(applied)
     }
 
-    /// Names the decisions that are too far ahead of this machine's clock, and remembers those whose time comes soon.
-    fn note_ahead(
-        &self,
-        ahead: &BTreeMap<MachineName, Vec<(FindingId, TeamClock)>>,
-        progress: &mut TeamProgress,
-        report: &mut SyncReport,
-    ) {
+    /// Names the decisions about some findings that are too far ahead of this machine's clock.
+    fn note_ahead(&self, ahead: &BTreeMap<MachineName, Vec<FindingId>>, report: &mut SyncReport) {
         let now = self.services.ambient.now();
-        for (log, decisions) in ahead {
-            for (finding, clock) in decisions {
-                let from_ms = clock.ms.saturating_sub(TeamClock::MAX_AHEAD_MS);
-                let is_soon = from_ms <= now.as_millisecond().saturating_add(MAX_WAIT_MS);
-                if is_soon && (progress.waiting.len() < MAX_WAITING || progress.waiting.contains_key(finding)) {
-                    let known = progress.waiting.entry(finding.clone()).or_insert(from_ms);
-                    *known = from_ms.min(*known);
-                }
-            }
-            let Some((first, _)) = decisions.first() else { continue };
-            let segment = match decisions.len() {
+        for (log, findings) in ahead {
+            let Some(first) = findings.first() else { continue };
+            let segment = match findings.len() {
                 1 => format!("the decision about {first}"),
                 n => format!("{n} decisions, the first about {first},"),
             };
@@ -276,7 +264,8 @@ impl TeamSync<'_> {
             let reason = format!("the clock is more than {days} days ahead: check the clock of its machine");
             // Records of a large log are taken over in several steps.
             if !report.set_aside.iter().any(|known| (&known.log, &known.reason) == (log, &reason)) {
-                report.set_aside.push(SetAsideSegment { log: log.clone(), segment, reason, at: now });
+                let cause = SetAsideCause::Ahead;
+                report.set_aside.push(SetAsideSegment { log: log.clone(), segment, reason, cause, at: now });
             }
         }
     }
@@ -291,24 +280,30 @@ impl TeamSync<'_> {
         let store = &self.services.store;
         // A copy of a store may have given one identity to decisions about two findings.
         let mut decisions: BTreeMap<(FindingId, DecisionId), SharedDecision> = BTreeMap::new();
-        let mut ahead: BTreeMap<MachineName, Vec<(FindingId, TeamClock)>> = BTreeMap::new();
+        let mut ahead: BTreeMap<MachineName, Vec<FindingId>> = BTreeMap::new();
+        let mut waiting: BTreeMap<FindingId, i64> = BTreeMap::new();
         let mut take_line = |line: &str, log: Option<&MachineName>| {
             if line.contains("\"decision\"")
                 && let Ok(TeamRecord::Decision(decision)) = serde_json::from_str::<TeamRecord>(line)
-                && findings.contains(&decision.finding_id)
                 && !decision.id.machine.is_forgotten(forgotten)
             {
-                if decision.id.clock.is_ahead_of(now) {
-                    if let Some(log) = log {
-                        ahead.entry(log.clone()).or_default().push((decision.finding_id, decision.id.clock));
+                let (finding, clock) = (&decision.finding_id, decision.id.clock);
+                if clock.is_ahead_of(now) {
+                    let Some(log) = log else { return };
+                    let about = ahead.entry(log.clone()).or_default();
+                    if findings.contains(finding) {
+                        about.push(finding.clone());
                     }
-                    return;
-                }
-                // Two decisions with one id are a mistake; every machine takes the same one.
-                let key = (decision.finding_id.clone(), decision.id.clone());
-                let kept = decisions.entry(key).or_insert_with(|| decision.clone());
-                if decision < *kept {
-                    *kept = decision;
+                    let from_ms = clock.ms.saturating_sub(TeamClock::MAX_AHEAD_MS);
+                    let first = waiting.entry(finding.clone()).or_insert(from_ms);
+                    *first = from_ms.min(*first);
+                } else if findings.contains(finding) {
+                    // Two decisions with one id are a mistake; every machine takes the same one.
+                    let key = (finding.clone(), decision.id.clone());
+                    let kept = decisions.entry(key).or_insert_with(|| decision.clone());
+                    if decision < *kept {
+                        *kept = decision;
+                    }
                 }
             }
         };
@@ -316,15 +311,28 @@ impl TeamSync<'_> {
         for log in store.received_team_logs()? {
             store.visit_received_team_lines(&log, |line| take_line(line, Some(&log)))?;
         }
-        Ok(LoadedDecisions { decisions: decisions.into_values().collect(), ahead })
+        let decisions = decisions.into_values().collect();
+        Ok(LoadedDecisions { decisions, ahead, waiting: keep_earliest(waiting, MAX_WAITING) })
     }
 }
 
 /// Decisions about some findings.
 struct LoadedDecisions {
     decisions: Vec<SharedDecision>,
-    /// Decisions that are too far ahead of this machine's clock and do not count, by log.
-    ahead: BTreeMap<MachineName, Vec<(FindingId, TeamClock)>>,
+    /// Logs with decisions that are too far ahead of this machine's clock and do not count, with those of the findings.
+    ahead: BTreeMap<MachineName, Vec<FindingId>>,
+    /// All findings with such decisions, as in [`TeamProgress::waiting`].
+    waiting: BTreeMap<FindingId, i64>,
+}
+
+/// Keeps the findings whose time comes first.
+fn keep_earliest(waiting: BTreeMap<FindingId, i64>, limit: usize) -> BTreeMap<FindingId, i64> {
+    if waiting.len() <= limit {
+        return waiting;
+    }
+    let mut by_time: Vec<(i64, FindingId)> = waiting.into_iter().map(|(finding, from_ms)| (from_ms, finding)).collect();
+    by_time.sort_unstable();
+    by_time.into_iter().take(limit).map(|(from_ms, finding)| (finding, from_ms)).collect()
 }
 
 /// Keeps the figures of a run of others in ranges that sums of them do not leave.
@@ -396,5 +404,22 @@ impl<'a> CodeSource<'a> {
                 .any(|ordinal| FindingId::from_parts(finding.kind.word(), path, &quote, ordinal) == finding.finding_id)
         };
         (!lines.is_empty() && (*is_certain || gives_id())).then_some(quote)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_decisions_that_wait_the_earliest_are_remembered() {
+        let finding = |number: i64| -> FindingId { format!("f_00000000000000{number:02}").parse().expect("an id") };
+        let waiting: BTreeMap<FindingId, i64> =
+            [(1, 50), (2, 10), (3, 40), (4, 20)].map(|(n, ms)| (finding(n), ms)).into();
+        for (limit, expected) in [(0, &[][..]), (2, &[10, 20][..]), (3, &[10, 40, 20][..]), (9, &[50, 10, 40, 20][..])]
+        {
+            let kept: Vec<i64> = keep_earliest(waiting.clone(), limit).into_values().collect();
+            assert_eq!(kept, expected, "{limit}");
+        }
     }
 }
