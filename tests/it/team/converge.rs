@@ -1,4 +1,5 @@
-//! Machines that decide, undo, review and exchange in any order, with partitions and kills, come to the same result.
+//! Machines that decide, undo, snooze, rate, review, fix, forget each other and exchange in any order, with partitions and kills,
+//! come to the same result, and show the same histories.
 //!
 //! `REVDECK_TEAM_MACHINES` and `REVDECK_TEAM_OPERATIONS` make the simulation larger.
 
@@ -9,6 +10,7 @@ use std::time::Duration;
 use revdeck::domain::TeamRecord;
 use serde_json::json;
 
+use super::history::{is_seen_by_review, shared_decisions};
 use super::postgres_server::{TestDatabase, database};
 use super::{CHANGE, Team, ids, join, machines, review, status, sync};
 use crate::chance::{Dice, variable};
@@ -108,7 +110,10 @@ fn simulate(place: &Place, seed: u64) {
     );
     let people: Vec<TestEnvironment> = (0..machines).map(|number| place.member(number)).collect();
     let mut found = ids(&review(&people[0]));
+    let fixable_code = CHANGE.replace("def ", "def fix_");
     for machine in &people {
+        machine.write("fixable.py", &fixable_code);
+        machine.commit("Fixable");
         for change in 0..CHANGES {
             machine.write(&format!("change_{change}.py"), format!("def asked_{change}(x):\n    return x + {change}\n"));
             machine.commit(&format!("Change {change}"));
@@ -123,6 +128,11 @@ fn simulate(place: &Place, seed: u64) {
     people[0].commit("More");
     found.extend(ids(&review(&people[0])));
     people[0].git(&["reset", "-q", "--hard", "HEAD~1"]);
+    // Reviews of one machine see that these are fixed.
+    let scope = format!("HEAD~{CHANGES}");
+    let fixable = ids(&people[0].json(&["review", "--commit", &scope, "--wait", "--format", "json"], DONE));
+    assert!(!fixable.is_empty());
+    let known: Vec<&String> = found.iter().chain(&fixable).collect();
     sync(&people[0]);
     people.iter().for_each(|machine| drop(sync(machine)));
     // Clocks differ by days.
@@ -131,13 +141,13 @@ fn simulate(place: &Place, seed: u64) {
     for step in 0..operations {
         let number = chance(machines);
         let machine = &people[number];
-        let finding = &found[chance(found.len())];
+        let finding = known[chance(known.len())].as_str();
         let act = |arguments: &[&str], actor: &str| {
             let mut command = machine.command(env!("CARGO_BIN_EXE_revdeck"));
             command.args(arguments).env("REVDECK_ACTOR", actor).env("REVDECK_NOW", skew(number));
             command.output().expect("revdeck starts")
         };
-        match chance(11) {
+        match chance(16) {
             0 | 1 => drop(act(&["triage", finding, "dismissed", "--reason", &format!("intended {step}")], "user")),
             2 => drop(act(&["triage", finding, "addressed"], "user")),
             3 => drop(act(&["triage", finding, "open"], "user")),
@@ -168,18 +178,43 @@ fn simulate(place: &Place, seed: u64) {
                     assert!(process.wait().expect("an end").success(), "step {step}");
                 }
             }
+            11 => drop(act(&["triage", finding, "snoozed", "--until", "3d"], "user")),
+            12 => drop(act(&["triage", finding, "rated", "--as", "p1"], "user")),
+            // An assistant that disputes a finding leaves a note.
+            13 => drop(act(&["triage", finding, "dismissed", "--reason", "not a fault"], "assistant")),
+            14 => {
+                // The fault is gone in one function, in both, or back again.
+                let code = fixable_code.replacen("except:", "except OSError:", chance(3));
+                machine.write("fixable.py", code);
+                drop(machine.revdeck(&["review", "--worktree", "--wait"]));
+            }
+            // With a database, a machine that forgets another one pays for its review again.
+            15 if matches!(place, Place::Git(_)) => {
+                let action = if chance(2) == 0 { "forget" } else { "remember" };
+                let other = (number + 1 + chance(machines - 1)) % machines;
+                drop(act(&["team", action, &format!("machine-{other}")], "user"));
+            }
             _ => drop(act(&["sync"], "user")),
         }
     }
     (0..machines).for_each(|number| place.partition(&people[number], number, false));
+    for (number, machine) in people.iter().enumerate() {
+        for other in (0..machines).filter(|other| *other != number) {
+            run(machine, &["team", "remember", &format!("machine-{other}")], DONE);
+        }
+    }
     // Twice: what the last one sent must reach the first one, and what that makes of it the others.
     for _ in 0..2 {
         people.iter().for_each(|machine| drop(sync(machine)));
     }
+    // What a review has seen moves the status on its machine alone, but not the decisions.
+    let is_decided_alone = |id: &&&String| !people.iter().any(|machine| is_seen_by_review(machine, id));
+    let unseen: Vec<&String> = known.iter().filter(is_decided_alone).copied().collect();
     let state = |machine: &TestEnvironment| {
         let disputes = machine.json(&["team", "--format", "json"], DONE)["disputes"].clone();
-        let findings: Vec<String> = found.iter().map(|id| format!("{id} {}", status(machine, id))).collect();
-        format!("{}\n{disputes:#}", findings.join("\n"))
+        let findings: Vec<String> = unseen.iter().map(|id| format!("{id} {}", status(machine, id))).collect();
+        let histories: Vec<String> = known.iter().map(|id| shared_decisions(machine, id)).collect();
+        format!("{}\n{}\n{disputes:#}", findings.join("\n"), histories.join("\n"))
     };
     let first = state(&people[0]);
     for machine in &people[1..] {

@@ -89,3 +89,23 @@ fn machines_with_other_clocks_and_another_order_of_arrival_show_the_same_history
     Ada on ada-1 set dismissed -> open
     ");
 }
+
+/// Returns the decisions about a finding as every machine shows them: without what reviews have seen, and what follows from that.
+pub fn shared_decisions(machine: &TestEnvironment, finding: &str) -> String {
+    let shown = machine.json(&["show", finding, "--format", "json"], DONE);
+    let mut text = String::new();
+    for line in shown["history"].as_array().expect("a history").iter().filter(|line| line["actor"] != "engine") {
+        let mut line = line.clone();
+        for key in ["group", "previous"] {
+            line.as_object_mut().expect("a line").remove(key);
+        }
+        text.push_str(&format!("{line}\n"));
+    }
+    text
+}
+
+/// Returns true if a review of this machine has seen something about a finding.
+pub fn is_seen_by_review(machine: &TestEnvironment, finding: &str) -> bool {
+    let shown = machine.json(&["show", finding, "--format", "json"], DONE);
+    shown["history"].as_array().expect("a history").iter().any(|line| line["actor"] == "engine")
+}
