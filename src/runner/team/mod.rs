@@ -5,7 +5,7 @@
 //! 1. [`own_records`]: new decisions and completed reviews of this machine become records and are appended to `team/own.ndjson`.
 //! 2. The logs at the place are listed. If nothing is new on either side, the exchange ends.
 //! 3. [`read_log`]: new segments of the other logs are checked and appended to `team/received`. [`received_records`]: reviews
-//!    become runs of this store. Decisions are merged ([`crate::policy::merge_decisions`]), and what stands is appended to `triage.ndjson`.
+//!    become runs of this store. Decisions are merged ([`merge_log`]), and what stands is appended to `triage.ndjson`.
 //! 4. Own records that the place does not have are appended to the own log there.
 //!
 //! The order of `triage.ndjson` is the order in which this machine has learned of decisions. So the times of the hybrid
@@ -421,7 +421,8 @@ fn hidden_log(backend: &dyn TeamBackend, team: &TeamMembership) -> TeamError {
     TeamError::HiddenLog { log: team.log.clone(), place: hide_credentials(&sanitize_line(backend.place())) }
 }
 
-/// Returns the lines that a fetched log does not have; reads nothing if there are none to look for. Bad segments count as empty: they are set aside where they are received.
+/// Returns the lines that a fetched log does not have; reads nothing if there are none to look for. Bad segments count as empty: they
+/// are set aside where they are received.
 fn find_missing_lines(
     backend: &dyn TeamBackend,
     log: &LogVersion,

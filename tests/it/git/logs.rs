@@ -12,7 +12,8 @@ fn what_is_no_id_of_a_commit_is_no_option_of_git() {
     let file = test.home().join("written-by-git");
     std::fs::create_dir_all(test.home()).expect("a folder");
     let head = test.git(&["rev-parse", "HEAD"]);
-    for version in [&format!("--output={}", file.display()), "HEAD", "1:tag", ""] {
+    let option = format!("--output={}", file.display());
+    for version in [option.as_str(), "HEAD", "1:tag", ""] {
         assert!(repo.list_log_signers(version, &[], None).is_err(), "{version:?}");
         assert!(repo.log_commit_signature(version).is_err(), "{version:?}");
         let known = repo.list_log_signers(head.trim(), &[version], None).expect("a log");
