@@ -138,6 +138,8 @@ fn merges_10_000_decisions_of_a_team(bencher: Bencher<'_, '_>) {
             at: Time::UNIX_EPOCH,
             action: TriageAction::Set,
             over: number.checked_sub(2_000).map(id).into_iter().collect(),
+            group: String::new(),
+            ci: false,
         })
         .collect();
     bencher.bench_local(|| merge_decisions(black_box(&decisions)).len());

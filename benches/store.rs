@@ -91,6 +91,7 @@ mod append {
             run_id: None,
             merged_into: None,
             team: None,
+            ci: false,
         }
     }
 
@@ -456,6 +457,7 @@ mod open {
             run_id: None,
             merged_into: None,
             team: None,
+            ci: false,
         };
         place.store.append_dispositions(&[line]).expect("appended");
         bencher.bench_local(|| check(&place.store.refresh_view(&view).expect("a view")));

@@ -159,6 +159,7 @@ pub fn record(shape: &Shape, number: usize, dice: &mut Dice) -> RunRecord {
         follow_up_count: 0,
         follow_up_of: None,
         team: None,
+        ci: false,
         usage: RunUsage::default(),
         outcome: RunOutcome::default(),
         decision: "nothing equivalent was reviewed before".into(),
@@ -305,6 +306,7 @@ pub fn fill(store: &Store, shape: &Shape) -> Result<()> {
                     run_id: None,
                     merged_into: None,
                     team: None,
+                    ci: false,
                 };
                 line(&mut triage, &disposition)?;
             }

@@ -1,5 +1,5 @@
-//! Tells a person from a coding assistant at the command line. An assistant claims fixes and asks for reviews; a person
-//! decides.
+//! Tells a person from a coding assistant and from a job of continuous integration at the command line. An assistant claims
+//! fixes and asks for reviews; a person decides. A job does what a person has written into it, and its records say so.
 
 use super::error::CliError;
 use crate::domain::{Actor, Source};
@@ -29,11 +29,36 @@ const ASSISTANT_VARIABLES: [&str; 14] = [
     "PI_CODING_AGENT",
 ];
 
+/// Variables that services for continuous integration set in their jobs.
+const CI_VARIABLES: [&str; 11] = [
+    // The marker that most services set: GitHub, GitLab, CircleCI, Travis, Woodpecker, Buildkite and more.
+    "CI",
+    "GITHUB_ACTIONS",
+    "GITLAB_CI",
+    "BUILDKITE",
+    "CIRCLECI",
+    "DRONE",
+    // Azure Pipelines
+    "TF_BUILD",
+    "JENKINS_URL",
+    "TEAMCITY_VERSION",
+    "BITBUCKET_BUILD_NUMBER",
+    // AWS CodeBuild
+    "CODEBUILD_BUILD_ID",
+];
+
+/// Returns true if a variable is set to more than nothing, `0` or `false`.
+fn is_switched_on(variable: &impl Fn(&str) -> Option<String>, name: &str) -> bool {
+    variable(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+}
+
 /// Actor of a command, with the variable that shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandActor {
     /// A person or an assistant.
     pub actor: Actor,
+    /// True if a job of continuous integration acts for the person.
+    pub is_ci: bool,
     /// Name of the variable; `None` for a person without any.
     shown_by: Option<&'static str>,
 }
@@ -47,19 +72,22 @@ impl CommandActor {
     pub fn detect(variable: impl Fn(&str) -> Option<String>) -> Result<Self, CliError> {
         let given = variable(ACTOR_VARIABLE).filter(|value| !value.is_empty());
         if let Some(given) = given {
-            let actor = match given.as_str() {
-                "user" => Actor::User,
-                "assistant" => Actor::Assistant,
+            let (actor, is_ci) = match given.as_str() {
+                "user" => (Actor::User, false),
+                "assistant" => (Actor::Assistant, false),
+                "ci" => (Actor::User, true),
                 _ => {
                     return Err(CliError::usage(format!("{ACTOR_VARIABLE} is {given:?}, which is nobody who acts"))
-                        .hint("set it to user or assistant, or unset it"));
+                        .hint("set it to user, assistant or ci, or unset it"));
                 }
             };
-            return Ok(Self { actor, shown_by: Some(ACTOR_VARIABLE) });
+            return Ok(Self { actor, is_ci, shown_by: Some(ACTOR_VARIABLE) });
         }
-        let is_set = |name: &&str| variable(name).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
-        let shown_by = ASSISTANT_VARIABLES.into_iter().find(is_set);
-        Ok(Self { actor: if shown_by.is_some() { Actor::Assistant } else { Actor::User }, shown_by })
+        if let Some(name) = ASSISTANT_VARIABLES.into_iter().find(|name| is_switched_on(&variable, name)) {
+            return Ok(Self { actor: Actor::Assistant, is_ci: false, shown_by: Some(name) });
+        }
+        let is_ci = CI_VARIABLES.into_iter().any(|name| is_switched_on(&variable, name));
+        Ok(Self { actor: Actor::User, is_ci, shown_by: None })
     }
 
     /// Returns the source of requests by this actor.
@@ -119,12 +147,31 @@ mod tests {
     #[case::the_variable_wins(&[("CLAUDECODE", "1"), ("REVDECK_ACTOR", "user")], Actor::User)]
     #[case::the_variable_alone(&[("REVDECK_ACTOR", "assistant")], Actor::Assistant)]
     #[case::an_empty_variable_is_none(&[("REVDECK_ACTOR", ""), ("GEMINI_CLI", "1")], Actor::Assistant)]
+    #[case::an_assistant_in_a_job(&[("CI", "true"), ("CLAUDECODE", "1")], Actor::Assistant)]
     fn who_acts(#[case] variables: &[(&str, &str)], #[case] expected: Actor) {
         let found = detect(variables).expect("an actor");
         assert_eq!(found.actor, expected);
         let source = if expected == Actor::User { Source::Cli } else { Source::Assistant };
         assert_eq!(found.source(), source);
         assert_eq!(found.require_person("do this").is_ok(), expected == Actor::User);
+    }
+
+    #[rstest]
+    #[case::a_terminal(&[], false)]
+    #[case::any_service(&[("CI", "true")], true)]
+    #[case::woodpecker(&[("CI", "woodpecker")], true)]
+    #[case::github(&[("GITHUB_ACTIONS", "true")], true)]
+    #[case::gitlab(&[("GITLAB_CI", "true")], true)]
+    #[case::azure(&[("TF_BUILD", "True")], true)]
+    #[case::jenkins(&[("JENKINS_URL", "https://jenkins.example.org/")], true)]
+    #[case::switched_off(&[("CI", "false"), ("GITHUB_ACTIONS", "")], false)]
+    #[case::an_assistant_in_a_job(&[("CI", "true"), ("AI_AGENT", "x")], false)]
+    #[case::a_person_says_so(&[("CI", "true"), ("REVDECK_ACTOR", "user")], false)]
+    #[case::another_service_says_so(&[("REVDECK_ACTOR", "ci")], true)]
+    fn jobs_of_continuous_integration_are_known(#[case] variables: &[(&str, &str)], #[case] expected: bool) {
+        let found = detect(variables).expect("an actor");
+        assert_eq!(found.is_ci, expected);
+        assert!(!found.is_ci || found.actor == Actor::User, "a job does what a person has written into it");
     }
 
     #[test]

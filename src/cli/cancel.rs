@@ -29,7 +29,9 @@ pub struct CancelArgs {
 pub fn run(invocation: &Invocation, arguments: &CancelArgs) -> Result<CliExitCode, CliError> {
     let (services, _) = invocation.open_reading_session(RequiredAssets::Smells)?.into_runner();
     let id = resolve_id::resolve_run(&services.store, &arguments.run)?;
-    let asked_by = services.store.run(&id)?.map(|run| run.source);
+    let run = services.store.run(&id)?;
+    let is_panel = run.as_ref().is_some_and(|run| run.links.panel.is_some());
+    let asked_by = run.map(|run| run.source);
     let actor = invocation.actor()?;
     if !asked_by.is_some_and(|source| policy::may_cancel(actor.actor, source)) {
         actor.require_person("cancel a review that no assistant asked for")?;
@@ -37,6 +39,7 @@ pub fn run(invocation: &Invocation, arguments: &CancelArgs) -> Result<CliExitCod
     let reason = arguments.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
     let reason = reason.unwrap_or("from the command line");
     let said = match services.control().cancel(&id, reason)? {
+        CancelOutcome::BeforeStart if is_panel => "cancelled, with its members",
         CancelOutcome::BeforeStart => "cancelled before it began",
         CancelOutcome::ByWorker => "cancelled",
         CancelOutcome::Killed => "cancelled; its worker did not answer and was ended",

@@ -34,6 +34,8 @@ pub fn run(invocation: &Invocation) -> Result<CliExitCode, CliError> {
     if session.loaded.entries.iter().any(is_default) {
         session.loaded.settings.ascii = !tui::can_show_unicode(session::read_variable);
     }
+    // Whoever presses keys is no job, even where `CI` is set.
+    session.store = session.store.with_ci(false);
     let (services, _) = session.into_runner();
     let (root, home) = (services.repo.root(), services.paths.home().map(Path::to_owned));
     let summarized = services.settings.quit_summary.then(|| services.store.clone());

@@ -15,7 +15,7 @@ use super::session::{Invocation, Session};
 use super::stats::{StatsSince, parse_since};
 use super::{complete, output};
 use crate::config::{DEFAULT_PROMPT_SET, RequiredAssets};
-use crate::domain::{RunId, RunStatus};
+use crate::domain::{Panel, RunId, RunStatus};
 use crate::report::{ComparedRun, ComparisonSum, RunComparison};
 use crate::store::{RunRow, Store, StoreView};
 
@@ -35,7 +35,7 @@ JSON keys: `runs`, `both`, `only_first`, `only_second`; with --all or --since `c
 #[derive(Debug, Args)]
 #[command(long_about = ABOUT_SUMS)]
 pub struct CompareArgs {
-    /// First run: an id, its beginning, or latest; or a reviewer
+    /// First run: an id, its beginning, or latest; or a reviewer or a panel
     #[arg(value_name = "RUN", required_unless_present = "prompt_set")]
     first: Option<String>,
     /// Second run; two reviewers are compared by the latest change that both have reviewed
@@ -75,7 +75,10 @@ pub fn run(invocation: &Invocation, arguments: &CompareArgs) -> Result<CliExitCo
     let ids = match (&arguments.first, &arguments.second) {
         (Some(first), Some(second)) => match pair_reviewers(&view, first, second, None)? {
             Some(pairs) => pairs.newest,
-            None => [resolve_run(store, first)?, resolve_run(store, second)?],
+            None => {
+                refuse_mixed_sides(&view, first, second)?;
+                [resolve_run(store, first)?, resolve_run(store, second)?]
+            }
         },
         (reviewer, _) => pair_prompt_sets(&view, &arguments.prompt_set, reviewer.as_deref(), None)?.newest,
     };
@@ -158,8 +161,32 @@ fn pair_runs<'v, K: Eq + Hash>(
     Some(RunPairs { newest: pairs.next()?, older: pairs.collect() })
 }
 
+/// Returns the name of a reviewer as the runs have it: the name itself, or that of the panel with this name. `None` if no run
+/// has it.
+fn find_reviewer(view: &StoreView, name: &str) -> Option<String> {
+    let names = [name.to_owned(), format!("{}{name}", Panel::PREFIX)];
+    names.into_iter().find(|name| (0..view.run_count()).any(|index| view.run(index).reviewer == name))
+}
+
+/// Refuses a reviewer beside a run, and a reviewer beside itself.
+///
+/// # Errors
+///
+/// Returns an error that says which of the words is what.
+fn refuse_mixed_sides(view: &StoreView, first: &str, second: &str) -> Result<(), CliError> {
+    let is_reviewer = |name: &str| find_reviewer(view, name).is_some();
+    let problem = match (is_reviewer(first), is_reviewer(second)) {
+        (false, false) => return Ok(()),
+        (true, true) => format!("{first} is compared with another reviewer"),
+        (true, false) => format!("{first} is a reviewer, and {second} is none that has reviewed here"),
+        (false, true) => format!("{second} is a reviewer, and {first} is none that has reviewed here"),
+    };
+    Err(CliError::usage(problem)
+        .hint("name two runs, which `revdeck runs` lists, or two reviewers, which `revdeck stats --by reviewer` lists"))
+}
+
 /// Returns the newest completed runs of two reviewers for each change that both have reviewed, the newest change first.
-/// `None` if one of the words is no reviewer of a run.
+/// `None` if one of the words is neither a reviewer nor a panel of a run.
 ///
 /// # Errors
 ///
@@ -170,17 +197,19 @@ fn pair_reviewers(
     second: &str,
     since_ms: Option<i64>,
 ) -> Result<Option<RunPairs>, CliError> {
-    let is_reviewer = |name: &str| (0..view.run_count()).any(|index| view.run(index).reviewer == name);
-    if first == second || !is_reviewer(first) || !is_reviewer(second) {
+    let (Some(one), Some(other)) = (find_reviewer(view, first), find_reviewer(view, second)) else { return Ok(None) };
+    if one == other {
         return Ok(None);
     }
-    let runs = |name: &str| {
-        let name = name.to_owned();
-        completed_runs(view, since_ms).filter(move |row| row.reviewer == name)
-    };
-    let pairs = pair_runs(runs(first), runs(second), |row| (row.scope_hash, row.diff_fingerprint));
+    let is_panel = |name: &str| Panel::name_of(name).is_some();
+    let has_panel = is_panel(&one) || is_panel(&other);
+    let runs = |name: String| completed_runs(view, since_ms).filter(move |row| row.reviewer == name);
+    let pairs = pair_runs(runs(one), runs(other), |row| (row.scope_hash, row.diff_fingerprint));
     pairs.map(Some).ok_or_else(|| {
-        let hint = format!("`revdeck review --reviewer {first},{second}` has both look at one change");
+        let hint = match has_panel {
+            true => "`revdeck review --panel NAME` and `--reviewer NAME` have both look at one change".to_owned(),
+            false => format!("`revdeck review --reviewer {first},{second}` has both look at one change"),
+        };
         let when = if since_ms.is_some() { " since then" } else { "" };
         CliError::usage(format!("no change was reviewed by both {first} and {second}{when}")).hint(hint)
     })

@@ -1,5 +1,6 @@
 //! `revdeck findings`: lists the findings of this repository, most urgent first.
 
+use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
@@ -20,8 +21,8 @@ use crate::store::{FindingRow, StoreView};
 /// Arguments of `findings`.
 #[derive(Debug, Args)]
 pub struct FindingsArgs {
-    /// Show only findings with this status, `snoozed` or `all`; may be repeated [default: open and unresolved that are
-    /// not snoozed; with --run, all]
+    /// Show only findings with this status, `snoozed`, `disputed` (people of the team disagree) or `all`; may be repeated
+    /// [default: open and unresolved that are not snoozed; with --run, all]
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
     status: Vec<StatusFilter>,
     /// Show only findings that this run reported
@@ -45,13 +46,21 @@ pub struct FindingsArgs {
     format: OutputFormat,
 }
 
-/// Value of `--status`: a status, `snoozed` or `all`.
+/// Value of `--status`: a status, `snoozed`, `disputed` or `all`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StatusFilter {
     All,
     One(FindingStatus),
     /// Findings that are out of sight for a time.
     Snoozed,
+    /// Findings about which people of the team disagree.
+    Disputed,
+}
+
+/// Findings that the store lists apart from their status.
+struct MarkedFindings {
+    snoozed: SnoozedFindings,
+    disputed: HashSet<String>,
 }
 
 impl std::str::FromStr for StatusFilter {
@@ -61,7 +70,8 @@ impl std::str::FromStr for StatusFilter {
         match text {
             "all" => Ok(Self::All),
             "snoozed" => Ok(Self::Snoozed),
-            text => text.parse().map(Self::One).map_err(|error| format!("{error}, snoozed, all")),
+            "disputed" => Ok(Self::Disputed),
+            text => text.parse().map(Self::One).map_err(|error| format!("{error}, snoozed, disputed, all")),
         }
     }
 }
@@ -77,8 +87,8 @@ pub fn parse_kind(text: &str) -> Result<Kind, String> {
 
 impl FindingsArgs {
     /// Returns true if a finding has one of the wanted statuses.
-    fn has_wanted_status(&self, row: &FindingRow<'_>, reported: Option<&[String]>, snoozed: &SnoozedFindings) -> bool {
-        let is_snoozed = || snoozed.hides(row.id, row.status);
+    fn has_wanted_status(&self, row: &FindingRow<'_>, reported: Option<&[String]>, marked: &MarkedFindings) -> bool {
+        let is_snoozed = || marked.snoozed.hides(row.id, row.status);
         match self.status.as_slice() {
             // The findings of one run are shown with every status.
             [] => reported.is_some() || (row.status.is_undecided() && !is_snoozed()),
@@ -86,6 +96,7 @@ impl FindingsArgs {
                 StatusFilter::All => true,
                 StatusFilter::One(status) => *status == row.status,
                 StatusFilter::Snoozed => is_snoozed(),
+                StatusFilter::Disputed => marked.disputed.contains(row.id),
             }),
         }
     }
@@ -156,16 +167,19 @@ pub fn run(invocation: &Invocation, arguments: &FindingsArgs) -> Result<CliExitC
     };
     let view = store.view()?;
     runs::print_notices(&view);
-    let snoozed = SnoozedFindings::read(Some(&session.repo), store, &view, session.ambient.now())?;
+    let marked = MarkedFindings {
+        snoozed: SnoozedFindings::read(Some(&session.repo), store, &view, session.ambient.now())?,
+        disputed: store.team_disputes()?.into_keys().map(|id| id.to_string()).collect(),
+    };
     let (mut chosen, mut hidden): (Vec<usize>, usize) = (Vec::new(), 0);
     for index in 0..view.finding_count() {
         let row = view.finding(index);
         if !arguments.is_wanted(&row, path.as_deref(), reported.as_deref()) {
             continue;
         }
-        if arguments.has_wanted_status(&row, reported.as_deref(), &snoozed) {
+        if arguments.has_wanted_status(&row, reported.as_deref(), &marked) {
             chosen.push(index);
-        } else if arguments.status.is_empty() && snoozed.hides(row.id, row.status) {
+        } else if arguments.status.is_empty() && marked.snoozed.hides(row.id, row.status) {
             hidden += 1;
         }
     }

@@ -24,6 +24,7 @@ mod details;
 mod discover;
 mod doctor;
 mod error;
+mod estimate;
 mod examples;
 mod export;
 mod findings;

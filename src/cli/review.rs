@@ -8,6 +8,7 @@ use clap_complete::ArgValueCandidates;
 use serde_json::json;
 
 use super::error::{CliError, CliExitCode};
+use super::estimate::{announce_costs, print_estimate};
 use super::scope_args::ScopeArgs;
 use super::session::{Invocation, Session};
 use super::{complete, export, interrupt, output, runs, sync};
@@ -20,10 +21,11 @@ use crate::git::Repo;
 use crate::policy::{Decision, Freshness, ReviewAction};
 use crate::report::activity::{describe_activity, describe_turn, format_elapsed};
 use crate::report::figures::{format_brief, format_dollars};
+use crate::report::forecast::encode_forecast;
 use crate::report::text::{self, ShownReview};
 use crate::report::{ExportedFinding, FindingExport, OutputFormat, TextOptions, json, markdown};
 use crate::runner::{
-    RequestOutcome, ReviewDemand, ReviewRequest, Services, WaitProgress, WaitedTurn, read_run_freshness,
+    RequestOutcome, RequestPreview, ReviewDemand, ReviewRequest, Services, WaitProgress, WaitedTurn, read_run_freshness,
 };
 use crate::store::Store;
 use crate::tui::doc::fit_start;
@@ -54,6 +56,9 @@ pub struct ReviewArgs {
     /// Wait for the review and print its findings
     #[arg(long, group = "result")]
     wait: bool,
+    /// Only print what the review would do and cost; start nothing
+    #[arg(long, conflicts_with = "result")]
+    estimate: bool,
     /// Review again even if an equivalent review exists
     #[arg(long)]
     force: bool,
@@ -123,8 +128,11 @@ fn check_reviewer(settings: &Settings, name: &str) -> Result<(), CliError> {
     }
     let mut known = vec!["builtin"];
     known.extend(settings.reviewers.keys().map(String::as_str).filter(|name| *name != "builtin"));
-    Err(CliError::usage(format!("there is no reviewer named {name:?}"))
-        .hint(format!("there are: {}", known.join(", "))))
+    let panel = match settings.panels.contains_key(name) {
+        true => format!("{name} is a panel: `--panel {name}`; reviewers: "),
+        false => "there are: ".to_owned(),
+    };
+    Err(CliError::usage(format!("there is no reviewer named {name:?}")).hint(format!("{panel}{}", known.join(", "))))
 }
 
 fn resolve_panel(settings: &Settings, name: &str, is_default: bool) -> Result<String, CliError> {
@@ -134,6 +142,9 @@ fn resolve_panel(settings: &Settings, name: &str, is_default: bool) -> Result<St
     let which = if is_default { ", the default_panel" } else { "" };
     let known: Vec<&str> = settings.panels.keys().map(String::as_str).collect();
     let hint = match known.is_empty() {
+        _ if name == "builtin" || settings.reviewers.contains_key(name) => {
+            format!("{name} is a reviewer: `--reviewer {name}`")
+        }
         true => "a panel is a [panels.NAME] table in your settings; `--reviewer a,b` needs none".to_owned(),
         false => format!("there are: {}", known.join(", ")),
     };
@@ -175,10 +186,26 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     if arguments.sync {
         (services, is_team_silent) = sync::sync_before_review(services, &look)?;
     }
-    let requested = services.launcher().request_review(&request)?;
+    if arguments.estimate {
+        return print_estimate(&services.launcher().preview_request(&request)?, arguments.format);
+    }
+    let mut forecast = None;
+    let mut announce = |preview: RequestPreview| {
+        if arguments.format == OutputFormat::Text {
+            announce_costs(&preview);
+        }
+        forecast = Some(preview);
+    };
+    let requested = match request.demand {
+        ReviewDemand::OnlyExisting => services.launcher().request_review(&request)?,
+        ReviewDemand::AsNeeded | ReviewDemand::Anew => {
+            services.launcher().request_announced_review(&request, &mut announce)?
+        }
+    };
+    let forecast = json!(forecast.as_ref().map(encode_forecast));
     runs::print_reconciled(&services.recovery().take_news());
     if !arguments.prints_findings() {
-        return print_started(&services, &look, arguments.format, &requested);
+        return print_started(&services, &look, arguments.format, &requested, forecast);
     }
     let mut requested = requested;
     let mut run = wait_for_run(&services, &requested, &look)?;
@@ -202,7 +229,7 @@ pub fn run(invocation: &Invocation, arguments: &ReviewArgs) -> Result<CliExitCod
     let fail_on =
         arguments.fail_on.map_or(settings.fail_on.max(services.settings.fail_on), |FailOn(priority)| priority);
     let result = RunResult::load(&services.repo, &services.store, run, services.ambient.now())?;
-    output::print(&result.format_with_decision(&look, arguments.format, &requested.decision))?;
+    output::print(&result.format_with_decision(&look, arguments.format, &requested.decision, forecast))?;
     Ok(result.exit_code(fail_on, &allowed))
 }
 
@@ -248,6 +275,7 @@ fn print_started(
     look: &TextOptions,
     format: OutputFormat,
     requested: &RequestOutcome,
+    forecast: serde_json::Value,
 ) -> Result<CliExitCode, CliError> {
     let RequestOutcome { decision, run, .. } = requested;
     if format == OutputFormat::Json {
@@ -255,6 +283,7 @@ fn print_started(
         output::print_json(&json::build_versioned([
             ("run", json::encode_run(run, freshness)),
             ("decision", decision_to_json(decision)),
+            ("forecast", forecast),
         ]))?;
         return Ok(CliExitCode::Done);
     }
@@ -415,11 +444,18 @@ impl RunResult {
         Ok(Self { run, freshness, findings, coverage, notes, held_back, rejected, dismissals, damage })
     }
 
-    fn format_with_decision(&self, look: &TextOptions, format: OutputFormat, decision: &Decision) -> String {
+    fn format_with_decision(
+        &self,
+        look: &TextOptions,
+        format: OutputFormat,
+        decision: &Decision,
+        forecast: serde_json::Value,
+    ) -> String {
         match format {
             OutputFormat::Json => {
                 let mut object = self.to_json();
                 object["decision"] = decision_to_json(decision);
+                object["forecast"] = forecast;
                 format!("{}\n", output::to_json_text(&object))
             }
             OutputFormat::Text => format!("{}{}", self.render(look, format), self.format_answered_by(look, decision)),

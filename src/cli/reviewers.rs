@@ -10,7 +10,8 @@ use super::error::{CliError, CliExitCode};
 use super::session::{Invocation, detect_look, read_variable};
 use super::{complete, output};
 use crate::config::{
-    ApiKeySource, ModelCatalog, ModelFacts, ModelMatch, RequiredAssets, ReviewerKind, ReviewerSettings, Settings,
+    ApiKeySource, ModelCatalog, ModelFacts, ModelMatch, PanelSettings, RequiredAssets, ReviewerKind, ReviewerSettings,
+    Settings,
 };
 use crate::domain::text::sanitize_line;
 use crate::report::{TextStyle, TextTable, json as report};
@@ -58,7 +59,11 @@ pub fn run(invocation: &Invocation, arguments: &ReviewersArgs) -> Result<CliExit
             match format {
                 PlainFormat::Json => {
                     let reviewers: Vec<Value> = rows.iter().map(ReviewerRow::to_json).collect();
-                    output::print_json(&report::build_versioned([("reviewers", reviewers.into())]))?;
+                    let panels = panels_to_json(&loaded.settings);
+                    output::print_json(&report::build_versioned([
+                        ("reviewers", Value::from(reviewers)),
+                        ("panels", panels),
+                    ]))?;
                 }
                 PlainFormat::Text => {
                     let mut table = TextTable::default();
@@ -76,7 +81,7 @@ pub fn run(invocation: &Invocation, arguments: &ReviewersArgs) -> Result<CliExit
                         ]);
                     }
                     let look = detect_look(&loaded, invocation.clock_and_ids()?.now());
-                    output::print(&format!("{}* reviews when nobody else is named\n", table.render(&look)))?;
+                    output::print(&format!("{}{}", table.render(&look), format_panels(&loaded.settings)))?;
                 }
             }
             Ok(CliExitCode::Done)
@@ -154,6 +159,37 @@ impl ReviewerRow {
             })),
         })
     }
+}
+
+fn panels_to_json(settings: &Settings) -> Value {
+    let panel_to_json = |(name, panel): (&String, &PanelSettings)| {
+        json!({
+            "name": name,
+            "default": *name == settings.default_panel,
+            "reviewers": panel.reviewers,
+            "max_cost": panel.max_cost.map(|cost| cost.as_f64()),
+            "judge": panel.judge,
+            "escalate_to": panel.escalate.as_ref().map(|opinion| &opinion.reviewer),
+        })
+    };
+    settings.panels.iter().map(panel_to_json).collect()
+}
+
+/// Formats the panels, one on each line, and says who reviews when nobody is named.
+fn format_panels(settings: &Settings) -> String {
+    let mut said = String::new();
+    for (name, panel) in &settings.panels {
+        let mut parts = vec![panel.reviewers.join(", ")];
+        parts.extend(panel.escalate.iter().map(|opinion| format!("escalates to {}", opinion.reviewer)));
+        parts.extend(panel.judge.iter().map(|judge| format!("judge {judge}")));
+        parts.extend(panel.max_cost.map(|cost| format!("at most ${cost} a run")));
+        said.push_str(&format!("panel {}: {}\n", sanitize_line(name), sanitize_line(&parts.join("; "))));
+    }
+    said.push_str(&match settings.default_panel.as_str() {
+        "" => "* reviews when nobody else is named\n".to_owned(),
+        panel => format!("the panel {} reviews when you name nobody, * when an assistant does\n", sanitize_line(panel)),
+    });
+    said
 }
 
 fn list_reviewers(settings: &Settings, models: &ModelCatalog) -> Vec<ReviewerRow> {

@@ -159,7 +159,7 @@ impl Invocation {
         Ok(ClockAndIds::from_variable(read_variable("REVDECK_NOW").as_deref())?)
     }
 
-    /// Returns the actor of this command: a person or an assistant.
+    /// Returns the actor of this command: a person, perhaps by a job of continuous integration, or an assistant.
     ///
     /// # Errors
     ///
@@ -292,7 +292,8 @@ impl Invocation {
         let loaded = self.load_layers(RepositorySource::Worktree(&root), texts, mistakes)?;
         let repo = repo.with_git_patience(Duration::from_secs(loaded.settings.git_seconds));
         let learning = if loaded.settings.learning.enabled { LearningPolicy::Allowed } else { LearningPolicy::Refused };
-        let store = open_store(&repo, &self.paths)?.with_learning(learning);
+        let is_ci = self.actor().is_ok_and(|actor| actor.is_ci);
+        let store = open_store(&repo, &self.paths)?.with_learning(learning).with_ci(is_ci);
         let ambient = self.clock_and_ids()?;
         let look = detect_look(&loaded, ambient.now());
         let rules = self.repository_rules(&root, &loaded);

@@ -7,7 +7,7 @@ use super::error::{CliError, CliExitCode};
 use super::resolve_id::{self, RunOrFinding};
 use super::review::RunResult;
 use super::session::{Invocation, Session};
-use super::{complete, export, output};
+use super::{complete, export, output, team};
 use crate::config::RequiredAssets;
 use crate::domain::{Finding, FindingId, RunId, RunRecord, RunStatus, TeamPerson, Time};
 use crate::report::{EarlierRuns, FindingHistory, FindingLocation, OutputFormat, ReviewedAt, json, markdown, text};
@@ -52,11 +52,27 @@ fn show_run(session: &Session, id: &RunId, format: OutputFormat) -> Result<Strin
             page
         }
         OutputFormat::Text => {
-            let page = text::render_run(&session.look, &outcome.run, outcome.freshness);
+            let mut page = text::render_run(&session.look, &outcome.run, outcome.freshness);
+            page.push_str(&render_panel_usage(session, &outcome.run)?);
             format!("{page}\n{}", outcome.render_below_page(&session.look))
         }
         _ => outcome.render(&session.look, format),
     })
+}
+
+/// Renders what a panel has used with its own members; empty for any other run. A run that was adopted or reused was paid for
+/// elsewhere.
+fn render_panel_usage(session: &Session, run: &RunRecord) -> Result<String, CliError> {
+    let Some(panel) = &run.links.panel else { return Ok(String::new()) };
+    let (mut tokens, mut cost) = (run.usage.tokens, run.usage.cost);
+    for member in &panel.members {
+        let record = session.store.run(&member.run_id)?;
+        if let Some(own) = record.filter(|record| record.links.member_of.as_ref() == Some(&run.run_id)) {
+            tokens += own.usage.tokens;
+            cost += own.usage.cost;
+        }
+    }
+    Ok(text::render_panel_usage(&session.look, &tokens, cost))
 }
 
 fn show_finding(session: &Session, id: &FindingId, format: OutputFormat) -> Result<String, CliError> {
@@ -73,11 +89,21 @@ fn show_finding(session: &Session, id: &FindingId, format: OutputFormat) -> Resu
         email: session.repo.user_email().unwrap_or_default(),
     };
     let story = load_story(&session.store, &view, &finding, &person)?;
+    let sides = session.store.team_disputes()?.remove(id).unwrap_or_default();
     Ok(match format {
         OutputFormat::Json => {
-            format!("{}\n", output::to_json_text(&json::encode_finding_with_history(&finding, &story)))
+            let mut encoded = json::encode_finding_with_history(&finding, &story);
+            encoded["disputes"] = serde_json::json!(sides);
+            format!("{}\n", output::to_json_text(&encoded))
         }
-        _ => text::render_finding(&session.look, &finding) + &story.to_text(&session.look),
+        _ => {
+            let mut page = text::render_finding(&session.look, &finding) + &story.to_text(&session.look);
+            if !sides.is_empty() {
+                let said = team::describe_dispute(&sides);
+                page.push_str(&format!("people disagree: {said}; whoever decides again ends it\n"));
+            }
+            page
+        }
     })
 }
 

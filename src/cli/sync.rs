@@ -9,6 +9,7 @@ use super::args::PlainFormat;
 use super::error::{CliError, CliExitCode};
 use super::output;
 use super::session::Invocation;
+use super::team::place::resolve_remote;
 use crate::config::RequiredAssets;
 use crate::domain::TeamRecord;
 use crate::domain::text::{format_count, join_names, sanitize_line};
@@ -16,7 +17,7 @@ use crate::git::{MAX_REMOTE_LOGS, hide_credentials};
 use crate::report::TextOptions;
 use crate::runner::{FollowerProcess, RecordCounts, Services, SyncError, SyncReport};
 use crate::team::TeamError;
-use crate::team::postgres::DatabaseError;
+use crate::team::postgres::{DatabaseError, is_database};
 
 // The cockpit knows a follower that gave up by this code.
 const _: () = assert!(FollowerProcess::GAVE_UP == CliExitCode::Usage as i32);
@@ -28,9 +29,13 @@ const MAX_SILENCE_BEFORE_REVIEW: Duration = Duration::from_secs(15);
 /// Arguments of `sync`.
 #[derive(Debug, Args)]
 pub struct SyncArgs {
-    /// Where the records are kept, if it must be the place that the repository has joined: otherwise nothing is exchanged
+    /// Another git remote (a name, an URL or a path) with which the same records are exchanged this once [default: the place that
+    /// this machine has joined]
     #[arg(value_name = "REMOTE")]
     place: Option<String>,
+    /// Let records leave for REMOTE, with which nothing was exchanged yet; needed once
+    #[arg(long, requires = "place", conflicts_with = "dry_run")]
+    yes: bool,
     /// Say what would be sent, and exchange nothing
     #[arg(long)]
     dry_run: bool,
@@ -55,15 +60,11 @@ pub struct SyncArgs {
 /// Returns an error if the repository has not joined a team, or the place of the records cannot be used.
 pub fn run(invocation: &Invocation, arguments: &SyncArgs) -> Result<CliExitCode, CliError> {
     let (services, look) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
-    let team = services.team().membership()?;
-    if let Some(place) = arguments.place.as_ref().filter(|place| **place != team.place) {
-        return Err(CliError::usage(format!(
-            "this repository keeps its records in {}, not in {}",
-            hide_credentials(&team.place),
-            hide_credentials(place)
-        ))
-        .hint("`revdeck team join REMOTE` changes it, and says what will leave this machine"));
-    }
+    let joined = services.team().membership()?;
+    let services = match &arguments.place {
+        Some(place) if *place != joined.place => select_place(invocation, services, place, arguments)?,
+        _ => services,
+    };
     if arguments.dry_run {
         return preview(&services, &look, arguments);
     }
@@ -76,6 +77,57 @@ pub fn run(invocation: &Invocation, arguments: &SyncArgs) -> Result<CliExitCode,
         PlainFormat::Text => output::print(&format_report(&report, &look))?,
     }
     Ok(CliExitCode::Done)
+}
+
+/// Returns the services for an exchange with a git remote beside the place that the machine has joined. Nothing leaves for it
+/// before a person has said so once.
+fn select_place(
+    invocation: &Invocation,
+    services: Services,
+    place: &str,
+    arguments: &SyncArgs,
+) -> Result<Services, CliError> {
+    if is_database(place) {
+        return Err(CliError::usage("a database is no second place of the records")
+            .hint("`revdeck team join postgres://...` takes it instead of the present place"));
+    }
+    let place = resolve_remote(&services, place)?;
+    let joined = services.team().membership()?.place;
+    // A remote may be spelt by its name, its URL or the path of its repository.
+    let address = |place: &str| {
+        let url = services.repo.remote_url(place).unwrap_or_else(|| place.to_owned());
+        let path = std::path::Path::new(&url).canonicalize();
+        path.map_or(url, |path| path.to_string_lossy().into_owned())
+    };
+    if address(&place) == address(&joined) {
+        return Ok(services);
+    }
+    if arguments.follow {
+        return Err(CliError::usage("only a team with a database tells news: a git remote must be asked")
+            .hint("without --follow, `revdeck sync REMOTE` exchanges records with it now"));
+    }
+    let is_allowed = services.store.other_team_place(&place)?.is_some_and(|known| known.allowed_at.is_some());
+    let shown = hide_credentials(&sanitize_line(&place));
+    let store = services.store.clone().for_team_place(&place);
+    let services = Services { store, ..services };
+    if arguments.dry_run || is_allowed {
+        return Ok(services);
+    }
+    if !arguments.yes {
+        let counts = count_records(&services.team().preview()?);
+        return Err(CliError::usage(format!(
+            "nothing was exchanged with {shown} yet: this machine has joined {}",
+            hide_credentials(&sanitize_line(&joined))
+        ))
+        .hint(format!(
+            "`revdeck sync {shown} --yes` sends {} there, and exchanges with it whenever you name it; `revdeck sync {shown} \
+             --dry-run --show` prints what would leave",
+            format_counts(counts)
+        )));
+    }
+    invocation.actor()?.require_person("decide what leaves this machine")?;
+    services.store.allow_team_place(&place, services.ambient.now())?;
+    Ok(services)
 }
 
 fn follow(services: &Services, look: &TextOptions, arguments: &SyncArgs) -> Result<CliExitCode, CliError> {

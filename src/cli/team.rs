@@ -1,5 +1,7 @@
 //! `revdeck team`: joins and leaves a team, and shows its machines.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use clap::{Args, Subcommand};
 use serde_json::json;
 
@@ -15,12 +17,12 @@ use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{MachineName, ShareMode};
 use crate::git::hide_credentials;
 use crate::runner::{Services, SyncError};
-use crate::store::{SetAsideEntry, TeamMembership, TeamProgress};
+use crate::store::{DisputeSide, OtherTeamPlace, SetAsideEntry, Store, TeamMembership, TeamProgress};
 use crate::team::postgres::{full_sql, is_database};
 
 mod budget;
 mod machine_name;
-mod place;
+pub(super) mod place;
 
 /// Arguments of `team`.
 #[derive(Debug, Args)]
@@ -28,7 +30,7 @@ pub struct TeamArgs {
     #[command(subcommand)]
     action: Option<TeamAction>,
     /// Output format
-    #[arg(long, value_enum, default_value_t, value_name = "FORMAT", global = true)]
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     format: PlainFormat,
 }
 
@@ -52,7 +54,7 @@ enum TeamAction {
 /// Arguments of `team join`.
 #[derive(Debug, Args)]
 struct JoinArgs {
-    /// Where the records are kept: the name of a git remote, an URL, the path of a repository, or the address of a database
+    /// Where the records are kept: the name of a git remote, a URL, the path of a repository, or the address of a database
     /// (postgres://...) [default: as `[team] backend` says, otherwise origin]
     place: Option<String>,
     /// Name of this machine in the team; without it, made from the name of the host
@@ -75,6 +77,9 @@ struct BudgetArgs {
     /// Set no limit
     #[arg(long, conflicts_with_all = ["day_cost", "day_tokens"])]
     none: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    format: PlainFormat,
 }
 
 /// Arguments of `team forget` and `team remember`.
@@ -90,16 +95,17 @@ struct MachineArgs {
 ///
 /// Returns an error if an assistant wants to join, the place or machine is unknown, or the store fails.
 pub fn run(invocation: &Invocation, arguments: &TeamArgs) -> Result<CliExitCode, CliError> {
-    let session = invocation.open_reading_session(RequiredAssets::None)?;
-    let Some(action) = &arguments.action else { return show(session, arguments.format) };
-    if matches!(action, TeamAction::Schema) {
+    if matches!(arguments.action, Some(TeamAction::Schema)) {
+        // An administrator of the database needs no repository.
         output::print(&full_sql())?;
         return Ok(CliExitCode::Done);
     }
+    let session = invocation.open_reading_session(RequiredAssets::None)?;
+    let Some(action) = &arguments.action else { return show(session, arguments.format) };
     invocation.actor()?.require_person("decide what leaves this machine")?;
     match action {
         TeamAction::Schema => Ok(CliExitCode::Done),
-        TeamAction::Budget(limits) => budget::run(session, limits, arguments.format),
+        TeamAction::Budget(limits) => budget::run(session, limits, limits.format),
         TeamAction::Join(join) => join_team(session, join),
         TeamAction::Leave => leave_team(&session),
         TeamAction::Forget(MachineArgs { machine }) => forget(session, machine),
@@ -114,7 +120,7 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     // An author is part of every record.
     if services.team().person().label().is_empty() {
         return Err(CliError::usage("git has no user.name here, so decisions would have no author")
-            .hint("`git config user.name NAME` and `git config user.email ADDRESS` set them"));
+            .hint("`git config user.name NAME` and `git config user.email ADDRESS` set them, also in a job"));
     }
     let before = services.store.team_membership()?;
     let mut progress = services.store.team_progress()?;
@@ -133,15 +139,22 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     };
     if before.as_ref().is_some_and(is_elsewhere) {
         // Another place, or another log, has nothing of this machine yet. What came from the old one stays here.
-        let TeamProgress { triage_bytes, runs_bytes, forgotten, has_unsynced_results, .. } = progress;
         // Under another name, all is collected anew.
-        let (triage_bytes, runs_bytes) = if is_renamed { (0, 0) } else { (triage_bytes, runs_bytes) };
-        progress =
-            TeamProgress { triage_bytes, runs_bytes, forgotten, has_unsynced_results, ..TeamProgress::default() };
+        let collected = if is_renamed { TeamProgress::default() } else { progress.clone() };
+        progress = TeamProgress {
+            triage_bytes: collected.triage_bytes,
+            runs_bytes: collected.runs_bytes,
+            outgoing_rules: collected.outgoing_rules,
+            held_back: collected.held_back,
+            forgotten: progress.forgotten,
+            has_unsynced_results: progress.has_unsynced_results,
+            ..TeamProgress::default()
+        };
         services.store.write_team_progress(&progress)?;
     }
     if is_renamed {
         services.store.remove_own_team_lines()?;
+        services.store.forget_other_places()?;
     }
     services.store.write_team_membership(&team)?;
     progress.shares_reviews = services.settings.team.share != ShareMode::Decisions;
@@ -198,7 +211,7 @@ fn describe_sharing(services: &Services) -> String {
     said
 }
 
-/// Returns a place on one line, without the credentials of an URL, and the project in a database.
+/// Returns a place on one line, without the credentials of a URL, and the project in a database.
 fn show_place(team: &TeamMembership) -> String {
     let place = hide_credentials(&sanitize_line(&team.place));
     match team.project.as_str() {
@@ -214,27 +227,39 @@ fn leave_team(session: &Session) -> Result<CliExitCode, CliError> {
         return Ok(CliExitCode::Done);
     };
     let place = show_place(&team);
-    let removal = match is_database(&team.place) {
-        true => String::new(),
-        false => format!(": `git push {place} --delete refs/revdeck/team/{}` removes it there", team.log),
+    let progress = session.store.team_progress()?;
+    let rest = match (progress.own_version.is_empty(), is_database(&team.place)) {
+        (true, _) => format!("nothing was sent to {place}"),
+        (false, true) => format!("what was sent stays in {place}"),
+        (false, false) => format!(
+            "what was sent stays in {place}: `git push {place} --delete refs/revdeck/team/{}` removes it there",
+            team.log
+        ),
     };
     let team = TeamMembership { left_at: Some(session.ambient.now()), ..team };
     session.store.write_team_membership(&team)?;
+    session.store.forget_other_places()?;
     // Open cockpits and followers watch this file, not the membership.
-    session.store.write_team_progress(&session.store.team_progress()?)?;
-    output::print(&format!(
-        "{} takes part no longer{}what was sent stays in {place}{removal}\n",
-        team.machine,
-        session.look.separator()
-    ))?;
+    session.store.write_team_progress(&progress)?;
+    output::print(&format!("{} takes part no longer{}{rest}\n", team.machine, session.look.separator()))?;
     Ok(CliExitCode::Done)
 }
 
 fn forget(session: Session, machine: &MachineName) -> Result<CliExitCode, CliError> {
     let (services, look) = session.into_runner();
+    let team = services.store.team_membership()?.ok_or(SyncError::NotJoined)?;
+    if *machine == team.machine || *machine == team.log {
+        return Err(CliError::usage(format!(
+            "{machine} is this machine: without its own records, it would lose its decisions"
+        ))
+        .hint("`revdeck team leave` takes part no longer"));
+    }
+    // A machine of a job has no log of its own.
     let forgotten = services.team().forget(machine)?;
-    let known = if forgotten.was_known { "is forgotten" } else { "was not known; it will not be read" };
-    let mut said = format!("{machine} {known}{}what it has said counts no longer\n", look.separator());
+    let mut said = match forgotten.was_known || machine.is_ci() {
+        true => format!("{machine} is forgotten{}what it has said counts no longer\n", look.separator()),
+        false => describe_unknown_machine(machine, &services.store)?,
+    };
     if forgotten.changed > 0 {
         let n = format_count(forgotten.changed, "finding");
         said.push_str(&format!("{n} with another status, without its decisions\n"));
@@ -243,8 +268,21 @@ fn forget(session: Session, machine: &MachineName) -> Result<CliExitCode, CliErr
         let n = format_count(forgotten.retired, "finding");
         said.push_str(&format!("{n} obsolete now, which nobody else has reported or decided about\n"));
     }
+    said.push_str(&format!("`revdeck team remember {machine}` takes it back\n"));
     output::print(&said)?;
     Ok(CliExitCode::Done)
+}
+
+/// Says that a forgotten machine has sent nothing so far, and names those that have: the name may be mistyped.
+fn describe_unknown_machine(machine: &MachineName, store: &Store) -> Result<String, CliError> {
+    let (progress, elsewhere) = (store.team_progress()?, store.other_team_places()?);
+    let known = progress.logs.keys().chain(elsewhere.iter().flat_map(|other| other.progress.logs.keys()));
+    let known: Vec<&str> = known.map(MachineName::as_str).collect::<BTreeSet<_>>().into_iter().collect();
+    let there_are = match known.is_empty() {
+        true => "no other machine is known yet".to_owned(),
+        false => format!("known are: {}", known.join(", ")),
+    };
+    Ok(format!("{machine} is not known here, and will not be read if it comes; {there_are}\n"))
 }
 
 fn remember(session: Session, machine: &MachineName) -> Result<CliExitCode, CliError> {
@@ -276,6 +314,7 @@ fn show(session: Session, format: PlainFormat) -> Result<CliExitCode, CliError> 
             ("forgotten", json!(progress.forgotten)),
             ("disputes", json!(progress.disputes)),
             ("set_aside", json!(progress.set_aside)),
+            ("other_places", services.store.other_team_places()?.iter().map(other_place_to_json).collect()),
         ]))?;
         return Ok(CliExitCode::Done);
     }
@@ -297,6 +336,15 @@ fn show(session: Session, format: PlainFormat) -> Result<CliExitCode, CliError> 
     if let Some(failure) = &progress.failure {
         said.push_str(&format!("the last exchange failed: {}\n", sanitize_line(failure)));
     }
+    for other in services.store.other_team_places()? {
+        let place = hide_credentials(&sanitize_line(&other.place));
+        said.push_str(&format!("exchanges with {place}, too, when you name it{dot}"));
+        said.push_str(&match (&other.progress.failure, other.progress.synced_at) {
+            (Some(failure), _) => format!("the last exchange failed: {}\n", sanitize_line(failure)),
+            (None, Some(at)) => format!("synced {} ago\n", look.format_age(at)),
+            (None, None) => "never synced\n".to_owned(),
+        });
+    }
     said.push_str(&format!("\n{}", describe_sharing(&services)));
     said.push_str(&format_machines(&progress, &look));
     said.push_str(&format_disputes(&progress));
@@ -316,6 +364,19 @@ fn show(session: Session, format: PlainFormat) -> Result<CliExitCode, CliError> 
     Ok(CliExitCode::Done)
 }
 
+fn other_place_to_json(other: &OtherTeamPlace) -> serde_json::Value {
+    // Of the others, only the signers are known there.
+    let machines: BTreeMap<_, _> = other.progress.logs.iter().filter(|(_, log)| !log.version.is_empty()).collect();
+    json!({
+        "place": hide_credentials(&other.place),
+        "allowed_at": other.allowed_at,
+        "synced_at": other.progress.synced_at,
+        "failure": other.progress.failure,
+        "machines": machines,
+        "set_aside": other.progress.set_aside,
+    })
+}
+
 fn format_machines(progress: &TeamProgress, look: &crate::report::TextOptions) -> String {
     let dot = look.separator();
     let mut said = String::from(if progress.logs.is_empty() { "\nno other machine yet\n" } else { "\n" });
@@ -333,11 +394,16 @@ fn format_machines(progress: &TeamProgress, look: &crate::report::TextOptions) -
 fn format_disputes(progress: &TeamProgress) -> String {
     let mut said = String::new();
     for (finding, sides) in &progress.disputes {
-        let words: Vec<String> = sides
-            .iter()
-            .map(|side| format!("{} ({}) says {}", sanitize_line(&side.person), side.machine, side.status))
-            .collect();
-        said.push_str(&format!("{finding}  disputed: {}; the first one stands\n", words.join(", ")));
+        said.push_str(&format!("{finding}  disputed: {}\n", describe_dispute(sides)));
     }
     if said.is_empty() { said } else { format!("\n{said}") }
+}
+
+/// Says who has decided what about a finding on which people disagree.
+pub fn describe_dispute(sides: &[DisputeSide]) -> String {
+    let words: Vec<String> = sides
+        .iter()
+        .map(|side| format!("{} ({}) says {}", sanitize_line(&side.person), side.machine, side.status))
+        .collect();
+    format!("{}; the first one stands", words.join(", "))
 }

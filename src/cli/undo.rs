@@ -47,10 +47,10 @@ impl UndoArgs {
 pub fn run(invocation: &Invocation, direction: UndoDirection) -> Result<CliExitCode, CliError> {
     let actor = invocation.actor()?;
     let (services, _) = invocation.open_reading_session(RequiredAssets::None)?.into_runner();
-    let at = services.ambient.now();
+    let (at, email) = (services.ambient.now(), services.repo.user_email());
     let step = match direction {
-        UndoDirection::Undo => services.store.undo(actor.actor, at)?,
-        UndoDirection::Redo => services.store.redo(actor.actor, at)?,
+        UndoDirection::Undo => services.store.undo(actor.actor, email.as_deref(), at)?,
+        UndoDirection::Redo => services.store.redo(actor.actor, email.as_deref(), at)?,
     };
     let said = match (step, direction) {
         // What the user decided, only the user takes back.

@@ -14,6 +14,8 @@ use super::reviewers::ReviewerKind;
 use super::settings_file::{SettingsFile, parse_value};
 use crate::domain::{Kind, Panel, PanelOpinion, Voice, text};
 
+/// Name of the built-in reviewer.
+const BUILTIN: &str = "builtin";
 const FIELDS: [&str; 5] = ["reviewers", "max_cost", "judge", "escalate", "focus"];
 /// Maximum of `max_cost` in US dollars, as of `budget.run_cost`.
 const MAX_COST: SettingType = SettingType::Money { max: 1_000_000 };
@@ -25,7 +27,7 @@ pub struct PanelSettings {
     pub name: String,
     /// Names of the reviewers, each once.
     pub reviewers: Vec<String>,
-    /// Most that the members' requests may cost together.
+    /// Most that the members' requests may cost together; `None` without a limit.
     pub max_cost: Option<Dollars>,
     /// Reviewer that is asked about disputed findings.
     pub judge: Option<String>,
@@ -35,6 +37,8 @@ pub struct PanelSettings {
     pub focus: BTreeMap<String, Vec<Kind>>,
     /// Place of the list of reviewers in the settings.
     pub location: SettingLocation,
+    /// Places of `judge` and `escalate` in the settings, by field.
+    pub opinion_locations: BTreeMap<&'static str, SettingLocation>,
 }
 
 /// Parses a `[panels.NAME]` table. Whether its reviewers exist is checked by [`check_members`].
@@ -80,7 +84,8 @@ pub fn parse_panel(
     let max_cost = match find_field(table, "max_cost") {
         None => None,
         Some((value, offset)) => match value.and_then(|value| MAX_COST.check(value)) {
-            Ok(SettingValue::Money(amount)) => Some(amount),
+            // As in `[budget]`.
+            Ok(SettingValue::Money(amount)) => Some(amount).filter(|amount| amount.as_f64() > 0.0),
             Ok(_) => {
                 return Err(wrong("max_cost", offset, "is no amount".to_owned(), MAX_COST.describe_allowed()));
             }
@@ -94,6 +99,11 @@ pub fn parse_panel(
             return Err(wrong("judge", offset, "is no name".to_owned(), "the name of a reviewer".to_owned()));
         }
     };
+    let mut opinion_locations = BTreeMap::new();
+    for field in ["judge", "escalate"] {
+        let value = table.iter().find(|(name, _)| name.get_ref() == field).map(|(_, value)| value.span().start);
+        opinion_locations.extend(value.map(|offset| (field, document.location_at(offset))));
+    }
     let (mut escalate, mut focus) = (None, BTreeMap::new());
     if let Some((_, value)) = table.iter().find(|(field, _)| field.get_ref() == "escalate") {
         let parsed = parse_escalation(value.get_ref());
@@ -102,11 +112,12 @@ pub fn parse_panel(
     }
     if let Some((_, value)) = table.iter().find(|(field, _)| field.get_ref() == "focus") {
         let parsed = parse_focus(value.get_ref(), &reviewers);
-        let allowed = || "{ NAME = [\"SECURITY\", \"CONCURRENCY\"] } for models of the panel".to_owned();
+        let example = "{ NAME = [\"SECURITY\", \"CONCURRENCY\"] } for models of the panel";
+        let allowed = || format!("{example}; kinds: {}", Kind::WORDS.join(", "));
         focus = parsed.map_err(|problem| wrong("focus", value.span().start, problem, allowed()))?;
     }
     let (name, location) = (name.get_ref().to_string(), document.location_at(offset));
-    Ok(PanelSettings { name, reviewers, max_cost, judge, escalate, focus, location })
+    Ok(PanelSettings { name, reviewers, max_cost, judge, escalate, focus, location, opinion_locations })
 }
 
 /// Parses `{ to = "NAME", when = "p0,p1 or disputed" }`.
@@ -134,7 +145,7 @@ fn parse_focus(found: &DeValue<'_>, reviewers: &[String]) -> Result<BTreeMap<Str
     let mut focus = BTreeMap::new();
     for (name, value) in table {
         let shown = text::sanitize_line(name.get_ref()).into_owned();
-        if shown == "builtin" {
+        if shown == BUILTIN {
             return Err("the built-in reviewer always reports all that it finds".to_owned());
         }
         if !reviewers.iter().any(|reviewer| reviewer == name.get_ref()) {
@@ -143,7 +154,9 @@ fn parse_focus(found: &DeValue<'_>, reviewers: &[String]) -> Result<BTreeMap<Str
         let Ok(SettingValue::List(words)) = parse_value(value.get_ref()) else {
             return Err(format!("{shown} has no list of kinds"));
         };
-        let kinds = words.iter().map(|word| word.parse::<Kind>().map_err(|_| format!("{word:?} is no kind")));
+        let meant = |word: &str| did_you_mean(word, Kind::WORDS.iter().copied());
+        let kinds =
+            words.iter().map(|word| word.parse::<Kind>().map_err(|_| format!("{word:?} is no kind{}", meant(word))));
         let mut kinds = kinds.collect::<Result<Vec<Kind>, String>>()?;
         kinds.sort_unstable();
         kinds.dedup();
@@ -178,9 +191,10 @@ pub fn check_names(reviewers: &[String]) -> Result<(), String> {
 /// Returns the mistake of a panel that names a reviewer without a table, or whose judge or escalation is no model: `kind_of`
 /// returns the kind of a reviewer that has a table.
 pub fn check_members(panel: &PanelSettings, kind_of: impl Fn(&str) -> Option<ReviewerKind>) -> Option<ConfigError> {
-    let is_reviewer = |name: &str| kind_of(name).is_some();
+    // The built-in reviewer has no table, and as a judge it is no model.
+    let is_reviewer = |name: &str| name == BUILTIN || kind_of(name).is_some();
     let missing = |names: Vec<&String>| names.into_iter().find(|name| !is_reviewer(name)).cloned();
-    let members = missing(panel.reviewers.iter().filter(|name| *name != "builtin").collect());
+    let members = missing(panel.reviewers.iter().collect());
     let escalate = panel.escalate.iter().map(|opinion| &opinion.reviewer).collect();
     let unknown = members
         .map(|name| ("reviewers", name))
@@ -189,7 +203,7 @@ pub fn check_members(panel: &PanelSettings, kind_of: impl Fn(&str) -> Option<Rev
     let Some((field, name)) = unknown else { return find_opinion_without_model(panel, kind_of) };
     let builtin = if field == "reviewers" { "builtin, and " } else { "" };
     Some(ConfigError::Value {
-        place: panel.location.clone(),
+        place: panel.location_of(field),
         key: format!("panels.{}.{field}", panel.name),
         problem: format!("there is no reviewer named {:?}", text::sanitize_line(&name)),
         allowed: format!("{builtin}names of [reviewers] tables"),
@@ -204,13 +218,17 @@ fn find_opinion_without_model(
     let judge = panel.judge.iter().map(|name| ("judge", name));
     let escalate = panel.escalate.iter().map(|opinion| ("escalate", &opinion.reviewer));
     let (field, name, kind) = judge.chain(escalate).find_map(|(field, name)| {
-        let kind = kind_of(name).filter(|kind| matches!(kind, ReviewerKind::Command | ReviewerKind::Builtin))?;
+        let kind = if name == BUILTIN { Some(ReviewerKind::Builtin) } else { kind_of(name) };
+        let kind = kind.filter(|kind| matches!(kind, ReviewerKind::Command | ReviewerKind::Builtin))?;
         Some((field, name, kind))
     })?;
     Some(ConfigError::Value {
-        place: panel.location.clone(),
+        place: panel.location_of(field),
         key: format!("panels.{}.{field}", panel.name),
-        problem: format!("{:?} has kind = {:?} and is no model", text::sanitize_line(name), kind.word()),
+        problem: match kind {
+            ReviewerKind::Builtin => format!("{:?} is the built-in reviewer and no model", text::sanitize_line(name)),
+            kind => format!("{:?} has kind = {:?} and is no model", text::sanitize_line(name), kind.word()),
+        },
         allowed: "the name of a [reviewers] table of a model, whose kind is not \"command\"".to_owned(),
     })
 }
@@ -235,7 +253,13 @@ impl PanelSettings {
             escalate: None,
             focus: BTreeMap::new(),
             location,
+            opinion_locations: BTreeMap::new(),
         }
+    }
+
+    /// Returns the place of a field that names reviewers.
+    fn location_of(&self, field: &str) -> SettingLocation {
+        self.opinion_locations.get(field).unwrap_or(&self.location).clone()
     }
 
     /// Returns who is asked for second opinions, and about what: first the reviewer to whom the panel escalates, then the

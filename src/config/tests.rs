@@ -308,6 +308,28 @@ fn second_opinions_of_a_panel_are_given_by_models() {
 }
 
 #[test]
+fn a_mistake_in_a_panel_is_told_at_its_line() {
+    let reviewers = "[reviewers.a]\nkind = \"ollama\"\nmodel = \"m\"\n[panels.p]\nreviewers = [\"a\", \"builtin\"]\n";
+    for (line, place, problem) in [
+        ("judge = \"ghost\"", "6:9", "panels.p.judge: there is no reviewer named \"ghost\""),
+        ("judge = \"builtin\"", "6:9", "panels.p.judge: \"builtin\" is the built-in reviewer and no model"),
+        (
+            "escalate = { to = \"builtin\", when = \"p0\" }",
+            "6:12",
+            "panels.p.escalate: \"builtin\" is the built-in reviewer and no model",
+        ),
+        ("focus = { a = [\"SECURTY\"] }", "6:9", "\"SECURTY\" is no kind; did you mean \"SECURITY\"?"),
+    ] {
+        let error = load_with(&format!("{reviewers}{line}\n"), "").expect_err(line).to_string();
+        assert!(error.contains(&format!("config.toml:{place}: ")) && error.contains(problem), "{error}");
+    }
+    for (limit, expected) in [("0", None), ("0.5", Some(0.5))] {
+        let loaded = load_with(&format!("{reviewers}max_cost = {limit}\n"), "").expect("a panel");
+        assert_eq!(loaded.settings.panels["p"].max_cost.map(|cost| cost.as_f64()), expected);
+    }
+}
+
+#[test]
 fn fallbacks_make_no_circle() {
     let chain = |links: &[(&str, &str)]| {
         let table = |(name, fallback): &(&str, &str)| {

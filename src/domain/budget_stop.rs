@@ -27,6 +27,24 @@ word_enum!(
     }
 );
 
+impl BudgetKind {
+    /// Returns the name of the limit for a sentence: `budget of the day`.
+    pub fn limit_name(self) -> &'static str {
+        match self {
+            Self::RunCost | Self::RunTokens => "budget",
+            Self::DayCost | Self::DayTokens => "budget of the day",
+            Self::Turns => "turn limit",
+            Self::PanelCost => "budget of the panel",
+            Self::TeamCost | Self::TeamTokens => "budget of the team",
+        }
+    }
+
+    /// Returns true for a limit in US dollars.
+    pub fn is_money(self) -> bool {
+        matches!(self, Self::RunCost | Self::DayCost | Self::PanelCost | Self::TeamCost)
+    }
+}
+
 /// Limit at which a run stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BudgetStop {
@@ -43,17 +61,28 @@ impl BudgetStop {
     /// Describes the stop as a part of a sentence: `budget reached at $1.00 of $1.00`.
     pub fn describe(&self) -> String {
         let count = |amount: f64| format_thousands(amount.max(0.0) as u64);
-        let (limit, format, unit): (_, &dyn Fn(f64) -> String, _) = match self.kind {
-            BudgetKind::RunCost => ("budget", &format_limit_dollars, ""),
-            BudgetKind::RunTokens => ("budget", &count, " tokens"),
-            BudgetKind::DayCost => ("budget of the day", &format_limit_dollars, ""),
-            BudgetKind::DayTokens => ("budget of the day", &count, " tokens"),
-            BudgetKind::Turns => ("turn limit", &count, " turns"),
-            BudgetKind::PanelCost => ("budget of the panel", &format_limit_dollars, ""),
-            BudgetKind::TeamCost => ("budget of the team", &format_limit_dollars, ""),
-            BudgetKind::TeamTokens => ("budget of the team", &count, " tokens"),
+        let (format, unit): (&dyn Fn(f64) -> String, _) = match self.kind {
+            kind if kind.is_money() => (&format_limit_dollars, ""),
+            BudgetKind::Turns => (&count, " turns"),
+            _ => (&count, " tokens"),
         };
+        let limit = self.kind.limit_name();
         format!("{limit} reached at {} of {}{unit}", format(self.reached), format(self.limit))
+    }
+
+    /// Returns what a person can do so that the review goes on, as a part of a sentence.
+    pub fn next_step(&self) -> &'static str {
+        match self.kind {
+            BudgetKind::RunCost => "ask again with a higher budget.run_cost",
+            BudgetKind::RunTokens => "ask again with a higher budget.run_tokens",
+            BudgetKind::DayCost => "ask again after midnight, or with a higher budget.day_cost",
+            BudgetKind::DayTokens => "ask again after midnight, or with a higher budget.day_tokens",
+            BudgetKind::Turns => "ask again with a higher window.max_turns",
+            BudgetKind::PanelCost => "ask again with a higher max_cost of the panel, or begin anew (--force)",
+            BudgetKind::TeamCost | BudgetKind::TeamTokens => {
+                "ask again after midnight UTC, or with a higher limit (`revdeck team budget`)"
+            }
+        }
     }
 }
 

@@ -26,6 +26,7 @@ mod panel;
 pub(crate) mod patch;
 pub mod quoted_code;
 mod reported_problem;
+mod repository_path;
 mod review_unit;
 mod reviewed_code;
 mod run;
@@ -36,6 +37,7 @@ mod steering;
 mod team;
 pub mod text;
 mod triage;
+mod uncounted_cost;
 pub mod unified_diff;
 mod viewed_file;
 mod voice;
@@ -65,6 +67,7 @@ pub use ledger_delivery::{LedgerDelivery, LedgerForm, LedgerFormat, TokenCountPr
 pub use model::{Effort, Encoding, SummaryAuthor};
 pub use panel::{Panel, PanelMember, PanelOpinion, RequestDecision};
 pub use reported_problem::{RejectedReport, ReportedProblem};
+pub(crate) use repository_path::{is_repository_path, is_safe_file_name};
 pub use review_unit::{DiffPart, ReviewUnitKind, ReviewedFile, UnitReport};
 pub use reviewed_code::ReviewedCode;
 pub use run::{
@@ -80,6 +83,7 @@ pub use team::{
     TeamPerson, TeamRecord,
 };
 pub use triage::{Actor, DismissalReason, Disposition, FindingDecision, TriageAction};
+pub use uncounted_cost::UncountedCost;
 pub use unified_diff::Hunk;
 pub use viewed_file::ViewedFile;
 pub use voice::{Dispute, FindingStep, KindRecord, RankRule, Voice, WordStyle};

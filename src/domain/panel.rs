@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
-use super::{Finding, FindingStep, Opinion, Priority, RunId, is_default};
+use super::text::format_limit_dollars;
+use super::{Finding, FindingStep, Opinion, Priority, RunId, UncountedCost, is_default};
 
 word_enum!(
     /// Decision of the policy about a request, without the run that it is about.
@@ -30,9 +31,19 @@ pub struct Panel {
     pub name: String,
     /// The members, in the order of the settings.
     pub members: Vec<PanelMember>,
-    /// Most that the members' requests for this panel may cost together, in US dollars; `None` without a limit.
+    /// Most that all requests for this panel may cost together, those of the runs that this one completes included, in US
+    /// dollars; `None` without a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<f64>,
+    /// Run of the same panel about the same change that this run completes; `None` for a run that begins anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<RunId>,
+    /// Cost of `continues`, and of the runs that it completed, in US dollars. It counts towards `max_cost`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub spent_before: f64,
+    /// Reviewers of this run whose cost `max_cost` cannot count, because no price is known for them; empty without a limit.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uncounted: Vec<String>,
     /// Reviewers that give second opinions on findings of the list, in the order in which they are asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub opinions: Vec<PanelOpinion>,
@@ -72,6 +83,11 @@ impl PanelOpinion {
             true => Err("names nothing".to_owned()),
             false => Ok(opinion),
         }
+    }
+
+    /// Returns the words with which the journal of the panel's run names a request to this reviewer.
+    pub fn request_words(reviewer: &str) -> String {
+        format!("second opinions of {reviewer} on ")
     }
 
     /// Returns true if the reviewer is asked about a finding. A dispute is settled by a second opinion that can tell.
@@ -130,6 +146,19 @@ impl Panel {
         self.members.iter().map(describe).collect::<Vec<_>>().join(", ")
     }
 
+    /// Describes what counts towards the limit from the start: `ar_… has spent $1.20 of the $1.50 of the panel`. `None` without
+    /// a limit, and if nothing was spent.
+    pub fn describe_spent_before(&self) -> Option<String> {
+        let (run, limit) = self.continues.as_ref().zip(self.max_cost).filter(|_| self.spent_before > 0.0)?;
+        let (spent, limit) = (format_limit_dollars(self.spent_before), format_limit_dollars(limit));
+        Some(format!("{run} has spent {spent} of the {limit} of the panel"))
+    }
+
+    /// Describes the reviewers whose cost the limit cannot count; `None` if there are none.
+    pub fn describe_uncounted(&self) -> Option<String> {
+        UncountedCost::new(vec!["max_cost".to_owned()], self.uncounted.clone()).map(|cost| cost.to_string())
+    }
+
     /// Returns the member that this run answers for.
     pub fn member(&self, run: &RunId) -> Option<&PanelMember> {
         self.members.iter().find(|member| member.run_id == *run)
@@ -150,6 +179,21 @@ mod tests {
         ] {
             assert_eq!(Panel::describe_reviewer(name), expected);
         }
+    }
+
+    #[test]
+    fn what_a_continued_run_has_spent_is_said_where_there_is_a_limit() {
+        let run = "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A";
+        for (max_cost, spent_before, expected) in [
+            (Some(1.5), 1.2, Some(format!("{run} has spent $1.20 of the $1.50 of the panel"))),
+            (Some(1.5), 0.0, None),
+            (None, 1.2, None),
+        ] {
+            let continues = Some(run.parse().expect("an id"));
+            let panel = Panel { max_cost, continues, spent_before, ..Panel::default() };
+            assert_eq!(panel.describe_spent_before(), expected);
+        }
+        assert_eq!(Panel { max_cost: Some(1.5), ..Panel::default() }.describe_spent_before(), None);
     }
 
     #[test]

@@ -316,6 +316,9 @@ pub struct RunRecord {
     /// Machine of the team that made the run; `None` for a run of this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<RunOrigin>,
+    /// If true, a job of continuous integration requested the run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ci: bool,
     /// Time, tokens and money.
     #[serde(flatten)]
     pub usage: RunUsage,
@@ -582,6 +585,11 @@ impl RunRecord {
     pub const IMPORT_SCOPE_PREFIX: &'static str = "import:";
     /// Maximum number of finding ids in a record.
     pub const MAX_DIGESTS: usize = 200;
+
+    /// Returns the words for the part of revdeck that requested the run: `cli`, or `cli in CI`.
+    pub fn describe_source(&self) -> String {
+        if self.ci { format!("{} in CI", self.source) } else { self.source.to_string() }
+    }
 
     /// Returns true if the run waits for a person to resume it.
     pub fn is_paused(&self) -> bool {

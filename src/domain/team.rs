@@ -214,6 +214,13 @@ pub struct SharedDecision {
     /// Decisions that its author knew, and which this one replaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<DecisionId>,
+    /// Group of all findings that were triaged by one keypress, on the machine of the decision, so that another machine of the
+    /// person undoes them together; empty in records of older versions.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// If true, a job of continuous integration decided, see [`super::Disposition::ci`].
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ci: bool,
 }
 
 /// Completed review, as the team receives it.

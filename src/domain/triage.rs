@@ -101,6 +101,10 @@ pub struct Disposition {
     /// Decision of another machine of the team that this line repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<TeamOrigin>,
+    /// If true, a job of continuous integration acted for the person. It stands beside `actor` because older versions do not
+    /// read a line with an unknown actor.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ci: bool,
 }
 
 /// Begin of the groups of lines that follow from `revdeck team forget` and `remember`.
@@ -122,6 +126,7 @@ impl Disposition {
         let TeamOrigin { id, person } = self.team.as_ref()?;
         let who = match self.actor {
             Actor::Assistant => format!("the assistant of {}", person.label()),
+            Actor::User if self.ci => format!("CI for {}", person.label()),
             Actor::User | Actor::Engine => person.label().to_owned(),
         };
         Some(format!("{} on {}", sanitize_line(&who), id.machine))
@@ -142,6 +147,11 @@ impl Disposition {
         self.group.strip_prefix(FORGET_PREFIX).filter(|_| !self.is_decision())?.parse().ok()
     }
 
+    /// Returns the word for what acted: that of the actor, or `ci` for a job of continuous integration.
+    pub fn acting_word(&self) -> &'static str {
+        if self.ci { "ci" } else { self.actor.word() }
+    }
+
     /// Returns true if the reason does not concern the shape of the code, see [`DismissalReason::is_unrelated_to_code`].
     pub fn is_unrelated_to_code(&self) -> bool {
         DismissalReason::from_text(&self.reason).is_unrelated_to_code()
@@ -151,6 +161,29 @@ impl Disposition {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn continuous_integration_stands_beside_an_actor_that_older_versions_know() {
+        let origin = serde_json::json!({
+            "clock": [1, 0], "machine": "ci-3f9a2c1d", "person": {"name": "Ada"},
+        });
+        for (actor, ci, word, elsewhere) in [
+            ("user", false, "user", "Ada on ci-3f9a2c1d"),
+            ("user", true, "ci", "CI for Ada on ci-3f9a2c1d"),
+            ("assistant", false, "assistant", "the assistant of Ada on ci-3f9a2c1d"),
+        ] {
+            let mut line = serde_json::json!({
+                "finding_id": "f_0000000000000001", "status": "addressed", "previous": "open", "actor": actor,
+                "at": "2026-03-04T05:06:07Z", "action": "set", "group": "g", "team": origin,
+            });
+            if ci {
+                line["ci"] = true.into();
+            }
+            let read: Disposition = serde_json::from_value(line.clone()).expect("a disposition");
+            assert_eq!((read.acting_word(), read.describe_team_author().as_deref()), (word, Some(elsewhere)));
+            assert_eq!(serde_json::to_value(&read).expect("a line"), line);
+        }
+    }
 
     #[test]
     fn of_the_reasons_that_are_offered_two_say_nothing_of_the_code() {

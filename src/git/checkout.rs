@@ -39,7 +39,7 @@ use rayon::prelude::*;
 use super::index::MODE_GITLINK;
 use super::trees::{TreeLeaf, leaf_from_entry, write_tree};
 use super::{GitError, Repo, path_bytes};
-use crate::domain::text;
+use crate::domain::is_safe_file_name;
 use crate::parallel;
 
 /// Maximum number of files in a checkout, including files left out. A crafted tree can expand to any number of files.
@@ -336,18 +336,6 @@ fn is_name_error(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::InvalidFilename | ErrorKind::InvalidInput)
 }
 
-/// Returns true when a name stays in its folder and is not git's own on any file system. Some file systems ignore case,
-/// trailing dots, the text after a colon, or invisible characters.
-pub(super) fn is_safe_file_name(name: &[u8]) -> bool {
-    let folded: String =
-        String::from_utf8_lossy(name).chars().filter(|c| !text::is_unsafe(*c)).flat_map(char::to_lowercase).collect();
-    let stem = folded.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
-    let leads_away = matches!(name, b"" | b"." | b"..")
-        || name.contains(&b'/')
-        || (cfg!(windows) && name.iter().any(|byte| matches!(byte, b'\\' | b':')));
-    !leads_away && !matches!(stem, ".git" | "git~1")
-}
-
 /// Writes the files and objects of a checkout.
 struct CheckoutWriter<'a> {
     folder: &'a Path,
@@ -535,35 +523,4 @@ fn open_up(_folder: &Path) {}
 
 fn io_error<'a>(action: &'static str, path: &'a Path) -> impl Fn(io::Error) -> GitError + Copy + use<'a> {
     move |source| GitError::Io { action, path: path.to_owned(), source }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_name_is_gits_own_or_leads_away() {
-        let hostile: [&[u8]; 13] = [
-            b"",
-            b".",
-            b"..",
-            b"a/b",
-            b".git",
-            b".GIT",
-            b".Git ",
-            b".git. .",
-            b".git::$INDEX_ALLOCATION",
-            b"git~1",
-            b"GIT~1",
-            ".g\u{200c}it".as_bytes(),
-            ".git\u{feff}".as_bytes(),
-        ];
-        for name in hostile {
-            assert!(!is_safe_file_name(name), "{}", String::from_utf8_lossy(name));
-        }
-        let plain: [&[u8]; 7] = [b"a", b".gitignore", b".github", b"git", b"...", b"caf\xe9", b"-rf"];
-        for name in plain {
-            assert!(is_safe_file_name(name), "{}", String::from_utf8_lossy(name));
-        }
-    }
 }

@@ -10,9 +10,9 @@ use std::fs::{self, Metadata};
 use std::path::Path;
 use std::time::SystemTime;
 
-use super::checkout::is_safe_file_name;
 use super::worktree::Worktree;
 use super::{FileEdit, GitError, Repo, TemporaryCheckout};
+use crate::domain::is_safe_file_name;
 use crate::domain::text::{format_count, sanitize_line};
 
 /// Maximum number of entries of the folder that are examined.

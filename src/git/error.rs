@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+/// Settings by which a job of continuous integration gets the whole history.
+const DEEP_CHECKOUT: &str = "in a job, check out with `fetch-depth: 0` (GitHub) or `GIT_DEPTH: \"0\"` (GitLab)";
+
 /// An error of the git module.
 #[derive(Debug, Error)]
 pub enum GitError {
@@ -71,6 +74,8 @@ pub enum GitError {
         text: String,
         /// Root of the repository.
         path: PathBuf,
+        /// True if the repository is a shallow clone, which may lack the commit.
+        is_shallow: bool,
     },
     /// HEAD was requested, but it has no commit yet.
     #[error("{} has no commit yet", path.display())]
@@ -95,6 +100,8 @@ pub enum GitError {
         other: String,
         /// Root of the repository.
         path: PathBuf,
+        /// True if the repository is a shallow clone, which may lack the common ancestor.
+        is_shallow: bool,
     },
     /// The index is damaged, has an unknown version, or is split and git could not join it.
     #[error("cannot read the index {}: {what}", path.display())]
@@ -155,7 +162,7 @@ pub enum GitError {
     Remote {
         /// Root of the repository.
         path: PathBuf,
-        /// Remote as it was given: a name, an URL or a path.
+        /// Remote as it was given: a name, a URL or a path.
         remote: String,
         /// Subcommand of git, such as "fetch".
         task: String,
@@ -165,7 +172,7 @@ pub enum GitError {
     /// A remote refused a ref.
     #[error("{remote} refuses the ref {name}: {what}")]
     RefusedRef {
-        /// Remote as it was given: a name, an URL or a path.
+        /// Remote as it was given: a name, a URL or a path.
         remote: String,
         /// Full name of the ref.
         name: String,
@@ -226,6 +233,16 @@ fn is_missing_login(message: &str) -> bool {
         .any(|words| message.contains(words))
 }
 
+/// Returns true for a message that says that the remote knows who asks, and does not let the person do it.
+fn is_forbidden(message: &str) -> bool {
+    ["returned error: 403", "denied to ", "not allowed to ", "not permitted"]
+        .iter()
+        .any(|words| message.contains(words))
+}
+
+/// Way out of a remote that does not take records.
+const OTHER_PLACE: &str = "`revdeck team join REMOTE` keeps the records elsewhere, also in a bare repository";
+
 impl GitError {
     /// Returns a sentence with a remedy; `None` when there is no specific remedy.
     pub fn hint(&self) -> Option<String> {
@@ -247,12 +264,20 @@ impl GitError {
             Self::PartialClone { .. } => {
                 "`git fetch --refetch --no-filter` makes it a full clone, while its remote can be reached".to_owned()
             }
+            Self::UnknownRevision { is_shallow: true, .. } => format!(
+                "the clone is shallow and may have neither the commit nor the branch: \
+                 `git fetch --unshallow origin '+refs/heads/*:refs/remotes/origin/*'` brings all; {DEEP_CHECKOUT}"
+            ),
             Self::UnknownRevision { .. } => "`git log --oneline --all` shows the commits there are".to_owned(),
             Self::Blocking { .. } => "move it away; git itself would wait for it as well".to_owned(),
             Self::Unborn { .. } => "review the working tree, or commit first".to_owned(),
             Self::NoBase { .. } => "name the base yourself, as in `--branch origin/develop`".to_owned(),
+            Self::NoMergeBase { is_shallow: true, .. } => format!(
+                "the clone is shallow and ends before the commit that both come from: `git fetch --unshallow` brings it; \
+                 {DEEP_CHECKOUT}"
+            ),
             Self::NoMergeBase { .. } => {
-                "in a shallow clone `git fetch --unshallow` brings the history that is missing".to_owned()
+                "their histories are unrelated: name another base, as in `--branch origin/develop`".to_owned()
             }
             Self::TooManyFiles { .. } => "use a reviewer that needs no checkout of its own".to_owned(),
             Self::Index { .. } => "`git status` says whether git itself can read it".to_owned(),
@@ -265,7 +290,17 @@ impl GitError {
                 "git must reach the remote without asking: use an ssh agent or a credential helper; `git ls-remote REMOTE` tests it"
                     .to_owned()
             }
+            Self::Remote { task, what, .. } if is_forbidden(what) && task == "push" => format!(
+                "the remote may be read here, but not written to: take a token or key with the right to push \
+                 (`contents: write` in a job of GitHub); {OTHER_PLACE}"
+            ),
+            Self::Remote { what, .. } if is_forbidden(what) => {
+                format!("the remote may not be read here: see the rights of the token or key; {OTHER_PLACE}")
+            }
             Self::Remote { .. } => "nothing is lost; `git ls-remote REMOTE` says whether git itself can reach it, and `revdeck team join REMOTE` takes another one".to_owned(),
+            Self::RefusedRef { what, .. } if what.contains("hidden ref") => format!(
+                "receive.hideRefs or transfer.hideRefs of the remote hides refs/revdeck: let its owner take that out; {OTHER_PLACE}"
+            ),
             Self::RefusedRef { .. } => {
                 "a remote of its own for the records works, also a bare repository: `revdeck team join REMOTE`".to_owned()
             }
@@ -304,6 +339,17 @@ mod tests {
         ] {
             let says = hint(action, message).is_some_and(|hint| hint.contains("needs to write to .git"));
             assert_eq!(says, helps, "{action}: {message}");
+        }
+        for is_shallow in [true, false] {
+            let (path, text) = (PathBuf::from("/r"), || "a".to_owned());
+            for error in [
+                GitError::UnknownRevision { text: text(), path: path.clone(), is_shallow },
+                GitError::NoMergeBase { one: text(), other: text(), path: path.clone(), is_shallow },
+            ] {
+                let hint = error.hint().unwrap_or_default();
+                assert_eq!(hint.contains("`git fetch --unshallow"), is_shallow, "{error}: {hint}");
+                assert_eq!(hint.contains("`fetch-depth: 0`"), is_shallow, "{error}: {hint}");
+            }
         }
         let paths = |n: usize| (0..n).map(|n| format!("f{n}")).collect();
         for (n, says) in

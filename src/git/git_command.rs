@@ -194,6 +194,9 @@ fn collect_output(
     Ok(status)
 }
 
+/// Maximum number of characters of the words of a remote side in a message.
+const MAX_REMOTE_WORDS: usize = 300;
+
 /// Returns the reason of a failure as a single line: the first `fatal:` message, else the first `error:` message, else
 /// the last line.
 pub fn error_message(errors: &[u8]) -> String {
@@ -204,9 +207,39 @@ pub fn error_message(errors: &[u8]) -> String {
     sanitize_line(words.unwrap_or("git failed and does not say why")).into_owned()
 }
 
+/// Returns the first line that the remote side says about a failure, such as the words of a hook or of an access check; `None`
+/// if it says nothing but its progress. git marks such lines with `remote: `, and servers for ssh with `ERROR: `.
+pub fn remote_words(errors: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(errors);
+    let said = text.split(['\n', '\r']).find_map(|line| {
+        let words = line.strip_prefix("remote: ").or_else(|| line.starts_with("ERROR: ").then_some(line))?.trim();
+        let is_progress = words.ends_with(", done.") || words.contains("% (");
+        (!words.is_empty() && !is_progress).then_some(words)
+    })?;
+    Some(sanitize_line(&said.chars().take(MAX_REMOTE_WORDS).collect::<String>()).into_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_words_of_the_remote_side_are_found() {
+        for (errors, expected) in [
+            ("", None),
+            ("fatal: unable to access 'x': The requested URL returned error: 403\n", None),
+            ("remote: Resolving deltas:  50% (1/2)\rremote: Resolving deltas: 100% (2/2), done.\n", None),
+            ("remote: \nremote: only branches here        \nTo x\n", Some("only branches here")),
+            ("remote: Counting objects: 1, done.\nremote: GH013: rules\n", Some("GH013: rules")),
+            (
+                "ERROR: Permission to a/b.git denied to c.\nfatal: Could not read from remote repository.\n",
+                Some("ERROR: Permission to a/b.git denied to c."),
+            ),
+            ("remote: \u{1b}[2Jx\n", Some("\u{fffd}[2Jx")),
+        ] {
+            assert_eq!(remote_words(errors.as_bytes()).as_deref(), expected, "{errors:?}");
+        }
+    }
 
     fn shell(line: &str) -> Command {
         let mut command = Command::new("sh");

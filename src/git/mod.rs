@@ -106,6 +106,14 @@ pub struct Repo {
     converted_files: worktree_capture::ConvertedFiles,
 }
 
+/// Where a repository is, to look later whether it is still there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepositoryPlace {
+    git_dir: PathBuf,
+    /// `None` for a bare repository.
+    worktree: Option<PathBuf>,
+}
+
 /// Settings that decide which changed files are reviewed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterSettings {

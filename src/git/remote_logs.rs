@@ -102,7 +102,7 @@ impl Repo {
         names.iter().filter_map(|name| name.ok().flatten().map(str::to_owned)).collect()
     }
 
-    /// Lists the logs of a remote: a name of a remote, an URL or a path. Ignores names with further parts. Of too many logs, the
+    /// Lists the logs of a remote: a name of a remote, a URL or a path. Ignores names with further parts. Of too many logs, the
     /// log `own` comes first, then those that were fetched before, so that strangers push none of them out.
     ///
     /// # Errors
@@ -312,9 +312,9 @@ impl Repo {
             Some(reason) => Err(GitError::RefusedRef {
                 remote: hide_credentials(&sanitize_line(remote)),
                 name: format!("{LOG_REFS}{name}"),
-                what: hide_credentials(&sanitize_line(&reason)),
+                what: hide_credentials(&with_remote_words(sanitize_line(&reason).into_owned(), &output.stderr)),
             }),
-            None => Err(self.remote_error("push", remote, git_command::error_message(&output.stderr))),
+            None => Err(self.remote_error("push", remote, describe_failure(&output.stderr))),
         }
     }
 
@@ -346,7 +346,7 @@ impl Repo {
             .map_err(|error| self.remote_error(task, remote, error.to_string()))?;
         match output.status.success() {
             true => Ok(output),
-            false => Err(self.remote_error(task, remote, git_command::error_message(&output.stderr))),
+            false => Err(self.remote_error(task, remote, describe_failure(&output.stderr))),
         }
     }
 
@@ -357,6 +357,18 @@ impl Repo {
             task: task.to_owned(),
             what: hide_credentials(&what),
         }
+    }
+}
+
+/// Returns the reason of a failure on one line, with what the remote side says about it.
+fn describe_failure(errors: &[u8]) -> String {
+    with_remote_words(git_command::error_message(errors), errors)
+}
+
+fn with_remote_words(reason: String, errors: &[u8]) -> String {
+    match git_command::remote_words(errors).filter(|words| !reason.contains(words.as_str())) {
+        Some(words) => format!("{reason}: {words}"),
+        None => reason,
     }
 }
 

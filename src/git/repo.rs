@@ -6,13 +6,22 @@ use std::time::Duration;
 use git2::{ErrorClass, ErrorCode, Oid, Repository};
 
 use super::blocking_files::check_git_dir;
-use super::{DEFAULT_GIT_PATIENCE, GitError, Repo, path_bytes};
+use super::{DEFAULT_GIT_PATIENCE, GitError, Repo, RepositoryPlace, path_bytes};
 use crate::domain::RunId;
 
 /// Ref prefix of kept snapshots; the ref's last part is the run id.
 const SNAPSHOT_REFS: &str = "refs/revdeck/snapshots/";
 /// Length of a repository key, in hexadecimal digits.
 const KEY_DIGITS: usize = 16;
+
+impl RepositoryPlace {
+    /// Returns true if the repository or its working tree is not there any more: deleted, moved, or unmounted. False if the
+    /// system does not tell.
+    pub fn is_gone(&self) -> bool {
+        let is_missing = |path: &Path| matches!(path.try_exists(), Ok(false));
+        is_missing(&self.git_dir) || self.worktree.as_deref().is_some_and(is_missing)
+    }
+}
 
 impl Repo {
     /// Opens the repository that contains `folder`. As in git, `GIT_DIR` and `GIT_WORK_TREE` override `folder` (git
@@ -106,8 +115,12 @@ impl Repo {
     /// Returns true if the repository or its working tree is not at its place any more: deleted, moved, or unmounted.
     /// False if the system does not tell.
     pub fn is_gone(&self) -> bool {
-        let is_missing = |path: &Path| matches!(path.try_exists(), Ok(false));
-        is_missing(self.inner.path()) || self.inner.workdir().is_some_and(is_missing)
+        self.place().is_gone()
+    }
+
+    /// Returns where the repository is, to look later whether it is still there.
+    pub fn place(&self) -> RepositoryPlace {
+        RepositoryPlace { git_dir: self.inner.path().to_owned(), worktree: self.inner.workdir().map(Path::to_owned) }
     }
 
     /// Returns the root of the working tree, or an error for a bare repository.

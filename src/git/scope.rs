@@ -62,7 +62,9 @@ impl Repo {
             return Err(GitError::Unborn { path: self.root() });
         }
         self.check_revision(text)?;
-        let unknown = || GitError::UnknownRevision { text: text.to_owned(), path: self.root() };
+        let is_shallow = self.inner.is_shallow();
+        let unknown =
+            || GitError::UnknownRevision { text: text.to_owned(), path: self.root(), is_shallow: self.is_shallow() };
         let object = self.inner.revparse_single(text).map_err(|_| unknown())?;
         object.peel_to_commit().map_err(|_| unknown())
     }
@@ -97,6 +99,7 @@ impl Repo {
             one: one.to_owned(),
             other: other.to_owned(),
             path: self.root(),
+            is_shallow: self.is_shallow(),
         })
     }
 

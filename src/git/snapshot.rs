@@ -156,9 +156,18 @@ impl Repo {
 
     /// Returns true when a shallow clone does not contain the parents of `tip`.
     pub(super) fn is_history_cut_at(&self, tip: Oid) -> bool {
-        let cut = regular_file::read_linked(&self.inner.commondir().join("shallow")).unwrap_or_default();
         let id = tip.to_string();
-        String::from_utf8_lossy(&cut).lines().any(|line| line.trim() == id)
+        String::from_utf8_lossy(&self.read_shallow_commits()).lines().any(|line| line.trim() == id)
+    }
+
+    /// Returns true for a shallow clone.
+    pub(super) fn is_shallow(&self) -> bool {
+        !self.read_shallow_commits().is_empty()
+    }
+
+    /// Reads the list of the commits whose parents a shallow clone does not contain; empty in a whole clone.
+    fn read_shallow_commits(&self) -> Vec<u8> {
+        regular_file::read_linked(&self.inner.commondir().join("shallow")).unwrap_or_default()
     }
 
     /// Builds the snapshot's record: the change from `base` to `tip` and its fingerprint.

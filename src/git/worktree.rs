@@ -12,8 +12,8 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::checkout::is_safe_file_name;
 use super::{GitError, Repo};
+use crate::domain::is_safe_file_name;
 
 /// Size limit in bytes for reading a file; no fix applies to a larger file.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
@@ -167,7 +167,7 @@ impl Worktree {
         make: &mut dyn FnMut(&str) -> Result<bool, GitError>,
     ) -> Result<Option<Folder>, GitError> {
         let parts: Vec<&str> = path.split('/').collect();
-        if parts.iter().any(|part| !is_safe_file_name(part.as_bytes()) || part.contains('\0')) {
+        if parts.iter().any(|part| !is_safe_file_name(part.as_bytes())) {
             return Err(self.refusal(path, "it is no path of the repository's files"));
         }
         let (_, above) = parts.split_last().unwrap_or((&"", &[]));

@@ -10,7 +10,7 @@ use gen_lsp_types::Range;
 use super::document::{ColumnUnit, DocumentText};
 use super::text_match::{ReviewedText, TextMatch};
 use crate::domain::quoted_code::CodeLines;
-use crate::domain::{Finding, FindingId, FindingStatus, LineRange, Priority};
+use crate::domain::{Finding, FindingId, FindingStatus, LineRange, Priority, is_repository_path};
 use crate::report::{ExportedFinding, load_findings};
 use crate::runner::Services;
 use crate::store::{FindingRow, StoreError, StoreView, TailStopper};
@@ -183,6 +183,8 @@ impl ReviewedRepository {
         row.status.is_undecided()
             && self.least.is_none_or(|least| row.priority <= least)
             && view.last_reporting_run(index).is_some_and(|run| view.run(run).worktree == worktree)
+            // A finding of others could name any path, and the editor would open it.
+            && is_repository_path(row.path)
     }
 
     /// Returns the paths with findings, relative to the root.

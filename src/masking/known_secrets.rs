@@ -122,7 +122,7 @@ fn split_value(value: &str) -> impl Iterator<Item = &str> {
     value.split("\\n").flat_map(|line| line.split(|c: char| c.is_whitespace() || is_quote(c)))
 }
 
-/// Returns the password of an URL, as in `postgres://ada:PASSWORD@host`.
+/// Returns the password of a URL, as in `postgres://ada:PASSWORD@host`.
 fn find_url_password(value: &str) -> Option<&str> {
     let (_, rest) = value.split_once("://")?;
     let (credentials, _) = rest.rsplit_once('@')?;

@@ -202,6 +202,7 @@ pub fn next_status(id: &FindingId, present: FindingState, evidence: &Evidence<'_
         run_id: Some(run.clone()),
         merged_into: None,
         team: None,
+        ci: false,
     })
 }
 
@@ -396,6 +397,7 @@ mod tests {
             run_id: None,
             merged_into: None,
             team: None,
+            ci: false,
         };
         let (user, engine) = (Actor::User, Actor::Engine);
         for (history, expected) in [

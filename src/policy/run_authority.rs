@@ -13,6 +13,9 @@
 //! On a detached HEAD, the place's commit must be in the history of the run. A place in a commit that was requested by
 //! name belongs to the branch if that commit was in its history. Dismissals do not depend on this: they hold wherever
 //! the same code is.
+//!
+//! A review that came from another machine has no worktree here. Its place is in the run's worktree if its snapshot is a commit
+//! in the history of the run: committed code is the same on every machine.
 
 use super::ReviewExtent;
 use crate::domain::Scope;
@@ -71,10 +74,12 @@ pub fn decide_authority(
     in_history: &dyn Fn(&str, &str) -> bool,
 ) -> Option<RunAuthority> {
     let (mine, its) = (run.layer(), place.layer());
-    let related = run.worktree == place.worktree
-        && run.branch == place.branch
+    let is_in_worktree =
+        || run.worktree == place.worktree || (place.worktree.is_empty() && in_history(place.snapshot, run.head));
+    let related = run.branch == place.branch
         && (!run.branch.is_empty() || in_history(place.head, run.head))
-        && (its > SnapshotLayer::Past || in_history(place.snapshot, place.head));
+        && (its > SnapshotLayer::Past || in_history(place.snapshot, place.head))
+        && is_in_worktree();
     match (mine, extent) {
         (SnapshotLayer::Past, _) => None,
         _ if !related => None,
@@ -157,6 +162,25 @@ mod tests {
         for stranger in [SnapshotView { branch: "topic", ..run }, SnapshotView { worktree: "/v", ..run }] {
             assert_eq!(decide_authority(&stranger, ReviewExtent::Whole, &place, &in_history), None, "{stranger:?}");
         }
+    }
+
+    /// A run with the head `b` in the worktree `/w`, and the review of another machine.
+    #[rstest]
+    #[case::the_commit_before("main", "commit:a", "a", "a", Some(RunAuthority::Everywhere))]
+    #[case::the_same_commit("main", "commit:b", "b", "b", Some(RunAuthority::Everywhere))]
+    #[case::a_commit_that_is_not_here_yet("main", "commit:c", "c", "c", None)]
+    #[case::uncommitted_code("main", "worktree", "a", "A", None)]
+    #[case::another_branch("topic", "commit:a", "a", "a", None)]
+    fn committed_code_of_another_machine_is_in_every_worktree(
+        #[case] branch: &'static str,
+        #[case] scope: &'static str,
+        #[case] head: &'static str,
+        #[case] snapshot: &'static str,
+        #[case] expected: Option<RunAuthority>,
+    ) {
+        let place = SnapshotView { branch, worktree: "", ..view(scope, head, snapshot) };
+        let run = view("commit:b", "b", "b");
+        assert_eq!(decide_authority(&run, ReviewExtent::Whole, &place, &in_history), expected);
     }
 
     #[test]

@@ -125,6 +125,8 @@ mod tests {
             at: Time::UNIX_EPOCH,
             action,
             over,
+            group: String::new(),
+            ci: false,
         }
     }
 
@@ -212,6 +214,8 @@ mod tests {
                 at: Time::UNIX_EPOCH,
                 action,
                 over: over.into_iter().map(|(ms, machine)| id(ms, machine)).collect(),
+                group: String::new(),
+                ci: false,
             },
         )
     }

@@ -159,7 +159,7 @@ impl FindingHistory {
         if let Some(resolution) = find_resolution(&self.list_counting()) {
             let claimed = resolution
                 .claimed
-                .map(|line| format!("claimed by {} {} ago", name_actor(line.actor), look.format_age(line.at)));
+                .map(|line| format!("claimed by {} {} ago", name_author(line), look.format_age(line.at)));
             let confirmed = match resolution.confirmed.and_then(|line| line.run_id.as_ref()) {
                 Some(run) => format!("confirmed by run {run}"),
                 None => "not confirmed by a review yet".to_owned(),
@@ -186,7 +186,7 @@ impl FindingHistory {
         for (index, line) in self.history.iter().enumerate() {
             let reason =
                 if line.reason.is_empty() { String::new() } else { format!(": {}", format_masked(&line.reason)) };
-            let who = line.describe_team_author().unwrap_or_else(|| line.actor.to_string());
+            let who = line.describe_team_author().unwrap_or_else(|| line.acting_word().to_owned());
             let void = self.void.get(&index).map_or_else(String::new, |cause| format!(" ({})", cause.describe()));
             let what = format!("{who} {} {} -> {}{void}{reason}", line.action, line.previous, line.status);
             decisions.push((line.at, format!("{} ago  {what}\n", age(&line.at))));
@@ -306,6 +306,11 @@ pub fn describe_answer(line: &FindingQuestion) -> String {
     sanitize_lines(&Mask::On.mask_words(&format!("{claim}: {said}")), 4)
 }
 
+/// Returns the word for what decided in a sentence.
+fn name_author(line: &Disposition) -> &'static str {
+    if line.ci { "a job of CI" } else { name_actor(line.actor) }
+}
+
 /// Returns the word for an actor in a sentence.
 fn name_actor(actor: Actor) -> &'static str {
     match actor {
@@ -338,6 +343,7 @@ mod tests {
                 run_id: None,
                 merged_into: None,
                 team: None,
+                ci: false,
             };
         let place = FindingLocation { run: run.clone(), path: "a.rs".to_owned(), lines: LineRange::new(1, 2) };
         let answer =

@@ -11,6 +11,7 @@ mod agent_prompt;
 pub(crate) mod export;
 pub(crate) mod figures;
 mod finding_history;
+pub(crate) mod forecast;
 pub(crate) mod format;
 mod github;
 mod gitlab;

@@ -9,7 +9,7 @@ use super::text_style::{TextOptions, TextStyle};
 use crate::domain::text::{format_count, format_thousands, sanitize_line, sanitize_lines};
 use crate::domain::{
     Coverage, ErrorClass, Finding, FindingCounts, FindingStatus, OmissionReason, OmittedFile, Panel, Priority,
-    RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus, WordStyle,
+    RejectedReport, ReportedProblem, RunEnding, RunRecord, RunStatus, RunUsage, Usage, WordStyle,
 };
 use crate::masking::mask_name;
 use crate::policy::Freshness;
@@ -348,6 +348,41 @@ pub fn describe_window(run: &RunRecord) -> String {
     }
 }
 
+/// Describes the tokens of a run and what they cost; empty without tokens.
+fn describe_tokens(usage: &RunUsage) -> String {
+    let tokens = match format_tokens(&usage.tokens) {
+        tokens if tokens.is_empty() => return tokens,
+        tokens => tokens,
+    };
+    match usage.price_known {
+        Some(false) if usage.cost > 0.0 => {
+            format!("{tokens}, {:.4} USD and what has no known price: no limit in US dollars counts that", usage.cost)
+        }
+        Some(false) => format!("{tokens}, no price is known: no limit in US dollars counts them"),
+        _ => format!("{tokens}, {:.4} USD", usage.cost),
+    }
+}
+
+/// Formats a number of tokens, and says if it is estimated; empty without tokens.
+fn format_tokens(tokens: &Usage) -> String {
+    match (tokens.total(), tokens.estimated) {
+        (0, _) => String::new(),
+        (total, true) => format!("~{total} (estimated)"),
+        (total, false) => total.to_string(),
+    }
+}
+
+/// Renders what a panel and its members have used together, as a line below [`render_run`]; empty without tokens.
+pub fn render_panel_usage(look: &TextOptions, tokens: &Usage, cost: f64) -> String {
+    match format_tokens(tokens) {
+        used if used.is_empty() => used,
+        used => format!(
+            "  {} {used}, {cost:.4} USD, with its members\n",
+            look.paint(TextStyle::Faint, &format!("{:<10}", "in all"))
+        ),
+    }
+}
+
 /// Renders a run for `show`.
 pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> String {
     let (style, word) = run_status_word(run.status, run.state_word(), run.is_incomplete());
@@ -355,7 +390,6 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
     let commit = |id: &str| id.get(..12).unwrap_or(id).to_owned();
     // A branch may have a secret in its name.
     let mask = |name: &str| mask_name(name).into_owned();
-    let usage = run.usage.tokens.total();
     let timing = &run.usage.phase_timings;
     for (name, value) in [
         ("scope", mask(&run.subject.scope.to_string())),
@@ -372,7 +406,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
         ),
         ("prompts", run.reviewed_by.prompt_set.clone().unwrap_or_default()),
         ("freshness", describe_freshness(freshness)),
-        ("asked", format!("{} ago by {} ({})", look.format_age(run.created_at), run.owner, run.source)),
+        ("asked", format!("{} ago by {} ({})", look.format_age(run.created_at), run.owner, run.describe_source())),
         ("ran on", run.team.as_ref().map(|team| team.machine.to_string()).unwrap_or_default()),
         ("decision", run.decision.clone()),
         ("reused", describe_reuse(look, run)),
@@ -388,14 +422,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
             ),
         ),
         ("window", describe_window(run)),
-        (
-            "tokens",
-            match (usage, run.usage.tokens.estimated) {
-                (0, _) => String::new(),
-                (_, true) => format!("~{usage} (estimated), {:.4} USD", run.usage.cost),
-                (_, false) => format!("{usage}, {:.4} USD", run.usage.cost),
-            },
-        ),
+        ("tokens", describe_tokens(&run.usage)),
         (
             "waits for",
             run.links
@@ -406,6 +433,7 @@ pub fn render_run(look: &TextOptions, run: &RunRecord, freshness: Freshness) -> 
                 .unwrap_or_default(),
         ),
         ("members", run.links.panel.as_ref().map(Panel::describe_members).unwrap_or_default()),
+        ("limits", run.links.panel.as_ref().and_then(Panel::describe_uncounted).unwrap_or_default()),
         ("panel", run.links.member_of.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("finishing", run.ending.finish_note.clone()),
         ("superseded", run.links.superseded_by.as_ref().map(ToString::to_string).unwrap_or_default()),

@@ -3,7 +3,9 @@
 //! Invariant: records that the run took over from an earlier run do not count, because this run neither waited nor paid
 //! for them.
 
-use crate::domain::{ChatResponse, JournalEntry, PhaseTimings, ReviewerUsage, RunEvent, RunRecord, RunStatus, Time};
+use crate::domain::{
+    ChatResponse, JournalEntry, PanelOpinion, PhaseTimings, ReviewerUsage, RunEvent, RunRecord, RunStatus, Time,
+};
 
 /// The metrics of a journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,6 +42,12 @@ impl JournalMetrics {
                         reasoning_effort: reasoning_effort.clone(),
                         ..ReviewerUsage::default()
                     };
+                }
+                RunEvent::TurnAsked { asked, .. } => {
+                    // The run of a panel asks reviewers for second opinions, and reviews nothing itself.
+                    if let Some(reviewer) = find_opinion_reviewer(run, asked) {
+                        answering = ReviewerUsage { reviewer: reviewer.to_owned(), ..ReviewerUsage::default() };
+                    }
                 }
                 RunEvent::TurnAnswered { response, first_ms, took_ms, taken_over: false, .. } => {
                     // The entry is written when the answer is complete. 0 means that no byte arrived.
@@ -104,12 +112,19 @@ impl JournalMetrics {
     }
 }
 
+/// Returns the reviewer that a request of a panel's run asks for second opinions; `None` for every other request.
+fn find_opinion_reviewer<'a>(run: &'a RunRecord, asked: &str) -> Option<&'a str> {
+    let opinions = &run.links.panel.as_ref()?.opinions;
+    let is_asked = |reviewer: &&str| asked.starts_with(&PanelOpinion::request_words(reviewer));
+    opinions.iter().map(|opinion| opinion.reviewer.as_str()).find(is_asked)
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::domain::{StopReason, Usage};
+    use crate::domain::{Panel, StopReason, TurnPhase, Usage, WindowUse};
 
     const ASKED: i64 = 1_790_000_000_000;
 
@@ -190,6 +205,28 @@ mod tests {
         assert_eq!((measured.first_token_ms, measured.first_finding_ms), (first, None));
         let said = |one: &ReviewerUsage| format!("{} {} {} {}", one.reviewer, one.model, one.turns, one.tokens.input);
         assert_eq!(measured.answered_by.iter().map(said).collect::<Vec<_>>(), by);
+    }
+
+    #[test]
+    fn a_second_opinion_counts_for_the_reviewer_that_gave_it() {
+        let opinion =
+            |reviewer: &str| PanelOpinion { reviewer: reviewer.into(), priorities: Vec::new(), disputed: true };
+        let opinions = vec![opinion("dear"), opinion("dearest")];
+        let mut panel = run();
+        panel.links.panel = Some(Panel { name: "all".into(), opinions, ..Panel::default() });
+        let asks = |reviewer: &str| RunEvent::TurnAsked {
+            turn: 1,
+            phase: TurnPhase::Finish,
+            asked: format!("{}2 findings (0123456789ab)", PanelOpinion::request_words(reviewer)),
+            window: WindowUse::default(),
+        };
+        let first = [started(), asks("dearest"), answer("d-9", 10, 200, 500, false)];
+        let events = first.into_iter().chain([asks("dear"), answer("d-2", 5, 20, 50, false)]);
+        let entries: Vec<JournalEntry> =
+            events.zip(0..).map(|(event, seq)| JournalEntry { seq, at: time_after(900), event }).collect();
+        let answered = JournalMetrics::from_journal(&panel, &entries).answered_by;
+        let by: Vec<(&str, &str)> = answered.iter().map(|one| (one.reviewer.as_str(), one.model.as_str())).collect();
+        assert_eq!(by, [("dearest", "d-9"), ("dear", "d-2")]);
     }
 
     #[rstest]

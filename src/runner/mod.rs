@@ -298,10 +298,14 @@ pub enum RunnerError {
         known: String,
     },
     /// Nobody has reviewed what was asked for, and nothing may be started.
-    #[error("neither this machine nor its team has reviewed {scope} as it is now")]
+    #[error("neither this machine nor its team has a review of {scope} as it is now by {reviewer}")]
     NotReviewed {
         /// Scope in the words of the command line.
         scope: String,
+        /// Reviewer or panel that was asked for.
+        reviewer: String,
+        /// Options that name who has reviewed it.
+        others: Vec<String>,
     },
     /// The key of the reviewer is missing, so that nothing was queued.
     #[error(transparent)]
@@ -379,6 +383,10 @@ impl RunnerError {
             Self::MissingKey(missing) => return Some(missing.hint()),
             Self::UnknownPanel { .. } => {
                 "a panel is a [panels.NAME] table in your settings; `--reviewer a,b` needs none"
+            }
+            Self::NotReviewed { others, .. } if !others.is_empty() => {
+                let options: Vec<String> = others.iter().map(|option| format!("`{option}`")).collect();
+                return Some(format!("somebody else has reviewed it: {} shows the result", options.join(" or ")));
             }
             Self::NotReviewed { .. } => {
                 "`revdeck sync` fetches what the team has reviewed; without --from-team it is reviewed here"

@@ -209,6 +209,7 @@ impl Services {
                 .iter()
                 .map(EndedMember::describe)
                 .chain(list.disputed_known.iter().map(|(id, dispute)| format!("{id}: {dispute}")))
+                .chain(panel.describe_uncounted())
                 .collect(),
             rejected: members.iter().flat_map(|member| member.output.rejected.clone()).collect(),
             failure: failure.filter(|_| matches!(status, RunStatus::Completed | RunStatus::Failed)),

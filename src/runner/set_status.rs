@@ -75,6 +75,7 @@ fn build_dispositions(
                 run_id: None,
                 merged_into: None,
                 team: None,
+                ci: false,
             }),
             Err(Refusal::AlreadySo(_)) => {}
             Err(refusal) => return Err(SetStatusError::Refused { finding: id.clone(), status, refusal }),

@@ -218,7 +218,7 @@ fn is_repeated(earlier: &Disposition, line: &Disposition) -> bool {
 
 /// Returns true if two lines tell of one decision. The reason may be masked in one of them.
 fn is_same_decision(one: &Disposition, other: &Disposition) -> bool {
-    (one.actor, one.status, one.action, one.at) == (other.actor, other.status, other.action, other.at)
+    (one.actor, one.ci, one.status, one.action, one.at) == (other.actor, other.ci, other.status, other.action, other.at)
 }
 
 #[cfg(test)]
@@ -255,6 +255,7 @@ mod tests {
                 run_id: None,
                 merged_into: None,
                 team: Some(origin).filter(|_| !is_own && !is_seen),
+                ci: false,
             };
             IdentifiedLine { id, line }
         };

@@ -98,12 +98,12 @@ mod tests {
         }
         assert_eq!(store.snoozes().expect("both"), [two.clone(), longer.clone()]);
         let now = Time::from_second(3).expect("a time");
-        let Ok(UndoOutcome::Snoozed(lines)) = store.undo(Actor::User, now) else { panic!("a snooze is undone") };
+        let Ok(UndoOutcome::Snoozed(lines)) = store.undo(Actor::User, None, now) else { panic!("a snooze is undone") };
         assert_eq!(lines.iter().map(|line| &line.until).collect::<Vec<_>>(), [&one.until]);
-        assert!(matches!(store.undo(Actor::User, now), Ok(UndoOutcome::Snoozed(lines)) if lines.len() == 2));
+        assert!(matches!(store.undo(Actor::User, None, now), Ok(UndoOutcome::Snoozed(lines)) if lines.len() == 2));
         assert_eq!(store.snoozes().expect("none"), []);
-        assert_eq!(store.undo(Actor::User, now).expect("nothing is left"), UndoOutcome::Nothing);
-        assert!(matches!(store.redo(Actor::User, now), Ok(UndoOutcome::Snoozed(lines)) if lines.len() == 2));
+        assert_eq!(store.undo(Actor::User, None, now).expect("nothing is left"), UndoOutcome::Nothing);
+        assert!(matches!(store.redo(Actor::User, None, now), Ok(UndoOutcome::Snoozed(lines)) if lines.len() == 2));
         assert_eq!(store.snoozes().expect("both").len(), 2);
         assert!(store.verify().expect("verified").is_clean());
     }

@@ -82,6 +82,7 @@ mod tables;
 mod tail;
 mod team;
 mod team_log_state;
+mod team_places;
 mod team_runs;
 mod team_set_aside;
 pub(crate) mod triage;
@@ -115,6 +116,7 @@ pub use team::{
     UnsentRecords,
 };
 pub use team_log_state::{LogSignatureState, SetAsideCause};
+pub use team_places::OtherTeamPlace;
 pub use team_runs::{RefusedTeamRun, TeamRunImport};
 pub use team_set_aside::SetAsideEntry;
 pub use view::{FindingOutline, FindingRow, RunRow, StoreView, StoreViewBuilder};
@@ -125,7 +127,7 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::domain::{Disposition, JournalEntry, RunId, RunRecord, SCHEMA_VERSION, Time};
+use crate::domain::{Actor, Disposition, JournalEntry, RunId, RunRecord, SCHEMA_VERSION, Time};
 
 use extents::TrackedFile;
 use files::{ExistingPolicy, SyncPolicy};
@@ -148,6 +150,10 @@ pub struct Store {
     /// Schema version of the store when a newer revdeck wrote it.
     newer: Option<u32>,
     learning: LearningPolicy,
+    /// True in a job of continuous integration.
+    acts_for_ci: bool,
+    /// Place of a team beside the joined one, with which records are exchanged; `None` for the joined one.
+    team_place: Option<String>,
 }
 
 /// Permission to learn from the dispositions written through this store.
@@ -223,7 +229,7 @@ impl Store {
     pub fn open(state: &Path, info: RepoInfo) -> Result<Self, StoreError> {
         let root = store_folder(state, &info.key);
         let (state, learning) = (state.to_owned(), LearningPolicy::default());
-        let mut store = Self { root, state, info, newer: None, learning };
+        let mut store = Self { root, state, info, newer: None, learning, acts_for_ci: false, team_place: None };
         store.newer = store.read_schema()?.filter(|version| *version > SCHEMA_VERSION);
         Ok(store)
     }
@@ -260,6 +266,16 @@ impl Store {
     /// Returns the store with another learning policy for later dispositions.
     pub fn with_learning(self, learning: LearningPolicy) -> Self {
         Self { learning, ..self }
+    }
+
+    /// Returns the store with another mark for later decisions of the user: if true, a job of continuous integration made them.
+    pub fn with_ci(self, acts_for_ci: bool) -> Self {
+        Self { acts_for_ci, ..self }
+    }
+
+    /// Returns true if a job of continuous integration uses the store.
+    pub fn acts_for_ci(&self) -> bool {
+        self.acts_for_ci
     }
 
     /// Returns the folder of the store; it may not exist yet.
@@ -446,7 +462,8 @@ impl Store {
         JournalFollower::new(self.journal_path(id.as_str()), from)
     }
 
-    /// Appends dispositions as a single, synced write.
+    /// Appends dispositions as a single, synced write. Own ones of the user say whether a job of continuous integration made
+    /// them.
     ///
     /// # Errors
     /// Returns an error when the store cannot be locked or written.
@@ -456,8 +473,12 @@ impl Store {
         }
         let mut bytes = Vec::with_capacity(lines.len() * 256);
         for line in lines {
+            let mut line = std::borrow::Cow::Borrowed(line);
+            if line.team.is_none() && line.actor == Actor::User && line.ci != self.acts_for_ci {
+                line.to_mut().ci = self.acts_for_ci;
+            }
             let line = pending_lessons::DispositionLine {
-                disposition: line,
+                disposition: &line,
                 private: self.learning == LearningPolicy::Refused,
             };
             serde_json::to_writer(&mut bytes, &line)

@@ -145,6 +145,7 @@ impl Store {
                     run_id: None,
                     merged_into: None,
                     team: None,
+                    ci: false,
                 });
             }
         };

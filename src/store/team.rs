@@ -6,6 +6,7 @@
 //! | `membership.json` | name of this machine and place of the logs; while it exists and says so, the machine takes part |
 //! | `own.ndjson` | records of this machine, as they are sent; append-only |
 //! | `received/<log>.ndjson` | records of another log, each once; append-only |
+//! | `places/<hash>.json` | how far the exchange with a place beside the joined one has come |
 //! | `set-aside/<log>-<segment>` | starts of segments that could not be taken, the last 50 |
 //! | `lock` | held while a process exchanges records |
 //!
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{self, ExistingPolicy, PreparedFile, SyncPolicy};
 use super::team_log_state::{LogSignatureState, SetAsideCause};
-use super::{RunLock, SetAsideEntry, Store, StoreError, lines, lock};
+use super::{OtherTeamPlace, RunLock, SetAsideEntry, Store, StoreError, lines, lock};
 use crate::domain::{
     Actor, DecisionId, Disposition, FindingId, FindingStatus, MachineName, RunId, RunRecord, RunStatus, TeamPerson,
     TeamRecord, Time, is_default,
@@ -219,13 +220,25 @@ impl Store {
         }))
     }
 
+    /// Returns the findings about which people of the team disagree, with their sides; none if this machine takes no part.
+    ///
+    /// # Errors
+    /// Returns an error when the store cannot be read.
+    pub fn team_disputes(&self) -> Result<BTreeMap<FindingId, Vec<DisputeSide>>, StoreError> {
+        match self.team_membership()?.filter(|team| team.left_at.is_none()) {
+            Some(_) => Ok(self.team_progress()?.disputes),
+            None => Ok(BTreeMap::new()),
+        }
+    }
+
     /// Lets the next exchange read `runs.ndjson` from its start, because the file was rewritten. A failure is only logged: a
     /// shorter file is noticed anyway.
     pub(super) fn forget_sent_runs(&self) {
         let reset = || -> Result<(), StoreError> {
             match read_json::<TeamProgress>(&self.team_progress_path())? {
                 Some(progress) if progress.runs_bytes > 0 => {
-                    self.write_team_progress(&TeamProgress { runs_bytes: 0, ..progress })
+                    let progress = TeamProgress { runs_bytes: 0, ..progress };
+                    self.write_team_file(&self.team_progress_path(), &progress)
                 }
                 _ => Ok(()),
             }
@@ -262,7 +275,12 @@ impl Store {
     /// # Errors
     /// Returns an error when the file cannot be read or is damaged.
     pub fn team_membership(&self) -> Result<Option<TeamMembership>, StoreError> {
-        read_json(&self.team_path("membership.json"))
+        let mut membership: Option<TeamMembership> = read_json(&self.team_path("membership.json"))?;
+        if let (Some(membership), Some(place)) = (&mut membership, &self.team_place) {
+            membership.place.clone_from(place);
+            membership.project.clear();
+        }
+        Ok(membership)
     }
 
     /// Stores the part that this machine takes in a team.
@@ -278,7 +296,11 @@ impl Store {
     /// # Errors
     /// Returns an error when the file cannot be read or is damaged.
     pub fn team_progress(&self) -> Result<TeamProgress, StoreError> {
-        Ok(read_json(&self.team_progress_path())?.unwrap_or_default())
+        let progress: TeamProgress = read_json(&self.team_progress_path())?.unwrap_or_default();
+        match &self.team_place {
+            None => Ok(progress),
+            Some(place) => Ok(progress.seen_at(self.other_team_place(place)?.unwrap_or_default().progress)),
+        }
     }
 
     /// Stores how far the exchange with the team has come.
@@ -286,7 +308,20 @@ impl Store {
     /// # Errors
     /// Returns an error when the file cannot be written.
     pub fn write_team_progress(&self, progress: &TeamProgress) -> Result<(), StoreError> {
-        self.write_team_file(&self.team_progress_path(), progress)
+        let Some(place) = &self.team_place else {
+            return self.write_team_file(&self.team_progress_path(), progress);
+        };
+        self.write_other_place(&self.build_other_place(place, progress)?)?;
+        let joined: TeamProgress = read_json(&self.team_progress_path())?.unwrap_or_default();
+        let next = progress.clone().at_place_of(joined.clone());
+        if next == joined { Ok(()) } else { self.write_team_file(&self.team_progress_path(), &next) }
+    }
+
+    /// Returns the file of a place beside the joined one with another progress.
+    fn build_other_place(&self, place: &str, progress: &TeamProgress) -> Result<OtherTeamPlace, StoreError> {
+        let before = self.other_team_place(place)?.unwrap_or_default();
+        let progress = TeamProgress::default().at_place_of(progress.clone());
+        Ok(OtherTeamPlace { place: place.to_owned(), progress, ..before })
     }
 
     /// Writes the progress that becomes valid if the place has nothing new, while this machine waits for the answer. The caller
@@ -296,11 +331,18 @@ impl Store {
     /// Returns an error when the file cannot be written.
     pub fn prepare_team_progress(&self, progress: TeamProgress) -> Result<PreparedProgress, StoreError> {
         self.prepare_for_write()?;
-        let file = PreparedFile::write(&self.team_progress_path(), &encode_team_file(&progress)?)?;
+        let file = match &self.team_place {
+            Some(place) => {
+                let path = self.team_place_path(place);
+                files::make_folder(path.parent().unwrap_or(&self.root))?;
+                PreparedFile::write(&path, &encode_team_file(&self.build_other_place(place, &progress)?)?)?
+            }
+            None => PreparedFile::write(&self.team_progress_path(), &encode_team_file(&progress)?)?,
+        };
         Ok(PreparedProgress { progress, file })
     }
 
-    fn write_team_file(&self, path: &Path, content: &impl Serialize) -> Result<(), StoreError> {
+    pub(super) fn write_team_file(&self, path: &Path, content: &impl Serialize) -> Result<(), StoreError> {
         self.prepare_for_write()?;
         files::write_atomically(path, &encode_team_file(content)?, ExistingPolicy::Replace)
     }
@@ -448,7 +490,7 @@ impl Store {
     }
 
     /// Returns the ids of this machine's own runs that ended behind byte `from` of `runs.ndjson`, oldest first, and the length
-    /// of the file. A run that was received, or that reviews a fix, is not among them.
+    /// of the file. A run that was received, that reviews a fix, or that is a member of a panel is not among them.
     ///
     /// # Errors
     /// Returns an error when the file cannot be read.
@@ -461,6 +503,8 @@ impl Store {
             scope_hash: String,
             #[serde(default)]
             team: Option<serde::de::IgnoredAny>,
+            #[serde(default)]
+            member_of: Option<serde::de::IgnoredAny>,
         }
         let path = self.runs_path();
         let Some(file) = files::open_read(&path)? else { return Ok((Vec::new(), 0)) };
@@ -471,7 +515,10 @@ impl Store {
         let mut seen = HashSet::new();
         let end = lines::read_forwards(&file, from, |_, line| {
             let Ok(run) = serde_json::from_slice::<RunEndFields>(line) else { return };
-            let is_own = run.team.is_none() && !run.scope_hash.starts_with(RunRecord::FIX_SCOPE_PREFIX);
+            // What a panel has merged travels with the panel's own run.
+            let is_own = run.team.is_none()
+                && run.member_of.is_none()
+                && !run.scope_hash.starts_with(RunRecord::FIX_SCOPE_PREFIX);
             if run.status == RunStatus::Completed && is_own && seen.insert(run.run_id.clone()) {
                 ended.push(run.run_id);
             }
@@ -506,7 +553,7 @@ impl Store {
     }
 }
 
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
+pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<Option<T>, StoreError> {
     let Some(bytes) = files::read(path)? else { return Ok(None) };
     serde_json::from_slice(&bytes).map(Some).map_err(|source| {
         StoreError::io("understand", path)(std::io::Error::new(std::io::ErrorKind::InvalidData, source))

@@ -4,12 +4,12 @@
 //! An undo or redo is an ordinary disposition with the group of the `set` that it reverts or repeats. A reader that
 //! ignores undo and redo still finds the right status, because the last line of a finding wins.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Store, StoreError};
 use crate::domain::{
-    Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus, Rating,
-    SnoozeEnd, Time, TriageAction,
+    Actor, Disposition, FindingId, FindingRating, FindingSnooze, FindingStatus, Fix, FixId, FixStatus, MachineName,
+    Rating, SnoozeEnd, Time, TriageAction,
 };
 
 /// Result of an undo or redo.
@@ -48,6 +48,55 @@ pub struct TriageLog<'a> {
     /// Lines of `ratings.ndjson`.
     pub ratings: &'a [FindingRating],
 }
+
+/// Author whose decisions undo and redo walk through.
+#[derive(Debug, Clone, Copy)]
+pub struct UndoAuthor<'a> {
+    /// The person or an assistant.
+    pub actor: Actor,
+    /// Where the person decides, too; `None` outside of a team.
+    pub elsewhere: Option<OtherMachines<'a>>,
+}
+
+/// The other machines of a person in a team.
+#[derive(Debug, Clone, Copy)]
+pub struct OtherMachines<'a> {
+    /// Address of the person, as git knows it; not empty.
+    pub email: &'a str,
+    /// Name of this machine, which is none of them.
+    pub machine: &'a MachineName,
+    /// Machines and logs whose records do not count.
+    pub forgotten: &'a [MachineName],
+}
+
+impl UndoAuthor<'_> {
+    /// Returns the author of what an actor has decided on this machine.
+    pub fn here(actor: Actor) -> Self {
+        Self { actor, elsewhere: None }
+    }
+
+    /// Returns true for a decision of the actor on this machine, or on another machine of the same person. A line that
+    /// repeats a decision of this machine, because it stands again, is none.
+    fn has_written(&self, line: &Disposition) -> bool {
+        line.actor == self.actor
+            && line.team.as_ref().is_none_or(|origin| {
+                self.elsewhere.is_some_and(|other| {
+                    origin.id.machine != *other.machine
+                        && !origin.id.machine.is_forgotten(other.forgotten)
+                        && origin.person.email.eq_ignore_ascii_case(other.email)
+                })
+            })
+    }
+}
+
+/// Returns the group of a decision of the team on the machines that receive it. `group` is the group on the machine that made
+/// it; a group that names another machine already stays.
+pub fn team_group(machine: &MachineName, group: &str) -> String {
+    if group.starts_with(TEAM_GROUP) { group.to_owned() } else { format!("{TEAM_GROUP}{machine}_{group}") }
+}
+
+/// Begin of the groups of decisions of other machines.
+const TEAM_GROUP: &str = "team_";
 
 /// Author and place of a line in the order of undo.
 #[derive(Debug, Clone, Copy)]
@@ -135,27 +184,30 @@ impl Store {
         })
     }
 
-    /// Undoes the actor's own last triage. For the decisions of an applied fix, the caller must revert the patch.
+    /// Undoes the actor's own last triage, in a team also that of another machine of the person with this address that is
+    /// not forgotten. For the decisions of an applied fix, the caller must revert the patch.
     ///
     /// # Errors
     /// Returns an error when the store cannot be locked, read or written.
-    pub fn undo(&self, actor: Actor, at: Time) -> Result<UndoOutcome, StoreError> {
-        self.undo_or_redo(FixStatus::Applied, |log| next_undo(log, actor, at))
+    pub fn undo(&self, actor: Actor, email: Option<&str>, at: Time) -> Result<UndoOutcome, StoreError> {
+        self.undo_or_redo(FixStatus::Applied, (actor, email), |log, author| next_undo(log, author, at))
     }
 
-    /// Redoes the actor's own last undone triage. For the decisions of a reverted fix, the caller must apply the patch again.
+    /// Redoes the actor's own last undone triage, see [`Store::undo`]. For the decisions of a reverted fix, the caller must
+    /// apply the patch again.
     ///
     /// # Errors
     /// Returns an error when the store cannot be locked, read or written.
-    pub fn redo(&self, actor: Actor, at: Time) -> Result<UndoOutcome, StoreError> {
-        self.undo_or_redo(FixStatus::Undone, |log| next_redo(log, actor, at))
+    pub fn redo(&self, actor: Actor, email: Option<&str>, at: Time) -> Result<UndoOutcome, StoreError> {
+        self.undo_or_redo(FixStatus::Undone, (actor, email), |log, author| next_redo(log, author, at))
     }
 
     /// Performs an undo or redo. `of_files` is the status of a fix for which the step also changes files.
     fn undo_or_redo(
         &self,
         of_files: FixStatus,
-        next: impl FnOnce(TriageLog<'_>) -> Option<UndoStep>,
+        (actor, email): (Actor, Option<&str>),
+        next: impl FnOnce(TriageLog<'_>, UndoAuthor<'_>) -> Option<UndoStep>,
     ) -> Result<UndoOutcome, StoreError> {
         if [self.triage_path(), self.snoozes_path(), self.ratings_path()].iter().all(|path| !path.exists()) {
             // Nothing was ever decided, so the store need not be created.
@@ -164,7 +216,18 @@ impl Store {
         self.with_lock(|_| {
             let (decisions, snoozes, ratings) = (self.triage_log()?, self.snooze_log()?, self.rating_log()?);
             let log = TriageLog { decisions: &decisions, snoozes: &snoozes, ratings: &ratings };
-            let lines = match next(log) {
+            let team = self.team_membership()?;
+            let elsewhere = team.as_ref().zip(email.filter(|email| !email.is_empty()));
+            // If the file is damaged, no machine is forgotten.
+            let forgotten = match elsewhere {
+                Some(_) => self.team_progress().map(|progress| progress.forgotten).unwrap_or_default(),
+                None => Vec::new(),
+            };
+            let elsewhere = elsewhere.map(|(team, email)| {
+                let machine = &team.machine;
+                OtherMachines { email, machine, forgotten: &forgotten }
+            });
+            let lines = match next(log, UndoAuthor { actor, elsewhere }) {
                 None => return Ok(UndoOutcome::Nothing),
                 Some(UndoStep::Snooze(lines)) => {
                     self.append_snoozes(&lines)?;
@@ -208,7 +271,8 @@ pub fn undo_or_redo_fix(
     action: TriageAction,
     at: Time,
 ) -> Vec<Disposition> {
-    let stacks = UndoStacks::from_log(TriageLog { decisions: log, ..TriageLog::default() }, actor);
+    let log_of_decisions = TriageLog { decisions: log, ..TriageLog::default() };
+    let stacks = UndoStacks::from_log(log_of_decisions, UndoAuthor::here(actor));
     let groups = if action == TriageAction::Undo { &stacks.done } else { &stacks.undone };
     let group = groups.iter().rev().find(|group| parse_fix_group(group).as_ref() == Some(fix));
     group.and_then(|group| stacks.build_decisions(log, group, action, at)).unwrap_or_default()
@@ -219,25 +283,25 @@ pub fn status_after(log: &[Disposition], id: &FindingId) -> FindingStatus {
     log.iter().rev().find(|line| line.finding_id == *id).map_or(FindingStatus::Open, |line| line.status)
 }
 
-/// Returns the lines that undo the actor's last triage that is not undone yet; `None` when there is none.
+/// Returns the lines that undo the author's last triage that is not undone yet; `None` when there is none.
 ///
 /// Findings whose status was changed since by another actor, such as a later review, are not changed. A
 /// group without remaining findings is skipped.
-pub fn next_undo(log: TriageLog<'_>, actor: Actor, at: Time) -> Option<UndoStep> {
-    let stacks = UndoStacks::from_log(log, actor);
+pub fn next_undo(log: TriageLog<'_>, author: UndoAuthor<'_>, at: Time) -> Option<UndoStep> {
+    let stacks = UndoStacks::from_log(log, author);
     stacks.done.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Undo, at))
 }
 
-/// Returns the lines that redo the actor's last undone triage; `None` when there is none, or when the actor triaged
+/// Returns the lines that redo the author's last undone triage; `None` when there is none, or when the author triaged
 /// since.
-pub fn next_redo(log: TriageLog<'_>, actor: Actor, at: Time) -> Option<UndoStep> {
-    let stacks = UndoStacks::from_log(log, actor);
+pub fn next_redo(log: TriageLog<'_>, author: UndoAuthor<'_>, at: Time) -> Option<UndoStep> {
+    let stacks = UndoStacks::from_log(log, author);
     stacks.undone.iter().rev().find_map(|group| stacks.build_step(log, group, TriageAction::Redo, at))
 }
 
-/// The groups of one actor in the order in which undo and redo process them.
+/// The groups of one author in the order in which undo and redo process them.
 struct UndoStacks<'a> {
-    actor: Actor,
+    author: UndoAuthor<'a>,
     done: Vec<&'a str>,
     undone: Vec<&'a str>,
     /// Last status of each finding, set by any actor.
@@ -245,21 +309,30 @@ struct UndoStacks<'a> {
 }
 
 impl<'a> UndoStacks<'a> {
-    fn from_log(log: TriageLog<'a>, actor: Actor) -> Self {
+    fn from_log(log: TriageLog<'a>, author: UndoAuthor<'a>) -> Self {
         let (mut done, mut undone): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
         let present = log.decisions.iter().map(|line| (&line.finding_id, line.status)).collect();
-        // What another machine has decided is undone there.
-        let own = log.decisions.iter().filter(|line| line.team.is_none());
-        let decided =
-            own.map(|line| LineStep { at: line.at, actor: line.actor, action: line.action, group: &line.group });
+        // On the person's other machines, the groups of this one have another name.
+        let prefix = author.elsewhere.map_or_else(String::new, |other| team_group(other.machine, ""));
+        // The line of a decision that stands again is no step.
+        let mut known = HashSet::new();
+        let mut is_new = |line: &&Disposition| line.team.as_ref().is_none_or(|origin| known.insert(origin.id.clone()));
+        let own = log.decisions.iter().filter(|line| author.has_written(line)).filter(|line| is_new(line));
+        let decided = own.map(|line| {
+            let group = if line.team.is_some() { line.group.strip_prefix(&prefix) } else { None };
+            let group = group.unwrap_or(&line.group);
+            LineStep { at: line.at, actor: line.actor, action: line.action, group }
+        });
         let mut steps: Vec<LineStep<'_>> = decided.collect();
-        if !log.snoozes.is_empty() || !log.ratings.is_empty() {
-            steps.extend(log.snoozes.iter().map(ValueLine::step));
-            steps.extend(log.ratings.iter().map(ValueLine::step));
-            // All files are in the order of their times; the sort keeps lines of one time in the order of their file.
+        steps.extend(log.snoozes.iter().map(ValueLine::step));
+        steps.extend(log.ratings.iter().map(ValueLine::step));
+        let decides_elsewhere = log.decisions.iter().any(|line| line.team.is_some() && author.has_written(line));
+        if decides_elsewhere || !log.snoozes.is_empty() || !log.ratings.is_empty() {
+            // Each file is in the order of its times, but for decisions of other machines; the sort keeps lines of one time in
+            // the order of their file.
             steps.sort_by_key(|step| step.at);
         }
-        for LineStep { action, group, .. } in steps.into_iter().filter(|step| step.actor == actor) {
+        for LineStep { action, group, .. } in steps.into_iter().filter(|step| step.actor == author.actor) {
             let (from, to) = match action {
                 TriageAction::Set => {
                     undone.clear();
@@ -276,7 +349,7 @@ impl<'a> UndoStacks<'a> {
                 to.push(group);
             }
         }
-        Self { actor, done, undone, present }
+        Self { author, done, undone, present }
     }
 
     /// Returns the lines that undo or redo a group; `None` when no finding of the group can be changed.
@@ -291,7 +364,7 @@ impl<'a> UndoStacks<'a> {
     fn build_values<L: ValueLine>(&self, log: &[L], group: &str, action: TriageAction, at: Time) -> Option<Vec<L>> {
         let is_set = |line: &&L| {
             let step = line.step();
-            step.actor == self.actor && step.action == TriageAction::Set && step.group == group
+            step.actor == self.author.actor && step.action == TriageAction::Set && step.group == group
         };
         let sets: Vec<&L> = log.iter().filter(is_set).collect();
         if sets.is_empty() {
@@ -320,10 +393,11 @@ impl<'a> UndoStacks<'a> {
         action: TriageAction,
         at: Time,
     ) -> Option<Vec<Disposition>> {
+        let mut known = HashSet::new();
         let sets = log
             .iter()
-            .filter(|line| line.actor == self.actor && line.action == TriageAction::Set && line.group == group)
-            .filter(|line| line.team.is_none());
+            .filter(|line| line.action == TriageAction::Set && line.group == group && self.author.has_written(line))
+            .filter(|line| line.team.as_ref().is_none_or(|origin| known.insert(&origin.id)));
         let lines: Vec<Disposition> = sets
             .filter_map(|set| {
                 let (from, to) = match action {
@@ -337,6 +411,7 @@ impl<'a> UndoStacks<'a> {
                     reason: last_reason(log, &set.finding_id, to),
                     at,
                     action,
+                    team: None,
                     ..set.clone()
                 })
             })
@@ -352,187 +427,4 @@ fn last_reason(log: &[Disposition], id: &FindingId, status: FindingStatus) -> St
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn line(finding: char, group: &str, from: FindingStatus, to: FindingStatus, reason: &str) -> Disposition {
-        Disposition {
-            finding_id: format!("f_{}", String::from(finding).repeat(16)).parse().expect("an id"),
-            status: to,
-            previous: from,
-            actor: Actor::User,
-            reason: reason.into(),
-            at: Time::UNIX_EPOCH,
-            action: TriageAction::Set,
-            group: group.into(),
-            run_id: None,
-            merged_into: None,
-            team: None,
-        }
-    }
-
-    fn undo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
-        next_undo(TriageLog { decisions: log, ..TriageLog::default() }, Actor::User, at).map(decisions)
-    }
-
-    fn redo(log: &[Disposition], at: Time) -> Option<Vec<Disposition>> {
-        next_redo(TriageLog { decisions: log, ..TriageLog::default() }, Actor::User, at).map(decisions)
-    }
-
-    fn decisions(step: UndoStep) -> Vec<Disposition> {
-        match step {
-            UndoStep::Decide(lines) => lines,
-            step => panic!("{step:?}"),
-        }
-    }
-
-    fn statuses(lines: &Option<Vec<Disposition>>) -> Vec<(String, &'static str)> {
-        let lines = lines.iter().flatten();
-        lines.map(|line| (line.finding_id.as_str()[2..3].to_owned(), line.status.word())).collect()
-    }
-
-    #[test]
-    fn undo_and_redo_walk_the_groups() {
-        use FindingStatus::{Addressed, Dismissed, Open};
-        let at = Time::UNIX_EPOCH;
-        let mut log = vec![
-            line('a', "1", Open, Dismissed, "noise"),
-            line('b', "2", Open, Addressed, ""),
-            line('c', "2", Open, Addressed, ""),
-            line('a', "3", Dismissed, Addressed, "done"),
-        ];
-        let mut steps = Vec::new();
-        // z is undo and y is redo; each step shows the resulting status of the finding.
-        for key in "zzzzyyyyzz".chars() {
-            let lines = if key == 'z' { undo(&log, at) } else { redo(&log, at) };
-            steps.push(
-                statuses(&lines).iter().map(|(id, status)| format!("{id} {status}")).collect::<Vec<_>>().join(", "),
-            );
-            log.extend(lines.into_iter().flatten());
-        }
-        assert_eq!(
-            steps,
-            [
-                "a dismissed",
-                "b open, c open",
-                "a open",
-                "",
-                "a dismissed",
-                "b addressed, c addressed",
-                "a addressed",
-                "",
-                "a dismissed",
-                "b open, c open"
-            ]
-        );
-        assert_eq!(log[4].reason, "noise", "a dismissal that comes back keeps its reason");
-        // A new triage ends the possible redos.
-        log.push(line('d', "4", Open, Dismissed, "x"));
-        assert_eq!(redo(&log, at), None);
-        assert_eq!(statuses(&undo(&log, at)), [("d".to_owned(), "open")]);
-    }
-
-    #[test]
-    fn what_a_fix_decided_goes_back_and_forth_with_it() {
-        use FindingStatus::{Addressed, Dismissed, Open};
-        let fix: FixId = format!("fx_{:026}", 7).parse().expect("an id");
-        let at = Time::UNIX_EPOCH;
-        let group = fix_group(&fix, "t_1");
-        let mut log = vec![
-            line('a', &group, Open, Addressed, ""),
-            line('b', &group, Open, Addressed, ""),
-            line('c', "t_2", Open, Dismissed, "x"),
-            line('b', "t_3", Addressed, Dismissed, "x"),
-        ];
-        let back = undo_or_redo_fix(&log, &fix, Actor::User, TriageAction::Undo, at);
-        assert_eq!(statuses(&Some(back.clone())), [("a".to_owned(), "open")], "b is something else meanwhile");
-        assert_eq!(undo_or_redo_fix(&log, &fix, Actor::User, TriageAction::Redo, at), []);
-        log.extend(back);
-        assert_eq!(undo_or_redo_fix(&log, &fix, Actor::User, TriageAction::Undo, at), []);
-        assert_eq!(
-            statuses(&Some(undo_or_redo_fix(&log, &fix, Actor::User, TriageAction::Redo, at))),
-            [("a".to_owned(), "addressed")]
-        );
-        assert_eq!(parse_fix_group("t_2"), None);
-    }
-
-    #[test]
-    fn what_a_review_found_since_is_not_undone() {
-        use FindingStatus::{Addressed, Open, Unresolved};
-        let mut seen_again = line('b', "e", Addressed, Unresolved, "seen again");
-        seen_again.actor = Actor::Engine;
-        let log = vec![line('a', "1", Open, Addressed, ""), line('b', "2", Open, Addressed, ""), seen_again];
-        assert_eq!(statuses(&undo(&log, Time::UNIX_EPOCH)), [("a".to_owned(), "open")]);
-        assert_eq!(undo(&[], Time::UNIX_EPOCH), None);
-    }
-
-    #[test]
-    fn snoozes_and_decisions_are_undone_in_one_order() {
-        let time = |seconds: i64| Time::from_second(seconds).expect("a time");
-        let at = |seconds: i64, line: Disposition| Disposition { at: time(seconds), ..line };
-        use FindingStatus::{Addressed, Dismissed, Open};
-        let log = vec![at(1, line('a', "1", Open, Addressed, "")), at(3, line('c', "3", Open, Dismissed, "intended"))];
-        let until = SnoozeEnd::Time(time(900));
-        let mut snoozes = vec![FindingSnooze {
-            finding_id: log[0].finding_id.clone(),
-            until: Some(until.clone()),
-            previous: None,
-            actor: Actor::User,
-            at: time(2),
-            action: TriageAction::Set,
-            group: "2".into(),
-        }];
-        let undo = |decisions: &[Disposition], snoozes: &[FindingSnooze], at| {
-            next_undo(TriageLog { decisions, snoozes, ratings: &[] }, Actor::User, time(at))
-        };
-        let Some(UndoStep::Decide(last)) = undo(&log, &snoozes, 4) else { panic!("a decision") };
-        assert_eq!(last[0].group, "3");
-        let log = [log, last].concat();
-        let Some(UndoStep::Snooze(lines)) = undo(&log, &snoozes, 5) else { panic!("a snooze") };
-        assert_eq!((&lines[0].until, &lines[0].previous), (&None, &Some(until)));
-        snoozes.extend(lines);
-        assert!(matches!(undo(&log, &snoozes, 6), Some(UndoStep::Decide(lines)) if lines[0].group == "1"));
-        let all = TriageLog { decisions: &log, snoozes: &snoozes, ratings: &[] };
-        assert!(matches!(next_redo(all, Actor::User, time(6)), Some(UndoStep::Snooze(_))));
-        assert_eq!(undo(&[], &[], 6), None);
-    }
-
-    #[test]
-    fn ratings_are_undone_with_decisions_and_only_while_they_hold() {
-        use FindingStatus::{Addressed, Open};
-        let time = |seconds: i64| Time::from_second(seconds).expect("a time");
-        let decisions = [Disposition { at: time(2), ..line('a', "2", Open, Addressed, "") }];
-        let rating = |seconds, group: &str, rating: Rating, previous: Rating| FindingRating {
-            finding_id: decisions[0].finding_id.clone(),
-            rating,
-            previous,
-            actor: Actor::User,
-            at: time(seconds),
-            action: TriageAction::Set,
-            group: group.into(),
-        };
-        let high = Rating { priority: Some(crate::domain::Priority::P0), kind: None };
-        let low = Rating { priority: Some(crate::domain::Priority::P3), kind: None };
-        let mut ratings = vec![rating(1, "1", high, Rating::default()), rating(3, "3", low, high)];
-        let mut values = Vec::new();
-        for seconds in 4..7 {
-            let log = TriageLog { decisions: &decisions, snoozes: &[], ratings: &ratings };
-            match next_undo(log, Actor::User, time(seconds)).expect("a step") {
-                UndoStep::Rate(lines) => {
-                    values.extend(lines.iter().map(|line| (line.group.clone(), line.rating)));
-                    ratings.extend(lines);
-                }
-                UndoStep::Decide(lines) => {
-                    assert_eq!(lines[0].group, "2");
-                    break;
-                }
-                UndoStep::Snooze(lines) => panic!("{lines:?}"),
-            }
-        }
-        assert_eq!(values, [("3".to_owned(), high)]);
-        // The rating of another step since then stays.
-        ratings.push(FindingRating { actor: Actor::Engine, ..rating(9, "9", low, high) });
-        let log = TriageLog { decisions: &[], snoozes: &[], ratings: &ratings };
-        assert_eq!(next_undo(log, Actor::User, time(10)), None);
-    }
-}
+mod tests;

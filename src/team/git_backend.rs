@@ -27,7 +27,7 @@ pub struct GitBackend<'a> {
 }
 
 impl<'a> GitBackend<'a> {
-    /// Returns the logs of `remote`: the name of a remote of the repository, an URL, or the path of a repository.
+    /// Returns the logs of `remote`: the name of a remote of the repository, a URL, or the path of a repository.
     pub fn new(repo: &'a Repo, remote: &str, signing: SigningMode) -> Self {
         Self { repo, remote: remote.to_owned(), signing }
     }

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use crate::domain::{
     Actor, Finding, MachineName, RunRecord, RunStatus, SharedDecision, SharedReview, TeamClock, TeamRecord,
+    is_repository_path,
 };
 
 /// Maximum size of a segment in bytes. A machine that sends more writes several.
@@ -28,6 +29,8 @@ const MAX_LINE_NUMBER: u32 = 100_000_000;
 const MAX_CLOCK_MS: i64 = 7_258_118_400_000;
 /// Maximum number of decisions that one names as replaced.
 pub const MAX_REPLACED: usize = 64;
+/// Maximum number of bytes of the group of a decision: a name of a machine, the id of a fix and that of a step.
+const MAX_GROUP_BYTES: usize = 200;
 /// Maximum number of bytes of a reason.
 pub const MAX_REASON_BYTES: usize = MAX_LINE_BYTES;
 
@@ -168,6 +171,9 @@ fn check_decision(decision: &SharedDecision) -> Result<(), String> {
     if decision.over.len() > MAX_REPLACED {
         return Err(format!("it names more than {MAX_REPLACED} decisions"));
     }
+    if decision.group.len() > MAX_GROUP_BYTES || !decision.group.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(format!("its group is longer than {MAX_GROUP_BYTES} bytes or no plain word"));
+    }
     match decision.actor {
         Actor::Engine => Err("a decision of the engine is nobody's decision".to_owned()),
         _ => Ok(()),
@@ -253,13 +259,13 @@ fn check_size(what: &str, text: &str, limit: usize) -> Result<(), String> {
     if text.len() <= limit { Ok(()) } else { Err(format!("{what} is longer than {limit} bytes")) }
 }
 
-/// Checks that a path means a file of the repository: relative, without `..`, without parts of a git dir.
+/// Checks that a path means a file of the repository on every system: relative, without `..`, without parts of a git dir, see
+/// [`is_repository_path`].
 fn check_path(path: &str) -> Result<(), String> {
-    let is_part = |part: &str| !matches!(part, "" | "." | "..") && !part.eq_ignore_ascii_case(".git");
     let is_safe = path.len() <= MAX_LINE_BYTES
         && !path.contains(['\0', '\n', '\r'])
         && !path.contains('\\')
-        && path.split('/').all(is_part)
+        && is_repository_path(path)
         && path.as_bytes().get(1) != Some(&b':');
     match is_safe {
         true => Ok(()),
@@ -284,7 +290,7 @@ mod tests {
             "type": "decision", "clock": [1_764_237_272_000_i64, 0], "machine": "lovelace-1",
             "person": {"name": "Ada", "email": "ada@example.org"}, "actor": "user",
             "finding_id": "f_00000000000000aa", "status": "dismissed", "reason": "intended",
-            "at": "2026-11-27T10:00:00Z", "action": "set",
+            "at": "2026-11-27T10:00:00Z", "action": "set", "group": "t_01JD3Z8Q6M7S5V2K4T9XWB1C0E",
         })
     }
 
@@ -372,9 +378,19 @@ mod tests {
             (with(decision(), "/finding_id", "f_../../x".into()), "line 1 is no record"),
             (with(decision(), "/machine", "../x".into()), "is not a name of a machine"),
             (with(decision(), "/reason", "x".repeat(5_000).into()), "the reason is longer than"),
+            (with(decision(), "/group", "x".repeat(201).into()), "its group is longer than"),
+            (with(decision(), "/group", "t_1 \u{1b}[2J".into()), "or no plain word"),
             (out("../etc/passwd"), "is not a path of the repository"),
             (out("/etc/passwd"), "is not a path of the repository"),
             (out("a/.GIT/config"), "is not a path of the repository"),
+            (out("git~1/config"), "is not a path of the repository"),
+            (out("GIT~1"), "is not a path of the repository"),
+            (out("a/.g\u{200c}it/config"), "is not a path of the repository"),
+            (out("a/.gi\u{206c}t/config"), "is not a path of the repository"),
+            (out("a/.git ./config"), "is not a path of the repository"),
+            (out(".git::$INDEX_ALLOCATION/config"), "is not a path of the repository"),
+            (out(".git\\config"), "is not a path of the repository"),
+            (with(review(), "/coverage/files/0/path", "git~1/x".into()), "is not a path of the repository"),
             (out("c:/x"), "is not a path of the repository"),
             (out("a\\..\\b"), "is not a path of the repository"),
             (out("a\nb"), "is not a path of the repository"),

@@ -4,6 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::domain::is_repository_path;
+use crate::domain::text::sanitize_line;
+
 /// Builds the command line for a file and a 1-based line. `setting` is the value of `$VISUAL` or `$EDITOR`,
 /// arguments included; an empty setting means `vi`.
 pub fn build_arguments(setting: &str, file: &Path, line: u32) -> Vec<String> {
@@ -34,16 +37,21 @@ pub fn build_arguments(setting: &str, file: &Path, line: u32) -> Vec<String> {
     words
 }
 
-/// Runs the editor and waits until it exits.
+/// Runs the editor with a file of the repository, and waits until it exits.
 ///
 /// # Errors
 ///
-/// Returns an error if the file does not exist, the editor cannot be started, or it exits with a failure.
-pub fn open_editor(setting: &str, root: &Path, file: &Path, line: u32) -> Result<(), String> {
+/// Returns an error if the path is none of a repository's files, which a finding of others could name, if the file does not
+/// exist, the editor cannot be started, or it exits with a failure.
+pub fn open_editor(setting: &str, root: &Path, path: &str, line: u32) -> Result<(), String> {
+    if !is_repository_path(path) {
+        return Err(format!("{} is not a path of the repository", sanitize_line(path)));
+    }
+    let file = root.join(path);
     if !file.exists() {
         return Err(format!("{} is not in the working tree any more", file.display()));
     }
-    run_editor(setting, root, file, line)
+    run_editor(setting, root, &file, line)
 }
 
 /// Runs the editor with a file that need not exist, and waits until it exits.
@@ -99,6 +107,28 @@ mod tests {
         let text = "theme = \"dark\"\n# notify = \"bell\"\n notify=\"none\"\n\n[budget]\nrun_cost = 1\n";
         for (setting, expected) in [("theme", 1), ("notify", 3), ("run_cost", 6), ("on_open", 1)] {
             assert_eq!(find_setting_line(text, setting), expected, "{setting}");
+        }
+    }
+
+    #[test]
+    fn only_files_of_the_repository_are_opened() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().join("root");
+        for place in ["root/.git/config", "root/git~1/config", "root/a.rs", "outside"] {
+            let file = folder.path().join(place);
+            std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            std::fs::write(file, "").expect("a file");
+        }
+        let outside = folder.path().join("outside");
+        for (path, expected) in [
+            ("a.rs", Ok(())),
+            (".git/config", Err(".git/config is not a path of the repository".to_owned())),
+            ("git~1/config", Err("git~1/config is not a path of the repository".to_owned())),
+            ("../outside", Err("../outside is not a path of the repository".to_owned())),
+            (&*outside.to_string_lossy(), Err(format!("{} is not a path of the repository", outside.display()))),
+            ("b.rs", Err(format!("{} is not in the working tree any more", root.join("b.rs").display()))),
+        ] {
+            assert_eq!(open_editor("true", &root, path, 1), expected, "{path}");
         }
     }
 

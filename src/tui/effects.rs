@@ -65,6 +65,7 @@ const SELECTION_DEBOUNCE: Duration = Duration::from_millis(60);
 enum PageRequest {
     Page { view: Arc<StoreView>, subject: DetailSubject, tab: Tab, mask: Mask },
     Files { view: Arc<StoreView>, run: String },
+    ReviewedFiles { view: Arc<StoreView>, runs: Vec<String> },
     Reported { run: String },
     Diff(DiffRequest),
     Viewed(ViewedFile),
@@ -177,6 +178,9 @@ impl Effects {
             AppCommand::LoadFiles { run } => {
                 self.send_to(&self.reader, PageRequest::Files { view: Arc::clone(view), run })
             }
+            AppCommand::LoadReviewedFiles { runs } => {
+                self.send_to(&self.reader, PageRequest::ReviewedFiles { view: Arc::clone(view), runs });
+            }
             AppCommand::LoadRunSubjects(queries) => self.send_to(&self.historian, queries),
             AppCommand::LoadReported { run } => self.send_to(&self.reader, PageRequest::Reported { run }),
             AppCommand::Filter { serial, view, query } => {
@@ -286,6 +290,7 @@ fn serve_pages(
     let mut parsed = PartlyParsedTexts::default();
     while let Ok(first) = reads.recv() {
         let (mut page, mut files, mut reported, mut diffs) = (None, None, Vec::new(), Vec::new());
+        let mut reviewed = None;
         let mut wish = Some(first);
         // A change of tab is shown at once. While the selection moves, only the page where it settles is read; pages
         // in between would be replaced unseen, and a held key would make the terminal draw pages instead of rows.
@@ -294,6 +299,7 @@ fn serve_pages(
             match wish {
                 Some(PageRequest::Page { view, subject, tab, mask }) => page = Some((view, subject, tab, mask)),
                 Some(PageRequest::Files { view, run }) => files = Some((view, run)),
+                Some(PageRequest::ReviewedFiles { view, runs }) => reviewed = Some((view, runs)),
                 Some(PageRequest::Reported { run }) => reported.push(run),
                 Some(PageRequest::Diff(request)) => diffs.push(request),
                 Some(PageRequest::Viewed(mark)) => {
@@ -326,6 +332,9 @@ fn serve_pages(
             let mut files = loader.read_files(&view, &run);
             files.as_deref_mut().into_iter().for_each(sort_files);
             let _ = messages.send(AppMessage::Files { run, files });
+        }
+        if let Some((view, runs)) = reviewed {
+            let _ = messages.send(AppMessage::ReviewedFiles(loader.read_reviewed_files(&view, &runs)));
         }
         presence.look();
     }

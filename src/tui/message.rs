@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::app::{FileSource, ListedFiles, RunSubject};
+use super::app::{FileSource, ListedFiles, ReviewedFile, RunSubject};
 use super::custom_commands::CommandCall;
 use super::diff::{DiffMove, DiffPage, DiffRequest, DiffTexts, TextHighlights};
 use super::finding_order::{FindingQuery, ListedFindings};
@@ -129,6 +129,8 @@ pub enum AppMessage {
         /// Files sorted by path.
         files: Option<Vec<FileListRow>>,
     },
+    /// Files of the newest reviews in which no finding is open.
+    ReviewedFiles(Vec<ReviewedFile>),
     /// Files of the listed findings.
     FilesListed {
         /// Serial number of the request.
@@ -290,6 +292,11 @@ pub enum AppCommand {
     LoadFiles {
         /// Run id.
         run: String,
+    },
+    /// Reads the files that these runs reviewed or left out and in which no finding is open.
+    LoadReviewedFiles {
+        /// Run ids, the newest first.
+        runs: Vec<String>,
     },
     /// Reads the commits that runs reviewed.
     LoadRunSubjects(Vec<RunSubjectQuery>),

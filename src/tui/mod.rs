@@ -323,8 +323,7 @@ impl EventLoop {
     }
 
     fn open_editor(&mut self, path: &str, line: u32) -> io::Result<Result<(), String>> {
-        let file = self.root.join(path);
-        self.give_terminal_to_editor(|setting, root| editor::open_editor(setting, root, &file, line))
+        self.give_terminal_to_editor(|setting, root| editor::open_editor(setting, root, path, line))
     }
 
     /// Opens the user's settings file at a setting. The editor creates the file if there is none.

@@ -4,12 +4,14 @@
 //! - Control characters are replaced here, and secrets are masked unless a page is read with [`Mask::Off`].
 
 mod names;
+mod reviewed_files;
 pub(super) mod secrets;
 mod standing_findings;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use self::reviewed_files::{ReviewedRuns, list_coverage};
 use self::standing_findings::StandingFindings;
 use super::emoji::separate_emoji;
 use super::highlight::Highlighter;
@@ -63,6 +65,8 @@ pub struct PageLoader {
     warm: bool,
     /// Findings of other runs in the snapshots that were read last, newest first.
     standing: Vec<StandingFindings>,
+    /// Files of the newest runs.
+    reviewed: ReviewedRuns,
 }
 
 impl PageLoader {
@@ -79,6 +83,7 @@ impl PageLoader {
             following: None,
             warm: false,
             standing: Vec::new(),
+            reviewed: ReviewedRuns::default(),
         }
     }
 
@@ -401,22 +406,9 @@ impl PageLoader {
     pub fn read_files(&mut self, view: &StoreView, run: &str) -> Option<Vec<FileListRow>> {
         let record = self.read_run(run).ok()?;
         let output = self.store.output(&record.run_id).ok()??;
-        let mut rows: std::collections::BTreeMap<&str, FileListRow> = std::collections::BTreeMap::new();
         let row = |path: &str, state| FileListRow { path: path.to_owned(), counts: [0; 4], state, is_viewed: false };
-        let rest =
-            if record.status.is_terminal() { FileListState::LeftOut("not reached") } else { FileListState::Waiting };
-        if !matches!(record.subject.scope, Scope::All) {
-            for path in &record.subject.changed_paths {
-                rows.insert(path, row(path, rest.clone()));
-            }
-        }
-        let carried = output.coverage.carried.iter().map(|carried| &carried.file);
-        for file in output.coverage.files.iter().chain(carried) {
-            rows.insert(&file.path, row(&file.path, FileListState::Covered));
-        }
-        for file in &output.coverage.left_out {
-            rows.insert(&file.path, row(&file.path, FileListState::LeftOut(reason_label(file.reason))));
-        }
+        let mut rows: BTreeMap<&str, FileListRow> =
+            list_coverage(&record, &output).into_iter().map(|(path, state)| (path, row(path, state))).collect();
         for finding in &output.findings {
             let path = finding.repo_relative_path.as_str();
             let entry = rows.entry(path).or_insert_with(|| row(path, FileListState::Covered));

@@ -11,7 +11,7 @@ use super::effects::spawn_worker;
 use super::event_source::MessageSender;
 use super::message::AppMessage;
 use crate::domain::text;
-use crate::git::Repo;
+use crate::git::{Repo, RepositoryPlace};
 use crate::store::TailStopper;
 
 /// Time between two looks while the repository is gone: short for a person who mounts a disk again.
@@ -21,24 +21,18 @@ const RETURN_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 pub struct RepositoryPresence {
     /// Path of the root, as it is shown.
     root: String,
-    watched: Mutex<WatchedRepository>,
+    place: RepositoryPlace,
+    is_gone: Mutex<bool>,
     /// Ends the wait for changes of the store, with which the freshness of runs is read.
     tail: OnceLock<TailStopper>,
     messages: MessageSender,
 }
 
-struct WatchedRepository {
-    /// `None` if the repository could not be opened a second time; then nothing is noticed.
-    repo: Option<Repo>,
-    is_gone: bool,
-}
-
 impl RepositoryPresence {
-    /// Watches over a repository, which is there now.
+    /// Watches over a repository that was there when it was opened.
     pub fn new(repo: &Repo, messages: MessageSender) -> Arc<Self> {
         let root = text::sanitize_line(&repo.root().to_string_lossy()).into_owned();
-        let watched = Mutex::new(WatchedRepository { repo: repo.reopen().ok(), is_gone: false });
-        Arc::new(Self { root, watched, tail: OnceLock::new(), messages })
+        Arc::new(Self { root, place: repo.place(), is_gone: Mutex::new(false), tail: OnceLock::new(), messages })
     }
 
     /// Has the freshness of runs read again when the repository goes or comes.
@@ -48,14 +42,14 @@ impl RepositoryPresence {
 
     /// Looks whether the repository is there, and reports a change.
     pub fn look(self: &Arc<Self>) {
-        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_gone = watched.repo.as_ref().is_some_and(Repo::is_gone);
-        if std::mem::replace(&mut watched.is_gone, is_gone) == is_gone {
+        let mut known = self.is_gone.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_gone = self.place.is_gone();
+        if std::mem::replace(&mut *known, is_gone) == is_gone {
             return;
         }
         // Under the lock, so that the reports of two threads keep their order.
         let _ = self.messages.send(AppMessage::RepositoryGone(is_gone.then(|| self.root.clone())));
-        drop(watched);
+        drop(known);
         if let Some(tail) = self.tail.get() {
             tail.wake();
         }
@@ -67,10 +61,36 @@ impl RepositoryPresence {
     fn await_return(self: &Arc<Self>) {
         let presence = Arc::clone(self);
         spawn_worker("repository", self.messages.clone(), move || {
-            while presence.watched.lock().unwrap_or_else(PoisonError::into_inner).is_gone {
+            while *presence.is_gone.lock().unwrap_or_else(PoisonError::into_inner) {
                 thread::sleep(RETURN_CHECK_INTERVAL);
                 presence.look();
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::event_source::EventSource;
+    use super::*;
+
+    #[test]
+    fn a_repository_that_went_before_the_first_look_is_noticed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = folder.path().join("repo");
+        git2::Repository::init(&place).expect("a repository");
+        let repo = Repo::discover(&place).expect("opened");
+        fs::rename(&place, folder.path().join("away")).expect("renamed");
+        let (mut events, _typed, messages) = EventSource::piped();
+        let presence = RepositoryPresence::new(&repo, messages);
+        presence.look();
+        assert!(matches!(events.try_next(), Some(AppMessage::RepositoryGone(Some(root))) if root.ends_with("/repo")));
+        presence.look();
+        assert!(events.try_next().is_none(), "it is said once");
+        fs::rename(folder.path().join("away"), &place).expect("renamed");
+        presence.look();
+        assert!(matches!(events.try_next(), Some(AppMessage::RepositoryGone(None))));
     }
 }

@@ -32,13 +32,39 @@ impl App {
         }
     }
 
-    /// Describes the commits of a scope: the title of the only one, or their number and the title of the latest.
-    fn describe_subject(&self, subject: &RunSubject, scope: &str) -> String {
+    /// Names the change that a run reviews, for a list, as [`format_run_label`] does; commits between two ids are named by
+    /// their number once it is read: `3 commits`.
+    pub fn label_run<'a>(&self, run: &RunRow<'a>) -> Cow<'a, str> {
+        match self.run_list.subjects.get(run.id) {
+            Some(Some(subject)) if reviewed_code(run).is_unnamed_range() => {
+                text::format_count(subject.commits, "commit").into()
+            }
+            _ => format_run_label(run),
+        }
+    }
+
+    /// Describes the content of the change beside [`App::label_run`], without what that says already: `latest “Retry on 429”`.
+    pub fn describe_content_beside_label(&self, run: &RunRow<'_>) -> String {
+        match self.run_list.subjects.get(run.id) {
+            Some(Some(subject)) if reviewed_code(run).is_unnamed_range() => match subject.commits {
+                1 => self.quote_title(subject),
+                _ => format!("latest {}", self.quote_title(subject)),
+            },
+            _ => self.describe_run_content(run),
+        }
+    }
+
+    fn quote_title(&self, subject: &RunSubject) -> String {
         let (open, close) = self.display.glyphs.quotes;
-        let title = match subject.title.is_empty() {
+        match subject.title.is_empty() {
             true => "no title".to_owned(),
             false => format!("{open}{}{close}", subject.title),
-        };
+        }
+    }
+
+    /// Describes the commits of a scope: the title of the only one, or their number and the title of the latest.
+    fn describe_subject(&self, subject: &RunSubject, scope: &str) -> String {
+        let title = self.quote_title(subject);
         match scope.starts_with("commit:") {
             true => title,
             false => format!("{}, latest {title}", text::format_count(subject.commits, "commit")),
@@ -137,5 +163,18 @@ mod tests {
         assert_eq!(app.name_run(&range), "a..b");
         let between_ids = RunRow { scope: "range:a0c3bec..7e1328b", ..range };
         assert_eq!(app.name_run(&between_ids), "3 commits, latest “Retry on 429”");
+        // Label and content together say each thing once.
+        for (commits, label, content) in [(3, "3 commits", "latest “Retry on 429”"), (1, "1 commit", "“Retry on 429”")]
+        {
+            let subject = RunSubject { commits, title: "Retry on 429".into() };
+            Arc::make_mut(&mut app.run_list.subjects).insert("ar_1".into(), Some(subject));
+            assert_eq!(app.label_run(&between_ids), label);
+            assert_eq!(app.describe_content_beside_label(&between_ids), content);
+        }
+        assert_eq!(app.label_run(&commit), "3fa2c1d");
+        assert_eq!(app.describe_content_beside_label(&commit), "“Retry on 429”");
+        Arc::make_mut(&mut app.run_list.subjects).clear();
+        assert_eq!(app.label_run(&between_ids), "commits", "until their number is read");
+        assert_eq!(app.describe_content_beside_label(&between_ids), "4 files");
     }
 }

@@ -68,7 +68,10 @@ const PATTERNS: &[TitlePattern] = &[
 
 /// Splits the title of a finding. A title that names no symbol has that of the function around the finding.
 pub fn shorten_finding<'a>(finding: &FindingRow<'a>) -> ShortTitle<'a> {
-    let short = shorten_title(finding.title);
+    let short = match shorten_repeat(finding.title, finding.path) {
+        Some(problem) => ShortTitle { symbol: "", problem: problem.into(), is_whole_title: false },
+        None => shorten_title(finding.title),
+    };
     match short.symbol.is_empty() && !finding.symbol.is_empty() {
         true => ShortTitle { symbol: finding.symbol, is_whole_title: false, ..short },
         false => short,
@@ -87,6 +90,31 @@ fn shorten_title(title: &str) -> ShortTitle<'_> {
         }
     }
     ShortTitle { symbol: find_symbol(title).unwrap_or(""), problem: Cow::Borrowed(title), is_whole_title: true }
+}
+
+/// Shortens the place that the lines of a finding in `own_path` repeat, so that it fits into a row: `9 lines repeat :40, 96 %
+/// the same` in the same file, `9 lines repeat scan.rs:40, to the letter` in another one, with its folder if it has the same
+/// name. `None` for another title.
+fn shorten_repeat(title: &str, own_path: &str) -> Option<String> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (lines, rest) = title.split_once(" repeat ")?;
+    let (count, unit) = lines.split_once(' ')?;
+    let (place, likeness) = rest.rsplit_once(", ")?;
+    let (path, range) = place.rsplit_once(':')?;
+    let (first, last) = range.split_once('-')?;
+    if !matches!(unit, "line" | "lines") || ![count, first, last].into_iter().all(is_number) {
+        return None;
+    }
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let shown = match name(path) {
+        _ if path == own_path => String::new(),
+        shown if shown != name(own_path) => shown,
+        shown => match path.rsplit('/').nth(1) {
+            Some(folder) => format!("{folder}/{shown}"),
+            None => shown,
+        },
+    };
+    Some(format!("{lines} repeat {shown}:{first}, {likeness}"))
 }
 
 /// Returns the name of code that a title quotes, as in "the lock of `cache.entries` is never released". Other quoted
@@ -242,6 +270,31 @@ mod tests {
                 (symbol, problem, is_whole),
                 "{title}"
             );
+        }
+    }
+
+    #[test]
+    fn repeated_lines_name_the_other_place_by_its_file() {
+        use crate::tui::tests::support::finding_row;
+        for (title, around, symbol, problem) in [
+            (
+                "13 lines repeat src/context/scan.rs:40-52, to the letter",
+                "",
+                "",
+                "13 lines repeat scan.rs:40, to the letter",
+            ),
+            ("9 lines repeat src/mail/mod.rs:7-15, 96 % the same", "", "", "9 lines repeat :7, 96 % the same"),
+            ("9 lines repeat src/net/mod.rs:7-15, 96 % the same", "", "", "9 lines repeat net/mod.rs:7, 96 % the same"),
+            ("9 lines repeat mod.rs:7-15, 96 % the same", "", "", "9 lines repeat mod.rs:7, 96 % the same"),
+            ("1 line repeat a.rs:7-7, to the letter", "send", "send", "1 line repeat a.rs:7, to the letter"),
+            // Titles of models are no such ones.
+            ("9 lines repeat src/mail/mod.rs:7, roughly", "", "", "9 lines repeat src/mail/mod.rs:7, roughly"),
+            ("The lines repeat a.rs:7-15, roughly", "", "", "The lines repeat a.rs:7-15, roughly"),
+            ("9 lines repeat", "", "", "9 lines repeat"),
+        ] {
+            let row = FindingRow { title, symbol: around, path: "src/mail/mod.rs", ..finding_row("f_1", "ar_1") };
+            let short = shorten_finding(&row);
+            assert_eq!((short.symbol, short.problem.as_ref()), (symbol, problem), "{title}");
         }
     }
 

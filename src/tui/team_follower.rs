@@ -69,6 +69,9 @@ trait FollowerHost {
     /// Waits until the machine has joined a team. Returns false if nobody needs the process any more.
     fn wait_for_team(&mut self) -> bool;
 
+    /// Forgets that the machine has joined a team: the process that ran until now, or is started now, knows it.
+    fn forget_joined(&mut self);
+
     /// Tells the cockpit whether the process runs.
     fn tell(&mut self, is_running: bool);
 }
@@ -78,6 +81,7 @@ fn keep_running(host: &mut impl FollowerHost) {
     let mut pause = RESTART_PAUSES.0;
     loop {
         let began = host.now();
+        host.forget_joined();
         let start = host.start();
         host.tell(!matches!(start, FollowerStart::Failed));
         match start {
@@ -97,6 +101,8 @@ fn keep_running(host: &mut impl FollowerHost) {
                     pause = RESTART_PAUSES.0;
                     continue;
                 }
+                // Otherwise it would cut the pause short.
+                host.forget_joined();
             }
         }
         // A process that ran for a time did not fail at its start.
@@ -228,6 +234,10 @@ impl FollowerHost for CockpitHost {
         self.joined.recv().is_ok()
     }
 
+    fn forget_joined(&mut self) {
+        self.joined.try_iter().for_each(drop);
+    }
+
     fn tell(&mut self, is_running: bool) {
         if self.is_running != is_running {
             self.is_running = is_running;
@@ -275,6 +285,10 @@ mod tests {
         /// Starts after which the process gives up, and something is changed then.
         gives_up: &'static [usize],
         changes: usize,
+        /// Starts whose processes run while the machine joins a team.
+        joins: &'static [usize],
+        /// Joined teams that end a pause.
+        joined: usize,
         /// Pause at which the cockpit ends.
         end: usize,
         /// Seconds of each pause.
@@ -291,6 +305,8 @@ mod tests {
                 starts: 0,
                 gives_up: &[],
                 changes: 0,
+                joins: &[],
+                joined: 0,
                 end: usize::MAX,
                 pauses: Vec::new(),
                 told: Vec::new(),
@@ -315,6 +331,7 @@ mod tests {
         fn wait_for_end(&mut self) -> FollowerEnd {
             let Lasts(seconds) = self.script[self.starts - 1] else { panic!("no process runs") };
             self.now += Duration::from_secs(seconds);
+            self.joined += usize::from(self.joins.contains(&self.starts));
             if self.gives_up.contains(&self.starts) { FollowerEnd::GaveUp } else { FollowerEnd::Ended }
         }
 
@@ -324,6 +341,10 @@ mod tests {
         }
 
         fn pause(&mut self, length: Duration) -> bool {
+            let length = match std::mem::take(&mut self.joined) {
+                0 => length,
+                _ => Duration::ZERO,
+            };
             self.now += length;
             self.pauses.push(length.as_secs());
             self.pauses.len() < self.end
@@ -331,6 +352,10 @@ mod tests {
 
         fn wait_for_team(&mut self) -> bool {
             self.starts <= self.script.len()
+        }
+
+        fn forget_joined(&mut self) {
+            self.joined = 0;
         }
 
         fn tell(&mut self, is_running: bool) {
@@ -357,6 +382,16 @@ mod tests {
             keep_running(&mut host);
             assert_eq!((host.pauses.as_slice(), host.starts), (expected, script.len() + 1), "{title}");
             assert_eq!(host.told.last(), Some(&true), "{title}: without a team, nothing is lost");
+        }
+    }
+
+    #[test]
+    fn a_team_that_is_joined_while_the_process_runs_does_not_cut_the_next_pause_short() {
+        let table: [&'static [usize]; 3] = [&[], &[1], &[1, 2, 3]];
+        for joins in table {
+            let mut host = ScriptedHost { joins, ..ScriptedHost::new(&[Lasts(0); 3]) };
+            keep_running(&mut host);
+            assert_eq!(host.pauses, [1, 2, 4], "{joins:?}");
         }
     }
 

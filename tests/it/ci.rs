@@ -2,9 +2,12 @@
 //! installs and `.ci/tools/test` puts on the PATH. Workflows are checked by the schemas of their hosts, too.
 
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output};
+
+use serde_json::Value;
 
 use crate::env::{DONE, FINDINGS, TestEnvironment, err, long_function, out};
+use crate::team::Team;
 
 /// Returns the YAML blocks of the page.
 fn blocks() -> Vec<&'static str> {
@@ -86,6 +89,69 @@ fn the_workflow_of_gitlab_finds_and_reports() {
     assert!(std::fs::read_to_string(test.repo().join("revdeck.xml")).expect("a file").contains("failures=\"1\""));
 }
 
+/// Returns the commands of a step that takes part in a team, in order.
+fn team_commands(block: &str) -> Vec<String> {
+    let lines = block.lines().map(|line| line.trim().trim_start_matches("- "));
+    lines.filter(|line| line.starts_with("revdeck ") || line.starts_with("git ")).map(str::to_owned).collect()
+}
+
+/// Runs a script in a job: a clone that is a machine for once.
+fn run_in_job(job: &TestEnvironment, team: &Team, script: &str) -> Output {
+    let mut command = job.command("sh");
+    command.args(["-c", script]).env("PATH", path_with_revdeck()).env("BASE", "HEAD~1").env("CI", "true");
+    command.env("TEAM_URL", team.remote()).output().expect("a shell")
+}
+
+/// Checks that two jobs have taken part: the second one has used the review of the first.
+fn check_jobs(team: &Team, jobs: &[TestEnvironment]) {
+    assert_eq!(team.logs(), ["ci"]);
+    let runs: Vec<Value> =
+        jobs.iter().map(|job| job.json(&["runs", "--format", "json"], DONE)["runs"][0].clone()).collect();
+    assert_eq!((&runs[0]["team"], &runs[0]["ci"]), (&Value::Null, &Value::Bool(true)));
+    assert_eq!(runs[0]["run_id"], runs[1]["run_id"]);
+    assert!(runs[1]["team"]["machine"].as_str().is_some_and(|name| name.starts_with("ci-")), "{}", runs[1]);
+}
+
+#[test]
+fn the_jobs_of_both_hosts_share_what_they_have_reviewed() {
+    for mark in ["users.noreply.github.com", "TEAM_URL"] {
+        let team = Team::new();
+        let jobs = [team.machine("First"), team.machine("Second")];
+        let commands = team_commands(block_with(mark));
+        assert!(commands.len() >= 3, "{commands:?}");
+        for job in &jobs {
+            for command in &commands {
+                let output = run_in_job(job, &team, command);
+                assert_eq!(output.status.code(), Some(DONE), "{command}\n{}{}", out(&output), err(&output));
+            }
+        }
+        check_jobs(&team, &jobs);
+    }
+}
+
+#[test]
+fn containers_with_a_shallow_clone_share_what_they_have_reviewed() {
+    let page = include_str!("../../docs/ci.md");
+    let scripts: Vec<&str> = page.split("```sh\n").skip(1).filter_map(|block| block.split("```").next()).collect();
+    let scripts: Vec<&str> = scripts.into_iter().filter(|script| script.contains("safe.directory")).collect();
+    let [script] = scripts[..] else { panic!("{scripts:?}") };
+    let team = Team::new();
+    // It makes the commits.
+    team.machine("Ada");
+    let url = format!("file://{}", team.remote().display());
+    let jobs = [TestEnvironment::new(), TestEnvironment::new()];
+    for job in &jobs {
+        std::fs::remove_dir_all(job.repo()).expect("an empty folder");
+        let cloned = Command::new("git").args(["clone", "-q", "--depth", "1", &url]).arg(job.repo()).status();
+        assert!(cloned.expect("git starts").success());
+        let output = run_in_job(job, &team, script);
+        assert_eq!(output.status.code(), Some(DONE), "{}{}", out(&output), err(&output));
+        let report = std::fs::read_to_string(job.repo().join("revdeck.xml")).expect("a file");
+        assert!(report.contains("<testsuite"), "{report}");
+    }
+    check_jobs(&team, &jobs);
+}
+
 /// Commits a file with a p1 finding, which the hook must refuse, and then one without, which it must let pass.
 fn check_hook(test: &TestEnvironment) {
     test.write("long.py", long_function("long"));
@@ -153,8 +219,11 @@ fn workflows_are_valid_by_the_published_schemas() {
     let comments = workflow_with(block_with("revdeck publish github"));
     assert_eq!(check_schema(&test, GITHUB, "comments.yml", &comments), Ok(()));
     let job = block_with("CI_MERGE_REQUEST_TARGET_BRANCH_NAME");
-    let jobs = format!("{job}\n{}", block_with("extends: revdeck"));
+    let jobs = format!("{job}\n{}\n{}", block_with("revdeck publish gitlab"), block_with("TEAM_URL"));
     assert_eq!(check_schema(&test, GITLAB, "gitlab-ci.yml", &jobs), Ok(()));
+    let step = block_with("users.noreply.github.com");
+    let with_team = format!("on: pull_request\njobs:\n  review:\n    runs-on: ubuntu-latest\n    steps:\n{step}");
+    assert_eq!(check_schema(&test, GITHUB, "team.yml", &with_team), Ok(()));
     // The schemas do refuse.
     for (schema, text, from, to) in [
         (GITHUB, review, "runs-on:", "runs_on:"),

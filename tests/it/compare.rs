@@ -107,6 +107,29 @@ fn what_cannot_be_compared_is_refused_with_what_to_do() {
     assert_eq!(other.status.code(), Some(USAGE));
     assert!(err(&other).contains("different changes") && err(&other).contains("--any"), "{}", err(&other));
     run(&test, &["compare", &builtin, "latest", "--any"], DONE);
-    let nobody = test.revdeck(&["compare", "builtin", "ghost"]);
-    assert_eq!(nobody.status.code(), Some(USAGE), "{}", err(&nobody));
+    for (sides, problem) in [
+        (["builtin", "ghost"], "builtin is a reviewer, and ghost is none that has reviewed here"),
+        (["latest", "agent"], "agent is a reviewer, and latest is none that has reviewed here"),
+        (["agent", "agent"], "agent is compared with another reviewer"),
+        (["ghost", "nobody"], "there is no run \"ghost\""),
+    ] {
+        let refused = test.revdeck(&["compare", sides[0], sides[1]]);
+        assert_eq!(refused.status.code(), Some(USAGE), "{}", err(&refused));
+        assert!(err(&refused).contains(problem) && err(&refused).contains("`revdeck runs` lists"), "{}", err(&refused));
+    }
+}
+
+#[test]
+fn a_panel_is_compared_by_its_name() {
+    let (test, _) = reviewed_twice();
+    test.settings(&format!(
+        "{}\n[panels.pair]\nreviewers = [\"builtin\", \"agent\"]\n",
+        std::fs::read_to_string(test.home().join("config.toml")).expect("settings")
+    ));
+    run(&test, &["review", "--panel", "pair", "--wait"], DONE);
+    let compared = test.json(&["compare", "pair", "builtin", "--format", "json"], DONE);
+    assert_eq!(
+        (&compared["runs"][0]["reviewer"], &compared["runs"][1]["reviewer"]),
+        (&"panel:pair".into(), &"builtin".into())
+    );
 }

@@ -9,6 +9,7 @@ mod logs;
 mod partial;
 mod repositories;
 mod scopes;
+mod shallow;
 mod snapshots;
 
 use std::collections::BTreeMap;

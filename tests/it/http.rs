@@ -9,6 +9,7 @@ mod samples;
 mod secrets;
 pub mod server;
 mod surroundings;
+pub mod tool_calls;
 mod trouble;
 
 use revdeck::config::ReviewerKind;

@@ -2,11 +2,15 @@
 
 mod disputes;
 mod fallbacks;
+mod forecast;
+mod formats;
 mod kills;
+mod max_cost;
 mod member_kills;
 mod merged_list;
 mod opinions;
 mod secrets;
+mod settings;
 
 use revdeck::domain::{
     BudgetKind, CancelReason, Finding, FindingStatus, Kind, RunEvent, RunId, RunRecord, RunStatus, Source,
@@ -341,7 +345,8 @@ fn the_cost_of_all_members_stays_below_the_limit_of_the_panel() {
 fn cancelling_a_panel_ends_its_members_and_keeps_what_they_found() {
     let panel = Panel::start(vec![first()], vec![second()], "");
     let id = panel.start_held();
-    panel.place.revdeck(&["cancel", id.as_str()]);
+    let said = panel.place.revdeck(&["cancel", id.as_str()]);
+    assert!(said.contains("cancelled, with its members"), "{said}");
     let run = panel.place.ended(&id);
     assert_eq!((run.status, panel.member(&run, "two").status), (RunStatus::Cancelled, RunStatus::Cancelled));
     assert!(panel.findings(&run).iter().any(|finding| finding.line_start == INJECTION));
@@ -387,6 +392,11 @@ fn a_judge_sees_only_what_is_disputed_and_its_word_stands_on_the_finding() {
     assert!(said.contains(&"dear finds it real: name reaches the statement".to_owned()), "{said:?}");
     assert_eq!((injection.priority as u8, injection.voices.len()), (0, 2));
     assert!(run.usage.cost > 0.0 && run.usage.tokens.total() > 0, "the judge is paid by the panel");
+    // Its cost counts for the judge, who has reported nothing.
+    let worth = panel.place.test.json(&["stats", "--format", "json"], DONE)["worth"]["by_reviewer"].clone();
+    let row = worth.as_array().expect("rows").iter().find(|row| row["name"] == "dear").expect("a row").clone();
+    assert_eq!(row["raised"], 0);
+    assert!((row["cost"].as_f64().expect("a cost") - run.usage.cost).abs() < 1e-6, "{row}");
     assert_eq!(panel.review(&["--panel", "all"], DONE).run_id, run.run_id);
     assert_eq!(judge.asked(), 1);
 }
@@ -419,6 +429,10 @@ fn a_judge_is_not_paid_again_when_a_member_that_failed_is_asked_again() {
     let again = panel.review(&["--panel", "four"], DONE);
     assert_ne!(again.run_id, run.run_id);
     assert_eq!((panel.one.asked(), panel.two.asked(), third.asked()), (1, 1, 2));
+    let members: f64 = ["one", "two", "third"].iter().map(|name| panel.member(&run, name).usage.cost).sum();
+    let completed = again.links.panel.as_ref().expect("a panel");
+    assert_eq!(completed.continues.as_ref(), Some(&run.run_id));
+    assert!((completed.spent_before - members - run.usage.cost).abs() < 1e-9, "the judge counts, too: {completed:?}");
     assert_eq!(ruled(&again, INJECTION), said, "what the judge said stands");
     assert_eq!(ruled(&again, ENDLESS), ["dear finds it real, priority p1 becomes p0: no attempt is counted"]);
     assert_eq!(judge.asked(), 2);
@@ -436,19 +450,6 @@ fn a_judge_is_not_paid_again_when_a_member_that_failed_is_asked_again() {
     )])]);
     panel.review(&["--panel", "four", "--force"], DONE);
     assert_eq!(judge.asked(), 3);
-}
-
-#[test]
-fn a_judge_that_cannot_answer_leaves_the_list_as_it_is() {
-    let other = answer(&[report(INJECTION, "SECURITY", 3, "User input `name` is concatenated into SQL: injection")]);
-    let judge = Model::start(vec![refusal()]);
-    let more = format!("escalate = {{ to = \"dear\", when = \"p0 or disputed\" }}\n{}", reviewer("dear", &judge, ""));
-    let panel = Panel::start(vec![first()], vec![other], &more);
-    let run = panel.review(&["--panel", "all"], DONE);
-    let output = panel.place.output(&run.run_id).expect("an output");
-    assert!(output.notes.iter().any(|note| note.starts_with("no second opinion by dear")), "{:?}", output.notes);
-    assert_eq!(output.findings.len(), panel.listed().len());
-    assert_eq!((run.status, judge.asked()), (RunStatus::Completed, 1));
 }
 
 #[test]

@@ -50,6 +50,7 @@ fn concurrent_undos_take_back_one_decision_each() {
             run_id: None,
             merged_into: None,
             team: None,
+            ci: false,
         };
         store.append_dispositions(&[line]).expect("written");
     }

@@ -111,6 +111,7 @@ fn disposition(n: usize, status: FindingStatus, group: &str) -> Disposition {
         run_id: None,
         merged_into: None,
         team: None,
+        ci: false,
     }
 }
 

@@ -20,13 +20,17 @@ mod hostile;
 mod large_logs;
 mod machine_names;
 pub mod machines;
+mod membership;
 mod mends;
 mod postgres;
 pub mod postgres_server;
+mod received_findings;
+mod second_place;
 #[cfg(unix)]
 mod sharing;
 mod tampered_logs;
 mod transport;
+mod undo;
 
 /// A change with two findings of the built-in reviewer: a bare `except` in each function.
 const CHANGE: &str = "def first(path):\n    try:\n        return open(path)\n    except:\n        return None\n\n\n\
@@ -251,6 +255,10 @@ fn people_who_disagree_are_shown_until_one_decides_knowing_the_other() {
     assert_eq!(sides(&ada), sides(&bob));
     assert_eq!((status(&ada, &found[0]), status(&bob, &found[0])), ("addressed".into(), "addressed".into()));
     assert!(ada.output(&["team"], DONE).contains("disputed: Bob (bob-1) says addressed, Ada (ada-1) says dismissed"));
+    let shown = ada.output(&["show", &found[0]], DONE);
+    assert!(shown.contains("people disagree: Bob (bob-1) says addressed, Ada (ada-1) says dismissed"), "{shown}");
+    let listed = ada.json(&["findings", "--status", "disputed", "--format", "json"], DONE);
+    assert_eq!(ids(&listed), [found[0].clone()]);
     // Ada knows what Bob said, and agrees.
     crate::env::run(&ada, &["triage", &found[0], "open"], DONE);
     crate::env::run(&ada, &["triage", &found[0], "addressed"], DONE);
@@ -288,7 +296,7 @@ fn a_remote_that_refuses_refs_is_named_with_the_way_out() {
     crate::env::executable(team.remote().join("hooks/update"), "#!/bin/sh\necho 'only branches here' >&2\nexit 1\n");
     let failed = ada.errors(&["sync"], INCOMPLETE);
     insta::assert_snapshot!(failed, @"
-    error: origin refuses the ref refs/revdeck/team/ada-1: [remote rejected] (hook declined)
+    error: origin refuses the ref refs/revdeck/team/ada-1: [remote rejected] (hook declined): only branches here
       hint: a remote of its own for the records works, also a bare repository: `revdeck team join REMOTE`
     ");
     // The way out.
@@ -325,7 +333,7 @@ fn jobs_of_continuous_integration_share_a_log_and_report_without_a_review() {
     let gate = ["review", "--branch", "HEAD~1", "--wait", "--sync", "--fail-on", "p0", "--format", "json"];
     let report = ["review", "--branch", "HEAD~1", "--wait", "--from-team", "--format", "json"];
     insta::assert_snapshot!(first.fails(&report, INCOMPLETE), @"
-    error: neither this machine nor its team has reviewed branch:[hash] as it is now
+    error: neither this machine nor its team has a review of branch:[hash] as it is now by builtin
       hint: `revdeck sync` fetches what the team has reviewed; without --from-team it is reviewed here
     ");
     assert_eq!(first.json(&gate, DONE)["decision"]["action"], "launch");

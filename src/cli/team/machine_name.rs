@@ -3,7 +3,6 @@
 use super::JoinArgs;
 use super::place::TeamPlace;
 use crate::cli::error::CliError;
-use crate::cli::session::read_variable;
 use crate::domain::MachineName;
 use crate::runner::{Services, SyncError};
 use crate::store::TeamMembership;
@@ -57,10 +56,9 @@ pub(super) fn choose(
 
 /// Makes a name of the host and something that is unique.
 fn make_name(services: &Services) -> MachineName {
-    let is_ci = read_variable("CI").is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
     let id = services.ambient.new_run_id().to_string().to_lowercase();
     let unique: String = id.chars().rev().take(8).collect();
-    match is_ci {
+    match services.store.acts_for_ci() {
         true => MachineName::from_host("ci", &unique),
         false => MachineName::from_host(&crate::runner::host_name(), &unique),
     }

@@ -75,7 +75,13 @@ pub(super) fn prepare(TeamPlace { place, project }: &TeamPlace) -> Result<Prepar
         let added = database.migrate()?;
         Ok(PreparedPlace { added, has_budget: database.read_budget(project)?.is_limited() })
     };
-    prepare().map_err(to_cli_error)
+    prepare().map_err(|error| match error {
+        // Nothing waits to be sent before the repository has joined.
+        DatabaseError::Connect { is_login: false, .. } => {
+            to_cli_error(error).hint("nothing was joined: try again when the database can be reached")
+        }
+        error => to_cli_error(error),
+    })
 }
 
 /// Returns an error of the database with what to do next.
@@ -83,7 +89,12 @@ pub(super) fn to_cli_error(error: DatabaseError) -> CliError {
     SyncError::Team(TeamError::Database(error)).into()
 }
 
-fn resolve_remote(services: &Services, place: &str) -> Result<String, CliError> {
+/// Returns a git remote as every folder finds it: the name of a remote, an URL, or the path of a repository.
+///
+/// # Errors
+///
+/// If the repository has no such remote.
+pub(in crate::cli) fn resolve_remote(services: &Services, place: &str) -> Result<String, CliError> {
     if services.repo.remote_url(place).is_some() && !place.starts_with('-') {
         return Ok(place.to_owned());
     }
@@ -94,10 +105,15 @@ fn resolve_remote(services: &Services, place: &str) -> Result<String, CliError> 
     }
     let is_elsewhere = place.contains(':') || place.starts_with('/');
     if place.is_empty() || place.starts_with('-') || !is_elsewhere {
+        let is_path = place.contains('/') && !place.starts_with('-');
+        if is_path {
+            return Err(CliError::usage(format!("there is no repository at {place:?}"))
+                .hint(format!("`git init --bare {place}` makes one; the name of a git remote or a URL works, too")));
+        }
         let names = services.repo.remote_names();
         let there_are = match names.is_empty() {
-            true => "this repository has no remote; an URL or the path of a bare repository works, too".to_owned(),
-            false => format!("there are: {}; an URL or a path works, too", names.join(", ")),
+            true => "this repository has no remote; a URL or the path of a bare repository works, too".to_owned(),
+            false => format!("there are: {}; a URL or a path works, too", names.join(", ")),
         };
         return Err(CliError::usage(format!("{place:?} is no git remote of this repository")).hint(there_are));
     }

@@ -21,7 +21,7 @@ mod window;
 mod window_summary;
 
 pub use engine::ConversationEngine;
-pub use limits::{ConversationLimits, RemainingBudget};
+pub use limits::{BudgetLimit, ConversationLimits, RemainingBudget};
 pub(crate) use messages::AnswerProblem;
 pub use messages::{BudgetProblem, ConversationEffect, ConversationEvent, ConversationToolResult};
 pub(crate) use resume_log::ResumeLog;

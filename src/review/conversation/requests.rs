@@ -3,9 +3,7 @@
 use super::engine::{ConversationEngine, ConversationStage};
 use super::window::ComposedRequest;
 use super::{BudgetProblem, ConversationEffect, ConversationPrompt};
-use crate::domain::{
-    BudgetKind, BudgetStop, CancelReason, ChatRequest, Finding, RunEvent, SummaryAuthor, WindowUse, text,
-};
+use crate::domain::{BudgetStop, CancelReason, ChatRequest, Finding, RunEvent, SummaryAuthor, WindowUse, text};
 use crate::review::journal_state::to_u32;
 
 /// Maximum length of the request's description in a journal entry.
@@ -113,13 +111,16 @@ impl ConversationEngine {
         let (tokens, cost) = (self.request_tokens, self.estimate_request_cost());
         let stop = self.window.limits().budget.find_stop(&self.spent, tokens, cost)?;
         let BudgetStop { kind, reached, limit } = stop;
-        let note = match cost.filter(|_| kind == BudgetKind::RunCost) {
+        let (name, next_step) = (kind.limit_name(), stop.next_step());
+        let note = match cost.filter(|_| kind.is_money()) {
             Some(next) => format!(
-                "the budget of {} is used up: ${reached:.4} are spent and the next request takes about ${next:.4}",
+                "the {name} of {} is used up: ${reached:.4} are spent and the next request takes about ${next:.4}; \
+                 {next_step}",
                 text::format_limit_dollars(limit)
             ),
             None => format!(
-                "the budget of {limit:.0} tokens is used up: {reached:.0} are spent and the next request takes {tokens}"
+                "the {name} of {limit:.0} tokens is used up: {reached:.0} are spent and the next request takes {tokens}; \
+                 {next_step}"
             ),
         };
         Some(BudgetProblem { stop, note })

@@ -27,6 +27,11 @@ fn limits() -> ConversationLimits {
     }
 }
 
+/// Returns a limit of US dollars of which nothing is used up.
+fn dollars(limit: f64) -> Option<BudgetLimit> {
+    Some(BudgetLimit { limit, used: 0.0 })
+}
+
 /// Counts four bytes as one token.
 fn tokens(text: &str) -> u64 {
     (text.len() as u64).div_ceil(4)
@@ -357,7 +362,7 @@ fn an_answer_that_breaks_off_in_the_last_turn_is_no_turn_limit() {
 fn a_budget_ends_the_run_and_keeps_its_findings() {
     let mut player = ConversationPlayer::new(long_review());
     let mut task = task(vec![part("a.rs", 100)]);
-    task.limits.budget.cost = Some(1.0);
+    task.limits.budget.run_cost = dollars(1.0);
     let outcome = player.play(task).expect("an end");
     assert_eq!((outcome.status, outcome.cancel), (RunStatus::Cancelled, Some(CancelReason::BudgetExhausted)));
     assert_eq!((player.requests.len(), outcome.findings.len()), (4, 6));
@@ -368,6 +373,22 @@ fn a_budget_ends_the_run_and_keeps_its_findings() {
         outcome.summary,
         format!("{}; 6 findings in 0 files: 6 p1; 1 file not reached or left out", stop.describe())
     );
+}
+
+#[test]
+fn a_run_that_the_day_leaves_too_little_says_so_and_what_to_do() {
+    let mut player = ConversationPlayer::new(long_review());
+    let mut task = task(vec![part("a.rs", 100)]);
+    task.limits.budget.run_cost = dollars(5.0);
+    task.limits.budget.day_cost = Some(BudgetLimit { limit: 10.0, used: 9.0 });
+    let outcome = player.play(task).expect("an end");
+    let stop = outcome.budget_stop.expect("the limit");
+    assert_eq!((stop.kind, stop.limit, player.requests.len()), (BudgetKind::DayCost, 10.0, 4));
+    assert!(stop.reached > 9.0 && stop.reached <= 10.0, "what other runs have spent counts: {stop:?}");
+    assert!(outcome.summary.starts_with("budget of the day reached at $10.00 of $10.00; "), "{}", outcome.summary);
+    let notes = outcome.notes.join("\n");
+    assert!(notes.contains("the budget of the day of $10.00 is used up"), "{notes}");
+    assert!(notes.contains("ask again after midnight, or with a higher budget.day_cost"), "{notes}");
 }
 
 #[rstest]
@@ -453,7 +474,7 @@ fn only_a_verdict_covers_a_hunk(#[case] answers: Vec<ChatResponse>, #[case] gap:
 #[test]
 fn a_budget_that_ends_a_run_between_tool_calls_leaves_the_hunk_open() {
     let mut task = task(vec![part("a.rs", 100)]);
-    task.limits.budget.cost = Some(0.4);
+    task.limits.budget.run_cost = dollars(0.4);
     let outcome = ConversationPlayer::new((0..9).map(|_| reads_on()).collect()).play(task).expect("an end");
     assert_eq!((outcome.cancel, outcome.coverage.hunks_covered), (Some(CancelReason::BudgetExhausted), 0));
     assert_eq!(outcome.coverage.gaps[0].reason, OmissionReason::Budget);
@@ -489,7 +510,7 @@ fn a_second_opinion_sets_aside_what_it_calls_false_and_a_restart_does_not_ask_ag
 fn with_opinions(cost: f64) -> ReviewTask {
     let mut task = task(vec![part("a.rs", 100)]);
     task.limits.opinion = Some(Priority::P1);
-    task.limits.budget.cost = Some(cost);
+    task.limits.budget.run_cost = dollars(cost);
     task
 }
 
@@ -558,7 +579,7 @@ fn what_is_paid_for_counts_whatever_the_budget_says_now() {
         let mut again = ConversationPlayer::new(long_review());
         again.recorded = ResumeLog::from_events(&player.journal[..entries]);
         let mut task = task(vec![part("a.rs", 100)]);
-        task.limits.budget.cost = Some(0.0);
+        task.limits.budget.run_cost = dollars(0.0);
         let outcome = again.play(task).expect("an end");
         assert_eq!((outcome.status, outcome.findings.len(), again.requests.len()), (status, found, 0));
     }
@@ -569,7 +590,7 @@ fn what_is_asked_beside_the_turns_is_paid_for_from_the_budget() {
     let mut player = ConversationPlayer::new(long_review());
     let mut task = with_summary();
     // Six turns and the summary, 0.25 dollars each.
-    task.limits.budget.cost = Some(1.75);
+    task.limits.budget.run_cost = dollars(1.75);
     let outcome = player.play(task).expect("an end");
     assert_eq!((outcome.cancel, player.requests.len()), (Some(CancelReason::BudgetExhausted), 7));
 

@@ -317,6 +317,8 @@ impl FindingSettlement<'_> {
                 policy_version: row.policy_version,
             };
             row.status == RunStatus::Completed
+                // A review of another machine says nothing about what is late here.
+                && row.worktree == self.run.subject.worktree
                 && eyes.is_repeat_of(&its)
                 && policy::decide_authority(&self.sight(), ReviewExtent::Whole, &sight_from_row(&row), &|_, _| true)
                     .is_some()

@@ -131,6 +131,7 @@ impl FindingSettlement<'_> {
                 run_id: Some(run.clone()),
                 merged_into: Some(into.clone()),
                 team: None,
+                ci: false,
             })
         });
         undecided.collect()

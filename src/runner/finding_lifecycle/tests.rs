@@ -165,6 +165,7 @@ impl LifecycleFixture {
             run_id: None,
             merged_into: None,
             team: None,
+            ci: false,
         };
         self.services.store.append_dispositions(&[line]).expect("stored");
     }

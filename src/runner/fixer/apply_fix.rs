@@ -377,6 +377,7 @@ impl Fixer<'_> {
                     run_id: None,
                     merged_into: None,
                     team: None,
+                    ci: false,
                 })
             });
             Ok::<_, StoreError>(lines.collect())

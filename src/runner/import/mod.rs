@@ -172,6 +172,7 @@ impl Importer<'_> {
             follow_up_count: 0,
             follow_up_of: None,
             team: None,
+            ci: self.services.store.acts_for_ci(),
             usage: RunUsage::default(),
             outcome: RunOutcome::default(),
             decision: format!("imported from {}", request.origin),

@@ -1,6 +1,7 @@
 //! Requests and starts: a request is decided by the policy, a run is recorded, workers are started.
 
 pub(super) mod commit_hook;
+mod continued_panel;
 pub(super) mod needless_runs;
 pub(super) mod older_run_progress;
 pub(super) mod opening;

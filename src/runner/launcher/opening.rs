@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 
 use crate::config::OpeningMode;
-use crate::domain::{CancelReason, RunId, RunStatus, Scope, Source, text};
+use crate::domain::{CancelReason, ReviewedCode, RunId, RunStatus, Scope, Source, text};
 use crate::git::{GitError, NewCommits, Snapshot};
 use crate::runner::{BUILTIN_REVIEWER, Launcher, ReviewDemand, ReviewRequest, RunnerError, known_runs};
 use crate::store::{RunRow, StoreView};
@@ -89,13 +89,13 @@ impl Launcher<'_> {
         };
         match snapshot {
             Ok(snapshot) if snapshot.change.files.is_empty() => {
+                let name = name_change(&snapshot);
                 let reason = match snapshot.change.left_out.len() {
-                    0 => format!("there is nothing to review in {}", snapshot.scope),
-                    left_out => format!(
-                        "there is nothing to review in {}: {} left out",
-                        snapshot.scope,
-                        text::format_count(left_out, "file")
-                    ),
+                    0 => format!("there is nothing to review in {name}"),
+                    left_out => {
+                        let left_out = text::format_count(left_out, "file");
+                        format!("there is nothing to review in {name}: {left_out} left out")
+                    }
                 };
                 Ok((Vec::new(), Some(reason)))
             }
@@ -142,8 +142,19 @@ fn describe_change(snapshot: &Snapshot) -> String {
         Scope::Worktree => {
             format!("uncommitted changes in {}", text::format_count(snapshot.change.files.len(), "file"))
         }
-        scope => scope.to_string(),
+        _ => name_change(snapshot),
     }
+}
+
+/// Names a change as people do: `4be4b76`, `HEAD~3..HEAD`, `topic since main`.
+fn name_change(snapshot: &Snapshot) -> String {
+    let code = ReviewedCode {
+        scope: &snapshot.scope.to_string(),
+        scope_hash: "",
+        snapshot_commit: &snapshot.snapshot_commit,
+        branch: &snapshot.branch,
+    };
+    code.name().into_owned()
 }
 
 /// Returns `true` if a reviewer has reviewed or is reviewing this content, or a person has stopped its review.

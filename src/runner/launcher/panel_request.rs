@@ -6,19 +6,22 @@
 //!   paid for again, whoever asked for it.
 //! - The members are recorded first and the panel last, so that no reader finds a panel without its members.
 //! - A review of newer code by a single reviewer does not end a run that a panel waits for.
+//! - A panel in which a reviewer gave no second opinion, because it did not answer, is asked again for that opinion alone.
+//! - A request that completes an earlier run of the panel goes on with its `max_cost` ([`super::continued_panel`]).
 //! - The run of the panel stays pending until all members have ended, and then merges their findings
 //!   ([`crate::runner::panel`]).
 
 use std::collections::HashSet;
 
 use crate::config::PanelSettings;
-use crate::domain::{Kind, Panel, PanelMember, RequestDecision, RunId, RunReviewer};
+use crate::domain::{JournalEntry, Kind, Panel, PanelMember, RequestDecision, RunEvent, RunId, RunReviewer};
 use crate::git::Snapshot;
-use crate::policy;
+use crate::policy::{self, Decision, ReviewAction};
 use crate::runner::launcher::request::{LockedAttempt, PanelRole, RequestInput};
 use crate::runner::launcher::request_decision::{EarlierRunFacts, JudgedRequest, RequestJudgement};
+use crate::runner::reviewer_access::unpriced::UnpricedReviewers;
 use crate::runner::worker::rewritten_code::mark_moved_code;
-use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, RunnerError, known_runs};
+use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, ReviewDemand, ReviewRequest, RunnerError, known_runs};
 use crate::store::{HeartbeatState, LockedStore, RunRow, StoreView};
 
 /// Member of a requested panel: its reviewer, and the request and the code as it sees them.
@@ -43,8 +46,14 @@ impl Launcher<'_> {
     ) -> Result<RequestOutcome, RunnerError> {
         let members: Vec<RequestedMember> =
             panel.reviewers.iter().map(|name| self.describe_member(input, panel, name)).collect::<Result<_, _>>()?;
-        let (requested, view) =
-            self.try_until_requested(|locked, earlier| self.decide_panel(locked, input, (panel, &members), earlier))?;
+        // Without a limit nothing has to be counted.
+        let unpriced = match panel.max_cost {
+            Some(_) => self.services.reviewers().find_unpriced_of_panel(panel)?,
+            None => UnpricedReviewers::default(),
+        };
+        let (requested, view) = self.try_until_requested(|locked, earlier| {
+            self.decide_panel(locked, input, (panel, &members, &unpriced), earlier)
+        })?;
         self.services.findings().settle_answered_request(&requested, input.snapshot);
         self.settle_needless_of_view(&view);
         // The view is older than the members.
@@ -82,17 +91,19 @@ impl Launcher<'_> {
         &self,
         locked: &LockedStore<'_>,
         input: &RequestInput<'_>,
-        (panel, members): (&PanelSettings, &[RequestedMember]),
+        (panel, members, unpriced): (&PanelSettings, &[RequestedMember], &UnpricedReviewers),
         earlier: &EarlierRunFacts,
     ) -> Result<LockedAttempt, RunnerError> {
         let view = locked.runs_view()?;
         let judged = match self.judge_request(&view, input, earlier)? {
             RequestJudgement::DeadWorker => return Ok(LockedAttempt::DeadWorker),
             RequestJudgement::UncheckedRuns(records) => return Ok(LockedAttempt::UncheckedRuns(records)),
-            RequestJudgement::Decided(judged) => judged,
+            RequestJudgement::Decided(judged) => *judged,
         };
+        let decision = self.renew_opinions(input.request, judged.decision);
+        let mut judged = JudgedRequest { decision, ..judged };
         if !judged.decision.action.starts_run() {
-            let requested = self.record_decision(locked, input, *judged)?;
+            let requested = self.record_decision(locked, input, judged)?;
             return Ok(LockedAttempt::Requested(Box::new(requested), view));
         }
         let id = self.services.ambient.new_run_id();
@@ -116,19 +127,47 @@ impl Launcher<'_> {
             })
         });
         let members = members.collect::<Result<Vec<_>, RunnerError>>()?;
-        let mut judged = *judged;
         judged.decision.saved_token_estimate =
             members.iter().fold(0, |sum: u64, member| sum.saturating_add(member.saved_token_estimate));
         judged.decision.reason = describe_members(&judged.decision.reason, &members);
+        let continued = self.find_continued_panel(&view, input.policy_request)?;
+        let opinions = panel.opinions();
+        let starts =
+            |member: &PanelMember| matches!(member.decision, RequestDecision::Launch | RequestDecision::Resume);
+        let is_asked = |name: &str| {
+            members.iter().any(|member| member.reviewer == name && starts(member))
+                || opinions.iter().any(|opinion| opinion.reviewer == name)
+        };
+        let uncounted = unpriced.names(is_asked);
         let panel = Panel {
             name: panel.name.clone(),
             members,
             max_cost: panel.max_cost.map(|cost| cost.as_f64()),
-            opinions: panel.opinions(),
+            spent_before: continued.as_ref().map_or(0.0, |continued| continued.spent),
+            continues: continued.map(|continued| continued.run),
+            uncounted,
+            opinions,
         };
+        if let Some(spent) = panel.describe_spent_before() {
+            judged.decision.reason.push_str(&format!("; {spent}"));
+        }
         let input = RequestInput { role: PanelRole::Panel(&id, &panel), ..*input };
         let requested = self.record_decision(locked, &input, judged)?;
         Ok(LockedAttempt::Requested(Box::new(requested), view))
+    }
+
+    /// Returns the decision to begin a new run of a panel instead of reusing one in which a reviewer that was asked for second
+    /// opinions did not answer. The members are reused, so that only the missing opinions are asked for.
+    pub(super) fn renew_opinions(&self, request: &ReviewRequest, decision: Decision) -> Decision {
+        let ReviewAction::Reuse { run } = &decision.action else { return decision };
+        let is_unanswered = |entry: &JournalEntry| matches!(entry.event, RunEvent::Unanswered { .. });
+        let has_failed = request.demand != ReviewDemand::OnlyExisting
+            && self.services.store.read_journal(run).is_ok_and(|entries| entries.iter().any(is_unanswered));
+        if !has_failed {
+            return decision;
+        }
+        let reason = format!("{run} lacks second opinions: who was asked for them did not answer");
+        Decision { action: ReviewAction::Launch, reason, ..decision }
     }
 
     /// Checks the keys of all members that need a new run, before anything is recorded.

@@ -13,7 +13,9 @@ use crate::runner::launcher::start_workers::PendingRun;
 use crate::runner::reviewer_access::reviewer_identity::ReviewerIdentity;
 use crate::runner::worker::rewritten_code::mark_moved_code;
 use crate::runner::worker::secret_scan::{MAX_FOREGROUND_BYTES, SecretScan};
-use crate::runner::{BUILTIN_REVIEWER, Launcher, RequestOutcome, ReviewDemand, ReviewRequest, RunnerError};
+use crate::runner::{
+    BUILTIN_REVIEWER, Launcher, RequestOutcome, RequestPreview, ReviewDemand, ReviewRequest, RunnerError,
+};
 use crate::store::{LockedStore, StoreView};
 
 /// A request with the facts it was resolved to.
@@ -88,6 +90,28 @@ impl Launcher<'_> {
     /// the store fails. A worker that cannot be started is no error: the run is recorded and starts with the next
     /// command.
     pub fn request_review(&self, request: &ReviewRequest) -> Result<RequestOutcome, RunnerError> {
+        self.request_and_announce(request, None)
+    }
+
+    /// Does the same as [`Launcher::request_review`]. Before anything is recorded, it hands the forecast of a review that may
+    /// cost money to `announce`. No forecast is no reason not to review.
+    ///
+    /// # Errors
+    ///
+    /// As [`Launcher::request_review`].
+    pub fn request_announced_review(
+        &self,
+        request: &ReviewRequest,
+        announce: &mut dyn FnMut(RequestPreview),
+    ) -> Result<RequestOutcome, RunnerError> {
+        self.request_and_announce(request, Some(announce))
+    }
+
+    fn request_and_announce(
+        &self,
+        request: &ReviewRequest,
+        announce: Option<&mut dyn FnMut(RequestPreview)>,
+    ) -> Result<RequestOutcome, RunnerError> {
         // Read before the snapshot, because a decision made meanwhile may be about newer code.
         let triage_bytes = self.services.store.triage_bytes()?;
         let (snapshot, identity) = self.take_snapshot(request)?;
@@ -103,6 +127,12 @@ impl Launcher<'_> {
             follow_up_of: None,
             role: PanelRole::Alone,
         };
+        if let Some(announce) = announce {
+            match self.forecast_paid_request(&input) {
+                Ok(forecast) => forecast.into_iter().for_each(announce),
+                Err(error) => tracing::warn!(%error, "the cost of the review cannot be forecast"),
+            }
+        }
         if let Some(panel) = self.services.reviewers().find_panel(&identity.reviewer)? {
             return self.request_panel(&input, &panel);
         }

@@ -4,11 +4,11 @@ use std::cell::LazyCell;
 use std::collections::HashMap;
 
 use crate::domain::text::sanitize_line;
-use crate::domain::{CancelReason, RunId, RunRecord, RunStatus, Source};
+use crate::domain::{CancelReason, Panel, RunId, RunRecord, RunStatus, Source};
 use crate::policy::{self, Decision, KnownRun, Liveness, Resumable, ReviewAction, ReviewExtent};
 use crate::runner::launcher::request::{PanelRole, RequestInput};
 use crate::runner::{Launcher, ReviewDemand, ReviewRequest, RunnerError, known_runs};
-use crate::store::StoreView;
+use crate::store::{RunRow, StoreView};
 
 /// Maximum number of equivalent runs whose files are read. The newest runs decide.
 const MAX_INSPECTED_RUNS: usize = 8;
@@ -86,7 +86,11 @@ impl Launcher<'_> {
         let is_answered = matches!(decision.action, ReviewAction::Reuse { .. } | ReviewAction::Skip);
         if input.request.demand == ReviewDemand::OnlyExisting && !is_answered {
             let scope = sanitize_line(&launch_request.scope.to_string()).into_owned();
-            return Err(RunnerError::NotReviewed { scope });
+            return Err(RunnerError::NotReviewed {
+                scope,
+                reviewer: sanitize_line(&Panel::describe_reviewer(&launch_request.reviewer)).into_owned(),
+                others: self.list_other_reviewers(view, launch_request),
+            });
         }
         Ok(RequestJudgement::Decided(Box::new(JudgedRequest { decision, equivalent: candidates.equivalent })))
     }
@@ -193,5 +197,35 @@ impl Launcher<'_> {
             quota.in_hour += u32::from(record.is_some_and(is_asked));
         }
         Ok(quota)
+    }
+
+    /// Returns the options that name who has reviewed exactly this code, apart from the reviewer that is asked for, sorted. What a
+    /// forgotten machine has reviewed answers nothing.
+    fn list_other_reviewers(&self, view: &StoreView, request: &policy::LaunchRequest) -> Vec<String> {
+        let is_other = |row: &RunRow<'_>| {
+            row.status == RunStatus::Completed
+                && row.member_of.is_empty()
+                && row.scope_hash == request.scope_hash
+                && row.diff_fingerprint == request.diff_fingerprint
+                && row.reviewer != request.reviewer
+        };
+        let to_option = |row: RunRow<'_>| match Panel::name_of(row.reviewer) {
+            // The panel of a request that names several reviewers has no table.
+            Some(panel) if panel.contains('+') => format!("--reviewer {}", panel.replace('+', ",")),
+            Some(panel) => format!("--panel {panel}"),
+            None => format!("--reviewer {}", row.reviewer),
+        };
+        let forgotten = self.services.team().list_forgotten();
+        let is_used = |row: &RunRow<'_>| {
+            // A row does not say which machine has made the run.
+            let id = if forgotten.is_empty() { None } else { row.id.parse::<RunId>().ok() };
+            let record = id.and_then(|id| self.services.store.run(&id).ok().flatten());
+            record.is_none_or(|record| !record.is_of_forgotten(&forgotten))
+        };
+        let options = known_runs::run_rows(view).filter(is_other).filter(is_used).map(to_option);
+        let mut options: Vec<String> = options.map(|option| sanitize_line(&option).into_owned()).collect();
+        options.sort();
+        options.dedup();
+        options
     }
 }

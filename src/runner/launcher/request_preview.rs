@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
-use crate::config::{ModelCatalog, PanelSettings};
-use crate::domain::{Panel, Scope, Usage};
+use crate::config::{Dollars, ModelCatalog, PanelSettings};
+use crate::domain::{Panel, RunId, Scope, UncountedCost, Usage};
 use crate::git::Snapshot;
 use crate::policy::{self, Decision, ReviewAction};
+use crate::runner::launcher::continued_panel::ContinuedPanel;
 use crate::runner::launcher::panel_request::member_input;
 use crate::runner::launcher::request::{RequestInput, count_changed_lines};
 use crate::runner::launcher::request_decision::{DeadWorkerPolicy, EarlierRunFacts};
@@ -17,6 +18,8 @@ use crate::runner::{BUILTIN_REVIEWER, CostLimit, Launcher, ReviewDemand, ReviewR
 
 /// Largest number of hunks whose carry-over is forecast; the keys of more take longer than a person waits.
 const MAX_FORECAST_HUNKS: usize = 5_000;
+/// Largest number of hunks whose carry-over is forecast on the way to a review: it must not begin noticeably later.
+const MAX_ANNOUNCED_HUNKS: usize = 500;
 
 /// Forecast for a review request.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +37,7 @@ pub struct RequestPreview {
     /// Decision of the policy, with its reason.
     pub decision: Decision,
     /// Number of hunks that an earlier run has reviewed unchanged: at most as many are carried over. For a panel, the
-    /// smallest number of a member that starts. `None` if the change is too large to find out.
+    /// smallest number of a member that starts. `None` if the change is too large to find out, and 0 if nothing starts.
     pub carried_hunks: Option<usize>,
     /// Estimated tokens of the first request; 0 for the built-in reviewer. Each further request sends the conversation
     /// again. For a panel, the sum of the members that start.
@@ -44,8 +47,16 @@ pub struct RequestPreview {
     /// Members of a panel that starts, in the order of the settings; empty for a single reviewer, and for a panel whose
     /// list is there already.
     pub members: Vec<MemberForecast>,
-    /// Most that the members of a panel that start may cost together; `None` if there are none.
-    pub member_limit: Option<CostLimit>,
+    /// Reviewers that may give second opinions on the list of a panel that starts.
+    pub opinions: Vec<ReviewerTerms>,
+    /// Most that the review may cost, for a panel with the second opinions and within its limit; `None` if nothing starts.
+    pub limit: Option<CostLimit>,
+    /// Run that a panel completes: what it has spent counts towards the limit of the panel.
+    pub continues: Option<RunId>,
+    /// Cost of `continues`, and of the runs that it completed, in US dollars.
+    pub spent_before: f64,
+    /// Reviewers that start, and whose cost no limit can count.
+    pub uncounted: Option<UncountedCost>,
 }
 
 /// Forecast for a member of a panel.
@@ -57,6 +68,10 @@ pub struct MemberForecast {
     pub action: ReviewAction,
     /// Estimated tokens of its first request; 0 if it sends nothing.
     pub tokens: u64,
+    /// Estimated price of `tokens` in US dollars; `None` if the price is not known.
+    pub input_cost: Option<f64>,
+    /// Most that its review may cost; [`CostLimit::Nothing`] if it does not start.
+    pub limit: CostLimit,
 }
 
 impl MemberForecast {
@@ -111,34 +126,103 @@ impl Launcher<'_> {
             has_secret_files: self.has_secret_files(&snapshot),
             ..self.build_policy_request(request, &identity, &snapshot)
         };
-        let input = RequestInput::unrecorded(request, &launch_request, &snapshot);
-        let decision = self.forecast_decision(&input)?;
-        let (mut members, mut member_limit) = (Vec::new(), None);
-        let sent = match self.services.reviewers().find_panel(&identity.reviewer)? {
-            None => self.forecast_sending(&input)?,
-            Some(_) if !decision.action.starts_run() => SendingForecast::NOTHING,
-            Some(panel) => {
-                let (forecast, sent) = self.forecast_members(&input, &panel)?;
-                members = forecast;
-                let is_asked = |name: &str| members.iter().any(|member| member.reviewer == name && member.starts());
-                member_limit = Some(self.services.reviewers().cost_limit_of_members(&panel, is_asked)?);
-                sent
+        self.forecast_request(&RequestInput::unrecorded(request, &launch_request, &snapshot), MAX_FORECAST_HUNKS)
+    }
+
+    /// Forecasts the answer to a request that is about to be decided, if it may cost money. It reads no more than the
+    /// decision does, and the hunks that earlier runs have reviewed if there are few.
+    pub(super) fn forecast_paid_request(
+        &self,
+        input: &RequestInput<'_>,
+    ) -> Result<Option<RequestPreview>, RunnerError> {
+        match self.services.reviewers().cost_limit(&input.policy_request.reviewer)? {
+            CostLimit::Nothing => Ok(None),
+            CostLimit::AtMost { .. } | CostLimit::Unknown { .. } => {
+                self.forecast_request(input, MAX_ANNOUNCED_HUNKS).map(Some)
             }
-        };
-        let SendingForecast { carried_hunks, tokens, input_cost } = sent;
-        Ok(RequestPreview {
+        }
+    }
+
+    /// Forecasts the answer to a request. The carry-over of more than `max_hunks` hunks is not forecast.
+    fn forecast_request(&self, input: &RequestInput<'_>, max_hunks: usize) -> Result<RequestPreview, RunnerError> {
+        let snapshot = input.snapshot;
+        let mut preview = RequestPreview {
             scope: snapshot.scope.clone(),
             files: snapshot.change.files.len(),
-            hunks: count_hunks(&snapshot),
-            lines: count_changed_lines(&snapshot),
+            hunks: count_hunks(snapshot),
+            lines: count_changed_lines(snapshot),
             left_out: snapshot.change.left_out.len(),
-            decision,
-            carried_hunks,
-            tokens,
-            input_cost,
-            members,
-            member_limit,
-        })
+            decision: self.forecast_decision(input)?,
+            carried_hunks: Some(0),
+            tokens: 0,
+            input_cost: Some(0.0),
+            members: Vec::new(),
+            opinions: Vec::new(),
+            limit: None,
+            continues: None,
+            spent_before: 0.0,
+            uncounted: None,
+        };
+        let (reviewers, reviewer) = (self.services.reviewers(), input.policy_request.reviewer.as_str());
+        let panel = reviewers.find_panel(reviewer)?;
+        if panel.is_some() {
+            preview.decision = self.renew_opinions(input.request, preview.decision);
+        }
+        if !preview.decision.action.starts_run() {
+            return Ok(preview);
+        }
+        let sent = match panel {
+            Some(panel) => self.forecast_panel(input, &panel, max_hunks, &mut preview)?,
+            None => {
+                preview.limit = Some(reviewers.cost_limit(reviewer)?);
+                let unpriced = reviewers.find_unpriced([reviewer])?.names(|_| true);
+                preview.uncounted = UncountedCost::new(reviewers.cost_limit_names(None), unpriced);
+                self.forecast_sending(input, max_hunks)?
+            }
+        };
+        SendingForecast {
+            carried_hunks: preview.carried_hunks,
+            tokens: preview.tokens,
+            input_cost: preview.input_cost,
+        } = sent;
+        Ok(preview)
+    }
+
+    /// Forecasts what a panel that starts costs: its members, second opinions and limits. Returns what its members send.
+    fn forecast_panel(
+        &self,
+        input: &RequestInput<'_>,
+        panel: &PanelSettings,
+        max_hunks: usize,
+        preview: &mut RequestPreview,
+    ) -> Result<SendingForecast, RunnerError> {
+        let reviewers = self.services.reviewers();
+        let (members, sent) = self.forecast_members(input, panel, max_hunks)?;
+        let view = self.services.store.runs_view()?;
+        if let Some(ContinuedPanel { run, spent }) = self.find_continued_panel(&view, input.policy_request)? {
+            (preview.continues, preview.spent_before) = (Some(run), spent);
+        }
+        let recorded = Panel {
+            max_cost: panel.max_cost.map(Dollars::as_f64),
+            continues: preview.continues.clone(),
+            spent_before: preview.spent_before,
+            ..Panel::default()
+        };
+        if let Some(spent) = recorded.describe_spent_before() {
+            preview.decision.reason.push_str(&format!("; {spent}"));
+        }
+        let starts = |name: &str| members.iter().any(|member| member.reviewer == name && member.starts());
+        preview.limit = Some(reviewers.cost_limit_of_members(panel, starts, preview.spent_before)?);
+        let opinions = panel.opinions();
+        let is_asked = |name: &str| starts(name) || opinions.iter().any(|opinion| opinion.reviewer == name);
+        let unpriced = reviewers.find_unpriced_of_panel(panel)?.names(is_asked);
+        preview.uncounted = UncountedCost::new(reviewers.cost_limit_names(Some(panel)), unpriced);
+        let terms = opinions.into_iter().map(|opinion| {
+            Ok(ReviewerTerms { limit: reviewers.cost_limit(&opinion.reviewer)?, name: opinion.reviewer })
+        });
+        preview.opinions = terms.collect::<Result<_, RunnerError>>()?;
+        preview.members = members;
+        Ok(sent)
     }
 
     /// Forecasts the answer to the request of each member of a panel, and adds up what those that start send. The panel itself
@@ -147,6 +231,7 @@ impl Launcher<'_> {
         &self,
         input: &RequestInput<'_>,
         panel: &PanelSettings,
+        max_hunks: usize,
     ) -> Result<(Vec<MemberForecast>, SendingForecast), RunnerError> {
         // The panel gets no run: the id stands for it.
         let id = self.services.ambient.new_run_id();
@@ -155,22 +240,29 @@ impl Launcher<'_> {
             let member = self.describe_member(input, panel, name)?;
             let input = member_input(input, &member, &id);
             let action = self.forecast_decision(&input)?.action;
-            let mut tokens = 0;
-            if action.starts_run() {
-                let sending = self.forecast_sending(&input)?;
-                tokens = sending.tokens;
+            let mut forecast = MemberForecast {
+                reviewer: member.reviewer.clone(),
+                action,
+                tokens: 0,
+                input_cost: Some(0.0),
+                limit: CostLimit::Nothing,
+            };
+            if forecast.starts() {
+                let sending = self.forecast_sending(&input, max_hunks)?;
+                (forecast.tokens, forecast.input_cost) = (sending.tokens, sending.input_cost);
+                forecast.limit = self.services.reviewers().cost_limit(&member.reviewer)?;
                 sent.push(sending);
             }
-            members.push(MemberForecast { reviewer: member.reviewer.clone(), action, tokens });
+            members.push(forecast);
         }
         Ok((members, SendingForecast::sum(&sent)))
     }
 
     /// Forecasts the first request of a single reviewer.
-    fn forecast_sending(&self, input: &RequestInput<'_>) -> Result<SendingForecast, RunnerError> {
+    fn forecast_sending(&self, input: &RequestInput<'_>, max_hunks: usize) -> Result<SendingForecast, RunnerError> {
         let RequestInput { request, policy_request, snapshot, .. } = *input;
         let carried_hunks =
-            if request.demand == ReviewDemand::Anew { Some(0) } else { self.forecast_carried_hunks(input)? };
+            if request.demand == ReviewDemand::Anew { Some(0) } else { self.forecast_carried_hunks(input, max_hunks)? };
         let (hunks, lines) = (count_hunks(snapshot), count_changed_lines(snapshot));
         let carried_lines = match carried_hunks {
             Some(carried) if hunks > 0 => lines * carried as u64 / hunks as u64,
@@ -227,8 +319,8 @@ impl Launcher<'_> {
         }
     }
 
-    fn forecast_carried_hunks(&self, input: &RequestInput<'_>) -> Result<Option<usize>, RunnerError> {
-        if count_hunks(input.snapshot) > MAX_FORECAST_HUNKS {
+    fn forecast_carried_hunks(&self, input: &RequestInput<'_>, max_hunks: usize) -> Result<Option<usize>, RunnerError> {
+        if count_hunks(input.snapshot) > max_hunks {
             return Ok(None);
         }
         self.services.worker().count_reviewed_hunks(&self.draft_record(input), &input.snapshot.change).map(Some)
@@ -289,7 +381,7 @@ mod tests {
             let preview = preview("panel:paid+other+builtin", demand);
             let member = |one: &MemberForecast| (one.reviewer.clone(), one.action.word(), one.tokens);
             let members: Vec<(String, &str, u64)> = preview.members.iter().map(member).collect();
-            (members, preview.tokens, preview.input_cost, preview.member_limit)
+            (members, preview.tokens, preview.input_cost, preview.limit)
         };
         let expected = |members: [(&str, &'static str, u64); 3]| {
             members.map(|(reviewer, action, tokens)| (reviewer.to_owned(), action, tokens)).to_vec()
@@ -297,7 +389,7 @@ mod tests {
         let limit = |name| fixture.services.reviewers().cost_limit(name).expect("a reviewer of the settings");
         let alone = preview("other", ReviewDemand::AsNeeded);
         assert!(alone.tokens > 0 && alone.input_cost > Some(0.0), "{alone:?}");
-        assert!(alone.members.is_empty() && alone.member_limit.is_none());
+        assert!(alone.members.is_empty() && alone.limit == Some(limit("other")), "{alone:?}");
 
         for reviewer in ["paid", "builtin"] {
             let draft = launcher.draft_unrecorded_run(&request(reviewer, ReviewDemand::AsNeeded));

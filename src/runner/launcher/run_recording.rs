@@ -139,6 +139,7 @@ impl Launcher<'_> {
             follow_up_count: 0,
             follow_up_of: follow_up_of.map(|fix| fix.fix_id.clone()),
             team: None,
+            ci: self.services.store.acts_for_ci(),
             usage: RunUsage { prompt_estimate: launch_request.prompt_estimate, ..RunUsage::default() },
             outcome: RunOutcome { coverage: expected_coverage(snapshot, RunStatus::Pending), ..RunOutcome::default() },
             decision: String::new(),

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io::Read;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 use std::time::SystemTime;
 
+use crate::domain::is_repository_path;
 use crate::domain::quoted_code::CodeLines;
 
 /// Maximum size of a file that is searched, in bytes; code in larger files counts as standing.
@@ -84,11 +85,9 @@ impl StandingCode {
         Some(CodeLines::new(&String::from_utf8_lossy(&bytes)))
     }
 
-    /// Returns the place of a path below the root; `None` for a path that leaves it.
+    /// Returns the place of a path below the root; `None` for a path that leaves it or leads to git's own files.
     fn locate(&self, path: &str) -> Option<PathBuf> {
-        let inside = Path::new(path);
-        let is_plain = !path.is_empty() && inside.components().all(|part| matches!(part, Component::Normal(_)));
-        is_plain.then(|| self.root.join(inside))
+        is_repository_path(path).then(|| self.root.join(path))
     }
 }
 

@@ -7,6 +7,7 @@ mod panels;
 pub(super) mod review_cost;
 pub(super) mod reviewer_identity;
 pub(super) mod reviewer_probe;
+pub(super) mod unpriced;
 pub(super) mod usage_estimate;
 
 use crate::runner::Services;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use crate::config::{
-    ModelCatalog, ModelFacts, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings, UserGuidelines,
+    Dollars, ModelCatalog, ModelFacts, Prompt, PromptName, Prompts, ReviewerKind, ReviewerSettings, UserGuidelines,
     WindowSettings,
 };
 use crate::context::pack::PackedContext;
@@ -18,7 +18,7 @@ use crate::masking::Mask;
 use crate::masking::secret_files::is_secret_file;
 use crate::review::ReviewPlan;
 use crate::review::conversation::{
-    AnswerProblem, BudgetProblem, ConversationLimits, ConversationPrompt, RemainingBudget, ReviewTask,
+    AnswerProblem, BudgetLimit, BudgetProblem, ConversationLimits, ConversationPrompt, RemainingBudget, ReviewTask,
 };
 use crate::reviewers::chat::{Chat, ChatError, ToolSupport};
 use crate::reviewers::command::agent_settings_paths;
@@ -377,20 +377,25 @@ impl PromptBuilder<'_> {
         })
     }
 
-    /// Returns what the conversation of a run may still spend: the engine itself counts the answers, those of earlier
-    /// attempts too, but not the vectors.
+    /// Returns the limits of a run, with what counts against them already: the engine itself counts the answers, those of
+    /// earlier attempts too, but not the vectors.
     fn remaining_budget(&self, record: &RunRecord) -> Result<RemainingBudget, RunnerError> {
         let budget = &self.services.settings.budget;
         let (spending, midnight) = (self.services.reviewers().spending(), self.services.reviewers().midnight());
         let today = spending.total_since(midnight, Some(&record.run_id))?;
         let vectors = spending.vectors_of_run(&record.run_id, record.created_at)?;
-        let tokens = [(budget.run_tokens, 0), (budget.day_tokens, today.tokens)];
-        let costs = [(budget.run_cost, 0.0), (budget.day_cost, today.cost)];
-        let tokens = tokens.into_iter().filter_map(|(most, spent)| Some(most?.saturating_sub(spent)));
-        let costs = costs.into_iter().filter_map(|(most, spent)| Some(most?.as_f64() - spent));
+        let tokens = |limit: Option<u64>, used: u64| {
+            let used = used.saturating_add(vectors.tokens) as f64;
+            limit.map(|limit| BudgetLimit { limit: limit as f64, used })
+        };
+        let cost = |limit: Option<Dollars>, used: f64| {
+            limit.map(|limit| BudgetLimit { limit: limit.as_f64(), used: used + vectors.cost })
+        };
         Ok(RemainingBudget {
-            tokens: tokens.min().map(|left| left.saturating_sub(vectors.tokens)),
-            cost: costs.min_by(f64::total_cmp).map(|left| (left - vectors.cost).max(0.0)),
+            run_tokens: tokens(budget.run_tokens, 0),
+            day_tokens: tokens(budget.day_tokens, today.tokens),
+            run_cost: cost(budget.run_cost, 0.0),
+            day_cost: cost(budget.day_cost, today.cost),
         })
     }
 
@@ -403,8 +408,8 @@ impl PromptBuilder<'_> {
         let left = self.remaining_budget(record)?;
         let price = input_price(facts);
         let affordable =
-            left.cost.zip(price.filter(|price| *price > 0.0)).map(|(cost, price)| (cost / price * 1e6) as u64);
-        Ok(left.tokens.into_iter().chain(affordable).min())
+            left.cost_left().zip(price.filter(|price| *price > 0.0)).map(|(cost, price)| (cost / price * 1e6) as u64);
+        Ok(left.tokens_left().into_iter().chain(affordable).min())
     }
 
     fn conversation_limits(
@@ -466,13 +471,14 @@ impl<'a> ReviewerAccess<'a> {
         let today = self.spent_today()?;
         if let Some(most) = budget.day_tokens.filter(|most| today.tokens >= *most) {
             let stop = BudgetStop { kind: BudgetKind::DayTokens, reached: today.tokens as f64, limit: most as f64 };
-            let note = format!("the budget of {most} tokens for a day is used up (budget.day_tokens)");
+            let note = format!("the budget of {most} tokens for a day is used up; {}", stop.next_step());
             return Ok(Some(BudgetProblem { stop, note }));
         }
         let most = budget.day_cost.filter(|most| today.cost >= most.as_f64());
-        Ok(most.map(|most| BudgetProblem {
-            stop: BudgetStop { kind: BudgetKind::DayCost, reached: today.cost, limit: most.as_f64() },
-            note: format!("the budget of ${most} for a day is used up (budget.day_cost)"),
+        Ok(most.map(|most| {
+            let stop = BudgetStop { kind: BudgetKind::DayCost, reached: today.cost, limit: most.as_f64() };
+            let note = format!("the budget of ${most} for a day is used up; {}", stop.next_step());
+            BudgetProblem { stop, note }
         }))
     }
 }

@@ -86,15 +86,16 @@ impl ReviewerAccess<'_> {
 
     /// Returns the most that a review of a panel may cost: the sum of its members, or its own limit.
     pub(super) fn panel_cost_limit(&self, panel: &PanelSettings) -> Result<CostLimit, RunnerError> {
-        self.cost_limit_of_members(panel, |_| true)
+        self.cost_limit_of_members(panel, |_| true, 0.0)
     }
 
     /// Returns the most that a review of a panel may cost if only some of its members are asked: their sum with those that
-    /// give second opinions, or the limit of the panel.
+    /// give second opinions, or the rest of the panel's limit after `spent_before` US dollars.
     pub(in crate::runner) fn cost_limit_of_members(
         &self,
         panel: &PanelSettings,
         is_asked: impl Fn(&str) -> bool,
+        spent_before: f64,
     ) -> Result<CostLimit, RunnerError> {
         let opinions = panel.opinions();
         let members = panel.reviewers.iter().filter(|name| is_asked(name));
@@ -103,7 +104,10 @@ impl ReviewerAccess<'_> {
         let members = members.collect::<Result<Vec<_>, _>>()?;
         let sum = members.into_iter().fold(CostLimit::Nothing, CostLimit::plus);
         Ok(match (sum, panel.max_cost) {
-            (CostLimit::AtMost { dollars }, Some(most)) => CostLimit::at_most(dollars.min(most.as_f64())),
+            (CostLimit::AtMost { dollars }, Some(most)) => match most.as_f64() - spent_before {
+                rest if rest > 0.0 => CostLimit::at_most(dollars.min(rest)),
+                _ => CostLimit::AtMost { dollars: 0.0 },
+            },
             (sum, _) => sum,
         })
     }

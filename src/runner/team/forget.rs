@@ -32,7 +32,8 @@ pub struct ForgetReport {
 }
 
 impl TeamSync<'_> {
-    /// Stops using the records of a log: removes what was received from it, reads it no more, and takes back what followed from it.
+    /// Stops using the records of a log: removes what was received from it, reads it no more, and takes back what followed
+    /// from it. Its records at other places count no longer, too.
     ///
     /// # Errors
     ///
@@ -57,19 +58,28 @@ impl TeamSync<'_> {
         // A review of another machine may have been refused because this one had claimed its id.
         progress.reader.clear();
         progress.disputes.retain(|_, sides| !sides.iter().any(|side| side.machine.is_forgotten(from_ref(log))));
+        store.update_other_places(|progress| {
+            report.was_known |= progress.logs.remove(log).is_some();
+            progress.set_aside.retain(|entry| entry.segment.log != *log);
+            progress.reader.clear();
+        })?;
         let team = store.team_membership()?;
-        if let Some(team) = &team
-            && !postgres::is_database(&team.place)
-            && let Err(error) = self.services.repo.forget_tracked_log(&team.place, log.as_str())
-        {
-            tracing::warn!(%log, %error, "what was fetched of a forgotten log stays");
+        let joined = team.as_ref().map(|team| team.place.clone());
+        let places = store.other_team_places()?.into_iter().map(|other| other.place).chain(joined);
+        for place in places.filter(|place| !postgres::is_database(place)) {
+            if let Err(error) = self.services.repo.forget_tracked_log(&place, log.as_str()) {
+                tracing::warn!(%log, %error, "what was fetched of a forgotten log stays");
+            }
         }
         store.write_team_progress(&progress)?;
         if let Some(team) = &team {
             let decided = list_decided_by(&store.triage_log()?, log);
+            // What came from another place, or before this machine was elsewhere, is here, too.
+            report.was_known |= !decided.is_empty();
             report.changed = self.apply_decisions(team, &decided, &mut progress, &mut SyncReport::default())?;
             store.write_team_progress(&progress)?;
             report.retired = self.retire_unconfirmed(log, &progress.forgotten)?;
+            report.was_known |= report.retired > 0;
         }
         Ok(report)
     }
@@ -87,9 +97,13 @@ impl TeamSync<'_> {
         let before = progress.forgotten.len();
         progress.forgotten.retain(|known| known != log);
         let was_forgotten = progress.forgotten.len() < before;
-        let has_other_signer = signers::accept_other_signer(log, &mut progress);
+        let mut has_other_signer = signers::accept_other_signer(log, &mut progress);
         // The next exchange reads its log from the start.
         progress.reader.clear();
+        store.update_other_places(|progress| {
+            has_other_signer |= signers::accept_other_signer(log, progress);
+            progress.reader.clear();
+        })?;
         store.write_team_progress(&progress)?;
         if was_forgotten {
             let reports = RunReports::load(store)?;
@@ -227,6 +241,7 @@ fn retire_lines(
         run_id: None,
         merged_into: None,
         team: None,
+        ci: false,
     };
     retired.map(to_line).collect()
 }
@@ -279,6 +294,7 @@ mod tests {
                 run_id: None,
                 merged_into: None,
                 team: origin,
+                ci: false,
             }
         };
         words.split_whitespace().map(line).collect()

@@ -18,12 +18,15 @@ pub(super) struct OutgoingLines {
     pub(super) held_back: Vec<(u64, u64)>,
 }
 
-/// Records which lines stayed here, when all lines from byte `from` on were judged.
+/// Records which lines stayed here, when all lines from byte `from` on were judged. Places beside the joined one come later to the
+/// same lines: what one of them did not get counts as held back for all.
 pub(super) fn note_held_back(held_back: &[(u64, u64)], from: u64, progress: &mut TeamProgress) {
     if from == 0 {
         progress.held_back.clear();
     }
-    held_back.iter().for_each(|(start, end)| add_range(&mut progress.held_back, *start, *end));
+    let mut ranges = [std::mem::take(&mut progress.held_back), held_back.to_vec()].concat();
+    ranges.sort_unstable();
+    ranges.into_iter().for_each(|(start, end)| add_range(&mut progress.held_back, start, end));
 }
 
 impl TeamSync<'_> {
@@ -45,8 +48,9 @@ impl TeamSync<'_> {
         for (place, line) in lines {
             let Ok(record) = serde_json::from_str::<TeamRecord>(line) else { continue };
             let identity = match &record {
-                TeamRecord::Decision(decision) => Some((decision.finding_id.clone(), decision.id.clone())),
-                TeamRecord::Review(_) | TeamRecord::Patterns(_) => None,
+                TeamRecord::Decision(decision) => Some((decision.finding_id.to_string(), Some(decision.id.clone()))),
+                TeamRecord::Review(review) => Some((review.run.run_id.to_string(), None)),
+                TeamRecord::Patterns(_) => None,
             };
             match Some(record).filter(may_leave).and_then(|record| filter.clean_record(record)) {
                 Some(record) => {
@@ -61,11 +65,11 @@ impl TeamSync<'_> {
     }
 }
 
-/// Adds the place of a line behind all others. Lines that follow each other are one range.
+/// Adds the place of a line, which begins before none of the others. Lines that follow each other are one range.
 fn add_range(ranges: &mut Vec<(u64, u64)>, start: u64, end: u64) {
     match ranges.last_mut() {
         // A newline stands between them.
-        Some((_, last)) if *last + 1 == start => *last = end,
+        Some((_, last)) if start <= *last + 1 => *last = end.max(*last),
         _ => ranges.push((start, end)),
     }
 }
@@ -100,5 +104,18 @@ mod tests {
         assert_eq!(progress.held_back, [(0, 20), (30, 40)]);
         note_held_back(&[(30, 40)], 0, &mut progress);
         assert_eq!(progress.held_back, [(30, 40)]);
+    }
+
+    #[test]
+    fn what_a_place_that_is_behind_did_not_get_stands_between_the_others() {
+        let mut progress = TeamProgress { held_back: vec![(30, 40), (60, 70)], ..TeamProgress::default() };
+        for (held_back, expected) in [
+            (vec![(10, 20), (60, 70)], vec![(10, 20), (30, 40), (60, 70)]),
+            (vec![(10, 29), (35, 40), (71, 75)], vec![(10, 40), (60, 75)]),
+            (vec![], vec![(10, 40), (60, 75)]),
+        ] {
+            note_held_back(&held_back, 5, &mut progress);
+            assert_eq!(progress.held_back, expected);
+        }
     }
 }

@@ -13,6 +13,7 @@ use crate::domain::{
     Time, TriageAction,
 };
 use crate::policy::{MergedDecision, merge_decisions};
+use crate::store::triage::team_group;
 use crate::store::{DisputeSide, TeamMembership};
 
 /// Machine whose log is compared.
@@ -170,14 +171,15 @@ fn take_back(known: &KnownLines<'_>, owner: LogOwner<'_>) -> Option<Disposition>
         run_id: None,
         merged_into: counting.and_then(|line| line.merged_into.clone()),
         team: None,
+        ci: false,
     })
 }
 
 /// Returns true if a line tells of a decision as the team does. Two decisions with one identity are a mistake of their machine; each
 /// member takes the same one.
 fn is_told_by(decision: &SharedDecision, line: &Disposition) -> bool {
-    let is_same = (line.actor, line.status, line.action, line.at)
-        == (decision.actor, decision.status, decision.action, decision.at);
+    let is_same = (line.actor, line.ci, line.status, line.action, line.at)
+        == (decision.actor, decision.ci, decision.status, decision.action, decision.at);
     // What others have of an own decision may be masked.
     let has_same_words =
         |origin: &TeamOrigin| origin.person == decision.person && line.reason == sanitize_line(&decision.reason);
@@ -194,10 +196,14 @@ fn build_line(decision: &SharedDecision, previous: FindingStatus) -> Disposition
         reason: sanitize_line(&decision.reason).into_owned(),
         at: decision.at,
         action: decision.action,
-        group: format!("team_{machine}_{}_{}", clock.ms, clock.count),
+        group: match decision.group.is_empty() {
+            true => team_group(machine, &format!("{}_{}", clock.ms, clock.count)),
+            false => team_group(machine, &decision.group),
+        },
         run_id: None,
         merged_into: None,
         team: Some(TeamOrigin { id: decision.id.clone(), person: decision.person.clone() }),
+        ci: decision.ci,
     }
 }
 

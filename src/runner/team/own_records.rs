@@ -198,6 +198,8 @@ pub fn number_decisions(log: &[Disposition], team: &TeamMembership, person: &Tea
                 at: line.at,
                 action: line.action,
                 over: over.to_vec(),
+                group: line.group.clone(),
+                ci: line.ci,
             });
         }
     });
@@ -211,22 +213,33 @@ pub fn walk_decisions<'a>(
     mut visit: impl FnMut(&'a Disposition, &DecisionId, &[DecisionId]),
 ) {
     let mut clock = DecisionClock::default();
-    let mut competing: HashMap<&FindingId, Vec<DecisionId>> = HashMap::new();
+    let mut competing: HashMap<&FindingId, Vec<KnownDecision<'_>>> = HashMap::new();
     for line in log {
         let id = clock.identify(line, &team.machine);
         let known = competing.entry(&line.finding_id).or_default();
-        // Whoever takes a decision back does not speak about those of others.
+        // Whoever takes a decision back does not speak about those of others. A person takes back the own ones of another
+        // machine by their group.
         let is_withdrawal = line.action == TriageAction::Undo && line.status.is_undecided();
-        let is_replaced = |known: &DecisionId| !is_withdrawal || known.machine == team.machine;
-        let replaced: Vec<DecisionId> = known.iter().filter(|known| is_replaced(known)).cloned().collect();
+        let is_same_step = |group: &str| !group.is_empty() && group == line.group;
+        let is_replaced =
+            |known: &KnownDecision<'_>| !is_withdrawal || known.id.machine == team.machine || is_same_step(known.group);
+        let replaced: Vec<DecisionId> =
+            known.iter().filter(|known| is_replaced(known)).map(|known| known.id.clone()).collect();
         visit(line, &id, &replaced[replaced.len().saturating_sub(MAX_REPLACED)..]);
         if is_own_decision(line) {
             known.retain(|known| !is_replaced(known));
         }
-        if (line.team.is_some() || is_own_decision(line)) && !known.contains(&id) {
-            known.push(id);
+        if (line.team.is_some() || is_own_decision(line)) && !known.iter().any(|known| known.id == id) {
+            known.push(KnownDecision { id, group: &line.group });
         }
     }
+}
+
+/// Decision that nobody on this machine has replaced yet.
+struct KnownDecision<'a> {
+    id: DecisionId,
+    /// Group of its line.
+    group: &'a str,
 }
 
 /// Builds the record of a completed run; `None` if nothing of it may leave, or its result is damaged.
@@ -295,6 +308,7 @@ mod tests {
             run_id: None,
             merged_into: None,
             team: origin,
+            ci: false,
         }
     }
 

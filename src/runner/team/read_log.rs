@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use super::log_owner::OwnRecords;
-use super::received_records::ReceivedRecords;
+use super::received_records::{ReadLog, ReceivedRecords};
 use super::signers::SignatureFault;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::text::sanitize_line;
@@ -39,6 +39,8 @@ struct LogReader<'a> {
     known: Option<HashSet<blake3::Hash>>,
     /// Number of records that no earlier exchange has received.
     count: u64,
+    /// Number of records that earlier exchanges have received; 0 until a line is new to this one.
+    known_count: u64,
 }
 
 impl TeamSync<'_> {
@@ -56,7 +58,7 @@ impl TeamSync<'_> {
         let signature = self.read_pages(backend, team, &mut reader, progress, received, report)?;
         report.set_aside.append(&mut reader.set_aside);
         if let Some(signature) = signature {
-            received.logs.push((log.clone(), signature, reader.count));
+            received.logs.push(ReadLog { log: log.clone(), signature, new: reader.count, known: reader.known_count });
         }
         Ok(())
     }
@@ -161,7 +163,8 @@ impl<'a> LogReader<'a> {
             true => OwnRecords::load(store)?,
             false => OwnRecords::default(),
         };
-        Ok(Self { store, log, now, set_aside: Vec::new(), own, read: HashSet::new(), known: None, count: 0 })
+        let (set_aside, read) = (Vec::new(), HashSet::new());
+        Ok(Self { store, log, now, set_aside, own, read, known: None, count: 0, known_count: 0 })
     }
 
     /// Returns the hashes of the lines that earlier exchanges have received of the log.
@@ -173,6 +176,7 @@ impl<'a> LogReader<'a> {
                 self.store.visit_received_team_lines(&self.log.name, |line| {
                     known.insert(blake3::hash(line.as_bytes()));
                 })?;
+                self.known_count = known.len() as u64;
                 none.insert(known)
             }
         })

@@ -43,7 +43,18 @@ pub struct ReceivedRecords {
     /// Findings that the new decisions are about.
     pub(super) decided: BTreeSet<FindingId>,
     /// Logs that were read. They count as read only when their records are taken over.
-    pub(super) logs: Vec<(LogVersion, LogSignature, u64)>,
+    pub(super) logs: Vec<ReadLog>,
+}
+
+/// Log that was read, with the number of its records.
+#[derive(Debug)]
+pub(super) struct ReadLog {
+    pub(super) log: LogVersion,
+    pub(super) signature: LogSignature,
+    /// Number of records that this exchange has received.
+    pub(super) new: u64,
+    /// Number of records that earlier exchanges have received; 0 if this one has read nothing.
+    pub(super) known: u64,
 }
 
 impl TeamSync<'_> {
@@ -58,17 +69,18 @@ impl TeamSync<'_> {
         self.apply_records(team, &mut received, progress, report)?;
         let now = self.services.ambient.now();
         progress.reader = env!("CARGO_PKG_VERSION").to_owned();
-        let read: Vec<MachineName> = received.logs.iter().map(|(log, _, _)| log.name.clone()).collect();
-        for (log, signature, count) in received.logs {
+        let read: Vec<MachineName> = received.logs.iter().map(|read| read.log.name.clone()).collect();
+        for ReadLog { log, signature, new, known } in received.logs {
             if log.name == team.log {
                 progress.own_received = log.version;
                 continue;
             }
             let state = progress.logs.entry(log.name).or_default();
             state.version = log.version;
-            state.records += count;
+            // What was received before this machine was elsewhere is still here.
+            state.records = state.records.max(known) + new;
             state.signed = to_state(signature);
-            if count > 0 {
+            if new > 0 {
                 state.received_at = Some(now);
             }
         }

@@ -261,6 +261,8 @@ impl RunWorker<'_> {
         (turn, request): (u32, &ChatRequest),
         talk: &mut ConversationResources,
     ) -> Result<Option<ConversationEvent>, RunnerError> {
+        // A worker that died may have left a reservation.
+        self.release_reserved_cost()?;
         let run = self.record.run_id.clone();
         if self.services.control().is_paused(&run)? {
             self.buffer.push(RunEvent::Paused);
@@ -340,6 +342,7 @@ impl RunWorker<'_> {
                 }
                 Err(error) => error,
             };
+            self.release_reserved_cost()?;
             if error.class == ErrorClass::TeamBudget
                 && let Some(problem) = self.services.team().describe_budget(&error.summary)
             {

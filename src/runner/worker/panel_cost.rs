@@ -1,8 +1,11 @@
 //! Holds the members of a panel to its limit, also those that ask at the same moment.
 //!
+//! - A panel that completes an earlier run goes on with its limit: what that run has spent counts.
 //! - Before its request, a member reserves in its record what the request may cost at most, under the store's lock.
 //! - A member whose request would exceed the limit only together with requests on their way waits for their answers, which
 //!   usually cost less than was reserved. It reserves nothing meanwhile, so that no two members wait for each other.
+//! - A reservation ends with its request: with the record of the answer's cost, or when the request has failed. A fallback
+//!   that is free, or has no price, reserves nothing.
 //! - So the members exceed the limit together by no more than one answer: what a request sends is counted before, and
 //!   what comes back after.
 
@@ -29,7 +32,7 @@ enum Reservation {
     Granted,
     /// Requests of other members are on their way that may use up the rest of the limit.
     MustWait,
-    /// The limit is used up: US dollars that all members have spent.
+    /// The limit is used up: US dollars that all members have spent, and the runs that the panel completes.
     Refused { reached: f64 },
 }
 
@@ -47,18 +50,23 @@ impl RunWorker<'_> {
         let mut is_noted = false;
         loop {
             let store = &self.services.store;
-            let reserved =
+            let (reserved, record) =
                 store.with_lock_as(|locked| self.try_to_reserve(locked, (&panel_run, &panel, limit), next, spent))?;
+            self.record = record;
             match reserved {
                 Reservation::Granted => return Ok(None),
                 Reservation::Refused { reached } => {
                     let stop = BudgetStop { kind: BudgetKind::PanelCost, reached, limit };
+                    let before = panel.continues.as_ref().filter(|_| panel.spent_before > 0.0);
+                    let before =
+                        before.map_or_else(String::new, |run| format!(" (${:.4} by {run})", panel.spent_before));
                     let note = format!(
-                        "the budget of {} of panel {} is used up: ${reached:.4} are spent and the next request takes about \
-                         ${:.4}",
+                        "the budget of {} of panel {} is used up: ${reached:.4} are spent{before} and the next request takes \
+                         about ${:.4}; {}",
                         format_limit_dollars(limit),
                         panel.name,
-                        next.input
+                        next.input,
+                        stop.next_step()
                     );
                     return Ok(Some(ConversationEvent::BudgetExceeded(BudgetProblem { stop, note })));
                 }
@@ -81,14 +89,28 @@ impl RunWorker<'_> {
         }
     }
 
+    /// Releases what the run has reserved, because no request of it is on its way: another member may be waiting for that
+    /// money.
+    pub(super) fn release_reserved_cost(&mut self) -> Result<(), RunnerError> {
+        if self.record.usage.reserved_cost.is_some() {
+            let run = self.record.run_id.clone();
+            self.record = self
+                .services
+                .store
+                .with_lock(|locked| locked.annotate_run(&run, |record| record.usage.reserved_cost = None))?;
+        }
+        Ok(())
+    }
+
+    /// Tries to reserve the cost of the next request. Returns the answer with the record of the run.
     fn try_to_reserve(
         &self,
         locked: &LockedStore<'_>,
         (panel_run, panel, limit): (&RunId, &Panel, f64),
         next: RequestCost,
         spent: f64,
-    ) -> Result<Reservation, RunnerError> {
-        let (mut reached, mut on_their_way) = (spent, 0.0);
+    ) -> Result<(Reservation, RunRecord), RunnerError> {
+        let (mut reached, mut on_their_way) = (panel.spent_before + spent, 0.0);
         for member in panel.members.iter().filter(|member| member.run_id != self.record.run_id) {
             let Some(record) = self.services.store.run(&member.run_id)? else { continue };
             // What an adopted or reused run costs was not paid for this panel.
@@ -105,8 +127,8 @@ impl RunWorker<'_> {
             Reservation::Granted
         };
         let reserved = matches!(answer, Reservation::Granted).then_some(next.most);
-        locked.annotate_run(&self.record.run_id, |record| record.usage.reserved_cost = reserved)?;
-        Ok(answer)
+        let record = locked.annotate_run(&self.record.run_id, |record| record.usage.reserved_cost = reserved)?;
+        Ok((answer, record))
     }
 
     /// Returns what the request of a member that is on its way may cost. A member without a worker has none.

@@ -10,13 +10,13 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::config::{Dollars, Prompt};
+use crate::config::Prompt;
 use crate::domain::{
     BudgetKind, BudgetStop, CancelReason, ChatMessage, ChatRequest, ChatResponse, Finding, JournalEntry, Panel,
     PanelOpinion, RunEvent, RunStatus, TurnPhase, Usage, WindowUse, content_hash, text,
 };
 use crate::masking::Mask;
-use crate::review::conversation::RemainingBudget;
+use crate::review::conversation::{BudgetLimit, RemainingBudget};
 use crate::review::{ReviewOutcome, RunCost, apply_ruling, parse_rulings};
 use crate::reviewers::chat::{ChatObserver, ChatProgress};
 use crate::runner::RunnerError;
@@ -223,7 +223,12 @@ impl RunWorker<'_> {
     ) -> Result<Option<String>, RunnerError> {
         let budget = &self.services.settings.budget;
         let next = opened.cost(&Usage { input: batch.tokens, ..Usage::default() });
-        let run = RemainingBudget { tokens: budget.run_tokens, cost: budget.run_cost.map(Dollars::as_f64) };
+        let limit = |limit: f64| BudgetLimit { limit, used: 0.0 };
+        let run = RemainingBudget {
+            run_tokens: budget.run_tokens.map(|tokens| limit(tokens as f64)),
+            run_cost: budget.run_cost.map(|cost| limit(cost.as_f64())),
+            ..RemainingBudget::default()
+        };
         // A free request exceeds no limit in US dollars.
         if let Some(stop) = run.find_stop(spent, batch.tokens, Some(next).filter(|next| *next > 0.0)) {
             return Ok(Some(stop.describe()));
@@ -235,7 +240,8 @@ impl RunWorker<'_> {
             return Ok(Some(problem.note));
         }
         let Some(limit) = panel.max_cost else { return Ok(None) };
-        let reached = self.services.spent_by_members(panel, &self.record.run_id)? + spent.cost;
+        let members = self.services.spent_by_members(panel, &self.record.run_id)?;
+        let reached = panel.spent_before + members + spent.cost;
         let stop = BudgetStop { kind: BudgetKind::PanelCost, reached, limit };
         Ok((reached + next > limit).then(|| stop.describe()))
     }
@@ -279,7 +285,7 @@ impl RunWorker<'_> {
             // The hash tells a request from others of the same size: an answer belongs to its words.
             let hash = content_hash([words.as_bytes()]);
             let number = text::format_count(group.len(), "finding");
-            let asked = format!("second opinions of {} on {number} ({})", opened.name, &hash[..12]);
+            let asked = format!("{}{number} ({})", PanelOpinion::request_words(&opened.name), &hash[..12]);
             let request = ChatRequest {
                 messages: vec![ChatMessage::User { text: words }],
                 max_output: answer,

@@ -31,7 +31,7 @@ pub fn is_database(place: &str) -> bool {
 }
 
 impl DatabaseAddress {
-    /// Reads an URL such as `postgres://ada@db.example.org/revdeck`, with the parameters of libpq.
+    /// Reads a URL such as `postgres://ada@db.example.org/revdeck`, with the parameters of libpq.
     ///
     /// Connections to other machines use TLS and check the server's certificate, unless the URL says `sslmode=disable`.
     /// `sslrootcert=FILE` names certificates to trust.
@@ -92,7 +92,7 @@ impl DatabaseAddress {
         Ok(Self { url: shown.into(), config, root_certificates })
     }
 
-    /// Returns the address as an URL.
+    /// Returns the address as a URL.
     pub fn as_str(&self) -> &str {
         &self.url
     }

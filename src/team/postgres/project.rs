@@ -1,6 +1,6 @@
 //! Names a repository among those that share a database.
 
-/// Returns the name of the repository behind an URL, the same for all ways to reach it: host and path, without user, port and
+/// Returns the name of the repository behind a URL, the same for all ways to reach it: host and path, without user, port and
 /// `.git`. Returns the last part of a local path; `None` if nothing is left.
 pub fn project_name(url: &str) -> Option<String> {
     let rest = match url.split_once("://") {

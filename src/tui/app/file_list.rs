@@ -39,6 +39,15 @@ pub struct ListedFiles {
     pub newest_runs: HashMap<String, String>,
 }
 
+/// File that a review looked at or left out, and in which no finding is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewedFile {
+    /// Row of the file, without findings.
+    pub row: FileListRow,
+    /// Id of the run that says so.
+    pub run: String,
+}
+
 /// Findings whose files are listed.
 #[derive(Debug, Clone)]
 pub enum FileSource {
@@ -114,12 +123,18 @@ pub struct FileList {
     pub follows_runs: bool,
     /// Id of the run whose files are wanted; `None` for the files of the listed findings.
     wanted_run: Option<String>,
+    /// True if the findings are narrowed to the wanted run, so that only those that it reported count.
+    is_chosen: bool,
     /// True if the wanted files were requested, and nothing has changed since.
     is_requested: bool,
     /// Serial number of the last request for the files of the listed findings.
     serial: u64,
     /// [`ListedFiles::newest_runs`] of the files of the listed findings.
     pub newest_runs: HashMap<String, String>,
+    /// Files of the newest reviews, listed behind those of findings.
+    reviewed: Vec<ReviewedFile>,
+    /// Reviews whose files were requested last, and the number of undecided findings then; `None` before a request.
+    reviewed_of: Option<(Vec<String>, usize)>,
     /// Numbers of findings and of undecided ones with which the files were requested last.
     pub counted: (usize, usize),
 }
@@ -191,6 +206,9 @@ impl FileList {
 
     /// Marks a file as viewed or not.
     pub fn set_viewed(&mut self, path: &str, is_viewed: bool) {
+        if let Some(file) = self.reviewed.iter_mut().find(|file| file.row.path == path) {
+            file.row.is_viewed = is_viewed;
+        }
         if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
             file.is_viewed = is_viewed;
             self.arrange();
@@ -205,11 +223,12 @@ impl FileList {
         }
     }
 
-    /// Wants the files of a run from now on. Returns true if they must be requested.
-    pub fn want_run(&mut self, run: &str) -> bool {
-        let must_request = !self.is_requested || self.wanted_run() != Some(run);
+    /// Wants the files of a run from now on; `is_chosen` if the findings are narrowed to it. Returns true if they must be
+    /// requested.
+    pub fn want_run(&mut self, run: &str, is_chosen: bool) -> bool {
+        let must_request = !self.is_requested || self.wanted_run() != Some(run) || self.is_chosen != is_chosen;
         if must_request {
-            (self.wanted_run, self.is_requested) = (Some(run.to_owned()), true);
+            (self.wanted_run, self.is_requested, self.is_chosen) = (Some(run.to_owned()), true, is_chosen);
         }
         must_request
     }
@@ -248,7 +267,33 @@ impl FileList {
 
     /// Forgets what was requested: nobody has got the requests.
     pub fn forget_requests(&mut self) {
-        self.is_requested = false;
+        (self.is_requested, self.reviewed_of) = (false, None);
+    }
+
+    /// Wants the files of these reviews behind those of findings. Which of them have no open finding follows from the number
+    /// of `undecided` findings. Returns true if the files must be requested.
+    pub fn want_reviewed(&mut self, runs: &[String], undecided: usize) -> bool {
+        let is_known = self.reviewed_of.as_ref().is_some_and(|(known, count)| known == runs && *count == undecided);
+        if !is_known {
+            self.reviewed_of = Some((runs.to_vec(), undecided));
+        }
+        !is_known
+    }
+
+    /// Replaces the files of the newest reviews. The list has them when the files of findings are listed next.
+    pub fn set_reviewed(&mut self, reviewed: Vec<ReviewedFile>) {
+        self.reviewed = reviewed;
+        self.outdate_findings();
+    }
+
+    /// Adds the files of the newest reviews to those of findings.
+    pub fn add_reviewed(&self, listed: &mut ListedFiles) {
+        for ReviewedFile { row, run } in &self.reviewed {
+            if !listed.newest_runs.contains_key(&row.path) {
+                listed.newest_runs.insert(row.path.clone(), run.clone());
+                listed.files.push(row.clone());
+            }
+        }
     }
 
     /// Returns all files, in the order of the list.
@@ -358,7 +403,7 @@ mod tests {
     fn files_are_requested_when_other_ones_are_wanted_or_they_have_changed() {
         type Step = fn(&mut FileList);
         let run: Step = |list| {
-            list.want_run("ar_1");
+            list.want_run("ar_1", false);
         };
         let findings: Step = |list| {
             list.want_findings();
@@ -380,16 +425,20 @@ mod tests {
                 steps.iter().for_each(|step| step(&mut list));
                 list
             };
-            let must_request = [after().want_run("ar_1"), after().want_run("ar_2"), !after().has_requested_findings()];
+            let mut chosen = after();
+            assert!(chosen.want_run("ar_1", true), "{title}: it counts other findings");
+            assert!(!chosen.want_run("ar_1", true), "{title}: chosen twice");
+            let runs = ["ar_1", "ar_2"].map(|run| after().want_run(run, false));
+            let must_request = [runs[0], runs[1], !after().has_requested_findings()];
             assert_eq!(must_request, expected, "{title}");
             let mut forgotten = after();
             forgotten.forget_requests();
-            assert!(!forgotten.has_requested_findings() && forgotten.want_run("ar_1"), "{title}: forgotten");
+            assert!(!forgotten.has_requested_findings() && forgotten.want_run("ar_1", false), "{title}: forgotten");
         }
         let mut list = FileList::default();
         let (old, new) = (list.want_findings(), list.want_findings());
         assert_eq!([old, new].map(|serial| list.awaits_findings(serial)), [false, true]);
-        list.want_run("ar_1");
+        list.want_run("ar_1", false);
         assert_eq!((list.awaits_findings(new), list.wanted_run()), (false, Some("ar_1")));
     }
 

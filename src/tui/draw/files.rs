@@ -8,7 +8,6 @@ use super::super::app::{App, FileFolder, FileListEntry, Pane};
 use super::super::doc::shorten;
 use super::super::layout::PaneArea;
 use super::super::message::{FileListRow, FileListState};
-use super::super::run_label::format_run_label;
 use super::super::theme::Role;
 use super::painter::Painter;
 use super::{frame, runs};
@@ -59,7 +58,7 @@ fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
     let list = &app.file_list;
     let header = if list.with_findings > 0 { runs::COUNTS_HEADER } else { "" };
     let run = app.store.view.run_index(&list.run).map(|index| app.store.view.run(index));
-    let label = run.map_or_else(String::new, |run| format!("of {}", format_run_label(&run)));
+    let label = run.map_or_else(String::new, |run| format!("of {}", app.label_run(&run)));
     let room = match header {
         "" => usize::MAX,
         header => frame::room_for_facts(app, area, (Pane::Files, NAME), header),

@@ -174,11 +174,17 @@ pub fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static s
         return view.footer(app);
     }
     let actions = match context {
+        // There is nothing to open, to unfold or to filter yet.
+        KeyContext::Runs | KeyContext::Global if app.run_list.entries.is_empty() => vec![A::Review, A::Help, A::Quit],
         KeyContext::Runs | KeyContext::Global => {
-            let third = if app.has_active_runs() { A::Cancel } else { A::Unfold };
-            let first = [A::Open, A::Review, third].map(|action| (action, action.footer_label()));
+            let third = if app.has_active_runs() {
+                Some((A::Cancel, A::Cancel.footer_label()))
+            } else {
+                unfold_label(app).map(|label| (A::Unfold, label))
+            };
+            let first = [A::Open, A::Review].map(|action| (action, action.footer_label())).into_iter().chain(third);
             let last = [A::Ledger, A::Filter, A::Help, A::Quit].map(|action| (action, action.footer_label()));
-            return first.into_iter().chain(pause_action(app)).chain(last).collect();
+            return first.chain(pause_action(app)).chain(last).collect();
         }
         KeyContext::Findings => vec![A::Addressed, A::Dismiss, A::Diff, A::Triage, A::Filter, A::Help, A::Quit],
         KeyContext::Files => vec![A::Open, A::Right, A::Edit, A::Copy, A::Search, A::Help, A::Quit],
@@ -213,6 +219,16 @@ pub fn footer_actions(app: &App, context: KeyContext) -> Vec<(Action, &'static s
         _ => Vec::new(),
     };
     actions.into_iter().map(|action| (action, action.footer_label())).collect()
+}
+
+/// Returns the label of the key that unfolds or folds the runs below the selected one; `None` if there are none.
+fn unfold_label(app: &App) -> Option<&'static str> {
+    let entry = app.run_list.entries.get(app.run_list.cursor.selected).filter(|entry| entry.member.is_none())?;
+    match (entry.nested || entry.unfolded, entry.folded.total()) {
+        (true, _) => Some("fold"),
+        (false, 1..) => Some(Action::Unfold.footer_label()),
+        (false, 0) => None,
+    }
 }
 
 /// Returns the pause or resume action if the run supports it.

@@ -9,7 +9,6 @@ use super::super::app::{App, OpeningLook};
 use super::super::keymap::{Action, KeyContext};
 use super::super::layout::ScreenLayout;
 use super::super::pages::{format_brief, format_dollars};
-use super::super::run_label::format_run_label;
 use super::super::theme::Role;
 use super::super::views::live::LiveView;
 use super::painter::Painter;
@@ -151,7 +150,7 @@ impl EngineState {
         let (glyph, state, role) = describe_state(app);
         let mut engine = Self { glyph, state, role, who: String::new(), cost: String::new(), gauge: None };
         let Some(run) = app.headline_run().filter(|_| app.has_active_runs()) else { return engine };
-        engine.who = format!("{} on {}", Panel::describe_reviewer(run.reviewer), format_run_label(&run));
+        engine.who = format!("{} on {}", Panel::describe_reviewer(run.reviewer), app.label_run(&run));
         let Some(pulse) = app.pulse(run.id).filter(|_| run.status.is_working()) else { return engine };
         if pulse.cost > 0.0 {
             engine.cost = format_dollars(pulse.cost);

@@ -10,7 +10,6 @@ use super::super::app::{App, Pane, RunEntry, RunListLine};
 use super::super::layout::PaneArea;
 use super::super::pages::format_dollars;
 use super::super::panel_runs::{describe_origin, describe_total, is_paid_by_panel};
-use super::super::run_label::format_run_label;
 use super::super::theme::Role;
 use super::frame;
 use super::painter::Painter;
@@ -142,7 +141,7 @@ impl<'a> VisibleRun<'a> {
         if app.run_list.order != RunOrder::Branch && is_on_other_branch(app, &run) {
             facts.push((format!("on {}", run.branch), Role::Muted));
         }
-        facts.push((app.describe_run_content(&run), Role::Muted));
+        facts.push((app.describe_content_beside_label(&run), Role::Muted));
         if let Some(Some(change)) = app.run_list.changes.get(run.id) {
             facts.push((change.describe(), if change.new > 0 { Role::Normal } else { Role::Muted }));
         }
@@ -152,7 +151,7 @@ impl<'a> VisibleRun<'a> {
         Self {
             entry,
             run,
-            label: format_run_label(&run).into_owned(),
+            label: app.label_run(&run).into_owned(),
             facts,
             counts: sums.map_or(run.counts, |sums| sums.counts),
             reviewer: Panel::describe_reviewer(run.reviewer),
@@ -228,7 +227,7 @@ fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
             None if run.status == RunStatus::Completed => app.format_short_age(run.created_ms),
             None => word.to_owned(),
         };
-        facts.push((format!("{}  {what}", format_run_label(&run)), Role::Muted));
+        facts.push((format!("{}  {what}", app.label_run(&run)), Role::Muted));
     }
     frame::draw_title(painter, area, Pane::Runs, "Runs", &facts, "");
 }
@@ -264,15 +263,46 @@ fn draw_run(painter: &mut Painter<'_>, row: &VisibleRun<'_>, line: Rect, columns
     let label_width = columns.label.saturating_sub(left - line.x - 2).min(rest.width);
     let role = if row.entry.nested { Role::Muted } else { Role::Normal };
     painter.draw_text(rest.x, rest.y, label_width, &row.label, role);
-    let mut x = rest.x + label_width + 2;
-    for (at, (fact, role)) in row.facts.iter().filter(|(fact, _)| !fact.is_empty()).enumerate() {
-        if at > 0 && x + 3 < rest.right() {
-            x += 1 + painter.draw_text(x + 1, rest.y, 1, app.display.glyphs.dot, Role::Faint) + 1;
+    rest.width = rest.width.saturating_sub(label_width + 2);
+    rest.x += label_width + 2;
+    draw_facts(painter, &row.facts, rest);
+}
+
+/// Columns of the dot between two facts, with a blank on each side.
+const DOT_COLUMNS: u16 = 3;
+/// Fewest columns that a fact keeps for the sake of those after it: a title is known by its first words.
+const MIN_SHORTENED_COLUMNS: u16 = 20;
+/// Fewest columns of a shortened fact behind another one. Fewer letters say nothing.
+const MIN_REST_COLUMNS: u16 = 8;
+
+/// Draws facts with dots between them. A long one is shortened in favour of those behind it, such as `3 new`; a fact
+/// without room is left out together with its dot.
+fn draw_facts(painter: &mut Painter<'_>, facts: &[(String, Role)], line: Rect) {
+    let facts: Vec<(u16, &str, Role)> = facts
+        .iter()
+        .filter(|(fact, _)| !fact.is_empty())
+        .map(|(fact, role)| (u16::try_from(fact.width()).unwrap_or(u16::MAX), fact.as_str(), *role))
+        .collect();
+    let mut x = line.x;
+    for (at, (width, fact, role)) in facts.iter().enumerate() {
+        let mut room = line.right().saturating_sub(x);
+        if at > 0 {
+            if room < DOT_COLUMNS + MIN_REST_COLUMNS.min(*width) {
+                break;
+            }
+            painter.draw_text(x + 1, line.y, 1, painter.app.display.glyphs.dot, Role::Faint);
+            (x, room) = (x + DOT_COLUMNS, room - DOT_COLUMNS);
         }
-        if x >= rest.right() {
+        let behind = facts[at + 1..]
+            .iter()
+            .fold(0, |sum: u16, (width, ..)| sum.saturating_add(width.saturating_add(DOT_COLUMNS)));
+        if *width > room.saturating_sub(behind) && room >= behind.saturating_add(MIN_SHORTENED_COLUMNS) {
+            room -= behind;
+        }
+        if room == 0 {
             break;
         }
-        x += painter.draw_text(x, rest.y, rest.right() - x, fact, *role);
+        x += painter.draw_text(x, line.y, room, fact, *role);
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn serve_writes(
     while let Ok(write) = writes.recv() {
         let message = match write {
             StoreWrite::Triage(order) => {
-                let result = apply_triage_order(store, ambient, &order);
+                let result = apply_triage_order((repo, store), ambient, &order);
                 let written = match &result {
                     Ok(UndoOutcome::Decided(_)) => written.fetch_add(1, Ordering::AcqRel) + 1,
                     _ => written.load(Ordering::Acquire),
@@ -63,8 +63,13 @@ pub(super) fn serve_writes(
     }
 }
 
-fn apply_triage_order(store: &Store, ambient: &ClockAndIds, order: &TriageOrder) -> Result<UndoOutcome, String> {
+fn apply_triage_order(
+    (repo, store): (Option<&Repo>, &Store),
+    ambient: &ClockAndIds,
+    order: &TriageOrder,
+) -> Result<UndoOutcome, String> {
     let now = ambient.now();
+    let email = || repo.and_then(Repo::user_email);
     let step = match order {
         TriageOrder::Set(lines) => {
             let group = ambient.new_run_id().as_str().replacen("ar_", "t_", 1);
@@ -85,13 +90,14 @@ fn apply_triage_order(store: &Store, ambient: &ClockAndIds, order: &TriageOrder)
                     run_id: None,
                     merged_into: None,
                     team: None,
+                    ci: false,
                 })
             };
             let decided = store.decide(|log| lines.iter().map(|line| disposition(log, line)).collect::<Result<_, _>>());
             decided.map(UndoOutcome::Decided)
         }
-        TriageOrder::Undo => store.undo(Actor::User, now).map_err(TriageRefusal::from),
-        TriageOrder::Redo => store.redo(Actor::User, now).map_err(TriageRefusal::from),
+        TriageOrder::Undo => store.undo(Actor::User, email().as_deref(), now).map_err(TriageRefusal::from),
+        TriageOrder::Redo => store.redo(Actor::User, email().as_deref(), now).map_err(TriageRefusal::from),
     };
     step.map_err(|TriageRefusal(why)| why)
 }

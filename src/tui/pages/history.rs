@@ -138,7 +138,8 @@ fn describe_result(line: &FindingQuestion) -> &'static str {
 
 /// Returns the words for the author of a decision in a sentence to the user: who it was elsewhere, if the team sent it.
 fn name_author(line: &Disposition) -> String {
-    line.describe_team_author().unwrap_or_else(|| name_actor(line.actor).to_owned())
+    let here = || if line.ci { "a job of CI" } else { name_actor(line.actor) };
+    line.describe_team_author().unwrap_or_else(|| here().to_owned())
 }
 
 /// Returns the word for an actor in a sentence to the user.
@@ -147,5 +148,27 @@ fn name_actor(actor: Actor) -> &'static str {
         Actor::User => "you",
         Actor::Assistant => "the assistant",
         Actor::Engine => "revdeck",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_author_of_a_decision_is_named() {
+        for (actor, ci, expected) in [
+            ("user", false, "you"),
+            ("user", true, "a job of CI"),
+            ("assistant", false, "the assistant"),
+            ("engine", false, "revdeck"),
+        ] {
+            let line: Disposition = serde_json::from_value(serde_json::json!({
+                "finding_id": "f_0000000000000001", "status": "addressed", "previous": "open", "actor": actor, "ci": ci,
+                "at": "2026-03-04T05:06:07Z", "action": "set", "group": "g",
+            }))
+            .expect("a disposition");
+            assert_eq!(name_author(&line), expected, "{actor}");
+        }
     }
 }

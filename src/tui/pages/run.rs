@@ -194,6 +194,9 @@ fn render_spending(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
         let now = app.pulse(run.run_id.as_str());
         let (tokens, cost) = now.map_or((run.usage.tokens, run.usage.cost), |pulse| (pulse.tokens, pulse.cost));
         doc.push_field("spent", NAMES, Role::Normal, &format_spent(&tokens, cost), width);
+        if run.usage.price_known == Some(false) {
+            doc.push_field("price", NAMES, Role::Warn, "not known: no limit in US dollars counts it", width);
+        }
         let window = describe_window(run);
         if !window.is_empty() {
             doc.push_field("window", NAMES, Role::Normal, &window, width);
@@ -308,7 +311,7 @@ fn render_about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
     field("prompts", run.reviewed_by.prompt_set.as_deref().unwrap_or_default());
     field(
         "asked by",
-        &format!("{} from the {}", run.owner, run.source)
+        &format!("{} from the {}", run.owner, run.describe_source())
             .trim_start_matches(" from")
             .replace("from the cli", "from the command line"),
     );
@@ -341,6 +344,9 @@ fn render_about(app: &App, run: &RunRecord, width: usize, doc: &mut Doc) {
     }
     if let Some(panel) = &run.links.member_of {
         field("panel", panel.as_str());
+    }
+    if let Some(uncounted) = run.links.panel.as_ref().and_then(Panel::describe_uncounted) {
+        field("limits", &uncounted);
     }
     field("finishing", &run.ending.finish_note);
     if let Some(by) = &run.links.superseded_by {

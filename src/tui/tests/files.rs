@@ -4,7 +4,7 @@ use super::lists::listed;
 use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
 use crate::store::{FindingRow, RunRow, StoreViewBuilder};
-use crate::tui::app::{App, ListedFiles, Pane};
+use crate::tui::app::{App, ListedFiles, Pane, ReviewedFile};
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, FileListRow, FileListState};
 use crate::tui::update::data;
 
@@ -64,6 +64,41 @@ fn a_chosen_run_narrows_findings_and_files_and_esc_widens_step_by_step() {
 }
 
 #[test]
+fn the_files_of_a_chosen_run_count_what_the_run_reported() {
+    let [newer, older] = [run_id(2), run_id(1)];
+    let [first, second, third] = [1, 2, 3].map(finding_id);
+    let mut builder = StoreViewBuilder::default();
+    builder.run(RunRow { counts: [0, 0, 1, 0], ..run_row(&newer) });
+    builder.run(RunRow { counts: [0, 0, 2, 0], ..run_row(&older) });
+    builder.finding(FindingRow { path: "a.rs", ..finding_row(&first, &newer) });
+    builder.finding(FindingRow { path: "b.rs", ..finding_row(&second, &older) });
+    builder.finding(FindingRow { path: "renamed.rs", ..finding_row(&third, &older) });
+    builder.reports(&newer, &[&first]).reports(&older, &[&second, &third]);
+    let mut app = showing(160, 48, complete(builder));
+    // As they are read: with the finding of the other run that stands there, too.
+    let read = || vec![covered("a.rs", [0, 0, 1, 0]), covered("b.rs", [0, 0, 1, 0]), covered("old.rs", [0, 0, 1, 0])];
+    let counted = |app: &App| -> Vec<(String, u32)> {
+        app.file_list.files().iter().map(|file| (file.path.clone(), file.counts[2])).collect()
+    };
+    let counts = |files: [(&str, u32); 3]| files.map(|(path, count)| (path.to_owned(), count)).to_vec();
+    assert!(loaded_runs(&press(&mut app, "1 j")).contains(&older.as_str()));
+    send(&mut app, AppMessage::Files { run: older.clone(), files: Some(read()) });
+    assert_eq!(counted(&app), counts([("a.rs", 1), ("b.rs", 1), ("old.rs", 1)]), "until it is chosen");
+    assert_eq!(loaded_runs(&press(&mut app, "Enter")), [older.as_str()], "it is chosen: other findings count");
+    send(&mut app, AppMessage::Files { run: older.clone(), files: Some(read()) });
+    let shown = [("b.rs", 1), ("renamed.rs", 1), ("a.rs", 0)];
+    assert_eq!(counted(&app)[..3], counts(shown), "{}", screen(&app));
+    assert_eq!(listed(&app), [2, 3], "as many as are listed");
+    // A run whose result is gone keeps what was counted.
+    let mut builder = StoreViewBuilder::default();
+    builder.run(RunRow { counts: [0, 0, 2, 0], ..run_row(&older) });
+    let mut app = showing(160, 48, complete(builder));
+    press(&mut app, "1 Enter");
+    send(&mut app, AppMessage::Files { run: older.clone(), files: Some(read()) });
+    assert_eq!(counted(&app), counts([("a.rs", 1), ("b.rs", 1), ("old.rs", 1)]));
+}
+
+#[test]
 fn the_files_are_those_of_the_listed_findings_until_a_run_is_chosen() {
     let all = ["src/config.rs", "src/invoice/total.rs", "src/mail/queue/retry.rs"];
     let mut app = showing(160, 48, view());
@@ -96,6 +131,59 @@ fn the_files_are_those_of_the_listed_findings_until_a_run_is_chosen() {
     // Files that were on their way are not shown any more.
     send(&mut app, AppMessage::Files { run: run_id(1), files: Some(Vec::new()) });
     assert_eq!(file_paths(&app), all);
+}
+
+/// Returns the runs whose files without open findings are requested.
+fn reviewed_runs(commands: &[AppCommand]) -> Vec<Vec<String>> {
+    let runs = commands.iter().filter_map(|command| match command {
+        AppCommand::LoadReviewedFiles { runs } => Some(runs.clone()),
+        _ => None,
+    });
+    runs.collect()
+}
+
+#[test]
+fn files_without_open_findings_stand_behind_those_of_the_listed_findings() {
+    let found = ["src/config.rs", "src/invoice/total.rs", "src/mail/queue/retry.rs"];
+    let mut app = app(160, 48);
+    let commands = send(&mut app, AppMessage::StoreRead { view: view(), written: 0 });
+    assert_eq!(reviewed_runs(&commands), [[run_id(3), run_id(1)]], "run 2 was replaced");
+    let reviewed = |row: FileListRow| ReviewedFile { row, run: run_id(1) };
+    let files = vec![
+        reviewed(left_out("Cargo.lock", "lock file")),
+        // It has had a finding since it was read.
+        reviewed(covered("src/config.rs", [0; 4])),
+        reviewed(covered("src/mail.rs", [0; 4])),
+    ];
+    assert!(reviewed_runs(&send(&mut app, AppMessage::ReviewedFiles(files))).is_empty());
+    let all = [found[0], found[1], found[2], "src/mail.rs", "Cargo.lock"];
+    assert_eq!(file_paths(&app), all);
+    let shown = screen(&app);
+    assert!(shown.contains("3 Files  3 with findings, 1 clean, 1 left out"), "{shown}");
+    // The page of such a file is that of the run that reviewed it.
+    assert!(reviewed_runs(&press(&mut app, "3 j j j")).is_empty(), "nothing has changed");
+    let file = DetailSubject::File { run: run_id(1), path: "src/mail.rs".into() };
+    assert_eq!(app.detail.subject, file);
+    // Beside a chosen file, the others stay. A filter that asks for certain findings has none without.
+    press(&mut app, "g Enter");
+    assert_eq!((listed(&app), file_paths(&app)), (vec![1], all.to_vec()));
+    press(&mut app, "Esc");
+    for (filter, expected) in [(" p:1", vec![found[1]]), (" config", vec![found[0]]), (" status:open", all.to_vec())] {
+        press(&mut app, "2 f");
+        type_text(&mut app, filter);
+        assert_eq!(file_paths(&app), expected, "{filter}");
+        press(&mut app, "Esc");
+        assert_eq!(file_paths(&app), all, "back from {filter}");
+    }
+    // A decision may leave a file without open findings: they are read again once it is stored.
+    let commands = press(&mut app, "2 g a");
+    assert!(reviewed_runs(&commands).is_empty());
+    let mut builder = StoreViewBuilder::default();
+    builder.run(run_row(&run_id(3)));
+    let commands = send(&mut app, AppMessage::StoreRead { view: complete(builder), written: 9 });
+    assert_eq!(reviewed_runs(&commands), [[run_id(3)]]);
+    send(&mut app, AppMessage::ReviewedFiles(vec![reviewed(covered("src/mail.rs", [0; 4]))]));
+    assert_eq!(file_paths(&app), ["src/mail.rs"], "without any finding");
 }
 
 #[test]

@@ -575,6 +575,7 @@ fn undoing_names_what_is_open_again() {
         run_id: None,
         merged_into: None,
         team: None,
+        ci: false,
     };
     use FindingStatus as S;
     for (order, statuses, expected) in [

@@ -37,6 +37,7 @@ fn build_disposition(page: &FindingPage, actor: Actor, status: FindingStatus, re
         run_id: None,
         merged_into: None,
         team: None,
+        ci: false,
     }
 }
 

@@ -7,7 +7,7 @@ use super::support::*;
 use crate::config::FindingGrouping;
 use crate::domain::{FindingStatus, Kind, Priority, RunStatus, Time};
 use crate::store::{FindingRow, LastVisit, RunRow, StoreView, StoreViewBuilder};
-use crate::tui::app::{App, NoticeLevel, Pane};
+use crate::tui::app::{App, NoticeLevel, Pane, RunChange, RunSubject};
 use crate::tui::glyphs;
 use crate::tui::message::{AppCommand, AppMessage, Tab};
 
@@ -430,4 +430,33 @@ fn rows_have_place_and_symbol_at_every_size_and_two_lines_if_wanted() {
     let below = shown.lines().nth(at + 1).unwrap_or_default();
     assert!(below.contains("unused parameter"), "{shown}");
     assert_eq!(app.finding_by_id(&finding_id(3)).map(|row| app.current_status(&row)), Some(FindingStatus::Open));
+}
+
+#[test]
+fn a_long_title_makes_room_for_what_is_new_and_no_fact_touches_another() {
+    let run = run_id(1);
+    let with_change = |columns: u16, new: usize| {
+        let mut builder = StoreViewBuilder::default();
+        builder.run(RunRow { scope: "range:a0c3bec..7e1328b", ..run_row(&run) });
+        let mut app = showing(columns, 48, complete(builder));
+        let title = "Chunks are compressed by tree and read again on demand".into();
+        Arc::make_mut(&mut app.run_list.subjects).insert(run.clone(), Some(RunSubject { commits: 7, title }));
+        app.run_list.changes.insert(run.clone(), Some(RunChange { new, fixed: 0 }));
+        let shown = screen(&app);
+        let line = shown.lines().find(|line| line.contains("7 commits  latest"));
+        line.and_then(|line| line.split('│').next()).unwrap_or_else(|| panic!("{columns}: {shown}")).to_owned()
+    };
+    let row = with_change(160, 6);
+    assert!(row.contains("7 commits  latest “Chunks are compress") && row.contains("… · 6 new "), "{row}");
+    for columns in 120..=220 {
+        for row in [with_change(columns, 6), with_change(columns, 0)] {
+            let rest = row.split_once("latest ").map_or("", |(_, rest)| rest);
+            let is_apart = |(at, _): (usize, &str)| rest[..at].ends_with(' ');
+            assert!(rest.match_indices('·').all(is_apart), "{columns}: {row}");
+            for end in ['”', '…'] {
+                let after = rest.split_once(end).map_or("", |(_, after)| after);
+                assert!(after.is_empty() || after.starts_with([' ', '”']), "{columns}: {row}");
+            }
+        }
+    }
 }

@@ -19,10 +19,12 @@ use crate::policy::BudgetAmount;
 use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan, ScopeFingerprints, WrittenComment};
 use crate::store::triage::UndoOutcome;
 use crate::store::{FindingRow, RunRow, StoreView, StoreViewBuilder, TeamStatus};
-use crate::tui::app::{App, MotionMode, RunSubject};
+use crate::tui::app::{App, MotionMode, ReviewedFile, RunSubject};
 use crate::tui::diff::DiffRequest;
 use crate::tui::input::InputParser;
-use crate::tui::message::{AppCommand, AppMessage, DetailSubject, ExitCause, ReviewReply, Tab, TriageOrder};
+use crate::tui::message::{
+    AppCommand, AppMessage, DetailSubject, ExitCause, FileListRow, FileListState, ReviewReply, Tab, TriageOrder,
+};
 use crate::tui::page_data::PageData;
 use crate::tui::views::live::{LiveReply, LiveRequest};
 use crate::tui::views::{ViewReply, ViewRequest};
@@ -180,6 +182,16 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
             AppMessage::Loaded { subject, tab, loaded }
         }
         AppCommand::LoadFiles { run } => AppMessage::Files { run, files: None },
+        AppCommand::LoadReviewedFiles { runs } => {
+            let row = |path: String| FileListRow {
+                path,
+                counts: [0; 4],
+                state: FileListState::LeftOut("binary"),
+                is_viewed: false,
+            };
+            let reviewed = |run: String| ReviewedFile { row: row(format!("{run}/a clean file.rs")), run };
+            AppMessage::ReviewedFiles(runs.into_iter().map(reviewed).collect())
+        }
         AppCommand::ListFiles { serial, view, source } => {
             AppMessage::FilesListed { serial, listed: source.collect_files(&view) }
         }

@@ -7,7 +7,7 @@ use rstest::rstest;
 use super::looks::{SIZES, assert_looks};
 use super::mouse::{click, find};
 use super::support::*;
-use crate::domain::{RunId, Scope, Time};
+use crate::domain::{RunId, Scope, Time, UncountedCost};
 use crate::policy::{Decision, ReviewAction};
 use crate::runner::{CostLimit, MemberForecast, OfferedReviewer, RequestPreview, ReviewerTerms};
 use crate::store::{RunRow, StoreViewBuilder};
@@ -72,13 +72,23 @@ fn preview(action: ReviewAction, reason: &str, saved: u64, carried: Option<usize
         tokens: 23_400,
         input_cost: Some(0.0702),
         members: Vec::new(),
-        member_limit: None,
+        opinions: Vec::new(),
+        limit: None,
+        continues: None,
+        spent_before: 0.0,
+        uncounted: None,
     }
 }
 
 /// Returns the forecast for a panel of which two members have reviewed the change.
 fn panel_preview() -> RequestPreview {
-    let member = |reviewer: &str, action, tokens| MemberForecast { reviewer: reviewer.to_owned(), action, tokens };
+    let member = |reviewer: &str, action, tokens| MemberForecast {
+        reviewer: reviewer.to_owned(),
+        action,
+        tokens,
+        input_cost: Some(0.0),
+        limit: CostLimit::Nothing,
+    };
     RequestPreview {
         members: vec![
             member("sonnet", ReviewAction::Reuse { run: run() }, 0),
@@ -87,7 +97,7 @@ fn panel_preview() -> RequestPreview {
             member("local", ReviewAction::Adopt { run: run() }, 0),
             member("gemini", ReviewAction::Resume { from: run() }, 4_100),
         ],
-        member_limit: Some(CostLimit::AtMost { dollars: 0.4 }),
+        limit: Some(CostLimit::AtMost { dollars: 0.4 }),
         tokens: 8_200,
         input_cost: Some(0.021),
         ..preview(ReviewAction::Launch, "nobody has reviewed this", 0, Some(0))
@@ -306,6 +316,24 @@ fn the_forecast_says_what_the_policy_will_do(#[case] preview: RequestPreview, #[
     let shown = screen(&app);
     for line in expected {
         assert!(shown.contains(line), "{line}\n{shown}");
+    }
+}
+
+#[test]
+fn a_reviewer_whose_cost_no_limit_can_count_is_named() {
+    let mut app = showing(160, 48, view());
+    send(&mut app, facts());
+    press(&mut app, "r");
+    let uncounted = UncountedCost::new(vec!["max_cost".to_owned()], vec!["gpt".to_owned()]);
+    send(&mut app, reply(1, Ok(RequestPreview { uncounted, ..panel_preview() })));
+    let shown = screen(&app);
+    for part in [
+        "max_cost cannot count gpt: no price is known;",
+        "[reviewers.gpt]",
+        "first requests ~8.2k tokens",
+        "at most $0.40",
+    ] {
+        assert!(shown.contains(part), "{part}\n{shown}");
     }
 }
 

@@ -111,6 +111,44 @@ fn check_gaps(app: &App, buffer: &Buffer, hint: &str) {
 }
 
 #[test]
+fn help_and_reasons_use_all_rows_of_a_small_screen() {
+    let rows = |app: &App| -> Vec<String> { screen(app).lines().map(|row| row.trim().to_owned()).collect() };
+    let open = |keys: &str| {
+        let mut app = showing(20, 5, view());
+        press(&mut app, keys);
+        app
+    };
+    for keys in ["?", "? j j"] {
+        let shown = rows(&open(keys));
+        assert!(shown[1..4].iter().all(|row| !row.is_empty()), "{keys}: {shown:?}");
+    }
+    // The typed text stands below the title, and the reasons scroll to the chosen one.
+    assert_eq!(rows(&open("x"))[2..4], ["1 not worth it", "2 false alarm"]);
+    let shown = rows(&open("x Down Down Down"));
+    assert!(shown[2].ends_with("2 false alarm") && shown[3].ends_with("3 intended"), "{shown:?}");
+    let mut app = showing(80, 24, view());
+    press(&mut app, "x");
+    let shown = screen(&app);
+    let input = shown.lines().position(|line| line.contains("Why dismiss")).unwrap_or_default();
+    let first = shown.lines().position(|line| line.contains("1 not worth it")).unwrap_or_default();
+    assert_eq!(first, input + 4, "{shown}");
+}
+
+#[test]
+fn the_footer_of_the_runs_names_no_key_that_does_nothing() {
+    let footer = |app: &App| screen(app).lines().last().unwrap_or_default().to_owned();
+    let empty = showing(100, 30, complete(StoreViewBuilder::default()));
+    assert_eq!(footer(&empty).trim(), "r review   ? help   q quit");
+    let mut app = showing(160, 48, view());
+    press(&mut app, "1");
+    assert!(footer(&app).contains("Space unfold"), "{}", footer(&app));
+    press(&mut app, "Space");
+    assert!(footer(&app).contains("Space fold"), "{}", footer(&app));
+    press(&mut app, "Space j");
+    assert!(!footer(&app).contains("Space"), "nothing is folded below it: {}", footer(&app));
+}
+
+#[test]
 fn every_screen_fits_every_size() {
     for (columns, rows) in [
         (20, 5),

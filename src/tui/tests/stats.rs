@@ -1,5 +1,6 @@
 //! Tests the statistics page: requests, updates, leaving, screens.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
@@ -15,7 +16,7 @@ use crate::tui::app::App;
 use crate::tui::message::{AppCommand, AppMessage};
 use crate::tui::views::ViewReply;
 use crate::tui::views::ViewRequest;
-use crate::tui::views::stats::StatsView;
+use crate::tui::views::stats::{LoadFigures, LoadedFigures, StatsView};
 
 const DAY: i64 = 86_400_000;
 
@@ -70,18 +71,22 @@ fn figures() -> Metrics {
 fn open_stats(columns: u16, rows: u16, metrics: Metrics) -> App {
     let mut app = showing(columns, rows, view());
     press(&mut app, "S");
-    send(&mut app, AppMessage::View(ViewReply::Stats(Ok(Arc::new(metrics)))));
+    send(&mut app, loaded(Ok(Arc::new(metrics))));
     app
 }
 
+/// Returns the reply of the thread that computes the figures.
+fn loaded(figures: LoadedFigures) -> AppMessage {
+    AppMessage::View(ViewReply::Loaded(Box::new(figures)))
+}
+
 fn stats_requests(commands: &[AppCommand]) -> Vec<&Arc<StoreView>> {
-    commands
-        .iter()
-        .filter_map(|command| match command {
-            AppCommand::View(ViewRequest::Stats(view)) => Some(view),
-            _ => None,
-        })
-        .collect()
+    let requests = commands.iter().filter_map(|command| {
+        let AppCommand::View(ViewRequest::Load(load)) = command else { return None };
+        let load: &dyn Any = &**load;
+        load.downcast_ref::<LoadFigures>().map(|load| &load.0)
+    });
+    requests.collect()
 }
 
 #[test]
@@ -129,7 +134,7 @@ fn an_empty_store_has_a_sentence() {
     let mut app = showing(80, 24, complete(StoreViewBuilder::default()));
     press(&mut app, "S");
     assert!(screen(&app).contains("counting"));
-    send(&mut app, AppMessage::View(ViewReply::Stats(Ok(Arc::default()))));
+    send(&mut app, loaded(Ok(Arc::default())));
     assert!(screen(&app).contains("No runs yet"), "{}", screen(&app));
 }
 
@@ -146,24 +151,24 @@ fn the_page_is_asked_for_once_and_again_when_the_store_has_changed_meanwhile() {
     assert_eq!(viewed(&mut app).0, 0);
     let (count, newest) = viewed(&mut app);
     assert_eq!(count, 0);
-    let commands = send(&mut app, AppMessage::View(ViewReply::Stats(Ok(Arc::new(figures())))));
+    let commands = send(&mut app, loaded(Ok(Arc::new(figures()))));
     let again = stats_requests(&commands);
     assert!(again.len() == 1 && Arc::ptr_eq(again[0], &newest), "the newest view is counted");
     let before = screen(&app);
-    assert!(stats_requests(&send(&mut app, AppMessage::View(ViewReply::Stats(Ok(Arc::new(figures())))))).is_empty());
+    assert!(stats_requests(&send(&mut app, loaded(Ok(Arc::new(figures()))))).is_empty());
     assert_eq!(screen(&app), before, "the same figures draw nothing new");
     assert_eq!(viewed(&mut app).0, 1, "nothing is on its way: the next change is asked about");
     // Replies after the page was closed are ignored.
     press(&mut app, "Esc");
     assert!(app.views.is_empty());
-    assert!(stats_requests(&send(&mut app, AppMessage::View(ViewReply::Stats(Ok(Arc::new(figures())))))).is_empty());
+    assert!(stats_requests(&send(&mut app, loaded(Ok(Arc::new(figures()))))).is_empty());
     assert_eq!(viewed(&mut app).0, 0);
 }
 
 #[test]
 fn figures_that_cannot_be_read_say_so_and_the_old_ones_stay() {
     let mut app = open_stats(160, 48, figures());
-    send(&mut app, AppMessage::View(ViewReply::Stats(Err("cannot read /s/runs.ndjson".into()))));
+    send(&mut app, loaded(Err("cannot read /s/runs.ndjson".into())));
     let text = screen(&app);
     assert!(text.contains("cannot read /s/runs.ndjson") && text.contains("launched"), "{text}");
 }

@@ -301,6 +301,7 @@ pub fn store(app: &mut App, commands: Vec<AppCommand>) -> usize {
                     run_id: None,
                     merged_into: None,
                     team: None,
+                    ci: false,
                 })
                 .collect();
             stored += dispositions.len();

@@ -69,6 +69,7 @@ fn disposition(line: &TriageOrderItem, action: TriageAction) -> Disposition {
         run_id: None,
         merged_into: None,
         team: None,
+        ci: false,
     }
 }
 

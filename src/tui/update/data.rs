@@ -328,11 +328,37 @@ pub fn apply_files(app: &mut App, run: &str, files: Option<Vec<FileListRow>>) {
     if app.file_list.wanted_run() != Some(run) {
         return;
     }
-    let Some(files) = files else { return set_files_from_view(app, run) };
+    let Some(mut files) = files else { return set_files_from_view(app, run) };
+    if app.chosen_run() == Some(run) {
+        count_reported(&app.store.view, run, &mut files);
+    }
     let selected = app.file_list.path_at(app.file_list.cursor.selected).filter(|_| app.file_list.run == run);
     let selected = selected.map(str::to_owned);
     app.file_list.run = run.to_owned();
     set_files(app, files, selected);
+}
+
+/// Counts only the findings that a run reported, as the list of findings narrowed to it has them. Without its result, the
+/// counts stay.
+fn count_reported(view: &StoreView, run: &str, files: &mut Vec<FileListRow>) {
+    let Some(index) = view.run_index(run) else { return };
+    let mut counts: BTreeMap<&str, [u32; 4]> = BTreeMap::new();
+    for finding in view.reported_findings(index).map(|finding| view.finding(finding)) {
+        counts.entry(finding.path).or_default()[finding.priority.index()] += 1;
+    }
+    if counts.is_empty() && view.run(index).counts != [0; 4] {
+        return;
+    }
+    for file in files.iter_mut() {
+        file.counts = counts.remove(file.path.as_str()).unwrap_or_default();
+    }
+    // Files that were renamed since the run.
+    files.extend(counts.into_iter().map(|(path, counts)| FileListRow {
+        path: path.to_owned(),
+        counts,
+        state: FileListState::Unknown,
+        is_viewed: false,
+    }));
 }
 
 /// Replaces the files; the selected one stays selected if it is among them.

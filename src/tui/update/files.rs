@@ -1,5 +1,6 @@
 //! Chooses the files of the list: those of the run to which the findings are narrowed; while the user goes through the runs,
-//! those of the selected one; else those of the listed findings.
+//! those of the selected one; else those of the listed findings, and behind them those of the newest reviews in which nothing
+//! is open, unless the filter asks for certain findings.
 
 use std::sync::Arc;
 
@@ -8,6 +9,13 @@ use super::super::filter::FindingFilter;
 use super::super::filter_terms::{TermKind, split_terms};
 use super::super::message::AppCommand;
 use super::data;
+use crate::runner::OWN_REVIEWER;
+use crate::store::RunRow;
+
+/// Most reviews whose files are listed behind those of findings: what was reviewed lately, read within moments.
+const MAX_REVIEWS: usize = 8;
+/// Most runs among which those reviews are looked for, so that a long list costs no key press.
+const MAX_LOOKBACK: usize = 64;
 
 /// Shows the files that the list should have now, or requests them.
 pub fn sync(app: &mut App, commands: &mut Vec<AppCommand>) {
@@ -26,7 +34,8 @@ pub fn sync(app: &mut App, commands: &mut Vec<AppCommand>) {
 
 /// The files stay until new ones are read; only the first files are taken from the view.
 fn show_files_of_run(app: &mut App, run: String, commands: &mut Vec<AppCommand>) {
-    if !app.file_list.want_run(&run) {
+    let is_chosen = app.chosen_run() == Some(run.as_str());
+    if !app.file_list.want_run(&run, is_chosen) {
         return;
     }
     if app.file_list.run.is_empty() {
@@ -48,6 +57,7 @@ fn show_listed_files(app: &mut App, commands: &mut Vec<AppCommand>) {
         // The files of a run stay, too, and are read again when they may have changed.
         return show_files_of_run(app, run, commands);
     }
+    request_reviewed_files(app, commands);
     let source = match before {
         Some(filter) => FileSource::Filter(filter, Arc::clone(&app.finding_list.overrides)),
         None => FileSource::Rows(app.finding_list.rows.clone()),
@@ -61,14 +71,48 @@ fn show_listed_files(app: &mut App, commands: &mut Vec<AppCommand>) {
 }
 
 /// Applies the files of the listed findings, unless other ones were wanted since.
-pub fn apply_listed_files(app: &mut App, serial: u64, listed: ListedFiles) {
+pub fn apply_listed_files(app: &mut App, serial: u64, mut listed: ListedFiles) {
     if !app.file_list.awaits_findings(serial) {
         return;
+    }
+    if lists_any_finding(app) {
+        app.file_list.add_reviewed(&mut listed);
     }
     let selected = app.file_list.path_at(app.file_list.cursor.selected).map(str::to_owned);
     app.file_list.run.clear();
     app.file_list.newest_runs = listed.newest_runs;
     data::set_files(app, listed.files, selected);
+}
+
+/// Requests the files of the newest reviews if others are the newest now, or if a finding was decided since.
+fn request_reviewed_files(app: &mut App, commands: &mut Vec<AppCommand>) {
+    // The first view of a large store has some of the findings only, and none has a decision that is on its way.
+    let is_settled = app.store.view.complete && app.finding_list.overrides.statuses.is_empty();
+    if !is_settled || !lists_any_finding(app) {
+        return;
+    }
+    let runs = newest_reviews(app);
+    if app.file_list.want_reviewed(&runs, app.finding_list.totals.undecided) {
+        commands.push(AppCommand::LoadReviewedFiles { runs });
+    }
+}
+
+/// Returns the ids of the newest reviews of this branch that have ended, the newest first. Those that were replaced are none.
+fn newest_reviews(app: &App) -> Vec<String> {
+    let listed = app.run_list.entries.iter().filter(|entry| !entry.nested).take(MAX_LOOKBACK);
+    let is_review = |run: &RunRow<'_>| {
+        let is_of_branch = run.branch == app.session.branch;
+        run.status.is_terminal() && is_of_branch && !run.is_fix_review() && run.reviewer != OWN_REVIEWER
+    };
+    let runs = listed.map(|entry| app.store.view.run(entry.index as usize)).filter(is_review);
+    runs.take(MAX_REVIEWS).map(|run| run.id.to_owned()).collect()
+}
+
+/// Returns true if the filter, as it was before a file was chosen, asks for nothing but a status: files without findings
+/// belong to the list then.
+fn lists_any_finding(app: &App) -> bool {
+    let filter = filter_before_choice(app).unwrap_or(&app.finding_list.filter_text);
+    split_terms(filter).iter().all(|term| TermKind::from_term(term) == Some(TermKind::Status))
 }
 
 /// Returns the filter from before the findings were narrowed to a file, or from one file to another; `None` if they were not

@@ -118,6 +118,7 @@ pub fn update(app: &mut App, now: i64, message: AppMessage) -> Vec<AppCommand> {
         AppMessage::FindingWritten(result) => comments::apply_written(app, result),
         AppMessage::ViewedFile { mark, result } => diff::apply_viewed(app, &mark, result),
         AppMessage::Files { run, files } => data::apply_files(app, &run, files),
+        AppMessage::ReviewedFiles(files) => app.file_list.set_reviewed(files),
         AppMessage::FilesListed { serial, listed } => files::apply_listed_files(app, serial, listed),
         AppMessage::RunSubjects(subjects) => {
             Arc::make_mut(&mut app.run_list.subjects)

@@ -116,7 +116,9 @@ impl HelpView {
 
     /// Returns the height of the columns for this number of rows.
     fn height(&self, app: &App, rows: usize) -> usize {
-        let room = usize::from(app.display.rows).saturating_sub(4 + usize::from(self.search.is_some())).max(1);
+        // The window is as high as it can be; on a small screen it has no frame.
+        let (_, inside) = place_window(app, window_width(column_count(app)), app.display.rows, false);
+        let room = usize::from(inside.height).saturating_sub(usize::from(self.search.is_some())).max(1);
         room.min(rows.div_ceil(usize::from(column_count(app)))).max(1)
     }
 

@@ -9,7 +9,8 @@
 //! | what | where |
 //! |---|---|
 //! | keys of its own, besides those that scroll and leave | a context in `keymap.rs` with its section in `assets/keymap.toml`; other pages share [`KeyContext::Stats`] |
-//! | data from a thread | variants of [`ViewRequest`] and [`ViewReply`], and the thread in [`ViewWorkers`] |
+//! | data that takes time | nowhere else: a [`ViewLoad`] in its file, sent as [`ViewRequest::Load`]; [`stats`] is an example |
+//! | a thread of its own, which keeps what it has read between requests | variants of [`ViewRequest`] and [`ViewReply`], and the thread in [`ViewWorkers`] |
 //!
 //! Windows are opened by the code that needs them.
 
@@ -19,6 +20,7 @@ pub(crate) mod fix;
 pub(crate) mod help;
 pub(crate) mod knowledge;
 pub(crate) mod live;
+pub(crate) mod load;
 pub(crate) mod menu;
 pub(crate) mod palette;
 pub(crate) mod patch;
@@ -48,7 +50,6 @@ use super::keymap::{Action, KeyContext};
 use super::layout::ScreenLayout;
 use super::message::{AppCommand, TriageOrder};
 use crate::domain::{FindingId, Fix};
-use crate::ledger::metrics::Metrics;
 use crate::runner::Services;
 use crate::store::StoreView;
 use crate::store::triage::UndoOutcome;
@@ -56,6 +57,7 @@ use crate::tui::update::finding_at_hand;
 use fix::FixOrder;
 use knowledge::{KnowledgeOrder, KnowledgeOutcome, PatternLibrary};
 use live::{LiveReply, LiveRequest};
+use load::{LoadPlace, LoadThreads, ViewLoad};
 use palette::matching::{PaletteMatches, PaletteQuery};
 use review_form::{ReviewFormReply, ReviewFormRequest};
 use triage::{CardRequest, TriageCard};
@@ -166,8 +168,8 @@ pub enum ViewChange<'a> {
 /// Request of a view for data, executed by its worker thread.
 #[derive(Debug)]
 pub enum ViewRequest {
-    /// Computes the statistics of a view of the store and the files beside it.
-    Stats(Arc<StoreView>),
+    /// Loads data on the thread of this kind of load.
+    Load(Box<dyn ViewLoad>),
     Knowledge(KnowledgeOrder),
     ReviewForm(ReviewFormRequest),
     /// Finds the rows of the palette.
@@ -181,8 +183,8 @@ pub enum ViewRequest {
 /// Message of a view's worker thread.
 #[derive(Debug)]
 pub enum ViewReply {
-    /// Statistics of the store.
-    Stats(Result<Arc<Metrics>, String>),
+    /// Data of a [`ViewLoad`], which its view knows by its type.
+    Loaded(Box<dyn Any + Send>),
     /// Current patterns.
     Knowledge(Arc<PatternLibrary>),
     /// Another process has changed the patterns.
@@ -269,7 +271,7 @@ pub fn apply_reply(app: &mut App, reply: ViewReply, commands: &mut Vec<AppComman
 
 /// Worker threads of the views.
 pub struct ViewWorkers {
-    stats: Sender<Arc<StoreView>>,
+    loads: LoadThreads,
     knowledge: Sender<(KnowledgeOrder, Arc<StoreView>)>,
     review_form: Sender<ReviewFormRequest>,
     palette: Sender<PaletteQuery>,
@@ -281,7 +283,7 @@ impl ViewWorkers {
     /// Starts the threads.
     pub fn start(services: &Services, zone: TimeZone, messages: &MessageSender) -> Self {
         Self {
-            stats: stats::start_worker(services.store.clone(), zone, messages),
+            loads: LoadThreads::new(LoadPlace { store: services.store.clone(), zone }, messages.clone()),
             knowledge: knowledge::start_worker(services, messages),
             review_form: review_form::start_worker(services, messages),
             palette: palette::matching::start_worker(messages),
@@ -293,7 +295,7 @@ impl ViewWorkers {
     /// Sends a request to its thread; `view` is the newest view of the store. Returns false if the thread has ended.
     pub fn send(&self, request: ViewRequest, view: &Arc<StoreView>) -> bool {
         match request {
-            ViewRequest::Stats(view) => self.stats.send(view).is_ok(),
+            ViewRequest::Load(load) => self.loads.send(load),
             ViewRequest::Palette(query) => self.palette.send(query).is_ok(),
             ViewRequest::Knowledge(order) => self.knowledge.send((order, Arc::clone(view))).is_ok(),
             ViewRequest::ReviewForm(request) => self.review_form.send(request).is_ok(),

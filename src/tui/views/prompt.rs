@@ -380,7 +380,7 @@ impl PromptView {
     /// types.
     fn offer_at(&self, app: &App, cell: Position) -> Option<(usize, String)> {
         match &self.kind {
-            InputPromptKind::Reason { .. } => match reasons::row_at(app, cell)? {
+            InputPromptKind::Reason { .. } => match reasons::row_at(app, self, cell)? {
                 ReasonRow::Offered(index) => Some((index + 1, dismissal_reasons(app).into_iter().nth(index)?)),
                 ReasonRow::Other => Some((0, String::new())),
             },

@@ -36,6 +36,8 @@ const NAME_COLUMNS: u16 = 10;
 const MIN_WIDTH: u16 = 96;
 /// Lines of the forecast at most.
 const MAX_FORECAST_LINES: usize = 5;
+/// Further lines for a forecast with reviewers whose cost no limit can count.
+const UNCOUNTED_LINES: usize = 2;
 
 /// Commit that a picker offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -358,12 +360,22 @@ impl ReviewFormView {
         }
     }
 
+    /// Returns the number of lines of the forecast at most.
+    fn max_forecast_lines(&self) -> usize {
+        match &self.forecast {
+            Forecast::Known(result) if matches!(result.as_ref(), Ok(preview) if preview.uncounted.is_some()) => {
+                MAX_FORECAST_LINES + UNCOUNTED_LINES
+            }
+            _ => MAX_FORECAST_LINES,
+        }
+    }
+
     /// Returns the width and the height of the window.
     fn window_size(&self, title: &str) -> (u16, u16) {
         let label = self.items.iter().map(|item| item.label.width()).max().unwrap_or(0);
         let hint = self.items.iter().map(|item| item.hint.width()).max().unwrap_or(0);
         let width = ((label + hint + 12).max(title.width() + 6) as u16).max(MIN_WIDTH);
-        (width, self.items.len() as u16 + 4 + MAX_FORECAST_LINES as u16 + 2)
+        (width, self.items.len() as u16 + 4 + self.max_forecast_lines() as u16 + 2)
     }
 
     fn draw_scopes(&self, painter: &mut Painter<'_>, inside: Rect) {
@@ -425,14 +437,14 @@ impl ReviewFormView {
                 Err(error) => vec![(error.clone(), Role::Bad)],
                 Ok(preview) => {
                     let limit = self.reviewer_index(app).map(|at| app.review_facts.reviewers[at].terms.limit);
-                    describe_preview(app, preview, preview.member_limit.or(limit))
+                    describe_preview(app, preview, preview.limit.or(limit))
                 }
             },
         };
         let wrapped = lines.into_iter().flat_map(|(line, role)| {
             doc::wrap_words(&text::sanitize_line(&line), width).into_iter().map(move |line| (line, role))
         });
-        wrapped.take(MAX_FORECAST_LINES).collect()
+        wrapped.take(self.max_forecast_lines()).collect()
     }
 }
 

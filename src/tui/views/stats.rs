@@ -1,14 +1,12 @@
 //! Statistics: work and cost of reviews, charts over time, precision by kind and reviewer, worth of reviewers.
 
+use std::any::Any;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
+use super::load::{LoadPlace, ViewLoad};
 use super::{KeyPress, View, ViewChange, ViewEntry, ViewFlow, ViewReply, ViewRequest, scroll_distance, with_labels};
 use crate::ledger::metrics::{Metrics, MetricsDetail, MetricsSelection, OutcomeCounts, Precision, Worth, WorthRow};
 use crate::report::figures::{format_brief, format_millis, format_percent, format_short_count, render_sparkline};
@@ -16,22 +14,18 @@ use crate::report::stats::{
     MIN_TELLING_DECISIONS, WorthGrouping, build_charts, describe_metrics, describe_misjudged, describe_span,
     describe_worth, gather_metrics, split_bar,
 };
-use crate::store::{Store, StoreView};
+use crate::store::StoreView;
 use crate::tui::app::App;
 use crate::tui::doc::{Doc, DocLine, shorten};
 use crate::tui::draw::draw_line;
 use crate::tui::draw::painter::Painter;
-use crate::tui::effects::spawn_worker;
-use crate::tui::event_source::MessageSender;
 use crate::tui::glyphs::Glyphs;
 use crate::tui::keymap::{Action, KeyContext};
 use crate::tui::layout::ScreenLayout;
-use crate::tui::message::{AppCommand, AppMessage};
+use crate::tui::message::AppCommand;
 use crate::tui::pages::format_kind;
 use crate::tui::theme::Role;
 
-/// Longest pause between two computations of the statistics while the store changes.
-const MAX_PAUSE: Duration = Duration::from_secs(3);
 /// Columns of names before facts and charts, and of totals behind charts.
 const NAMES: usize = 14;
 const SUM: usize = 8;
@@ -99,7 +93,23 @@ pub fn open(app: &mut App, commands: &mut Vec<AppCommand>) {
 }
 
 fn request(view: &Arc<StoreView>) -> AppCommand {
-    AppCommand::View(ViewRequest::Stats(Arc::clone(view)))
+    AppCommand::View(ViewRequest::Load(Box::new(LoadFigures(Arc::clone(view)))))
+}
+
+/// Computes the figures of a view of the store and the files beside it.
+#[derive(Debug)]
+pub struct LoadFigures(pub Arc<StoreView>);
+
+/// Figures, or the reason why they could not be read.
+pub type LoadedFigures = Result<Arc<Metrics>, String>;
+
+impl ViewLoad for LoadFigures {
+    fn load(self: Box<Self>, place: &LoadPlace) -> Box<dyn Any + Send> {
+        let selection = (&MetricsSelection::default(), MetricsDetail::Sums);
+        let figures = gather_metrics(&place.store, &self.0, selection, &place.zone);
+        let figures: LoadedFigures = figures.map(Arc::new).map_err(|error| error.to_string());
+        Box::new(figures)
+    }
 }
 
 impl View for StatsView {
@@ -128,9 +138,11 @@ impl View for StatsView {
         match change {
             ViewChange::Resized => self.build_page(app),
             ViewChange::StoreRead(view) => self.refresh(view, commands),
-            ViewChange::Reply(ViewReply::Stats(figures)) => {
-                self.set_figures(figures, commands);
-                self.build_page(app);
+            ViewChange::Reply(ViewReply::Loaded(data)) => {
+                if let Some(figures) = data.downcast_ref::<LoadedFigures>() {
+                    self.set_figures(figures, commands);
+                    self.build_page(app);
+                }
             }
             _ => {}
         }
@@ -228,29 +240,6 @@ impl StatsView {
 fn page_height(app: &App) -> usize {
     let layout = app.layout();
     usize::from(layout.notice.y.saturating_sub(layout.header.bottom() + 1)).max(1)
-}
-
-/// Starts the thread that computes the statistics.
-pub fn start_worker(store: Store, zone: TimeZone, messages: &MessageSender) -> Sender<Arc<StoreView>> {
-    let (requests, views) = channel();
-    let send = messages.clone();
-    spawn_worker("stats", messages.clone(), move || serve_requests(&store, &zone, &views, &send));
-    requests
-}
-
-/// Serves requests for statistics. After each computation the thread sleeps three times as long as the
-/// computation took (at most [`MAX_PAUSE`]), so that a busy store does not keep a processor busy.
-fn serve_requests(store: &Store, zone: &TimeZone, views: &Receiver<Arc<StoreView>>, messages: &MessageSender) {
-    while let Ok(first) = views.recv() {
-        let Some(view) = std::iter::once(first).chain(views.try_iter()).last() else { continue };
-        let began = Instant::now();
-        let figures = gather_metrics(store, &view, (&MetricsSelection::default(), MetricsDetail::Sums), zone);
-        let reply = ViewReply::Stats(figures.map(Arc::new).map_err(|error| error.to_string()));
-        if messages.send(AppMessage::View(reply)).is_err() {
-            return;
-        }
-        thread::sleep((began.elapsed() * 3).min(MAX_PAUSE));
-    }
 }
 
 /// Builds the page, `width` columns wide. Returns it with the line of the title of the bars of worth.

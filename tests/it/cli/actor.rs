@@ -95,6 +95,35 @@ fn a_request_of_an_assistant_is_recorded_as_that() {
 }
 
 #[test]
+fn a_job_of_continuous_integration_is_recorded_as_that() {
+    let test = TestEnvironment::new();
+    test.write("long.py", long_function("long"));
+    test.commit("one finding");
+    let in_job = |arguments: &[&str]| {
+        let mut command = test.command(env!("CARGO_BIN_EXE_revdeck"));
+        command.env("GITLAB_CI", "true").args(arguments).output().expect("revdeck starts")
+    };
+    let value: Value = serde_json::from_str(&out(&in_job(&["review", "--wait", "--format", "json"]))).expect("JSON");
+    assert_eq!(value["run"]["source"], "cli");
+    assert_eq!(value["run"]["ci"], true);
+    let shown = run(&test, &["show", "latest"], DONE);
+    assert!(shown.contains("(cli in CI)"), "{shown}");
+    let id = finding_ids(&test).remove(0);
+    let output = in_job(&["triage", &id, "dismissed", "--reason", "intended"]);
+    assert!(output.status.success(), "{}", err(&output));
+    // Whoever takes it back at a terminal is no job.
+    run(&test, &["undo"], DONE);
+    // Older versions read the actor, and skip what stands beside it.
+    assert_eq!(history(&test, &id), ["user set dismissed", "user undo open"]);
+    let shown = test.json(&["show", &id, "--format", "json"], DONE);
+    let marks: Vec<&Value> = list(&shown, "history").iter().map(|line| &line["ci"]).collect();
+    assert_eq!(marks, [&Value::Bool(true), &Value::Null]);
+    let events = lines_with(&run(&test, &["show", &id], DONE), |line| line.contains(" -> "));
+    assert!(events.contains("ci set open -> dismissed: intended"), "{events}");
+    assert!(events.contains("user undo dismissed -> open"), "{events}");
+}
+
+#[test]
 fn the_variable_of_revdeck_wins() {
     let test = reviewed();
     let id = finding_ids(&test).remove(0);
@@ -108,6 +137,6 @@ fn the_variable_of_revdeck_wins() {
     assert_eq!(output.status.code(), Some(USAGE));
     assert_snapshot!(err(&output), @r#"
     error: REVDECK_ACTOR is "engine", which is nobody who acts
-      hint: set it to user or assistant, or unset it
+      hint: set it to user, assistant or ci, or unset it
     "#);
 }

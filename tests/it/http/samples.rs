@@ -24,7 +24,7 @@ pub fn stream(kind: ReviewerKind) -> String {
 }
 
 /// Formats events with their names, as OpenAI's Responses API and Anthropic send them.
-fn named(events: &[Value]) -> String {
+pub fn named(events: &[Value]) -> String {
     events.iter().map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or(""))).collect()
 }
 

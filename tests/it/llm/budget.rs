@@ -116,6 +116,27 @@ fn the_budget_of_a_day_has_its_own_words() {
 }
 
 #[test]
+fn a_run_that_the_day_leaves_too_little_names_the_day_and_not_its_own_budget() {
+    let whole = whole_tokens();
+    let place = place_with_change(40);
+    let model = Model::start([script(), script()].concat());
+    settings(&place, &model, "");
+    let earlier = place.run(&place.review(&["--reviewer", "m", "--wait"])).usage.tokens.total();
+    // The forced review does not fit, because the first one has used a part of the day.
+    let limit = earlier + whole * 2 / 3;
+    settings(&place, &model, &format!("[budget]\nday_tokens = {limit}"));
+    let id = place.review_incompletely(&["--reviewer", "m", "--force"]);
+    let record = place.run(&id);
+    let reached = earlier + record.usage.tokens.total();
+    let stop = BudgetStop { kind: BudgetKind::DayTokens, reached: reached as f64, limit: limit as f64 };
+    assert_eq!(record.ending.budget_stop, Some(stop));
+    assert!(record.usage.tokens.total() > 0, "it began: {}", record.outcome.summary);
+    let shown = place.revdeck(&["show", id.as_str()]);
+    let next_step = "ask again after midnight, or with a higher budget.day_tokens";
+    assert!(shown.contains(&stop.describe()) && shown.contains(next_step), "{shown}");
+}
+
+#[test]
 fn the_window_of_a_run_is_measured_by_its_own_limit() {
     let place = place_with_change(40);
     let model = Model::start(script());

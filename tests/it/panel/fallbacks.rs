@@ -89,3 +89,29 @@ fn two_members_with_the_same_fallback_do_not_agree() {
         assert_eq!(finding.count_reviewer_voices(), 1);
     }
 }
+
+#[test]
+fn a_fallback_that_costs_nothing_or_has_no_price_gives_back_what_its_member_has_reserved() {
+    // The price of a model at an unknown address is not known.
+    for prices in ["", "price_input = 0.0\nprice_output = 0.0\n"] {
+        let (third, spare) = (Model::start(vec![refusal()]), Model::start(vec![first()]));
+        let more = format!(
+            "{}{}[panels.pair]\nreviewers = [\"third\", \"two\"]\nmax_cost = 1.0\n",
+            reviewer("third", &third, &format!("{DEAR}fallback = \"spare\"\n")),
+            reviewer("spare", &spare, prices)
+        );
+        let panel = Panel::start(Vec::new(), vec![second()], &more);
+        third.hold_after(0);
+        spare.hold_after(0);
+        let started = out(&panel.place.test.revdeck(&["review", "--panel", "pair"]));
+        let id: RunId = started.split_whitespace().next().expect("an id").parse().expect("an id");
+        let reserved = || panel.member(&panel.place.run(&id), "third").usage.reserved_cost;
+        wait_for("the request to the member's own model", || (third.asked() == 1).then_some(()));
+        assert!(reserved() > Some(0.0), "the request on its way may cost so much: {:?}", reserved());
+        third.let_go();
+        wait_for("the request to the fallback", || (spare.asked() == 1).then_some(()));
+        assert_eq!(reserved(), None, "nobody will spend it");
+        spare.let_go();
+        assert!(!panel.place.ended(&id).is_incomplete());
+    }
+}

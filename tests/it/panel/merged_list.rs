@@ -21,7 +21,7 @@ src/users.py:15 p2 medium, confidence medium, CORRECTNESS, open: Retries never s
 ";
 
 /// Writes a list as in [`LIST`].
-fn write_list(findings: &[Finding]) -> String {
+pub(super) fn write_list(findings: &[Finding]) -> String {
     let mut text = String::new();
     for finding in findings {
         let Finding { repo_relative_path, line_start, priority, severity, confidence, kind, status, title, .. } =

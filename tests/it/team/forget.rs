@@ -32,6 +32,7 @@ fn a_finding_that_only_a_forgotten_machine_has_dismissed_is_open_again() {
     insta::assert_snapshot!(said, @"
     eve-1 is forgotten · what it has said counts no longer
     1 finding with another status, without its decisions
+    `revdeck team remember eve-1` takes it back
     ");
     assert_eq!((status(&cleo, &found[0]), status(&cleo, &found[1])), ("open".into(), "addressed".into()));
     let told = run(&cleo, &["show", &found[0]], DONE);

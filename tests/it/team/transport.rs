@@ -117,6 +117,55 @@ fn machines_exchange_records_over_smart_http() {
     assert_eq!(sync(&bob)["received"], json!({"decisions": 0, "reviews": 0}));
 }
 
+#[test]
+fn servers_that_do_not_take_or_show_the_logs_are_named_with_the_way_out() {
+    let team = Team::new();
+    let ada = team.machine("Ada");
+    let url = serve(&team.remote());
+    run(&ada, &["team", "join", &url, "--machine", "ada-1"], DONE);
+    review(&ada);
+    let hook = team.remote().join("hooks/pre-receive");
+    let only_branches = "#!/bin/sh\nwhile read -r old new name; do\n  case $name in refs/heads/*|refs/tags/*) ;;\n    *) echo 'only \
+         refs/heads and refs/tags here' >&2; exit 1 ;;\n  esac\ndone\n";
+    let elsewhere = "`revdeck team join REMOTE`";
+    for (title, key, value, said, way_out) in [
+        ("no right to push", "http.receivepack", "false", "git push with", "with the right to push"),
+        ("hidden from pushes", "receive.hideRefs", "refs/revdeck", "(deny updating a hidden ref)", "receive.hideRefs"),
+        ("hidden from both", "transfer.hideRefs", "refs/revdeck", "(deny updating a hidden ref)", "transfer.hideRefs"),
+        (
+            "branches and tags alone",
+            "",
+            "",
+            "(pre-receive hook declined): only refs/heads and refs/tags here",
+            "a remote of its own for the records works",
+        ),
+        ("no right to read", "http.uploadpack", "false", "git ls-remote with", "the remote may not be read here"),
+    ] {
+        if key.is_empty() {
+            executable(&hook, only_branches);
+        } else {
+            team.git(&["config", "http.receivepack", "true"]);
+            team.git(&["config", key, value]);
+        }
+        let failed = ada.errors(&["sync"], INCOMPLETE);
+        assert_eq!(failed.lines().count(), 2, "{title}: {failed}");
+        for words in [said, way_out, elsewhere] {
+            assert!(failed.contains(words), "{title}: {failed}");
+        }
+        match key.is_empty() {
+            true => std::fs::remove_file(&hook).expect("removed"),
+            false => drop(team.git(&["config", "--unset", key])),
+        }
+    }
+    // Nothing was lost on the way.
+    team.git(&["config", "http.receivepack", "true"]);
+    assert_eq!(sync(&ada)["sent"]["reviews"], 1);
+    // Logs that are taken and not shown are noticed by the next exchange.
+    team.git(&["config", "uploadpack.hideRefs", "refs/revdeck"]);
+    let failed = ada.errors(&["sync"], INCOMPLETE);
+    assert!(failed.contains("it hides refs/revdeck") && failed.contains("uploadpack.hideRefs"), "{failed}");
+}
+
 /// Lets a machine sign with an ssh key of its own, and returns the file with its public key.
 pub fn sign_with_ssh(machine: &TestEnvironment) -> PathBuf {
     let key = machine.home().join("key");

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::domain::{FindingRating, FindingSnooze, Priority, Rating, SnoozeEnd};
 use crate::policy::may_set;
-use crate::store::triage::{TriageLog, UndoStep, next_undo, status_after};
+use crate::store::triage::{TriageLog, UndoAuthor, UndoStep, next_undo, status_after};
 use crate::store::{HistoryBuilder, VoidCause};
 
 /// Number of machines.
@@ -144,12 +144,13 @@ impl Machine {
             run_id: None,
             merged_into: None,
             team: None,
+            ci: false,
         });
     }
 
     fn undo(&mut self, at: Time) {
         let log = TriageLog { decisions: &self.log, snoozes: &self.snoozes, ratings: &self.ratings };
-        match next_undo(log, Actor::User, at) {
+        match next_undo(log, UndoAuthor::here(Actor::User), at) {
             Some(UndoStep::Decide(lines)) => self.log.extend(lines),
             Some(UndoStep::Snooze(lines)) => self.snoozes.extend(lines),
             Some(UndoStep::Rate(lines)) => self.ratings.extend(lines),

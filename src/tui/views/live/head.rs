@@ -18,7 +18,6 @@ use crate::store::RunRow;
 use crate::tui::app::App;
 use crate::tui::doc::{DocLine, DocSpan, fit_start, shorten, shorten_start};
 use crate::tui::pages::{format_dollars, priority_label};
-use crate::tui::run_label::format_run_label;
 use crate::tui::theme::Role;
 use crate::tui::turns::Turn;
 
@@ -90,7 +89,7 @@ fn build_state_row(app: &App, view: &LiveView, run: &RunRow<'_>, width: usize) -
     };
     let mut parts = vec![
         RowPart::texts(2, Role::Title, &[&name(&Panel::describe_reviewer(run.reviewer)), ""]),
-        RowPart::texts(1, Role::Normal, &[&name(&format_run_label(run)), ""]),
+        RowPart::texts(1, Role::Normal, &[&name(&app.label_run(run)), ""]),
     ];
     let (long, short) = describe_present_turn(app, view, run);
     parts.push(RowPart::texts(4, Role::Strong, &[&long, &short, ""]));

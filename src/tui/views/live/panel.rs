@@ -17,7 +17,6 @@ use crate::tui::layout::ScreenLayout;
 use crate::tui::message::AppCommand;
 use crate::tui::panel_runs::describe_total;
 use crate::tui::panel_table::{MemberColumns, build_member_table};
-use crate::tui::run_label::format_run_label;
 use crate::tui::theme::Role;
 use crate::tui::views::ViewFlow;
 
@@ -153,7 +152,7 @@ fn build_head(app: &App, run: &RunRow<'_>, width: usize) -> [DocLine; 2] {
     let clean = |text: &str| text::sanitize_line(&mask_shown_name(text)).into_owned();
     let sums = app.sum_panel(run);
     let (sign, word, role) = app.run_state(run);
-    let (label, name) = (clean(&format_run_label(run)), clean(&app.name_run(run)));
+    let (label, name) = (clean(&app.label_run(run)), clean(&app.name_run(run)));
     let state = RowPart::texts(5, role, &[&format!("{sign} {word}"), sign]);
     let spent = RowPart::texts(3, Role::Muted, &[&sums.describe_spending(), ""]);
     let parts = [

@@ -13,6 +13,8 @@ use crate::tui::views::window::{draw_window, place_window};
 const WIDTH: u16 = 66;
 /// Rows above the first reason: a blank, the typed text, and why it was not accepted.
 const ROWS_ABOVE: u16 = 3;
+/// Fewest rows of reasons for which the blank and the empty row of an error are kept.
+const MIN_REASON_ROWS: u16 = 5;
 
 /// Row of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,12 +39,43 @@ fn window_height(reasons: usize) -> u16 {
     reasons as u16 + 6
 }
 
+/// Rows of the window. A low one has the typed text right below the title, and scrolls to the chosen reason.
+#[derive(Debug, Clone, Copy)]
+struct ReasonLayout {
+    /// Row of the typed text.
+    input: u16,
+    /// Row of the error.
+    error: u16,
+    /// Rows of the reasons.
+    first: u16,
+    end: u16,
+    /// Number of reasons above the first one that is shown.
+    offset: usize,
+}
+
+impl ReasonLayout {
+    fn new(prompt: &PromptView, inside: Rect, rows: &[ReasonRow]) -> Self {
+        let Rect { y, .. } = inside;
+        let end = inside.bottom();
+        let (input, error, first) = match inside.height >= ROWS_ABOVE + MIN_REASON_ROWS {
+            true => (y + 1, y + 2, y + ROWS_ABOVE),
+            false => (y, y + 1, y + if prompt.error.is_empty() { 1 } else { 2 }),
+        };
+        let is_chosen = |row: &ReasonRow| matches!(row, ReasonRow::Offered(index) if index + 1 == prompt.choice);
+        let chosen = rows.iter().position(is_chosen).unwrap_or(0);
+        let offset = (chosen + 1).saturating_sub(usize::from(end.saturating_sub(first)));
+        Self { input, error, first, end, offset }
+    }
+}
+
 /// Returns the row under the pointer.
-pub fn row_at(app: &App, cell: Position) -> Option<ReasonRow> {
+pub fn row_at(app: &App, prompt: &PromptView, cell: Position) -> Option<ReasonRow> {
     let count = dismissal_reasons(app).len();
     let (_, inside) = place_window(app, WIDTH, window_height(count), false);
-    let row = cell.y.checked_sub(inside.y + ROWS_ABOVE).filter(|_| inside.contains(cell))?;
-    list_rows(count).get(usize::from(row)).copied()
+    let rows = list_rows(count);
+    let layout = ReasonLayout::new(prompt, inside, &rows);
+    let row = cell.y.checked_sub(layout.first).filter(|_| inside.contains(cell))?;
+    rows.get(layout.offset + usize::from(row)).copied()
 }
 
 /// Draws the window; `count` findings are to be dismissed.
@@ -51,22 +84,27 @@ pub fn draw(painter: &mut Painter<'_>, prompt: &PromptView, count: usize, entry:
     let first_digit = reasons.len() - Disposition::REASONS.len();
     let title = format!("Why dismiss {}?", text::format_count(count, "finding"));
     let inside = draw_window(painter, WIDTH, window_height(reasons.len()), false, &title);
-    draw_line_edit(painter, Rect::new(inside.x, inside.y + 1, inside.width, 1), &prompt.line);
-    painter.draw_text(inside.x, inside.y + 2, inside.width, &prompt.error, Role::Bad);
+    let rows = list_rows(reasons.len());
+    let layout = ReasonLayout::new(prompt, inside, &rows);
+    draw_line_edit(painter, Rect::new(inside.x, layout.input, inside.width, 1), &prompt.line);
+    if !prompt.error.is_empty() {
+        painter.draw_text(inside.x, layout.error, inside.width, &prompt.error, Role::Bad);
+    }
     let digit_role = if entry == ReasonEntry::ByDigit { Role::Key } else { Role::Faint };
     let other = format!("other{}", painter.app.display.glyphs.ellipsis);
-    let mut digit = 0;
-    for (y, row) in (inside.y + ROWS_ABOVE..inside.bottom()).zip(list_rows(reasons.len())) {
-        let (text, is_chosen, has_digit) = match row {
-            ReasonRow::Other => (other.as_str(), false, true),
-            ReasonRow::Offered(index) => {
-                let has_digit = (first_digit..first_digit + DIGIT_REASONS).contains(&index);
-                (reasons[index].as_str(), index + 1 == prompt.choice, has_digit)
-            }
+    let has_digit = |row: &ReasonRow| match row {
+        ReasonRow::Other => true,
+        ReasonRow::Offered(index) => (first_digit..first_digit + DIGIT_REASONS).contains(index),
+    };
+    let mut digit = rows.iter().take(layout.offset).filter(|row| has_digit(row)).count();
+    for (y, row) in (layout.first..layout.end).zip(&rows[layout.offset..]) {
+        let (text, is_chosen) = match *row {
+            ReasonRow::Other => (other.as_str(), false),
+            ReasonRow::Offered(index) => (reasons[index].as_str(), index + 1 == prompt.choice),
         };
         let sign = if is_chosen { painter.app.display.glyphs.bar } else { " " };
         painter.draw_text(inside.x, y, 1, sign, Role::Accent);
-        if has_digit {
+        if has_digit(row) {
             digit += 1;
             painter.draw_text(inside.x + 2, y, 1, &digit.to_string(), digit_role);
         }

@@ -330,6 +330,7 @@ mod tests {
             run_id: None,
             merged_into: None,
             team: None,
+            ci: false,
         };
         vec![line]
     }

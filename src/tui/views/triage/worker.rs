@@ -164,6 +164,7 @@ mod tests {
             run_id: None,
             merged_into: None,
             team: None,
+            ci: false,
         };
         store.decide(|_| Ok::<_, crate::store::StoreError>(vec![line])).expect("stored");
         let counted = count_similar(&store, &view, &finding_id(1));

@@ -1,0 +1,124 @@
+//! Lists the files that runs reviewed or left out: those of one run, and those of the newest runs in which no finding is
+//! open.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::{PageLoader, reason_label};
+use crate::domain::{OmissionReason, ReviewSubject, RunOutput, RunRecord, Scope};
+use crate::store::StoreView;
+use crate::tui::app::ReviewedFile;
+use crate::tui::message::{FileListRow, FileListState};
+
+/// Most files that are listed beside those with findings. A list of more is no list for a person.
+const MAX_REVIEWED_FILES: usize = 20_000;
+
+/// Returns the files of a run, each with its coverage.
+pub(super) fn list_coverage<'a>(record: &'a RunRecord, output: &'a RunOutput) -> BTreeMap<&'a str, FileListState> {
+    let mut files = BTreeMap::new();
+    let rest = if record.status.is_terminal() { FileListState::LeftOut("not reached") } else { FileListState::Waiting };
+    if !matches!(record.subject.scope, Scope::All) {
+        for path in &record.subject.changed_paths {
+            files.insert(path.as_str(), rest.clone());
+        }
+    }
+    let carried = output.coverage.carried.iter().map(|carried| &carried.file);
+    for file in output.coverage.files.iter().chain(carried) {
+        files.insert(file.path.as_str(), FileListState::Covered);
+    }
+    for file in &output.coverage.left_out {
+        files.insert(file.path.as_str(), FileListState::LeftOut(reason_label(file.reason)));
+    }
+    files
+}
+
+/// Adds the files of a run to those of newer ones.
+fn add_older_coverage(files: &mut BTreeMap<String, ReviewedFile>, run: &str, coverage: BTreeMap<&str, FileListState>) {
+    let deleted = reason_label(OmissionReason::Deleted);
+    for (path, state) in coverage {
+        let is_better = match files.get(path).map(|known| &known.row.state) {
+            None => true,
+            Some(FileListState::LeftOut(reason)) => *reason != deleted && state == FileListState::Covered,
+            Some(_) => false,
+        };
+        if is_better {
+            let row = FileListRow { path: path.to_owned(), counts: [0; 4], state, is_viewed: false };
+            files.insert(path.to_owned(), ReviewedFile { row, run: run.to_owned() });
+        }
+    }
+}
+
+/// Files of the runs that were read last. They are kept, because which of them are without open findings changes with each
+/// decision.
+#[derive(Debug, Default)]
+pub(super) struct ReviewedRuns {
+    /// Ids of the runs, the newest first.
+    runs: Vec<String>,
+    /// Reviewed code of those whose output is there, by the id of the run.
+    subjects: Vec<(String, ReviewSubject)>,
+    /// Files by path.
+    files: BTreeMap<String, ReviewedFile>,
+}
+
+impl PageLoader {
+    /// Returns the files that these runs reviewed or left out and in which no finding is open, by path. `runs` have ended and
+    /// are the newest first; a file that any of them reviewed counts as reviewed, unless a newer one says that it was deleted.
+    /// A run whose output is gone is passed over.
+    pub fn read_reviewed_files(&mut self, view: &StoreView, runs: &[String]) -> Vec<ReviewedFile> {
+        if self.reviewed.runs != runs {
+            self.reviewed = self.read_reviewed_runs(runs);
+        }
+        let open: HashSet<&str> = (0..view.finding_count())
+            .map(|index| view.finding(index))
+            .filter(|finding| finding.status.is_undecided())
+            .map(|finding| finding.path)
+            .collect();
+        let files = self.reviewed.files.values().filter(|file| !open.contains(file.row.path.as_str()));
+        let mut files: Vec<ReviewedFile> = files.take(MAX_REVIEWED_FILES).cloned().collect();
+        for (path, content) in self.store.viewed_files().unwrap_or_default() {
+            let Ok(at) = files.binary_search_by(|file| file.row.path.cmp(&path)) else { continue };
+            let subject = self.reviewed.subjects.iter().find(|(run, _)| *run == files[at].run);
+            files[at].row.is_viewed |= subject.is_some_and(|(_, subject)| self.has_content(subject, &path, &content));
+        }
+        files
+    }
+
+    fn read_reviewed_runs(&self, runs: &[String]) -> ReviewedRuns {
+        let mut reviewed = ReviewedRuns { runs: runs.to_vec(), ..ReviewedRuns::default() };
+        for run in runs {
+            let Ok(record) = self.read_run(run) else { continue };
+            let Ok(Some(output)) = self.store.output(&record.run_id) else { continue };
+            add_older_coverage(&mut reviewed.files, run, list_coverage(&record, &output));
+            reviewed.subjects.push((run.clone(), record.subject));
+        }
+        reviewed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_counts_as_reviewed_if_any_run_reviewed_it_and_none_deleted_it_since() {
+        use FileListState::{Covered, LeftOut, Waiting};
+        let deleted = reason_label(OmissionReason::Deleted);
+        // What the newer run says, what the older one says, and which of them counts.
+        for (newer, older, expected, run) in [
+            (Some(Covered), Some(LeftOut("binary")), Covered, "newer"),
+            (Some(LeftOut("budget reached")), Some(Covered), Covered, "older"),
+            (Some(LeftOut("binary")), Some(LeftOut("oversized")), LeftOut("binary"), "newer"),
+            (Some(LeftOut(deleted)), Some(Covered), LeftOut(deleted), "newer"),
+            (Some(Waiting), Some(Covered), Waiting, "newer"),
+            (None, Some(LeftOut("binary")), LeftOut("binary"), "older"),
+            (Some(Covered), None, Covered, "newer"),
+        ] {
+            let title = format!("{newer:?} {older:?}");
+            let mut files = BTreeMap::new();
+            for (run, state) in [("newer", newer), ("older", older)] {
+                add_older_coverage(&mut files, run, state.into_iter().map(|state| ("a.rs", state)).collect());
+            }
+            let file = &files["a.rs"];
+            assert_eq!((&file.row.state, file.run.as_str()), (&expected, run), "{title}");
+        }
+    }
+}

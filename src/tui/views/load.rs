@@ -1,0 +1,131 @@
+//! Loads what views show on threads: one thread for each kind of load, started with the first request for it.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use jiff::tz::TimeZone;
+
+use super::ViewReply;
+use crate::store::Store;
+use crate::tui::effects::spawn_worker;
+use crate::tui::event_source::MessageSender;
+use crate::tui::message::AppMessage;
+
+/// Longest pause between two loads of a kind while requests keep coming, as a store that changes makes them.
+const MAX_PAUSE: Duration = Duration::from_secs(3);
+
+/// Data of a view, which takes time to read or to compute. The type of the load is its kind.
+pub trait ViewLoad: fmt::Debug + Any + Send {
+    /// Loads the data. The open views get it in a [`ViewReply::Loaded`]; the one that wants it knows it by its type.
+    fn load(self: Box<Self>, place: &LoadPlace) -> Box<dyn Any + Send>;
+}
+
+/// What a load reads from.
+#[derive(Clone)]
+pub struct LoadPlace {
+    pub store: Store,
+    /// Time zone of the displayed times.
+    pub zone: TimeZone,
+}
+
+/// Threads of the kinds that were requested.
+pub struct LoadThreads {
+    place: LoadPlace,
+    messages: MessageSender,
+    threads: Mutex<HashMap<TypeId, Sender<Box<dyn ViewLoad>>>>,
+}
+
+impl LoadThreads {
+    pub fn new(place: LoadPlace, messages: MessageSender) -> Self {
+        Self { place, messages, threads: Mutex::default() }
+    }
+
+    /// Sends a load to the thread of its kind. Returns false if that has ended.
+    pub fn send(&self, load: Box<dyn ViewLoad>) -> bool {
+        let any: &dyn Any = &*load;
+        let kind = Any::type_id(any);
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.entry(kind).or_insert_with(|| self.start_thread()).send(load).is_ok()
+    }
+
+    fn start_thread(&self) -> Sender<Box<dyn ViewLoad>> {
+        let (sender, loads) = channel();
+        let (place, messages) = (self.place.clone(), self.messages.clone());
+        spawn_worker("view-load", self.messages.clone(), move || serve_loads(&place, &loads, &messages));
+        sender
+    }
+}
+
+/// Executes the newest of the pending loads. After each one the thread sleeps three times as long as it took (at most
+/// [`MAX_PAUSE`]), so that a busy store does not keep a processor busy.
+fn serve_loads(place: &LoadPlace, loads: &Receiver<Box<dyn ViewLoad>>, messages: &MessageSender) {
+    while let Ok(first) = loads.recv() {
+        let Some(newest) = std::iter::once(first).chain(loads.try_iter()).last() else { continue };
+        let began = Instant::now();
+        let data = newest.load(place);
+        if messages.send(AppMessage::View(ViewReply::Loaded(data))).is_err() {
+            return;
+        }
+        thread::sleep((began.elapsed() * 3).min(MAX_PAUSE));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::RepoInfo;
+    use crate::tui::event_source::EventSource;
+
+    #[derive(Debug)]
+    struct Doubled(u32);
+
+    impl ViewLoad for Doubled {
+        fn load(self: Box<Self>, _place: &LoadPlace) -> Box<dyn Any + Send> {
+            Box::new(self.0 * 2)
+        }
+    }
+
+    #[derive(Debug)]
+    struct Nothing;
+
+    impl ViewLoad for Nothing {
+        fn load(self: Box<Self>, _place: &LoadPlace) -> Box<dyn Any + Send> {
+            Box::new(())
+        }
+    }
+
+    fn place(folder: &tempfile::TempDir) -> LoadPlace {
+        let info = RepoInfo { version: 1, key: "k".into(), name: "billing".into(), common_dir: "/billing".into() };
+        LoadPlace { store: Store::open(folder.path(), info).expect("a store"), zone: TimeZone::UTC }
+    }
+
+    #[test]
+    fn the_newest_of_the_pending_loads_of_a_kind_is_executed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut events, _typed, messages) = EventSource::piped();
+        let (sender, loads) = channel::<Box<dyn ViewLoad>>();
+        for number in [1, 2, 21] {
+            sender.send(Box::new(Doubled(number))).expect("a receiver");
+        }
+        drop(sender);
+        serve_loads(&place(&folder), &loads, &messages);
+        let Some(AppMessage::View(ViewReply::Loaded(data))) = events.try_next() else { panic!("no reply") };
+        assert_eq!(data.downcast_ref::<u32>(), Some(&42));
+        assert!(events.try_next().is_none());
+    }
+
+    #[test]
+    fn each_kind_has_its_own_thread() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (_events, _typed, messages) = EventSource::piped();
+        let threads = LoadThreads::new(place(&folder), messages);
+        assert!(threads.send(Box::new(Doubled(1))) && threads.send(Box::new(Nothing)));
+        threads.send(Box::new(Doubled(2)));
+        assert_eq!(threads.threads.lock().expect("a lock").len(), 2);
+    }
+}

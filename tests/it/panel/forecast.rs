@@ -1,0 +1,76 @@
+//! Integration tests of the forecast of a review: what it will cost is known before it starts.
+
+use super::*;
+
+/// Returns the lines on standard error that speak of the cost.
+fn announced(output: &std::process::Output) -> Vec<String> {
+    let lines = String::from_utf8_lossy(&output.stderr);
+    lines
+        .lines()
+        .filter(|line| line.starts_with("forecast: ") || line.starts_with("note: "))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_panel_says_what_it_will_cost_before_it_starts_and_an_estimate_says_the_same() {
+    let panel = Panel::start(vec![first()], vec![second()], "max_cost = 1.0");
+    let test = &panel.place.test;
+    let estimate = ["review", "--panel", "all", "--estimate"];
+    let printed = out(&test.revdeck(&estimate));
+    let [size, decision, costs] = printed.lines().collect::<Vec<_>>().try_into().expect("three lines");
+    assert!(size.contains(" hunk") && size.contains(" changed line"), "{printed}");
+    assert!(decision.starts_with("starts a review: "), "{printed}");
+    let parts: Vec<&str> = costs.split("; ").collect();
+    assert!(
+        parts[0].starts_with("one ~") && parts[0].contains(" tokens ($0.0") && parts[0].contains(", at most $"),
+        "{printed}"
+    );
+    assert!(parts[1].starts_with("two ~") && parts[2] == "builtin at no cost", "{printed}");
+    assert!(parts[3].starts_with("together first requests ~") && parts[4] == "at most $1.00", "{printed}");
+
+    let forecast = test.json(&[&estimate[..], &["--format", "json"]].concat(), DONE)["forecast"].clone();
+    let members = forecast["members"].as_array().expect("members").clone();
+    let sum: u64 = members.iter().filter_map(|member| member["tokens"].as_u64()).sum();
+    assert_eq!(
+        (&forecast["action"], &forecast["tokens"], &forecast["cost_limit"]),
+        (&json!("launch"), &json!(sum), &json!(1.0))
+    );
+    assert_eq!(members.iter().map(|member| &member["reviewer"]).collect::<Vec<_>>(), ["one", "two", "builtin"]);
+    assert_eq!((&members[2]["tokens"], &members[2]["cost_limit"]), (&json!(0), &json!(0.0)));
+    assert!(panel.place.runs().is_empty() && panel.one.asked() + panel.two.asked() == 0, "nothing has started");
+
+    let waited = test.revdeck(&["review", "--panel", "all", "--wait"]);
+    assert_eq!(announced(&waited), [format!("forecast: {costs}")]);
+    // What is there costs nothing, and an estimate names it.
+    let again = test.revdeck(&["review", "--panel", "all", "--wait"]);
+    assert!(announced(&again).is_empty(), "{again:?}");
+    let run = panel.place.newest().expect("a run");
+    let reused = out(&test.revdeck(&estimate));
+    assert!(reused.contains(&format!("\nreuses {run}, 0 tokens: it ")) && reused.lines().count() == 2, "{reused}");
+    let forecast = test.json(&[&estimate[..], &["--format", "json"]].concat(), DONE)["forecast"].clone();
+    assert_eq!((&forecast["run_id"], &forecast["cost_limit"]), (&json!(run.as_str()), &json!(0.0)));
+    assert_eq!((panel.one.asked(), panel.two.asked()), (1, 1));
+}
+
+#[test]
+fn reviewers_on_the_command_line_are_forecast_too_and_free_ones_need_no_forecast() {
+    let spare = Model::start(vec![first()]);
+    let panel = Panel::start(vec![first()], vec![second()], &reviewer("spare", &spare, ""));
+    let test = &panel.place.test;
+    let printed = test.json(&["review", "--reviewer", "one,spare", "--wait", "--format", "json"], DONE);
+    let members = printed["forecast"]["members"].as_array().expect("members").clone();
+    assert_eq!((&members[0]["reviewer"], &members[1]["reviewer"]), (&json!("one"), &json!("spare")));
+    assert!(members[0]["cost_limit"].is_f64() && members[1]["cost_limit"].is_null(), "{members:#?}");
+    let uncounted = json!({ "limits": ["budget.run_cost"], "reviewers": ["spare"] });
+    assert_eq!((&printed["forecast"]["uncounted"], &printed["forecast"]["cost_limit"]), (&uncounted, &Value::Null));
+    // A single one, too, with what no limit can count.
+    let single = test.revdeck(&["review", "--reviewer", "spare", "--force", "--wait"]);
+    let [costs, note] = announced(&single).try_into().expect("two lines");
+    assert!(costs.starts_with("forecast: first request ~") && costs.contains("its price is not known"), "{costs}");
+    assert!(note.starts_with("note: budget.run_cost cannot count spare: no price is known; set price_input"), "{note}");
+    let free = test.json(&["review", "--reviewer", "builtin", "--force", "--wait", "--format", "json"], DONE);
+    assert_eq!(free["forecast"], Value::Null);
+    let error = test.errors(&["review", "--estimate", "--wait"], USAGE);
+    assert!(error.contains("--estimate") && error.contains("--wait"), "{error}");
+}

@@ -1,0 +1,106 @@
+//! Exchange with a git remote beside the joined one.
+
+use serde_json::{Value, json};
+
+use super::{Team, ids, join, review, status, sync};
+use crate::env::{DONE, TestEnvironment, USAGE, run};
+
+fn sync_with(machine: &TestEnvironment, remote: &str) -> Value {
+    machine.json(&["sync", remote, "--format", "json"], DONE)
+}
+
+/// Returns a machine that has joined `origin` and has a second remote `backup`.
+fn member_with_backup(team: &Team, backup: &Team) -> TestEnvironment {
+    let ada = team.member("Ada");
+    ada.git(&["remote", "add", "backup", backup.remote().to_str().expect("text")]);
+    ada
+}
+
+#[test]
+fn nothing_leaves_for_a_second_remote_before_a_person_allows_it() {
+    let (team, backup) = (Team::new(), Team::new());
+    let ada = team.machine("Ada");
+    ada.git(&["remote", "add", "backup", backup.remote().to_str().expect("text")]);
+    review(&ada);
+    let failed = ada.fails(&["sync", "backup", "--yes"], USAGE);
+    assert!(failed.contains("this repository has not joined a team here"), "{failed}");
+    join(&ada, "ada-1");
+    insta::assert_snapshot!(ada.fails(&["sync", "backup"], USAGE), @"
+    error: nothing was exchanged with backup yet: this machine has joined origin
+      hint: `revdeck sync backup --yes` sends 1 review there, and exchanges with it whenever you name it; `revdeck sync backup --dry-run --show` prints what would leave
+    ");
+    let preview = ada.json(&["sync", "backup", "--dry-run", "--format", "json"], DONE);
+    assert_eq!(preview["would_send"]["reviews"], 1);
+    assert!(ada.fails(&["sync", "bakcup", "--yes"], USAGE).contains("is no git remote of this repository"));
+    let assistant =
+        ada.command(env!("CARGO_BIN_EXE_revdeck")).args(["sync", "backup", "--yes"]).env("CLAUDECODE", "1").output();
+    assert_eq!(assistant.expect("revdeck starts").status.code(), Some(USAGE));
+    assert!(backup.logs().is_empty() && team.logs().is_empty());
+
+    run(&ada, &["sync", "backup", "--yes"], DONE);
+    assert_eq!((backup.logs(), team.logs().len()), (vec!["ada-1".to_owned()], 0));
+    // Leaving takes the permission back.
+    run(&ada, &["team", "leave"], DONE);
+    run(&ada, &["team", "join"], DONE);
+    ada.fails(&["sync", "backup"], USAGE);
+    run(&ada, &["sync", "backup", "--yes"], DONE);
+}
+
+#[test]
+fn each_remote_gets_all_that_this_machine_has_made() {
+    let (team, backup) = (Team::new(), Team::new());
+    let ada = member_with_backup(&team, &backup);
+    let found = ids(&review(&ada));
+    assert_eq!(sync(&ada)["sent"], json!({"decisions": 0, "reviews": 1}));
+    run(&ada, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
+    run(&ada, &["sync", "backup", "--yes"], DONE);
+    // What was collected for one remote still waits for the other.
+    assert_eq!(sync(&ada)["sent"], json!({"decisions": 1, "reviews": 0}));
+    run(&ada, &["triage", &found[1], "addressed"], DONE);
+    assert_eq!(sync(&ada)["sent"], json!({"decisions": 1, "reviews": 0}));
+    assert_eq!(sync_with(&ada, "backup")["sent"], json!({"decisions": 1, "reviews": 0}));
+    assert_eq!(sync_with(&ada, "backup")["sent"], json!({"decisions": 0, "reviews": 0}));
+    let lines = |place: &Team| {
+        let mut lines: Vec<String> = place.everything().lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines(&team), lines(&backup));
+    // Another spelling of the joined place is the joined place.
+    assert_eq!(sync_with(&ada, team.remote().to_str().expect("text"))["place"], "origin");
+    let shown = ada.json(&["team", "--format", "json"], DONE);
+    assert_eq!(
+        (&shown["membership"]["place"], &shown["other_places"][0]["place"]),
+        (&json!("origin"), &json!("backup"))
+    );
+    assert!(run(&ada, &["team"], DONE).contains("exchanges with backup, too, when you name it"));
+}
+
+#[test]
+fn what_others_have_at_a_second_remote_counts_and_is_not_passed_on() {
+    let (team, backup) = (Team::new(), Team::new());
+    let (ada, carol) = (member_with_backup(&team, &backup), team.member("Carol"));
+    let found = ids(&review(&ada));
+    run(&ada, &["sync", "backup", "--yes"], DONE);
+    sync(&ada);
+    let bob = team.machine("Bob");
+    run(&bob, &["team", "join", backup.remote().to_str().expect("text"), "--machine", "bob-1"], DONE);
+    assert_eq!(sync(&bob)["received"]["reviews"], 1);
+    run(&bob, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
+    sync(&bob);
+
+    let exchange = sync_with(&ada, "backup");
+    assert_eq!((&exchange["received"]["decisions"], &exchange["applied"]), (&json!(1), &json!(1)));
+    assert_eq!(status(&ada, &found[0]), "dismissed");
+    assert_eq!(sync(&ada)["sent"], json!({"decisions": 0, "reviews": 0}), "each machine sends its own records only");
+    sync(&carol);
+    assert_eq!(status(&carol, &found[0]), "open");
+    // Whoever is forgotten is forgotten everywhere.
+    run(&ada, &["team", "forget", "bob-1"], DONE);
+    run(&bob, &["triage", &found[1], "addressed"], DONE);
+    sync(&bob);
+    assert_eq!(sync_with(&ada, "backup")["received"]["decisions"], 0);
+    run(&ada, &["team", "remember", "bob-1"], DONE);
+    assert_eq!(sync_with(&ada, "backup")["received"]["decisions"], 2);
+    assert_eq!(status(&ada, &found[1]), "addressed");
+}

@@ -1,0 +1,59 @@
+//! Undo of a person who works on several machines.
+
+use super::{Team, ids, join, review, status, sync};
+use crate::env::{DONE, TestEnvironment, run};
+
+#[test]
+fn a_person_undoes_on_one_machine_what_was_decided_on_another() {
+    let team = Team::new();
+    let (desk, laptop, bob) = (team.member("Ada"), team.machine("Ada"), team.member("Bob"));
+    join(&laptop, "ada-2");
+    let found = ids(&review(&desk));
+    run(&desk, &["triage", &found[0], &found[1], "dismissed", "--reason", "intended"], DONE);
+    let exchange = |order: &[&TestEnvironment]| order.iter().for_each(|machine| drop(sync(machine)));
+    let statuses = || -> Vec<String> {
+        let machines = [&desk, &laptop, &bob];
+        machines.iter().flat_map(|machine| found.iter().map(move |id| status(machine, id))).collect()
+    };
+    exchange(&[&desk, &laptop, &bob]);
+    assert_eq!(statuses(), ["dismissed"; 6]);
+    assert_eq!(run(&bob, &["undo"], DONE), "nothing to take back\n", "another person decides anew");
+
+    // Both findings were decided by one command, so one undo takes both back.
+    let said = run(&laptop, &["undo"], DONE);
+    assert_eq!(said.matches("dismissed -> open").count(), 2, "{said}");
+    assert_eq!(run(&laptop, &["undo"], DONE), "nothing to take back\n");
+    exchange(&[&laptop, &desk, &bob]);
+    assert_eq!(statuses(), ["open"; 6]);
+    assert_eq!(sync(&desk)["disputes"], 0);
+
+    // The first machine knows that its own step was undone.
+    assert_eq!(run(&desk, &["undo"], DONE), "nothing to take back\n");
+    let said = run(&desk, &["redo"], DONE);
+    assert_eq!(said.matches("open -> dismissed  (intended)").count(), 2, "{said}");
+    exchange(&[&desk, &laptop, &bob]);
+    assert_eq!(statuses(), ["dismissed"; 6]);
+}
+
+#[test]
+fn an_undo_elsewhere_leaves_what_others_decided() {
+    let team = Team::new();
+    let (desk, laptop, bob) = (team.member("Ada"), team.machine("Ada"), team.member("Bob"));
+    join(&laptop, "ada-2");
+    let found = ids(&review(&desk));
+    sync(&desk);
+    sync(&bob);
+    run(&bob, &["triage", &found[0], "addressed"], DONE);
+    run(&desk, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
+    for machine in [&desk, &bob, &laptop] {
+        sync(machine);
+    }
+    assert_eq!(status(&laptop, &found[0]), "dismissed");
+    run(&laptop, &["undo"], DONE);
+    for machine in [&laptop, &desk, &bob] {
+        sync(machine);
+    }
+    for machine in [&desk, &laptop, &bob] {
+        assert_eq!(status(machine, &found[0]), "addressed", "Bob's decision stands");
+    }
+}
