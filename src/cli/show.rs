@@ -9,9 +9,9 @@ use super::review::RunResult;
 use super::session::{Invocation, Session};
 use super::{complete, export, output, team};
 use crate::config::RequiredAssets;
-use crate::domain::{Finding, FindingId, RunId, RunRecord, RunStatus, Time};
+use crate::domain::{Finding, FindingId, RunId, RunRecord, RunStatus, TeamPerson, Time};
 use crate::report::{EarlierRuns, FindingHistory, FindingLocation, OutputFormat, ReviewedAt, json, markdown, text};
-use crate::store::{Store, StoreView};
+use crate::store::{DecisionHistory, Store, StoreView};
 
 /// Arguments of `show`.
 #[derive(Debug, Args)]
@@ -84,7 +84,11 @@ fn show_finding(session: &Session, id: &FindingId, format: OutputFormat) -> Resu
     if format == OutputFormat::Markdown {
         return Ok(markdown::render_finding(&finding));
     }
-    let story = load_story(&session.store, &view, &finding)?;
+    let person = TeamPerson {
+        name: session.repo.user_name().unwrap_or_default(),
+        email: session.repo.user_email().unwrap_or_default(),
+    };
+    let story = load_story(&session.store, &view, &finding, &person)?;
     let sides = session.store.team_disputes()?.remove(id).unwrap_or_default();
     Ok(match format {
         OutputFormat::Json => {
@@ -103,8 +107,14 @@ fn show_finding(session: &Session, id: &FindingId, format: OutputFormat) -> Resu
     })
 }
 
-/// Loads the history of a finding: decisions, place, carry-over and the finding that it undoes.
-fn load_story(store: &Store, view: &StoreView, finding: &Finding) -> Result<FindingHistory, CliError> {
+/// Loads the history of a finding: decisions, place, carry-over and the finding that it undoes. `person` is the author of decisions
+/// of this machine that the team does not have yet.
+fn load_story(
+    store: &Store,
+    view: &StoreView,
+    finding: &Finding,
+    person: &TeamPerson,
+) -> Result<FindingHistory, CliError> {
     let (id, last) = (&finding.finding_id, &finding.last_run_id);
     let place = |run: &RunId, finding: &Finding| FindingLocation {
         run: run.clone(),
@@ -118,8 +128,10 @@ fn load_story(store: &Store, view: &StoreView, finding: &Finding) -> Result<Find
     let earlier = EarlierRuns::load(store, finding, output.as_ref())?;
     let carried_from = output.as_ref().and_then(|output| output.coverage.carried_from_run(id)).cloned();
     let flips = output.map(|output| output.flip_flops).unwrap_or_default();
+    let DecisionHistory { lines, void } = store.shared_decision_history(id, person)?;
     Ok(FindingHistory {
-        history: store.decision_history(id)?,
+        history: lines,
+        void,
         notes: store.notes(id)?,
         snoozes: store.snooze_log()?.into_iter().filter(|snooze| snooze.finding_id == *id).collect(),
         ratings: store.rating_log()?.into_iter().filter(|rating| rating.finding_id == *id).collect(),

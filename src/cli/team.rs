@@ -1,6 +1,6 @@
 //! `revdeck team`: joins and leaves a team, and shows its machines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -17,7 +17,7 @@ use crate::domain::text::{format_count, sanitize_line};
 use crate::domain::{MachineName, ShareMode};
 use crate::git::hide_credentials;
 use crate::runner::{Services, SyncError};
-use crate::store::{DisputeSide, OtherTeamPlace, SetAsideEntry, TeamMembership, TeamProgress};
+use crate::store::{DisputeSide, OtherTeamPlace, SetAsideEntry, Store, TeamMembership, TeamProgress};
 use crate::team::postgres::{full_sql, is_database};
 
 mod budget;
@@ -139,11 +139,17 @@ fn join_team(session: Session, arguments: &JoinArgs) -> Result<CliExitCode, CliE
     };
     if before.as_ref().is_some_and(is_elsewhere) {
         // Another place, or another log, has nothing of this machine yet. What came from the old one stays here.
-        let TeamProgress { triage_bytes, runs_bytes, forgotten, has_unsynced_results, .. } = progress;
         // Under another name, all is collected anew.
-        let (triage_bytes, runs_bytes) = if is_renamed { (0, 0) } else { (triage_bytes, runs_bytes) };
-        progress =
-            TeamProgress { triage_bytes, runs_bytes, forgotten, has_unsynced_results, ..TeamProgress::default() };
+        let collected = if is_renamed { TeamProgress::default() } else { progress.clone() };
+        progress = TeamProgress {
+            triage_bytes: collected.triage_bytes,
+            runs_bytes: collected.runs_bytes,
+            outgoing_rules: collected.outgoing_rules,
+            held_back: collected.held_back,
+            forgotten: progress.forgotten,
+            has_unsynced_results: progress.has_unsynced_results,
+            ..TeamProgress::default()
+        };
         services.store.write_team_progress(&progress)?;
     }
     if is_renamed {
@@ -249,27 +255,34 @@ fn forget(session: Session, machine: &MachineName) -> Result<CliExitCode, CliErr
         .hint("`revdeck team leave` takes part no longer"));
     }
     // A machine of a job has no log of its own.
-    let was_known = services.team().forget(machine)? || machine.is_ci();
-    let mut said = match was_known {
-        true => format!(
-            "{machine} is forgotten{}its decisions and reviews that are here stay, new ones are not read\n",
-            look.separator()
-        ),
-        false => describe_unknown_machine(machine, &services.store.team_progress()?),
+    let forgotten = services.team().forget(machine)?;
+    let mut said = match forgotten.was_known || machine.is_ci() {
+        true => format!("{machine} is forgotten{}what it has said counts no longer\n", look.separator()),
+        false => describe_unknown_machine(machine, &services.store)?,
     };
+    if forgotten.changed > 0 {
+        let n = format_count(forgotten.changed, "finding");
+        said.push_str(&format!("{n} with another status, without its decisions\n"));
+    }
+    if forgotten.retired > 0 {
+        let n = format_count(forgotten.retired, "finding");
+        said.push_str(&format!("{n} obsolete now, which nobody else has reported or decided about\n"));
+    }
     said.push_str(&format!("`revdeck team remember {machine}` takes it back\n"));
     output::print(&said)?;
     Ok(CliExitCode::Done)
 }
 
 /// Says that a forgotten machine has sent nothing so far, and names those that have: the name may be mistyped.
-fn describe_unknown_machine(machine: &MachineName, progress: &TeamProgress) -> String {
-    let known: Vec<&str> = progress.logs.keys().map(MachineName::as_str).collect();
+fn describe_unknown_machine(machine: &MachineName, store: &Store) -> Result<String, CliError> {
+    let (progress, elsewhere) = (store.team_progress()?, store.other_team_places()?);
+    let known = progress.logs.keys().chain(elsewhere.iter().flat_map(|other| other.progress.logs.keys()));
+    let known: Vec<&str> = known.map(MachineName::as_str).collect::<BTreeSet<_>>().into_iter().collect();
     let there_are = match known.is_empty() {
         true => "no other machine is known yet".to_owned(),
         false => format!("known are: {}", known.join(", ")),
     };
-    format!("{machine} is not known here, and will not be read if it comes; {there_are}\n")
+    Ok(format!("{machine} is not known here, and will not be read if it comes; {there_are}\n"))
 }
 
 fn remember(session: Session, machine: &MachineName) -> Result<CliExitCode, CliError> {
@@ -370,7 +383,7 @@ fn format_machines(progress: &TeamProgress, look: &crate::report::TextOptions) -
     for (name, log) in &progress.logs {
         let age = log.received_at.map(|at| format!("{dot}{} ago", look.format_age(at))).unwrap_or_default();
         let records = format_count(usize::try_from(log.records).unwrap_or(usize::MAX), "record");
-        said.push_str(&format!("{name}  {records}{age}{dot}{}\n", sanitize_line(&log.signed)));
+        said.push_str(&format!("{name}  {records}{age}{dot}{}\n", sanitize_line(&log.signed.to_string())));
     }
     for name in &progress.forgotten {
         said.push_str(&format!("{name}  forgotten\n"));

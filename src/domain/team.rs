@@ -82,6 +82,8 @@ impl MachineName {
     pub const MAX_LENGTH: usize = 48;
     /// Begin of the names of machines that exist for one job of continuous integration.
     pub const CI_PREFIX: &'static str = "ci-";
+    /// Name of the log that all jobs of continuous integration share, because a log for each of them would fill the remote.
+    pub const CI_LOG: &'static str = "ci";
 
     /// Builds a name from the name of a host and something that is unique: characters that a name may not have become
     /// hyphens.
@@ -105,6 +107,12 @@ impl MachineName {
     /// Returns true for a machine that exists for one job of continuous integration.
     pub fn is_ci(&self) -> bool {
         self.0.starts_with(Self::CI_PREFIX)
+    }
+
+    /// Returns true if the records of this machine do not count: its name is among the forgotten ones, or that of the log which
+    /// it shares with others.
+    pub fn is_forgotten(&self, forgotten: &[Self]) -> bool {
+        forgotten.iter().any(|name| name == self || (self.is_ci() && name.0 == Self::CI_LOG))
     }
 }
 
@@ -285,6 +293,13 @@ pub struct RunOrigin {
     pub person: TeamPerson,
 }
 
+impl RunRecord {
+    /// Returns true for a run of another machine whose records do not count, see [`MachineName::is_forgotten`].
+    pub fn is_of_forgotten(&self, forgotten: &[MachineName]) -> bool {
+        self.team.as_ref().is_some_and(|origin| origin.machine.is_forgotten(forgotten))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,6 +324,21 @@ mod tests {
         let limit = 1_000 + TeamClock::MAX_AHEAD_MS;
         for (ms, expected) in [(0, false), (limit, false), (limit + 1, true), (i64::MAX, true)] {
             assert_eq!(TeamClock { ms, count: 0 }.is_ahead_of(wall), expected, "{ms}");
+        }
+    }
+
+    #[test]
+    fn a_machine_is_forgotten_by_its_name_or_by_that_of_the_shared_log() {
+        let name = |text: &str| -> MachineName { text.parse().expect("a name") };
+        for (machine, forgotten, expected) in [
+            ("ada-1", &[][..], false),
+            ("ada-1", &["bob-1", "ada-1"][..], true),
+            ("ada-1", &["ci"][..], false),
+            ("ci-7", &["ci"][..], true),
+            ("ci-7", &["ci-8"][..], false),
+        ] {
+            let forgotten: Vec<MachineName> = forgotten.iter().map(|text| name(text)).collect();
+            assert_eq!(name(machine).is_forgotten(&forgotten), expected, "{machine} {forgotten:?}");
         }
     }
 

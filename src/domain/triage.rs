@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
 use super::text::sanitize_line;
-use super::{FindingId, FindingStatus, RunId, TeamOrigin, Time};
+use super::{FindingId, FindingStatus, MachineName, RunId, TeamOrigin, Time};
 
 word_enum!(
     /// Author of a status change.
@@ -107,6 +107,9 @@ pub struct Disposition {
     pub ci: bool,
 }
 
+/// Begin of the groups of lines that follow from `revdeck team forget` and `remember`.
+const FORGET_PREFIX: &str = "forget_";
+
 impl Disposition {
     /// Dismissal reasons that the user interface offers, in the order of their keys.
     pub const REASONS: [&str; 5] = [
@@ -127,6 +130,21 @@ impl Disposition {
             Actor::User | Actor::Engine => person.label().to_owned(),
         };
         Some(format!("{} on {}", sanitize_line(&who), id.machine))
+    }
+
+    /// Returns true for a decision of a person or an assistant, on whatever machine; false for evidence of a review.
+    pub fn is_decision(&self) -> bool {
+        self.team.is_some() || self.actor != Actor::Engine
+    }
+
+    /// Returns the group of the lines that follow from forgetting a machine.
+    pub fn forget_group(machine: &MachineName) -> String {
+        format!("{FORGET_PREFIX}{machine}")
+    }
+
+    /// Returns the machine that was forgotten, or accepted again, if the line follows from that. Such a line is no evidence.
+    pub fn forgotten_machine(&self) -> Option<MachineName> {
+        self.group.strip_prefix(FORGET_PREFIX).filter(|_| !self.is_decision())?.parse().ok()
     }
 
     /// Returns the word for what acted: that of the actor, or `ci` for a job of continuous integration.

@@ -31,7 +31,7 @@ impl Repo {
             Err(error) => return Err(failed(error)),
         }
         let mut command = self.remote_command();
-        command.args(["log", "-1", "--no-show-signature", SIGNER_FORMAT, commit, "--"]);
+        command.args(["log", "-1", "--no-show-signature", SIGNER_FORMAT, &id.to_string(), "--"]);
         let output = git_command::run_with_input(command, "log", Vec::new(), self.git_patience);
         let Ok(output) = output else { return Ok(LogSignature::Unknown) };
         Ok(match parse_signer(String::from_utf8_lossy(&output.stdout).trim_end()).signature {
@@ -45,9 +45,11 @@ impl Repo {
     /// newest ones if there is a limit. A known commit that is not here contains none.
     ///
     /// # Errors
-    /// Returns an error when the log is not here, or git cannot read it.
+    /// Returns an error when `commit` is no id, the log is not here, or git cannot read it.
     pub fn list_log_signers(&self, commit: &str, known: &[&str], max: Option<u32>) -> Result<Vec<LogSigner>, GitError> {
         let failed = self.git_error("read who has signed a log of the team");
+        // The version of a log comes from its place and from files, and must not be an option of git's.
+        let commit = Oid::from_str(commit).map_err(failed)?.to_string();
         let mut command = self.remote_command();
         if !self.has_trusted_ssh_keys() {
             // Without a list of trusted keys, git says nothing about a signature; with an empty one, it says which key it is.
@@ -59,11 +61,9 @@ impl Repo {
             command.arg(format!("--max-count={max}"));
         }
         command.arg(commit);
-        let is_here = |commit: &&&str| {
-            let id = Oid::from_str(commit);
-            id.is_ok_and(|id| self.inner.find_commit(id).is_ok())
-        };
-        command.args(known.iter().filter(is_here).map(|commit| format!("^{commit}")));
+        let known = known.iter().filter_map(|commit| Oid::from_str(commit).ok());
+        let known = known.filter(|id| self.inner.find_commit(*id).is_ok());
+        command.args(known.map(|id| format!("^{id}")));
         command.arg("--");
         let output = git_command::run_with_input(command, "log", Vec::new(), self.git_patience)
             .map_err(|error| failed(git2::Error::from_str(&error.to_string())))?;

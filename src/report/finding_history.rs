@@ -1,5 +1,7 @@
 //! Describes the history of a finding: its decisions, where it was reported and where its code was last seen.
 
+use std::collections::BTreeMap;
+
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
@@ -13,7 +15,7 @@ use crate::domain::{
 };
 use crate::masking::Mask;
 use crate::policy::find_resolution;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, VoidCause};
 
 /// Lines of a file in the snapshot of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,8 +83,10 @@ impl EarlierRuns {
 /// History of a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindingHistory {
-    /// Decisions, oldest first.
+    /// Decisions, in the order of [`Store::shared_decision_history`].
     pub history: Vec<Disposition>,
+    /// Decisions that do not count, by their index in `history`.
+    pub void: BTreeMap<usize, VoidCause>,
     /// Notes for the user, oldest first.
     pub notes: Vec<FindingNote>,
     /// Snoozes and their ends, oldest first.
@@ -152,7 +156,7 @@ impl FindingHistory {
             (None, None) => {}
         }
         self.list_events(look).into_iter().for_each(|(_, event)| text.push_str(&event));
-        if let Some(resolution) = find_resolution(&self.history) {
+        if let Some(resolution) = find_resolution(&self.list_counting()) {
             let claimed = resolution
                 .claimed
                 .map(|line| format!("claimed by {} {} ago", name_author(line), look.format_age(line.at)));
@@ -169,17 +173,25 @@ impl FindingHistory {
         text
     }
 
+    /// Returns the decisions that count.
+    fn list_counting(&self) -> Vec<Disposition> {
+        let counting = self.history.iter().enumerate().filter(|(index, _)| !self.void.contains_key(index));
+        counting.map(|(_, line)| line.clone()).collect()
+    }
+
     /// Returns decisions, notes, snoozes, ratings and questions with their times, oldest first, each as one or more lines.
     fn list_events(&self, look: &TextOptions) -> Vec<(Time, String)> {
         let age = |at: &Time| look.format_age(*at);
-        let mut events: Vec<(Time, String)> = Vec::new();
-        for line in &self.history {
+        let mut decisions: Vec<(Time, String)> = Vec::new();
+        for (index, line) in self.history.iter().enumerate() {
             let reason =
                 if line.reason.is_empty() { String::new() } else { format!(": {}", format_masked(&line.reason)) };
             let who = line.describe_team_author().unwrap_or_else(|| line.acting_word().to_owned());
-            let what = format!("{who} {} {} -> {}{reason}", line.action, line.previous, line.status);
-            events.push((line.at, format!("{} ago  {what}\n", age(&line.at))));
+            let void = self.void.get(&index).map_or_else(String::new, |cause| format!(" ({})", cause.describe()));
+            let what = format!("{who} {} {} -> {}{void}{reason}", line.action, line.previous, line.status);
+            decisions.push((line.at, format!("{} ago  {what}\n", age(&line.at))));
         }
+        let mut events: Vec<(Time, String)> = Vec::new();
         for FindingNote { kind, actor, text: said, at, .. } in &self.notes {
             let what = match kind {
                 NoteKind::Dispute => "disputed",
@@ -205,15 +217,23 @@ impl FindingHistory {
             }
             events.push((*at, event));
         }
-        // The sort is stable: of the same moment, a decision comes before a note.
-        events.sort_by_key(|(at, _)| *at);
-        events
+        // Of the same moment, a decision comes before a note.
+        weave_events(decisions, events)
+    }
+
+    fn encode_decision(&self, index: usize, line: &Disposition) -> Value {
+        let mut value = json!(line);
+        if let Some(cause) = self.void.get(&index) {
+            value["void"] = json!(cause);
+        }
+        value
     }
 
     /// Returns the JSON keys beside `finding`: `history`, `notes`, `snoozes`, `ratings`, `questions`, `place`, `reported`, `first_reported`, `resolution`,
     /// `undoes`, `carried_over_from`.
     pub fn to_json_parts(&self) -> [(&'static str, Value); 11] {
-        let resolution = find_resolution(&self.history).map(|resolution| {
+        let counting = self.list_counting();
+        let resolution = find_resolution(&counting).map(|resolution| {
             json!({
                 "claimed_by": resolution.claimed.map(|line| line.actor),
                 "claimed_at": resolution.claimed.map(|line| line.at),
@@ -222,7 +242,10 @@ impl FindingHistory {
             })
         });
         [
-            ("history", json!(self.history)),
+            (
+                "history",
+                self.history.iter().enumerate().map(|(index, line)| self.encode_decision(index, line)).collect(),
+            ),
             ("notes", json!(self.notes)),
             ("snoozes", json!(self.snoozes)),
             ("ratings", json!(self.ratings)),
@@ -235,6 +258,22 @@ impl FindingHistory {
             ("carried_over_from", json!(self.carried_from)),
         ]
     }
+}
+
+/// Puts events between decisions by their keys, such as times, and returns all of them. The decisions keep their order, because
+/// the clocks of several machines differ; a decision comes before an event with the same key.
+pub fn weave_events<K: Ord, T>(decisions: Vec<(K, T)>, mut events: Vec<(K, T)>) -> Vec<(K, T)> {
+    events.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let mut woven = Vec::with_capacity(decisions.len() + events.len());
+    let mut events = events.into_iter().peekable();
+    for decision in decisions {
+        while let Some(event) = events.next_if(|(key, _)| *key < decision.0) {
+            woven.push(event);
+        }
+        woven.push(decision);
+    }
+    woven.extend(events);
+    woven
 }
 
 /// Describes the end of a snooze: `snoozed until 2026-12-01 00:00`, `snoozed until src/a.rs changes`, `not snoozed`.
@@ -314,6 +353,7 @@ mod tests {
                 decision(3, FindingStatus::Addressed, FindingStatus::Open, TriageAction::Set),
                 decision(5, FindingStatus::Open, FindingStatus::Addressed, TriageAction::Undo),
             ],
+            void: BTreeMap::new(),
             notes: vec![FindingNote {
                 finding_id: id.clone(),
                 kind: NoteKind::Remark,

@@ -36,6 +36,7 @@ pub(crate) use agent_prompt::render_prompt;
 pub(crate) use export::{ExportLevel, ExportedFinding, FindingExport};
 pub(crate) use finding_history::{
     EarlierRuns, FindingHistory, FindingLocation, FirstReport, ReviewedAt, describe_answer, describe_snooze_end,
+    weave_events,
 };
 pub(crate) use format::OutputFormat;
 pub(crate) use run_comparison::{ComparedRun, ComparisonSum, RunComparison};

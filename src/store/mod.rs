@@ -36,6 +36,7 @@
 //! | `finding_scan` | selecting a few findings without loading the others |
 //! | `tail` | waiting for changes |
 //! | `team` | records of the team: own, received and set aside; runs of other machines |
+//! | `team_log_state` | who has signed another machine's log, and why a part of it was set aside |
 //! | `watcher_state` | the watcher of the repository, and the snooze |
 //! | `extents` | how far the append-only files have grown, to notice what was deleted |
 //! | `check`, `cross_check`, `restore`, `prune` | verify, repair, prune |
@@ -80,6 +81,7 @@ mod spending;
 mod tables;
 mod tail;
 mod team;
+mod team_log_state;
 mod team_places;
 mod team_runs;
 mod team_set_aside;
@@ -89,6 +91,9 @@ mod viewed_files;
 mod watcher_state;
 
 pub use check::{StoreCheckReport, StoreProblem};
+#[cfg(test)]
+pub(crate) use decision_history::HistoryBuilder;
+pub use decision_history::{DecisionHistory, VoidCause};
 pub use error::StoreError;
 pub use finding_questions::UnsettledQuestion;
 pub(crate) use finding_ratings::rating_after;
@@ -110,6 +115,7 @@ pub use team::{
     DisputeSide, LogProgress, PreparedProgress, SetAsideSegment, TeamMembership, TeamProgress, TeamStatus,
     UnsentRecords,
 };
+pub use team_log_state::{LogSignatureState, SetAsideCause};
 pub use team_places::OtherTeamPlace;
 pub use team_runs::{RefusedTeamRun, TeamRunImport};
 pub use team_set_aside::SetAsideEntry;

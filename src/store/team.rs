@@ -15,14 +15,21 @@
 //! A log at its place is never the only copy: what was received stays here when it disappears there.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, ExistingPolicy, PreparedFile, SyncPolicy};
+use super::team_log_state::{LogSignatureState, SetAsideCause};
 use super::{OtherTeamPlace, RunLock, SetAsideEntry, Store, StoreError, lines, lock};
-use crate::domain::{Actor, Disposition, FindingId, FindingStatus, MachineName, RunId, RunRecord, RunStatus, Time};
+use crate::domain::{
+    Actor, DecisionId, Disposition, FindingId, FindingStatus, MachineName, RunId, RunRecord, RunStatus, TeamPerson,
+    TeamRecord, Time, is_default,
+};
+
+/// Begin of the line of a decision.
+const DECISION_PREFIX: &str = "{\"type\":\"decision\"";
 
 /// Part that this machine takes in a team.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +68,13 @@ pub struct TeamProgress {
     pub reader: String,
     /// True if reviews leave this machine.
     pub shares_reviews: bool,
+    /// Fingerprint of the settings that keep records here; `None` before the first exchange, and from earlier versions. When it
+    /// changes, what was kept here is looked for again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outgoing_rules: Option<String>,
+    /// Lines of `own.ndjson` that stayed here when their turn to be sent came: first byte, and the byte behind the last one. Sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held_back: Vec<(u64, u64)>,
     /// Hashes of the learned patterns that are in `own.ndjson`, by programming language.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub patterns: BTreeMap<String, String>,
@@ -75,7 +89,7 @@ pub struct TeamProgress {
     /// Segments that could not be taken, by log and reason.
     pub set_aside: Vec<SetAsideEntry>,
     /// Findings with decisions of others that are too far ahead of this machine's clock, and the time from which on they count,
-    /// in milliseconds since 1970. Holds only those whose time comes soon.
+    /// in milliseconds since 1970. Of many, those whose time comes first; the others follow when that has come.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub waiting: BTreeMap<FindingId, i64>,
     /// Findings about which people disagree, with the standing decision and the others.
@@ -114,8 +128,8 @@ pub struct LogProgress {
     pub records: u64,
     /// Time at which it last had something new.
     pub received_at: Option<Time>,
-    /// Signature of the log, in the words of `revdeck team`.
-    pub signed: String,
+    /// Signature of the log.
+    pub signed: LogSignatureState,
 }
 
 /// Segment of a log that could not be taken, or records of it that do not count.
@@ -127,6 +141,9 @@ pub struct SetAsideSegment {
     pub segment: String,
     /// Reason on one line.
     pub reason: String,
+    /// Class of the reason, if something follows from it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub cause: SetAsideCause,
     /// Time at which it was set aside.
     pub at: Time,
 }
@@ -336,9 +353,38 @@ impl Store {
     /// # Errors
     /// Returns an error when the file cannot be read.
     pub fn own_team_lines(&self, from: u64) -> Result<(Vec<String>, u64), StoreError> {
+        let (lines, end) = self.own_team_lines_at(from)?;
+        Ok((lines.into_iter().map(|(_, line)| line).collect(), end))
+    }
+
+    /// Does the same as [`Store::own_team_lines`]; each line has the offset of its first byte.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read.
+    pub fn own_team_lines_at(&self, from: u64) -> Result<(Vec<(u64, String)>, u64), StoreError> {
         let mut all = Vec::new();
-        let end = self.read_team_lines(&self.team_path("own.ndjson"), from, |line| all.push(line.into_owned()))?;
+        let path = self.team_path("own.ndjson");
+        let end = self.read_team_lines(&path, from, |place, line| all.push((place, line.into_owned())))?;
         Ok((all, end))
+    }
+
+    /// Returns the authors under which decisions of this machine about a finding were sent, or will be.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read.
+    pub(super) fn sent_authors(&self, id: &FindingId) -> Result<HashMap<DecisionId, TeamPerson>, StoreError> {
+        let mut authors = HashMap::new();
+        self.read_team_lines(&self.team_path("own.ndjson"), 0, |_, line| {
+            // Lines of reviews are long, and need no parsing.
+            if line.starts_with(DECISION_PREFIX)
+                && line.contains(id.as_str())
+                && let Ok(TeamRecord::Decision(decision)) = serde_json::from_str(&line)
+                && decision.finding_id == *id
+            {
+                authors.insert(decision.id, decision.person);
+            }
+        })?;
+        Ok(authors)
     }
 
     /// Calls `visit` with each line of the records received from a log. A torn last line is left out.
@@ -346,13 +392,18 @@ impl Store {
     /// # Errors
     /// Returns an error when the file cannot be read.
     pub fn visit_received_team_lines(&self, log: &MachineName, mut visit: impl FnMut(&str)) -> Result<(), StoreError> {
-        self.read_team_lines(&self.received_path(log), 0, |line| visit(&line)).map(drop)
+        self.read_team_lines(&self.received_path(log), 0, |_, line| visit(&line)).map(drop)
     }
 
-    /// Calls `visit` with each line from byte `from` on, and returns the length of the file.
-    fn read_team_lines(&self, path: &Path, from: u64, mut visit: impl FnMut(Cow<'_, str>)) -> Result<u64, StoreError> {
+    /// Calls `visit` with each line from byte `from` on and its offset, and returns the length of the file.
+    fn read_team_lines(
+        &self,
+        path: &Path,
+        from: u64,
+        mut visit: impl FnMut(u64, Cow<'_, str>),
+    ) -> Result<u64, StoreError> {
         let Some(file) = files::open_read(path)? else { return Ok(0) };
-        lines::read_forwards(&file, from, |_, line| visit(String::from_utf8_lossy(line)))
+        lines::read_forwards(&file, from, |place, line| visit(place, String::from_utf8_lossy(line)))
             .map_err(StoreError::io("read", path))
     }
 

@@ -2,7 +2,7 @@
 //! lets it exchange the same records when the person names them. Each has a file in the folder `team/places`.
 //!
 //! What depends on the place (what was sent there, what was read there) stands in its file; what does not (which decisions are
-//! collected, about what people disagree) stays in `team.json`.
+//! collected, which records were held back, about what people disagree) stays in `team.json`.
 
 use std::path::PathBuf;
 
@@ -175,7 +175,7 @@ mod tests {
         let name = |name: &str| name.parse::<MachineName>().expect("a name");
         let log = |version: &str, signed: &str| LogProgress {
             version: version.to_owned(),
-            signed: signed.to_owned(),
+            signed: signed.to_owned().into(),
             ..LogProgress::default()
         };
         let progress = |logs: &[(&str, LogProgress)]| TeamProgress {

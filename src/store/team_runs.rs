@@ -178,7 +178,7 @@ fn assign_run_ids(
     for (output, origin) in outputs {
         let id = &output.run.run_id;
         match makers.get(id) {
-            Some(maker) if maker.as_ref().is_none_or(|maker| !forgotten.contains(maker)) => {
+            Some(maker) if maker.as_ref().is_none_or(|maker| !maker.is_forgotten(forgotten)) => {
                 owners.insert(id.clone(), maker.clone());
             }
             _ => {

@@ -1,6 +1,7 @@
 //! Keeps the segments of logs that could not be taken: their starts in the folder `team/set-aside`, their reasons as entries of
 //! [`TeamProgress`]. Whoever may write a log can make any number of bad segments, so both are bounded.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -8,7 +9,7 @@ use std::time::SystemTime;
 use serde::{Deserialize, Serialize};
 
 use super::files::{self, ExistingPolicy};
-use super::{SetAsideSegment, Store, StoreError, TeamProgress};
+use super::{SetAsideCause, SetAsideSegment, Store, StoreError, TeamProgress};
 use crate::domain::MachineName;
 
 /// Maximum number of bytes that are kept of a segment, from its start: enough to see what it is.
@@ -38,10 +39,14 @@ fn count_once() -> u64 {
 }
 
 impl TeamProgress {
-    /// Records the segments that an exchange has set aside. Entries of logs that it has read without a fault end.
+    /// Records the segments that an exchange has set aside. Entries of logs that it has read without a fault end, except those that
+    /// wait for their time, see [`TeamProgress::end_waiting`].
     pub fn note_set_aside(&mut self, segments: &[SetAsideSegment], read: &[MachineName]) {
-        let has_fault = |log: &MachineName| segments.iter().any(|segment| segment.log == *log);
-        self.set_aside.retain(|entry| !read.contains(&entry.segment.log) || has_fault(&entry.segment.log));
+        let waits = |segment: &SetAsideSegment| segment.cause == SetAsideCause::Ahead;
+        let has_fault = |log: &MachineName| segments.iter().any(|segment| segment.log == *log && !waits(segment));
+        self.set_aside.retain(|SetAsideEntry { segment, .. }| {
+            waits(segment) || !read.contains(&segment.log) || has_fault(&segment.log)
+        });
         for segment in segments {
             let reason: String = segment.reason.chars().take(MAX_REASON_CHARS).collect();
             let segment = SetAsideSegment { reason, ..segment.clone() };
@@ -59,6 +64,13 @@ impl TeamProgress {
         // The oldest ones stand first.
         let excess = self.set_aside.len().saturating_sub(MAX_ENTRIES);
         self.set_aside.drain(..excess);
+    }
+
+    /// Ends the entries about decisions that were too far ahead, except those of logs that still have such decisions.
+    pub fn end_waiting(&mut self, logs_ahead: &BTreeSet<MachineName>) {
+        self.set_aside.retain(|SetAsideEntry { segment, .. }| {
+            segment.cause != SetAsideCause::Ahead || logs_ahead.contains(&segment.log)
+        });
     }
 }
 
@@ -147,7 +159,8 @@ mod tests {
 
     fn segment(log: &str, name: &str, reason: &str) -> SetAsideSegment {
         let log = log.parse().expect("a name");
-        SetAsideSegment { log, segment: name.to_owned(), reason: reason.to_owned(), at: Time::UNIX_EPOCH }
+        let (segment, cause) = (name.to_owned(), SetAsideCause::Fault);
+        SetAsideSegment { log, segment, reason: reason.to_owned(), cause, at: Time::UNIX_EPOCH }
     }
 
     fn list_entries(progress: &TeamProgress) -> Vec<String> {
@@ -171,6 +184,22 @@ mod tests {
         assert_eq!(list_entries(&progress), ["0 of ada-1: torn x1", "1 of eve-1: torn x2"]);
         progress.note_set_aside(&[segment("ada-1", "2", "future")], &[ada, eve]);
         assert_eq!(list_entries(&progress), ["0 of ada-1: torn x1", "2 of ada-1: future x1"]);
+    }
+
+    #[test]
+    fn an_entry_about_a_clock_ends_when_no_decision_of_its_log_waits() {
+        let mut progress = TeamProgress::default();
+        let eve: MachineName = "eve-1".parse().expect("a name");
+        let ahead = SetAsideSegment { cause: SetAsideCause::Ahead, ..segment("eve-1", "0", "far ahead") };
+        progress.note_set_aside(&[ahead.clone(), segment("eve-1", "1", "torn")], &[]);
+        // The log was read without a fault, and the decision waits.
+        progress.note_set_aside(&[ahead], std::slice::from_ref(&eve));
+        assert_eq!(list_entries(&progress), ["0 of eve-1: far ahead x1"]);
+        progress.note_set_aside(&[], std::slice::from_ref(&eve));
+        progress.end_waiting(&BTreeSet::from([eve]));
+        assert_eq!(list_entries(&progress), ["0 of eve-1: far ahead x1"]);
+        progress.end_waiting(&BTreeSet::new());
+        assert_eq!(list_entries(&progress), [""; 0]);
     }
 
     #[test]

@@ -65,6 +65,8 @@ pub struct OtherMachines<'a> {
     pub email: &'a str,
     /// Name of this machine, which is none of them.
     pub machine: &'a MachineName,
+    /// Machines and logs whose records do not count.
+    pub forgotten: &'a [MachineName],
 }
 
 impl UndoAuthor<'_> {
@@ -79,7 +81,9 @@ impl UndoAuthor<'_> {
         line.actor == self.actor
             && line.team.as_ref().is_none_or(|origin| {
                 self.elsewhere.is_some_and(|other| {
-                    origin.id.machine != *other.machine && origin.person.email.eq_ignore_ascii_case(other.email)
+                    origin.id.machine != *other.machine
+                        && !origin.id.machine.is_forgotten(other.forgotten)
+                        && origin.person.email.eq_ignore_ascii_case(other.email)
                 })
             })
     }
@@ -180,8 +184,8 @@ impl Store {
         })
     }
 
-    /// Undoes the actor's own last triage, in a team also that of another machine of the person with this address. For the
-    /// decisions of an applied fix, the caller must revert the patch.
+    /// Undoes the actor's own last triage, in a team also that of another machine of the person with this address that is
+    /// not forgotten. For the decisions of an applied fix, the caller must revert the patch.
     ///
     /// # Errors
     /// Returns an error when the store cannot be locked, read or written.
@@ -214,7 +218,15 @@ impl Store {
             let log = TriageLog { decisions: &decisions, snoozes: &snoozes, ratings: &ratings };
             let team = self.team_membership()?;
             let elsewhere = team.as_ref().zip(email.filter(|email| !email.is_empty()));
-            let elsewhere = elsewhere.map(|(team, email)| OtherMachines { email, machine: &team.machine });
+            // If the file is damaged, no machine is forgotten.
+            let forgotten = match elsewhere {
+                Some(_) => self.team_progress().map(|progress| progress.forgotten).unwrap_or_default(),
+                None => Vec::new(),
+            };
+            let elsewhere = elsewhere.map(|(team, email)| {
+                let machine = &team.machine;
+                OtherMachines { email, machine, forgotten: &forgotten }
+            });
             let lines = match next(log, UndoAuthor { actor, elsewhere }) {
                 None => return Ok(UndoOutcome::Nothing),
                 Some(UndoStep::Snooze(lines)) => {

@@ -39,6 +39,8 @@ pub struct OutgoingFilter<'a> {
     excluded: Gitignore,
     /// True if learned patterns leave.
     shares_patterns: bool,
+    /// Hash of the settings that keep decisions and reviews here.
+    rules: String,
     facts: Option<Box<dyn RepositoryFacts + 'a>>,
     /// Names of excluded paths of HEAD.
     excluded_names: OnceCell<ExcludedNames>,
@@ -68,6 +70,7 @@ impl<'a> OutgoingFilter<'a> {
             mode,
             excluded: builder.build()?,
             shares_patterns: false,
+            rules: hash_rules(mode, excluded),
             facts: None,
             excluded_names: OnceCell::new(),
             file_secrets: RefCell::default(),
@@ -84,6 +87,11 @@ impl<'a> OutgoingFilter<'a> {
     #[must_use]
     pub fn with_patterns(self, shares_patterns: bool) -> Self {
         Self { shares_patterns, ..self }
+    }
+
+    /// Returns a fingerprint of the settings that keep decisions and reviews here. While it is the same, the same ones are.
+    pub fn rules(&self) -> &str {
+        &self.rules
     }
 
     /// Returns true if learned patterns leave this machine.
@@ -319,6 +327,12 @@ impl<'a> OutgoingFilter<'a> {
             }
         }
     }
+}
+
+fn hash_rules(mode: ShareMode, excluded: &[String]) -> String {
+    // Between the other modes, no record is kept here or let go.
+    let shares_reviews: &[u8] = if mode == ShareMode::Decisions { b"decisions" } else { b"reviews" };
+    content_hash(std::iter::once(shares_reviews).chain(excluded.iter().map(String::as_bytes)))
 }
 
 /// Returns the revisions that a scope names.

@@ -140,8 +140,8 @@ fn may_stand_in(machine: &MachineName, log: &MachineName) -> bool {
     machine == log || (machine.is_ci() && log.as_str() == CI_LOG)
 }
 
-/// Name of the log that all jobs of continuous integration share, because a log for each of them would fill the remote.
-pub const CI_LOG: &str = "ci";
+/// Name of the log that all jobs of continuous integration share.
+pub const CI_LOG: &str = MachineName::CI_LOG;
 
 /// Checks a record against the limits by which others read it.
 ///

@@ -1,5 +1,6 @@
 //! Defines the data of the detail pages as read in the background: plain values without layout.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::diff::DiffPage;
@@ -12,6 +13,7 @@ use crate::domain::{
 use crate::policy::MuteOffer;
 use crate::report::FirstReport;
 use crate::runner::LedgerPreview;
+use crate::store::VoidCause;
 
 /// Data for a subject and a tab.
 #[derive(Debug, Clone)]
@@ -44,7 +46,10 @@ impl From<Arc<DiffPage>> for PageData {
 #[derive(Debug, Clone)]
 pub struct FindingPage {
     pub finding: Finding,
+    /// Decisions, in the order of [`crate::store::Store::decision_history`].
     pub history: Vec<Disposition>,
+    /// Decisions that do not count, by their index in `history`.
+    pub void: BTreeMap<usize, VoidCause>,
     /// Notes of assistants for the user, oldest first.
     pub notes: Vec<FindingNote>,
     /// Snoozes and their ends, oldest first.
@@ -66,6 +71,14 @@ pub struct FindingPage {
     /// Offer to mute the kind, because its findings were only ever dismissed.
     pub offer: Option<MuteOffer>,
     pub code: CodeExcerpt,
+}
+
+impl FindingPage {
+    /// Returns the last line of the history that counts.
+    pub fn last_decision(&self) -> Option<&Disposition> {
+        let mut lines = self.history.iter().enumerate().rev();
+        lines.find(|(index, _)| !self.void.contains_key(index)).map(|(_, line)| line)
+    }
 }
 
 /// Record that code has moved since it was reported.

@@ -26,7 +26,7 @@ use crate::masking::Mask;
 use crate::policy;
 use crate::report::EarlierRuns;
 use crate::runner::LedgerPreview;
-use crate::store::{JournalFollower, Store, StoreView};
+use crate::store::{DecisionHistory, JournalFollower, Store, StoreView};
 
 /// Lines of code read before and after the anchor; the page shows as many as its pane has room for.
 const EXCERPT_CONTEXT_LINES: u32 = 60;
@@ -146,7 +146,8 @@ impl PageLoader {
             Ok(finding) => secrets::mask_finding(finding, mask),
             Err(error) => return show(PageData::Failed(error)),
         };
-        let history = self.store.decision_history(&finding.finding_id).unwrap_or_default();
+        let DecisionHistory { lines: history, void } =
+            self.store.decision_history(&finding.finding_id).unwrap_or_default();
         let mut notes = self.store.notes(&finding.finding_id).unwrap_or_default();
         notes.iter_mut().for_each(|note| note.text = mask.mask_words(&note.text).into_owned());
         let mut snoozes = self.store.snooze_log().unwrap_or_default();
@@ -168,6 +169,7 @@ impl PageLoader {
         let mut page = FindingPage {
             finding,
             history,
+            void,
             notes,
             snoozes,
             ratings,

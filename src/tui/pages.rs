@@ -220,7 +220,7 @@ fn render_finding_with(app: &App, page: &FindingPage, extent: ExcerptExtent, wid
         let end = describe_snooze_end(Some(&snooze.until), &app.display.zone);
         doc.push_paragraph(Role::Muted, &end, width);
     }
-    if let Some(last) = page.history.last().filter(|_| !status.is_undecided())
+    if let Some(last) = page.last_decision().filter(|_| !status.is_undecided())
         && !last.reason.is_empty()
     {
         doc.push_blank();

@@ -5,6 +5,7 @@ mod checkout;
 mod filters;
 mod follow;
 mod listing;
+mod logs;
 mod partial;
 mod repositories;
 mod scopes;

@@ -13,6 +13,8 @@ mod agents_and_budget;
 mod budget;
 mod claims;
 mod converge;
+mod exclusion;
+mod forget;
 mod history;
 mod hostile;
 mod http_remote;
@@ -384,8 +386,9 @@ fn a_forgotten_machine_is_read_no_more() {
     crate::env::run(&ada, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
     sync(&ada);
     assert_eq!(sync(&bob)["received"], json!({"decisions": 0, "reviews": 0}));
-    assert_eq!(status(&bob, &found[0]), "open");
+    assert_eq!(status(&bob, &found[0]), "obsolete", "nobody else has reported it");
     crate::env::run(&bob, &["team", "remember", "ada-1"], DONE);
+    assert_eq!(status(&bob, &found[0]), "open");
     assert_eq!(sync(&bob)["applied"], 1);
     assert_eq!(status(&bob, &found[0]), "dismissed");
 }

@@ -310,7 +310,7 @@ pub fn refuse_lost_result(store: &Store, run: &RunId) -> Result<(), ToolFailure>
 impl FindingDetails {
     /// Adds history and notes to a finding, and masks its code.
     fn load(services: &Services, finding: Finding) -> Result<Self, ToolFailure> {
-        let history = services.store.decision_history(&finding.finding_id)?;
+        let history = services.store.decision_history(&finding.finding_id)?.lines;
         let notes = services.store.notes(&finding.finding_id)?;
         let path = finding.repo_relative_path.clone();
         let mask_code = |code: &str| Mask::On.mask_text(Some(&path), code).into_owned();

@@ -7,6 +7,8 @@
 //! - A forced request begins anew, and so does one for a panel with other members, models or prompts: it is another
 //!   question.
 
+use std::cell::LazyCell;
+
 use crate::domain::RunId;
 use crate::policy::LaunchRequest;
 use crate::runner::{Launcher, RunnerError, known_runs};
@@ -37,9 +39,13 @@ impl Launcher<'_> {
                 && row.policy_version == request.prompt_policy_version
                 && row.status.is_terminal()
         });
+        let forgotten = LazyCell::new(|| self.services.team().list_forgotten());
         for run in same.filter_map(|row| row.id.parse::<RunId>().ok()) {
             let Some(record) = self.services.store.run(&run)? else { continue };
             let Some(panel) = &record.links.panel else { continue };
+            if record.is_of_forgotten(&forgotten) {
+                continue;
+            }
             let spent = panel.spent_before + self.services.spent_by_members(panel, &run)? + record.usage.cost;
             return Ok(Some(ContinuedPanel { run, spent }));
         }

@@ -89,7 +89,7 @@ impl Launcher<'_> {
             return Err(RunnerError::NotReviewed {
                 scope,
                 reviewer: sanitize_line(&Panel::describe_reviewer(&launch_request.reviewer)).into_owned(),
-                others: list_other_reviewers(view, launch_request),
+                others: self.list_other_reviewers(view, launch_request),
             });
         }
         Ok(RequestJudgement::Decided(Box::new(JudgedRequest { decision, equivalent: candidates.equivalent })))
@@ -105,6 +105,7 @@ impl Launcher<'_> {
         let RequestInput { policy_request: launch_request, .. } = input;
         let scope = launch_request.scope.to_string();
         let held = LazyCell::new(|| self.runs_held_by_panels(view, input.role.panel_name()));
+        let forgotten = LazyCell::new(|| self.services.team().list_forgotten());
         let mut candidates = RequestCandidates::default();
         for row in known_runs::run_rows(view) {
             let same =
@@ -130,6 +131,10 @@ impl Launcher<'_> {
                 && let Ok(id) = row.id.parse::<RunId>()
                 && let Some(record) = self.services.store.run(&id)?
             {
+                // What a forgotten machine has reviewed answers nothing.
+                if record.is_of_forgotten(&forgotten) {
+                    continue;
+                }
                 let early = match record.status {
                     RunStatus::Lost | RunStatus::Failed => true,
                     RunStatus::Completed => {
@@ -193,26 +198,34 @@ impl Launcher<'_> {
         }
         Ok(quota)
     }
-}
 
-/// Returns the options that name who has reviewed exactly this code, apart from the reviewer that is asked for, sorted.
-fn list_other_reviewers(view: &StoreView, request: &policy::LaunchRequest) -> Vec<String> {
-    let is_other = |row: &RunRow<'_>| {
-        row.status == RunStatus::Completed
-            && row.member_of.is_empty()
-            && row.scope_hash == request.scope_hash
-            && row.diff_fingerprint == request.diff_fingerprint
-            && row.reviewer != request.reviewer
-    };
-    let to_option = |row: RunRow<'_>| match Panel::name_of(row.reviewer) {
-        // The panel of a request that names several reviewers has no table.
-        Some(panel) if panel.contains('+') => format!("--reviewer {}", panel.replace('+', ",")),
-        Some(panel) => format!("--panel {panel}"),
-        None => format!("--reviewer {}", row.reviewer),
-    };
-    let options = known_runs::run_rows(view).filter(is_other).map(to_option);
-    let mut options: Vec<String> = options.map(|option| sanitize_line(&option).into_owned()).collect();
-    options.sort();
-    options.dedup();
-    options
+    /// Returns the options that name who has reviewed exactly this code, apart from the reviewer that is asked for, sorted. What a
+    /// forgotten machine has reviewed answers nothing.
+    fn list_other_reviewers(&self, view: &StoreView, request: &policy::LaunchRequest) -> Vec<String> {
+        let is_other = |row: &RunRow<'_>| {
+            row.status == RunStatus::Completed
+                && row.member_of.is_empty()
+                && row.scope_hash == request.scope_hash
+                && row.diff_fingerprint == request.diff_fingerprint
+                && row.reviewer != request.reviewer
+        };
+        let to_option = |row: RunRow<'_>| match Panel::name_of(row.reviewer) {
+            // The panel of a request that names several reviewers has no table.
+            Some(panel) if panel.contains('+') => format!("--reviewer {}", panel.replace('+', ",")),
+            Some(panel) => format!("--panel {panel}"),
+            None => format!("--reviewer {}", row.reviewer),
+        };
+        let forgotten = self.services.team().list_forgotten();
+        let is_used = |row: &RunRow<'_>| {
+            // A row does not say which machine has made the run.
+            let id = if forgotten.is_empty() { None } else { row.id.parse::<RunId>().ok() };
+            let record = id.and_then(|id| self.services.store.run(&id).ok().flatten());
+            record.is_none_or(|record| !record.is_of_forgotten(&forgotten))
+        };
+        let options = known_runs::run_rows(view).filter(is_other).filter(is_used).map(to_option);
+        let mut options: Vec<String> = options.map(|option| sanitize_line(&option).into_owned()).collect();
+        options.sort();
+        options.dedup();
+        options
+    }
 }

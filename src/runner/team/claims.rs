@@ -198,11 +198,15 @@ impl TeamSync<'_> {
         let rows = || known_runs::run_rows(&view);
         let Some(own) = rows().find(|row| row.id == subject.as_str()) else { return Ok(None) };
         let known = rows().filter(|row| row.id != own.id).map(|row| known_runs::known_run_from_row(&row));
+        let forgotten = self.list_forgotten();
         for id in policy::find_answers(&known_runs::known_run_from_row(&own), known) {
             let Some(record) = id.parse().ok().map(|id: RunId| self.services.store.run(&id)).transpose()?.flatten()
             else {
                 continue;
             };
+            if record.is_of_forgotten(&forgotten) {
+                continue;
+            }
             // A row does not say whether the result can still be read.
             if self.services.compute_extent(&record)? == ReviewExtent::Whole {
                 return Ok(Some(record.run_id));
@@ -251,8 +255,7 @@ impl TeamSync<'_> {
 
     /// Returns true if the records of a machine are not used here.
     pub(in crate::runner) fn is_forgotten(&self, machine: &str) -> bool {
-        let progress = self.services.store.team_progress();
-        progress.is_ok_and(|progress| progress.forgotten.iter().any(|name| name.as_str() == machine))
+        machine.parse::<MachineName>().is_ok_and(|machine| machine.is_forgotten(&self.list_forgotten()))
     }
 
     /// Returns true if this machine takes part in a team that hears of news as they happen.

@@ -5,7 +5,7 @@
 //! 1. [`own_records`]: new decisions and completed reviews of this machine become records and are appended to `team/own.ndjson`.
 //! 2. The logs at the place are listed. If nothing is new on either side, the exchange ends.
 //! 3. [`read_log`]: new segments of the other logs are checked and appended to `team/received`. [`received_records`]: reviews
-//!    become runs of this store. Decisions are merged ([`crate::policy::merge_decisions`]), and what stands is appended to `triage.ndjson`.
+//!    become runs of this store. Decisions are merged ([`merge_log`]), and what stands is appended to `triage.ndjson`.
 //! 4. Own records that the place does not have are appended to the own log there.
 //!
 //! The order of `triage.ndjson` is the order in which this machine has learned of decisions. So the times of the hybrid
@@ -14,7 +14,10 @@
 mod budget;
 pub(in crate::runner) mod claims;
 mod follow;
+mod forget;
+mod held_back;
 mod log_owner;
+mod merge_log;
 mod own_records;
 mod place_opening;
 mod read_log;
@@ -29,6 +32,7 @@ use std::ops::ControlFlow;
 use std::process::Stdio;
 
 pub use self::follow::FollowerProcess;
+use self::held_back::{OutgoingLines, note_held_back};
 use self::own_records::OwnDecisions;
 use self::received_records::ReceivedRecords;
 use self::repository_facts::LocalFacts;
@@ -38,7 +42,7 @@ use crate::git::hide_credentials;
 use crate::knowledge::error::KnowledgeError;
 use crate::runner::{RunnerError, Services, process};
 use crate::store::{PreparedProgress, SetAsideSegment, StoreError, TeamMembership, TeamProgress};
-use crate::team::{AppendOutcome, LogList, LogVersion, OutgoingFilter, TeamBackend, TeamError, postgres, segment};
+use crate::team::{AppendOutcome, LogList, LogVersion, OutgoingFilter, TeamBackend, TeamError, segment};
 
 /// Log of exchanges that a user interface has started.
 const SYNC_LOG: &str = "sync.log";
@@ -178,25 +182,13 @@ impl TeamSync<'_> {
     pub fn preview(&self) -> Result<Vec<TeamRecord>, SyncError> {
         let team = self.membership()?;
         let progress = self.services.store.team_progress()?;
-        let (unsent, _) = self.services.store.own_team_lines(progress.sent_bytes)?;
+        let (unsent, _) = self.services.store.own_team_lines_at(progress.sent_bytes)?;
         let filter = self.filter()?;
-        let mut records = self.clean_lines(&unsent, &filter)?;
+        let mut records = self.clean_lines(&unsent, &filter)?.records;
         // They are cleaned once more when they leave, from the file in which they wait.
         let own = self.collect_own(&team, &filter, &progress)?.records;
         records.extend(own.into_iter().filter_map(|record| filter.clean_record(record)));
         Ok(records)
-    }
-
-    /// Returns the records of lines as they may leave now: the settings may have changed since the lines were written. A line
-    /// that a killed process left torn is no record.
-    fn clean_lines(&self, lines: &[String], filter: &OutgoingFilter<'_>) -> Result<Vec<TeamRecord>, StoreError> {
-        let records = lines.iter().filter_map(|line| serde_json::from_str::<TeamRecord>(line).ok());
-        let view = if filter.excludes_paths() { Some(self.services.store.view()?) } else { None };
-        let may_leave = |record: &TeamRecord| match (record, &view) {
-            (TeamRecord::Decision(decision), Some(view)) => own_records::may_leave(view, filter, &decision.finding_id),
-            _ => true,
-        };
-        Ok(records.filter(may_leave).filter_map(|record| filter.clean_record(record)).collect())
     }
 
     /// Exchanges records with the team.
@@ -250,6 +242,7 @@ impl TeamSync<'_> {
         (progress.triage_bytes, progress.runs_bytes, progress.patterns) =
             (own.triage_bytes, own.runs_bytes, own.patterns);
         progress.shares_reviews = filter.shares_reviews();
+        progress.outgoing_rules = Some(own.outgoing_rules);
         self.write_progress(progress, &mut written)?;
         if own.records.is_empty() {
             let now = self.services.ambient.now();
@@ -365,8 +358,8 @@ impl TeamSync<'_> {
             // Where somebody has deleted the log, or a part of it, this machine has all of it.
             let sent_bytes = if is_gone { 0 } else { progress.sent_bytes };
             report.restored |= is_gone;
-            let (unsent, end) = store.own_team_lines(sent_bytes)?;
-            let mut records = self.clean_lines(&unsent, filter)?;
+            let (unsent, end) = store.own_team_lines_at(sent_bytes)?;
+            let OutgoingLines { mut records, held_back } = self.clean_lines(&unsent, filter)?;
             let mut lines = encode(&records)?;
             if let Some(log) = moved {
                 // Lines that the log has already do not count as sent.
@@ -382,6 +375,7 @@ impl TeamSync<'_> {
                 if is_known {
                     progress.own_version = present.map_or_else(String::new, |log| log.version);
                 }
+                note_held_back(&held_back, sent_bytes, progress);
                 progress.sent_bytes = end;
                 return Ok(());
             }
@@ -394,6 +388,7 @@ impl TeamSync<'_> {
                     if base.is_none_or(|base| base == progress.own_received) {
                         progress.own_received.clone_from(&version);
                     }
+                    note_held_back(&held_back, sent_bytes, progress);
                     (progress.sent_bytes, progress.own_version) = (end, version);
                     if !is_gone || base.is_some() {
                         return Ok(());
@@ -416,71 +411,6 @@ impl TeamSync<'_> {
         Err(TeamError::Contended { log, place, tries: MAX_APPEND_TRIES }.into())
     }
 
-    /// Stops using the records of a log: removes what was received from it and reads it no more. Its decisions that stand stay,
-    /// because they were made known to this machine; a person may change them.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be written.
-    pub fn forget(&self, log: &MachineName) -> Result<bool, SyncError> {
-        let store = &self.services.store;
-        let Some(_lock) = store.lock_team()? else { return Err(SyncError::Busy) };
-        let mut progress = store.team_progress()?;
-        let was_known = progress.logs.remove(log).is_some();
-        if progress.has_unsynced_results {
-            // Its reviews stay, and only its lines can tell those that were lost.
-            self.restore_results(&mut progress)?;
-        }
-        store.remove_received_team_lines(log)?;
-        let others: Vec<MachineName> =
-            progress.logs.keys().chain(progress.set_aside.iter().map(|entry| &entry.segment.log)).cloned().collect();
-        store.remove_set_aside_segments(log, &others)?;
-        progress.set_aside.retain(|entry| entry.segment.log != *log);
-        if !progress.forgotten.contains(log) {
-            progress.forgotten.push(log.clone());
-        }
-        // A review of another machine may have been refused because this one had claimed its id.
-        progress.reader.clear();
-        progress.disputes.retain(|_, sides| !sides.iter().any(|side| side.machine == *log));
-        store.update_other_places(|progress| {
-            progress.logs.remove(log);
-            progress.set_aside.retain(|entry| entry.segment.log != *log);
-            progress.reader.clear();
-        })?;
-        let joined = store.team_membership()?.map(|team| team.place);
-        let places = store.other_team_places()?.into_iter().map(|other| other.place).chain(joined);
-        for place in places.filter(|place| !postgres::is_database(place)) {
-            if let Err(error) = self.services.repo.forget_tracked_log(&place, log.as_str()) {
-                tracing::warn!(%log, %error, "what was fetched of a forgotten log stays");
-            }
-        }
-        store.write_team_progress(&progress)?;
-        Ok(was_known)
-    }
-
-    /// Reads a forgotten log again from the next exchange on, and one that was set aside because another key has signed it.
-    /// Returns false if it was neither.
-    ///
-    /// # Errors
-    ///
-    /// If the store cannot be written.
-    pub fn remember(&self, log: &MachineName) -> Result<bool, SyncError> {
-        let store = &self.services.store;
-        let Some(_lock) = store.lock_team()? else { return Err(SyncError::Busy) };
-        let mut progress = store.team_progress()?;
-        let before = progress.forgotten.len();
-        progress.forgotten.retain(|known| known != log);
-        let mut has_other_signer = signers::accept_other_signer(log, &mut progress);
-        // The next exchange reads its log from the start.
-        progress.reader.clear();
-        store.update_other_places(|progress| {
-            has_other_signer |= signers::accept_other_signer(log, progress);
-            progress.reader.clear();
-        })?;
-        store.write_team_progress(&progress)?;
-        Ok(has_other_signer || progress.forgotten.len() < before)
-    }
-
     fn collect_own(
         &self,
         team: &TeamMembership,
@@ -495,13 +425,17 @@ fn hidden_log(backend: &dyn TeamBackend, team: &TeamMembership) -> TeamError {
     TeamError::HiddenLog { log: team.log.clone(), place: hide_credentials(&sanitize_line(backend.place())) }
 }
 
-/// Returns the lines that a fetched log does not have. Bad segments count as empty: they are set aside where they are received.
+/// Returns the lines that a fetched log does not have; reads nothing if there are none to look for. Bad segments count as empty: they
+/// are set aside where they are received.
 fn find_missing_lines(
     backend: &dyn TeamBackend,
     log: &LogVersion,
     lines: &[String],
 ) -> Result<HashSet<String>, TeamError> {
     let mut missing: HashSet<String> = lines.iter().cloned().collect();
+    if missing.is_empty() {
+        return Ok(missing);
+    }
     backend.read_segments(log, None, &mut |segments| {
         for bytes in segments.into_iter().filter_map(|segment| segment.content.ok()) {
             for line in String::from_utf8_lossy(&bytes).lines() {
@@ -520,4 +454,78 @@ fn find_missing_lines(
 fn encode(records: &[TeamRecord]) -> Result<Vec<String>, StoreError> {
     let lines = records.iter().map(serde_json::to_string).collect::<Result<_, _>>();
     lines.map_err(|source| StoreError::Encode { what: "a record for the team", source })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::git::LogSignature;
+    use crate::team::backend::{PageReceiver, ReceivedSegment};
+
+    /// Log of pages with a line each, which counts the pages that are read.
+    struct PagedLog {
+        pages: Vec<String>,
+        read: Cell<usize>,
+    }
+
+    impl TeamBackend for PagedLog {
+        fn place(&self) -> &str {
+            "origin"
+        }
+
+        fn list_logs(&self, _: &MachineName) -> Result<LogList, TeamError> {
+            Ok(LogList { logs: Vec::new(), left_out: 0, has_budget: false })
+        }
+
+        fn fetch_logs(&self, _: &[LogVersion]) -> Result<(), TeamError> {
+            Ok(())
+        }
+
+        fn read_segments(&self, _: &LogVersion, _: Option<&str>, take: &mut PageReceiver<'_>) -> Result<(), TeamError> {
+            for line in &self.pages {
+                self.read.set(self.read.get() + 1);
+                let segment = ReceivedSegment { name: "000000".to_owned(), content: Ok(line.clone().into_bytes()) };
+                if take(vec![segment]).is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        }
+
+        fn has_version(&self, _: &LogVersion, _: &str) -> Result<bool, TeamError> {
+            Ok(true)
+        }
+
+        fn log_signature(&self, _: &LogVersion) -> Result<LogSignature, TeamError> {
+            Ok(LogSignature::None)
+        }
+
+        fn new_signatures(&self, _: &LogVersion, _: &str, _: Option<&str>) -> Result<Vec<LogSignature>, TeamError> {
+            Ok(Vec::new())
+        }
+
+        fn is_own(&self, _: &LogVersion, _: &str) -> Result<bool, TeamError> {
+            Ok(true)
+        }
+
+        fn append(&self, _: &MachineName, _: &[Vec<u8>], _: Option<&str>, _: &str) -> Result<AppendOutcome, TeamError> {
+            Ok(AppendOutcome::Moved)
+        }
+    }
+
+    #[test]
+    fn a_log_is_read_as_far_as_there_are_lines_to_look_for() {
+        let log = LogVersion { name: "ada-1".parse().expect("a name"), version: "1".to_owned() };
+        for (wanted, pages, missing) in
+            [(&[][..], 0, &[][..]), (&["one"], 1, &[]), (&["one", "two"], 2, &[]), (&["two", "four"], 3, &["four"])]
+        {
+            let backend = PagedLog { pages: ["one", "two", "three"].map(str::to_owned).to_vec(), read: Cell::new(0) };
+            let lines: Vec<String> = wanted.iter().map(|line: &&str| (*line).to_owned()).collect();
+            let found = find_missing_lines(&backend, &log, &lines).expect("a readable log");
+            let missing: HashSet<String> = missing.iter().map(|line: &&str| (*line).to_owned()).collect();
+            assert_eq!((backend.read.get(), found), (pages, missing), "{wanted:?}");
+        }
+    }
 }

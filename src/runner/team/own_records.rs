@@ -1,12 +1,12 @@
 //! Collects the decisions and reviews of this machine that are not records for the team yet.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::SyncError;
+use super::held_back::is_held_back;
 use crate::domain::{
-    DecisionId, Disposition, FindingId, RunId, SharedDecision, SharedPatterns, SharedReview, SuppressedReport,
-    SuppressionReason, TeamClock, TeamPerson, TeamRecord, Time, TriageAction, content_hash,
+    DecisionClock, DecisionId, Disposition, FindingId, RunId, SharedDecision, SharedPatterns, SharedReview,
+    SuppressedReport, SuppressionReason, TeamPerson, TeamRecord, TriageAction, content_hash,
 };
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
@@ -24,11 +24,14 @@ pub struct OwnDecisions {
     pub runs_bytes: u64,
     /// Hashes of the learned patterns, by language, as in [`TeamProgress::patterns`].
     pub patterns: BTreeMap<String, String>,
+    /// Settings by which records were kept here, as in [`TeamProgress::outgoing_rules`].
+    pub outgoing_rules: String,
     /// Reviews and decisions that others could not read, with the reasons.
     pub refused: Vec<String>,
 }
 
-/// Collects the records that `team/own.ndjson` does not have.
+/// Collects the records that `team/own.ndjson` does not have. When the settings have changed that keep records here, looks at all
+/// decisions and reviews again, and compares each with those in the file; otherwise at what came since the last exchange.
 pub fn collect(
     services: &Services,
     team: &TeamMembership,
@@ -37,8 +40,10 @@ pub fn collect(
     progress: &TeamProgress,
 ) -> Result<OwnDecisions, SyncError> {
     let store = &services.store;
-    let mut own = OwnDecisions { triage_bytes: store.triage_bytes()?, ..OwnDecisions::default() };
-    let (ended, runs_bytes) = store.completed_runs_since(progress.runs_bytes)?;
+    let outgoing_rules = filter.rules().to_owned();
+    let has_other_rules = progress.outgoing_rules.as_ref().is_some_and(|known| *known != outgoing_rules);
+    let mut own = OwnDecisions { triage_bytes: store.triage_bytes()?, outgoing_rules, ..OwnDecisions::default() };
+    let (ended, runs_bytes) = store.completed_runs_since(if has_other_rules { 0 } else { progress.runs_bytes })?;
     // A review that may not leave now may leave later.
     own.runs_bytes = if filter.shares_reviews() { runs_bytes } else { progress.runs_bytes };
     own.patterns.clone_from(&progress.patterns);
@@ -46,15 +51,19 @@ pub fn collect(
         own.add_patterns(services, team, person)?;
     }
     let has_decisions = own.triage_bytes != progress.triage_bytes;
-    if !has_decisions && ended.is_empty() {
+    if !has_decisions && ended.is_empty() && !has_other_rules {
         return Ok(own);
     }
-    let known = KnownRecords::load(services)?;
-    if has_decisions {
+    let known = KnownRecords::load(services, &progress.held_back)?;
+    if has_decisions || has_other_rules {
         let view = store.view()?;
         let log = store.triage_log()?;
         for decision in number_decisions(&log, team, person) {
-            if known.is_new(&decision.id) && may_leave(&view, filter, &decision.finding_id) {
+            let is_new = match has_other_rules {
+                true => !known.has(&decision),
+                false => known.is_new(&decision.id),
+            };
+            if is_new && may_leave(&view, filter, &decision.finding_id) {
                 own.add(TeamRecord::Decision(filter.clean_decision(decision)));
             }
         }
@@ -123,63 +132,44 @@ struct KnownRecords {
     /// Decisions whose clocks are far ahead, because they followed the clock of somebody else. The walk gives these lines other
     /// times, and they are sent again.
     ahead: HashSet<DecisionId>,
+    /// Decisions that were not held back.
+    decisions: HashSet<(FindingId, DecisionId)>,
+    /// Reviews that were not held back.
     runs: HashSet<RunId>,
 }
 
 impl KnownRecords {
-    fn load(services: &Services) -> Result<Self, StoreError> {
+    fn load(services: &Services, held_back: &[(u64, u64)]) -> Result<Self, StoreError> {
         let mut known = Self::default();
         let now = services.ambient.now();
-        for line in services.store.own_team_lines(0)?.0 {
+        for (place, line) in services.store.own_team_lines_at(0)?.0 {
+            let is_held_back = is_held_back(held_back, place);
             match serde_json::from_str(&line) {
-                Ok(TeamRecord::Decision(decision)) if decision.id.clock.is_ahead_of(now) => {
-                    known.ahead.insert(decision.id);
+                Ok(TeamRecord::Decision(decision)) => {
+                    if !is_held_back {
+                        known.decisions.insert((decision.finding_id, decision.id.clone()));
+                    }
+                    if decision.id.clock.is_ahead_of(now) {
+                        known.ahead.insert(decision.id);
+                    } else {
+                        known.last_decision = known.last_decision.max(Some(decision.id));
+                    }
                 }
-                Ok(TeamRecord::Decision(decision)) => known.last_decision = known.last_decision.max(Some(decision.id)),
-                Ok(TeamRecord::Review(review)) => drop(known.runs.insert(review.run.run_id)),
-                Ok(TeamRecord::Patterns(_)) => {}
+                Ok(TeamRecord::Review(review)) if !is_held_back => drop(known.runs.insert(review.run.run_id)),
+                Ok(TeamRecord::Review(_) | TeamRecord::Patterns(_)) => {}
                 Err(error) => tracing::warn!(%error, "a line of team/own.ndjson is not readable"),
             }
         }
         Ok(known)
     }
 
+    /// Returns true if the decision is a record that was not held back.
+    fn has(&self, decision: &SharedDecision) -> bool {
+        self.decisions.contains(&(decision.finding_id.clone(), decision.id.clone()))
+    }
+
     fn is_new(&self, id: &DecisionId) -> bool {
         self.last_decision.as_ref().is_none_or(|last| id > last) && !self.ahead.contains(id)
-    }
-}
-
-/// Clock of this machine's decisions, computed from the lines of the log alone. It follows the times of others. A time that is far
-/// ahead waits until the wall clock of an own line comes near it, so nobody can push the clock to its end.
-#[derive(Debug, Default)]
-struct DecisionClock {
-    clock: TeamClock,
-    /// Latest wall clock of an own line.
-    wall: Time,
-    /// Times of others that are far ahead, earliest first.
-    ahead: BinaryHeap<Reverse<TeamClock>>,
-}
-
-impl DecisionClock {
-    /// Follows the time of a decision of others.
-    fn follow(&mut self, seen: TeamClock) {
-        match seen.is_ahead_of(self.wall) {
-            true => self.ahead.push(Reverse(seen)),
-            false => self.clock = self.clock.max(seen),
-        }
-    }
-
-    /// Returns the time of an own line.
-    fn tick(&mut self, wall: Time) -> TeamClock {
-        self.wall = self.wall.max(wall);
-        while let Some(Reverse(seen)) = self.ahead.peek().copied()
-            && !seen.is_ahead_of(self.wall)
-        {
-            self.ahead.pop();
-            self.clock = self.clock.max(seen);
-        }
-        self.clock = self.clock.tick(wall);
-        self.clock
     }
 }
 
@@ -217,7 +207,6 @@ pub fn number_decisions(log: &[Disposition], team: &TeamMembership, person: &Tea
 }
 
 /// Calls `visit` for each line with its identity and those of the decisions that its author knew and nobody there had replaced.
-/// A line of the engine has an identity, too, by which it can be compared; nobody else sees it.
 pub fn walk_decisions<'a>(
     log: &'a [Disposition],
     team: &TeamMembership,
@@ -226,13 +215,7 @@ pub fn walk_decisions<'a>(
     let mut clock = DecisionClock::default();
     let mut competing: HashMap<&FindingId, Vec<KnownDecision<'_>>> = HashMap::new();
     for line in log {
-        let id = match &line.team {
-            Some(origin) => {
-                clock.follow(origin.id.clock);
-                origin.id.clone()
-            }
-            None => DecisionId { clock: clock.tick(line.at), machine: team.machine.clone() },
-        };
+        let id = clock.identify(line, &team.machine);
         let known = competing.entry(&line.finding_id).or_default();
         // Whoever takes a decision back does not speak about those of others. A person takes back the own ones of another
         // machine by their group.
@@ -295,7 +278,7 @@ fn build_review(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Actor, FindingStatus, TeamOrigin};
+    use crate::domain::{Actor, FindingStatus, TeamClock, TeamOrigin, Time};
 
     fn team() -> TeamMembership {
         TeamMembership {
@@ -389,7 +372,7 @@ mod tests {
         let known = KnownRecords {
             last_decision: Some(id(100)),
             ahead: HashSet::from([id(7_258_118_399_999)]),
-            runs: HashSet::new(),
+            ..KnownRecords::default()
         };
         for (ms, expected) in [(99, false), (100, false), (101, true), (7_258_118_399_999, false)] {
             assert_eq!(known.is_new(&id(ms)), expected, "{ms}");

@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 
 use super::log_owner::OwnRecords;
 use super::received_records::{ReadLog, ReceivedRecords};
+use super::signers::SignatureFault;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::text::sanitize_line;
 use crate::domain::{TeamRecord, Time};
 use crate::git::LogSignature;
-use crate::store::{SetAsideSegment, Store, StoreError, TeamMembership, TeamProgress};
+use crate::store::{SetAsideCause, SetAsideSegment, Store, StoreError, TeamMembership, TeamProgress};
 use crate::team::backend::ReceivedSegment;
 use crate::team::segment::{ParsedSegment, parse_segment};
 use crate::team::{LogVersion, TeamBackend, TeamError};
@@ -79,9 +80,9 @@ impl TeamSync<'_> {
         };
         match self.find_signature_fault(backend, team, log, &signature, progress) {
             Ok(None) => {}
-            Ok(Some(reason)) => {
+            Ok(Some(SignatureFault { reason, cause })) => {
                 // Read again when the keys or the settings have changed.
-                reader.set_aside(&log.version, b"", &reason)?;
+                reader.set_aside_as(cause, &log.version, b"", &reason)?;
                 return Ok(None);
             }
             Err(error) => return reader.set_log_aside(error).map(|()| None),
@@ -114,7 +115,7 @@ impl TeamSync<'_> {
         report.unknown += new.unknown;
         // A machine that writes a shared log, or that was copied, has no need of its own records.
         new.records
-            .retain(|(record, line)| !progress.forgotten.contains(record.machine()) && !reader.own.has_line(line));
+            .retain(|(record, line)| !record.machine().is_forgotten(&progress.forgotten) && !reader.own.has_line(line));
         if new.records.is_empty() {
             return Ok(());
         }
@@ -223,8 +224,13 @@ impl<'a> LogReader<'a> {
         Ok(new)
     }
 
-    /// Sets a segment aside, and names it. Of many in one log, the last that is named stands for the rest.
+    /// Sets a segment with a fault aside, and names it.
     fn set_aside(&mut self, name: &str, bytes: &[u8], reason: &str) -> Result<(), StoreError> {
+        self.set_aside_as(SetAsideCause::Fault, name, bytes, reason)
+    }
+
+    /// Sets a segment aside, and names it. Of many in one log, the last that is named stands for the rest.
+    fn set_aside_as(&mut self, cause: SetAsideCause, name: &str, bytes: &[u8], reason: &str) -> Result<(), StoreError> {
         let number = self.set_aside.len() + 1;
         if number > MAX_SET_ASIDE {
             return Ok(());
@@ -237,7 +243,7 @@ impl<'a> LogReader<'a> {
             false => sanitize_line(reason).into_owned(),
         };
         let segment = sanitize_line(name).into_owned();
-        self.set_aside.push(SetAsideSegment { log: self.log.name.clone(), segment, reason, at: self.now });
+        self.set_aside.push(SetAsideSegment { log: self.log.name.clone(), segment, reason, cause, at: self.now });
         Ok(())
     }
 }

@@ -1,22 +1,20 @@
 //! Takes over what other machines have sent: reviews become runs of the store, decisions become its dispositions.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::own_records::walk_decisions;
-use super::signers::describe_signature;
+use super::merge_log::{LogOwner, update_log};
+use super::signers::to_state;
 use super::{SyncError, SyncReport, TeamSync};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    Actor, DecisionId, Disposition, Finding, FindingCounts, FindingId, FindingStatus, MachineName, RunId, RunOrigin,
-    RunOutput, RunRecord, SharedDecision, SharedReview, TeamClock, TeamOrigin, TeamRecord,
+    DecisionId, Finding, FindingCounts, FindingId, MachineName, RunId, RunOrigin, RunOutput, RunRecord, SharedDecision,
+    SharedReview, TeamClock, TeamRecord,
 };
 use crate::git::LogSignature;
 use crate::knowledge::cache::KnowledgeCache;
 use crate::knowledge::exchange;
-use crate::policy::{MergedDecision, merge_decisions};
-use crate::store::triage::team_group;
 use crate::store::{
-    DisputeSide, LearningPolicy, RefusedTeamRun, SetAsideSegment, Store, StoreError, TeamMembership, TeamProgress,
+    LearningPolicy, RefusedTeamRun, SetAsideCause, SetAsideSegment, Store, StoreError, TeamMembership, TeamProgress,
 };
 use crate::team::LogVersion;
 use crate::team::outgoing::detach_from_machine;
@@ -29,10 +27,7 @@ const MAX_FIGURE: u64 = 1_000_000_000_000;
 const MAX_COST: f64 = 1_000_000.0;
 /// Greatest number of attempts of a run of others.
 const MAX_ATTEMPTS: u32 = 1_000;
-/// How long a decision from the future may have to wait so that it is looked at again by itself: 31 days, in milliseconds. Clocks of
-/// honest machines differ by less.
-const MAX_WAIT_MS: i64 = 31 * 86_400_000;
-/// Maximum number of findings whose decisions wait.
+/// Maximum number of findings that are remembered because their decisions wait. When the time of some has come, the next ones are.
 const MAX_WAITING: usize = 1_000;
 /// Maximum number of reviewers that answered in a run of others.
 const MAX_ANSWERERS: usize = 100;
@@ -84,7 +79,7 @@ impl TeamSync<'_> {
             state.version = log.version;
             // What was received before this machine was elsewhere is still here.
             state.records = state.records.max(known) + new;
-            state.signed = describe_signature(&signature);
+            state.signed = to_state(signature);
             if new > 0 {
                 state.received_at = Some(now);
             }
@@ -103,6 +98,10 @@ impl TeamSync<'_> {
     ) -> Result<(), SyncError> {
         received.bytes = 0;
         let reviews = std::mem::take(&mut received.reviews);
+        let mut reported = BTreeSet::new();
+        if !progress.forgotten.is_empty() {
+            reported.extend(reviews.iter().flat_map(|review| &review.findings).map(|one| one.finding_id.clone()));
+        }
         let outputs: Vec<_> = reviews.into_iter().map(|review| self.build_output(review)).collect();
         if Store::leaves_results_unsynced(outputs.len()) {
             progress.has_unsynced_results = true;
@@ -110,6 +109,9 @@ impl TeamSync<'_> {
         }
         let refused = self.import_runs(outputs, progress)?;
         self.note_refused(&refused, report);
+        if !reported.is_empty() {
+            self.reopen_retired(&reported, "another machine has reported it, too")?;
+        }
         self.take_patterns(&std::mem::take(&mut received.patterns));
         report.applied += self.apply_decisions(team, &std::mem::take(&mut received.decided), progress, report)?;
         Ok(())
@@ -169,6 +171,7 @@ impl TeamSync<'_> {
                 log: claimant.clone(),
                 segment,
                 reason: format!("it claims the id of a review of {maker}; forget the machine that you do not trust"),
+                cause: SetAsideCause::Fault,
                 at: self.services.ambient.now(),
             });
         }
@@ -220,7 +223,7 @@ impl TeamSync<'_> {
 
     /// Merges the decisions about findings, and appends what the log lacks, with what stands at the end. Returns the number of
     /// findings whose status changed.
-    fn apply_decisions(
+    pub(super) fn apply_decisions(
         &self,
         team: &TeamMembership,
         findings: &BTreeSet<FindingId>,
@@ -231,70 +234,41 @@ impl TeamSync<'_> {
             return Ok(0);
         }
         let store = self.services.store.clone().with_learning(LearningPolicy::Refused);
-        let LoadedDecisions { decisions: all, ahead } = self.load_decisions(findings, &progress.forgotten)?;
-        progress.waiting.retain(|finding, _| !findings.contains(finding));
-        self.note_ahead(&ahead, progress, report);
+        let LoadedDecisions { decisions, ahead, waiting } = self.load_decisions(findings, &progress.forgotten)?;
+        progress.waiting = waiting;
+        progress.end_waiting(&ahead.keys().cloned().collect());
+        self.note_ahead(&ahead, report);
         let person = self.person();
+        let now = self.services.ambient.now();
         let mut applied = 0;
         store.with_lock_as(|_| -> Result<(), SyncError> {
             let log = store.triage_log()?;
-            // Decisions that were made since the own records were collected count, too.
-            let mut decisions = all;
-            let local = super::own_records::number_decisions(&log, team, &person);
-            let known: HashSet<DecisionId> = decisions.iter().map(|decision| decision.id.clone()).collect();
-            decisions.extend(
-                local.into_iter().filter(|line| findings.contains(&line.finding_id) && !known.contains(&line.id)),
-            );
-            let mut by_finding: HashMap<&FindingId, Vec<&SharedDecision>> = HashMap::new();
-            for decision in &decisions {
-                by_finding.entry(&decision.finding_id).or_default().push(decision);
-            }
-            let merged = merge_decisions(&decisions);
-            let known = find_known_lines(&log, team, findings);
-            let mut lines = Vec::new();
-            for (finding, outcome) in &merged {
-                let about = by_finding.get(*finding).into_iter().flatten().copied();
-                let missing = missing_lines(about, outcome.standing, known.get(finding));
-                let before = missing.first().map(|line| line.previous);
-                applied += usize::from(before != missing.last().map(|line| line.status));
-                lines.extend(missing);
-            }
+            let owner = LogOwner { team, person: &person, forgotten: &progress.forgotten, now };
+            let mut update = update_log(&log, decisions, findings, owner);
             let is_collected = store.triage_bytes()? == progress.triage_bytes;
-            store.append_dispositions(&lines)?;
+            store.append_dispositions(&update.lines)?;
             if is_collected {
                 // None of these lines is a decision of this machine, so the next exchange need not look at them.
                 progress.triage_bytes = store.triage_bytes()?;
             }
-            for (finding, outcome) in &merged {
-                match outcome.disputed.is_empty() {
-                    true => drop(progress.disputes.remove(*finding)),
-                    false => drop(progress.disputes.insert((*finding).clone(), describe_dispute(outcome))),
+            for finding in findings {
+                match update.disputes.remove(finding) {
+                    Some(sides) => drop(progress.disputes.insert(finding.clone(), sides)),
+                    None => drop(progress.disputes.remove(finding)),
                 }
             }
+            applied = update.changed;
             Ok(())
         })?;
         Ok(applied)
     }
 
-    /// Names the decisions that are too far ahead of this machine's clock, and remembers those whose time comes soon.
-    fn note_ahead(
-        &self,
-        ahead: &BTreeMap<MachineName, Vec<(FindingId, TeamClock)>>,
-        progress: &mut TeamProgress,
-        report: &mut SyncReport,
-    ) {
+    /// Names the decisions about some findings that are too far ahead of this machine's clock.
+    fn note_ahead(&self, ahead: &BTreeMap<MachineName, Vec<FindingId>>, report: &mut SyncReport) {
         let now = self.services.ambient.now();
-        for (log, decisions) in ahead {
-            for (finding, clock) in decisions {
-                let from_ms = clock.ms.saturating_sub(TeamClock::MAX_AHEAD_MS);
-                let is_soon = from_ms <= now.as_millisecond().saturating_add(MAX_WAIT_MS);
-                if is_soon && (progress.waiting.len() < MAX_WAITING || progress.waiting.contains_key(finding)) {
-                    let known = progress.waiting.entry(finding.clone()).or_insert(from_ms);
-                    *known = from_ms.min(*known);
-                }
-            }
-            let Some((first, _)) = decisions.first() else { continue };
-            let segment = match decisions.len() {
+        for (log, findings) in ahead {
+            let Some(first) = findings.first() else { continue };
+            let segment = match findings.len() {
                 1 => format!("the decision about {first}"),
                 n => format!("{n} decisions, the first about {first},"),
             };
@@ -302,7 +276,8 @@ impl TeamSync<'_> {
             let reason = format!("the clock is more than {days} days ahead: check the clock of its machine");
             // Records of a large log are taken over in several steps.
             if !report.set_aside.iter().any(|known| (&known.log, &known.reason) == (log, &reason)) {
-                report.set_aside.push(SetAsideSegment { log: log.clone(), segment, reason, at: now });
+                let cause = SetAsideCause::Ahead;
+                report.set_aside.push(SetAsideSegment { log: log.clone(), segment, reason, cause, at: now });
             }
         }
     }
@@ -315,24 +290,32 @@ impl TeamSync<'_> {
     ) -> Result<LoadedDecisions, SyncError> {
         let now = self.services.ambient.now();
         let store = &self.services.store;
-        let mut decisions: BTreeMap<DecisionId, SharedDecision> = BTreeMap::new();
-        let mut ahead: BTreeMap<MachineName, Vec<(FindingId, TeamClock)>> = BTreeMap::new();
+        // A copy of a store may have given one identity to decisions about two findings.
+        let mut decisions: BTreeMap<(FindingId, DecisionId), SharedDecision> = BTreeMap::new();
+        let mut ahead: BTreeMap<MachineName, Vec<FindingId>> = BTreeMap::new();
+        let mut waiting: BTreeMap<FindingId, i64> = BTreeMap::new();
         let mut take_line = |line: &str, log: Option<&MachineName>| {
             if line.contains("\"decision\"")
                 && let Ok(TeamRecord::Decision(decision)) = serde_json::from_str::<TeamRecord>(line)
-                && findings.contains(&decision.finding_id)
-                && !forgotten.contains(&decision.id.machine)
+                && !decision.id.machine.is_forgotten(forgotten)
             {
-                if decision.id.clock.is_ahead_of(now) {
-                    if let Some(log) = log {
-                        ahead.entry(log.clone()).or_default().push((decision.finding_id, decision.id.clock));
+                let (finding, clock) = (&decision.finding_id, decision.id.clock);
+                if clock.is_ahead_of(now) {
+                    let Some(log) = log else { return };
+                    let about = ahead.entry(log.clone()).or_default();
+                    if findings.contains(finding) {
+                        about.push(finding.clone());
                     }
-                    return;
-                }
-                // Two decisions with one id are a mistake; every machine takes the same one.
-                let kept = decisions.entry(decision.id.clone()).or_insert_with(|| decision.clone());
-                if decision < *kept {
-                    *kept = decision;
+                    let from_ms = clock.ms.saturating_sub(TeamClock::MAX_AHEAD_MS);
+                    let first = waiting.entry(finding.clone()).or_insert(from_ms);
+                    *first = from_ms.min(*first);
+                } else if findings.contains(finding) {
+                    // Two decisions with one id are a mistake; every machine takes the same one.
+                    let key = (finding.clone(), decision.id.clone());
+                    let kept = decisions.entry(key).or_insert_with(|| decision.clone());
+                    if decision < *kept {
+                        *kept = decision;
+                    }
                 }
             }
         };
@@ -340,15 +323,28 @@ impl TeamSync<'_> {
         for log in store.received_team_logs()? {
             store.visit_received_team_lines(&log, |line| take_line(line, Some(&log)))?;
         }
-        Ok(LoadedDecisions { decisions: decisions.into_values().collect(), ahead })
+        let decisions = decisions.into_values().collect();
+        Ok(LoadedDecisions { decisions, ahead, waiting: keep_earliest(waiting, MAX_WAITING) })
     }
 }
 
 /// Decisions about some findings.
 struct LoadedDecisions {
     decisions: Vec<SharedDecision>,
-    /// Decisions that are too far ahead of this machine's clock and do not count, by log.
-    ahead: BTreeMap<MachineName, Vec<(FindingId, TeamClock)>>,
+    /// Logs with decisions that are too far ahead of this machine's clock and do not count, with those of the findings.
+    ahead: BTreeMap<MachineName, Vec<FindingId>>,
+    /// All findings with such decisions, as in [`TeamProgress::waiting`].
+    waiting: BTreeMap<FindingId, i64>,
+}
+
+/// Keeps the findings whose time comes first.
+fn keep_earliest(waiting: BTreeMap<FindingId, i64>, limit: usize) -> BTreeMap<FindingId, i64> {
+    if waiting.len() <= limit {
+        return waiting;
+    }
+    let mut by_time: Vec<(i64, FindingId)> = waiting.into_iter().map(|(finding, from_ms)| (from_ms, finding)).collect();
+    by_time.sort_unstable();
+    by_time.into_iter().take(limit).map(|(from_ms, finding)| (finding, from_ms)).collect()
 }
 
 /// Keeps the figures of a run of others in ranges that sums of them do not leave.
@@ -383,99 +379,6 @@ fn bound_figures(run: &mut RunRecord) {
     run.outcome.scanned_findings.truncate(RunRecord::MAX_DIGESTS);
     run.outcome.listed_as.truncate(RunRecord::MAX_DIGESTS);
     run.subject.changed_paths.truncate(RunRecord::MAX_PATHS);
-}
-
-/// Lines about a finding in the triage log.
-#[derive(Default)]
-struct KnownLines<'a> {
-    /// Identities of the decisions that the log has.
-    ids: HashSet<DecisionId>,
-    /// Last line, with its identity.
-    last: Option<(&'a Disposition, DecisionId)>,
-}
-
-fn find_known_lines<'a>(
-    log: &'a [Disposition],
-    team: &TeamMembership,
-    findings: &BTreeSet<FindingId>,
-) -> HashMap<&'a FindingId, KnownLines<'a>> {
-    let mut known: HashMap<&FindingId, KnownLines<'_>> = HashMap::new();
-    walk_decisions(log, team, |line, id, _| {
-        if findings.contains(&line.finding_id) {
-            let lines = known.entry(&line.finding_id).or_default();
-            lines.last = Some((line, id.clone()));
-            if line.actor != Actor::Engine {
-                lines.ids.insert(id.clone());
-            }
-        }
-    });
-    known
-}
-
-/// Returns the lines that the log lacks about a finding: what others have decided, earliest first, and at the end the decision
-/// that stands, unless the engine of this machine has newer evidence.
-fn missing_lines<'a>(
-    decisions: impl Iterator<Item = &'a SharedDecision>,
-    standing: &SharedDecision,
-    known: Option<&KnownLines<'_>>,
-) -> Vec<Disposition> {
-    let last = known.and_then(|known| known.last.as_ref());
-    // The engine never moves what a person has decided.
-    let is_binding = standing.actor == Actor::User && !standing.status.is_undecided();
-    let is_newer_evidence =
-        |(line, id): &(&Disposition, DecisionId)| line.actor == Actor::Engine && *id > standing.id && !is_binding;
-    if last.is_some_and(is_newer_evidence) {
-        return Vec::new();
-    }
-    let is_known = |decision: &&SharedDecision| known.is_some_and(|known| known.ids.contains(&decision.id));
-    let mut missing: Vec<&SharedDecision> = decisions.filter(|decision| !is_known(decision)).collect();
-    missing.sort_unstable();
-    let last_id = missing.last().map(|decision| &decision.id).or(last.map(|(_, id)| id));
-    if last_id != Some(&standing.id) {
-        missing.retain(|decision| decision.id != standing.id);
-        missing.push(standing);
-    }
-    let mut previous = last.map_or(FindingStatus::Open, |(line, _)| line.status);
-    let to_line = |decision: &SharedDecision| {
-        let line = build_line(decision, previous);
-        previous = line.status;
-        line
-    };
-    missing.into_iter().map(to_line).collect()
-}
-
-fn build_line(decision: &SharedDecision, previous: FindingStatus) -> Disposition {
-    let DecisionId { clock, machine } = &decision.id;
-    Disposition {
-        finding_id: decision.finding_id.clone(),
-        status: decision.status,
-        previous,
-        actor: decision.actor,
-        reason: sanitize_line(&decision.reason).into_owned(),
-        at: decision.at,
-        action: decision.action,
-        group: match decision.group.is_empty() {
-            true => team_group(machine, &format!("{}_{}", clock.ms, clock.count)),
-            false => team_group(machine, &decision.group),
-        },
-        run_id: None,
-        merged_into: None,
-        team: Some(TeamOrigin { id: decision.id.clone(), person: decision.person.clone() }),
-        ci: decision.ci,
-    }
-}
-
-fn describe_dispute(outcome: &MergedDecision<'_>) -> Vec<DisputeSide> {
-    let sides = std::iter::once(&outcome.standing).chain(&outcome.disputed);
-    sides
-        .map(|decision| DisputeSide {
-            person: sanitize_line(decision.person.label()).into_owned(),
-            machine: decision.id.machine.clone(),
-            status: decision.status,
-            reason: sanitize_line(&decision.reason).into_owned(),
-            at: decision.at,
-        })
-        .collect()
 }
 
 /// Code of the commit that a run reviewed, or of HEAD, for findings whose code did not travel.
@@ -514,5 +417,22 @@ impl<'a> CodeSource<'a> {
                 .any(|ordinal| FindingId::from_parts(finding.kind.word(), path, &quote, ordinal) == finding.finding_id)
         };
         (!lines.is_empty() && (*is_certain || gives_id())).then_some(quote)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_decisions_that_wait_the_earliest_are_remembered() {
+        let finding = |number: i64| -> FindingId { format!("f_00000000000000{number:02}").parse().expect("an id") };
+        let waiting: BTreeMap<FindingId, i64> =
+            [(1, 50), (2, 10), (3, 40), (4, 20)].map(|(n, ms)| (finding(n), ms)).into();
+        for (limit, expected) in [(0, &[][..]), (2, &[10, 20][..]), (3, &[10, 40, 20][..]), (9, &[50, 10, 40, 20][..])]
+        {
+            let kept: Vec<i64> = keep_earliest(waiting.clone(), limit).into_values().collect();
+            assert_eq!(kept, expected, "{limit}");
+        }
     }
 }

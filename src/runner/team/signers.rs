@@ -9,17 +9,22 @@ use super::TeamSync;
 use crate::config::AcceptedRecords;
 use crate::domain::MachineName;
 use crate::git::LogSignature;
-use crate::store::{SetAsideEntry, TeamMembership, TeamProgress};
+use crate::store::{LogSignatureState, SetAsideCause, SetAsideEntry, TeamMembership, TeamProgress};
 use crate::team::postgres::is_database;
 use crate::team::segment::CI_LOG;
 use crate::team::{LogVersion, TeamBackend, TeamError};
 
-/// Begin of the reason for which a log with another signer is set aside.
-const OTHER_SIGNER: &str = "another key than before has signed the log";
-/// Begin of the words for the signature of a known key.
-const SIGNED_BY: &str = "signed by ";
-/// Words for the signature of a key that git does not know.
-const UNKNOWN_SIGNER: &str = "signed by an unknown key";
+/// Reason why what is new in a log does not count.
+pub(super) struct SignatureFault {
+    pub(super) reason: String,
+    pub(super) cause: SetAsideCause,
+}
+
+impl SignatureFault {
+    fn new(reason: &str) -> Self {
+        Self { reason: reason.to_owned(), cause: SetAsideCause::Fault }
+    }
+}
 
 impl TeamSync<'_> {
     /// Returns why what is new in a fetched log does not count; `None` if it does. `tip` is the signature of its last commit.
@@ -34,9 +39,9 @@ impl TeamSync<'_> {
         log: &LogVersion,
         tip: &LogSignature,
         progress: &TeamProgress,
-    ) -> Result<Option<String>, TeamError> {
+    ) -> Result<Option<SignatureFault>, TeamError> {
         if *tip == LogSignature::Bad {
-            return Ok(Some("the signature of the log does not fit its content".to_owned()));
+            return Ok(Some(SignatureFault::new("the signature of the log does not fit its content")));
         }
         if self.services.settings.team.accept != AcceptedRecords::Signed {
             return Ok(None);
@@ -56,50 +61,60 @@ impl TeamSync<'_> {
         if signatures.is_empty() && !is_own {
             signatures.push(tip.clone());
         }
-        let mut signers = Vec::new();
+        let mut signers: Vec<&str> = Vec::new();
         for signature in &signatures {
             match (signature, is_database(&team.place)) {
-                (LogSignature::Trusted(_), _) => signers.push(describe_signature(signature)),
-                (_, true) => return Ok(Some("more than one role of the database has written the log".to_owned())),
+                (LogSignature::Trusted(owner), _) => signers.push(owner),
+                (_, true) => {
+                    return Ok(Some(SignatureFault::new("more than one role of the database has written the log")));
+                }
                 (_, false) => {
-                    return Ok(Some("no key that git trusts has signed all that is new in the log".to_owned()));
+                    let reason = "no key that git trusts has signed all that is new in the log";
+                    return Ok(Some(SignatureFault::new(reason)));
                 }
             }
         }
         if is_own || log.name.as_str() == CI_LOG || is_database(&team.place) {
             return Ok(None);
         }
-        let before = state.map(|state| state.signed.as_str());
-        if before == Some("") {
+        let first = match state.map(|state| &state.signed) {
             // A person has accepted whoever signs it now.
-            return Ok(None);
-        }
-        let is_signer = |words: &&str| words.starts_with(SIGNED_BY) && *words != UNKNOWN_SIGNER;
-        let first = before.filter(is_signer).or(signers.first().map(String::as_str)).unwrap_or_default();
-        Ok(signers.iter().find(|signer| *signer != first).map(|signer| {
-            format!("{OTHER_SIGNER}: it is {signer}, not {first}; `revdeck team remember {}` accepts that", log.name)
+            Some(LogSignatureState::Unseen) => return Ok(None),
+            Some(LogSignatureState::SignedBy(owner)) => owner.as_str(),
+            None | Some(LogSignatureState::Unsigned | LogSignatureState::UnknownKey | LogSignatureState::Bad) => {
+                signers.first().copied().unwrap_or_default()
+            }
+        };
+        Ok(signers.iter().find(|signer| **signer != first).map(|signer| SignatureFault {
+            reason: format!(
+                "another key than before has signed the log: it is signed by {signer}, not signed by {first}; \
+                 `revdeck team remember {}` accepts that",
+                log.name
+            ),
+            cause: SetAsideCause::OtherSigner,
         }))
     }
 }
 
-/// Describes a signature in the words of `revdeck team`.
-pub(super) fn describe_signature(signature: &LogSignature) -> String {
+/// Returns the state of a log with this signature.
+pub(super) fn to_state(signature: LogSignature) -> LogSignatureState {
     match signature {
-        LogSignature::None => "unsigned".to_owned(),
-        LogSignature::Trusted(signer) => format!("{SIGNED_BY}{signer}"),
-        LogSignature::Unknown => UNKNOWN_SIGNER.to_owned(),
-        LogSignature::Bad => "bad signature".to_owned(),
+        LogSignature::None => LogSignatureState::Unsigned,
+        LogSignature::Trusted(owner) => LogSignatureState::SignedBy(owner),
+        LogSignature::Unknown => LogSignatureState::UnknownKey,
+        LogSignature::Bad => LogSignatureState::Bad,
     }
 }
 
 /// Lets another signer own a log from the next exchange on, because a person says so. Returns false if there is none.
 pub(super) fn accept_other_signer(log: &MachineName, progress: &mut TeamProgress) -> bool {
-    let is_meant =
-        |SetAsideEntry { segment, .. }: &SetAsideEntry| segment.log == *log && segment.reason.starts_with(OTHER_SIGNER);
+    let is_meant = |SetAsideEntry { segment, .. }: &SetAsideEntry| {
+        segment.log == *log && segment.cause == SetAsideCause::OtherSigner
+    };
     if !progress.set_aside.iter().any(is_meant) {
         return false;
     }
     progress.set_aside.retain(|entry| !is_meant(entry));
-    progress.logs.entry(log.clone()).or_default().signed.clear();
+    progress.logs.entry(log.clone()).or_default().signed = LogSignatureState::Unseen;
     true
 }

@@ -117,7 +117,13 @@ impl Worker<'_> {
             };
             row.status.is_terminal() && row.status != RunStatus::Skipped && its == eyes && row.id != run.run_id.as_str()
         });
-        let ids = alike.filter_map(|row| row.id.parse().ok()).take(MAX_EARLIER_RUNS);
+        let forgotten = self.services.team().list_forgotten();
+        let counts = |run: &RunId| {
+            // A row does not say which machine has made the run.
+            let record = if forgotten.is_empty() { None } else { self.services.store.run(run).ok().flatten() };
+            record.is_none_or(|record| !record.is_of_forgotten(&forgotten))
+        };
+        let ids = alike.filter_map(|row| row.id.parse().ok()).filter(counts).take(MAX_EARLIER_RUNS);
         Ok(ids.map(|run| EarlierRun { run, hunks: OnceCell::new() }).collect())
     }
 

@@ -123,8 +123,8 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
     let own = |at: i64, line: Disposition| Disposition { at: time(at), ..line };
     let (ada, bob) = (("ada-1", "Ada@example.org"), ("bob-1", "bob@example.org"));
     let one = || sent(1, ada, line('a', "t_1", Open, Dismissed, "intended"));
-    let author =
-        UndoAuthor { actor: Actor::User, elsewhere: Some(OtherMachines { email: "ada@example.org", machine: &here }) };
+    let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &[] };
+    let author = UndoAuthor { actor: Actor::User, elsewhere: Some(elsewhere) };
     // z is undo and y is redo.
     for (title, mut log, keys, expected) in [
         ("all of a group", vec![one(), sent(1, ada, line('b', "t_1", Open, Dismissed, "x"))], "zz", "a open, b open|"),
@@ -188,6 +188,10 @@ fn a_person_undoes_here_what_the_same_person_decided_elsewhere() {
     let log = [one()];
     let all = TriageLog { decisions: &log, ..TriageLog::default() };
     assert_eq!(next_undo(all, UndoAuthor::here(Actor::User), time(9)), None, "outside of a team");
+    let forgotten: [MachineName; 1] = ["ada-1".parse().expect("a name")];
+    let elsewhere = OtherMachines { email: "ada@example.org", machine: &here, forgotten: &forgotten };
+    let without = UndoAuthor { actor: Actor::User, elsewhere: Some(elsewhere) };
+    assert_eq!(next_undo(all, without, time(9)), None, "that machine is forgotten");
 }
 
 #[test]

@@ -5,12 +5,20 @@ use crate::domain::{
     Actor, Disposition, FindingNote, FindingQuestion, FindingRating, FindingSnooze, NoteKind, Panel, Priority,
     QuestionOutcome, QuestionVerdict, RunRecord, Source, Time, TriageAction, text,
 };
-use crate::report::describe_snooze_end;
+use crate::report::{describe_snooze_end, weave_events};
 use crate::runner::OWN_REVIEWER;
 use crate::tui::app::App;
 use crate::tui::doc::{Doc, DocLine, wrap_words};
 use crate::tui::page_data::FindingPage;
 use crate::tui::theme::Role;
+
+/// Kind of an event, in the order of those of one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    Report,
+    Decision,
+    Other,
+}
 
 /// Renders the history of a finding.
 pub fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc) {
@@ -29,8 +37,8 @@ pub fn render_history(app: &App, page: &FindingPage, width: usize, doc: &mut Doc
 /// Returns what happened to a finding, oldest first; what has no known time comes first. Of the same moment, a report comes
 /// before a decision.
 fn list_events(app: &App, page: &FindingPage) -> Vec<(Option<Time>, String)> {
-    let mut events = list_reports(app, page);
-    for line in &page.history {
+    let mut decisions = Vec::new();
+    for (index, line) in page.history.iter().enumerate() {
         let who = name_author(line);
         let what = match line.action {
             TriageAction::Set => format!("{} by {who}", line.status),
@@ -38,8 +46,10 @@ fn list_events(app: &App, page: &FindingPage) -> Vec<(Option<Time>, String)> {
             TriageAction::Redo => format!("{} again by {who}", line.status),
         };
         let reason = if line.reason.is_empty() { String::new() } else { format!(": {}", line.reason) };
-        events.push((Some(line.at), format!("{what}{reason}")));
+        let void = page.void.get(&index).map_or_else(String::new, |cause| format!(" ({})", cause.describe()));
+        decisions.push(((Some(line.at), Step::Decision), format!("{what}{void}{reason}")));
     }
+    let mut events = Vec::new();
     for FindingSnooze { until, actor, at, .. } in &page.snoozes {
         let end = describe_snooze_end(until.as_ref(), &app.display.zone);
         events.push((Some(*at), format!("{end}, by {}", name_actor(*actor))));
@@ -60,8 +70,10 @@ fn list_events(app: &App, page: &FindingPage) -> Vec<(Option<Time>, String)> {
         // The texts stand in a section of their own.
         events.push((Some(at), format!("you asked {reviewer}, which {result}")));
     }
-    events.sort_by_key(|(at, _)| *at);
-    events
+    let reports = list_reports(app, page).into_iter().map(|(at, what)| ((at, Step::Report), what));
+    let events = events.into_iter().map(|(at, what)| ((at, Step::Other), what));
+    let woven = weave_events(decisions, reports.chain(events).collect());
+    woven.into_iter().map(|((at, _), what)| (at, what)).collect()
 }
 
 /// Returns who reported the finding and where its code was seen.

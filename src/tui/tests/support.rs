@@ -362,6 +362,7 @@ pub fn page(n: u32, run: u32) -> Box<PageData> {
         questions: Vec::new(),
         pending: None,
         history: Vec::new(),
+        void: BTreeMap::new(),
         run: None,
         first_report: None,
         carried_from: None,

@@ -32,7 +32,8 @@ fn a_mistyped_name_of_a_machine_is_answered_with_the_known_ones() {
     `revdeck team remember ad-2` takes it back
     ");
     insta::assert_snapshot!(run(&bob, &["team", "forget", "ada-1"], DONE), @"
-    ada-1 is forgotten · its decisions and reviews that are here stay, new ones are not read
+    ada-1 is forgotten · what it has said counts no longer
+    2 findings obsolete now, which nobody else has reported or decided about
     `revdeck team remember ada-1` takes it back
     ");
 }
@@ -81,6 +82,11 @@ fn a_report_of_the_team_names_who_has_reviewed_the_code_instead() {
         refused.contains("hint: somebody else has reviewed it: `--reviewer builtin` shows the result"),
         "{refused}"
     );
+    // What a forgotten machine has reviewed answers nothing.
+    run(&bob, &["team", "forget", "ada-1"], DONE);
+    let refused = bob.fails(&report, INCOMPLETE);
+    assert!(!refused.contains("--reviewer builtin"), "{refused}");
+    run(&bob, &["team", "remember", "ada-1"], DONE);
     run(&bob, &["review", "--commit", "HEAD", "--from-team", "--reviewer", "builtin"], DONE);
 }
 

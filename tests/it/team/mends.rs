@@ -26,13 +26,14 @@ fn what_was_collected_under_wider_settings_leaves_as_the_present_ones_say() {
     assert_eq!(run(&ada, &["sync", "--dry-run", "--show"], DONE), "");
     sync(&ada);
     assert!(!team.everything().contains("acme"), "{}", team.everything());
-    // Reviews that could not leave then may leave when the settings say so.
+    // What could not leave then may leave when the settings say so.
     ada.write("c.py", CHANGE);
     ada.commit("More");
     review(&ada);
     assert_eq!(sync(&ada)["sent"]["reviews"], 0);
     ada.settings("");
-    assert_eq!(sync(&ada)["sent"]["reviews"], 1);
+    assert_eq!(sync(&ada)["sent"], json!({"decisions": 1, "reviews": 2}), "with those that were held back");
+    assert_eq!(sync(&ada)["sent"], json!({"decisions": 0, "reviews": 0}));
 }
 
 #[test]
@@ -184,7 +185,7 @@ fn a_machine_of_continuous_integration_is_forgotten_by_its_name() {
     run(&job, &["triage", &found[0], "dismissed", "--reason", "intended"], DONE);
     sync(&job);
     assert_eq!(sync(&ada)["received"]["decisions"], 0);
-    assert_eq!(status(&ada, &found[0]), "open");
+    assert_eq!(status(&ada, &found[0]), "obsolete", "nobody else has reported it");
     assert!(run(&ada, &["team"], DONE).contains("ci-1  forgotten"));
     ada.fails(&["team", "join", "--machine", "ci"], USAGE);
 }
@@ -394,23 +395,33 @@ fn a_clock_without_end_in_the_history_does_not_keep_own_decisions_here() {
     assert_eq!(status(&ada, &found[0]), "open");
 }
 
-#[test]
-fn a_decision_that_one_clock_finds_too_far_ahead_counts_when_its_time_has_come() {
+#[rstest]
+#[case::in_days(10)]
+#[case::in_months(100)]
+fn a_decision_that_one_clock_finds_too_far_ahead_counts_when_its_time_has_come(#[case] wait: i64) {
     let team = Team::new();
     let (ada, eve) = (team.member("Ada"), team.machine("Eve"));
     let found = ids(&review(&ada));
     sync(&ada);
     let mut ahead = decision("eve-1", &found[0], "intended");
-    let clock = jiff::Timestamp::now().as_millisecond() + 376 * 86_400_000;
+    let clock = jiff::Timestamp::now().as_millisecond() + (366 + wait) * 86_400_000;
     ahead["clock"] = json!([clock, 0]);
     push_log(&eve, "eve-1", &[("000000-x.ndjson", format!("{ahead}\n"))]);
     sync(&ada);
     assert_eq!(status(&ada, &found[0]), "open");
-    for (days, expected) in [(9, "open"), (11, "dismissed")] {
+    let is_listed = || run(&ada, &["team"], DONE).contains("the clock is more than 366 days ahead");
+    assert!(is_listed());
+    // It waits although more of its log is read.
+    let more = decision("eve-1", &found[1], "intended");
+    push_log(&eve, "eve-1", &[("000000-x.ndjson", format!("{ahead}\n")), ("000001-y.ndjson", format!("{more}\n"))]);
+    sync(&ada);
+    assert_eq!((status(&ada, &found[1]), is_listed()), ("dismissed".into(), true));
+    for (days, expected) in [(wait - 1, "open"), (wait + 1, "dismissed")] {
         let later = jiff::Timestamp::now().as_millisecond() + days * 86_400_000;
         let now = jiff::Timestamp::from_millisecond(later).expect("a time").to_string();
         let synced = with_variable(&ada, "REVDECK_NOW", &now, &["sync"]);
         assert_eq!(synced.status.code(), Some(DONE), "{}", crate::env::err(&synced));
         assert_eq!(status(&ada, &found[0]), expected, "{days}");
+        assert_eq!(is_listed(), expected == "open", "{days}");
     }
 }

@@ -186,7 +186,8 @@ fn build_text(app: &App, card: &TriageCard, width: usize) -> Doc {
     let (page, mut doc) = (&card.page, Doc::default());
     let finding = &page.finding;
     let status = app.finding_by_id(finding.finding_id.as_str()).map_or(finding.status, |row| app.current_status(&row));
-    if let Some(last) = page.history.last().filter(|last| status == FindingStatus::Dismissed && !last.reason.is_empty())
+    if let Some(last) =
+        page.last_decision().filter(|last| status == FindingStatus::Dismissed && !last.reason.is_empty())
     {
         doc.push_field(status.word(), NAMES, Role::from_finding_status(status), &last.reason, width);
     }
