@@ -1,4 +1,5 @@
-//! Machines that decide, undo, review and exchange in any order, with partitions and kills, come to the same result.
+//! Machines that decide, undo, snooze, rate, review, fix, forget each other and exchange in any order, with partitions and kills,
+//! come to the same result, and show the same histories.
 //!
 //! The seed `REVDECK_TEST_SEED` chooses the operations. `REVDECK_TEAM_MACHINES` and `REVDECK_TEAM_OPERATIONS` make a simulation
 //! larger. The campaigns are the same simulations with 10 machines and 10,000 operations:
@@ -11,23 +12,26 @@ mod kills;
 mod place;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::Instant;
 
 use revdeck::domain::{Actor, RunOutput, RunRecord, RunStatus, TeamRecord};
 use serde_json::{Value, json};
 
 use self::kills::{KilledReview, Kills, Victim, kill_sync, review_arguments, start};
-use self::place::Place;
+use self::place::{Place, name};
+use super::history::{is_seen_by_review, shared_decisions};
 use super::http_remote::{CutPoint, CutRequest};
-use super::{CHANGE, ids, review, status, sync};
+use super::{CHANGE, ids, review, sync};
 use crate::chance::{Dice, variable};
-use crate::env::{DONE, TestEnvironment};
+use crate::env::{DONE, TestEnvironment, err};
 use crate::llm::finish;
 use crate::llm::server::{Model, Turn, calls, says};
+use crate::mcp::client::McpClient;
 
-/// Numbers of machines and of operations of a simulation that runs with the other tests, without the variables.
-const SMALL: (usize, usize) = (3, 40);
+/// Numbers of machines and of operations of a simulation that runs with the other tests, without the variables. All operations come
+/// twice.
+const SMALL: (usize, usize) = (3, 2 * DECK.len());
 /// Those of a campaign.
 const CAMPAIGN: (usize, usize) = (10, 10_000);
 /// Number of changes beyond those whose review is killed.
@@ -82,7 +86,17 @@ enum Operation {
     Reopen,
     /// An assistant claims that a finding is addressed.
     Claim,
+    /// An assistant disputes a finding, which leaves a note.
+    Dispute,
+    Snooze,
+    Rate,
     Undo,
+    /// A fault disappears from the worktree, or is back, and a review of the machine sees it.
+    Fix,
+    /// The records of another machine count no longer, except with claims.
+    Forget,
+    /// A machine that is forgotten counts again.
+    Remember,
     Sync,
     /// An exchange that is killed.
     KilledSync,
@@ -97,7 +111,7 @@ enum Operation {
 }
 
 /// Operations in the proportions of a simulation. They are drawn like cards, so that a short simulation has all of them.
-const DECK: [Operation; 20] = [
+const DECK: [Operation; 27] = [
     Operation::Dismiss,
     Operation::Dismiss,
     Operation::Dismiss,
@@ -106,8 +120,15 @@ const DECK: [Operation; 20] = [
     Operation::Reopen,
     Operation::Reopen,
     Operation::Claim,
+    Operation::Dispute,
+    Operation::Snooze,
+    Operation::Rate,
     Operation::Undo,
     Operation::Undo,
+    Operation::Fix,
+    Operation::Fix,
+    Operation::Forget,
+    Operation::Remember,
     Operation::Sync,
     Operation::Sync,
     Operation::Sync,
@@ -119,6 +140,14 @@ const DECK: [Operation; 20] = [
     Operation::Review,
     Operation::KilledReview,
 ];
+
+/// File with two faults that machines take out and put back.
+const FIXABLE: &str = "fixable.py";
+
+/// Returns the content of [`FIXABLE`].
+fn fixable_code() -> String {
+    CHANGE.replace("def ", "def fix_")
+}
 
 /// Returns the content of the file that a change adds.
 fn code(change: usize) -> String {
@@ -156,6 +185,8 @@ struct Simulation<'a> {
     /// Findings of the model.
     reported: BTreeSet<String>,
     cut_off: HashSet<usize>,
+    /// Machines, each with another one that it has forgotten.
+    forgotten: BTreeSet<(usize, usize)>,
     kills: Kills,
     /// Numbers of killed workers, by change and machine.
     killed_workers: BTreeMap<(usize, usize), usize>,
@@ -205,7 +236,8 @@ impl<'a> Simulation<'a> {
         first.commit("More");
         found.extend(ids(&review(first)));
         first.git(&["reset", "-q", "--hard", "HEAD~1"]);
-        let commits: Vec<_> = (0..changes).map(|change| vec![(format!("change_{change}.py"), code(change))]).collect();
+        let mut commits = vec![vec![(FIXABLE.to_owned(), fixable_code())]];
+        commits.extend((0..changes).map(|change| vec![(format!("change_{change}.py"), code(change))]));
         for (number, machine) in people.iter().enumerate() {
             machine.import(&commits);
             machine.git(&["reset", "-q", "--hard"]);
@@ -216,6 +248,10 @@ impl<'a> Simulation<'a> {
                 model.url()
             ));
         }
+        let scope = format!("HEAD~{changes}");
+        let result = people[0].json(&["review", "--commit", &scope, "--wait", "--format", "json"], DONE);
+        found.extend(ids(&result));
+        assert_eq!(found.len(), 6, "{result}");
         people.iter().for_each(|machine| drop(sync(machine)));
         Self {
             place,
@@ -229,6 +265,7 @@ impl<'a> Simulation<'a> {
             found,
             reported: BTreeSet::new(),
             cut_off: HashSet::new(),
+            forgotten: BTreeSet::new(),
             kills: Kills::default(),
             killed_workers: BTreeMap::new(),
             partitions: 0,
@@ -252,12 +289,17 @@ impl<'a> Simulation<'a> {
         format!("HEAD~{}", self.changes - 1 - change)
     }
 
-    /// Runs a command on a machine whose clock is days off. It may fail: the machine may be cut off, or have nothing to undo.
-    fn act(&self, number: usize, arguments: &[&str], actor: &str) {
+    /// Returns a command on a machine whose clock is days off.
+    fn command(&self, number: usize, arguments: &[&str], actor: &str) -> Command {
         let now = format!("2026-11-{:02}T10:00:00Z", 20 + number * 3 % 9);
         let mut command = self.people[number].command(env!("CARGO_BIN_EXE_revdeck"));
         command.args(arguments).env("REVDECK_ACTOR", actor).env("REVDECK_NOW", now);
-        command.output().expect("revdeck starts");
+        command
+    }
+
+    /// Runs a command. It may fail: the machine may be cut off, or have nothing to undo.
+    fn act(&self, number: usize, arguments: &[&str], actor: &str) {
+        self.command(number, arguments, actor).output().expect("revdeck starts");
     }
 
     fn take_step(&mut self, step: usize) {
@@ -272,7 +314,17 @@ impl<'a> Simulation<'a> {
             Operation::Address => self.act(number, &["triage", &finding, "addressed"], "user"),
             Operation::Reopen => self.act(number, &["triage", &finding, "open"], "user"),
             Operation::Claim => self.act(number, &["triage", &finding, "addressed"], "assistant"),
+            Operation::Dispute => {
+                let mut client = McpClient::spawn(self.command(number, &["mcp"], "assistant"));
+                client.initialize();
+                client.tool("dispute", json!({ "finding_id": finding, "reason": format!("no fault {step}") }));
+            }
+            Operation::Snooze => self.act(number, &["triage", &finding, "snoozed", "--until", "3d"], "user"),
+            Operation::Rate => self.act(number, &["triage", &finding, "rated", "--as", "p1"], "user"),
             Operation::Undo => self.act(number, &["undo"], "user"),
+            Operation::Fix => self.fix(number),
+            Operation::Forget => self.forget(number),
+            Operation::Remember => self.remember(),
             Operation::Sync => self.act(number, &["sync"], "user"),
             Operation::KilledSync => {
                 let steps = self.dice.below(MAX_STEPS);
@@ -284,6 +336,41 @@ impl<'a> Simulation<'a> {
             Operation::Review => self.review(number, step),
             Operation::KilledReview => self.kill_review(number),
         }
+    }
+
+    /// Takes the fault out of one function or of both, or puts it back, and reviews the worktree.
+    fn fix(&mut self, number: usize) {
+        let code = fixable_code().replacen("except:", "except OSError:", self.below(3));
+        let machine = &self.people[number];
+        machine.write(FIXABLE, code);
+        let output = machine.revdeck(&["review", "--worktree", "--wait"]);
+        assert_eq!(output.status.code(), Some(DONE), "{}", err(&output));
+    }
+
+    /// Has a machine forget another one. With claims none does: it would pay for the reviews of the other one again.
+    fn forget(&mut self, number: usize) {
+        if self.place.has_claims() {
+            return;
+        }
+        let machines = self.people.len();
+        let other = (number + 1 + self.below(machines - 1)) % machines;
+        if number != other && self.forgotten.insert((number, other)) {
+            self.change_trust(number, "forget", other);
+        }
+    }
+
+    /// Has a machine use another one again that it has forgotten.
+    fn remember(&mut self) {
+        let index = self.below(self.forgotten.len());
+        let Some((number, other)) = self.forgotten.iter().nth(index).copied() else { return };
+        self.forgotten.remove(&(number, other));
+        self.change_trust(number, "remember", other);
+    }
+
+    /// Runs `team forget` or `team remember`, which a machine that is cut off can do, too.
+    fn change_trust(&self, number: usize, action: &str, other: usize) {
+        let output = self.command(number, &["team", action, &name(other)], "user").output().expect("revdeck starts");
+        assert_eq!(output.status.code(), Some(DONE), "{}", err(&output));
     }
 
     /// Has a connection break in the middle of an exchange that has something to send.
@@ -360,10 +447,13 @@ impl<'a> Simulation<'a> {
         self.reported.extend(ids(&result));
     }
 
-    /// Lets all machines in again, and has them exchange what they have.
+    /// Lets all machines in again, and has them use and exchange what all have.
     fn bring_together(&self) {
         for (number, machine) in self.people.iter().enumerate() {
             self.place.partition(machine, number, false, false);
+        }
+        for (number, other) in &self.forgotten {
+            self.change_trust(*number, "remember", *other);
         }
         // Twice: what the last one sent must reach the first one, and what that makes of it the others.
         for _ in 0..2 {
@@ -371,17 +461,27 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Checks that all machines have the same findings, statuses and disputes.
+    /// Checks that all machines have the same findings, statuses, decisions in the same order, and disputes.
     fn check_states(&self) {
-        let state = |machine: &TestEnvironment| {
-            let disputes = machine.json(&["team", "--format", "json"], DONE)["disputes"].clone();
-            let all = self.found.iter().chain(&self.reported);
-            let findings: Vec<String> = all.map(|id| format!("{id} {}", status(machine, id))).collect();
-            format!("{}\n{disputes:#}", findings.join("\n"))
+        let all: Vec<&String> = self.found.iter().chain(&self.reported).collect();
+        let show = |machine: &TestEnvironment, id: &str| machine.json(&["show", id, "--format", "json"], DONE);
+        let show_all = |machine: &TestEnvironment| all.iter().map(|id| show(machine, id)).collect::<Vec<Value>>();
+        let shown: Vec<Vec<Value>> = self.people.iter().map(show_all).collect();
+        // Of the findings of the built-in reviewer, what a review has seen moves the status on its machine alone.
+        let is_moved =
+            |index: usize| index < self.found.len() && shown.iter().any(|findings| is_seen_by_review(&findings[index]));
+        let describe = |machine: &TestEnvironment, findings: &[Value]| {
+            let mut state = machine.json(&["team", "--format", "json"], DONE)["disputes"].to_string();
+            for (index, finding) in findings.iter().enumerate() {
+                let status =
+                    if is_moved(index) { "" } else { finding["finding"]["status"].as_str().expect("a status") };
+                state.push_str(&format!("\n{} {status}\n{}", all[index], shared_decisions(finding)));
+            }
+            state
         };
-        let first = state(&self.people[0]);
-        for machine in &self.people[1..] {
-            assert_eq!(state(machine), first);
+        let first = describe(&self.people[0], &shown[0]);
+        for (machine, findings) in self.people.iter().zip(&shown).skip(1) {
+            assert_eq!(describe(machine, findings), first);
         }
     }
 

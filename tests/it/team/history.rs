@@ -90,9 +90,9 @@ fn machines_with_other_clocks_and_another_order_of_arrival_show_the_same_history
     ");
 }
 
-/// Returns the decisions about a finding as every machine shows them: without what reviews have seen, and what follows from that.
-pub fn shared_decisions(machine: &TestEnvironment, finding: &str) -> String {
-    let shown = machine.json(&["show", finding, "--format", "json"], DONE);
+/// Returns the decisions about a finding, given by its JSON, as every machine shows them: without what reviews have seen, and what
+/// follows from that.
+pub fn shared_decisions(shown: &Value) -> String {
     let mut text = String::new();
     for line in shown["history"].as_array().expect("a history").iter().filter(|line| line["actor"] != "engine") {
         let mut line = line.clone();
@@ -104,8 +104,10 @@ pub fn shared_decisions(machine: &TestEnvironment, finding: &str) -> String {
     text
 }
 
-/// Returns true if a review of this machine has seen something about a finding.
-pub fn is_seen_by_review(machine: &TestEnvironment, finding: &str) -> bool {
-    let shown = machine.json(&["show", finding, "--format", "json"], DONE);
-    shown["history"].as_array().expect("a history").iter().any(|line| line["actor"] == "engine")
+/// Returns true if a review has seen something about a finding, given by its JSON. A line that follows from forgetting a machine does
+/// not count.
+pub fn is_seen_by_review(shown: &Value) -> bool {
+    let is_forgotten = |line: &Value| line["group"].as_str().is_some_and(|group| group.starts_with("forget_"));
+    let mut history = shown["history"].as_array().expect("a history").iter();
+    history.any(|line| line["actor"] == "engine" && !is_forgotten(line))
 }
