@@ -120,8 +120,8 @@ fn missing_lines<'a>(
     known: Option<&KnownLines<'_>>,
 ) -> Vec<Disposition> {
     let last = known.and_then(|known| known.last.as_ref());
-    // The engine never moves what a person has decided.
-    let is_binding = standing.actor == Actor::User && !standing.status.is_undecided();
+    // The engine moves everything but a dismissal ([`crate::policy::may_set`]).
+    let is_binding = standing.status == FindingStatus::Dismissed;
     let counting = known.and_then(|known| known.counting.as_ref());
     let evidence = counting.filter(|(line, id)| !is_binding && !line.is_decision() && *id > standing.id);
     let is_known = |decision: &&SharedDecision| {
