@@ -120,13 +120,15 @@ impl Effects {
         spawn_worker("triage", messages.clone(), move || {
             serve_writes((writer_repo.as_ref(), &store), &ambient, &orders, &written, &send);
         });
-        let send = messages.clone();
-        spawn_worker("runner", messages.clone(), move || serve_runner_requests(&services, &asks, &send));
+        let (send, present) = (messages.clone(), Arc::clone(&presence));
+        spawn_worker("runner", messages.clone(), move || serve_runner_requests(&services, &asks, &present, &send));
         let control = match control {
             Some(services) => {
                 let (control, asks) = channel();
-                let send = messages.clone();
-                spawn_worker("control", messages.clone(), move || serve_runner_requests(&services, &asks, &send));
+                let (send, present) = (messages.clone(), Arc::clone(&presence));
+                spawn_worker("control", messages.clone(), move || {
+                    serve_runner_requests(&services, &asks, &present, &send);
+                });
                 control
             }
             None => asker.clone(),

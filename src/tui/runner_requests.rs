@@ -1,11 +1,13 @@
 //! Handles the requests of the cockpit to the runner: reviews, ends of runs, pauses, the watcher and fixes. Each result is a
 //! message.
 
+use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use super::effects::spawn_worker;
 use super::event_source::MessageSender;
 use super::message::{AppMessage, ChosenReviewer, ReviewReply};
+use super::repository_presence::RepositoryPresence;
 use super::saved_filters::FilterChange;
 use super::team_follower::TeamFollower;
 use super::views::fix::{FixOrder, FixPlan};
@@ -41,7 +43,12 @@ pub(super) enum RunnerRequest {
 }
 
 /// Handles requests until their senders or the receiver of the messages are gone.
-pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerRequest>, messages: &MessageSender) {
+pub(super) fn serve_runner_requests(
+    services: &Services,
+    asks: &Receiver<RunnerRequest>,
+    presence: &Arc<RepositoryPresence>,
+    messages: &MessageSender,
+) {
     // Ends with this thread, and so with the cockpit.
     let mut follower: Option<TeamFollower> = None;
     while let Ok(wish) = asks.recv() {
@@ -55,10 +62,14 @@ pub(super) fn serve_runner_requests(services: &Services, asks: &Receiver<RunnerR
                 let said = [summary, paid].into_iter().flatten().collect::<Vec<_>>().join("; ");
                 AppMessage::Reconciled((!said.is_empty()).then_some(said))
             }
-            RunnerRequest::ReviewOnOpen => AppMessage::Opened {
-                outcome: services.launcher().review_on_open().map_err(describe_runner_error),
-                terms: services.reviewers().default_terms().ok(),
-            },
+            RunnerRequest::ReviewOnOpen => {
+                let outcome = services.launcher().review_on_open().map_err(describe_runner_error);
+                if outcome.is_err() {
+                    // If the repository is gone, that is told first: it is the reason.
+                    presence.look();
+                }
+                AppMessage::Opened { outcome, terms: services.reviewers().default_terms().ok() }
+            }
             RunnerRequest::Review { scope, reviewer, force } => {
                 AppMessage::Requested(request_review(services, scope, reviewer, force))
             }

@@ -42,6 +42,14 @@ fn one_line_names_the_repository_with_both_ends_of_its_path() {
 }
 
 #[test]
+fn a_look_for_changes_that_failed_because_of_it_does_not_hide_the_line() {
+    let mut app = gone(160, 48);
+    let outcome = Err(format!("cannot read {ROOT}/: No such file or directory"));
+    send(&mut app, AppMessage::Opened { outcome, terms: None });
+    assert_eq!(lines(&app).len(), 1, "{}", screen(&app));
+}
+
+#[test]
 fn the_line_stays_under_keys_and_messages_until_the_repository_is_back() {
     let mut app = gone(160, 48);
     press(&mut app, "j k l h");

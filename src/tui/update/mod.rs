@@ -272,7 +272,10 @@ fn apply_opening(app: &mut App, outcome: Result<OpeningOutcome, String>, terms: 
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => {
-            app.append_notice(NoticeLevel::Error, format!("nothing is reviewed: {error}"));
+            // A repository that is gone has a line of its own.
+            if app.store.gone_repository.is_none() {
+                app.append_notice(NoticeLevel::Error, format!("nothing is reviewed: {error}"));
+            }
             app.opening = OpeningLook::Failed(error);
             return;
         }
