@@ -26,7 +26,7 @@ Ids of runs and findings may be shortened to a unique prefix; `latest` is the ne
 Environment:
     REVDECK_HOME       single folder for settings, state, caches and logs (default: the platform's folders)
     REVDECK_<SETTING>  any key of `revdeck config show` in capitals, with _ for dots: REVDECK_MAX_PARALLEL_RUNS
-    REVDECK_ACTOR      user, assistant or ci: who acts. Unset, other variables tell (CI, CLAUDECODE).
+    REVDECK_ACTOR      user, assistant or ci: who acts; else CI and CLAUDECODE tell.
                        An assistant claims fixes and asks for reviews; only the user decides
     REVDECK_GITHUB_TOKEN, REVDECK_GITLAB_TOKEN
                        tokens for `revdeck publish`; see its help for the addresses

@@ -138,8 +138,18 @@ impl Launcher<'_> {
         match self.services.reviewers().cost_limit(&input.policy_request.reviewer)? {
             CostLimit::Nothing => Ok(None),
             CostLimit::AtMost { .. } | CostLimit::Unknown { .. } => {
-                self.forecast_request(input, MAX_ANNOUNCED_HUNKS).map(Some)
+                let preview = self.forecast_request(input, MAX_ANNOUNCED_HUNKS)?;
+                Ok((!self.lacks_key(&preview, &input.policy_request.reviewer)).then_some(preview))
             }
+        }
+    }
+
+    /// Returns true if a reviewer that would start has no key: the request is refused, and costs nothing.
+    fn lacks_key(&self, preview: &RequestPreview, reviewer: &str) -> bool {
+        let lacks_key = |name: &str| self.services.reviewers().check_key(name).is_err();
+        match preview.members.as_slice() {
+            [] => preview.decision.action.starts_run() && lacks_key(reviewer),
+            members => members.iter().any(|member| member.starts() && lacks_key(&member.reviewer)),
         }
     }
 

@@ -174,7 +174,7 @@ fn help_man_and_completions_come_from_the_arguments() {
         folders)
         REVDECK_<SETTING>  any key of `revdeck config show` in capitals, with _ for dots:
         REVDECK_MAX_PARALLEL_RUNS
-        REVDECK_ACTOR      user, assistant or ci: who acts. Unset, other variables tell (CI, CLAUDECODE).
+        REVDECK_ACTOR      user, assistant or ci: who acts; else CI and CLAUDECODE tell.
                            An assistant claims fixes and asks for reviews; only the user decides
         REVDECK_GITHUB_TOKEN, REVDECK_GITLAB_TOKEN
                            tokens for `revdeck publish`; see its help for the addresses
