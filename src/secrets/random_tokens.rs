@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::values::{has_template, is_sequence, shannon_entropy, word_share};
 use super::{MAX_LINE_BYTES, SecretSpan, TextForm, is_inside_text, line_end, line_start};
+use crate::domain::RunId;
 
 /// Least and greatest length of a random token, in bytes. Shorter ones are ids and versions; longer ones are data.
 const MIN_TOKEN_BYTES: usize = 20;
@@ -104,7 +105,8 @@ fn judge_token(text: &str, range: Range<usize>, form: TextForm) -> Option<Range<
     let start = word.trim_end_matches('=').rfind('=').map_or(range.start, |sign| range.start + sign + 1);
     let token = text.get(start..range.end)?;
     let core = token.trim_matches(['=', '-', '_', '/', '+']);
-    if !(MIN_TOKEN_BYTES..=MAX_TOKEN_BYTES).contains(&core.len()) || !is_random_token(core) {
+    let is_own_id = || core.parse::<RunId>().is_ok();
+    if !(MIN_TOKEN_BYTES..=MAX_TOKEN_BYTES).contains(&core.len()) || !is_random_token(core) || is_own_id() {
         return None;
     }
     let before = start.checked_sub(1).and_then(|at| bytes.get(at)).copied().unwrap_or(b'\n');
@@ -261,6 +263,7 @@ mod tests {
             ("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghij0123456789", TextForm::Data, false),
             ("8-O2uVAFaQ1rZvlKLT14RnuvjPIdg", TextForm::Data, false),
             ("123e4567-e89b-12d3-a456-426614174000", TextForm::Data, false),
+            ("spent by ar_01M8JRSF23TX4BP35EH5MGKB9X and", TextForm::Data, false),
         ] {
             let text = text.replace("@@", RANDOM);
             assert_eq!(!find(&text, form).is_empty(), expected, "{text}");
