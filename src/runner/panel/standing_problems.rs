@@ -70,11 +70,11 @@ impl ShownReports<'_> {
     /// Returns the report that the lists showed under an id at a time.
     fn find_shown(&self, id: &FindingId, at: Time) -> Option<Finding> {
         let entries = self.services.store.read_journal(self.panel).unwrap_or_default();
-        let listed = entries.into_iter().filter(|entry| entry.at <= at).filter_map(|entry| match entry.event {
+        let mut listed = entries.into_iter().filter(|entry| entry.at <= at).filter_map(|entry| match entry.event {
             RunEvent::Finding { finding } if finding.finding_id == *id => Some(*finding),
             _ => None,
         });
-        if let Some(listed) = listed.last() {
+        if let Some(listed) = listed.next_back() {
             return Some(listed);
         }
         let reports = self.members.iter().flat_map(|member| {

@@ -71,8 +71,8 @@ fn machines_with_other_clocks_and_another_order_of_arrival_show_the_same_history
     sync(ada);
     // Later than Bob's decision, which she knows, although her clock is six days behind.
     act(ada, early, "user", &["triage", &found[0], "open"]);
-    act(cleo, "2026-11-23T10:00:00Z", "assistant", &["triage", &found[0], "addressed"]);
-    act(cleo, "2026-11-23T10:00:01Z", "user", &["triage", &found[0], "snoozed", "--until", "3d"]);
+    act(cleo, "2026-11-23T10:00:00Z", "user", &["triage", &found[0], "snoozed", "--until", "3d"]);
+    act(cleo, "2026-11-23T10:00:01Z", "assistant", &["triage", &found[0], "addressed"]);
     for _ in 0..2 {
         people.iter().for_each(|machine| drop(sync(machine)));
     }
