@@ -188,7 +188,7 @@ actions! {
         MarkRange "mark_range" "range" "mark a range: move, then decide",
         MarkAll "mark_all" "all" "mark all in the list, or none",
         Addressed "addressed" "addressed" "addressed: it is fixed",
-        Dismiss "dismiss" "dismiss" "dismiss; x1 to x4 with a reason at once",
+        Dismiss "dismiss" "dismiss" "dismiss; x1 to x6 with a reason at once",
         Repeat "repeat" "repeat" "repeat the last verdict with its reason",
         Reopen "reopen" "reopen" "open again",
         Note "note" "note" "write a note; it decides nothing",
