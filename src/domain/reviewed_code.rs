@@ -55,7 +55,7 @@ impl<'a> ReviewedCode<'a> {
     }
 
     /// Returns true for commits between two ids: nobody knows them by their ids.
-    pub fn is_unnamed_range(self) -> bool {
+    fn is_unnamed_range(self) -> bool {
         let range = self.scope.strip_prefix("range:").filter(|_| !self.is_patch_of_fix());
         range.is_some_and(|range| range.split("..").all(is_commit_id))
     }
