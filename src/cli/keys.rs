@@ -57,7 +57,7 @@ fn as_text(keymap: &Keymap, preset: &str, look: &TextOptions) -> String {
         for binding in own_bindings(keymap, context) {
             let keys = binding.keys.to_string();
             let action = binding.action.map_or("false".into(), |action| keymap.name(action));
-            let help = binding.action.map_or("taken away".into(), |action| keymap.help_text(action));
+            let help = binding.action.map_or("taken away".into(), |action| keymap.help_text_in(context, action));
             let (file, line) = place_of(keymap, binding);
             table.push_row([
                 (TextStyle::Plain, keys.as_str()),
@@ -80,7 +80,7 @@ fn as_json(keymap: &Keymap, preset: &str) -> Value {
             json!({
                 "keys": binding.keys.to_string(),
                 "action": binding.action.map(|action| keymap.name(action)),
-                "text": binding.action.map(|action| keymap.help_text(action)),
+                "text": binding.action.map(|action| keymap.help_text_in(context, action)),
                 "file": file,
                 "line": line,
             })

@@ -201,7 +201,7 @@ fn list_reviewers(settings: &Settings, models: &ModelCatalog) -> Vec<ReviewerRow
         model: "-".to_owned(),
         window: "-".to_owned(),
         price: "free".to_owned(),
-        key: "needs none".to_owned(),
+        key: NO_KEY_NEEDED.to_owned(),
         missing: false,
         facts: None,
     }];
@@ -229,11 +229,14 @@ fn list_reviewers(settings: &Settings, models: &ModelCatalog) -> Vec<ReviewerRow
     rows
 }
 
+/// Says that a reviewer is asked without an API key.
+const NO_KEY_NEEDED: &str = "key not needed";
+
 /// Describes the source of the API key and returns true if the key is missing. Does not run `api_key_cmd`.
 fn describe_key(reviewer: &ReviewerSettings) -> (String, bool) {
     match (reviewer.kind, reviewer.key_source()) {
         (ReviewerKind::Command, _) => ("its own".to_owned(), false),
-        (_, ApiKeySource::None) => ("no key".to_owned(), false),
+        (_, ApiKeySource::None) => (NO_KEY_NEEDED.to_owned(), false),
         (_, ApiKeySource::Command(_)) => ("key from api_key_cmd".to_owned(), false),
         (_, ApiKeySource::Variable(name)) => match read_variable(name).is_some_and(|key| !key.trim().is_empty()) {
             true => (format!("{name} is set"), false),
@@ -307,4 +310,25 @@ fn trial_to_json(name: &str, settings: &ReviewerSettings, facts: &ModelFacts, tr
         ("tokens", json!(trial.usage)),
         ("cost", json!(trial.cost)),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_not_needed_is_not_taken_for_a_missing_one() {
+        let reviewer = |kind, variable: Option<&str>| ReviewerSettings {
+            api_key_env: variable.map(str::to_owned),
+            ..ReviewerSettings::new(kind)
+        };
+        let unset = "REVDECK_TEST_KEY_THAT_IS_NOT_SET";
+        for (kind, variable, expected) in [
+            (ReviewerKind::Ollama, None, (NO_KEY_NEEDED.to_owned(), false)),
+            (ReviewerKind::Command, None, ("its own".to_owned(), false)),
+            (ReviewerKind::Openai, Some(unset), (format!("{unset} is not set"), true)),
+        ] {
+            assert_eq!(describe_key(&reviewer(kind, variable)), expected, "{}", kind.word());
+        }
+    }
 }

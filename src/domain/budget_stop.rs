@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::finding::word_enum;
-use super::text::{format_limit_dollars, format_thousands};
+use super::text::{format_limit_dollars, format_thousands, sanitize_line};
 
 word_enum!(
     /// Kind of a limit that a run can reach.
@@ -58,16 +58,28 @@ pub struct BudgetStop {
 }
 
 impl BudgetStop {
-    /// Describes the stop as a part of a sentence: `budget reached at $1.00 of $1.00`.
+    /// Describes the stop as a part of a sentence: `budget reached at $1.00 of $1.00`, `budget of the panel (max_cost) reached
+    /// at $1.20 of $1.25`.
     pub fn describe(&self) -> String {
+        self.describe_in_panel(None)
+    }
+
+    /// Describes the stop as [`Self::describe`] does, with the setting of a panel: `budget of the panel (max_cost of
+    /// panels.trio) reached at $1.20 of $1.25`. `panel` is its name, if it is known.
+    pub fn describe_in_panel(&self, panel: Option<&str>) -> String {
         let count = |amount: f64| format_thousands(amount.max(0.0) as u64);
         let (format, unit): (&dyn Fn(f64) -> String, _) = match self.kind {
             kind if kind.is_money() => (&format_limit_dollars, ""),
             BudgetKind::Turns => (&count, " turns"),
             _ => (&count, " tokens"),
         };
+        let setting = match (self.kind, panel) {
+            (BudgetKind::PanelCost, Some(panel)) => format!(" (max_cost of panels.{})", sanitize_line(panel)),
+            (BudgetKind::PanelCost, None) => " (max_cost)".to_owned(),
+            _ => String::new(),
+        };
         let limit = self.kind.limit_name();
-        format!("{limit} reached at {} of {}{unit}", format(self.reached), format(self.limit))
+        format!("{limit}{setting} reached at {} of {}{unit}", format(self.reached), format(self.limit))
     }
 
     /// Returns what a person can do so that the review goes on, as a part of a sentence.
@@ -102,8 +114,8 @@ mod tests {
         2_000_000.0,
         "budget of the day reached at 2,000,000 of 2,000,000 tokens"
     )]
-    #[case(BudgetKind::PanelCost, 1.2, 1.25, "budget of the panel reached at $1.20 of $1.25")]
-    #[case(BudgetKind::PanelCost, 0.0, 0.001, "budget of the panel reached at $0.00 of $0.001")]
+    #[case(BudgetKind::PanelCost, 1.2, 1.25, "budget of the panel (max_cost) reached at $1.20 of $1.25")]
+    #[case(BudgetKind::PanelCost, 0.0, 0.001, "budget of the panel (max_cost) reached at $0.00 of $0.001")]
     #[case(BudgetKind::RunCost, 0.00094, 0.002, "budget reached at $0.00094 of $0.002")]
     #[case(BudgetKind::TeamCost, 19.9, 20.0, "budget of the team reached at $19.90 of $20.00")]
     #[case(BudgetKind::TeamTokens, 9_000.0, 10_000.0, "budget of the team reached at 9,000 of 10,000 tokens")]
@@ -115,5 +127,17 @@ mod tests {
         #[case] words: &str,
     ) {
         assert_eq!(BudgetStop { kind, reached, limit }.describe(), words);
+    }
+
+    #[test]
+    fn the_limit_of_a_panel_names_its_setting() {
+        let stop = |kind| BudgetStop { kind, reached: 0.0, limit: 0.0001 };
+        let of_panel = stop(BudgetKind::PanelCost);
+        assert_eq!(
+            of_panel.describe_in_panel(Some("trio")),
+            "budget of the panel (max_cost of panels.trio) reached at $0.00 of $0.0001"
+        );
+        let of_run = stop(BudgetKind::RunCost);
+        assert_eq!(of_run.describe_in_panel(Some("trio")), of_run.describe());
     }
 }

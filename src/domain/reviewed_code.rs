@@ -55,9 +55,16 @@ impl<'a> ReviewedCode<'a> {
     }
 
     /// Returns true for commits between two ids: nobody knows them by their ids.
-    pub fn is_unnamed_range(self) -> bool {
+    fn is_unnamed_range(self) -> bool {
         let range = self.scope.strip_prefix("range:").filter(|_| !self.is_patch_of_fix());
         range.is_some_and(|range| range.split("..").all(is_commit_id))
+    }
+
+    /// Returns true for commits that people know by their number and the title of the latest: those between two ids, and
+    /// those counted from HEAD, which has moved on since: `HEAD~5..HEAD`.
+    pub fn is_counted_range(self) -> bool {
+        let range = self.scope.strip_prefix("range:").filter(|_| !self.is_patch_of_fix());
+        range.is_some_and(|range| range.contains("..") && range.split("..").all(is_id_or_counted_from_head))
     }
 
     fn is_patch_of_fix(self) -> bool {
@@ -82,6 +89,15 @@ impl ReviewSubject {
 fn is_commit_id(text: &str) -> bool {
     let text = text.trim_start_matches('.');
     text.len() >= SHORT_ID_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Returns true for the id of a commit, for HEAD, and for an ancestor of either: `HEAD~5`, `@^`, `a0c3bec~1`. An omitted end
+/// of a range is HEAD.
+fn is_id_or_counted_from_head(revision: &str) -> bool {
+    let revision = revision.trim_start_matches('.');
+    let (name, steps) = revision.split_at(revision.find(['~', '^']).unwrap_or(revision.len()));
+    let is_step = |character: char| matches!(character, '~' | '^') || character.is_ascii_digit();
+    (matches!(name, "" | "HEAD" | "@") || is_commit_id(name)) && steps.chars().all(is_step)
 }
 
 #[cfg(test)]
@@ -112,5 +128,27 @@ mod tests {
         }
         let unborn = ReviewedCode { scope: "commit:v1.0", scope_hash: "", snapshot_commit: "", branch: "main" };
         assert_eq!(unborn.label(), "v1.0");
+    }
+    #[test]
+    fn commits_between_ids_or_counted_from_head_are_known_by_their_number() {
+        for (scope, is_counted) in [
+            ("range:HEAD~5..HEAD", true),
+            ("range:HEAD~5..", true),
+            ("range:HEAD^^..HEAD~1", true),
+            ("range:@~3...@", true),
+            ("range:a0c3bec..7e1328b", true),
+            ("range:a0c3bec~1..HEAD", true),
+            ("range:main..HEAD", false),
+            ("range:HEAD~5..topic", false),
+            ("range:v1.0..v1.1", false),
+            ("range:HEAD~x..HEAD", false),
+            ("range:HEAD@{1}..HEAD", false),
+            ("commit:HEAD~5", false),
+            ("branch:HEAD~5", false),
+        ] {
+            let code = ReviewedCode { scope, scope_hash: "", snapshot_commit: "3fa2c1d09b7e4851aa", branch: "main" };
+            assert_eq!(code.is_counted_range(), is_counted, "{scope}");
+            assert!(!ReviewedCode { scope_hash: "fix:fx_1", ..code }.is_counted_range(), "{scope}");
+        }
     }
 }

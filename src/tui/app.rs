@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use file_list::{FileList, FileListEntry, FileSource, ListedFiles, ReviewedFile, sort_files};
+pub use file_list::{FileList, FileListEntry, FileSource, ListedFiles, ReviewedFile, ReviewedFiles, sort_files};
 pub use file_tree::FileFolder;
 pub use lists::{Cursor, FilterStep, FindingList, FindingListLine};
 pub use notice::{Notice, NoticeLevel};

@@ -188,7 +188,7 @@ actions! {
         MarkRange "mark_range" "range" "mark a range: move, then decide",
         MarkAll "mark_all" "all" "mark all in the list, or none",
         Addressed "addressed" "addressed" "addressed: it is fixed",
-        Dismiss "dismiss" "dismiss" "dismiss; x1 to x4 with a reason at once",
+        Dismiss "dismiss" "dismiss" "dismiss; x1 to x6 with a reason at once",
         Repeat "repeat" "repeat" "repeat the last verdict with its reason",
         Reopen "reopen" "reopen" "open again",
         Note "note" "note" "write a note; it decides nothing",
@@ -294,6 +294,23 @@ impl Action {
     /// Returns the help text of the action.
     pub fn help_text(self) -> &'static str {
         self.row().map_or("", |row| row.4)
+    }
+
+    /// Returns the help text of the action in a context: what accepts in one leaves, opens or begins something in another.
+    pub fn help_text_in(self, context: KeyContext) -> &'static str {
+        use KeyContext as C;
+        match (self, context) {
+            (Self::Abort, C::Stats | C::Knowledge | C::Triage | C::Live) => "leave the view",
+            (Self::Abort, C::Help) => "leave the help",
+            (Self::Abort, C::Menu) => "back",
+            (Self::Abort, C::Confirm) => "no, back",
+            (Self::Accept, C::Triage) => "apply the patch; leave after the last finding",
+            (Self::Accept, C::Live) => "open the member of the panel",
+            (Self::Accept, C::Menu) => "open or do what is selected",
+            (Self::Accept, C::ReviewForm) => "begin the review",
+            (Self::Accept, C::Confirm) => "yes",
+            _ => self.help_text(),
+        }
     }
 
     fn row(self) -> Option<ActionRow> {

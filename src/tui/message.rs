@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::app::{FileSource, ListedFiles, ReviewedFile, RunSubject};
+use super::app::{FileSource, ListedFiles, ReviewedFiles, RunSubject};
 use super::custom_commands::CommandCall;
 use super::diff::{DiffMove, DiffPage, DiffRequest, DiffTexts, TextHighlights};
 use super::finding_order::{FindingQuery, ListedFindings};
@@ -130,7 +130,7 @@ pub enum AppMessage {
         files: Option<Vec<FileListRow>>,
     },
     /// Files of the newest reviews in which no finding is open.
-    ReviewedFiles(Vec<ReviewedFile>),
+    ReviewedFiles(ReviewedFiles),
     /// Files of the listed findings.
     FilesListed {
         /// Serial number of the request.

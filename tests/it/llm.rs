@@ -449,6 +449,8 @@ fn reviewers_are_listed_and_tested() {
         list.contains("builtin") && list.contains("gpt-4o-test") && list.contains("key from api_key_cmd"),
         "{list}"
     );
+    let builtin = list.lines().find(|line| line.contains("builtin")).unwrap_or_default();
+    assert!(builtin.ends_with("key not needed"), "{list}");
     let tested: Value =
         serde_json::from_str(&place.revdeck(&["reviewers", "test", "m", "--format", "json"])).expect("JSON");
     assert_eq!((&tested["tools"], &tested["answered_by"]), (&json!("called"), &json!("gpt-4o-test")));

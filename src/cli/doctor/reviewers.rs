@@ -110,7 +110,7 @@ fn judge_model(reviewer: &ReviewerSettings, facts: &ModelFacts, said: &mut Revie
 fn judge_key(reviewer: &ReviewerSettings, said: &mut ReviewerDiagnosis) {
     let source = reviewer.key_source();
     match source {
-        ApiKeySource::None => said.add_good("no key"),
+        ApiKeySource::None => said.add_good("no key needed"),
         ApiKeySource::Variable(name) if read_variable(name).is_some_and(|key| !key.is_empty()) => {
             said.add_good(format!("key in {name}"));
         }

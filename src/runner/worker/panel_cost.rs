@@ -61,8 +61,8 @@ impl RunWorker<'_> {
                     let before =
                         before.map_or_else(String::new, |run| format!(" (${:.4} by {run})", panel.spent_before));
                     let note = format!(
-                        "the budget of {} of panel {} is used up: ${reached:.4} are spent{before} and the next request takes \
-                         about ${:.4}; {}",
+                        "the budget of {} (max_cost of panels.{}) is used up: ${reached:.4} are spent{before} and the next \
+                         request takes about ${:.4}; {}",
                         format_limit_dollars(limit),
                         panel.name,
                         next.input,

@@ -285,7 +285,7 @@ impl RunWorker<'_> {
         let members = self.services.spent_by_members(panel, &self.record.run_id)?;
         let reached = panel.spent_before + members + spent.cost;
         let stop = BudgetStop { kind: BudgetKind::PanelCost, reached, limit };
-        Ok((reached + next > limit).then(|| stop.describe()))
+        Ok((reached + next > limit).then(|| stop.describe_in_panel(Some(&panel.name))))
     }
 
     /// Divides the findings into requests.

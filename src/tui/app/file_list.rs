@@ -48,6 +48,19 @@ pub struct ReviewedFile {
     pub run: String,
 }
 
+/// Files of the newest reviews in which no finding is open, and the marks of all viewed files.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReviewedFiles {
+    /// Files by path; of very many the first ones.
+    pub files: Vec<ReviewedFile>,
+    /// There are more clean files than `files` has.
+    pub has_more_clean: bool,
+    /// There are more files that were left out than `files` has.
+    pub has_more_left_out: bool,
+    /// Ids of the runs whose content of a file with findings the user has viewed, by path.
+    pub viewed: HashMap<String, Vec<String>>,
+}
+
 /// Findings whose files are listed.
 #[derive(Debug, Clone)]
 pub enum FileSource {
@@ -132,7 +145,9 @@ pub struct FileList {
     /// [`ListedFiles::newest_runs`] of the files of the listed findings.
     pub newest_runs: HashMap<String, String>,
     /// Files of the newest reviews, listed behind those of findings.
-    reviewed: Vec<ReviewedFile>,
+    reviewed: ReviewedFiles,
+    /// True if the files of the newest reviews were added to the files on the screen.
+    shows_reviewed: bool,
     /// Reviews whose files were requested last, and the number of undecided findings then; `None` before a request.
     reviewed_of: Option<(Vec<String>, usize)>,
     /// Numbers of findings and of undecided ones with which the files were requested last.
@@ -204,10 +219,19 @@ impl FileList {
         true
     }
 
-    /// Marks a file as viewed or not.
-    pub fn set_viewed(&mut self, path: &str, is_viewed: bool) {
-        if let Some(file) = self.reviewed.iter_mut().find(|file| file.row.path == path) {
+    /// Marks the content that a file has in a run as viewed or not.
+    pub fn set_viewed(&mut self, run: &str, path: &str, is_viewed: bool) {
+        let reviewed = &mut self.reviewed;
+        if let Some(file) = reviewed.files.iter_mut().find(|file| file.row.path == path && file.run == run) {
             file.row.is_viewed = is_viewed;
+        }
+        let viewed = reviewed.viewed.entry(path.to_owned()).or_default();
+        viewed.retain(|known| known != run);
+        if is_viewed {
+            viewed.push(run.to_owned());
+        }
+        if self.run_of(path) != run {
+            return;
         }
         if let Some(file) = self.files.iter_mut().find(|file| file.path == path) {
             file.is_viewed = is_viewed;
@@ -281,19 +305,32 @@ impl FileList {
     }
 
     /// Replaces the files of the newest reviews. The list has them when the files of findings are listed next.
-    pub fn set_reviewed(&mut self, reviewed: Vec<ReviewedFile>) {
+    pub fn set_reviewed(&mut self, reviewed: ReviewedFiles) {
         self.reviewed = reviewed;
         self.outdate_findings();
     }
 
-    /// Adds the files of the newest reviews to those of findings.
-    pub fn add_reviewed(&self, listed: &mut ListedFiles) {
-        for ReviewedFile { row, run } in &self.reviewed {
+    /// Completes the files of findings with what reviews and the user have seen: marks the viewed ones, and with
+    /// `adds_reviewed` adds the files of the newest reviews.
+    pub fn complete_listed(&mut self, listed: &mut ListedFiles, adds_reviewed: bool) {
+        for file in &mut listed.files {
+            let runs = self.reviewed.viewed.get(&file.path);
+            let shown = listed.newest_runs.get(&file.path);
+            file.is_viewed = shown.is_some_and(|shown| runs.is_some_and(|runs| runs.contains(shown)));
+        }
+        self.shows_reviewed = adds_reviewed;
+        for ReviewedFile { row, run } in self.reviewed.files.iter().filter(|_| adds_reviewed) {
             if !listed.newest_runs.contains_key(&row.path) {
                 listed.newest_runs.insert(row.path.clone(), run.clone());
                 listed.files.push(row.clone());
             }
         }
+    }
+
+    /// Returns true if there are more clean files than the list has, and if there are more that were left out.
+    pub fn has_more(&self) -> (bool, bool) {
+        let is_shown = self.shows_reviewed && self.run.is_empty();
+        (is_shown && self.reviewed.has_more_clean, is_shown && self.reviewed.has_more_left_out)
     }
 
     /// Returns all files, in the order of the list.

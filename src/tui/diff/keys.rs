@@ -272,9 +272,8 @@ pub fn apply_viewed(app: &mut App, mark: &ViewedFile, result: Result<(), String>
     if let Err(error) = result {
         return app.show_notice(NoticeLevel::Error, format!("not marked as viewed: {error}"));
     }
-    if app.file_list.run == app.detail.diff.page().run {
-        app.file_list.set_viewed(&mark.path, mark.viewed);
-    }
+    let run = app.detail.diff.page().run.clone();
+    app.file_list.set_viewed(&run, &mark.path, mark.viewed);
     if !is_shown(app) {
         return;
     }

@@ -41,7 +41,7 @@ pub fn draw(painter: &mut Painter<'_>, area: PaneArea) {
             FileListEntry::Folder(folder) => draw_folder(painter, folder, line),
             FileListEntry::LeftOut(count) => {
                 painter.draw_text(line.x, y, 1, fold_sign(painter, !list.unfolded), Role::Faint);
-                let text = format!("{} left out", text::format_thousands(count as u64));
+                let text = format!("{} left out", format_number(count, list.has_more().1));
                 painter.draw_text(line.x + 2, y, line.width.saturating_sub(2), &text, Role::Faint);
             }
         }
@@ -83,9 +83,19 @@ fn draw_title(painter: &mut Painter<'_>, area: PaneArea) {
 fn list_counts(app: &App) -> Vec<String> {
     let list = &app.file_list;
     let clean = list.files().len() - list.with_findings - list.left_out;
-    let parts = [(list.with_findings, "with findings"), (clean, "clean"), (list.left_out, "left out")];
-    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-    parts.map(|(count, word)| format!("{} {word}", text::format_thousands(count as u64))).collect()
+    let (more_clean, more_left_out) = list.has_more();
+    let parts = [
+        (list.with_findings, false, "with findings"),
+        (clean, more_clean, "clean"),
+        (list.left_out, more_left_out, "left out"),
+    ];
+    let parts = parts.into_iter().filter(|(count, has_more, _)| *count > 0 || *has_more);
+    parts.map(|(count, has_more, word)| format!("{} {word}", format_number(count, has_more))).collect()
+}
+
+/// Formats a number of files; `+` says that there are more.
+fn format_number(count: usize, has_more: bool) -> String {
+    format!("{}{}", text::format_thousands(count as u64), if has_more { "+" } else { "" })
 }
 
 fn fold_sign(painter: &Painter<'_>, is_folded: bool) -> &'static str {

@@ -233,7 +233,10 @@ fn describe_row(app: &App, at: usize) -> String {
                 let state = if folder.is_folded { ", folded" } else { "" };
                 format!("folder {}, {}{state}", folder.path, format_count(folder.files, "file"))
             }
-            Some(FileListEntry::LeftOut(count)) => format!("{} left out", format_count(count, "file")),
+            Some(FileListEntry::LeftOut(count)) => {
+                let more = if app.file_list.has_more().1 { "at least " } else { "" };
+                format!("{more}{} left out", format_count(count, "file"))
+            }
             None => String::new(),
         },
         Pane::Findings | Pane::Detail => {

@@ -77,6 +77,14 @@ impl Keymap {
         }
     }
 
+    /// Returns the help text of an action in a context, see [`Action::help_text_in`].
+    pub fn help_text_in(&self, context: KeyContext, action: Action) -> Cow<'static, str> {
+        match action {
+            Action::Custom(_) => self.help_text(action),
+            action => action.help_text_in(context).into(),
+        }
+    }
+
     /// Returns the name of an action in the keymap, or the table of a command in the settings.
     pub fn name(&self, action: Action) -> Cow<'static, str> {
         match action {

@@ -1,16 +1,18 @@
 //! Lists the files that runs reviewed or left out: those of one run, and those of the newest runs in which no finding is
-//! open.
+//! open. Finds the viewed files among those with findings.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{PageLoader, reason_label};
 use crate::domain::{OmissionReason, ReviewSubject, RunOutput, RunRecord, Scope};
 use crate::store::StoreView;
-use crate::tui::app::ReviewedFile;
+use crate::tui::app::{ReviewedFile, ReviewedFiles};
 use crate::tui::message::{FileListRow, FileListState};
 
 /// Most files that are listed beside those with findings. A list of more is no list for a person.
 const MAX_REVIEWED_FILES: usize = 20_000;
+/// Most runs, the newest first, in which the content of a viewed file with findings is looked up.
+const MAX_VIEWED_RUNS: usize = 8;
 
 /// Returns the files of a run, each with its coverage.
 pub(super) fn list_coverage<'a>(record: &'a RunRecord, output: &'a RunOutput) -> BTreeMap<&'a str, FileListState> {
@@ -47,6 +49,19 @@ fn add_older_coverage(files: &mut BTreeMap<String, ReviewedFile>, run: &str, cov
     }
 }
 
+/// Returns the first `most` files, and whether others are clean or were left out.
+fn cut_files<'a>(files: impl Iterator<Item = &'a ReviewedFile>, most: usize) -> ReviewedFiles {
+    let mut cut = ReviewedFiles::default();
+    for (at, file) in files.enumerate() {
+        match &file.row.state {
+            _ if at < most => cut.files.push(file.clone()),
+            FileListState::LeftOut(_) => cut.has_more_left_out = true,
+            _ => cut.has_more_clean = true,
+        }
+    }
+    cut
+}
+
 /// Files of the runs that were read last. They are kept, because which of them are without open findings changes with each
 /// decision.
 #[derive(Debug, Default)]
@@ -60,10 +75,10 @@ pub(super) struct ReviewedRuns {
 }
 
 impl PageLoader {
-    /// Returns the files that these runs reviewed or left out and in which no finding is open, by path. `runs` have ended and
-    /// are the newest first; a file that any of them reviewed counts as reviewed, unless a newer one says that it was deleted.
-    /// A run whose output is gone is passed over.
-    pub fn read_reviewed_files(&mut self, view: &StoreView, runs: &[String]) -> Vec<ReviewedFile> {
+    /// Returns the files that these runs reviewed or left out and in which no finding is open, by path, and the viewed files
+    /// with findings. `runs` have ended and are the newest first; a file that any of them reviewed counts as reviewed, unless
+    /// a newer one says that it was deleted. A run whose output is gone is passed over.
+    pub fn read_reviewed_files(&mut self, view: &StoreView, runs: &[String]) -> ReviewedFiles {
         if self.reviewed.runs != runs {
             self.reviewed = self.read_reviewed_runs(runs);
         }
@@ -73,13 +88,46 @@ impl PageLoader {
             .map(|finding| finding.path)
             .collect();
         let files = self.reviewed.files.values().filter(|file| !open.contains(file.row.path.as_str()));
-        let mut files: Vec<ReviewedFile> = files.take(MAX_REVIEWED_FILES).cloned().collect();
-        for (path, content) in self.store.viewed_files().unwrap_or_default() {
-            let Ok(at) = files.binary_search_by(|file| file.row.path.cmp(&path)) else { continue };
-            let subject = self.reviewed.subjects.iter().find(|(run, _)| *run == files[at].run);
-            files[at].row.is_viewed |= subject.is_some_and(|(_, subject)| self.has_content(subject, &path, &content));
+        let mut listed = cut_files(files, MAX_REVIEWED_FILES);
+        let viewed = self.store.viewed_files().unwrap_or_default();
+        for (path, content) in &viewed {
+            let Ok(at) = listed.files.binary_search_by(|file| file.row.path.cmp(path)) else { continue };
+            let subject = self.reviewed.subjects.iter().find(|(run, _)| *run == listed.files[at].run);
+            listed.files[at].row.is_viewed |=
+                subject.is_some_and(|(_, subject)| self.has_content(subject, path, content));
         }
-        files
+        listed.viewed = self.find_viewed_runs(view, &viewed);
+        listed
+    }
+
+    /// Returns the runs that report findings in a viewed file and have its viewed content, by path.
+    fn find_viewed_runs(&self, view: &StoreView, viewed: &HashSet<(String, String)>) -> HashMap<String, Vec<String>> {
+        let paths: HashSet<&str> = viewed.iter().map(|(path, _)| path.as_str()).collect();
+        if paths.is_empty() {
+            return HashMap::new();
+        }
+        // Findings are sorted by the run that last reported them, the newest first.
+        let mut reported: HashMap<&str, Vec<&str>> = HashMap::new();
+        for finding in (0..view.finding_count()).map(|index| view.finding(index)) {
+            if let Some(path) = paths.get(finding.path) {
+                let runs = reported.entry(*path).or_default();
+                if runs.len() < MAX_VIEWED_RUNS && !runs.contains(&finding.last_run) {
+                    runs.push(finding.last_run);
+                }
+            }
+        }
+        let mut subjects: HashMap<&str, Option<ReviewSubject>> = HashMap::new();
+        let mut found: HashMap<String, Vec<String>> = HashMap::new();
+        for (path, content) in viewed {
+            for run in reported.get(path.as_str()).into_iter().flatten() {
+                let subject =
+                    subjects.entry(*run).or_insert_with(|| self.read_run(run).ok().map(|record| record.subject));
+                if subject.as_ref().is_some_and(|subject| self.has_content(subject, path, content)) {
+                    found.entry(path.clone()).or_default().push((*run).to_owned());
+                }
+            }
+        }
+        found
     }
 
     fn read_reviewed_runs(&self, runs: &[String]) -> ReviewedRuns {
@@ -119,6 +167,20 @@ mod tests {
             }
             let file = &files["a.rs"];
             assert_eq!((&file.row.state, file.run.as_str()), (&expected, run), "{title}");
+        }
+    }
+
+    #[test]
+    fn more_files_than_are_listed_are_told_by_their_group() {
+        use FileListState::{Covered, LeftOut};
+        let files = [Covered, LeftOut("binary"), Covered, LeftOut("binary")].map(|state| ReviewedFile {
+            row: FileListRow { path: "a.rs".to_owned(), counts: [0; 4], state, is_viewed: false },
+            run: "ar_1".to_owned(),
+        });
+        for (most, clean, left_out) in [(4, false, false), (3, false, true), (2, true, true)] {
+            let cut = cut_files(files.iter(), most);
+            let said = (cut.files.len(), cut.has_more_clean, cut.has_more_left_out);
+            assert_eq!(said, (most, clean, left_out), "{most}");
         }
     }
 }

@@ -4,7 +4,7 @@ use super::lists::listed;
 use super::looks::assert_looks_at_all_sizes;
 use super::support::*;
 use crate::store::{FindingRow, RunRow, StoreViewBuilder};
-use crate::tui::app::{App, ListedFiles, Pane, ReviewedFile};
+use crate::tui::app::{App, ListedFiles, Pane, ReviewedFile, ReviewedFiles};
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, FileListRow, FileListState};
 use crate::tui::update::data;
 
@@ -155,6 +155,7 @@ fn files_without_open_findings_stand_behind_those_of_the_listed_findings() {
         reviewed(covered("src/config.rs", [0; 4])),
         reviewed(covered("src/mail.rs", [0; 4])),
     ];
+    let files = ReviewedFiles { files, ..ReviewedFiles::default() };
     assert!(reviewed_runs(&send(&mut app, AppMessage::ReviewedFiles(files))).is_empty());
     let all = [found[0], found[1], found[2], "src/mail.rs", "Cargo.lock"];
     assert_eq!(file_paths(&app), all);
@@ -182,8 +183,61 @@ fn files_without_open_findings_stand_behind_those_of_the_listed_findings() {
     builder.run(run_row(&run_id(3)));
     let commands = send(&mut app, AppMessage::StoreRead { view: complete(builder), written: 9 });
     assert_eq!(reviewed_runs(&commands), [[run_id(3)]]);
-    send(&mut app, AppMessage::ReviewedFiles(vec![reviewed(covered("src/mail.rs", [0; 4]))]));
+    let files = vec![reviewed(covered("src/mail.rs", [0; 4]))];
+    send(&mut app, AppMessage::ReviewedFiles(ReviewedFiles { files, ..ReviewedFiles::default() }));
     assert_eq!(file_paths(&app), ["src/mail.rs"], "without any finding");
+}
+
+#[test]
+fn the_numbers_of_very_many_files_say_that_there_are_more() {
+    for (has_more_clean, has_more_left_out, clean, left) in [
+        (false, false, "3 with findings, 1 clean, ", " 1 left out"),
+        (true, false, "3 with findings, 1+ clean, ", " 1 left out"),
+        (true, true, "3 with findings, 1+ clean, ", " 1+ left out"),
+    ] {
+        let mut app = showing(200, 60, view());
+        let reviewed = |row: FileListRow| ReviewedFile { row, run: run_id(1) };
+        let files = vec![reviewed(covered("src/mail.rs", [0; 4])), reviewed(left_out("z.lock", "lock file"))];
+        let reviewed = ReviewedFiles { files, has_more_clean, has_more_left_out, ..ReviewedFiles::default() };
+        send(&mut app, AppMessage::ReviewedFiles(reviewed));
+        let shown = screen(&app);
+        assert!(shown.contains(clean), "{clean}: {shown}");
+        assert_eq!(shown.matches(left).count(), 2, "{left} in the title and in its row: {shown}");
+        // The files of a run are all listed.
+        press(&mut app, "1");
+        send(&mut app, AppMessage::Files { run: run_id(3), files: Some(vec![covered("a.rs", [0; 4])]) });
+        assert!(screen(&app).contains(" 1 clean "), "{}", screen(&app));
+    }
+}
+
+#[test]
+fn files_with_findings_are_marked_as_viewed_without_a_chosen_run() {
+    let mut app = showing(160, 48, view());
+    let viewed = |app: &App| -> Vec<String> {
+        let files = app.file_list.files().iter().filter(|file| file.is_viewed);
+        files.map(|file| file.path.clone()).collect()
+    };
+    assert_eq!(viewed(&app), [""; 0]);
+    // Of the runs with findings in a file, the newest is shown. The content of another one may have been viewed.
+    let run = app.file_list.newest_runs["src/config.rs"].clone();
+    let marks = [("src/config.rs", run.clone()), ("src/invoice/total.rs", run_id(9))];
+    let marks = marks.map(|(path, run)| (path.to_owned(), vec![run])).into_iter().collect();
+    send(&mut app, AppMessage::ReviewedFiles(ReviewedFiles { viewed: marks, ..ReviewedFiles::default() }));
+    assert_eq!(viewed(&app), ["src/config.rs"]);
+    assert_eq!(screen(&app).matches("✓ viewed").count(), 1, "{}", screen(&app));
+    // A filter for certain findings keeps the marks.
+    press(&mut app, "2 f");
+    type_text(&mut app, " config");
+    press(&mut app, "Enter");
+    assert_eq!(viewed(&app), ["src/config.rs"]);
+    // A mark that is taken back or set in the diff shows at once, and stays when the files are listed again.
+    app.file_list.set_viewed(&run, "src/config.rs", false);
+    assert_eq!(viewed(&app), [""; 0]);
+    app.file_list.set_viewed(&run_id(9), "src/config.rs", true);
+    assert_eq!(viewed(&app), [""; 0], "the content of another run");
+    app.file_list.set_viewed(&run, "src/config.rs", true);
+    press(&mut app, "Esc");
+    assert_eq!(viewed(&app), ["src/config.rs"]);
 }
 
 #[test]

@@ -164,6 +164,22 @@ fn what_is_known_at_all_sizes() {
 }
 
 #[test]
+fn the_names_of_the_columns_end_where_their_figures_end() {
+    for columns in [44, 60, 66, 70, 80, 100, 160] {
+        let app = open_knowledge(columns, 24, library());
+        let shown = screen(&app);
+        let ends = |line: &str, texts: [&str; 2]| -> [usize; 2] {
+            let line = shown.lines().find(|shown| shown.contains(line)).unwrap_or_else(|| panic!("{line}: {shown}"));
+            texts.map(|text| {
+                let at = line.find(text).unwrap_or_else(|| panic!("{columns}: {text:?} in {shown}"));
+                line[..at + text.len()].chars().count()
+            })
+        };
+        assert_eq!(ends("Knowledge  ", [" seen ", " success"]), ends(" 80 %", [" 12 ", " 80 %"]), "{columns}: {shown}");
+    }
+}
+
+#[test]
 fn its_prompts_fit_every_screen() {
     for (name, keys) in [("knowledge-filter", "f"), ("knowledge-export", "e")] {
         assert_looks_at_all_sizes(name, |columns, rows| {

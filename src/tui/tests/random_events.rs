@@ -19,7 +19,7 @@ use crate::policy::BudgetAmount;
 use crate::runner::{CostLimit, PreparedQuestion, QuestionPlan, ScopeFingerprints, WrittenComment};
 use crate::store::triage::UndoOutcome;
 use crate::store::{FindingRow, RunRow, StoreView, StoreViewBuilder, TeamStatus};
-use crate::tui::app::{App, MotionMode, ReviewedFile, RunSubject};
+use crate::tui::app::{App, MotionMode, ReviewedFile, ReviewedFiles, RunSubject};
 use crate::tui::diff::DiffRequest;
 use crate::tui::input::InputParser;
 use crate::tui::message::{
@@ -190,7 +190,15 @@ fn answer(dice: &mut Dice, command: AppCommand) -> Option<AppMessage> {
                 is_viewed: false,
             };
             let reviewed = |run: String| ReviewedFile { row: row(format!("{run}/a clean file.rs")), run };
-            AppMessage::ReviewedFiles(runs.into_iter().map(reviewed).collect())
+            let files: Vec<ReviewedFile> = runs.into_iter().map(reviewed).collect();
+            let viewed = files.iter().map(|file| (file.row.path.clone(), vec![file.run.clone()])).collect();
+            let has_more = dice.below(2) == 0;
+            AppMessage::ReviewedFiles(ReviewedFiles {
+                files,
+                has_more_clean: has_more,
+                has_more_left_out: has_more,
+                viewed,
+            })
         }
         AppCommand::ListFiles { serial, view, source } => {
             AppMessage::FilesListed { serial, listed: source.collect_files(&view) }

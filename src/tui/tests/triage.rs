@@ -14,6 +14,7 @@ use crate::store::triage::UndoOutcome;
 use crate::store::{FindingRow, StoreViewBuilder};
 use crate::tui::app::{App, Pane};
 use crate::tui::filter::DEFAULT;
+use crate::tui::keymap::Action;
 use crate::tui::message::{AppCommand, AppMessage, DetailSubject, Tab, TriageOrder, TriageOrderItem};
 use crate::tui::saved_filters::FilterChange;
 use crate::tui::update;
@@ -42,6 +43,7 @@ fn selected(app: &App) -> String {
 #[case("x 2", Some("false alarm"))]
 #[case("x 3", Some("intended"))]
 #[case("x 4", Some("generated"))]
+#[case("x 6", Some("fixed elsewhere"))]
 #[case::free_text("x 5 3 r d Enter", Some("3rd"))]
 #[case::another_digit_is_text("x 7 1 Enter", Some("71"))]
 #[case::a_digit_after_a_letter_is_text("x v 2 Enter", Some("v2"))]
@@ -70,9 +72,11 @@ fn the_last_reason_is_chosen_first() {
     let prompt: &PromptView = app.views.front_as().expect("the prompt");
     assert_eq!((prompt.line.text(), prompt.choice), ("mine", 1));
     let shown = screen(&app);
-    for row in ["mine", "1 not worth it", "4 generated", "5 other", "fixed elsewhere"] {
+    for row in ["mine", "1 not worth it", "4 generated", "5 other", "6 fixed elsewhere"] {
         assert!(shown.contains(row), "{row} in {shown}");
     }
+    let help = Action::Dismiss.help_text();
+    assert!(help.contains("x1 to x6 "), "{help}");
 }
 
 #[test]

@@ -75,20 +75,20 @@ pub fn apply_listed_files(app: &mut App, serial: u64, mut listed: ListedFiles) {
     if !app.file_list.awaits_findings(serial) {
         return;
     }
-    if lists_any_finding(app) {
-        app.file_list.add_reviewed(&mut listed);
-    }
+    let adds_reviewed = lists_any_finding(app);
+    app.file_list.complete_listed(&mut listed, adds_reviewed);
     let selected = app.file_list.path_at(app.file_list.cursor.selected).map(str::to_owned);
     app.file_list.run.clear();
     app.file_list.newest_runs = listed.newest_runs;
     data::set_files(app, listed.files, selected);
 }
 
-/// Requests the files of the newest reviews if others are the newest now, or if a finding was decided since.
+/// Requests the files of the newest reviews and the viewed files if other reviews are the newest now, or if a finding was
+/// decided since.
 fn request_reviewed_files(app: &mut App, commands: &mut Vec<AppCommand>) {
     // The first view of a large store has some of the findings only, and none has a decision that is on its way.
     let is_settled = app.store.view.complete && app.finding_list.overrides.statuses.is_empty();
-    if !is_settled || !lists_any_finding(app) {
+    if !is_settled {
         return;
     }
     let runs = newest_reviews(app);

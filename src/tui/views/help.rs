@@ -330,7 +330,8 @@ fn push_section(app: &App, lines: &mut Vec<HelpLine>, title: &str, context: KeyC
         let found = app.keymap.keys_of(context, *action);
         let keys = if found.is_empty() { app.keymap.keys_of(KeyContext::Global, *action) } else { found };
         let sign = if keys.is_empty() { app.display.glyphs.dash.to_owned() } else { join_keys(&keys) };
-        lines.push(HelpLine::Entry { sign, role: Role::Key, text: app.keymap.help_text(*action).into_owned() });
+        let text = app.keymap.help_text_in(context, *action).into_owned();
+        lines.push(HelpLine::Entry { sign, role: Role::Key, text });
     }
     lines.push(HelpLine::Blank);
 }
@@ -384,6 +385,29 @@ mod tests {
             };
             assert_eq!(text.replace(' ', ""), whole.replace(' ', ""), "{columns} columns");
         }
+    }
+
+    #[rstest]
+    #[case("In statistics", "q Esc", "leave the view")]
+    #[case("In learned patterns", "q", "leave the view")]
+    #[case("In live view", "q Esc", "leave the view")]
+    #[case("In triage mode", "q Esc", "leave the view")]
+    #[case("In menus", "Enter", "open or do what is selected")]
+    #[case("In the review form", "Enter", "begin the review")]
+    #[case("In the review form", "q Esc Ctrl-c", "cancel")]
+    #[case("In this help", "q Esc Enter Ctrl-c", "leave the help")]
+    fn a_key_is_described_by_what_it_does_in_its_place(#[case] place: &str, #[case] keys: &str, #[case] text: &str) {
+        let app = showing(160, 48, view());
+        let help = HelpView::new(&app, &[], None);
+        let title = help.lines.iter().position(|line| matches!(line, HelpLine::Title(title) if title == place));
+        let title = title.unwrap_or_else(|| panic!("{place} in {:?}", help.lines));
+        let entries = help.lines[title + 1..].iter().map_while(|line| match line {
+            HelpLine::Entry { sign, text, .. } => Some((sign.as_str(), text.as_str())),
+            HelpLine::Title(_) | HelpLine::Blank => None,
+        });
+        let entries: Vec<_> = entries.collect();
+        let is_same_key = |sign: &str| sign.split(' ').next() == keys.split(' ').next();
+        assert!(entries.iter().any(|(sign, said)| is_same_key(sign) && *said == text), "{keys} in {entries:?}");
     }
 
     #[test]

@@ -182,6 +182,8 @@ impl View for MenuView {
     }
 
     fn footer(&self, _app: &App) -> Vec<(Action, &'static str)> {
-        with_labels([Action::Accept, Action::Down, Action::Up, Action::Abort])
+        let mut footer = with_labels([Action::Accept, Action::Down, Action::Up, Action::Abort]);
+        footer[0].1 = "choose";
+        footer
     }
 }

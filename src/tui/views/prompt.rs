@@ -105,8 +105,8 @@ pub enum ReasonEntry {
     Typed,
 }
 
-/// Number of reasons with a digit of their own; the next digit stands for another reason, which the user types.
-pub const DIGIT_REASONS: usize = 4;
+/// Digit that stands for another reason, which the user types. The common reasons have the digits around it, in their order.
+pub const OTHER_DIGIT: usize = 5;
 /// Maximum number of typed reasons of this session that are offered.
 const MAX_TYPED_REASONS: usize = 4;
 
@@ -334,17 +334,18 @@ impl PromptView {
         }
         let typed = press.key.character().filter(|_| press.action.is_none())?;
         let digit = typed.to_digit(10).map_or(0, |digit| digit as usize);
-        if !(1..=DIGIT_REASONS + 1).contains(&digit) {
+        if !(1..=Disposition::REASONS.len() + 1).contains(&digit) {
             *entry = ReasonEntry::Typed;
             return None;
         }
-        if digit > DIGIT_REASONS {
+        if digit == OTHER_DIGIT {
             *entry = ReasonEntry::Typed;
             self.line.delete_all();
             self.choice = 0;
             return Some(ViewFlow::Open);
         }
-        dismiss(app, std::mem::take(lines), Disposition::REASONS[digit - 1], commands);
+        let index = if digit < OTHER_DIGIT { digit - 1 } else { digit - 2 };
+        dismiss(app, std::mem::take(lines), Disposition::REASONS[index], commands);
         Some(ViewFlow::Close)
     }
 

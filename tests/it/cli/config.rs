@@ -430,7 +430,7 @@ fn the_doctor_says_what_each_reviewer_has_and_lacks() {
     ok      reviewers    builtin (offline, no key needed)
     ok      reviewers    agent: command [git] (plain)
     notice  reviewers    cloud: anthropic claude-sonnet-5-5, window 1000000 tokens (counted approximately), 2.00 in, 10.00 out per million tokens (anthropic, 2026-10-10), the variable ANTHROPIC_API_KEY, which holds its key, is not set
-    ok      reviewers    here: ollama qwen3-coder, window 32768 tokens (counted approximately), costs nothing, no key
+    ok      reviewers    here: ollama qwen3-coder, window 32768 tokens (counted approximately), costs nothing, no key needed
     notice  reviewers    lost: the command "./no-such-agent" (plain) is not found in PATH
     notice  reviewers    old: openai gpt-6.2-sol, window 1050000 tokens (counted exactly), 2.00 in, 10.00 out per million tokens (openai, 2026-11-17), takes tools with kind = "openai-responses" only, key from api_key_cmd, which does not begin with a program in PATH
     notice  reviewers    router: openai who/knows, window 32000 tokens (guessed, not in models.toml; counted approximately), no known price: only limits on tokens hold; set price_input and price_output, key in ROUTER_KEY
@@ -479,7 +479,7 @@ fn keys_are_printed_with_the_file_and_line_that_bind_them() {
         ("# keys = \"emacs\"", ""),
         ("Alt-x", "assets/keymaps/emacs.toml:"),
         ("F1", "assets/keymap.toml:"),
-        ("dismiss; x1 to x4", "[home]/keymap.toml:2"),
+        ("dismiss; x1 to x6", "[home]/keymap.toml:2"),
         ("taken away", "[home]/keymap.toml:3"),
         ("Ctrl-t b", "[home]/config.toml:3"),
         ("commands.blame", "[home]/config.toml:3"),

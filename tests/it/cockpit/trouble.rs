@@ -54,6 +54,10 @@ fn meet_full_disk(cockpit: &mut Cockpit) {
     cockpit.press("a");
     let screen = cockpit.wait_for("not stored: ");
     assert_eq!(screen.matches("not stored: ").count(), 1, "{screen}");
+    // The message has one line: it names the file without its folders.
+    let line = screen.lines().find(|line| line.contains("not stored: ")).unwrap_or_default();
+    let has_cause = ["no space left on device", "may not grow further"].iter().any(|cause| line.contains(cause));
+    assert!(has_cause && !line.contains('/'), "{screen}");
     assert!(screen.contains("3 open"), "what is not stored is not shown: {screen}");
     // Nothing is frozen.
     cockpit.press("j");

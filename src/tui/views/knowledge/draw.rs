@@ -21,10 +21,17 @@ use crate::tui::theme::Role;
 const SEEN_COLUMNS: u16 = 6;
 const BAR_COLUMNS: u16 = 9;
 const RATE_COLUMNS: u16 = 6;
+/// Column width of the success rate where no bar stands beside it: that of its name, with a gap.
+const NARROW_RATE_COLUMNS: u16 = 9;
 /// Column width of the edit or finding kind.
 const KIND_COLUMNS: u16 = 18;
 /// Fewest columns for kind and success bar.
 const MIN_ROOMY_COLUMNS: u16 = 64;
+
+/// Returns the columns at the right of the list: times seen, success.
+fn figure_columns(roomy: bool) -> u16 {
+    SEEN_COLUMNS + if roomy { BAR_COLUMNS + RATE_COLUMNS } else { NARROW_RATE_COLUMNS }
+}
 
 pub(super) fn draw(painter: &mut Painter<'_>, view: &KnowledgeView) {
     let areas = view.compute_areas(painter.app);
@@ -72,7 +79,7 @@ fn draw_list(painter: &mut Painter<'_>, view: &KnowledgeView, areas: &KnowledgeA
             facts.push(("learning is off".to_owned(), Role::Warn));
         }
     }
-    let columns = SEEN_COLUMNS + RATE_COLUMNS + if roomy { BAR_COLUMNS } else { 0 };
+    let columns = figure_columns(roomy);
     draw_title(painter, areas.list_title, has_keys, "Knowledge", &facts, columns);
     let Rect { y, .. } = areas.list_title;
     let right = area.right();
@@ -131,7 +138,7 @@ fn draw_pattern(painter: &mut Painter<'_>, known: &RankedPattern, line: Rect, ro
         painter.draw_text(left, y, KIND_COLUMNS - 2, &kind, quiet(Role::Muted));
         left += KIND_COLUMNS;
     }
-    let columns = SEEN_COLUMNS + RATE_COLUMNS + if roomy { BAR_COLUMNS } else { 0 };
+    let columns = figure_columns(roomy);
     let end = x + width.saturating_sub(columns);
     let room = end.saturating_sub(left);
     let described = shorten(

@@ -19,7 +19,7 @@ use crate::store::{FindingRow, RunRow, StoreView};
 use crate::tui::effects::spawn_worker;
 use crate::tui::event_source::MessageSender;
 use crate::tui::message::AppMessage;
-use crate::tui::run_label::{RunSubjects, format_run_label};
+use crate::tui::run_label::{RunSubjects, TitleQuotes, describe_reviewed_change};
 use crate::tui::views::ViewReply;
 
 /// Most rows of a result: a few screens. Who wants a later row types another letter.
@@ -38,17 +38,16 @@ pub struct PaletteQuery {
     /// Commits that runs reviewed, by run id, as far as they are read.
     pub subjects: Arc<RunSubjects>,
     /// Quotation marks around the title of a commit.
-    pub quotes: (&'static str, &'static str),
+    pub quotes: TitleQuotes,
 }
 
 impl PaletteQuery {
-    /// Names a run by what it reviewed and by its reviewer: `a0c3bec “Retry on 429” by sonnet`.
+    /// Names a run by what it reviewed and by its reviewer: `a0c3bec “Retry on 429” by sonnet`, `3 commits, latest “Retry on
+    /// 429” by sonnet`.
     fn name_run(&self, run: &RunRow<'_>) -> String {
-        let label = format_run_label(run);
         let subject = self.subjects.get(run.id).and_then(Option::as_ref);
-        let title =
-            subject.map_or_else(String::new, |subject| format!("{}{}{} ", self.quotes.0, subject.title, self.quotes.1));
-        format!("{label} {title}by {}", Panel::describe_reviewer(run.reviewer))
+        let change = describe_reviewed_change(run, subject, self.quotes);
+        format!("{change} by {}", Panel::describe_reviewer(run.reviewer))
     }
 }
 

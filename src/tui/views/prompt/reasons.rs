@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::{DIGIT_REASONS, PromptView, ReasonEntry, dismissal_reasons, draw_line_edit};
+use super::{OTHER_DIGIT, PromptView, ReasonEntry, dismissal_reasons, draw_line_edit};
 use crate::domain::{Disposition, text};
 use crate::tui::app::App;
 use crate::tui::draw::painter::Painter;
@@ -25,13 +25,11 @@ pub enum ReasonRow {
     Other,
 }
 
-/// Lists the rows for this number of offered reasons. The common ones come last, those with a digit first among them.
+/// Lists the rows for this number of offered reasons. The common ones, which have digits, come last, with the row for any
+/// other reason at its digit among them.
 fn list_rows(count: usize) -> Vec<ReasonRow> {
     let mut rows: Vec<ReasonRow> = (0..count).map(ReasonRow::Offered).collect();
-    let other = count - Disposition::REASONS.len() + DIGIT_REASONS;
-    if other < count {
-        rows.insert(other, ReasonRow::Other);
-    }
+    rows.insert(count - Disposition::REASONS.len() + OTHER_DIGIT - 1, ReasonRow::Other);
     rows
 }
 
@@ -94,7 +92,7 @@ pub fn draw(painter: &mut Painter<'_>, prompt: &PromptView, count: usize, entry:
     let other = format!("other{}", painter.app.display.glyphs.ellipsis);
     let has_digit = |row: &ReasonRow| match row {
         ReasonRow::Other => true,
-        ReasonRow::Offered(index) => (first_digit..first_digit + DIGIT_REASONS).contains(index),
+        ReasonRow::Offered(index) => *index >= first_digit,
     };
     let mut digit = rows.iter().take(layout.offset).filter(|row| has_digit(row)).count();
     for (y, row) in (layout.first..layout.end).zip(&rows[layout.offset..]) {
