@@ -118,6 +118,17 @@ impl TeamSync<'_> {
         self.services.store.team_progress().map(|progress| progress.forgotten).unwrap_or_default()
     }
 
+    /// Returns the ids of the runs that forgotten machines have made. Reads the records of all runs if there are such machines.
+    pub(in crate::runner) fn list_forgotten_runs(&self) -> Result<HashSet<String>, StoreError> {
+        let forgotten = self.list_forgotten();
+        if forgotten.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let records = self.services.store.latest_records()?.into_iter();
+        let of_forgotten = records.filter(|run| run.is_of_forgotten(&forgotten));
+        Ok(of_forgotten.map(|run| run.run_id.as_str().to_owned()).collect())
+    }
+
     /// Opens findings again that were retired with a machine, because one that counts has reported them, too.
     pub(super) fn reopen_retired(&self, reported: &BTreeSet<FindingId>, why: &str) -> Result<(), StoreError> {
         let now = self.services.ambient.now();
