@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use crate::config::OpeningMode;
 use crate::domain::{CancelReason, ReviewedCode, RunId, RunStatus, Scope, Source, text};
 use crate::git::{GitError, NewCommits, Snapshot};
-use crate::runner::{BUILTIN_REVIEWER, Launcher, ReviewDemand, ReviewRequest, RunnerError, known_runs};
+use crate::runner::{BUILTIN_REVIEWER, Launcher, ReviewDemand, ReviewRequest, RunnerError, Services, known_runs};
 use crate::store::{RunRow, StoreView};
 
 /// Maximum number of new commits that are reviewed unasked; more are offered. Not from the literature: a day of a
@@ -50,7 +50,12 @@ struct CountingRuns<'v> {
     forgotten: HashSet<String>,
 }
 
-impl CountingRuns<'_> {
+impl<'v> CountingRuns<'v> {
+    fn load(services: &Services, view: &'v StoreView) -> Result<Self, RunnerError> {
+        let ids = (0..view.run_count()).map(|index| view.run_id(index));
+        Ok(Self { view, forgotten: services.team().find_forgotten_runs(ids)? })
+    }
+
     /// Returns the rows, newest first.
     fn rows(&self) -> impl Iterator<Item = RunRow<'_>> {
         known_runs::run_rows(self.view).filter(move |row| !self.forgotten.contains(row.id))
@@ -75,7 +80,7 @@ impl Launcher<'_> {
             return Ok(OpeningOutcome::default());
         }
         let view = self.services.store.runs_view()?;
-        let runs = CountingRuns { view: &view, forgotten: self.services.team().list_forgotten_runs()? };
+        let runs = CountingRuns::load(self.services, &view)?;
         let is_first = runs.rows().next().is_none();
         let (unreviewed, nothing) = match is_first {
             true => self.find_first_change()?,
@@ -252,8 +257,7 @@ mod tests {
             let progress = TeamProgress { forgotten, ..TeamProgress::default() };
             services.store.write_team_progress(&progress).expect("stored");
             let view = services.store.runs_view().expect("a view");
-            let forgotten = services.team().list_forgotten_runs().expect("readable");
-            let runs = CountingRuns { view: &view, forgotten };
+            let runs = CountingRuns::load(services, &view).expect("readable");
             assert_eq!(known_commits(&runs), commits);
             assert_eq!(launcher.find_unreviewed(&runs).expect("found").len(), unreviewed, "{commits:?}");
         }
