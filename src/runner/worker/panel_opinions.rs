@@ -104,8 +104,8 @@ impl RunWorker<'_> {
                 break;
             }
             if !own.is_empty() {
-                let findings = text::format_count(own.len(), "finding");
-                outcome.notes.push(format!("{} does not judge {findings} of its own", opinion.reviewer));
+                let why = "nobody else reports what it reports itself";
+                self.note_without_opinion(outcome, &mut requests, (&opinion.reviewer, &own), why);
             }
             let asked = self.apply_earlier_rulings(opinion, asked, outcome, &ruled);
             if asked.is_empty() {
