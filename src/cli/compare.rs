@@ -15,8 +15,9 @@ use super::session::{Invocation, Session};
 use super::stats::{StatsSince, parse_since};
 use super::{complete, output};
 use crate::config::{DEFAULT_PROMPT_SET, RequiredAssets};
-use crate::domain::{Panel, RunId, RunStatus};
+use crate::domain::{FindingId, Panel, RunId, RunStatus};
 use crate::report::{ComparedRun, ComparisonSum, RunComparison};
+use crate::runner::find_listed_reports;
 use crate::store::{RunRow, Store, StoreView};
 
 /// Long help: definitions of the sums.
@@ -91,7 +92,7 @@ pub fn run(invocation: &Invocation, arguments: &CompareArgs) -> Result<CliExitCo
         return Err(CliError::usage(format!("these runs reviewed different changes: {first} and {second}"))
             .hint("--any compares them all the same"));
     }
-    let stored = StoredRuns { store, view: &view, merged: store.list_merged(&view)? };
+    let stored = StoredRuns::new(store, &view)?;
     let first = stored.read(&rows[0], &ids[0])?;
     let second = stored.read(&rows[1], &ids[1])?;
     let comparison = RunComparison::new(&first, &second);
@@ -114,7 +115,7 @@ fn sum_changes(session: &Session, view: &StoreView, arguments: &CompareArgs) -> 
         (reviewer, _) => pair_prompt_sets(view, &arguments.prompt_set, reviewer.as_deref(), since_ms)?,
     };
     let mut sum = ComparisonSum::default();
-    let stored = StoredRuns { store: &session.store, view, merged: session.store.list_merged(view)? };
+    let stored = StoredRuns::new(&session.store, view)?;
     for [first, second] in std::iter::once(&pairs.newest).chain(&pairs.older) {
         let first = stored.read(&find_row(view, first)?, first)?;
         let second = stored.read(&find_row(view, second)?, second)?;
@@ -265,15 +266,29 @@ struct StoredRuns<'a> {
     view: &'a StoreView,
     /// Findings of the view that panels list under other ids, see [`Store::list_merged`].
     merged: HashMap<usize, usize>,
+    /// Ids on the lists of panels, see [`find_listed_reports`].
+    listed: HashMap<(RunId, FindingId), FindingId>,
 }
 
-impl StoredRuns<'_> {
+impl<'a> StoredRuns<'a> {
+    fn new(store: &'a Store, view: &'a StoreView) -> Result<Self, CliError> {
+        Ok(Self { store, view, merged: store.list_merged(view)?, listed: find_listed_reports(store, view)? })
+    }
+
     fn read(&self, row: &RunRow<'_>, id: &RunId) -> Result<ComparedRun, CliError> {
-        let findings = match self.store.output(id)? {
+        let mut findings = match self.store.output(id)? {
             Some(output) => output.findings,
             // A run under way, or one without a result: what its journal has.
             None => self.store.reported_findings(id)?,
         };
+        if !self.listed.is_empty() {
+            // What was decided about the id itself was decided about the problem of another member.
+            for finding in &mut findings {
+                if let Some(listed) = self.listed.get(&(id.clone(), finding.finding_id.clone())) {
+                    finding.finding_id = listed.clone();
+                }
+            }
+        }
         Ok(ComparedRun::new(self.view, &self.merged, row, findings))
     }
 }

@@ -98,6 +98,12 @@ impl PanelOpinion {
         let is_disputed = !finding.disputed.is_empty() && !finding.steps.iter().any(is_verdict);
         self.priorities.contains(&finding.priority) || (self.disputed && is_disputed)
     }
+
+    /// Returns true for a finding that only this reviewer reports, as a member of the panel or as a member's fallback: its
+    /// second opinion would be its first one.
+    pub fn is_own_claim(&self, finding: &Finding) -> bool {
+        !finding.voices.is_empty() && finding.voices.iter().all(|voice| voice.reviewer == self.reviewer)
+    }
 }
 
 /// Reviewer of a panel and the run that answers for it.

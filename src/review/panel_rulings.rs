@@ -97,7 +97,7 @@ mod tests {
     use rstest::rstest;
 
     use super::*;
-    use crate::domain::{Dispute, Kind, PanelOpinion};
+    use crate::domain::{Dispute, Kind, PanelOpinion, Voice};
     use crate::review::unit_engine::tests::finding;
 
     #[test]
@@ -137,6 +137,36 @@ mod tests {
         assert_eq!((judged.priority as u8, judged.confidence), expected);
         let said = judged.steps.last().expect("a step").to_string();
         assert!(said.starts_with("dear ") && said.ends_with(": so"), "{said}");
+    }
+
+    #[test]
+    fn a_claim_that_nobody_else_makes_is_the_own_one_of_its_reviewer() {
+        let judge = PanelOpinion::parse("one", "p0").expect("an opinion");
+        for (reviewers, expected) in [
+            (&[""; 0][..], false),
+            (&["one"][..], true),
+            (&["one", "one"][..], true),
+            (&["two"][..], false),
+            (&["one", "two"][..], false),
+            (&["one", Voice::SECRET_SCAN][..], false),
+        ] {
+            let mut claimed = finding("a.rs", 1, 2, 0);
+            let voice = |reviewer: &&str| Voice {
+                reviewer: (*reviewer).to_owned(),
+                run_id: claimed.last_run_id.clone(),
+                finding_id: claimed.finding_id.clone(),
+                priority: claimed.priority,
+                confidence: claimed.confidence,
+                kind: claimed.kind,
+                title: claimed.title.clone(),
+                explanation: String::new(),
+                line_start: claimed.line_start,
+                line_end: claimed.line_end,
+            };
+            let voices = reviewers.iter().map(voice).collect();
+            claimed.voices = voices;
+            assert_eq!(judge.is_own_claim(&claimed), expected, "{reviewers:?}");
+        }
     }
 
     #[rstest]

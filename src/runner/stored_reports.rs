@@ -1,8 +1,9 @@
 //! Reads which runs reported which findings, and what became of these, as the metrics of the ledger take it.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::{ListedReport, RunFigures};
+use crate::domain::{FindingId, ListedReport, Panel, RunFigures, RunId};
 use crate::ledger::metrics::FindingFact;
 use crate::parallel;
 use crate::store::{Store, StoreError, StoreView};
@@ -86,15 +87,9 @@ impl StoredReports {
     fn find_listed(&self, store: &Store, view: &StoreView) -> HashMap<(u32, u32), u32> {
         let mut listed = HashMap::new();
         for panel in self.runs.iter().filter(|run| run.is_panel()) {
-            let recorded_before;
-            let reports = if panel.listed_as.is_empty() && has_own_ids(view, panel) {
-                recorded_before = read_listed(store, panel);
-                &recorded_before
-            } else {
-                &panel.listed_as
-            };
-            for ListedReport { run_id, reported_as, finding_id } in reports {
+            for ListedReport { run_id, reported_as, finding_id } in read_listed(store, view, panel).iter() {
                 let run = view.run_index(run_id.as_str()).and_then(|run| self.index_of.get(run).copied().flatten());
+                let run = run.filter(|run| may_list(panel, &self.runs[*run as usize]));
                 let [reported, finding] = [reported_as, finding_id].map(|id| view.finding_index(id.as_str()));
                 if let (Some(run), Some(reported), Some(finding)) = (run, reported, finding) {
                     listed.entry((run, reported as u32)).or_insert(finding as u32);
@@ -132,9 +127,88 @@ fn has_own_ids(view: &StoreView, panel: &RunFigures) -> bool {
     view.reported_findings(run).any(|finding| view.first_reporting_run(finding) == Some(run))
 }
 
-/// Reads from the result of a panel what older versions did not record. What cannot be read counts under its own id.
-fn read_listed(store: &Store, panel: &RunFigures) -> Vec<ListedReport> {
-    let Some(output) = store.output(&panel.run_id).ok().flatten() else { return Vec::new() };
+/// Returns the reports that a panel lists under an id of another problem. What older versions did not record is read from the
+/// result of the panel; what cannot be read counts under its own id.
+fn read_listed<'p>(store: &Store, view: &StoreView, panel: &'p RunFigures) -> Cow<'p, [ListedReport]> {
+    if !panel.listed_as.is_empty() || !has_own_ids(view, panel) {
+        return Cow::Borrowed(&panel.listed_as);
+    }
+    let Some(output) = store.output(&panel.run_id).ok().flatten() else { return Cow::Borrowed(&[]) };
     let held_back = output.held_back.iter().map(|held| &held.finding);
-    ListedReport::from_list(output.findings.iter().chain(held_back))
+    Cow::Owned(ListedReport::from_list(output.findings.iter().chain(held_back)))
+}
+
+/// Returns true if a panel may say under which id the reports of a run are listed. The panel of another machine does not for
+/// what was reviewed here: whoever may write a log could turn any report into one of another problem.
+fn may_list(panel: &RunFigures, run: &RunFigures) -> bool {
+    panel.team.is_none() || run.team.is_some()
+}
+
+/// Returns the ids on the lists of panels of reports that have the id of another problem in their runs. The keys are the runs
+/// and the reported ids. Of several lists, the newest counts.
+///
+/// # Errors
+///
+/// If the records cannot be read.
+pub(crate) fn find_listed_reports(
+    store: &Store,
+    view: &StoreView,
+) -> Result<HashMap<(RunId, FindingId), FindingId>, StoreError> {
+    let mut listed = HashMap::new();
+    if (0..view.run_count()).all(|run| Panel::name_of(view.run(run).reviewer).is_none()) {
+        return Ok(listed);
+    }
+    let figures = store.run_figures(view)?;
+    for panel in figures.iter().flatten().filter(|run| run.is_panel()) {
+        for ListedReport { run_id, reported_as, finding_id } in read_listed(store, view, panel).iter() {
+            let run = view.run_index(run_id.as_str()).and_then(|run| figures.get(run)?.as_ref());
+            if run.is_some_and(|run| may_list(panel, run)) {
+                listed.entry((run_id.clone(), reported_as.clone())).or_insert_with(|| finding_id.clone());
+            }
+        }
+    }
+    Ok(listed)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::domain::{RunRecord, Time};
+    use crate::runner::fixture::RunnerFixture;
+
+    #[test]
+    fn a_panel_of_another_machine_lists_no_report_of_this_one() {
+        let fixture = RunnerFixture::new();
+        let store = &fixture.services.store;
+        let [shared, other]: [FindingId; 2] =
+            ["f_00000000000000aa", "f_00000000000000bb"].map(|id| id.parse().expect("an id"));
+        let elsewhere = json!({ "machine": "eve-1", "person": { "name": "Eve" } });
+        let record = |reviewer: &str, is_elsewhere: bool, listed: Option<&RunId>| {
+            let run_id = fixture.services.ambient.new_run_id();
+            let listed_as: Vec<ListedReport> = listed
+                .into_iter()
+                .map(|run| ListedReport { run_id: run.clone(), reported_as: shared.clone(), finding_id: other.clone() })
+                .collect();
+            let mut record: RunRecord = serde_json::from_value(json!({
+                "run_id": run_id, "status": "completed", "created_at": Time::UNIX_EPOCH, "updated_at": Time::UNIX_EPOCH,
+                "source": "cli", "scope": "worktree", "reviewer": reviewer, "listed_as": listed_as,
+            }))
+            .expect("a record");
+            record.team = is_elsewhere.then(|| serde_json::from_value(elsewhere.clone()).expect("an origin"));
+            store.with_lock(|locked| locked.create_run(&record)).expect("recorded");
+            run_id
+        };
+        let own = record("one", false, None);
+        let hers = record("one", true, None);
+        for (is_elsewhere, run, expected) in
+            [(true, &own, false), (true, &hers, true), (false, &hers, true), (false, &own, true)]
+        {
+            record("panel:pair", is_elsewhere, Some(run));
+            let listed = find_listed_reports(store, &store.view().expect("a view")).expect("readable");
+            let found = listed.get(&(run.clone(), shared.clone()));
+            assert_eq!(found, Some(&other).filter(|_| expected), "{is_elsewhere}");
+        }
+    }
 }

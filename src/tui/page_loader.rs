@@ -407,8 +407,10 @@ impl PageLoader {
         let record = self.read_run(run).ok()?;
         let output = self.store.output(&record.run_id).ok()??;
         let row = |path: &str, state| FileListRow { path: path.to_owned(), counts: [0; 4], state, is_viewed: false };
-        let mut rows: BTreeMap<&str, FileListRow> =
-            list_coverage(&record, &output).into_iter().map(|(path, state)| (path, row(path, state))).collect();
+        let mut rows: BTreeMap<&str, FileListRow> = list_coverage(&record, &output.coverage)
+            .into_iter()
+            .map(|(path, state)| (path, row(path, state)))
+            .collect();
         for finding in &output.findings {
             let path = finding.repo_relative_path.as_str();
             let entry = rows.entry(path).or_insert_with(|| row(path, FileListState::Covered));

@@ -7,7 +7,7 @@
 //! - A forced request begins anew, and so does one for a panel with other members, models or prompts: it is another
 //!   question.
 
-use std::cell::LazyCell;
+use std::collections::BTreeSet;
 
 use crate::domain::RunId;
 use crate::policy::LaunchRequest;
@@ -39,16 +39,16 @@ impl Launcher<'_> {
                 && row.policy_version == request.prompt_policy_version
                 && row.status.is_terminal()
         });
-        let forgotten = LazyCell::new(|| self.services.team().list_forgotten());
-        for run in same.filter_map(|row| row.id.parse::<RunId>().ok()) {
-            let Some(record) = self.services.store.run(&run)? else { continue };
-            let Some(panel) = &record.links.panel else { continue };
-            if record.is_of_forgotten(&forgotten) {
-                continue;
-            }
-            let spent = panel.spent_before + self.services.spent_by_members(panel, &run)? + record.usage.cost;
-            return Ok(Some(ContinuedPanel { run, spent }));
-        }
-        Ok(None)
+        // Other machines may have sent any number of runs of such a panel, without its members: the file is read once.
+        let same: BTreeSet<&str> = same.map(|row| row.id).collect();
+        let records = self.services.store.latest_records_of(&same)?;
+        let Some((record, panel)) =
+            records.values().rev().find_map(|record| Some((record, record.links.panel.as_ref()?)))
+        else {
+            return Ok(None);
+        };
+        let run = record.run_id.clone();
+        let spent = panel.spent_before + self.services.spent_by_members(panel, &run)? + record.usage.cost;
+        Ok(Some(ContinuedPanel { run, spent }))
     }
 }

@@ -4,13 +4,14 @@
 //! - A change counts as reviewed if any reviewer has reviewed, or is reviewing, the same content. A worktree that was
 //!   reviewed and then committed is not reviewed again.
 //! - In a repository without runs, the default scope is the change: nobody has reviewed the history before it.
+//! - Runs of machines that were forgotten answer nothing, here as elsewhere.
 
 use std::collections::HashSet;
 
 use crate::config::OpeningMode;
 use crate::domain::{CancelReason, ReviewedCode, RunId, RunStatus, Scope, Source, text};
 use crate::git::{GitError, NewCommits, Snapshot};
-use crate::runner::{BUILTIN_REVIEWER, Launcher, ReviewDemand, ReviewRequest, RunnerError, known_runs};
+use crate::runner::{BUILTIN_REVIEWER, Launcher, ReviewDemand, ReviewRequest, RunnerError, Services, known_runs};
 use crate::store::{RunRow, StoreView};
 
 /// Maximum number of new commits that are reviewed unasked; more are offered. Not from the literature: a day of a
@@ -42,6 +43,31 @@ pub struct OpeningOutcome {
     pub nothing: Option<String>,
 }
 
+/// Runs of a view without those of forgotten machines.
+struct CountingRuns<'v> {
+    view: &'v StoreView,
+    /// Ids of the runs that do not count.
+    forgotten: HashSet<String>,
+}
+
+impl<'v> CountingRuns<'v> {
+    fn load(services: &Services, view: &'v StoreView) -> Result<Self, RunnerError> {
+        let ids = (0..view.run_count()).map(|index| view.run_id(index));
+        Ok(Self { view, forgotten: services.team().find_forgotten_runs(ids)? })
+    }
+
+    /// Returns the rows, newest first.
+    fn rows(&self) -> impl Iterator<Item = RunRow<'_>> {
+        known_runs::run_rows(self.view).filter(move |row| !self.forgotten.contains(row.id))
+    }
+
+    /// Returns the row of the oldest run.
+    fn oldest(&self) -> Option<RunRow<'_>> {
+        let mut rows = (0..self.view.run_count()).rev().map(|index| self.view.run(index));
+        rows.find(|row| !self.forgotten.contains(row.id))
+    }
+}
+
 impl Launcher<'_> {
     /// Looks for changes that nobody has reviewed and, as the settings say, has the built-in reviewer review them.
     ///
@@ -54,10 +80,11 @@ impl Launcher<'_> {
             return Ok(OpeningOutcome::default());
         }
         let view = self.services.store.runs_view()?;
-        let is_first = view.run_count() == 0;
+        let runs = CountingRuns::load(self.services, &view)?;
+        let is_first = runs.rows().next().is_none();
         let (unreviewed, nothing) = match is_first {
             true => self.find_first_change()?,
-            false => (self.find_unreviewed(&view)?, None),
+            false => (self.find_unreviewed(&runs)?, None),
         };
         let mut outcome = OpeningOutcome { is_first, nothing, ..OpeningOutcome::default() };
         for change in unreviewed {
@@ -112,14 +139,14 @@ impl Launcher<'_> {
     }
 
     /// Returns the new commits, then the uncommitted changes, unless somebody has reviewed them.
-    fn find_unreviewed(&self, view: &StoreView) -> Result<Vec<UnreviewedChange>, RunnerError> {
+    fn find_unreviewed(&self, runs: &CountingRuns<'_>) -> Result<Vec<UnreviewedChange>, RunnerError> {
         let (repo, filter) = (&self.services.repo, self.services.filter());
         let mut unreviewed = Vec::new();
-        if let Some(NewCommits { count, scope }) = repo.find_new_commits(&known_commits(view))? {
+        if let Some(NewCommits { count, scope }) = repo.find_new_commits(&known_commits(runs))? {
             let is_large = count > MAX_UNASKED_COMMITS;
             let is_new = is_large || {
                 let snapshot = repo.take_snapshot(&scope, &filter)?;
-                !snapshot.change.files.is_empty() && !is_reviewed(view, &snapshot)
+                !snapshot.change.files.is_empty() && !is_reviewed(runs, &snapshot)
             };
             if is_new {
                 let text = text::format_count(count, "new commit");
@@ -128,7 +155,7 @@ impl Launcher<'_> {
         }
         if repo.has_worktree() {
             let snapshot = repo.take_snapshot(&Scope::Worktree, &filter)?;
-            if !snapshot.change.files.is_empty() && !is_reviewed(view, &snapshot) {
+            if !snapshot.change.files.is_empty() && !is_reviewed(runs, &snapshot) {
                 let text = describe_change(&snapshot);
                 unreviewed.push(UnreviewedChange { scope: Scope::Worktree, text, is_large: false });
             }
@@ -158,8 +185,8 @@ fn name_change(snapshot: &Snapshot) -> String {
 }
 
 /// Returns `true` if a reviewer has reviewed or is reviewing this content, or a person has stopped its review.
-fn is_reviewed(view: &StoreView, snapshot: &Snapshot) -> bool {
-    known_runs::run_rows(view).any(|row| {
+fn is_reviewed(runs: &CountingRuns<'_>, snapshot: &Snapshot) -> bool {
+    runs.rows().any(|row| {
         let same = row.scope_hash == snapshot.scope_hash && row.diff_fingerprint == snapshot.diff_fingerprint;
         let stopped = row.reviewer == BUILTIN_REVIEWER && row.cancel_reason == CancelReason::UserStop.word();
         same && (is_answer(&row) || stopped)
@@ -176,15 +203,63 @@ fn is_answer(row: &RunRow<'_>) -> bool {
 
 /// Returns the tips of reviewed commits, newest first, and HEAD of the oldest run: what it contains is older than the
 /// use of revdeck here.
-fn known_commits(view: &StoreView) -> Vec<String> {
+fn known_commits(runs: &CountingRuns<'_>) -> Vec<String> {
     let mut seen = HashSet::new();
-    let reviewed = known_runs::run_rows(view).filter(|row| is_answer(row) && !row.is_fix_review());
+    let reviewed = runs.rows().filter(|row| is_answer(row) && !row.is_fix_review());
     let tips = reviewed.filter_map(|row| match row.scope.parse().ok()? {
         Scope::Commit(_) | Scope::Range { .. } | Scope::Since { .. } | Scope::Branch(_) => Some(row.snapshot_commit),
         Scope::All => Some(row.head_commit),
         Scope::Worktree | Scope::Staged => None,
     });
-    let oldest = view.run_count().checked_sub(1).map(|oldest| view.run(oldest).head_commit);
+    let oldest = runs.oldest().map(|row| row.head_commit);
     let tips = tips.filter(|tip| !tip.is_empty() && seen.insert(*tip)).take(MAX_KNOWN_COMMITS);
     tips.chain(oldest.filter(|head| !head.is_empty())).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{MachineName, RunOrigin, TeamPerson};
+    use crate::runner::fixture::RunnerFixture;
+    use crate::store::TeamProgress;
+
+    #[test]
+    fn what_a_forgotten_machine_has_reviewed_is_not_reviewed() {
+        let fixture = RunnerFixture::new();
+        let (services, eve): (_, MachineName) = (&fixture.services, "eve-1".parse().expect("a name"));
+        let origin = Some(RunOrigin { machine: eve.clone(), person: TeamPerson::default() });
+        fixture.commit_files(&[("a.py", &b"a = 1\n"[..])]);
+        std::fs::write(fixture.folder.path().join("repo/a.py"), "a = 2\n").expect("written");
+        let launcher = services.launcher();
+        let request = ReviewRequest {
+            scope: Some(Scope::Worktree),
+            reviewer: Some(BUILTIN_REVIEWER.to_owned()),
+            prompt_set: None,
+            source: Source::Cockpit,
+            started_in_session: 0,
+            demand: ReviewDemand::AsNeeded,
+        };
+        let (_, mut of_eve) = launcher.draft_unrecorded_run(&request).expect("a draft");
+        (of_eve.status, of_eve.attempt, of_eve.team) = (RunStatus::Completed, 1, origin.clone());
+        services.store.with_lock(|locked| locked.create_run(&of_eve)).expect("recorded");
+        // Own commits, and newer ones of her.
+        for (commit, origin) in [("1111", None), ("2222", origin)] {
+            fixture.record_working_run(|record| {
+                record.subject.scope = Scope::Commit("HEAD".to_owned());
+                record.subject.snapshot_commit = commit.to_owned();
+                record.team = origin;
+            });
+        }
+        let of_eve_head = of_eve.subject.head_commit.as_str();
+        for (forgotten, unreviewed, commits) in
+            [(vec![], 0, vec!["2222", "1111", of_eve_head]), (vec![eve], 1, vec!["1111"])]
+        {
+            let progress = TeamProgress { forgotten, ..TeamProgress::default() };
+            services.store.write_team_progress(&progress).expect("stored");
+            let view = services.store.runs_view().expect("a view");
+            let runs = CountingRuns::load(services, &view).expect("readable");
+            assert_eq!(known_commits(&runs), commits);
+            assert_eq!(launcher.find_unreviewed(&runs).expect("found").len(), unreviewed, "{commits:?}");
+        }
+    }
 }

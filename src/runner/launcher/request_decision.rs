@@ -105,12 +105,16 @@ impl Launcher<'_> {
         let RequestInput { policy_request: launch_request, .. } = input;
         let scope = launch_request.scope.to_string();
         let held = LazyCell::new(|| self.runs_held_by_panels(view, input.role.panel_name()));
-        let forgotten = LazyCell::new(|| self.services.team().list_forgotten());
+        let is_same = |row: &RunRow<'_>| {
+            row.scope_hash == launch_request.scope_hash && row.diff_fingerprint == launch_request.diff_fingerprint
+        };
+        let same = known_runs::run_rows(view).filter(is_same).map(|row| row.id);
+        let forgotten = self.services.team().find_forgotten_runs(same)?;
         let mut candidates = RequestCandidates::default();
         for row in known_runs::run_rows(view) {
-            let same =
-                row.scope_hash == launch_request.scope_hash && row.diff_fingerprint == launch_request.diff_fingerprint;
-            if !same && row.status.is_terminal() {
+            let same = is_same(&row);
+            // What a forgotten machine has reviewed answers nothing.
+            if (!same && row.status.is_terminal()) || forgotten.contains(row.id) {
                 continue;
             }
             let mut run = known_runs::known_run_from_row(&row);
@@ -131,10 +135,6 @@ impl Launcher<'_> {
                 && let Ok(id) = row.id.parse::<RunId>()
                 && let Some(record) = self.services.store.run(&id)?
             {
-                // What a forgotten machine has reviewed answers nothing.
-                if record.is_of_forgotten(&forgotten) {
-                    continue;
-                }
                 let early = match record.status {
                     RunStatus::Lost | RunStatus::Failed => true,
                     RunStatus::Completed => {
@@ -215,17 +215,55 @@ impl Launcher<'_> {
             Some(panel) => format!("--panel {panel}"),
             None => format!("--reviewer {}", row.reviewer),
         };
-        let forgotten = self.services.team().list_forgotten();
-        let is_used = |row: &RunRow<'_>| {
-            // A row does not say which machine has made the run.
-            let id = if forgotten.is_empty() { None } else { row.id.parse::<RunId>().ok() };
-            let record = id.and_then(|id| self.services.store.run(&id).ok().flatten());
-            record.is_none_or(|record| !record.is_of_forgotten(&forgotten))
-        };
-        let options = known_runs::run_rows(view).filter(is_other).filter(is_used).map(to_option);
+        let others = || known_runs::run_rows(view).filter(is_other);
+        let forgotten = self.services.team().find_forgotten_runs(others().map(|row| row.id)).unwrap_or_default();
+        let options = others().filter(|row| !forgotten.contains(row.id)).map(to_option);
         let mut options: Vec<String> = options.map(|option| sanitize_line(&option).into_owned()).collect();
         options.sort();
         options.dedup();
         options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{MachineName, RunOrigin, Scope, TeamPerson};
+    use crate::runner::BUILTIN_REVIEWER;
+    use crate::runner::fixture::RunnerFixture;
+    use crate::store::TeamProgress;
+
+    #[test]
+    fn no_run_of_a_forgotten_machine_answers_however_many_newer_ones_there_are() {
+        let fixture = RunnerFixture::new();
+        fixture.commit_files(&[("a.py", &b"def f(a):\n    return a\n"[..])]);
+        let (services, eve): (_, MachineName) = (&fixture.services, "eve-1".parse().expect("a name"));
+        let launcher = services.launcher();
+        let request = ReviewRequest {
+            scope: Some(Scope::Commit("HEAD".to_owned())),
+            reviewer: Some(BUILTIN_REVIEWER.to_owned()),
+            prompt_set: None,
+            source: Source::Cockpit,
+            started_in_session: 0,
+            demand: ReviewDemand::AsNeeded,
+        };
+        let (_, draft) = launcher.draft_unrecorded_run(&request).expect("a draft");
+        let create = |status: RunStatus, team: Option<RunOrigin>| {
+            let run_id = services.ambient.new_run_id();
+            let mut record = RunRecord { run_id, status, team, attempt: 1, ..draft.clone() };
+            let coverage = &mut record.outcome.coverage;
+            (coverage.files_covered, coverage.hunks_covered) = (coverage.files_total, coverage.hunks_total);
+            services.store.with_lock(|locked| locked.create_run(&record)).expect("recorded");
+        };
+        create(RunStatus::Completed, Some(RunOrigin { machine: eve.clone(), person: TeamPerson::default() }));
+        for _ in 0..MAX_INSPECTED_RUNS {
+            create(RunStatus::Cancelled, None);
+        }
+        for (forgotten, expected) in [(vec![], "reuse"), (vec![eve], "launch")] {
+            let progress = TeamProgress { forgotten, ..TeamProgress::default() };
+            services.store.write_team_progress(&progress).expect("stored");
+            let preview = launcher.preview_request(&request).expect("a forecast");
+            assert_eq!(preview.decision.action.word(), expected, "{}", preview.decision.reason);
+        }
     }
 }

@@ -118,6 +118,21 @@ impl TeamSync<'_> {
         self.services.store.team_progress().map(|progress| progress.forgotten).unwrap_or_default()
     }
 
+    /// Returns the ids of those of these runs that forgotten machines have made. Reads `runs.ndjson` once if there are such machines,
+    /// however many runs they have sent, and else not at all.
+    pub(in crate::runner) fn find_forgotten_runs<'r>(
+        &self,
+        runs: impl Iterator<Item = &'r str>,
+    ) -> Result<HashSet<String>, StoreError> {
+        let forgotten = self.list_forgotten();
+        if forgotten.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let wanted: BTreeSet<&str> = runs.collect();
+        let records = self.services.store.latest_records_of(&wanted)?.into_iter();
+        Ok(records.filter(|(_, run)| run.is_of_forgotten(&forgotten)).map(|(id, _)| id).collect())
+    }
+
     /// Opens findings again that were retired with a machine, because one that counts has reported them, too.
     pub(super) fn reopen_retired(&self, reported: &BTreeSet<FindingId>, why: &str) -> Result<(), StoreError> {
         let now = self.services.ambient.now();

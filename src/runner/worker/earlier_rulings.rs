@@ -4,17 +4,21 @@
 //!   same code and the same priority. A panel that was asked again after a failed member pays only for findings that are
 //!   new, or about which the member says something new.
 //! - A forced review (`--force`) asks again.
+//! - Runs of other machines have no journal here, so nothing follows from those of forgotten ones.
 
 use std::collections::HashMap;
 
-use crate::domain::{Finding, FindingId, FindingStep, PanelOpinion, RunEvent, RunId};
+use crate::domain::{Finding, FindingId, FindingStep, JournalEntry, PanelOpinion, RunEvent, RunId};
 use crate::masking::Mask;
 use crate::review::{ReviewOutcome, Ruling, apply_ruling};
 use crate::runner::worker::RunWorker;
 use crate::runner::{RunnerError, known_runs};
+use crate::store::{Store, StoreError};
 
 /// Maximum number of earlier runs whose journals are read. Not from the literature: a panel is resumed less often.
 const MAX_EARLIER_RUNS: usize = 8;
+/// Maximum number of earlier runs among which those with a journal are looked for, so that runs of others cost little.
+const MAX_SEARCHED_RUNS: usize = 200;
 
 /// Finding of an earlier run that got second opinions.
 pub(super) struct RuledFinding {
@@ -42,9 +46,10 @@ impl RunWorker<'_> {
                 && row.id < record.run_id.as_str()
         });
         let mut ruled = Vec::new();
-        for run in same.filter_map(|row| row.id.parse::<RunId>().ok()).take(MAX_EARLIER_RUNS) {
+        for journal in read_journals(store, same.filter_map(|row| row.id.parse::<RunId>().ok())) {
+            let (run, entries) = journal?;
             let mut shown: HashMap<FindingId, Box<Finding>> = HashMap::new();
-            for entry in store.read_journal(&run)? {
+            for entry in entries {
                 match entry.event {
                     RunEvent::Finding { finding } => drop(shown.insert(finding.finding_id.clone(), finding)),
                     RunEvent::Restated { finding, .. } => {
@@ -109,5 +114,45 @@ impl RunWorker<'_> {
                 _ => None,
             })
         })
+    }
+}
+
+/// Reads the journals of the first runs that have one here.
+fn read_journals(
+    store: &Store,
+    runs: impl Iterator<Item = RunId>,
+) -> impl Iterator<Item = Result<(RunId, Vec<JournalEntry>), StoreError>> {
+    let journals = runs
+        .take(MAX_SEARCHED_RUNS)
+        .map(move |run| store.read_journal(&run).map(|entries| (run, entries)))
+        .filter(|journal| !journal.as_ref().is_ok_and(|(_, entries)| entries.is_empty()));
+    journals.take(MAX_EARLIER_RUNS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::fixture::RunnerFixture;
+
+    #[test]
+    fn runs_without_a_journal_take_no_place_of_those_with_one() {
+        let fixture = RunnerFixture::new();
+        let store = &fixture.services.store;
+        let runs: Vec<RunId> = (0..=MAX_SEARCHED_RUNS).map(|_| fixture.services.ambient.new_run_id()).collect();
+        let write = |run: &RunId| {
+            let note = RunEvent::Note { text: "asked".to_owned() };
+            let mut journal = store.open_journal(run).expect("opened");
+            journal.append_all(fixture.services.ambient.now(), &[note]).expect("written");
+        };
+        let read = || -> Vec<RunId> {
+            let journals = read_journals(store, runs.iter().cloned());
+            journals.map(|journal| journal.expect("readable").0).collect()
+        };
+        assert!(read().is_empty());
+        let with_journal = [MAX_EARLIER_RUNS, MAX_SEARCHED_RUNS - 1, MAX_SEARCHED_RUNS].map(|at| runs[at].clone());
+        with_journal.iter().for_each(write);
+        assert_eq!(read(), with_journal[..2], "the last one is too far behind");
+        runs[..MAX_EARLIER_RUNS].iter().for_each(write);
+        assert_eq!(read(), runs[..MAX_EARLIER_RUNS]);
     }
 }

@@ -7,6 +7,7 @@
 //!   ([`super::earlier_rulings`]).
 //! - A request that fails, or that a budget forbids, leaves its findings as they are, and a note names them. The other
 //!   requests are sent all the same, as far as the budgets allow.
+//! - A member that gives second opinions, too, is not asked about what nobody else reports.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -96,11 +97,15 @@ impl RunWorker<'_> {
         let ruled = if panel.opinions.is_empty() { Vec::new() } else { self.load_ruled_findings()? };
         for opinion in &panel.opinions {
             // Who was asked already is not asked again about the same finding.
-            let asked: Vec<usize> = (0..outcome.findings.len())
+            let (own, asked): (Vec<usize>, Vec<usize>) = (0..outcome.findings.len())
                 .filter(|at| opinion.concerns(&outcome.findings[*at]) && !is_ruled_by(&outcome.findings[*at], opinion))
-                .collect();
+                .partition(|at| opinion.is_own_claim(&outcome.findings[*at]));
             if outcome.status != RunStatus::Completed {
                 break;
+            }
+            if !own.is_empty() {
+                let why = "nobody else reports what it reports itself";
+                self.note_without_opinion(outcome, &mut requests, (&opinion.reviewer, &own), why);
             }
             let asked = self.apply_earlier_rulings(opinion, asked, outcome, &ruled);
             if asked.is_empty() {

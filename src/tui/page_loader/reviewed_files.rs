@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{PageLoader, reason_label};
-use crate::domain::{OmissionReason, ReviewSubject, RunOutput, RunRecord, Scope};
+use crate::domain::{Coverage, OmissionReason, ReviewSubject, RunRecord, Scope};
 use crate::store::StoreView;
 use crate::tui::app::{ReviewedFile, ReviewedFiles};
 use crate::tui::message::{FileListRow, FileListState};
@@ -15,7 +15,7 @@ const MAX_REVIEWED_FILES: usize = 20_000;
 const MAX_VIEWED_RUNS: usize = 8;
 
 /// Returns the files of a run, each with its coverage.
-pub(super) fn list_coverage<'a>(record: &'a RunRecord, output: &'a RunOutput) -> BTreeMap<&'a str, FileListState> {
+pub(super) fn list_coverage<'a>(record: &'a RunRecord, coverage: &'a Coverage) -> BTreeMap<&'a str, FileListState> {
     let mut files = BTreeMap::new();
     let rest = if record.status.is_terminal() { FileListState::LeftOut("not reached") } else { FileListState::Waiting };
     if !matches!(record.subject.scope, Scope::All) {
@@ -23,11 +23,11 @@ pub(super) fn list_coverage<'a>(record: &'a RunRecord, output: &'a RunOutput) ->
             files.insert(path.as_str(), rest.clone());
         }
     }
-    let carried = output.coverage.carried.iter().map(|carried| &carried.file);
-    for file in output.coverage.files.iter().chain(carried) {
+    let carried = coverage.carried.iter().map(|carried| &carried.file);
+    for file in coverage.files.iter().chain(carried) {
         files.insert(file.path.as_str(), FileListState::Covered);
     }
-    for file in &output.coverage.left_out {
+    for file in &coverage.left_out {
         files.insert(file.path.as_str(), FileListState::LeftOut(reason_label(file.reason)));
     }
     files
@@ -134,8 +134,9 @@ impl PageLoader {
         let mut reviewed = ReviewedRuns { runs: runs.to_vec(), ..ReviewedRuns::default() };
         for run in runs {
             let Ok(record) = self.read_run(run) else { continue };
-            let Ok(Some(output)) = self.store.output(&record.run_id) else { continue };
-            add_older_coverage(&mut reviewed.files, run, list_coverage(&record, &output));
+            // The findings of a large result are not parsed: whoever waits for a page waits for this, too.
+            let Ok(Some(coverage)) = self.store.coverage(&record.run_id) else { continue };
+            add_older_coverage(&mut reviewed.files, run, list_coverage(&record, &coverage));
             reviewed.subjects.push((run.clone(), record.subject));
         }
         reviewed
@@ -145,6 +146,40 @@ impl PageLoader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{RunOutput, SCHEMA_VERSION};
+    use crate::git::FilterSettings;
+    use crate::runner::LedgerPreview;
+    use crate::store::{RepoInfo, Store};
+
+    #[test]
+    fn a_run_whose_output_is_gone_is_passed_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let info = RepoInfo {
+            version: SCHEMA_VERSION,
+            key: "k".to_owned(),
+            name: "n".to_owned(),
+            common_dir: "/n".to_owned(),
+        };
+        let store = Store::open(folder.path(), info).expect("a store");
+        let runs = ["ar_01JD3Z8Q6M7S5V2K4T9XWB1C0B", "ar_01JD3Z8Q6M7S5V2K4T9XWB1C0A"].map(str::to_owned);
+        for (run, path) in runs.iter().zip(["gone.rs", "kept.rs"]) {
+            let record: RunRecord = serde_json::from_value(serde_json::json!({
+                "run_id": run, "status": "completed", "created_at": "2026-11-01T10:00:00Z",
+                "updated_at": "2026-11-01T10:05:00Z", "source": "cli", "scope": "worktree", "reviewer": "m", "attempt": 1,
+                "changed_paths": [path],
+            }))
+            .expect("a record");
+            store.with_lock(|locked| locked.create_run(&record)).expect("recorded");
+            if path == "kept.rs" {
+                store.write_output(&RunOutput::new(record)).expect("written");
+            }
+        }
+        let filter = Box::new(FilterSettings { max_file_bytes: 1 << 20, ignored_paths: Vec::new() });
+        let mut loader = PageLoader::new(store.clone(), None, filter, Box::new(|| Ok(LedgerPreview::default())));
+        let files = loader.read_reviewed_files(&store.view().expect("a view"), &runs);
+        let listed: Vec<(&str, &str)> = files.iter().map(|file| (file.row.path.as_str(), file.run.as_str())).collect();
+        assert_eq!(listed, [("kept.rs", runs[1].as_str())]);
+    }
 
     #[test]
     fn a_file_counts_as_reviewed_if_any_run_reviewed_it_and_none_deleted_it_since() {

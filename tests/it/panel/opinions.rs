@@ -41,6 +41,25 @@ fn a_judge_is_not_paid_for_what_an_escalation_has_settled() {
 }
 
 #[test]
+fn a_member_that_is_the_judge_does_not_judge_what_it_alone_reports() {
+    let alone = || answer(&[report(INJECTION, "SECURITY", 0, "SQL injection through `name`")]);
+    let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "reason": "name reaches the statement" }] });
+    for (two, asked) in [(answer(&[]), 1), (contradiction(), 2)] {
+        let models = "[panels.pair]\nreviewers = [\"one\", \"two\"]\njudge = \"one\"\n";
+        let panel = Panel::start(vec![alone(), says(ruling.to_string())], vec![two], models);
+        let run = panel.review(&["--panel", "pair"], DONE);
+        let findings = panel.findings(&run);
+        let [injection] = findings.as_slice() else { panic!("{findings:#?}") };
+        assert!(!injection.disputed.is_empty(), "{injection:#?}");
+        assert_eq!(panel.one.asked(), asked, "{injection:#?}");
+        let notes = panel.place.output(&run.run_id).expect("an output").notes;
+        let said = notes.iter().find(|note| note.starts_with("no second opinion by one: nobody else reports"));
+        assert_eq!(said.is_some(), asked == 1, "{notes:?}");
+        assert!(said.is_none_or(|note| note.ends_with(injection.finding_id.as_str())), "{notes:?}");
+    }
+}
+
+#[test]
 fn the_page_of_a_panel_sums_up_what_its_members_and_its_judge_used() {
     let ruling = json!({ "rulings": [{ "number": 1, "verdict": "real", "reason": "name reaches the statement" }] });
     let judge = Model::start(vec![says(ruling.to_string())]);

@@ -105,6 +105,12 @@ fn each_reviewer_is_worth_what_became_of_its_own_problem() {
         ["raised", "accepted", "dismissed"].map(|key| row[key].as_u64().expect("a number"))
     };
     assert_eq!((counts("one"), counts("two")), ([1, 0, 1], [1, 1, 0]), "{stats}");
+    let compared = panel.place.test.json(&["compare", "one", "two", "--format", "json"], DONE);
+    let outcome = |found: &Value| ["finding_id", "status"].map(|key| found[0][key].as_str().unwrap_or("").to_owned());
+    assert_eq!(outcome(&compared["only_first"]), [injected.as_str(), "dismissed"], "{compared}");
+    assert_eq!(outcome(&compared["only_second"]), [permission.as_str(), "addressed"], "{compared}");
+    let sum = panel.place.test.json(&["compare", "one", "two", "--all", "--format", "json"], DONE);
+    assert_eq!((&sum["only_first"]["dismissed"], &sum["only_second"]["addressed"]), (&1.into(), &1.into()), "{sum}");
 }
 
 #[test]
