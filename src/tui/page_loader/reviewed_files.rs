@@ -177,7 +177,8 @@ mod tests {
         let filter = Box::new(FilterSettings { max_file_bytes: 1 << 20, ignored_paths: Vec::new() });
         let mut loader = PageLoader::new(store.clone(), None, filter, Box::new(|| Ok(LedgerPreview::default())));
         let files = loader.read_reviewed_files(&store.view().expect("a view"), &runs);
-        let listed: Vec<(&str, &str)> = files.iter().map(|file| (file.row.path.as_str(), file.run.as_str())).collect();
+        let listed: Vec<(&str, &str)> =
+            files.files.iter().map(|file| (file.row.path.as_str(), file.run.as_str())).collect();
         assert_eq!(listed, [("kept.rs", runs[1].as_str())]);
     }
 
