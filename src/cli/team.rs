@@ -222,7 +222,7 @@ fn show_place(team: &TeamMembership) -> String {
 
 fn leave_team(session: &Session) -> Result<CliExitCode, CliError> {
     let Some(_lock) = session.store.lock_team()? else { return Err(SyncError::Busy.into()) };
-    let Some(team) = session.store.team_membership()?.filter(|team| team.left_at.is_none()) else {
+    let Some(team) = session.store.active_membership()? else {
         output::print("takes part in no team\n")?;
         return Ok(CliExitCode::Done);
     };

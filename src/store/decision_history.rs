@@ -116,7 +116,7 @@ impl Store {
     /// # Errors
     /// Returns an error when a file of the store cannot be read.
     pub fn shared_decision_history(&self, id: &FindingId, person: &TeamPerson) -> Result<DecisionHistory, StoreError> {
-        let Some(team) = self.team_membership()?.filter(|team| team.left_at.is_none()) else {
+        let Some(team) = self.active_membership()? else {
             return self.decision_history(id);
         };
         if !self.dispositions(id)?.iter().any(Disposition::is_decision) {

@@ -209,7 +209,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store cannot be read.
     pub fn team_status(&self) -> Result<Option<TeamStatus>, StoreError> {
-        let Some(team) = self.team_membership()?.filter(|team| team.left_at.is_none()) else { return Ok(None) };
+        let Some(team) = self.active_membership()? else { return Ok(None) };
         let progress = self.team_progress()?;
         Ok(Some(TeamStatus {
             joined_at: Some(team.joined_at),
@@ -225,7 +225,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store cannot be read.
     pub fn team_disputes(&self) -> Result<BTreeMap<FindingId, Vec<DisputeSide>>, StoreError> {
-        match self.team_membership()?.filter(|team| team.left_at.is_none()) {
+        match self.active_membership()? {
             Some(_) => Ok(self.team_progress()?.disputes),
             None => Ok(BTreeMap::new()),
         }
@@ -281,6 +281,14 @@ impl Store {
             membership.project.clear();
         }
         Ok(membership)
+    }
+
+    /// Returns the part that this machine takes in a team; `None` if it never joined one, or has left it.
+    ///
+    /// # Errors
+    /// Returns an error when the file cannot be read or is damaged.
+    pub fn active_membership(&self) -> Result<Option<TeamMembership>, StoreError> {
+        Ok(self.team_membership()?.filter(|team| team.left_at.is_none()))
     }
 
     /// Stores the part that this machine takes in a team.

@@ -157,7 +157,7 @@ impl TeamSync<'_> {
     ///
     /// If it takes no part, or the store cannot be read.
     pub fn membership(&self) -> Result<TeamMembership, SyncError> {
-        self.services.store.team_membership()?.filter(|team| team.left_at.is_none()).ok_or(SyncError::NotJoined)
+        self.services.store.active_membership()?.ok_or(SyncError::NotJoined)
     }
 
     /// Returns the person as git knows it.
