@@ -142,6 +142,30 @@ impl Disposition {
         format!("{FORGET_PREFIX}{machine}")
     }
 
+    /// Returns the line that follows from forgetting a machine: it moves a finding from one status to another.
+    pub fn from_forgetting(
+        machine: &MachineName,
+        finding_id: FindingId,
+        (previous, status): (FindingStatus, FindingStatus),
+        reason: String,
+        at: Time,
+    ) -> Self {
+        Self {
+            finding_id,
+            status,
+            previous,
+            actor: Actor::Engine,
+            reason,
+            at,
+            action: TriageAction::Set,
+            group: Self::forget_group(machine),
+            run_id: None,
+            merged_into: None,
+            team: None,
+            ci: false,
+        }
+    }
+
     /// Returns the machine that was forgotten, or accepted again, if the line follows from that. Such a line is no evidence.
     pub fn forgotten_machine(&self) -> Option<MachineName> {
         self.group.strip_prefix(FORGET_PREFIX).filter(|_| !self.is_decision())?.parse().ok()

@@ -13,7 +13,7 @@ use std::slice::from_ref;
 use std::sync::Arc;
 
 use super::{SyncError, SyncReport, TeamSync, signers};
-use crate::domain::{Actor, Disposition, FindingId, FindingStatus, MachineName, RunId, RunStatus, Time, TriageAction};
+use crate::domain::{Disposition, FindingId, FindingStatus, MachineName, RunId, RunStatus, Time};
 use crate::store::{LearningPolicy, Store, StoreError, StoreView};
 use crate::team::postgres;
 
@@ -244,19 +244,10 @@ fn retire_lines(
     }
     let present = |finding: &FindingId| last.get(finding).copied().unwrap_or(FindingStatus::Open);
     let retired = findings.iter().filter(|finding| !decided.contains(finding) && present(finding).is_undecided());
-    let to_line = |finding: &FindingId| Disposition {
-        finding_id: finding.clone(),
-        status: FindingStatus::Obsolete,
-        previous: present(finding),
-        actor: Actor::Engine,
-        reason: format!("reported by {log} alone: machine forgotten"),
-        at,
-        action: TriageAction::Set,
-        group: Disposition::forget_group(log),
-        run_id: None,
-        merged_into: None,
-        team: None,
-        ci: false,
+    let to_line = |finding: &FindingId| {
+        let change = (present(finding), FindingStatus::Obsolete);
+        let reason = format!("reported by {log} alone: machine forgotten");
+        Disposition::from_forgetting(log, finding.clone(), change, reason, at)
     };
     retired.map(to_line).collect()
 }
@@ -279,7 +270,7 @@ fn reopen_lines(lines: &[Disposition], findings: &BTreeSet<FindingId>, why: &str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{DecisionId, TeamClock, TeamOrigin, TeamPerson};
+    use crate::domain::{Actor, DecisionId, TeamClock, TeamOrigin, TeamPerson, TriageAction};
 
     fn finding(letter: &str) -> FindingId {
         format!("f_{}", letter.repeat(16)).parse().expect("an id")

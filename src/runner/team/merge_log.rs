@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::own_records::{number_decisions, walk_decisions};
 use crate::domain::text::sanitize_line;
 use crate::domain::{
-    Actor, DecisionId, Disposition, FindingId, FindingStatus, MachineName, SharedDecision, TeamOrigin, TeamPerson,
-    Time, TriageAction,
+    DecisionId, Disposition, FindingId, FindingStatus, MachineName, SharedDecision, TeamOrigin, TeamPerson, Time,
 };
 use crate::policy::{MergedDecision, merge_decisions};
 use crate::store::triage::team_group;
@@ -159,19 +158,13 @@ fn take_back(known: &KnownLines<'_>, owner: LogOwner<'_>) -> Option<Disposition>
     let counting = known.counting.as_ref().map(|(line, _)| *line);
     let status = counting.map_or(FindingStatus::Open, |line| line.status);
     let is_forgotten = last.team.is_some() && id.machine.is_forgotten(owner.forgotten);
-    (is_forgotten && status != last.status).then(|| Disposition {
-        finding_id: last.finding_id.clone(),
-        status,
-        previous: last.status,
-        actor: Actor::Engine,
-        reason: format!("decision of {} no longer counts: machine forgotten", id.machine),
-        at: owner.now,
-        action: TriageAction::Set,
-        group: Disposition::forget_group(&id.machine),
-        run_id: None,
-        merged_into: counting.and_then(|line| line.merged_into.clone()),
-        team: None,
-        ci: false,
+    (is_forgotten && status != last.status).then(|| {
+        let reason = format!("decision of {} no longer counts: machine forgotten", id.machine);
+        let (finding, change) = (last.finding_id.clone(), (last.status, status));
+        Disposition {
+            merged_into: counting.and_then(|line| line.merged_into.clone()),
+            ..Disposition::from_forgetting(&id.machine, finding, change, reason, owner.now)
+        }
     })
 }
 

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::{FindingRating, FindingSnooze, Priority, Rating, SnoozeEnd};
+use crate::domain::{Actor, FindingRating, FindingSnooze, Priority, Rating, SnoozeEnd, TriageAction};
 use crate::policy::may_set;
 use crate::store::triage::{TriageLog, UndoAuthor, UndoStep, next_undo, status_after};
 use crate::store::{HistoryBuilder, VoidCause};
