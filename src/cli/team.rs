@@ -105,7 +105,7 @@ pub fn run(invocation: &Invocation, arguments: &TeamArgs) -> Result<CliExitCode,
     invocation.actor()?.require_person("decide what leaves this machine")?;
     match action {
         TeamAction::Schema => Ok(CliExitCode::Done),
-        TeamAction::Budget(limits) => budget::run(session, limits, limits.format),
+        TeamAction::Budget(limits) => budget::run(session, limits),
         TeamAction::Join(join) => join_team(session, join),
         TeamAction::Leave => leave_team(&session),
         TeamAction::Forget(MachineArgs { machine }) => forget(session, machine),

@@ -190,7 +190,7 @@ impl Store {
     /// # Errors
     /// Returns an error when the store cannot be locked, read or written.
     pub fn undo(&self, actor: Actor, email: Option<&str>, at: Time) -> Result<UndoOutcome, StoreError> {
-        self.undo_or_redo(FixStatus::Applied, (actor, email), |log, author| next_undo(log, author, at))
+        self.undo_or_redo(FixStatus::Applied, actor, email, |log, author| next_undo(log, author, at))
     }
 
     /// Redoes the actor's own last undone triage, see [`Store::undo`]. For the decisions of a reverted fix, the caller must
@@ -199,14 +199,15 @@ impl Store {
     /// # Errors
     /// Returns an error when the store cannot be locked, read or written.
     pub fn redo(&self, actor: Actor, email: Option<&str>, at: Time) -> Result<UndoOutcome, StoreError> {
-        self.undo_or_redo(FixStatus::Undone, (actor, email), |log, author| next_redo(log, author, at))
+        self.undo_or_redo(FixStatus::Undone, actor, email, |log, author| next_redo(log, author, at))
     }
 
     /// Performs an undo or redo. `of_files` is the status of a fix for which the step also changes files.
     fn undo_or_redo(
         &self,
         of_files: FixStatus,
-        (actor, email): (Actor, Option<&str>),
+        actor: Actor,
+        email: Option<&str>,
         next: impl FnOnce(TriageLog<'_>, UndoAuthor<'_>) -> Option<UndoStep>,
     ) -> Result<UndoOutcome, StoreError> {
         if [self.triage_path(), self.snoozes_path(), self.ratings_path()].iter().all(|path| !path.exists()) {

@@ -14,7 +14,7 @@ use crate::report::TextOptions;
 use crate::team::postgres::{Database, DatabaseAddress, TeamBudget, is_database};
 
 /// Sets the limits that are given, and shows the budget.
-pub(super) fn run(session: Session, limits: &BudgetArgs, format: PlainFormat) -> Result<CliExitCode, CliError> {
+pub(super) fn run(session: Session, limits: &BudgetArgs) -> Result<CliExitCode, CliError> {
     let (services, look) = session.into_runner();
     let team = services.team().membership()?;
     if !is_database(&team.place) {
@@ -39,7 +39,7 @@ pub(super) fn run(session: Session, limits: &BudgetArgs, format: PlainFormat) ->
         database.set_budget(&team.project, cost, tokens).map_err(to_cli_error)?;
     }
     let budget = database.read_budget(&team.project).map_err(to_cli_error)?;
-    match format {
+    match limits.format {
         PlainFormat::Text => output::print(&describe(&budget, &look))?,
         PlainFormat::Json => output::print_json(&crate::report::json::build_versioned([
             ("project", json!(team.project)),

@@ -240,27 +240,20 @@ impl TeamSync<'_> {
         self.note_ahead(&ahead, report);
         let person = self.person();
         let now = self.services.ambient.now();
-        let mut applied = 0;
-        store.with_lock_as(|_| -> Result<(), SyncError> {
+        store.with_lock_as(|_| {
             let log = store.triage_log()?;
             let owner = LogOwner { team, person: &person, forgotten: &progress.forgotten, now };
-            let mut update = update_log(&log, decisions, findings, owner);
+            let update = update_log(&log, decisions, findings, owner);
             let is_collected = store.triage_bytes()? == progress.triage_bytes;
             store.append_dispositions(&update.lines)?;
             if is_collected {
                 // None of these lines is a decision of this machine, so the next exchange need not look at them.
                 progress.triage_bytes = store.triage_bytes()?;
             }
-            for finding in findings {
-                match update.disputes.remove(finding) {
-                    Some(sides) => drop(progress.disputes.insert(finding.clone(), sides)),
-                    None => drop(progress.disputes.remove(finding)),
-                }
-            }
-            applied = update.changed;
-            Ok(())
-        })?;
-        Ok(applied)
+            progress.disputes.retain(|finding, _| !findings.contains(finding));
+            progress.disputes.extend(update.disputes);
+            Ok(update.changed)
+        })
     }
 
     /// Names the decisions about some findings that are too far ahead of this machine's clock.
