@@ -129,6 +129,7 @@ mod tests {
         let unborn = ReviewedCode { scope: "commit:v1.0", scope_hash: "", snapshot_commit: "", branch: "main" };
         assert_eq!(unborn.label(), "v1.0");
     }
+
     #[test]
     fn commits_between_ids_or_counted_from_head_are_known_by_their_number() {
         for (scope, is_counted) in [

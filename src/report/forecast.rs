@@ -71,22 +71,18 @@ pub fn describe_members(members: &[MemberForecast]) -> Option<String> {
 /// review may cost. Each further request sends the conversation again, and nobody knows how many there will be.
 pub fn describe_sending(preview: &RequestPreview, limit: Option<CostLimit>) -> Option<String> {
     let mut parts = Vec::new();
-    match preview.carried_hunks {
-        Some(carried) if carried > 0 => {
-            let rest = preview.hunks.saturating_sub(carried);
-            parts.push(format!("up to {} carried over, {rest} to review", text::format_count(carried, "hunk")));
-        }
-        _ => {}
+    if let Some(carried) = preview.carried_hunks.filter(|carried| *carried > 0) {
+        let rest = preview.hunks.saturating_sub(carried);
+        parts.push(format!("up to {} carried over, {rest} to review", text::format_count(carried, "hunk")));
     }
     if preview.tokens > 0 {
         let first = if preview.members.is_empty() { "first request" } else { "first requests" };
         parts.push(format!("{first} {}", format_sent(preview.tokens, preview.input_cost)));
     }
-    let sent = parts.join(", ");
-    let most = limit.map_or_else(String::new, |limit| limit.to_string());
-    let gap = if sent.is_empty() || most.is_empty() { "" } else { "; " };
-    let said = format!("{sent}{gap}{most}");
-    (!said.is_empty()).then_some(said)
+    let sent = Some(parts.join(", ")).filter(|sent| !sent.is_empty());
+    let limit = limit.map(|limit| limit.to_string()).filter(|limit| !limit.is_empty());
+    let sentences: Vec<String> = sent.into_iter().chain(limit).collect();
+    (!sentences.is_empty()).then(|| sentences.join("; "))
 }
 
 /// Describes what each member of a panel and all of them together will probably send first and may cost at most:

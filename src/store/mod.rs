@@ -36,6 +36,7 @@
 //! | `finding_scan` | selecting a few findings without loading the others |
 //! | `tail` | waiting for changes |
 //! | `team` | records of the team: own, received and set aside; runs of other machines |
+//! | `team_places` | exchanges with places beside the joined one |
 //! | `team_log_state` | who has signed another machine's log, and why a part of it was set aside |
 //! | `watcher_state` | the watcher of the repository, and the snooze |
 //! | `extents` | how far the append-only files have grown, to notice what was deleted |

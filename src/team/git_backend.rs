@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::HashSet;
 
 use super::backend::{AppendOutcome, LogList, LogVersion, PageReceiver, ReceivedSegment, TeamBackend, TeamError};
-use super::segment::{CI_LOG, MAX_SEGMENT_BYTES};
+use super::segment::MAX_SEGMENT_BYTES;
 use crate::domain::text::sanitize_line;
 use crate::domain::{MachineName, content_hash};
 use crate::git::{LogSignature, LogSigner, PushOutcome, RemoteLog, RemoteLogList, Repo, SigningMode, hide_credentials};
@@ -29,7 +29,7 @@ pub struct GitBackend<'a> {
     growth: Cell<RepositoryGrowth>,
 }
 
-/// What exchanges have left in the repository.
+/// Objects that exchanges have left in the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RepositoryGrowth {
     Nothing,
@@ -63,7 +63,7 @@ impl<'a> GitBackend<'a> {
     /// Fails if the own log has commits that the key of this machine has not signed. Jobs of continuous integration share
     /// their log, each with a key that the others trust.
     fn check_signers(&self, log: &MachineName, signers: &[LogSigner], own_key: &str) -> Result<(), TeamError> {
-        let is_shared = log.as_str() == CI_LOG;
+        let is_shared = log.as_str() == MachineName::CI_LOG;
         let is_own = |signer: &LogSigner| {
             (!own_key.is_empty() && signer.key == own_key)
                 || (is_shared && matches!(signer.signature, LogSignature::Trusted(_)))
@@ -81,7 +81,7 @@ impl<'a> GitBackend<'a> {
 /// Returns the number of an own log's newest commits that are verified before it grows; `None` for all new ones. Each job of
 /// continuous integration is new to a long log, and whoever has signed the last commit has verified those before it.
 fn newest_checked(log: &MachineName) -> Option<u32> {
-    (log.as_str() == CI_LOG).then_some(1)
+    (log.as_str() == MachineName::CI_LOG).then_some(1)
 }
 
 impl TeamBackend for GitBackend<'_> {

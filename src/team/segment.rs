@@ -137,11 +137,8 @@ fn is_known_type(line: &str) -> Result<bool, String> {
 /// Returns true if a log may hold records of this machine: its own log, or for jobs of continuous integration, which exist
 /// once, the log that they share.
 fn may_stand_in(machine: &MachineName, log: &MachineName) -> bool {
-    machine == log || (machine.is_ci() && log.as_str() == CI_LOG)
+    machine == log || (machine.is_ci() && log.as_str() == MachineName::CI_LOG)
 }
-
-/// Name of the log that all jobs of continuous integration share.
-pub const CI_LOG: &str = MachineName::CI_LOG;
 
 /// Checks a record against the limits by which others read it.
 ///

@@ -7,7 +7,6 @@ use crate::domain::MachineName;
 use crate::runner::{Services, SyncError};
 use crate::store::TeamMembership;
 use crate::team::TeamError;
-use crate::team::segment::CI_LOG;
 
 /// Name of this machine in the team that it joins.
 pub(super) struct ChosenName {
@@ -43,12 +42,15 @@ pub(super) fn choose(
         (None, Some(before)) => before.machine.clone(),
         (None, None) => make_name(services),
     };
-    if machine.as_str() == CI_LOG {
-        return Err(CliError::usage(format!("{CI_LOG:?} is the log that jobs of continuous integration share"))
-            .hint("take another name"));
+    if machine.as_str() == MachineName::CI_LOG {
+        return Err(CliError::usage(format!(
+            "{:?} is the log that jobs of continuous integration share",
+            machine.as_str()
+        ))
+        .hint("take another name"));
     }
     let log = match machine.is_ci() {
-        true => CI_LOG.parse().map_err(CliError::internal)?,
+        true => MachineName::CI_LOG.parse().map_err(CliError::internal)?,
         false => machine.clone(),
     };
     Ok(ChosenName { machine, log, is_renamed })

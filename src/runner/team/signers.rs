@@ -11,7 +11,6 @@ use crate::domain::MachineName;
 use crate::git::LogSignature;
 use crate::store::{LogSignatureState, SetAsideCause, SetAsideEntry, TeamMembership, TeamProgress};
 use crate::team::postgres::is_database;
-use crate::team::segment::CI_LOG;
 use crate::team::{LogVersion, TeamBackend, TeamError};
 
 /// Reason why what is new in a log does not count.
@@ -74,7 +73,7 @@ impl TeamSync<'_> {
                 }
             }
         }
-        if is_own || log.name.as_str() == CI_LOG || is_database(&team.place) {
+        if is_own || log.name.as_str() == MachineName::CI_LOG || is_database(&team.place) {
             return Ok(None);
         }
         let first = match state.map(|state| &state.signed) {
