@@ -99,11 +99,11 @@ pub fn parse_panel(
             return Err(wrong("judge", offset, "is no name".to_owned(), "the name of a reviewer".to_owned()));
         }
     };
-    let mut opinion_locations = BTreeMap::new();
-    for field in ["judge", "escalate"] {
-        let value = table.iter().find(|(name, _)| name.get_ref() == field).map(|(_, value)| value.span().start);
-        opinion_locations.extend(value.map(|offset| (field, document.location_at(offset))));
-    }
+    let locate = |field: &'static str| {
+        let (_, offset) = find_field(table, field)?;
+        Some((field, document.location_at(offset)))
+    };
+    let opinion_locations = ["judge", "escalate"].into_iter().filter_map(locate).collect();
     let (mut escalate, mut focus) = (None, BTreeMap::new());
     if let Some((_, value)) = table.iter().find(|(field, _)| field.get_ref() == "escalate") {
         let parsed = parse_escalation(value.get_ref());

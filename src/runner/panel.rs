@@ -209,6 +209,7 @@ impl Services {
             let first_run = match known.and_then(|index| view.finding(index).first_run.parse().ok()) {
                 Some(first_run) => first_run,
                 None if reported.contains(id.as_str()) => finding.first_run_id.clone(),
+                // The panel gave it this id, because the one of the report belongs to another problem.
                 None => record.run_id.clone(),
             };
             adopt(finding.clone(), record, first_run)
@@ -383,8 +384,7 @@ fn is_known_before(view: &StoreView, own: &HashSet<&str>, id: &FindingId) -> boo
     !own.contains(row.first_run)
 }
 
-/// Makes a finding of the merged list one of the panel's run. An id that no run has reported is new with the panel: the
-/// report's own id belongs to another problem.
+/// Makes a finding of the merged list one of the panel's run. `first_run` is the first run that reported it.
 fn adopt(mut finding: Finding, record: &RunRecord, first_run: RunId) -> Finding {
     finding.first_run_id = first_run;
     finding.last_run_id = record.run_id.clone();

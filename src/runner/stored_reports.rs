@@ -86,16 +86,15 @@ impl StoredReports {
     /// keys are pairs as in `reports`, the values indices in the view. Of several lists, the newest counts.
     fn find_listed(&self, store: &Store, view: &StoreView) -> HashMap<(u32, u32), u32> {
         let mut listed = HashMap::new();
-        for panel in self.runs.iter().filter(|run| run.is_panel()) {
-            for ListedReport { run_id, reported_as, finding_id } in read_listed(store, view, panel).iter() {
-                let run = view.run_index(run_id.as_str()).and_then(|run| self.index_of.get(run).copied().flatten());
-                let run = run.filter(|run| may_list(panel, &self.runs[*run as usize]));
-                let [reported, finding] = [reported_as, finding_id].map(|id| view.finding_index(id.as_str()));
-                if let (Some(run), Some(reported), Some(finding)) = (run, reported, finding) {
-                    listed.entry((run, reported as u32)).or_insert(finding as u32);
-                }
+        let index_of = |run: &RunId| self.index_of.get(view.run_index(run.as_str())?).copied().flatten();
+        let figures_of = |run: &RunId| Some(&self.runs[index_of(run)? as usize]);
+        for_each_listed(store, view, &self.runs, figures_of, |report| {
+            let [reported, finding] =
+                [&report.reported_as, &report.finding_id].map(|id| view.finding_index(id.as_str()));
+            if let (Some(run), Some(reported), Some(finding)) = (index_of(&report.run_id), reported, finding) {
+                listed.entry((run, reported as u32)).or_insert(finding as u32);
             }
-        }
+        });
         listed
     }
 
@@ -159,15 +158,30 @@ pub(crate) fn find_listed_reports(
         return Ok(listed);
     }
     let figures = store.run_figures(view)?;
-    for panel in figures.iter().flatten().filter(|run| run.is_panel()) {
-        for ListedReport { run_id, reported_as, finding_id } in read_listed(store, view, panel).iter() {
-            let run = view.run_index(run_id.as_str()).and_then(|run| figures.get(run)?.as_ref());
-            if run.is_some_and(|run| may_list(panel, run)) {
-                listed.entry((run_id.clone(), reported_as.clone())).or_insert_with(|| finding_id.clone());
+    let figures_of = |run: &RunId| figures.get(view.run_index(run.as_str())?)?.as_ref();
+    for_each_listed(store, view, figures.iter().flatten(), figures_of, |report| {
+        let ListedReport { run_id, reported_as, finding_id } = report;
+        listed.entry((run_id.clone(), reported_as.clone())).or_insert_with(|| finding_id.clone());
+    });
+    Ok(listed)
+}
+
+/// Visits the reports that panels list under an id of another problem, if they [may](may_list), in the order of `runs`.
+/// `figures_of` returns the figures of the run of a report.
+fn for_each_listed<'r>(
+    store: &Store,
+    view: &StoreView,
+    runs: impl IntoIterator<Item = &'r RunFigures>,
+    figures_of: impl Fn(&RunId) -> Option<&'r RunFigures>,
+    mut visit: impl FnMut(&ListedReport),
+) {
+    for panel in runs.into_iter().filter(|run| run.is_panel()) {
+        for report in read_listed(store, view, panel).iter() {
+            if figures_of(&report.run_id).is_some_and(|run| may_list(panel, run)) {
+                visit(report);
             }
         }
     }
-    Ok(listed)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //!   the order of its ids. So the ids of the first member are those of the list.
 //! - An id with a decision goes to no problem with clearly other words, even if nobody reports its own problem.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use super::{PanelGroup, PanelReport};
@@ -31,8 +32,8 @@ pub struct StandingProblem {
 /// Ids of one code: the base and its variants.
 #[derive(Debug, Default)]
 pub(super) struct IdFamilies {
-    /// Base and number of the variant of each id; `None` if its base is not known.
-    base_of: HashMap<FindingId, Option<(FindingId, u32)>>,
+    /// Base and number of the variant of each id whose base is known.
+    base_of: HashMap<FindingId, (FindingId, u32)>,
 }
 
 impl IdFamilies {
@@ -56,10 +57,7 @@ impl IdFamilies {
 
     /// Returns the base of an id, and the number of its variant; the id itself if it is no known variant.
     pub fn base<'i>(&'i self, id: &'i FindingId) -> (&'i FindingId, u32) {
-        match self.base_of.get(id) {
-            Some(Some((base, number))) => (base, *number),
-            _ => (id, 0),
-        }
+        self.base_of.get(id).map_or((id, 0), |(base, number)| (base, *number))
     }
 
     fn relate(&mut self, one: &Finding, other: &Finding) {
@@ -67,28 +65,31 @@ impl IdFamilies {
         self.find_base(other);
         // The quoted code may be another one than that of the ids.
         for (base, id) in [(&one.finding_id, &other.finding_id), (&other.finding_id, &one.finding_id)] {
-            if base != id
-                && !self.is_resolved(id)
-                && let Some(number) = (1..FindingId::MAX_VARIANTS).find(|number| base.variant(*number) == *id)
-            {
-                self.base_of.insert(id.clone(), Some((base.clone(), number)));
+            if base != id {
+                self.try_base(id, || base.clone());
             }
         }
     }
 
     /// Finds the base of a report's id by the code that it quotes.
     fn find_base(&mut self, report: &Finding) {
-        let id = &report.finding_id;
+        let (kind, path) = (report.kind.word(), &report.repo_relative_path);
+        self.try_base(&report.finding_id, || FindingId::from_parts(kind, path, &report.quoted_code, 0));
+    }
+
+    /// Stores the base of an id that has none yet, if the id is one of its variants.
+    fn try_base(&mut self, id: &FindingId, base: impl FnOnce() -> FindingId) {
         if self.is_resolved(id) {
             return;
         }
-        let base = FindingId::from_parts(report.kind.word(), &report.repo_relative_path, &report.quoted_code, 0);
-        let number = (0..FindingId::MAX_VARIANTS).find(|number| base.variant(*number) == *id);
-        self.base_of.insert(id.clone(), number.map(|number| (base, number)));
+        let base = base();
+        if let Some(number) = (0..FindingId::MAX_VARIANTS).find(|number| base.variant(*number) == *id) {
+            self.base_of.insert(id.clone(), (base, number));
+        }
     }
 
     fn is_resolved(&self, id: &FindingId) -> bool {
-        matches!(self.base_of.get(id), Some(Some(_)))
+        self.base_of.contains_key(id)
     }
 }
 
@@ -171,25 +172,17 @@ impl<'g> IdOwners<'g> {
         for reports in reported.chunk_by(|one, other| one.0 == other.0) {
             let (id, first) = reports[0];
             let (is_known, is_shared) = (is_known(id), reports.len() > 1);
-            let Some(problem) = (is_known || is_shared).then(|| problem_of(id)).flatten() else {
-                if is_known {
-                    owner_of.insert(id, Some(order[first]));
+            let place = match (is_known || is_shared).then(|| problem_of(id)).flatten() {
+                None if !is_known => continue,
+                Some(problem) if is_shared || problem.is_new => {
+                    let likeness = |place: usize| find_likeness(&problem, &groups[order[place]]);
+                    let alike = reports.iter().filter_map(|(_, place)| Some((likeness(*place)?, Reverse(*place))));
+                    // The first one of equal ones.
+                    let best = alike.max().map(|(_, Reverse(place))| place);
+                    best.or((!problem.is_new).then_some(first))
                 }
-                continue;
+                _ => Some(first),
             };
-            if !is_shared && !problem.is_new {
-                owner_of.insert(id, Some(order[first]));
-                continue;
-            }
-            let mut best: Option<((bool, u32), usize)> = None;
-            for (_, place) in reports {
-                let alike = find_likeness(&problem, &groups[order[*place]]);
-                // The first one of equal ones.
-                if alike > best.map(|(alike, _)| alike) {
-                    best = alike.map(|alike| (alike, *place));
-                }
-            }
-            let place = best.map(|(_, place)| place).or((!problem.is_new).then_some(first));
             owner_of.insert(id, place.map(|place| order[place]));
         }
         let with_code = |(id, owner): (&&'g FindingId, &Option<usize>)| {

@@ -100,14 +100,11 @@ struct SendingForecast {
 }
 
 impl SendingForecast {
-    /// The reviewer sends nothing.
-    const NOTHING: Self = Self { carried_hunks: Some(0), tokens: 0, input_cost: Some(0.0) };
-
     /// Adds up what several reviewers send.
     fn sum(all: &[Self]) -> Self {
         Self {
             // `None` is less than every number: not known of one, not known of all.
-            carried_hunks: all.iter().map(|one| one.carried_hunks).min().unwrap_or(Self::NOTHING.carried_hunks),
+            carried_hunks: all.iter().map(|one| one.carried_hunks).min().unwrap_or(Some(0)),
             tokens: all.iter().map(|one| one.tokens).fold(0, u64::saturating_add),
             input_cost: all.iter().map(|one| one.input_cost).sum(),
         }

@@ -96,13 +96,13 @@ impl RunWorker<'_> {
         let mut requests = OpinionRequests::from_journal(entries);
         let ruled = if panel.opinions.is_empty() { Vec::new() } else { self.load_ruled_findings()? };
         for opinion in &panel.opinions {
+            if outcome.status != RunStatus::Completed {
+                break;
+            }
             // Who was asked already is not asked again about the same finding.
             let (own, asked): (Vec<usize>, Vec<usize>) = (0..outcome.findings.len())
                 .filter(|at| opinion.concerns(&outcome.findings[*at]) && !is_ruled_by(&outcome.findings[*at], opinion))
                 .partition(|at| opinion.is_own_claim(&outcome.findings[*at]));
-            if outcome.status != RunStatus::Completed {
-                break;
-            }
             if !own.is_empty() {
                 let why = "nobody else reports what it reports itself";
                 self.note_without_opinion(outcome, &mut requests, (&opinion.reviewer, &own), why);
