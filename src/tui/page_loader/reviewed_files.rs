@@ -62,8 +62,8 @@ fn cut_files<'a>(files: impl Iterator<Item = &'a ReviewedFile>, most: usize) -> 
     cut
 }
 
-/// Files of the runs that were read last. They are kept, because which of them are without open findings changes with each
-/// decision.
+/// Files of the runs that were read last. Each decision changes which of them have open findings, so that the list is made
+/// anew from these.
 #[derive(Debug, Default)]
 pub(super) struct ReviewedRuns {
     /// Ids of the runs, the newest first.

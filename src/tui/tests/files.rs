@@ -218,7 +218,7 @@ fn files_with_findings_are_marked_as_viewed_without_a_chosen_run() {
         files.map(|file| file.path.clone()).collect()
     };
     assert_eq!(viewed(&app), [""; 0]);
-    // Of the runs with findings in a file, the newest is shown. The content of another one may have been viewed.
+    // The newest run with findings in a file is shown. The content of another run may have been viewed.
     let run = app.file_list.newest_runs["src/config.rs"].clone();
     let marks = [("src/config.rs", run.clone()), ("src/invoice/total.rs", run_id(9))];
     let marks = marks.map(|(path, run)| (path.to_owned(), vec![run])).into_iter().collect();

@@ -78,7 +78,7 @@ pub fn kill_sync(place: &Place, machine: &TestEnvironment, number: usize, steps:
     kill(&mut process)
 }
 
-/// Returns the present status of each run of a store, without repairing the files of the store.
+/// Returns the present status of each run of a store.
 pub fn read_statuses(store: &Store) -> io::Result<BTreeMap<RunId, RunStatus>> {
     let text = std::fs::read_to_string(store.root().join("runs.ndjson"))?;
     let records = text.lines().filter_map(|line| serde_json::from_str::<RunRecord>(line).ok());
