@@ -63,18 +63,24 @@ fn kill(process: &mut Child) -> bool {
     was_alive
 }
 
-/// Kills an exchange after `steps` changes of what can be seen of it. Returns false if it had ended before.
-pub fn kill_sync(place: &Place, machine: &TestEnvironment, number: usize, steps: u64) -> bool {
-    let folders: [PathBuf; 2] = [machine.store().root().join("team"), machine.repo().join(".git/refs/revdeck")];
-    let mut known = place.trace(number, &folders);
+/// Waits until the observed value, which was `known` before, has changed `changes` times, or until `is_over`.
+fn await_changes<T: PartialEq>(changes: u64, mut known: T, observe: impl Fn() -> T, mut is_over: impl FnMut() -> bool) {
     let mut seen = 0;
-    let mut process = start(machine, &["sync"]);
     poll(PATIENCE, || {
-        let now = place.trace(number, &folders);
+        let now = observe();
         seen += u64::from(now != known);
         known = now;
-        seen >= steps || has_ended(&mut process)
+        seen >= changes || is_over()
     });
+}
+
+/// Kills an exchange after `steps` changes of its visible state. Returns false if it had ended before.
+pub fn kill_sync(place: &Place, machine: &TestEnvironment, number: usize, steps: u64) -> bool {
+    let folders: [PathBuf; 2] = [machine.store().root().join("team"), machine.repo().join(".git/refs/revdeck")];
+    let observe = || place.trace(number, &folders);
+    let before = observe();
+    let mut process = start(machine, &["sync"]);
+    await_changes(steps, before, observe, || has_ended(&mut process));
     kill(&mut process)
 }
 
@@ -101,13 +107,7 @@ fn working_run(store: &Store) -> Option<(RunId, u32)> {
 fn await_writes(store: &Store, run: &RunId, worker: u32, writes: u64) {
     let journal = store.root().join("events").join(format!("{run}.jsonl"));
     let length = || std::fs::metadata(&journal).map_or(0, |metadata| metadata.len());
-    let (mut seen, mut known) = (0, length());
-    poll(PATIENCE, || {
-        let now = length();
-        seen += u64::from(now != known);
-        known = now;
-        seen >= writes || gone(worker)
-    });
+    await_changes(writes, length(), length, || gone(worker));
 }
 
 /// A review by the model that is killed, and asked for again.
